@@ -85,7 +85,8 @@ def sources(folder: Path) -> dict[str, str]:
     text = {key: value for key, value in toml(folder / "study.toml").items() if key != HEADLINE}
     found = {"study.toml": json.dumps(text, sort_keys=True).encode()}
     scenarios = {text["scenario"]} | {c["scenario"] for c in text["case"] if "scenario" in c}
-    for one in sorted({"published.toml", *scenarios}):
+    tables = {path.relative_to(folder).as_posix() for path in folder.rglob("*.csv")}
+    for one in sorted({"published.toml", *scenarios, *tables}):
         found[one] = (folder / one).read_bytes()
     return {one: hashlib.sha256(content).hexdigest() for one, content in found.items()}
 

@@ -1,5 +1,6 @@
 //! The command line of one of htsim's programs: what its files do not say.
 
+use super::uec::Controls;
 use crate::error::ImportError;
 use crate::graph::quantity;
 use crate::note::Notes;
@@ -42,15 +43,27 @@ pub struct Command {
     pub conn_reuse: bool,
     /// Octets for which a receiver of `htsim_uec` waits before it acknowledges.
     pub sack_threshold: u64,
-    /// How packets spread over paths: `-load_balancing_algo`, `-strat`.
-    pub spread: Option<String>,
+    /// How switches choose among ways: `-strat`.
+    pub strategy: Option<String>,
     /// Values of entropy.
     pub paths: Option<u64>,
+    /// Controls and queues of `htsim_uec`.
+    pub controls: Controls,
     /// The options of [`NETWORK`] that are there, each with its value.
     said: Vec<(&'static str, String)>,
 }
 
 impl Command {
+    /// Whether the program is `htsim_uec`, or none is named: it is the one that is used today.
+    pub fn is_uec(&self) -> bool {
+        matches!(self.program, None | Some(Program::Uec))
+    }
+
+    /// A full packet of `htsim_uec`, with its header, in octets.
+    pub fn uec_mtu(&self) -> u64 {
+        self.mtu.unwrap_or(4150)
+    }
+
     /// The value of an option of [`NETWORK`], if it is there.
     pub fn said(&self, option: &str) -> Option<&str> {
         self.said.iter().find(|(name, _)| *name == option).map(|(_, value)| value.as_str())
@@ -80,8 +93,9 @@ impl Default for Command {
             seed: 13,
             conn_reuse: false,
             sack_threshold: 16384,
-            spread: None,
+            strategy: None,
             paths: None,
+            controls: Controls::default(),
             said: Vec::new(),
         }
     }
@@ -108,29 +122,38 @@ const SILENT: [(&str, usize); 10] = [
     ("-subflows", 1),
 ];
 
-/// Options that have no counterpart here, how many words follow them, and what that means.
-const LOST: [(&str, usize, &str); 28] = [
-    ("-q", 1, "queues here hold everything: there is no trimming"),
-    ("-queue_size_bdp_factor", 1, "queues here hold everything: there is no trimming"),
+/// Options of controls and queues, which [`Controls`] reads of `htsim_uec`, how many words follow them, and what becomes of them with another
+/// program.
+const CONTROLS: [(&str, usize, &str); 14] = [
+    ("-q", 1, NO_LIMIT),
+    ("-queue_size_bdp_factor", 1, NO_LIMIT),
     ("-ecn", 2, "no control here reacts to marks unless you switch one on"),
     ("-cwnd", 1, "flows here have no window; `transport.window` gives them one"),
-    ("-sender_cc_only", 0, "NSCC is not modelled: flows send at the rate of their link"),
-    ("-receiver_cc_only", 0, "receiver credit is not modelled: flows send at the rate of their link"),
-    ("-sender_cc", 0, "NSCC is not modelled: flows send at the rate of their link"),
-    ("-receiver_cc", 0, "receiver credit is not modelled: flows send at the rate of their link"),
-    ("-sender_cc_algo", 1, "the control is not modelled: flows send at the rate of their link"),
-    ("-oversubscribed_cc", 0, "receiver credit is not modelled"),
-    ("-force_disable_oversubscribed_cc", 0, "receiver credit is not modelled"),
-    ("-target_q_delay", 1, "NSCC is not modelled"),
-    ("-qa_gate", 1, "NSCC is not modelled"),
-    ("-Ai", 1, "receiver credit is not modelled"),
-    ("-Md", 1, "receiver credit is not modelled"),
-    ("-alpha", 1, "receiver credit is not modelled"),
-    ("-enable_accurate_base_rtt", 0, "NSCC is not modelled"),
-    ("-disable_base_rtt_update_on_nack", 0, "NSCC is not modelled"),
-    ("-sleek", 0, "loss recovery by SLEEK is not modelled"),
+    ("-sender_cc_only", 0, OF_UEC),
+    ("-receiver_cc_only", 0, OF_UEC),
+    ("-sender_cc", 0, OF_UEC),
+    ("-receiver_cc", 0, OF_UEC),
+    ("-sender_cc_algo", 1, OF_UEC),
+    ("-target_q_delay", 1, OF_UEC),
+    ("-disable_base_rtt_update_on_nack", 0, OF_UEC),
     ("-disable_trim", 0, "queues here hold everything: nothing is trimmed or dropped"),
     ("-trimsize", 1, "there is no trimming"),
+    ("-load_balancing_algo", 1, OF_UEC),
+];
+
+const NO_LIMIT: &str = "queues here hold everything: there is no trimming";
+const OF_UEC: &str = "an option of htsim_uec";
+
+/// Options that have no counterpart here, how many words follow them, and what that means.
+const LOST: [(&str, usize, &str); 15] = [
+    ("-oversubscribed_cc", 0, "the control of credit under oversubscription is not modelled"),
+    ("-force_disable_oversubscribed_cc", 0, "the control of credit under oversubscription is not modelled"),
+    ("-qa_gate", 1, "the gate of quick adapt is an eighth of the greatest window here"),
+    ("-Ai", 1, "the control of credit under oversubscription is not modelled"),
+    ("-Md", 1, "the control of credit under oversubscription is not modelled"),
+    ("-alpha", 1, "the control of credit under oversubscription is not modelled"),
+    ("-enable_accurate_base_rtt", 0, "all flows begin with the base round trip of the longest way"),
+    ("-sleek", 0, "loss recovery by SLEEK is not modelled"),
     ("-pcie", 1, "the bus of the host is not modelled"),
     ("-queue_type", 1, "ports here have a queue for each class"),
     ("-host_queue_type", 1, "hosts here serve their flows in turns"),
@@ -181,12 +204,13 @@ pub fn parse(words: &[String], notes: &mut Notes) -> Result<Command, ImportError
             "-seed" => command.seed = whole(next()?)?,
             "-conn_reuse" => command.conn_reuse = true,
             "-sack_threshold" => command.sack_threshold = whole(next()?)?,
-            "-load_balancing_algo" | "-strat" => command.spread = Some(next()?.to_owned()),
+            "-strat" => command.strategy = Some(next()?.to_owned()),
             "-paths" => command.paths = Some(whole(next()?)?),
             _ => {
-                if let Some((_, more)) = SILENT.iter().find(|(name, _)| *name == option) {
+                if command.is_uec() && command.controls.read(option, &mut next)? {
+                } else if let Some((_, more)) = SILENT.iter().find(|(name, _)| *name == option) {
                     (0..*more).try_for_each(|_| next().map(drop))?;
-                } else if let Some((_, more, why)) = LOST.iter().find(|(name, ..)| *name == option) {
+                } else if let Some((_, more, why)) = LOST.iter().chain(&CONTROLS).find(|(name, ..)| *name == option) {
                     let values = (0..*more).map(|_| next()).collect::<Result<Vec<_>, _>>()?;
                     notes.ignored(NAME, None, format!("{}: {why}", [&[option][..], &values].concat().join(" ")));
                 } else {
@@ -207,7 +231,7 @@ pub fn parse(words: &[String], notes: &mut Notes) -> Result<Command, ImportError
     Ok(command)
 }
 
-fn whole(word: &str) -> Result<u64, ImportError> {
+pub(super) fn whole(word: &str) -> Result<u64, ImportError> {
     let number: u64 = word.parse().map_err(|_| ImportError::new("is not a whole number").file(NAME).value(word))?;
     if number > 1_000_000_000_000 { Err(ImportError::new("is too large").file(NAME).value(word)) } else { Ok(number) }
 }
@@ -223,7 +247,7 @@ fn link_speed(word: &str) -> Result<u64, ImportError> {
 }
 
 /// A number in Mb/s or us, in units of which a million is one.
-fn scaled(word: &str, unit: f64) -> Result<u64, ImportError> {
+pub(super) fn scaled(word: &str, unit: f64) -> Result<u64, ImportError> {
     let number: f64 = word.parse().map_err(|_| ImportError::new("is not a number").file(NAME).value(word))?;
     let scaled = (number * unit).round();
     // Below 2^53 every whole number is exact.

@@ -163,6 +163,21 @@ impl Fabric {
         all.filter(|(_, cores): &(u32, Vec<u32>)| !cores.is_empty()).collect()
     }
 
+    /// Whether switches of some tier have less upwards than downwards.
+    pub fn is_oversubscribed(&self) -> bool {
+        let up = |links: u32, at: usize| u64::from(links) * self.layers.get(at).map_or(0, |layer| layer.bps);
+        let tor = up(self.hosts, 0) > up(self.aggs * self.bundle, 1);
+        let per_agg = self.cores.checked_div(self.aggs).unwrap_or(0);
+        tor || self.cores > 0 && up(self.tors * self.bundle, 1) > up(per_agg * self.core_bundle, 2)
+    }
+
+    /// Delays of the links and latencies of the switches of the longest way, one way, in ps.
+    pub fn one_way_ps(&self) -> u64 {
+        let top = self.layers.len().saturating_sub(1);
+        let of = |(at, layer): (usize, &Layer)| 2 * layer.delay_ps + if at == top { 1 } else { 2 } * layer.latency_ps;
+        self.layers.iter().enumerate().map(of).sum()
+    }
+
     /// `[topology]`.
     pub fn write(&self, page: &mut Page) {
         page.head("[topology]");

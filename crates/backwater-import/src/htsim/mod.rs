@@ -7,6 +7,7 @@ mod command;
 mod fabric;
 mod matrix;
 mod topo;
+mod uec;
 mod validate;
 mod workload;
 
@@ -20,6 +21,7 @@ use command::{Command, NETWORK, Program};
 use fabric::Fabric;
 use matrix::Matrix;
 use topo::Tier;
+use uec::Constants;
 
 /// Files of htsim.
 pub static FAMILY: Family = Family {
@@ -65,7 +67,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         let mut page = Page::new();
         page.remark(&format!("{}: a topology of htsim. It has no flows: add some.", topology.file_name()));
         work.title(topology.file_name(), &mut page);
-        write_fabric(&topology_of(&topology, &command, work)?, &command, &mut page);
+        write_fabric(&topology_of(&topology, &command, work)?, &command, None, &mut page);
         return Ok(page);
     };
     let content = matrix::parse(matrix.name(), &matrix.text()?)?;
@@ -87,8 +89,16 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
             let reason = format!("{} nodes, and the topology has {hosts}", content.nodes);
             return Err(matrix.error(reason).hint("give the topology that belongs to it"));
         }
-        write_fabric(&fabric, &command, &mut page);
-        write_transport(&command, &matrix, work, &mut page);
+        let constants = command.is_uec().then(|| Constants::of(&fabric, &command)).transpose()?;
+        write_fabric(&fabric, &command, constants.as_ref(), &mut page);
+        match &constants {
+            Some(constants) => uec::write_controls(&fabric, &command, constants, &mut page, work.notes),
+            None => write_transport(&command, &matrix, work, &mut page),
+        }
+        if command.program.is_none() {
+            let text = "the program: htsim_uec without options; --command says otherwise";
+            work.notes.assumed(matrix.name(), None, text);
+        }
         failed(&content, &fabric, &command, &matrix, work, &mut page);
     }
     if command.said("-nodes").is_some_and(|said| said != content.nodes.to_string()) {
@@ -184,9 +194,16 @@ fn start_unit(
     unit
 }
 
-fn write_fabric(fabric: &Fabric, command: &Command, page: &mut Page) {
+/// Writes the fabric; with constants of `htsim_uec` its queues have limits.
+fn write_fabric(fabric: &Fabric, command: &Command, constants: Option<&Constants>, page: &mut Page) {
     fabric.write(page);
-    page.head("[switch]").key("buffer_per", "none");
+    page.head("[switch]");
+    match constants {
+        Some(constants) => uec::write_queues(command, constants, page),
+        None => {
+            page.key("buffer_per", "none");
+        }
+    }
     let latency = fabric.layers.first().map_or(0, |layer| layer.latency_ps);
     page.key("latency", time(latency)).key("latency_at", "fabric");
     fabric.write_latencies(page);
@@ -197,10 +214,8 @@ fn write_fabric(fabric: &Fabric, command: &Command, page: &mut Page) {
 /// Payload of a full packet, in octets.
 fn payload(command: &Command) -> u64 {
     match command.program {
-        Some(Program::Uec) => command.mtu.unwrap_or(4150) - HEADER,
+        None | Some(Program::Uec) => command.uec_mtu() - HEADER,
         Some(_) => command.mtu.unwrap_or(9000),
-        // Of a matrix alone: what UEC's program has, as the one that is used today.
-        None => command.mtu.unwrap_or(4150) - HEADER,
     }
 }
 
@@ -212,7 +227,7 @@ fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, page
         page.head("[pause]");
         page.remark("A counter for each ingress: above so many packets the neighbour stops. No frame says so.");
         page.key("xoff", size(high * unit)).key("xon", size(low * unit)).key("signal", "ideal");
-        if command.spread.as_deref().is_some_and(|strategy| strategy != "ecmp_host" && strategy != "single") {
+        if command.strategy.as_deref().is_some_and(|strategy| strategy != "ecmp_host" && strategy != "single") {
             work.notes.differs("--command", None, "-strat: each flow takes one way, by ECMP");
         }
         return;
@@ -225,16 +240,7 @@ fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, page
     if command.paths != Some(1) {
         page.head("[spray]").key("order", "random");
     }
-    if command.program.is_none() {
-        let text = format!(
-            "the program: htsim_uec without its control, at {} a link and {} of delay; --command says otherwise",
-            rate(command.linkspeed_bps),
-            time(command.hop_latency_ps)
-        );
-        work.notes.assumed(source.name(), None, text);
-    }
-    let text = "NSCC, receiver credit, trimming and REPS: flows send at the rate of their link, queues hold everything, packets are \
-                sprayed at random";
+    let text = "flows send at the rate of their link, queues hold everything, packets are sprayed at random";
     work.notes.differs(source.name(), None, text);
 }
 
