@@ -5,7 +5,6 @@ use crate::config::{LatencyAt, Recovery};
 use crate::event::{Event, order};
 use crate::hooks::{Fate, Lane, SwitchSide};
 use crate::node::At;
-use crate::occupancy::Pool;
 use crate::packet::{Body, ControlHeader, Port as PortNo};
 use crate::routing::{KNOWN, NO_PATH};
 use crate::slab::Ix;
@@ -117,28 +116,17 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     /// Steers, admits and passes on a frame whose place is known.
     #[inline]
     pub(crate) fn admit(&mut self, pkt: Ix) {
-        if self.charge(pkt) { self.enter_fabric(pkt) } else { self.full(pkt) }
-    }
-
-    /// Steers a frame and charges it. Returns whether there is memory for it.
-    #[inline(always)]
-    pub(super) fn charge(&mut self, pkt: Ix) -> bool {
         let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
         s.stack.steer(&mut cx!(self, s), &mut slot.place, &mut slot.pkt);
-        let Some((pool, ingress)) = s.occupancy.admit(&slot.place, u64::from(slot.pkt.size)) else { return false };
-        self.charged(pkt, pool, ingress);
-        true
-    }
-
-    /// A frame has been charged to a memory; its ingress has so many bytes now.
-    #[inline(always)]
-    pub(super) fn charged(&mut self, pkt: Ix, pool: Pool, ingress: u64) {
-        let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
-        let place = slot.place;
+        let (place, size) = (slot.place, slot.pkt.size);
+        let Some((pool, ingress)) = s.occupancy.admit(&place, u64::from(size)) else {
+            return self.full(pkt);
+        };
         (slot.pool, slot.charged) = (pool, true);
         let p = &mut self.ports[usize::from(place.ingress.0)];
         p.max_ingress_bytes = p.max_ingress_bytes.max(ingress);
         s.stack.on_admit(&mut cx!(self, s), &place, &slot.pkt);
+        self.enter_fabric(pkt);
     }
 
     /// A frame is on its way to its egress queue, wherever the switch's latency is.

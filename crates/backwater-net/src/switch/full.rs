@@ -8,28 +8,50 @@
 use super::{Switch, cx};
 use crate::hooks::{Full, SwitchSide};
 use crate::node::At;
+use crate::occupancy::Pool;
 use crate::packet::{Body, DataHeader, DsField, Ecn};
 use crate::slab::Ix;
 
 impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     /// There is no memory for a frame that has come.
     #[cold]
+    #[inline(never)]
     pub(super) fn full(&mut self, pkt: Ix) {
         let Some(last) = self.gives_way(pkt) else {
             if self.cut(pkt) {
-                self.enter_fabric(pkt);
+                self.admit(pkt);
             }
             return;
         };
         self.take_back(last);
-        if self.cut(last) {
-            // The switch's latency has passed, or passes by what the frame was told when it came.
-            self.enqueue(last);
-        }
+        self.come_again(last);
         let slot = &self.world.slab[pkt];
-        let (pool, ingress) = self.node.occupancy.take_over(&slot.place, u64::from(slot.pkt.size));
-        self.charged(pkt, pool, ingress);
+        let charged = self.node.occupancy.take_over(&slot.place, u64::from(slot.pkt.size));
+        self.charged(pkt, charged);
         self.enter_fabric(pkt);
+    }
+
+    /// What has given way is cut, and joins its queue if there is memory for that. Its latency has passed, or passes by what it was
+    /// told when it came, and so has what would have let it wait in a lane.
+    fn come_again(&mut self, pkt: Ix) {
+        while self.cut(pkt) {
+            let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
+            s.stack.steer(&mut cx!(self, s), &mut slot.place, &mut slot.pkt);
+            if let Some(charged) = s.occupancy.admit(&slot.place, u64::from(slot.pkt.size)) {
+                self.charged(pkt, charged);
+                return self.join_late(pkt);
+            }
+        }
+    }
+
+    /// A frame has been charged to a memory; its ingress has so many bytes now.
+    fn charged(&mut self, pkt: Ix, (pool, ingress): (Pool, u64)) {
+        let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
+        let place = slot.place;
+        (slot.pool, slot.charged) = (pool, true);
+        let p = &mut self.ports[usize::from(place.ingress.0)];
+        p.max_ingress_bytes = p.max_ingress_bytes.max(ingress);
+        s.stack.on_admit(&mut cx!(self, s), &place, &slot.pkt);
     }
 
     /// The newest frame of its queue, where that gives way to it.
@@ -62,8 +84,8 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         self.act_switch();
     }
 
-    /// There is no memory for a frame: it is lost or goes back, unless there is some for what mechanisms leave of it. Returns whether there
-    /// is, and that goes on.
+    /// There is no memory for a frame: it is cut, goes back, or is lost. Returns whether it was cut, and goes on if there is memory for what
+    /// is left of it.
     fn cut(&mut self, pkt: Ix) -> bool {
         let place = self.world.slab[pkt].place;
         let full = self.at_switch(|stack, cx, slab| {
@@ -75,7 +97,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         match full {
             Full::Trim(least) if self.world.slab[pkt].pkt.trim(least) => {
                 self.mark_last_hop(pkt);
-                return self.charge(pkt) || self.cut(pkt);
+                return true;
             }
             Full::Return(least) if self.turn_round(pkt, least) => return false,
             Full::Drop | Full::Trim(_) | Full::Return(_) => {}

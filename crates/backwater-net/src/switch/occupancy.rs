@@ -245,7 +245,7 @@ impl Occupancy {
     }
 
     /// Charges `size` bytes at `at`, or refuses. Returns to which memory, and the bytes of the whole ingress port.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn admit(&mut self, at: &Place, size: u64) -> Option<(Pool, u64)> {
         let unit = self.pool(at);
         let shared = &mut self.pools[unit];
