@@ -3,6 +3,7 @@
 pub mod flow;
 mod nic;
 mod notes;
+pub mod outstanding;
 mod receive;
 pub mod recovery;
 pub mod rud;

@@ -1,6 +1,6 @@
 //! What the two ends of a connection keep to send again what is lost ([`super::transport`] is what they do with it).
 
-use super::rud::Outstanding;
+use super::outstanding::Outstanding;
 use crate::packet::{Gap, Report};
 use backwater_engine::Time;
 use std::collections::BTreeSet;
