@@ -41,7 +41,9 @@ class Scenario:
     @staticmethod
     def from_file(path: str) -> Scenario: ...
     @staticmethod
-    def from_text(text: str, origin: str = "<text>") -> Scenario: ...
+    def from_text(text: str, origin: str = "<text>", base: str = ".") -> Scenario:
+        """Read TOML text; `base` is the directory that names of files in it are relative to."""
+
     def with_variant(self, name: str) -> Scenario:
         """Merge the table `[variant.NAME]` of the file over the scenario."""
 
@@ -70,6 +72,10 @@ class Scenario:
         Columns: id, rank, kind, and maybe peer, bytes, time_ps, after, after_ack (lists), needs,
         start_ps, class, label, stream.
         """
+
+    @property
+    def text(self) -> str:
+        """The text that it was read from, without any change."""
 
     @property
     def title(self) -> str: ...

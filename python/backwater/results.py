@@ -18,7 +18,7 @@ import hashlib
 import time
 import tomllib
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -82,6 +82,10 @@ class Run:
     within: Path | None = None
     """The directory of the series in whose tables it lies; `directory` is its name in there then,
     such as DIR/seed-7, by which it is opened."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Be pickled: without the tables that were read, which `read` gives again."""
+        return {one.name: self.__dict__[one.name] for one in fields(self)}
 
     @cached_property
     def flows(self) -> pa.Table:

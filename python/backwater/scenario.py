@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 Value = str | int | float | bool | Sequence[Any]
 """What a key can be set to. A string is read as on the command line: `"400 KB"`, `"voq"`, `"7"`."""
 
+Change = tuple[str, tuple[Any, ...], dict[str, Any]]
+"""A change of a scenario: the method of the core that makes it, and what that was given."""
+
 
 def load(path: str | os.PathLike[str]) -> Scenario:
     """Read a scenario file, or a file of another tool that can be imported.
@@ -72,12 +75,35 @@ class Scenario:
     """A simulation to be run. Immutable: every change gives a new scenario."""
 
     def __init__(
-        self, core: _core.Scenario, facts: Mapping[str, Any], base: Path | None = None
+        self,
+        core: _core.Scenario,
+        facts: Mapping[str, Any],
+        base: Path | None = None,
+        changes: Sequence[Change] = (),
     ) -> None:
-        """Hold a scenario of the core; `base` is what names of its flow tables are relative to."""
+        """Hold a scenario of the core; `base` is what names of its flow tables are relative to.
+
+        `changes` are those that were made to what was read.
+        """
         self._core = core
         self._facts = dict(facts)
         self._base = base or Path()
+        self._changes = tuple(changes)
+
+    def __reduce__(self) -> tuple[Callable[..., Scenario], tuple[object, ...]]:
+        """Be pickled: as text and changes, with the content of the files that it names."""
+        from backwater.carried import named_files
+
+        base = self._base.absolute()
+        files = named_files(self._core.text, self._changes, base)
+        origin = str(self._facts["file"])
+        return _restored, (self._core.text, origin, base, files, self._changes, self._facts)
+
+    def _changed(
+        self, core: _core.Scenario, change: Change, facts: Mapping[str, Any] | None = None
+    ) -> Scenario:
+        known = {**self._facts, **(facts or {})}
+        return Scenario(core, known, self._base, (*self._changes, change))
 
     def __repr__(self) -> str:
         name = self._facts.get("variant")
@@ -98,6 +124,11 @@ class Scenario:
     def seed(self) -> int:
         """The seed that a run uses unless told otherwise."""
         return self._core.seed
+
+    @property
+    def folder(self) -> Path:
+        """The directory that names of its flow tables are relative to."""
+        return self._base
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -122,7 +153,7 @@ class Scenario:
     def variant(self, name: str) -> Scenario:
         """Merge the table `[variant.NAME]` of the scenario over it, below all that is set."""
         core = self._core.with_variant(name)
-        return Scenario(core, self._facts | {"variant": name}, self._base)
+        return self._changed(core, ("with_variant", (name,), {}), {"variant": name})
 
     def enable(self, mechanism: str) -> Scenario:
         """Switch a mechanism on, such as `"sfc"`; one that is on stays as it is.
@@ -132,7 +163,7 @@ class Scenario:
         """
         core = self._core.with_mechanism(mechanism)
         names = dict.fromkeys((*self._facts.get("with", ()), mechanism))
-        return Scenario(core, self._facts | {"with": list(names)}, self._base)
+        return self._changed(core, ("with_mechanism", (mechanism,), {}), {"with": list(names)})
 
     def set(self, key: str, value: Value, *, where_on: bool = False) -> Scenario:
         """Override one value by its dotted key, for example `("switch.buffer", "400 KB")`.
@@ -144,7 +175,8 @@ class Scenario:
         text = value if isinstance(value, str) else json.dumps(value)
         overrides = {**self._facts.get("set", {}), key: text}
         core = self._core.with_set(key, text, where_on=where_on)
-        return Scenario(core, self._facts | {"set": overrides}, self._base)
+        change = ("with_set", (key, text), {"where_on": where_on})
+        return self._changed(core, change, {"set": overrides})
 
     def flows(self, table: object, label: str = "table") -> Scenario:
         """Take the flows of an Arrow table (pyarrow, polars, pandas, ...) as a group `label`.
@@ -158,7 +190,8 @@ class Scenario:
 
         if not hasattr(table, "__arrow_c_stream__"):
             # For its words.
-            return Scenario(self._core.with_flows(table, label), self._facts, self._base)
+            core = self._core.with_flows(table, label)
+            return self._changed(core, ("with_flows", (table, label), {}))
         # Read once, since a stream is over when it has been read.
         content = pa.RecordBatchReader.from_stream(table).read_all()
         core = self._core.with_flows(content, label)
@@ -166,7 +199,7 @@ class Scenario:
         with pa.ipc.new_stream(pa.PythonFile(hashing, "w"), content.schema) as stream:
             stream.write_table(content)
         inputs = {**self._facts.get("inputs", {}), f"table of {label}": hashing.hexdigest()}
-        return Scenario(core, self._facts | {"inputs": inputs}, self._base)
+        return self._changed(core, ("with_flows", (content, label), {}), {"inputs": inputs})
 
     def check(self) -> list[dict[str, str]]:
         """Check everything that a run would; gives the warnings.
@@ -267,6 +300,24 @@ class Scenario:
             with _parquet(shorter(Path(path)), "table of operations") as rows:
                 core = core.with_operations(rows, path)
         return core
+
+
+def _restored(
+    text: str,
+    origin: str,
+    base: Path,
+    files: Mapping[str, bytes],
+    changes: Sequence[Change],
+    facts: Mapping[str, Any],
+) -> Scenario:
+    """Make a scenario that was pickled, maybe on another machine."""
+    from backwater.carried import placed
+
+    base = placed(base, files)
+    core = _core.Scenario.from_text(text, origin, str(base))
+    for method, arguments, options in changes:
+        core = getattr(core, method)(*arguments, **options)
+    return Scenario(core, facts, base, changes)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from backwater.journal import Journal, part_name
 from backwater.manifest import AGAIN, MANIFEST, check_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import pyarrow as pa
@@ -38,6 +38,10 @@ class Kept:
 
     batches: Mapping[str, list[Batch]]
 
+    def __reduce__(self) -> tuple[Callable[..., Kept], tuple[dict[str, pa.Table]]]:
+        """Be pickled: as Arrow tables."""
+        return _kept, ({table: self(table) for table in self.batches},)
+
     def __call__(self, table: str) -> pa.Table:
         """Give one table."""
         import pyarrow as pa
@@ -45,6 +49,11 @@ class Kept:
         if table not in self.batches:
             return columns()[table].empty_table()
         return pa.Table.from_batches([pa.record_batch(batch) for batch in self.batches[table]])
+
+
+def _kept(tables: Mapping[str, pa.Table]) -> Kept:
+    """Make tables in memory of those that were pickled."""
+    return Kept({name: _core.batches(table) for name, table in tables.items()})
 
 
 @dataclass(frozen=True)

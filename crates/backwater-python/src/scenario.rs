@@ -54,10 +54,10 @@ impl Scenario {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (text, origin = "<text>"))]
-    fn from_text(py: Python<'_>, text: &str, origin: &str) -> PyResult<Scenario> {
-        let (text, origin) = (text.to_owned(), origin.to_owned());
-        patiently(py, None, move || backwater::Scenario::from_text(&text, &origin, Path::new(".")).map(Scenario::new))
+    #[pyo3(signature = (text, origin = "<text>", base = "."))]
+    fn from_text(py: Python<'_>, text: &str, origin: &str, base: &str) -> PyResult<Scenario> {
+        let (text, origin, base) = (text.to_owned(), origin.to_owned(), PathBuf::from(base));
+        patiently(py, None, move || backwater::Scenario::from_text(&text, &origin, &base).map(Scenario::new))
     }
 
     fn with_variant(&self, py: Python<'_>, name: &str) -> PyResult<Scenario> {
@@ -93,6 +93,11 @@ impl Scenario {
     fn with_operations(&self, table: &Bound<'_, PyAny>, path: &str) -> PyResult<Scenario> {
         let operations = operations::read(table, path)?;
         call(table.py(), || Ok(Scenario::new(self.0.scenario.with_operations(Path::new(path), operations))))
+    }
+
+    #[getter]
+    fn text(&self) -> &str {
+        self.0.scenario.text()
     }
 
     #[getter]

@@ -191,6 +191,11 @@ impl Scenario {
         &self.skipped
     }
 
+    /// The text that it was read from, without any change.
+    pub fn text(&self) -> &str {
+        self.source.text()
+    }
+
     /// Its title; empty if it has none.
     pub fn title(&self) -> String {
         let title = self.root.table().and_then(|t| t.get("title")).and_then(Node::text);

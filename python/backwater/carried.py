@@ -1,0 +1,94 @@
+"""Files that a scenario takes along when it is pickled: tables and matrices that it names."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backwater.errors import InputError, ResultError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+# What the keys that name a file are called, in entries of `flow` and `job`.
+_KEYS = ("table", "matrix", "operations")
+
+
+def named_files(text: str, changes: Sequence[Any], base: Path) -> dict[str, bytes]:
+    """Give the content of each file that a scenario, or a variant of it, names.
+
+    `changes` are those of `backwater.scenario`; names are relative to `base`. What is no file is
+    left out: a run says what it misses.
+    """
+    names = set(_values(tomllib.loads(text)))
+    for method, arguments, _ in changes:
+        if method == "with_set" and arguments[0].rpartition(".")[2] in _KEYS:
+            names.add(arguments[1].strip("\"'"))
+    found = {}
+    for name in sorted(names):
+        try:
+            found[name] = (base / name).read_bytes()
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def _values(part: object) -> Iterator[str]:
+    if isinstance(part, list):
+        for one in part:
+            yield from _values(one)
+    elif isinstance(part, dict):
+        for key, value in part.items():
+            if key in _KEYS and isinstance(value, str):
+                yield value
+            else:
+                yield from _values(value)
+
+
+def placed(base: Path, files: Mapping[str, bytes]) -> Path:
+    """Give a directory in which names lead to files: `base` if they are there, or a new one.
+
+    Raises `InputError` for a file with an absolute name that is not there as it was, `ResultError`
+    if there is no room.
+    """
+    missing = {name: content for name, content in files.items() if not _there(base, name, content)}
+    if not missing:
+        return base
+    for name in missing:
+        if Path(name).is_absolute():
+            raise InputError(
+                f"{name}: is not on this machine as it was on the first",
+                "a name relative to the scenario's takes the file along",
+            )
+    marks = [f"{name}\0{hashlib.sha256(content).hexdigest()}" for name, content in files.items()]
+    root = Path(_folder()) / hashlib.sha256("\n".join(marks).encode()).hexdigest()[:16]
+    # Names may lead upwards.
+    deepest = max(Path(name).parts.count("..") for name in files)
+    place = root.joinpath(*("in",) * deepest)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            if not Path(name).is_absolute() and not _there(place, name, content):
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                (place / name).write_bytes(content)
+    except OSError as error:
+        raise ResultError(f"{place}: cannot be written: {error.strerror or error}") from None
+    return place
+
+
+def _there(base: Path, name: str, content: bytes) -> bool:
+    try:
+        return (base / name).read_bytes() == content
+    except OSError:
+        return False
+
+
+@functools.cache
+def _folder() -> str:
+    # Removed with the object, at the end of the process.
+    _folder.kept = tempfile.TemporaryDirectory(prefix="backwater-")  # type: ignore[attr-defined]
+    return str(_folder.kept.name)  # type: ignore[attr-defined]
