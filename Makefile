@@ -140,7 +140,8 @@ $(VENV)/bin/python:
 lock: $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet pip-tools
 	$(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-		print(*project["dependencies"], *project["optional-dependencies"]["dev"], sep="\n")' \
+		extras = project["optional-dependencies"].values(); \
+		print(*project["dependencies"], *(one for extra in extras for one in extra), sep="\n")' \
 		> $(VENV)/requirements.in
 	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --upgrade --strip-extras --no-header \
 		--no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from backwater.results import Run
     from backwater.resumed import Resumed, resume
     from backwater.scenario import Scenario, build, load, parse
+    from backwater.sweep.dataset import Sweep, open_sweep
 else:
     # Imported when first used: the command must be ready for Ctrl-C before heavy libraries load,
     # and its help needs none of them.
@@ -53,6 +54,7 @@ else:
         "results": ("Run",),
         "resumed": ("Resumed", "resume"),
         "scenario": ("Scenario", "build", "load", "parse"),
+        "sweep.dataset": ("Sweep", "open_sweep"),
     }
 
     def __getattr__(name: str) -> object:
@@ -84,6 +86,7 @@ __all__ = [
     "ScenarioError",
     "Series",
     "Status",
+    "Sweep",
     "build",
     "explain",
     "export",
@@ -91,6 +94,7 @@ __all__ = [
     "load",
     "new_scenario",
     "open_run",
+    "open_sweep",
     "parse",
     "resume",
     "schema",

@@ -25,6 +25,7 @@ from backwater.manifest import (
     RUN,
     SEEDS,
     STUDY,
+    SWEEP,
     kind_of,
     mark_unfinished,
     read_manifest,
@@ -52,8 +53,11 @@ TABLES = (
 )
 SCENARIO = "scenario.toml"
 STATISTICS = "statistics.parquet"
+SWEEP_TABLES = ("points", "timings", "flows")
+SWEEP_PART = r"part-(\d{5,})-(\d{5,})\.parquet"
+PROGRESS = "progress.json"
 STUDY_FILES = ("table.json", "beside.json", "points.json", "measured.jsonl")
-_FILES = (MANIFEST, SCENARIO, STATISTICS, JOURNAL, *STUDY_FILES)
+_FILES = (MANIFEST, SCENARIO, STATISTICS, JOURNAL, PROGRESS, *STUDY_FILES)
 FOLDERS = ("runs", "observed")
 LOCK = ".backwater.lock"
 
@@ -98,6 +102,8 @@ def standing(path: Path) -> str | None:
 
 def part_of_results(path: Path) -> bool:
     """Whether a file is one that Backwater wrote into a directory of results."""
+    if path.parent.name in SWEEP_TABLES and re.fullmatch(SWEEP_PART, path.name):
+        return kind_of(path.parent.parent) is not None
     if path.parent.name in TABLES and _PART.fullmatch(path.name):
         return kind_of(path.parent.parent) is not None
     return path.name in _FILES and kind_of(path.parent) is not None
@@ -186,6 +192,8 @@ def _runs(path: Path, kind: str) -> list[Path]:
     """Where runs may lie that are part of results of a kind; others below are not looked at."""
     if kind == RUN:
         return [path]
+    if kind == SWEEP:
+        return []
     points = [point for name in FOLDERS for point in _inside(path / name)]
     places = {SEEDS: [path], STUDY: points, COMPARISON: _inside(path)}[kind]
     # Directories of single runs are of the format before series shared their tables.
@@ -248,11 +256,24 @@ def _clear_comparison(path: Path) -> None:
     _sweep(path)
 
 
+def _clear_sweep(path: Path) -> None:
+    for table in SWEEP_TABLES:
+        folder = path / table
+        for file in _inside(folder):
+            name = TEMPORARY.fullmatch(file.name)
+            if re.fullmatch(SWEEP_PART, name["name"] if name else file.name):
+                _remove(file)
+        _fold(folder)
+    _remove(path / PROGRESS)
+    _sweep(path)
+
+
 _CLEAR = {
     RUN: _clear_run,
     SEEDS: _clear_seeds,
     STUDY: _clear_study,
     COMPARISON: _clear_comparison,
+    SWEEP: _clear_sweep,
 }
 
 

@@ -24,14 +24,22 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 
 RUN, SEEDS, STUDY, COMPARISON = "run", "seeds", "study", "comparison"
-NAMES = {RUN: "run", SEEDS: "series of runs", STUDY: "study", COMPARISON: "comparison"}
-FORMATS = {RUN: 2, SEEDS: 3, STUDY: 3, COMPARISON: 3}
+SWEEP = "sweep"
+NAMES = {
+    RUN: "run",
+    SEEDS: "series of runs",
+    STUDY: "study",
+    COMPARISON: "comparison",
+    SWEEP: "sweep",
+}
+FORMATS = {RUN: 2, SEEDS: 3, STUDY: 3, COMPARISON: 3, SWEEP: 1}
 """Of result directories. 1 had neither seal nor hashes; in 2 runs of a series had directories."""
 COMMANDS = {
     RUN: "backwater run --out",
     SEEDS: "backwater run --seeds --out",
     STUDY: "backwater reproduce --out",
     COMPARISON: "backwater compare --out",
+    SWEEP: "backwater sweep --out",
 }
 # A manifest larger than this is none: of the largest runs it has some megabytes.
 LARGEST = 256 << 20
@@ -59,14 +67,31 @@ _RUN = _SHARED | {
     "tables": _TABLES,
     "summary": {"time_ps": int, "flows": int, "flows_done": int, "drops": int, "fingerprint": str},
 }
+_AXIS = {"key": str}
+_PROBE = {"settings": [[str]], "scenario": str, "inputs": {str: str}}
 _POINT = {"case": str, "mechanism": str, "runs": [str]}
 SHAPES: dict[str, dict[str, Any]] = {
     RUN: _COMMON | _RUN,
     SEEDS: _COMMON | {"runs": [str], "warnings": [_WARNING], "run": _SHARED},
     STUDY: _COMMON | {"study": str, "points": [_POINT]},
     COMPARISON: _COMMON | {"seeds": [int], "scenarios": [{"scenario": str, "directory": str}]},
+    SWEEP: _COMMON
+    | {
+        "axes": [_AXIS],
+        "probes": {str: _PROBE},
+        "metrics": [str],
+        "keep": [str],
+        "code": {str: str},
+        "points": int,
+    },
 }
-NEEDED = {RUN: ("seed",), SEEDS: ("runs", "run"), STUDY: ("study",), COMPARISON: ("scenarios",)}
+NEEDED = {
+    RUN: ("seed",),
+    SEEDS: ("runs", "run"),
+    STUDY: ("study",),
+    COMPARISON: ("scenarios",),
+    SWEEP: ("axes", "probes", "metrics", "keep", "code", "points"),
+}
 
 
 def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
@@ -169,7 +194,7 @@ def _check(path: Path, place: str, value: Any, shape: Any) -> None:  # noqa: ANN
     elif isinstance(value, dict):
         if str in shape:
             shape = dict.fromkeys(value, shape[str])
-        elif shape in (_ENTRY, _WARNING, _POINT):
+        elif shape in (_ENTRY, _WARNING, _POINT, _AXIS, _PROBE):
             for key in shape:
                 _required(path, f"{place}.{key}", value.get(key))
         for key, inner in shape.items():

@@ -21,6 +21,7 @@ from backwater.manifest import (
     RUN,
     SEEDS,
     STUDY,
+    SWEEP,
     check_files,
     judging,
     read_manifest,
@@ -92,9 +93,10 @@ def open_run(directory: str | os.PathLike[str], of: type[T]) -> T: ...
 def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> Any:
     """Open a directory of results, of what is finished or was killed.
 
-    Gives a `Run`, a `Series` of runs with several seeds, a `Comparison`, or a `study.Outcome`, as
-    the directory holds them. With `of`, one of these types, whatever is no such thing is an error,
-    and type checkers know what there is. Files are held against their hashes once, here.
+    Gives a `Run`, a `Series` of runs with several seeds, a `Comparison`, a `Sweep`, or a
+    `study.Outcome`, as the directory holds them. With `of`, one of these types, whatever is no such
+    thing is an error, and type checkers know what there is. Files are held against their hashes
+    once, here.
 
     Raises `ResultError` if there are no results, or not as they were written. Warns
     (`OtherBuildWarning`) of results that another version or build made.
@@ -108,6 +110,10 @@ def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> 
             from backwater.study import open_study
 
             opened = open_study(path)
+        elif kind == SWEEP:
+            from backwater.sweep.dataset import open_sweep
+
+            return _asked_for(open_sweep(path), of, path, kind)
         else:
             load: dict[str, Callable[[Path], Any]] = {
                 RUN: load_run,
@@ -115,11 +121,15 @@ def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> 
                 COMPARISON: load_comparison,
             }
             opened = load[kind](path)
+    say_build(path, manifest)
+    return _asked_for(opened, of, path, kind)
+
+
+def _asked_for(opened: Any, of: type[Any] | None, path: Path, kind: str) -> Any:  # noqa: ANN401
     if of is not None and not isinstance(opened, of):
         wanted = f"not what was asked for ({of.__name__})"
         hint = f"its runs are {path}/seed-N" if kind == SEEDS else None
         raise ResultError(f"{path}: holds a {NAMES[kind]}, {wanted}", hint)
-    say_build(path, manifest)
     return opened
 
 

@@ -352,6 +352,17 @@ def _run(
     return run
 
 
+def fraction(status: _core.Status) -> float | None:
+    """How much of a run is done, by flows or by simulated time; None if that cannot be told."""
+    parts = []
+    if status.end_ps:
+        parts.append(status.time_ps / status.end_ps)
+    if status.flows_total:
+        parts.append(status.flows_done / status.flows_total)
+    # A run ends at whichever comes first.
+    return max(parts, default=None)
+
+
 def used_threads(job: Job, summary: Mapping[str, Any]) -> str:
     """Say how many threads a run uses, of those that it might use, and why it is one."""
     why = summary["one_thread_because"]

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # Name, module and function (or group) of every command, in the order of the help.
 COMMANDS = {
     "run": ("run", "run"),
+    "sweep": ("sweep", "sweep"),
+    "query": ("query", "query"),
+    "status": ("query", "status"),
     "compare": ("compare", "compare"),
     "why": ("why", "why"),
     "jobs": ("jobs", "jobs"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from backwater import _core
 from backwater.cli.labels import see_labels
 from backwater.cli.output import message, show
-from backwater.cli.progress import Reporter, fraction, reporting
+from backwater.cli.progress import Reporter, reporting
 from backwater.cli.views import View
 from backwater.comparison import Difference, Row, row
 from backwater.directory import locked, standing
@@ -24,7 +24,7 @@ from backwater.manifest import COMPARISON, FORMATS, write_manifest
 from backwater.numbers.metrics import usual
 from backwater.numbers.run import groups, job_labels, job_steps
 from backwater.results import Run
-from backwater.running import Job, interruptible, run_jobs, taken_up
+from backwater.running import Job, fraction, interruptible, run_jobs, taken_up
 from backwater.samples import PAIRS
 from backwater.saving import SLICE_MS
 from backwater.wording import duration, figure

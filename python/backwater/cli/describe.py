@@ -52,8 +52,16 @@ def check(
     variant: Variant = None,
     json: Json = None,
 ) -> None:
-    """Check a scenario and all its variants; show every value and where it comes from."""
+    """Check a scenario and all its variants; show every value and where it comes from.
+
+    Of a file with a table `sweep`, count its points, and estimate time and disk from a pilot.
+    """
     writable(json, Kind.JSON, file)
+    if _has_sweep(file):
+        given = {"set": settings, "with": mechanisms}
+        variants = None if variant is None else [variant]
+        _check_sweep(file, given | {"variants": variants}, json)
+        return
     case = read(file, variant, settings, mechanisms, where_on=variant is None)
     # A file's variants are checked with it: a mistake in one would show only when it is run.
     others = {name: case.variant(name) for name in case.variants} if variant is None else {}
@@ -94,6 +102,25 @@ def check(
     for control, flows in case.controls().items():
         message(f"{control} controls the flows {flows}")
     message(f"{file}: good, with {checked}" if checked else f"{file}: good")
+
+
+def _has_sweep(file: str) -> bool:
+    """Whether a file may have a table `[sweep]`: looked at as text, which costs nothing."""
+    try:
+        return file != "-" and "[sweep" in Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _check_sweep(file: str, given: dict[str, Any], json: str | None) -> None:
+    from backwater.cli.sweep import OPTIONS, foresee, sweeping
+    from backwater.sweep.clusters import processors
+
+    asked = sweeping(file, dict.fromkeys(OPTIONS) | given, None)
+    told = foresee(asked, processors(), force=True)
+    if json is not None:
+        write_json(json, told)
+    message(f"{file}: good")
 
 
 def explain(

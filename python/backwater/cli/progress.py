@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from backwater.cli.output import message
+from backwater.running import fraction
 from backwater.wording import count, duration, simulated
 
 if TYPE_CHECKING:
@@ -72,17 +73,6 @@ class State:
     def time_ps(self) -> int:
         """Simulated time of the run that is furthest, ps."""
         return max((status.time_ps for status in self.running.values()), default=0)
-
-
-def fraction(status: Status) -> float | None:
-    """How much of a run is done, by flows or by simulated time; None if that cannot be told."""
-    parts = []
-    if status.end_ps:
-        parts.append(status.time_ps / status.end_ps)
-    if status.flows_total:
-        parts.append(status.flows_done / status.flows_total)
-    # A run ends at whichever comes first.
-    return max(parts, default=None)
 
 
 class Reporter:

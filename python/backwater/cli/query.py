@@ -1,0 +1,134 @@
+"""`backwater query` and `backwater status`: what a sweep has come to."""
+
+from __future__ import annotations
+
+import json as json_
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from backwater.cli.arguments import Json
+from backwater.cli.output import listing, put, write_json
+from backwater.cli.targets import Kind, writable
+from backwater.directory import PROGRESS
+from backwater.wording import duration, figure
+
+Sweep = Annotated[str, typer.Argument(help="A directory of `backwater sweep`.", metavar="DIR")]
+# A sweep that has not been heard of for so long was killed.
+SILENT_SECONDS = 10
+
+
+def query(
+    directory: Sweep,
+    sql: Annotated[
+        str | None, typer.Argument(help="SQL, as DuckDB takes it.", metavar="[SQL]")
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Ask SQL of a sweep; without SQL, list what can be asked.
+
+    Views are points, metrics, failed, timings, columns, and flows if they were kept. Columns have
+    plain names: sfc.threshold is sfc_threshold, p99_fct:victim is p99_fct_victim. Numbers are in
+    base units (B, ps, b/s) for parameters, and in the unit that `columns` says for metrics.
+    """
+    from backwater.sweep.dataset import VIEWS, open_sweep
+
+    writable(json, Kind.JSON)
+    sweep = open_sweep(directory)
+    if sql is None:
+        columns = [
+            {"column": one.sql, "name": one.name, "unit": one.unit, "about": one.about}
+            for one in sweep.columns
+        ]
+        if json is not None:
+            write_json(json, {"views": VIEWS, "columns": columns})
+        if json != "-":
+            listing(("view", "what it is"), list(VIEWS.items()), "")
+            put("")
+            rows = [tuple(one.values()) for one in columns]
+            listing(("column of points", "name", "unit", "what it is"), rows, "")
+        return
+    answer = sweep.query(sql)
+    rows_ = answer.to_pylist()
+    if json is not None:
+        write_json(json, rows_)
+    if json != "-":
+        names = _different(answer.column_names)
+        listing(names, [tuple(_cell(value) for value in row.values()) for row in rows_], "")
+
+
+def _different(names: list[str]) -> list[str]:
+    return [name if names.count(name) == 1 else f"{name} {n}" for n, name in enumerate(names)]
+
+
+def _cell(value: Any) -> str:  # noqa: ANN401 - whatever a table holds
+    if value is None:
+        return "-"
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return figure(value)
+    return "; ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def status(directory: Sweep, json: Json = None) -> int:
+    """Say how far a sweep is, also one that runs elsewhere.
+
+    Ends with 0 if it is done, 3 if points are missing, 1 if points have failed.
+    """
+    from backwater.manifest import SWEEP, read_manifest
+
+    writable(json, Kind.JSON)
+    path = Path(directory)
+    manifest = read_manifest(path, SWEEP)
+    facts = _progress(path / PROGRESS)
+    points = manifest["points"]
+    facts = {"status": manifest["status"], "points": points, "done": 0, "failed": 0} | facts
+    said = _alive(facts)
+    facts["heard"] = said
+    if json is not None:
+        write_json(json, facts)
+    if json != "-":
+        put(f"{manifest.get('title') or directory}: {said}")
+        _show(facts, directory)
+    if facts["failed"]:
+        return 1
+    return 0 if facts["done"] == points else 3
+
+
+def _show(facts: dict[str, Any], directory: str) -> None:
+    over = facts["done"] + facts["failed"]
+    share = 100 * over // max(1, facts["points"])
+    put(f"{share} % · {facts['done']} of {facts['points']} points done")
+    if facts["failed"]:
+        put(
+            f"{facts['failed']} points have failed; `backwater query {directory} "
+            '"select * from failed"` says why'
+        )
+    if facts["heard"] == "running" and "host" in facts:
+        left = facts["seconds_left"]
+        put(
+            f"{facts['running']} points with {facts['workers']} workers of the sweep on "
+            f"{facts['host']}, {facts['points_per_s']:.3g} points/s"
+            + ("" if left is None else f", {duration(left)} left")
+        )
+
+
+def _progress(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json_.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def _alive(facts: dict[str, Any]) -> str:
+    """Say whether a sweep is under way, by when it was last heard of."""
+    if facts["status"] != "running":
+        return str(facts["status"])
+    if "updated" not in facts:
+        return "running"
+    age = (datetime.now(UTC) - datetime.fromisoformat(facts["updated"])).total_seconds()
+    if age <= SILENT_SECONDS:
+        return "running"
+    return f"not heard of for {duration(age)}: killed, or its disk is slow"

@@ -1,0 +1,204 @@
+"""Where the points of a sweep run: worker processes of Dask, here or on a cluster.
+
+Dask and its parts are imported when they are needed, and a wheel without them says what to install.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import os
+import shlex
+import shutil
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from backwater.errors import InputError, ResultError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+CONNECT_SECONDS = 10
+"""How long a scheduler may take to answer."""
+_TRIES = 3
+_QUIET = (
+    *("distributed", "distributed.client", "distributed.scheduler", "distributed.worker"),
+    *("distributed.nanny", "distributed.core", "distributed.comm", "bokeh", "tornado"),
+)
+
+
+def needed(module: str, extra: str) -> ModuleType:
+    """Import a library that a bare wheel does without. Raises `InputError` if it is not there."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"the library {error.name} is not installed",
+            f"pip install 'backwater[{extra}]' installs what this needs",
+        ) from None
+
+
+def _dask() -> Any:  # noqa: ANN401 - the library has no types
+    """Import Dask, and have it say nothing: what a user has to know is told by us."""
+    config = needed("dask.config", "sweep")
+    config.set(
+        {
+            "logging": dict.fromkeys(_QUIET, "critical"),
+            # A worker that has died has its tasks tried elsewhere; then its points one by one.
+            "distributed.scheduler.allowed-failures": 3,
+            "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
+        }
+    )
+    distributed = needed("distributed", "sweep")
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    return distributed
+
+
+@contextlib.contextmanager
+def local(workers: int, memory: int | None) -> Iterator[Any]:
+    """Start worker processes on this machine; gives a client.
+
+    `memory` is the limit of each, in B; by default they share what there is. A worker that comes
+    near its limit is ended, and another takes its place.
+    """
+    distributed = _dask()
+    with _started(distributed, workers, memory) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """Use a scheduler that is there, such as `tcp://node1:8786`. Raises `InputError`."""
+    distributed = _dask()
+    try:
+        client = distributed.Client(address, timeout=f"{CONNECT_SECONDS}s")
+    except (OSError, ValueError, TypeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(
+            f"--scheduler {address}: does not answer within {CONNECT_SECONDS} s: {reason}",
+            "`dask scheduler` on some machine prints its address, as tcp://HOST:8786; "
+            "`dask worker ADDRESS` on others works for it",
+        ) from None
+    with client:
+        yield client
+
+
+def _started(distributed: Any, workers: int, memory: int | None) -> Any:  # noqa: ANN401
+    """Start a local cluster, again if a worker is ended meanwhile. Raises `ResultError`."""
+    reason: object = None
+    for _ in range(_TRIES):
+        try:
+            return distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                memory_limit="auto" if memory is None else memory,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+                preload=["backwater.sweep.worker"],
+            )
+        except (OSError, RuntimeError) as error:
+            reason = error
+    raise ResultError(
+        f"worker processes cannot be started on this machine: {reason}",
+        "is there memory for them? --workers 1 --memory 2GB needs less",
+    )
+
+
+@dataclass(frozen=True)
+class Slurm:
+    """What `--slurm` says: options of dask-jobqueue's SLURMCluster, and how many jobs."""
+
+    options: dict[str, Any]
+    jobs: int
+
+    @staticmethod
+    def of(text: str) -> Slurm:
+        """Read words `NAME=VALUE`, and options of sbatch, which begin with `--`.
+
+        Raises `InputError`.
+        """
+        options: dict[str, Any] = {"cores": 1, "processes": None, "memory": "4GB"}
+        extra: list[str] = []
+        jobs = 1
+        try:
+            words = shlex.split(text)
+        except ValueError as error:
+            raise InputError(f"--slurm {text}: {error}", "close the quotes") from None
+        for word in words:
+            name, equals, value = word.partition("=")
+            if word.startswith("-"):
+                extra.append(word)
+            elif not equals or name not in _SLURM:
+                raise InputError(
+                    f"--slurm {word}: not NAME=VALUE with one of {', '.join(_SLURM)}",
+                    "options of sbatch begin with --, as --constraint=haswell",
+                )
+            elif name == "jobs":
+                jobs = _whole(word, value)
+            else:
+                options[name] = _whole(word, value) if name in _WHOLE else value
+        # A process a core: a run of one seed uses one.
+        options["processes"] = options["processes"] or options["cores"]
+        return Slurm(options | {"job_extra_directives": extra, "python": sys.executable}, jobs)
+
+    def cluster(self) -> Any:  # noqa: ANN401 - the library has no types
+        """Make the cluster, of which nothing is submitted yet. Raises `InputError`."""
+        _dask()
+        jobqueue = needed("dask_jobqueue", "slurm")
+        try:
+            return jobqueue.SLURMCluster(
+                **self.options,
+                silence_logs="critical",
+                scheduler_options={"dashboard": False, "dashboard_address": ":0"},
+                worker_extra_args=["--preload", "backwater.sweep.worker"],
+            )
+        except (ValueError, TypeError, OSError, RuntimeError) as error:
+            raise InputError(f"--slurm: {error}", "see the options of SLURMCluster") from None
+
+    def script(self) -> str:
+        """Give the script of a job, as it would be submitted."""
+        with self.cluster() as cluster:
+            return str(cluster.job_script())
+
+
+_WHOLE = ("cores", "processes", "jobs", "job_cpu")
+_SLURM = (
+    *("jobs", "queue", "account", "cores", "processes", "memory", "walltime", "job_cpu"),
+    *("job_mem", "interface", "local_directory", "log_directory"),
+)
+
+
+def _whole(word: str, value: str) -> int:
+    if not value.isdecimal() or not 1 <= int(value) < 10**6:
+        raise InputError(f"--slurm {word}: not a whole number of 1 or more")
+    return int(value)
+
+
+def see_sbatch() -> None:
+    """Refuse to submit jobs where that cannot be done. Raises `InputError`."""
+    if shutil.which("sbatch") is None:
+        raise InputError(
+            "--slurm: there is no `sbatch` here",
+            "give the command on a machine from which jobs are submitted; --dry-run shows the "
+            "script",
+        )
+
+
+@contextlib.contextmanager
+def slurm(options: Slurm) -> Iterator[Any]:
+    """Start jobs of SLURM with workers in them; gives a client. Raises `InputError`."""
+    see_sbatch()
+    cluster = options.cluster()
+    distributed = _dask()
+    with cluster, distributed.Client(cluster) as client:
+        cluster.scale(jobs=options.jobs)
+        yield client
+
+
+def processors() -> int:
+    """Give the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0))

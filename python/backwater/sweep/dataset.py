@@ -1,0 +1,202 @@
+"""Opens the dataset of a sweep: as Arrow, polars or pandas tables, and for SQL by DuckDB."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from backwater.directory import SWEEP_TABLES
+from backwater.errors import InputError, ResultError
+from backwater.manifest import AGAIN, SWEEP, check_file, read_manifest, say_build
+from backwater.sweep.clusters import needed
+from backwater.sweep.store import POINTS, files, read
+from backwater.sweep.values import plain
+
+if TYPE_CHECKING:
+    import os
+
+    import pandas as pd
+    import polars as pl
+
+VIEWS = {
+    "points": "a row a point: variant, values, seed, status, error, fingerprint, numbers",
+    "metrics": "a row a point and number: point, metric, unit, value",
+    "failed": "points that have failed, with their errors",
+    "timings": "what each point took, in s, where, and when it ended",
+    "flows": "the flows of all points, with the point of each (with --keep flows)",
+    "columns": "what each column of points is: name in SQL, name, unit, role, meaning",
+}
+"""What SQL can ask of a sweep, and what each is."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table of points."""
+
+    name: str
+    """As in tables, such as `sfc.threshold` or `p99_fct:victim`."""
+    sql: str
+    """As in SQL, such as `sfc_threshold` or `p99_fct_victim`."""
+    unit: str
+    role: str
+    """`parameter`, `metric`, or empty."""
+    about: str
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The points of a sweep that have been run, maybe by a command that is under way."""
+
+    manifest: dict[str, Any]
+    """What was asked for: scenario, keys, versions, status."""
+    directory: Path
+
+    @property
+    def status(self) -> str:
+        """`done`, `interrupted`, or `running` (also what a killed sweep leaves)."""
+        return str(self.manifest["status"])
+
+    @cached_property
+    def points(self) -> pa.Table:
+        """One row a point, in the order of their ids. Raises `ResultError`."""
+        return self.arrow()
+
+    def arrow(self, table: str = POINTS) -> pa.Table:
+        """Give `points`, `timings` or `flows` as an Arrow table; meaning and unit are in fields.
+
+        Raises `InputError` for another name, `ResultError` if it cannot be read.
+        """
+        if table not in SWEEP_TABLES:
+            raise InputError(f"{table}: a sweep has no such table", ", ".join(SWEEP_TABLES))
+        return read(files(self.directory, table)) if table == "flows" else self._ordered(table)
+
+    def _ordered(self, table: str) -> pa.Table:
+        found = read(files(self.directory, table))
+        return found.sort_by("point") if len(found) else found
+
+    def polars(self, table: str = POINTS) -> pl.DataFrame:
+        """Give a table as a frame of polars."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.arrow(table))
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def pandas(self, table: str = POINTS) -> pd.DataFrame:
+        """Give a table as a frame of pandas. Raises `InputError` if that is not installed."""
+        needed("pandas", "sweep")
+        frame: pd.DataFrame = self.arrow(table).to_pandas()
+        return frame
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The columns of the table of points."""
+        fields: dict[str, pa.Field[Any]] = {}
+        for path in files(self.directory, POINTS):
+            for field in _schema(path):
+                fields.setdefault(field.name, field)
+        found: dict[str, Column] = {}
+        for name, field in fields.items():
+            facts = {key.decode(): text.decode() for key, text in (field.metadata or {}).items()}
+            sql = plain(name)
+            while sql in found:
+                sql += "_"
+            told = (facts.get(key, "") for key in ("unit", "role", "description"))
+            found[sql] = Column(name, sql, *told)
+        return list(found.values())
+
+    def query(self, sql: str) -> pa.Table:
+        """Answer SQL by DuckDB over the views `points`, `metrics`, `failed`, `timings`, ….
+
+        Columns have plain names there (`columns`). Raises `InputError` if DuckDB refuses it.
+        """
+        duckdb = needed("duckdb", "sweep")
+        with contextlib.closing(duckdb.connect()) as connection:
+            for statement in self._views():
+                connection.execute(statement)
+            try:
+                answer: pa.Table = connection.sql(sql).to_arrow_table()
+            except AttributeError:
+                raise InputError("query: is no question", 'as in "select * from points"') from None
+            except duckdb.Error as error:
+                raise InputError(
+                    f"query: {str(error).strip()}",
+                    f"views: {', '.join(VIEWS)}; `backwater query {self.directory}` lists columns",
+                ) from None
+            return answer
+
+    def _views(self) -> list[str]:
+        """Give the statements that make the views."""
+        columns = self.columns
+        statements = []
+        for table in SWEEP_TABLES:
+            paths = files(self.directory, table)
+            if not paths:
+                continue
+            names = _texts(*map(str, paths))
+            source = f"read_parquet([{names}], union_by_name = true)"
+            chosen = "*"
+            if table == POINTS:
+                chosen = ", ".join(f"{_quoted(one.name)} as {_quoted(one.sql)}" for one in columns)
+            statements.append(f"create view {table} as select {chosen} from {source}")
+        if not columns:
+            return ["create view points as select '' as point where false"]
+        statements.append("create view failed as select * from points where status = 'failed'")
+        rows = ", ".join(f"({_texts(c.sql, c.name, c.unit, c.role, c.about)})" for c in columns)
+        names = "(column_name, name, unit, role, about)"
+        statements.append(f"create view columns as select * from (values {rows}) as c{names}")
+        numbers = [_quoted(one.sql) for one in columns if one.role == "metric"]
+        if numbers:
+            some = ", ".join(numbers)
+            statements.append(
+                "create view metrics as select point, c.name as metric, c.unit, value from "
+                f"(unpivot (select point, {some} from points) on {some} "
+                "into name column_name value value) as u join columns as c using (column_name)"
+            )
+        statements += [
+            f"comment on column points.{_quoted(one.sql)} is "
+            + _texts(f"{one.about}{f', {one.unit}' if one.unit else ''}")
+            for one in columns
+        ]
+        made = {statement.split()[2] for statement in statements if statement.startswith("create")}
+        return statements + [
+            f"comment on view {name} is {_texts(about)}"
+            for name, about in VIEWS.items()
+            if name in made
+        ]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _texts(*texts: str) -> str:
+    return ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
+
+
+def _schema(path: Path) -> pa.Schema:
+    try:
+        return pq.read_schema(path)
+    except (OSError, pa.ArrowException) as error:
+        raise ResultError(f"{path}: {error}", f"it is damaged; {AGAIN}") from None
+
+
+def open_sweep(directory: str | os.PathLike[str]) -> Sweep:
+    """Open the dataset of a sweep, finished or not.
+
+    Files of a finished one are held against their hashes. Raises `ResultError` if there is no
+    sweep, or not as it was written. Warns (`OtherBuildWarning`) if another build made it.
+    """
+    path = Path(directory)
+    manifest = read_manifest(path, SWEEP)
+    for name, wanted in (manifest.get("parts") or {}).items():
+        if (path / name).name.startswith("part-"):
+            check_file(path / name, wanted)
+    say_build(path, manifest)
+    return Sweep(manifest, path)

@@ -1,0 +1,63 @@
+"""A sweep as a TOML file says it, in a table `[sweep]`; the options of the command say the same."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from backwater.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Varied = str | int | float | bool | list[str | int | float | bool]
+
+
+class Definition(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What `[sweep]` may say."""
+
+    scenario: str
+    """The scenario file; its name is relative to the file with the table."""
+    vary: dict[str, Varied] = {}
+    variants: list[str] = []
+    seeds: int | str | None = None
+    """`10` for as many from the scenario's own on, or `1..10`."""
+    zip: list[list[str]] = []
+    where: str | list[str] = []
+    sample: str | None = None
+    sample_seed: int = 1
+    metrics: list[str] = []
+    keep: list[str] = []
+    mechanisms: list[str] = msgspec.field(default_factory=list, name="with")
+    set: dict[str, str | int | float | bool] = {}
+
+
+def definition(path: Path) -> Definition | None:
+    """Read the table `[sweep]` of a file; None if it has none. Raises `InputError`."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        # What is wrong with a scenario, the core says better.
+        return None
+    if "sweep" not in content:
+        return None
+    others = sorted(content.keys() - {"sweep"})
+    if others:
+        raise InputError(
+            f"{path}: has [sweep] and `{others[0]}` beside it",
+            "a sweep has a file of its own, which names its scenario: scenario = 'case.toml'",
+        )
+    try:
+        found = msgspec.convert(content["sweep"], Definition)
+    except msgspec.ValidationError as error:
+        known = ", ".join(msgspec.structs.asdict(Definition(scenario="")))
+        known = known.replace("mechanisms", "with")
+        raise InputError(f"{path}: [sweep]: {error}", f"it may say: {known}") from None
+    if not (path.parent / found.scenario).is_file():
+        raise InputError(
+            f"{path}: [sweep]: scenario = {found.scenario!r}: there is no such file",
+            f"its name is relative to {path.parent}",
+        )
+    return found

@@ -1,0 +1,310 @@
+"""The points of a sweep: which variant, which values, which seed; and which of them are left out.
+
+A point is known by these alone, so that values and seeds that are added later add points and move
+none. A key of a mechanism that is off at a point has no value there, and points that differ in
+nothing else are one point: a threshold of SFC multiplies no runs of a baseline without SFC.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from backwater import _core
+from backwater.errors import InputError
+from backwater.sweep.values import MOST, Axis, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import polars as pl
+
+    from backwater.scenario import Scenario
+
+ALONE = ""
+"""The variant of a scenario as its file has it."""
+# As many combinations of switches as are looked at for keys without effect.
+_COMBINATIONS = 256
+# Values of one key that are held against the scenario before anything runs.
+_TRIED = 64
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a sweep."""
+
+    id: str
+    """16 hexadecimal digits, from variant, values and seed."""
+    variant: str
+    values: tuple[int, ...]
+    """For each axis the number of its value, -1: the key is of a mechanism that is off."""
+    seed: int
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Points that are drawn, in place of all combinations."""
+
+    how: str
+    """`random` or `lhs`, a Latin hypercube."""
+    count: int
+    seed: int
+
+    @staticmethod
+    def of(text: str, seed: int) -> Sampling:
+        """Read `random N` or `lhs N`. Raises `InputError`."""
+        match = re.fullmatch(r"\s*(random|lhs)[\s:]+(\d+)\s*", text)
+        if match is None or not 1 <= int(match[2]) <= MOST:
+            raise InputError(
+                f"--sample {text}: not of the form `random N` or `lhs N`, N from 1 to {MOST}",
+                '--sample "lhs 200" draws a Latin hypercube of 200 points',
+            )
+        return Sampling(match[1], int(match[2]), seed)
+
+    def shares(self, dimensions: int) -> list[list[float]]:
+        """Draw for each sample a number from 0 to 1 for each dimension."""
+        if self.how == "lhs":
+            from scipy.stats import qmc
+
+            drawn = qmc.LatinHypercube(dimensions, rng=self.seed).random(self.count)
+        else:
+            import numpy as np
+
+            drawn = np.random.default_rng(self.seed).random((self.count, dimensions))
+        shares: list[list[float]] = drawn.tolist()
+        return shares
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep varies, and how its values are combined."""
+
+    scenarios: Mapping[str, Scenario]
+    """The scenario of each variant, without any value of the axes."""
+    axes: tuple[Axis, ...]
+    seeds: tuple[int, ...]
+    zipped: tuple[tuple[str, ...], ...] = ()
+    """Keys that go together: the first value of the one with the first of the others."""
+    sampling: Sampling | None = None
+    where: tuple[str, ...] = ()
+    """Conditions, of which all must hold."""
+    _drawn: dict[str, list[Any]] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant. Raises `InputError`."""
+        if len(self.seeds) != len(set(self.seeds)):
+            raise InputError("--seeds: names a seed more than once", "as in --seeds 1..10")
+        keys = [axis.key for axis in self.axes]
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None:
+            raise InputError(f"--vary {twice}: is given twice", "name all its values in one")
+        names = [key for group in self.zipped for key in group]
+        for key in names:
+            if key not in keys:
+                raise InputError(f"--zip {key}: is not varied", f"--vary {key}=... as well")
+            if names.count(key) > 1:
+                raise InputError(f"--zip {key}: is in more than one group")
+        for group in self.zipped:
+            lengths = {axis.key: len(axis.values) for axis in self.axes if axis.key in group}
+            if len(set(lengths.values())) > 1:
+                told = ", ".join(f"{key} has {many}" for key, many in lengths.items())
+                raise InputError(
+                    f"--zip {','.join(group)}: not as many values of each: {told}",
+                    "keys that go together need as many values each",
+                )
+        if self.sampling is not None and self.zipped:
+            raise InputError("--zip and --sample exclude each other", "samples draw each key alone")
+        if self.sampling is not None and not self.axes:
+            raise InputError("--sample: nothing is varied", "--vary KEY=A..B as well")
+        if self.sampling is None:
+            for axis in self.axes:
+                if axis.interval is not None:
+                    low, high = axis.values
+                    raise InputError(
+                        f"--vary {axis.key}={low.text}..{high.text}: an interval has no end of "
+                        "values",
+                        "add ` step C` or ` in N`, or draw samples: --sample 'lhs 200'",
+                    )
+        self._see_few()
+
+    def _see_few(self) -> None:
+        if self.greatest > MOST:
+            told = self.greatest if self.greatest < 10**15 else f"{float(self.greatest):.0e}"
+            parts = [f"{axis.key} {len(axis.values)}" for axis in self.axes]
+            parts = parts if self.sampling is None else [f"samples {self.sampling.count}"]
+            parts += [f"variants {len(self.scenarios)}", f"seeds {len(self.seeds)}"]
+            raise InputError(
+                f"the sweep has {told} points, more than {MOST}: {', '.join(parts)}",
+                "larger steps, fewer seeds, --zip, or samples: --sample 'lhs 1000'",
+            )
+
+    @property
+    def greatest(self) -> int:
+        """How many points there are at most: conditions and keys without effect not counted."""
+        designs = 1
+        for members in [] if self.sampling else self._groups:
+            designs *= len(self.axes[members[0]].values)
+        if self.sampling is not None:
+            designs = self.sampling.count
+        return designs * len(self.scenarios) * len(self.seeds)
+
+    @cached_property
+    def _groups(self) -> list[list[int]]:
+        """Numbers of the axes that go together, in the order of the first of each."""
+        together = {key: number for number, group in enumerate(self.zipped) for key in group}
+        groups: dict[object, list[int]] = {}
+        for number, axis in enumerate(self.axes):
+            groups.setdefault(together.get(axis.key, axis.key), []).append(number)
+        return list(groups.values())
+
+    @cached_property
+    def drawn(self) -> tuple[Axis, ...]:
+        """The axes with the values that points have: of samples those that were drawn."""
+        if self.sampling is None:
+            return self.axes
+        shares = self.sampling.shares(len(self.axes))
+        found = []
+        for number, axis in enumerate(self.axes):
+            if axis.interval is None:
+                found.append(axis)
+                continue
+            values = dict.fromkeys(axis.interval.at(one[number]) for one in shares)
+            found.append(Axis(axis.key, axis.unit, tuple(values), axis.interval))
+        return tuple(found)
+
+    def _designs(self) -> Iterator[tuple[int, ...]]:
+        """Give the numbers of the values of each combination, or sample."""
+        if self.sampling is None:
+            many = [range(len(self.axes[group[0]].values)) for group in self._groups]
+            place = {axis: n for n, group in enumerate(self._groups) for axis in group}
+            order = [place[number] for number in range(len(self.axes))]
+            for one in itertools.product(*many):
+                yield tuple(one[at] for at in order)
+            return
+        known = [{value: n for n, value in enumerate(axis.values)} for axis in self.drawn]
+        for shares in self.sampling.shares(len(self.axes)):
+            yield tuple(
+                known[n][axis.interval.at(share)]
+                if axis.interval is not None
+                else min(int(share * len(axis.values)), len(axis.values) - 1)
+                for n, (axis, share) in enumerate(zip(self.drawn, shares, strict=True))
+            )
+
+    def _off(self) -> dict[tuple[str, tuple[int, ...]], frozenset[int]]:
+        """Give the axes without effect, for each variant and each setting of the switches.
+
+        A switch is a key without a dot, such as `sfc`, which may be true or false.
+        """
+        switches = self._switches
+        found = {}
+        combinations = itertools.product(*(range(len(self.drawn[n].values)) for n in switches))
+        for states in itertools.islice(combinations, _COMBINATIONS):
+            for variant, scenario in self.scenarios.items():
+                case = scenario
+                for number, axis in enumerate(self.drawn):
+                    at = states[switches.index(number)] if number in switches else 0
+                    case = case.set(axis.key, axis.values[at].text, where_on=True)
+                off = {one["key"] for one in case.skipped}
+                mine = frozenset(n for n, axis in enumerate(self.axes) if axis.key in off)
+                found[variant, states] = mine
+        return found
+
+    @cached_property
+    def _switches(self) -> list[int]:
+        return [n for n, axis in enumerate(self.axes) if "." not in axis.key]
+
+    @cached_property
+    def points(self) -> list[Point]:
+        """All points, in order: variants, values, seeds.
+
+        Raises `InputError` if a key has no effect anywhere, or if conditions leave no point.
+        """
+        off = self._off()
+        for number, axis in enumerate(self.axes):
+            if off and all(number in mine for mine in off.values()):
+                name = axis.key.partition(".")[0]
+                raise InputError(
+                    f"--vary {axis.key}: `{name}` is off in every variant, and a value does not "
+                    "switch it on",
+                    f"--with {name} switches it on",
+                )
+        designs = list(self._designs())
+        texts = [[f"{axis.key}={value.text}" for value in axis.values] for axis in self.drawn]
+        found: list[Point] = []
+        for variant in self.scenarios:
+            known: dict[tuple[int, ...], None] = {}
+            for design in designs:
+                mine = off.get((variant, tuple(design[n] for n in self._switches)), frozenset())
+                known[tuple(-1 if n in mine else at for n, at in enumerate(design))] = None
+            for values in known:
+                said = sorted(texts[n][at] for n, at in enumerate(values) if at >= 0)
+                begin = hashlib.sha256("\0".join((variant, *said)).encode())
+                for seed in self.seeds:
+                    whole = begin.copy()
+                    whole.update(f"\0\0{seed}".encode())
+                    found.append(Point(whole.hexdigest()[:16], variant, values, seed))
+        return self._held(found)
+
+    def _held(self, points: list[Point]) -> list[Point]:
+        """Keep the points at which all conditions hold."""
+        if not self.where:
+            return points
+        from backwater.sweep.conditions import holding
+
+        kept = holding(self.where, self.frame(points))
+        if not kept:
+            raise InputError(f"--where {' and '.join(self.where)}: leaves no point")
+        return [points[number] for number in kept]
+
+    def frame(self, points: Sequence[Point]) -> pl.DataFrame:
+        """Give points as a table: variant, the keys by their names in SQL, seed.
+
+        A key of numbers has them in its unit, any other its texts.
+        """
+        import polars as pl
+
+        columns: dict[str, Any] = {"variant": [point.variant for point in points]}
+        for number, axis in enumerate(self.drawn):
+            values = [value.text if axis.unit is None else value.number for value in axis.values]
+            values.append(None)
+            columns[plain(axis.key)] = [values[point.values[number]] for point in points]
+        columns["seed"] = [point.seed for point in points]
+        return pl.DataFrame(columns, strict=False)
+
+    def settings(self, point: Point) -> list[tuple[str, str]]:
+        """Give what is set at a point: keys and their values."""
+        pairs = zip(self.drawn, point.values, strict=True)
+        return [(axis.key, axis.values[at].text) for axis, at in pairs if at >= 0]
+
+    def at(self, point: Point) -> Scenario:
+        """Give the scenario of a point, but for its seed."""
+        case = self.scenarios[point.variant]
+        for key, text in self.settings(point):
+            case = case.set(key, text)
+        return case
+
+    def see_values(self) -> None:
+        """Hold values of each key against the scenario, each with some values of the others.
+
+        Raises `backwater.ScenarioError` of the first if no point that is tried can be run. What
+        only some points are wrong about, their rows say.
+        """
+        tried: set[tuple[str, str]] = set()
+        first: _core.ScenarioError | None = None
+        for point in self.points:
+            new = set(self.settings(point)) - tried
+            if tried and (not new or len(tried) > _TRIED * len(self.axes)):
+                continue
+            tried |= new
+            try:
+                self.at(point).resolved()
+            except _core.ScenarioError as error:
+                first = first or error
+                continue
+            return
+        if first is not None:
+            raise first

@@ -1,0 +1,192 @@
+"""One point of a sweep, or a batch of them, where it is run: in a worker, or here.
+
+What travels to a worker is a `Recipe`, once, and for each point its variant, its values and its
+seed; what comes back are Arrow tables with a row a point.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import socket
+import sys
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backwater import _core
+from backwater.errors import InputError, ResultError
+from backwater.results import Run
+from backwater.running import fraction
+from backwater.saving import SLICE_MS
+from backwater.stored import Kept
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from backwater.scenario import Scenario
+
+# Tables of a run from which its numbers come; others are not kept in memory.
+_NEEDED = ("flows", "ports", "jobs", "rounds", "collectives")
+DONE, FAILED = "done", "failed"
+
+Task = tuple[str, str, tuple[str | float | None, ...], tuple[tuple[str, str], ...], int]
+"""A point: its id, variant, values for its columns, what is set, seed."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What all points of a sweep have in common."""
+
+    scenarios: Mapping[str, Scenario]
+    """By variant, without the values of the axes."""
+    columns: tuple[tuple[str, str | None], ...]
+    """Key and unit of each axis; None: its values are texts."""
+    metrics: tuple[str, ...]
+    """Those that are asked for beside the usual numbers."""
+    flows: bool
+    """Whether the tables of flows are kept."""
+    code: Mapping[str, str]
+    """The version and build by which it is to be run."""
+
+    def packed(self) -> bytes:
+        """Give it as bytes for workers."""
+        return pickle.dumps(self)
+
+
+class Cut(Exception):  # noqa: N818 - it is no error
+    """A point was ended before its end."""
+
+    def __init__(self, done: float | None) -> None:
+        super().__init__(done)
+        self.done = done
+        """How much of it was done, from 0 to 1; None: that cannot be told."""
+
+
+class OtherCodeError(InputError):
+    """A worker has another version or build than the sweep."""
+
+
+def code() -> dict[str, str]:
+    """Give version and build of the core, and a hash of what makes numbers of a run's rows."""
+    base = Path(__file__).resolve().parent.parent
+    hashing = hashlib.sha256()
+    for file in (*sorted((base / "numbers").glob("*.py")), base / "sweep" / "point.py"):
+        hashing.update(file.read_bytes())
+    return {**_core.version(), "numbers": hashing.hexdigest()[:16]}
+
+
+def see_code(wanted: Mapping[str, str]) -> None:
+    """Refuse to run what another version or build has asked for. Raises `OtherCodeError`."""
+    here = code()
+    if here != dict(wanted):
+        where = f"{socket.gethostname()} ({sys.executable})"
+        raise OtherCodeError(
+            f"the worker on {where} has another version or build: {told(here)}, "
+            f"and the sweep {told(wanted)}",
+            "install the same version of Backwater there, built from the same sources",
+        )
+
+
+def told(versions: Mapping[str, str]) -> str:
+    """Write versions for people."""
+    return ", ".join(f"{name} {value}" for name, value in versions.items())
+
+
+@lru_cache(maxsize=4)
+def _recipe(packed: bytes) -> Recipe:
+    # Before anything is unpacked that other code may know otherwise.
+    recipe: Recipe = pickle.loads(packed)
+    return recipe
+
+
+def run_batch(
+    packed: bytes, wanted: Mapping[str, str], tasks: Sequence[Task]
+) -> dict[str, pa.Table]:
+    """Run points one after the other; gives their rows: `points`, `timings`, maybe `flows`.
+
+    Raises `OtherCodeError` if this is another build than the sweep's.
+    """
+    see_code(wanted)
+    return run_points(_recipe(packed), tasks)
+
+
+def run_points(
+    recipe: Recipe, tasks: Sequence[Task], stop: Callable[[], bool] | None = None
+) -> dict[str, pa.Table]:
+    """Run points one after the other. Raises `Cut` if `stop` ends one."""
+    from backwater.sweep.tables import Rows
+
+    rows = Rows(recipe)
+    for task in tasks:
+        began = time.perf_counter()
+        outcome = _outcome(recipe, task, stop)
+        rows.add(task, outcome, time.perf_counter() - began)
+    return rows.tables()
+
+
+def lost(recipe: Recipe, task: Task, reason: str) -> dict[str, pa.Table]:
+    """Give the rows of a point whose worker ended without a word."""
+    from backwater.sweep.tables import Rows
+
+    rows = Rows(recipe)
+    rows.add(task, Outcome(FAILED, reason), 0.0)
+    return rows.tables()
+
+
+@dataclass
+class Outcome:
+    """What came of a point."""
+
+    status: str
+    error: str | None = None
+    run: Run | None = None
+    warnings: Sequence[str] = ()
+
+
+def _outcome(recipe: Recipe, task: Task, stop: Callable[[], bool] | None) -> Outcome:
+    _, variant, _, settings, seed = task
+    try:
+        case = recipe.scenarios[variant]
+        for key, text in settings:
+            case = case.set(key, text)
+        run = _run(case, seed, stop)
+    except (_core.ScenarioError, _core.RunError, InputError, ResultError) as error:
+        return Outcome(FAILED, str(error))
+    except MemoryError:
+        return Outcome(FAILED, "out of memory")
+    except Cut:
+        raise
+    except Exception as error:  # the others go on
+        return Outcome(FAILED, f"Backwater is at fault: {type(error).__name__}: {error}")
+    said = [str(one["message"]) for one in run.warnings]
+    return Outcome(DONE, None, run, said)
+
+
+def _run(case: Scenario, seed: int, stop: Callable[[], bool] | None) -> Run:
+    """Run one point in memory."""
+    core = case.complete()
+    warnings = core.check()
+    simulation = core.start(seed)
+    batches: dict[str, list[_core.Batch]] = {}
+    while True:
+        status = simulation.advance(SLICE_MS)
+        for table, batch in simulation.batches(False):
+            if table in _NEEDED and len(batch):
+                batches.setdefault(table, []).append(batch)
+        if status.done:
+            break
+        if stop is not None and stop():
+            raise Cut(fraction(status))
+    summary = simulation.summary()
+    manifest = {
+        "status": DONE,
+        "seed": seed,
+        "summary": summary,
+        "warnings": [*warnings, *summary["findings"]],
+    }
+    return Run(manifest, None, Kept(batches))

@@ -1,0 +1,360 @@
+"""Carries a sweep out in a directory: what is there is kept, and what is missing is run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import time
+import tomllib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from backwater import _core
+from backwater.directory import PROGRESS, SWEEP_TABLES, clear, locked, standing
+from backwater.errors import InputError, ResultError
+from backwater.files import digest, write_text
+from backwater.manifest import FORMATS, NAMES, SWEEP, check_file, read_manifest, write_manifest
+from backwater.results import unwritable
+from backwater.running import inputs_of
+from backwater.sweep.drive import Drive, State, task
+from backwater.sweep.point import DONE, FAILED, Cut, Recipe, code, run_points, told
+from backwater.sweep.store import POINTS, Store, files, read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from backwater.running import Stop
+    from backwater.sweep.drive import Watching
+    from backwater.sweep.plan import Plan, Point
+
+REPLACE = "give --out another name, or --force to do all of it anew"
+
+
+@dataclass
+class Estimate:
+    """What a sweep will take, from a pilot."""
+
+    points: int
+    """Those that are missing."""
+    seconds: float | None
+    """Of one point on one processor; None: the pilot had no end to be foreseen."""
+    nbytes: float | None
+    """That a point takes on the disk, at most."""
+    measured: list[tuple[int, dict[str, pa.Table]]] = field(default_factory=list)
+    """Places and rows of the points that the pilot has run to their end."""
+
+
+def recipe_of(plan: Plan, metrics: Sequence[str], keep: Sequence[str]) -> Recipe:
+    """Give what all points of a plan have in common."""
+    columns = tuple((axis.key, axis.unit) for axis in plan.drawn)
+    return Recipe(plan.scenarios, columns, tuple(metrics), "flows" in keep, code())
+
+
+def pilot(
+    plan: Plan, recipe: Recipe, missing: Sequence[Point], many: int, seconds: float
+) -> Estimate:
+    """Run some points here, for so many seconds at most together, and estimate the others."""
+    places = sorted({round(n * (len(missing) - 1) / max(1, many - 1)) for n in range(many)})
+    # What is imported on the way is no cost of a point.
+    run_points(recipe, [])
+    took: list[float] = []
+    sizes: list[float] = []
+    measured = []
+    for place in places[:many]:
+        began = time.perf_counter()
+        until = began + seconds / len(places)
+        try:
+            rows = run_points(recipe, [task(plan, missing[place])], _after(until))
+        except Cut as cut:
+            if cut.done:
+                took.append((time.perf_counter() - began) / cut.done)
+            continue
+        took.append(time.perf_counter() - began)
+        sizes.append(float(sum(table.nbytes for table in rows.values())))
+        measured.append((place, rows))
+    mean = sum(took) / len(took) if took else None
+    size = sum(sizes) / len(sizes) if sizes else None
+    return Estimate(len(missing), mean, size, measured)
+
+
+def _after(until: float) -> Callable[[], bool]:
+    return lambda: time.perf_counter() > until
+
+
+@dataclass
+class Sweeping:
+    """A sweep to be carried out in a directory."""
+
+    plan: Plan
+    directory: Path
+    facts: dict[str, Any]
+    """Where it comes from: title, file, with, set, and the options that it was given with."""
+    metrics: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    _earlier: dict[str, Any] = field(default_factory=dict)
+    """The probes of the points that are there."""
+
+    def known(self) -> dict[str, str]:
+        """Give the status of each point that is there.
+
+        Raises `InputError` if what is there is something else, or a sweep of something else.
+        """
+        kind = standing(self.directory)
+        if kind is None:
+            return {}
+        if kind != SWEEP:
+            raise InputError(f"{self.directory}: holds results of a {NAMES[kind]}", REPLACE)
+        try:
+            manifest = read_manifest(self.directory, SWEEP)
+        except ResultError as error:
+            raise InputError(error.reason, REPLACE) from None
+        self._see_same(manifest)
+        return statuses(self.directory, manifest)
+
+    def _see_same(self, manifest: Mapping[str, Any]) -> None:
+        """Refuse to add to a sweep of another scenario, of other keys, or by another build."""
+        place = self.directory
+        here = code()
+        if manifest["code"] != here:
+            raise InputError(
+                f"{place}: was made by another version or build: {told(manifest['code'])}; this "
+                f"is {told(here)}",
+                REPLACE,
+            )
+        axes = [{"key": axis.key, "unit": axis.unit} for axis in self.plan.axes]
+        if manifest["axes"] != axes:
+            names = [_named(one) for one in (manifest["axes"], axes)]
+            raise InputError(
+                f"{place}: its sweep varies {names[0]}, and this one {names[1]}", REPLACE
+            )
+        for what, asked in (("metrics", self.metrics), ("keep", self.keep)):
+            new = sorted(set(asked) - set(manifest[what]))
+            if new:
+                raise InputError(f"{place}: its points were run without {new[0]} ({what})", REPLACE)
+        for variant, probe in manifest["probes"].items():
+            if variant in self.plan.scenarios:
+                self._see_scenario(variant, probe)
+        self.metrics, self.keep = tuple(manifest["metrics"]), tuple(manifest["keep"])
+        self._earlier = manifest["probes"]
+
+    def _see_scenario(self, variant: str, probe: Mapping[str, Any]) -> None:
+        case = self.plan.scenarios[variant]
+        for key, text in probe["settings"]:
+            case = case.set(key, text, where_on=True)
+        of = f" of variant {variant}" if variant else ""
+        try:
+            resolved = case.resolved()
+        except _core.ScenarioError as error:
+            raise InputError(
+                f"{self.directory}: holds points of another scenario{of}: {error.reason}", REPLACE
+            ) from None
+        if resolved != probe["scenario"]:
+            raise InputError(
+                f"{self.directory}: holds points of another scenario{of}: "
+                f"{_difference(probe['scenario'], resolved)}",
+                REPLACE,
+            )
+        if inputs_of(resolved, case.folder) != probe["inputs"]:
+            raise InputError(
+                f"{self.directory}: holds points of another scenario{of}: files of flows differ",
+                REPLACE,
+            )
+
+    @cached_property
+    def _probes(self) -> dict[str, Any]:
+        """For each variant its whole scenario at one point: what a change is told by."""
+        found = {}
+        for point in self.plan.points:
+            if point.variant in found:
+                continue
+            settings = self.plan.settings(point)
+            case = self.plan.at(point)
+            try:
+                resolved = case.resolved()
+            except _core.ScenarioError:
+                continue
+            found[point.variant] = {
+                "settings": [list(one) for one in settings],
+                "scenario": resolved,
+                "inputs": inputs_of(resolved, case.folder),
+            }
+        return found
+
+    def carry_out(
+        self,
+        engine: Callable[[], AbstractContextManager[Any]],
+        watching: Watching,
+        stop: Stop,
+        announce: Callable[[Estimate], None],
+        *,
+        force: bool = False,
+        retry: bool = False,
+    ) -> State:
+        """Run what is missing; gives where it stands at the end.
+
+        `engine` starts workers, and is not called if nothing is missing; `announce` is told the
+        estimate before. `force` does all points anew, `retry` those that have failed.
+        """
+        with locked(self.directory):
+            known = {} if force else self.known()
+            points = self.plan.points
+            if not known:
+                self._earlier = {}
+                clear(self.directory)
+            self._write("running")
+            store = Store(self.directory)
+            if retry and FAILED in known.values():
+                store.keep(_without_failed)
+                known = {point: status for point, status in known.items() if status != FAILED}
+            missing = [point for point in points if point.id not in known]
+            mine = [known[point.id] for point in points if point.id in known]
+            state = State(len(points), mine.count(DONE), mine.count(FAILED))
+            told = _Told(self.directory, watching)
+            try:
+                if missing:
+                    self._run(missing, store, state, told, engine, stop, announce)
+                store.close()
+            except BaseException as error:
+                with contextlib.suppress(ResultError):
+                    said = str(error) or type(error).__name__
+                    self._write("interrupted", error=said.partition("\n")[0])
+                raise
+            self._write("interrupted" if stop.is_set() else DONE, parts=self._parts())
+            told.stands(state)
+            told.close(state)
+            return state
+
+    def _run(
+        self,
+        missing: Sequence[Point],
+        store: Store,
+        state: State,
+        told: _Told,
+        engine: Callable[[], AbstractContextManager[Any]],
+        stop: Stop,
+        announce: Callable[[Estimate], None],
+    ) -> None:
+        recipe = recipe_of(self.plan, self.metrics, self.keep)
+        estimate = pilot(self.plan, recipe, missing, 1, _PILOT_SECONDS)
+        announce(estimate)
+        drive = Drive(self.plan, recipe, store, state, told, missing)
+        for place, rows in estimate.measured:
+            drive.here(place, rows)
+        drive.commit()
+        if state.done + state.failed == state.points or stop.is_set():
+            return
+        with engine() as client:
+            drive.run(client, stop)
+
+    def _parts(self) -> dict[str, str]:
+        return {
+            f"{table}/{file.name}": digest(file)
+            for table in SWEEP_TABLES
+            for file in files(self.directory, table)
+        }
+
+    def _write(self, status: str, **more: Any) -> None:  # noqa: ANN401 - whatever JSON holds
+        manifest = {
+            "format": FORMATS[SWEEP],
+            "kind": SWEEP,
+            "status": status,
+            "versions": _core.version(),
+            "code": code(),
+            **self.facts,
+            "axes": [{"key": axis.key, "unit": axis.unit} for axis in self.plan.axes],
+            "metrics": list(self.metrics),
+            "keep": list(self.keep),
+            "points": len(self.plan.points),
+            "probes": self._probes | self._earlier,
+            **more,
+        }
+        try:
+            write_manifest(self.directory, manifest)
+        except OSError as error:
+            raise unwritable(self.directory, error) from None
+
+
+_PILOT_SECONDS = 2.0
+
+
+def statuses(directory: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Give the status of each point that a directory has. Raises `ResultError`."""
+    paths = files(directory, POINTS)
+    if manifest.get("parts"):
+        for path in paths:
+            check_file(path, manifest["parts"].get(f"{POINTS}/{path.name}", ""))
+    table = read(paths)
+    if not len(table):
+        return {}
+    return {row["point"]: row["status"] for row in table.select(["point", "status"]).to_pylist()}
+
+
+def _without_failed(table: pa.Table) -> pa.Table:
+    import pyarrow.compute as pc
+
+    return table.filter(pc.field("status") != FAILED)
+
+
+def _named(axes: Sequence[Mapping[str, Any]]) -> str:
+    """Name keys, and whether their values are numbers, for people."""
+    kinds = (
+        f"{one['key']} ({'texts' if one['unit'] is None else one['unit'] or 'numbers'})"
+        for one in axes
+    )
+    return ", ".join(kinds) or "nothing"
+
+
+def _difference(before: str, now: str) -> str:
+    """Say in which value two scenarios differ first."""
+    old, new = (dict(_flat(tomllib.loads(text))) for text in (before, now))
+    for key in sorted(old.keys() | new.keys()):
+        if old.get(key) != new.get(key):
+            return f"{key} is {new.get(key, 'absent')}, and was {old.get(key, 'absent')}"
+    return "its values differ"
+
+
+def _flat(part: object, above: str = "") -> Iterator[tuple[str, object]]:
+    entries: Any = part.items() if isinstance(part, dict) else enumerate(part)  # type: ignore[arg-type]
+    for key, value in entries:
+        name = f"{above}.{key}" if above else str(key)
+        if isinstance(value, dict) or (
+            isinstance(value, list) and value and isinstance(value[0], dict)
+        ):
+            yield from _flat(value, name)
+        else:
+            yield name, value
+
+
+class _Told:
+    """Writes down where a sweep stands, for `backwater status`, and tells somebody else."""
+
+    def __init__(self, directory: Path, watching: Watching) -> None:
+        self._directory, self._watching = directory, watching
+        self._next = 0.0
+
+    def stands(self, state: State) -> None:
+        """Take note of it."""
+        self._watching.stands(state)
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + 1.0
+            self.close(state)
+
+    def close(self, state: State) -> None:
+        """Write it down now."""
+        facts = {
+            **state.told(),
+            "host": socket.gethostname(),
+            "process": os.getpid(),
+            "updated": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        # It is no result: a sweep does not end by it.
+        with contextlib.suppress(OSError):
+            write_text(self._directory / PROGRESS, json.dumps(facts) + "\n")

@@ -1,0 +1,185 @@
+"""The files of a sweep: parts of its tables, each for some of the commits that wrote it.
+
+    points/part-00000-00031.parquet    the rows of the commits 0 to 31
+
+A commit writes a part of each table, the one of `points` last: a point is there if that has it.
+When 32 parts of one length have come together they are written as one, whose name says what it
+stands for; so a sweep of days has some hundred parts, and each row is written a few times. A part
+within the span of another is what a kill has left between the two, and not read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from backwater.directory import SWEEP_PART, SWEEP_TABLES
+from backwater.errors import ResultError
+from backwater.files import replacing, sync_directory
+from backwater.manifest import AGAIN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+POINTS = "points"
+MERGED = 32
+# Parts that are larger together stay apart.
+_LARGEST = 256 << 20
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """The commits whose rows a part has."""
+
+    first: int
+    last: int
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return f"part-{self.first:05}-{self.last:05}.parquet"
+
+    @property
+    def length(self) -> int:
+        """How many commits."""
+        return self.last - self.first + 1
+
+    def within(self, other: Span) -> bool:
+        """Whether another one has all of it, and more."""
+        return other != self and other.first <= self.first and self.last <= other.last
+
+
+def spans(directory: Path, table: str) -> list[Span]:
+    """Give the parts of a table that count, in order."""
+    folder = directory / table
+    found = []
+    with contextlib.suppress(FileNotFoundError):
+        for file in folder.iterdir():
+            if match := re.fullmatch(SWEEP_PART, file.name):
+                found.append(Span(int(match[1]), int(match[2])))
+    return sorted(one for one in found if not any(one.within(other) for other in found))
+
+
+def files(directory: Path, table: str) -> list[Path]:
+    """Give the files of a table that count, in order; of `points` first, of others what they have.
+
+    Rows of other tables whose points were not written are of commits that a kill has cut short.
+    """
+    known = spans(directory, POINTS)
+    return [
+        directory / table / one.name
+        for one in spans(directory, table)
+        if any(one == other or one.within(other) or other.within(one) for other in known)
+    ]
+
+
+def read(paths: list[Path]) -> pa.Table:
+    """Read parts as one table. Raises `ResultError` for one that cannot be read."""
+    tables = []
+    for path in paths:
+        try:
+            tables.append(pq.ParquetFile(path).read())
+        except (OSError, pa.ArrowException) as error:
+            raise ResultError(f"{path}: {error}", f"it is damaged; {AGAIN}") from None
+    return joined(tables)
+
+
+def joined(tables: list[pa.Table]) -> pa.Table:
+    """Put tables together; what one has no column for is null there."""
+    return pa.concat_tables(tables, promote_options="default") if tables else pa.table({})
+
+
+class Store:
+    """Writes the tables of a sweep. One at a time, under the lock of its directory."""
+
+    def __init__(self, directory: Path) -> None:
+        """Take up what is there; removes what killed commits have left."""
+        self._directory = directory
+        self._drop_leftovers()
+        spanned = [spans(directory, table) for table in SWEEP_TABLES]
+        self._next = max((span.last + 1 for some in spanned for span in some), default=0)
+
+    def add(self, tables: Mapping[str, pa.Table]) -> None:
+        """Write rows; when this returns, they are on the disk. Raises `ResultError`."""
+        span = Span(self._next, self._next)
+        self._next += 1
+        for table in sorted(tables, key=POINTS.__eq__):
+            self._write(table, span, tables[table])
+        self._merge(MERGED)
+
+    def close(self) -> None:
+        """Write what is left in short parts as one."""
+        self._merge(2)
+
+    def keep(self, wanted: Callable[[pa.Table], pa.Table]) -> None:
+        """Replace the rows of points by those of them that are wanted."""
+        for span in spans(self._directory, POINTS):
+            table = read([self._directory / POINTS / span.name])
+            left = wanted(table)
+            if len(left) < len(table):
+                self._write(POINTS, span, left)
+
+    def _drop_leftovers(self) -> None:
+        for table in SWEEP_TABLES:
+            kept = set(files(self._directory, table))
+            with contextlib.suppress(FileNotFoundError):
+                for file in (self._directory / table).iterdir():
+                    named = re.fullmatch(SWEEP_PART, file.name) or file.name.endswith(".tmp")
+                    if named and file not in kept:
+                        file.unlink()
+
+    def _merge(self, many: int) -> None:
+        """Put the last parts together while there are so many of one length, or less, in a row.
+
+        Points come last: until they are there, parts of other tables are within theirs.
+        """
+        while True:
+            known = spans(self._directory, POINTS)
+            end = known[-1].length if known else 0
+            tail: list[Span] = []
+            for one in reversed(known):
+                if one.length > end and many == MERGED:
+                    break
+                tail.insert(0, one)
+            if len(tail) < many or not self._put_together(Span(tail[0].first, tail[-1].last)):
+                return
+
+    def _put_together(self, span: Span) -> bool:
+        """Write the parts within a span as one, of each table; false: they are too large."""
+        for table in sorted(SWEEP_TABLES, key=POINTS.__eq__):
+            folder = self._directory / table
+            inner = [one for one in spans(self._directory, table) if one.within(span)]
+            size = sum((folder / one.name).stat().st_size for one in inner)
+            if size > _LARGEST:
+                if table == POINTS:
+                    return False
+                continue
+            if not inner:
+                continue
+            self._write(table, span, read([folder / one.name for one in inner]))
+            for one in inner:
+                (folder / one.name).unlink(missing_ok=True)
+        return True
+
+    def _write(self, table: str, span: Span, content: pa.Table) -> None:
+        path = self._directory / table / span.name
+        buffer = io.BytesIO()
+        pq.write_table(content, buffer, compression="zstd", write_statistics=False)
+        try:
+            if not path.parent.is_dir():
+                path.parent.mkdir()
+                sync_directory(self._directory)
+            with replacing(path) as file:
+                file.write(buffer.getbuffer())
+        except OSError as error:
+            raise ResultError(
+                f"{path}: cannot write results: {error.strerror or error}",
+                "what was written before is whole; make room, and the same command goes on",
+            ) from None

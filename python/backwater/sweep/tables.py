@@ -1,0 +1,136 @@
+"""The tables of a sweep: their columns, with meaning and unit, and rows of what was run.
+
+points    a row a point: id, variant, values, seed, status, error, fingerprint, numbers
+timings   a row a point: what it took, where, when; apart, since it is never the same twice
+flows     the rows of flows of all points, with the point of each, where they are kept
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from backwater.numbers.named import Named, named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backwater.sweep.point import Outcome, Recipe, Task
+
+POINT = "point"
+_NUMBERS = {"B": pa.int64(), "ps": pa.int64(), "b/s": pa.int64()}
+
+
+def column(
+    name: str, kind: pa.DataType, about: str, unit: str = "", role: str = ""
+) -> pa.Field[Any]:
+    """Make a column with its meaning and unit."""
+    facts = {"description": about, "unit": unit, "role": role}
+    return pa.field(name, kind, metadata=facts)
+
+
+_BEGIN = (
+    column(POINT, pa.string(), "what the point is known by, from variant, values and seed"),
+    column("variant", pa.string(), "variant of the scenario; empty: the file alone"),
+)
+_END = (
+    column("seed", pa.int64(), "seed of the run"),
+    column("status", pa.string(), "done or failed"),
+    column("error", pa.string(), "why it has failed"),
+    column("fingerprint", pa.string(), "hash of the trajectory"),
+    column("warnings", pa.list_(pa.string()), "what the check and the run had to say"),
+)
+TIMINGS = pa.schema(
+    [
+        column(POINT, pa.string(), "the point"),
+        column("seconds", pa.float64(), "time that it took, with all that is made of it", "s"),
+        column("worker", pa.string(), "host and process that ran it"),
+        column("ended", pa.string(), "when it ended, UTC"),
+    ]
+)
+
+
+def parameters(columns: Sequence[tuple[str, str | None]]) -> list[pa.Field[Any]]:
+    """Give the columns of the axes, from their keys and units."""
+    found = []
+    for key, unit in columns:
+        kind = pa.string() if unit is None else _NUMBERS.get(unit, pa.float64())
+        found.append(column(key, kind, f"value of {key}", unit or "", "parameter"))
+    return found
+
+
+class Rows:
+    """Gathers the rows of points."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+        self._tasks: list[Task] = []
+        self._outcomes: list[Outcome] = []
+        self._numbers: dict[str, tuple[Named, list[float | None]]] = {}
+        self._timings: dict[str, list[Any]] = {name: [] for name in TIMINGS.names}
+        self._flows: list[pa.Table] = []
+
+    def add(self, task: Task, outcome: Outcome, seconds: float) -> None:
+        """Add a point and what came of it."""
+        place = len(self._tasks)
+        self._tasks.append(task)
+        self._outcomes.append(outcome)
+        for one in self._named(outcome):
+            known = self._numbers.setdefault(one.name, (one, []))[1]
+            known += [None] * (place - len(known))
+            known.append(None if one.value is None else float(one.value))
+        ended = datetime.now(UTC).isoformat(timespec="milliseconds")
+        worker = f"{socket.gethostname()}:{os.getpid()}"
+        for name, value in zip(TIMINGS.names, (task[0], seconds, worker, ended), strict=True):
+            self._timings[name].append(value)
+        if self._recipe.flows and outcome.run is not None:
+            flows = outcome.run.read("flows")
+            ids = pa.array([task[0]] * len(flows), pa.string())
+            self._flows.append(flows.add_column(0, _BEGIN[0], ids))
+
+    def _named(self, outcome: Outcome) -> list[Named]:
+        if outcome.run is None:
+            return []
+        found = list(named(outcome.run))
+        if self._recipe.metrics:
+            from backwater.numbers.metrics import metric
+
+            known = {one.name for one in found}
+            for name in self._recipe.metrics:
+                if name not in known:
+                    asked = metric(name)
+                    value = asked.of(outcome.run)
+                    found.append(Named(name, asked.unit, asked.quantity.text, value))
+        return found
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Give all rows so far."""
+        tasks, outcomes = self._tasks, self._outcomes
+        begin = [[task[0] for task in tasks], [task[1] for task in tasks]]
+        axes = parameters(self._recipe.columns)
+        values = [[task[2][number] for task in tasks] for number in range(len(axes))]
+        end: list[list[Any]] = [
+            [task[4] for task in tasks],
+            [one.status for one in outcomes],
+            [one.error for one in outcomes],
+            [one.run.fingerprint if one.run is not None else None for one in outcomes],
+            [list(one.warnings) for one in outcomes],
+        ]
+        fields = [*_BEGIN, *axes, *_END]
+        columns: list[list[Any]] = [*begin, *values, *end]
+        for one, known in self._numbers.values():
+            fields.append(column(one.name, pa.float64(), one.about, one.unit, "metric"))
+            columns.append(known + [None] * (len(tasks) - len(known)))
+        names = (field.name for field in fields)
+        content: dict[str, list[Any]] = dict(zip(names, columns, strict=True))
+        found = {
+            "points": pa.Table.from_pydict(content, schema=pa.schema(fields)),
+            "timings": pa.Table.from_pydict(self._timings, schema=TIMINGS),
+        }
+        if self._flows:
+            found["flows"] = pa.concat_tables(self._flows)
+        return found

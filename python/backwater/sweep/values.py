@@ -1,0 +1,283 @@
+"""Values that a sweep gives to a key: lists, ranges with units, intervals to draw samples from.
+
+The text `100 KB..300 KB step 20 KB` is a range with both its ends, `1 us..9 us in 5` has five
+values evenly apart (`in 5 log`: evenly on a logarithmic scale), `100 KB..300 KB` is an interval,
+which only samples can use, and anything else is one value. Commas part them. A value that is a
+quantity is known by its number in the base unit (B, ps, b/s), so `3 us` and `3000 ns` are one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+from backwater import _core
+from backwater.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+MOST = 1_000_000
+"""Values of one key, and points of one sweep, at most."""
+
+# Base unit of each kind of quantity, and the units in which its values are written.
+_UNITS = {
+    "size": ("B", (("GB", 10**9), ("MB", 10**6), ("KB", 10**3), ("B", 1))),
+    "time": ("ps", (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3), ("ps", 1))),
+    "rate": ("b/s", (("Gb/s", 10**9), ("Mb/s", 10**6), ("Kb/s", 10**3), ("b/s", 1))),
+}
+_RANGE = re.compile(
+    r"(?P<low>.+?)\.\.(?P<high>.+?)(?:\s+step\s+(?P<step>.+)|\s+in\s+(?P<count>\d+)|)"
+    r"(?P<log>\s+log)?"
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the values of a key are."""
+
+    key: str
+    name: str
+    """`size`, `time`, `rate`, `share`, `number`, `whole` or `text`."""
+
+    @staticmethod
+    def of(key: str) -> Kind:
+        """Look a key up. Raises `backwater.ScenarioError` if there is none such."""
+        said = str(_core.explain(key)["unit"] or "text")
+        first = said.split()[0]
+        if first in _UNITS or first == "share":
+            return Kind(key, first)
+        numbers = {"a number": "number", "a whole number": "whole"}
+        return Kind(key, numbers.get(said, "text"))
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of its numbers; empty: they have none; None: its values are texts."""
+        if self.name in _UNITS:
+            return _UNITS[self.name][0]
+        return {"share": "%", "text": None}.get(self.name, "")
+
+    @property
+    def whole(self) -> bool:
+        """Whether its numbers are whole."""
+        return self.name in _UNITS or self.name == "whole"
+
+    def number(self, text: str, given: str) -> Decimal | None:
+        """Read a number; None of a word, such as `auto`. `given` is what an error calls it."""
+        text = text.strip()
+        if self.unit is None or not re.match(r"[-+.]?\d", text):
+            return None
+        if self.name in _UNITS:
+            try:
+                return Decimal(_core.base_units(self.name, text, self.key))
+            except _core.ScenarioError as error:
+                raise InputError(f"{given}: {error.reason}", error.hint) from None
+        bare = text.removesuffix("%").strip() if self.name == "share" else text
+        try:
+            found = Decimal(bare)
+        except InvalidOperation:
+            hint = f"`backwater explain {self.key}` says what it takes"
+            raise InputError(f"{given}: `{text}` is not a number", hint) from None
+        if self.name == "whole" and found != found.to_integral_value():
+            raise InputError(f"{given}: `{text}` is not a whole number")
+        return found
+
+    def value(self, number: Decimal) -> Value:
+        """Make the value of a number."""
+        if self.name in _UNITS:
+            exact = int(number)
+            unit, factor = next(
+                (unit, factor)
+                for unit, factor in _UNITS[self.name][1]
+                if factor == 1 or (exact and exact % factor == 0)
+            )
+            return Value(f"{exact // factor} {unit}", exact)
+        if self.name == "whole":
+            return Value(str(int(number)), int(number))
+        text = f"{number.normalize():f}"
+        return Value(f"{text} %" if self.name == "share" else text, float(number))
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value of a key."""
+
+    text: str
+    """What the key is set to; equal values have equal texts."""
+    number: float | None = None
+    """In the unit of its kind; None: it is no number."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where samples of a key lie: from `low` to `high`, evenly or evenly on a logarithmic scale."""
+
+    kind: Kind
+    low: Decimal
+    high: Decimal
+    log: bool
+
+    def at(self, share: float) -> Value:
+        """Give the value at a share of it, from 0 to 1."""
+        low, high = float(self.low), float(self.high)
+        number = low * (high / low) ** share if self.log else low + share * (high - low)
+        exact = Decimal(round(number)) if self.kind.whole else Decimal(f"{number:.9g}")
+        return self.kind.value(min(max(exact, self.low), self.high))
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A key and its values."""
+
+    key: str
+    unit: str | None
+    """Of the numbers of its values; empty: they have none; None: its values are texts."""
+    values: tuple[Value, ...]
+    interval: Interval | None = None
+    """Set if samples are to be drawn from it; `values` are its two ends then."""
+
+
+def axis(key: str, given: object, option: str = "--vary") -> Axis:
+    """Read the values of a key: a text, or a list as TOML has it.
+
+    Raises `InputError` for what cannot be meant, `backwater.ScenarioError` for an unknown key.
+    """
+    key = key.strip()
+    kind = Kind.of(key)
+    texts = list(_texts(given)) if isinstance(given, list) else list(split(str(_text(given))))
+    if not texts:
+        raise InputError(
+            f"{option} {key}: has no value", f'{option} "{key}=VALUE,VALUE", or a range A..B step C'
+        )
+    found: list[Value] = []
+    for text in texts:
+        said = f"{option} {key}={text}"
+        interval, values = _read(kind, text, said)
+        if interval is not None:
+            if len(texts) > 1:
+                raise InputError(
+                    f"{said}: is an interval, beside other values",
+                    "give it a step, as in `A..B step C`, or let it be alone for samples",
+                )
+            return Axis(key, kind.unit, tuple(values), interval)
+        found += values
+        if len(found) > MOST:
+            raise _too_many(said, len(found))
+    twice = next((value for value, many in _counted(found) if many > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"{option} {key}={', '.join(texts)}: has {twice.text} more than once",
+            "ranges include both their ends: let them not overlap",
+        )
+    words = any(value.number is None for value in found)
+    return Axis(key, None if words else kind.unit, tuple(found))
+
+
+def _counted(values: list[Value]) -> Iterable[tuple[Value, int]]:
+    known: dict[str, int] = {}
+    for value in values:
+        known[value.text] = known.get(value.text, 0) + 1
+        yield value, known[value.text]
+
+
+def _text(given: object) -> str:
+    return given if isinstance(given, str) else json.dumps(given)
+
+
+def _texts(given: Iterable[object]) -> Iterator[str]:
+    yield from (_text(one) for one in given)
+
+
+def split(text: str) -> Iterator[str]:
+    """Part values at commas, but for those within brackets, braces or quotes."""
+    depth, quote, begin = 0, "", 0
+    for at, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+        elif character in "[{(":
+            depth += 1
+        elif character in "]})":
+            depth -= 1
+        elif character == "," and not depth:
+            yield text[begin:at].strip()
+            begin = at + 1
+    if text.strip() or begin:
+        yield text[begin:].strip()
+
+
+def _read(kind: Kind, text: str, said: str) -> tuple[Interval | None, list[Value]]:
+    """Read one part between commas: a value, a range, or an interval with its two ends."""
+    if not text:
+        raise InputError(f"{said}: a value is empty", "two commas, or one at the end?")
+    match = None if kind.unit is None else _RANGE.fullmatch(text)
+    if match is None:
+        number = kind.number(text, said)
+        return None, [Value(text) if number is None else kind.value(number)]
+    low, high = (_end(kind, match[name], said) for name in ("low", "high"))
+    if low > high:
+        raise InputError(
+            f"{said}: is empty, {match['low'].strip()} is more than {match['high'].strip()}",
+            "a range goes from its least value to its greatest",
+        )
+    if match["log"] and low <= 0:
+        raise InputError(f"{said}: no logarithmic scale has {match['low'].strip()}")
+    if match["step"] is not None:
+        if match["log"]:
+            raise InputError(f"{said}: step and log exclude each other", "`A..B in N log`")
+        return None, _steps(kind, low, high, _end(kind, match["step"], said), said)
+    if match["count"] is not None:
+        return None, _evenly(kind, (low, high), int(match["count"]), said, log=bool(match["log"]))
+    interval = Interval(kind, low, high, bool(match["log"]))
+    return interval, [kind.value(low), kind.value(high)]
+
+
+def _end(kind: Kind, text: str, said: str) -> Decimal:
+    number = kind.number(text, said)
+    if number is None:
+        raise InputError(
+            f"{said}: `{text.strip()}` is not a number with which a range can be made",
+            "as in `100 KB..300 KB step 20 KB`",
+        )
+    return number
+
+
+def _steps(kind: Kind, low: Decimal, high: Decimal, step: Decimal, said: str) -> list[Value]:
+    if step <= 0:
+        raise InputError(f"{said}: the step is not above 0")
+    many = int((high - low) / step) + 1
+    if many > MOST:
+        raise _too_many(said, many)
+    return [kind.value(low + step * number) for number in range(many)]
+
+
+def _evenly(
+    kind: Kind, ends: tuple[Decimal, Decimal], many: int, said: str, *, log: bool
+) -> list[Value]:
+    if many < 2:
+        raise InputError(f"{said}: a range has at least its two ends", "`A..B in 2`, or more")
+    if many > MOST:
+        raise _too_many(said, many)
+    interval = Interval(kind, *ends, log)
+    return [interval.at(number / (many - 1)) for number in range(many)]
+
+
+def _too_many(said: str, many: float) -> InputError:
+    told = many if math.isfinite(many) and many < 10**15 else f"{many:.0e}"
+    return InputError(f"{said}: {told} values, more than {MOST}", "give it a larger step")
+
+
+def plain(key: str) -> str:
+    """Give the name that a column has in SQL: `sfc.threshold` is `sfc_threshold` there."""
+    name = re.sub(r"\W+", "_", key, flags=re.ASCII).strip("_").lower()
+    return f"_{name}" if name[:1].isdigit() else name or "_"
+
+
+def told(value: Any) -> str:  # noqa: ANN401 - whatever a table holds
+    """Write a value of a row for people."""
+    return "-" if value is None else str(value)

@@ -1,0 +1,131 @@
+"""What tests of sweeps share: a scenario, and a cluster of Dask in processes of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import backwater
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Three hosts send into one, and one of them to another: a victim behind the pauses of `pfc`.
+HOT = """
+title = "Hot"
+[topology]
+kind = "star"
+hosts = 5
+rate = "10 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer = "200 KB"
+[transport]
+loss = "expected"
+[[flow]]
+label = "hot"
+from = "1..3"
+to = 0
+size = "90 KB"
+[[flow]]
+label = "victim"
+from = "1"
+to = 4
+size = "30 KB"
+[variant.pfc.pfc]
+xoff = "20 KB"
+xon = "2 KB"
+"""
+
+
+def rows(directory: Path) -> list[dict[str, Any]]:
+    """The points of a sweep, sorted; timings are in another table."""
+    found: list[dict[str, Any]] = backwater.open_sweep(directory).points.to_pylist()
+    return found
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens at."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@dataclass
+class Cluster:
+    """A scheduler and workers, each a process with a directory of its own."""
+
+    base: Path
+    workers: int = 2
+    python: str = sys.executable
+    environment: dict[str, str] = field(default_factory=dict)
+    port: int = field(default_factory=free_port)
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        return f"tcp://127.0.0.1:{self.port}"
+
+    def _start(self, name: str, module: str, *arguments: str) -> None:
+        place = self.base / name
+        place.mkdir(exist_ok=True, parents=True)
+        with (place / "log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [self.python, "-m", f"distributed.cli.{module}", *arguments],
+                cwd=place,
+                stdout=log,
+                stderr=log,
+                env=os.environ | self.environment,
+            )
+
+    def scheduler(self) -> None:
+        where = ["--host", "127.0.0.1", "--port", str(self.port)]
+        self._start("scheduler", "dask_scheduler", *where, "--no-dashboard")
+
+    def worker(self, number: int) -> None:
+        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "20"]
+        place = self.base / f"worker-{number}"
+        options += ["--local-directory", str(place)]
+        self._start(f"worker-{number}", "dask_worker", self.address, *options)
+
+    def start(self) -> Cluster:
+        self.scheduler()
+        for number in range(self.workers):
+            self.worker(number)
+        return self
+
+    def kill(self, name: str) -> None:
+        one = self.processes[name]
+        one.send_signal(signal.SIGKILL)
+        one.wait()
+
+    def close(self) -> None:
+        for one in self.processes.values():
+            one.kill()
+        for one in self.processes.values():
+            one.wait()
+
+
+def points_there(directory: Path) -> int:
+    """How many points a sweep says that it has done."""
+    try:
+        return int(json.loads((directory / "progress.json").read_text())["done"])
+    except (OSError, ValueError, KeyError):
+        return 0
+
+
+def until(seconds: float, done: Any) -> bool:  # noqa: ANN401 - any function
+    """Wait until a function gives true; false: it has not."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if done():
+            return True
+        time.sleep(0.02)
+    return False

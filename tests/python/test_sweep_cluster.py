@@ -1,0 +1,220 @@
+"""Sweeps on clusters: real schedulers and workers, in processes and directories of their own."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import stat
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backwater.errors import InputError
+from backwater.sweep.clusters import Slurm
+from conftest import ROOT, start
+from sweeping import HOT, Cluster, points_there, rows, until
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from conftest import Command
+
+# 1,200 points of some milliseconds each, so that there is time to kill.
+LONG = HOT.replace('"90 KB"', '"3 MB"').replace('"30 KB"', '"3 MB"')
+POINTS = (
+    *("sweep", "long.toml", "--variant", "pfc"),
+    *("--vary", "topology.link_delay=500 ns..790 ns step 10 ns", "--seeds", "1..40"),
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "long.toml").write_text(LONG, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def cluster_of(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
+    made = []
+
+    def make(**options: object) -> Cluster:
+        made.append(Cluster(tmp_path / "cluster", **options))  # type: ignore[arg-type]
+        return made[-1].start()
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def ended(place: Path, *arguments: str) -> tuple[int, str]:
+    with start(*arguments, cwd=place) as process:
+        _, said = process.communicate(timeout=120)
+    return process.returncode, said
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[int]:
+    """The worker processes that a sweep has started."""
+    psutil = pytest.importorskip("psutil")
+    found = psutil.Process(process.pid).children()
+    return [one.pid for one in found if "spawn_main" in " ".join(one.cmdline())]
+
+
+def test_killed_at_any_instant_it_comes_to_the_same_rows(
+    place: Path, cluster_of: Callable[..., Cluster]
+) -> None:
+    """Driver, workers and scheduler are killed; timings are in a table of their own."""
+    assert ended(place, *POINTS, "--out", "whole")[0] == 0
+    whole = rows(place / "whole")
+    assert len(whole) == 1200
+    assert {row["status"] for row in whole} == {"done"}
+    chance = random.Random(1)
+    # Here: a worker, then the driver.
+    with start(*POINTS, "--out", "here", cwd=place) as process:
+        assert until(30, lambda: points_there(place / "here") > 20)
+        os.kill(chance.choice(workers_of(process)), signal.SIGKILL)
+        process.kill()
+    before = points_there(place / "here")
+    assert 20 < before < 1200
+    # There: a worker, the driver, and the scheduler with all its workers.
+    cluster = cluster_of()
+    there = (*POINTS, "--out", "here", "--scheduler", cluster.address)
+    with start(*there, cwd=place) as process:
+        assert until(30, lambda: points_there(place / "here") > before + 20)
+        cluster.kill("worker-0")
+        cluster.worker(0)
+        process.kill()
+    with start(*there, cwd=place) as process:
+        cluster.kill("scheduler")
+        _, said = process.communicate(timeout=60)
+    if process.returncode:
+        assert "Traceback" not in said
+        assert "the same command goes on" in said or "does not answer" in said
+    code, said = ended(place, *POINTS, "--out", "here")
+    assert code == 0, said
+    assert rows(place / "here") == whole
+
+
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(place: Path) -> None:
+    with start(*POINTS, "--out", "o", cwd=place) as process:
+        assert until(30, lambda: points_there(place / "o") > 20)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "points are done in o" in said
+    assert "the same command goes on" in said
+    assert "Traceback" not in said
+    assert 20 < len(rows(place / "o")) < 1200
+
+
+def test_a_worker_of_another_build_is_refused(
+    place: Path, cluster_of: Callable[..., Cluster]
+) -> None:
+    other = place / "other"
+    shutil.copytree(ROOT / "python", other, symlinks=True, ignore=shutil.ignore_patterns("*.so"))
+    for binding in (ROOT / "python" / "backwater").glob("*.so"):
+        (other / "backwater" / binding.name).symlink_to(binding)
+    numbers = other / "backwater" / "numbers" / "named.py"
+    numbers.write_text(numbers.read_text(encoding="utf-8") + "# Another one.\n", encoding="utf-8")
+    cluster = cluster_of(workers=1, environment={"PYTHONPATH": str(other)})
+    code, said = ended(place, *POINTS, "--out", "o", "--scheduler", cluster.address)
+    assert code == 2
+    assert "has another version or build" in said
+    assert "install the same version of Backwater there" in said
+
+
+def test_a_worker_without_backwater_is_refused(
+    place: Path, cluster_of: Callable[..., Cluster]
+) -> None:
+    (place / "none" / "backwater").mkdir(parents=True)
+    (place / "none" / "backwater" / "__init__.py").write_text("", encoding="utf-8")
+    cluster = cluster_of(workers=1, environment={"PYTHONPATH": str(place / "none")})
+    code, said = ended(place, *POINTS, "--out", "o", "--scheduler", cluster.address)
+    assert code == 2
+    assert "a worker cannot load this version of Backwater" in said
+
+
+def test_tables_travel_to_workers(place: Path, cluster_of: Callable[..., Cluster]) -> None:
+    """Those of a scenario whose names are relative, from a folder that workers are not in."""
+    folder = place / "folder"
+    folder.mkdir()
+    rows_ = "".join(f"{n},{1 + n % 3},0,20000,{n} us\n" for n in range(9))
+    (folder / "flows.csv").write_text(f"id,src,dst,bytes,start\n{rows_}", encoding="utf-8")
+    text = HOT[: HOT.index("[[flow]]")] + '[[flow]]\nlabel = "t"\ntable = "flows.csv"\n'
+    (folder / "case.toml").write_text(text, encoding="utf-8")
+    cluster = cluster_of(workers=1)
+    vary = ("--vary", "switch.buffer=100KB..200KB step 10 KB", "--out", "o")
+    code, said = ended(place, "sweep", "folder/case.toml", *vary, "--scheduler", cluster.address)
+    assert code == 0, said
+    assert {row["flows:t"] for row in rows(place / "o")} == {9.0}
+
+
+SBATCH = """#!/bin/bash
+cp "$1" {place}/script
+bash {place}/script >> {place}/job.log 2>&1 &
+echo $! >> {place}/jobs
+echo "Submitted batch job $!"
+"""
+SCANCEL = """#!/bin/bash
+pkill -P "$1"
+kill "$1" 2>/dev/null
+exit 0
+"""
+
+
+def test_jobs_of_slurm_run_the_points(
+    place: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    """With an `sbatch` that starts the script here: what SLURM does with it is not tried."""
+    tools = place / "bin"
+    tools.mkdir()
+    for name, text in (("sbatch", SBATCH), ("scancel", SCANCEL)):
+        (tools / name).write_text(text.format(place=place), encoding="utf-8")
+        (tools / name).chmod(stat.S_IRWXU)
+    options = "queue=short cores=2 memory=2GB jobs=1 interface=lo walltime=01:00:00 --constraint=x"
+    said = command("sweep", "long.toml", "--slurm", options)
+    assert said.code == 2
+    assert "there is no `sbatch` here" in said.err
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    code, told = ended(place, *POINTS, "--out", "o", "--slurm", options)
+    assert code == 0, told
+    assert len(rows(place / "o")) == 1200
+    script = (place / "script").read_text(encoding="utf-8")
+    for line in ("-p short", "--cpus-per-task=2", "-t 01:00:00", "--constraint=x"):
+        assert f"#SBATCH {line}\n" in script
+
+
+def test_the_script_of_a_job_is_shown(command: Command, place: Path) -> None:
+    assert place.exists()
+    said = command(
+        *("sweep", "long.toml", "--dry-run"),
+        *("--slurm", "queue=q account=a cores=4 memory=8GB --gres=none"),
+    )
+    assert said.code == 0
+    lines = said.out.splitlines()
+    assert lines[0].startswith("#!")
+    for line in ("-p q", "-A a", "--cpus-per-task=4", "--mem=8G", "--gres=none"):
+        assert f"#SBATCH {line}" in lines
+    assert lines[-1].startswith(sys.executable)
+    assert "distributed.cli.dask_worker" in lines[-1]
+    # A process a core, each with one thread.
+    assert "--nthreads 1" in lines[-1]
+    assert "--nworkers 4" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("quue=x", "not NAME=VALUE with one of jobs, queue"),
+        ("cores=many", "not a whole number of 1 or more"),
+        ("queue='x", "No closing quotation"),
+    ],
+)
+def test_options_of_slurm_that_cannot_be_meant_are_refused(options: str, reason: str) -> None:
+    with pytest.raises(InputError, match="--slurm") as refused:
+        Slurm.of(options)
+    assert reason in str(refused.value)
