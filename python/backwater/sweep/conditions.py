@@ -1,4 +1,4 @@
-"""Conditions of points, as `--where "sfc.threshold < 200 KB and variant == 'pfc'"`.
+"""Conditions of points, as `--where "switch.buffer < 2 MB and seed <= 3"`.
 
 They are SQL of polars, in which keys may be written as they are, quantities with their units, and
 `==` for equality.
@@ -53,6 +53,6 @@ def holding(conditions: Sequence[str], points: pl.DataFrame) -> list[int]:
             names = ", ".join(points.columns)
             raise InputError(
                 f"--where {text}: {reason}",
-                f"a condition is of {names}, as in \"sfc.pause > 3 us and variant == 'pfc'\"",
+                f"a condition is of {names}, as in \"switch.buffer > 2 MB and seed <= 3\"",
             ) from None
     return list(rows["_number"])

@@ -40,9 +40,9 @@ class Column:
     """A column of the table of points."""
 
     name: str
-    """As in tables, such as `sfc.threshold` or `p99_fct:victim`."""
+    """As in tables, such as `switch.buffer` or `p99_fct:victim`."""
     sql: str
-    """As in SQL, such as `sfc_threshold` or `p99_fct_victim`."""
+    """As in SQL, such as `switch_buffer` or `p99_fct_victim`."""
     unit: str
     role: str
     """`parameter`, `metric`, or empty."""

@@ -197,7 +197,7 @@ class Plan:
     def _off(self) -> dict[tuple[str, tuple[int, ...]], frozenset[int]]:
         """Give the axes without effect, for each variant and each setting of the switches.
 
-        A switch is a key without a dot, such as `sfc`, which may be true or false.
+        A switch is a key without a dot, such as that of a mechanism, which may be true or false.
         """
         switches = self._switches
         found = {}

@@ -273,7 +273,7 @@ def _too_many(said: str, many: float) -> InputError:
 
 
 def plain(key: str) -> str:
-    """Give the name that a column has in SQL: `sfc.threshold` is `sfc_threshold` there."""
+    """Give the name that a column has in SQL: `switch.buffer` is `switch_buffer` there."""
     name = re.sub(r"\W+", "_", key, flags=re.ASCII).strip("_").lower()
     return f"_{name}" if name[:1].isdigit() else name or "_"
 

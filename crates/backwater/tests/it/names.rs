@@ -21,7 +21,7 @@ const SHARED: [(&str, &str, &[&str]); 3] = [
 ];
 
 /// Examples in texts for people, by file, and the mechanism that they take.
-const EXAMPLES: [(&str, &str); 8] = [
+const EXAMPLES: [(&str, &str); 9] = [
     ("backwater/scenario.py", "sfc"),
     ("backwater/study/__init__.py", "sfc"),
     ("backwater/plot/__init__.py", "sfc"),
@@ -30,6 +30,7 @@ const EXAMPLES: [(&str, &str); 8] = [
     ("backwater/cli/subjects.py", "sfc"),
     ("backwater/cli/subjects.py", "ecn"),
     ("backwater/cli/describe.py", "pfc"),
+    ("backwater/cli/query.py", "sfc"),
 ];
 
 fn sources(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
