@@ -55,7 +55,7 @@ impl SwitchBench {
             ports: (0..ports).map(port).collect(),
             max_frame: Bytes(4064),
             latency: params.latency,
-            port_buffer: params.port_buffer(),
+            port_buffer: params.port_buffer(rates.iter().copied()),
         };
         SwitchBench {
             now: Time::ZERO,
@@ -192,7 +192,7 @@ impl FlowBench {
     pub fn timers(&mut self) -> Vec<(Time, u16)> {
         let timer = |note| match note {
             FlowNote::Arm(FlowTimer { at, token, .. }) => Some((at, token)),
-            FlowNote::Send(..) => None,
+            FlowNote::Send(..) | FlowNote::Unanswered(..) => None,
         };
         self.notes.drain(..).filter_map(timer).collect()
     }

@@ -374,8 +374,8 @@ pub struct SwitchParams {
     #[schemars(range(min = 0.0))]
     #[schemars(extend("x-source" = "HPCC ns-3 switch-mmu: 1/8 at the rate of the interfaces"))]
     pub headroom_above: Option<f64>,
-    /// Rate of the ports for which `headroom` and `headroom_above` are meant; at other rates both are in proportion. Absent: the same at all ports.
-    #[schemars(extend("x-source" = "HPCC ns-3 configuration: 37.5 KB and 1/8 at 100 Gb/s, 150 KB and 1/2 at 400 Gb/s", "x-range" = "1 b/s and more"))]
+    /// Rate of the ports for which `headroom`, `headroom_above` and the memory of egress ports and of queues are meant; at other rates all are in proportion. Absent: the same at all ports.
+    #[schemars(extend("x-source" = "HPCC ns-3 configuration: 37.5 KB and 1/8 at 100 Gb/s, 150 KB and 1/2 at 400 Gb/s; uet-htsim: a slow link has its part of the queue", "x-range" = "1 b/s and more"))]
     pub reference_rate: Option<Rate>,
     /// DWRR weight of each of the 8 queues; queues of weight 0 are served before all others, the highest number first. Absent: strict priority for all.
     #[schemars(extend("x-source" = "Shreedhar and Varghese, SIGCOMM 1995; default: choice", "x-range" = "0 to 2^32 - 1 each"))]
@@ -410,9 +410,11 @@ impl SwitchParams {
         if self.queue_buffers.is_some() { "switch.queue_buffers" } else { "switch.buffer" }
     }
 
-    /// What may wait for one egress port, or for each of its queues at least, where the switch limits that.
-    pub fn port_buffer(&self) -> Option<Bytes> {
-        matches!(self.buffer_per, BufferPer::Egress | BufferPer::Queue).then(|| self.buffer_of(0))
+    /// What may wait for one egress port, or for each of its queues at least, where the switch limits that: for the slowest of ports of
+    /// these rates.
+    pub fn port_buffer(&self, rates: impl Iterator<Item = Rate>) -> Option<Bytes> {
+        let slowest = rates.min().filter(|_| matches!(self.buffer_per, BufferPer::Egress | BufferPer::Queue))?;
+        Some(self.buffer_of(0).at_rate(slowest, self.reference_rate))
     }
 
     /// Headroom of a lossless class at a port of `rate`.

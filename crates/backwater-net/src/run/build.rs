@@ -39,14 +39,15 @@ impl<A: Actors> Network<A> {
             let params: &SwitchParams = spec.switches.get(s).ok_or("every switch needs its parameters")?;
             let (name, tier) = (&fabric.graph.nodes[node.0 as usize].name, &fabric.graph.nodes[node.0 as usize].tier);
             let first_port = fabric.first_port[node.0 as usize];
+            let of_switch = fabric.port_shapes(node, &ports[first_port as usize..]);
             let shape = SwitchShape {
                 node,
                 name: name.clone(),
                 tier: tier.clone(),
-                ports: fabric.port_shapes(node, &ports[first_port as usize..]),
+                port_buffer: params.port_buffer(of_switch.iter().map(|port| port.rate)),
+                ports: of_switch,
                 max_frame,
                 latency: params.latency,
-                port_buffer: params.port_buffer(),
             };
             let lossless = spec.actors.lossless_classes(name, tier);
             let stack = spec.actors.switch(&shape);

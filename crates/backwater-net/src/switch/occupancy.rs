@@ -423,10 +423,13 @@ pub fn shared_memory(params: &SwitchParams, rates: &[Rate], lossless: u8) -> Opt
     match params.buffer_per {
         // Half of what can be counted: nothing that is added to it overflows.
         BufferPer::None => Some(vec![u64::MAX / 2]),
-        BufferPer::Egress => Some(vec![buffer; rates.len()]),
+        BufferPer::Egress => {
+            Some(rates.iter().map(|rate| params.buffer.at_rate(*rate, params.reference_rate).0).collect())
+        }
         BufferPer::Queue => {
-            let of_port = params.queue_buffers.map_or([buffer; CLASSES], |sizes| sizes.map(|size| size.0));
-            Some(of_port.repeat(rates.len()))
+            let sizes = params.queue_buffers.unwrap_or([params.buffer; CLASSES]);
+            let at = |rate: &Rate| sizes.map(|size| size.at_rate(*rate, params.reference_rate).0);
+            Some(rates.iter().flat_map(at).collect())
         }
         BufferPer::Ingress => rates.iter().map(|rate| buffer.checked_sub(set_aside(rate)?)).collect(),
         BufferPer::Switch => {
@@ -569,6 +572,21 @@ mod tests {
         let all = Bytes(10_000_000_000);
         assert_eq!((o.total(), o.ingress(Port(0), Class(3)), o.ingress_port(Port(0))), (all, all, all));
         assert_eq!((o.egress(Port(1), Queue(3)), o.egress_port(Port(1)), last), (all, all, all.0));
+    }
+
+    /// 43 packets of 4150 B at 100 Gb/s are 10 packets and three quarters at 25 Gb/s, of which ten fit.
+    #[test]
+    fn memory_of_queues_and_egress_ports_follows_the_rate() {
+        for buffer_per in [BufferPer::Queue, BufferPer::Egress] {
+            let (buffer, reference_rate) = (Bytes(43 * 4150), Some(RATE));
+            let params = SwitchParams { buffer, buffer_per, reference_rate, ..SwitchParams::default() };
+            let mut o = Occupancy::new(&params, &[RATE, Rate::gbps(25)], 0);
+            let mut fit = |egress| (0..100).filter(|_| o.admit(&at(0, egress, 3), 4150).is_some()).count();
+            assert_eq!((fit(0), fit(1)), (43, 10), "{buffer_per:?}");
+            let rates = || [RATE, Rate::gbps(25)].into_iter();
+            assert_eq!(params.port_buffer(rates()), Some(Bytes(44_612)));
+            assert_eq!(SwitchParams { reference_rate: None, ..params }.port_buffer(rates()), Some(buffer));
+        }
     }
 
     /// A queue of 1000 B is full when 600 B give way to 900 B: it holds 1300 B, nothing more is admitted before it has fallen below its

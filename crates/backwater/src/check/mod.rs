@@ -213,15 +213,16 @@ fn shapes(layout: &Layout) -> Result<Vec<SwitchShape>, ScenarioError> {
             let link = &graph.links[port.link as usize];
             PortShape { rate: link.rate_from(node), delay: link.delay, peer: port.peer, host: index.host_of(port.peer) }
         });
+        let ports: Vec<PortShape> = ports.collect();
         let params = layout.switch.of(&about.name, &about.tier);
         SwitchShape {
             node,
             name: about.name.clone(),
             tier: about.tier.clone(),
-            ports: ports.collect(),
+            port_buffer: params.port_buffer(ports.iter().map(|port| port.rate)),
+            ports,
             max_frame: longest,
             latency: params.latency,
-            port_buffer: params.port_buffer(),
         }
     });
     Ok(switches.collect())
@@ -249,10 +250,15 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
         if let Some(sizes) = &params.queue_buffers {
             queue_buffers(params, sizes, max_frame(resolved), &shape.name)
                 .map_err(|(reason, hint)| resolved.error(&key("queue_buffers"), reason).hint(hint))?;
+            if shape.port_buffer.is_some_and(|size| size < max_frame(resolved)) {
+                return Err(slow_port(resolved, shape, &key("queue_buffers")));
+            }
         } else if params.buffer_per != BufferPer::None && params.buffer < max_frame(resolved) {
             let reason =
                 format!("the buffer of {} ({}) holds no frame ({})", shape.name, params.buffer, max_frame(resolved));
             return Err(resolved.error(&key("buffer"), reason).hint("buffer_per = \"none\" has no limit"));
+        } else if shape.port_buffer.is_some_and(|size| size < max_frame(resolved)) {
+            return Err(slow_port(resolved, shape, &key("buffer")));
         }
         if params.staging < max_frame(resolved) {
             let reason = format!("{} does not hold one frame ({})", params.staging, max_frame(resolved));
@@ -260,6 +266,15 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
         }
     }
     Ok(())
+}
+
+/// The memory of a slow port, or of its queues, which is in proportion to its rate, holds no frame.
+fn slow_port(resolved: &Resolved, shape: &SwitchShape, key: &str) -> ScenarioError {
+    let slowest = shape.ports.iter().map(|port| port.rate).min().unwrap_or(Rate(0));
+    let (frame, left) = (max_frame(resolved), shape.port_buffer.unwrap_or(Bytes::ZERO));
+    let reason =
+        format!("at ports of {} of {slowest} {left} of it are left, which hold no frame ({frame})", shape.name);
+    resolved.error(key, reason).hint("switch.reference_rate makes it smaller where ports are slower; make it larger")
 }
 
 /// What is wrong with the sizes of a switch's queues, and what would be right.

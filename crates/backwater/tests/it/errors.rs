@@ -309,6 +309,10 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
             own_queues(&format!("queue_buffers = {}\n", SIZES.replacen("800 KB", "4000 B", 1))),
         ),
         (
+            "a queue of a slow port that holds no frame",
+            own_queues(&format!("queue_buffers = {SIZES}\nreference_rate = \"100 Tb/s\"\n")),
+        ),
+        (
             "PFC threshold above the memory of a queue",
             own_queues(&format!("queue_buffers = {SIZES}\n[pfc]\nxoff = \"400 KB\"\n")),
         ),
