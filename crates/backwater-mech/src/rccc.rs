@@ -8,12 +8,14 @@
 //! send if       credit > 0;  the packet carries its target
 //! any answer    ends speculation
 //! pull frame    64 B, in the class of control, to the sender: credit up to its number
-//! timeout       credit <= 0:  a request to send, with the target: the receiver pulls again
+//! timeout       credit <= 0:  a request to send, with the target: the receiver pulls again, and answers at once by the pull before
 //! ```
 //!
 //! **Not modelled:** the control for oversubscribed networks, which scales the pacer by marks.
-//! **Where we differ:** a request to send has no number among the packets, and is not acknowledged. It is also sent when `request_interval` has
-//! passed without a pull while credit lacks, so that a lost pull cannot stop a flow. Each flow is a connection.
+//! **Where we differ:** a request to send has no number among the packets; the pull that answers it gives nothing. It is also sent when a
+//! timeout has passed with nothing under way while credit lacks, so that a lost pull cannot stop a flow: `request_interval` after the
+//! request before, and twice as long each time; after a pull that gives something twice the time since the one before that, at least
+//! `request_interval`. So senders that wait for their turn among a thousand do not fill the link with requests. Each flow is a connection.
 
 use crate::uet::credit::{Credit, Sent};
 use crate::uet::pacer::Pacer;
@@ -50,7 +52,7 @@ pub struct Params {
     /// Class of pulls and requests.
     #[param(default = 6, range = 0..=7, source = "choice: before data, as what is trimmed", why = "there is no such class")]
     pub class: u8,
-    /// Time without a pull after which a sender that lacks credit asks again.
+    /// Time after which a sender that lacks credit and has nothing under way asks once more, at first; it doubles with each request.
     #[param(
         default = Time::us(100), range = Time::us(1)..,
         source = "choice: about the retransmission timeout of uet-htsim", why = "no pull could have come"
@@ -88,7 +90,7 @@ impl Mechanism for Rccc {
     const FRAMES: &'static [&'static str] = &[PULL, REQUEST];
     const MESSAGE: TypeId = TypeId::of::<Word>();
     const VALUE: &'static str = "of pull and rts the number in quanta of 256 B, counted from 100,000,000";
-    const COUNTERS: &'static str = "pulls (sent by receivers), unasked (of these, those that nobody had asked for), requests (that receivers have got)";
+    const COUNTERS: &'static str = "pulls (sent by receivers), unasked (of these, those that nobody had asked for), requests (that receivers have got), answers (to requests, without credit)";
     const EXTRA: Extra = Extra { permits: true, ..Extra::NONE };
     type Params = Params;
     type Shared = ();
@@ -123,6 +125,7 @@ impl Mechanism for Rccc {
             pulls: 0,
             unasked: 0,
             requests: 0,
+            answers: 0,
         })
     }
 
@@ -132,8 +135,11 @@ impl Mechanism for Rccc {
             class: Class(params.class),
             header: shape.frame.0.saturating_sub(shape.payload.0),
             interval: params.request_interval,
+            wait: params.request_interval,
+            asks_from: Time::ZERO,
+            pulled: Time::ZERO,
+            unanswered: 0,
             pulls: 0,
-            seen: 0,
         })
     }
 }
@@ -153,9 +159,15 @@ pub struct Sender {
     /// request_interval
     #[state(fixed)]
     interval: Time,
-    /// pulls that have come, and those that had when it last looked
+    /// How long it waits after its next request, and before which time it does not ask.
+    wait: Time,
+    asks_from: Time,
+    /// When a pull last gave something.
+    pulled: Time,
+    /// Requests in a row that have not been answered.
+    unanswered: u32,
+    /// pulls that have come
     pulls: u64,
-    seen: u64,
 }
 
 // The specification: senders.
@@ -166,7 +178,7 @@ impl FlowSide for Sender {
     }
 
     fn on_start(&mut self, cx: &mut FlowCx<'_>) {
-        cx.arm(cx.now().after(self.interval), 0);
+        self.pulled = cx.now();
     }
 
     fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
@@ -193,19 +205,22 @@ impl FlowSide for Sender {
         }
     }
 
-    fn on_control(&mut self, _: &mut FlowCx<'_>, frame: &Control) -> Fate {
+    fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {
         let Some(word) = frame.message::<Word>().filter(|word| !word.request) else { return Fate::Passed };
         self.pulls += 1;
+        self.unanswered = 0;
+        if word.number > self.credit.pulled() {
+            let gap = cx.now() - self.pulled;
+            self.wait = self.interval.max(gap.after(gap));
+            (self.pulled, self.asks_from) = (cx.now(), cx.now().after(self.wait));
+        }
         self.credit.on_pull(word.number);
         Fate::Consumed
     }
 
-    fn on_timer(&mut self, cx: &mut FlowCx<'_>, _: u16) {
-        if self.pulls == self.seen {
-            self.request(cx);
-        }
-        self.seen = self.pulls;
-        cx.arm(cx.now().after(self.interval), 0);
+    #[cold]
+    fn on_starved(&mut self, cx: &mut FlowCx<'_>) {
+        self.request(cx);
     }
 
     fn reach(&self) -> Reach {
@@ -214,12 +229,18 @@ impl FlowSide for Sender {
 }
 
 impl Sender {
-    /// Asks for credit, where it lacks.
+    /// Asks for credit, where it lacks and the last request has had its time.
     fn request(&mut self, cx: &mut FlowCx<'_>) {
         let payload = cx.backlog().0;
-        if self.credit.permits() || payload == 0 {
+        if self.credit.permits() || payload == 0 || cx.now() < self.asks_from {
             return;
         }
+        if self.unanswered > 0 {
+            cx.unanswered(self.unanswered);
+        }
+        self.unanswered += 1;
+        self.asks_from = cx.now().after(self.wait);
+        self.wait = self.wait.after(self.wait);
         let backlog = payload + payload.div_ceil(cx.shape().payload.0.max(1)) * self.header;
         let number = self.credit.target(&Sent { bytes: 0, backlog, rtx_backlog: 0, cwnd: None, waiting: 1 });
         let (src, dst) = (cx.shape().src, cx.shape().dst);
@@ -239,6 +260,7 @@ pub struct Receiver {
     pulls: u64,
     unasked: u64,
     requests: u64,
+    answers: u64,
 }
 
 // The specification: receivers.
@@ -267,7 +289,12 @@ impl NicSide for Receiver {
         if let Some(flow) = frame.flow {
             self.requests += 1;
             self.senders.insert(flow, word.src);
+            let before = self.pulls;
             self.asked(cx, flow, word.number, true);
+            if self.pulls == before {
+                self.answers += 1;
+                self.pull(cx, flow, self.pacer.pulled(flow).unwrap_or(BASE));
+            }
         }
         Fate::Consumed
     }
@@ -277,7 +304,8 @@ impl NicSide for Receiver {
     }
 
     fn counts(&self, _: Time) -> Vec<Count> {
-        let all = [("pulls", self.pulls), ("unasked", self.unasked), ("requests", self.requests)];
+        let all =
+            [("pulls", self.pulls), ("unasked", self.unasked), ("requests", self.requests), ("answers", self.answers)];
         all.into_iter().filter(|(_, n)| *n > 0).map(|(name, n)| (Port(0), name, n)).collect()
     }
 
@@ -297,14 +325,17 @@ impl Receiver {
         let Some(pull) = self.pacer.turn() else { return };
         self.pulls += 1;
         self.unasked += u64::from(pull.unasked);
-        if let Some(src) = self.senders.get(&pull.flow).copied() {
-            let word = Word { number: pull.number, src, request: false };
-            let frame = Control::carrying(PULL, Control::MIN_FRAME, pull.number, &word);
-            cx.reply(src, self.class, Control { flow: Some(pull.flow), ..frame });
-        }
+        self.pull(cx, pull.flow, pull.number);
         if !self.pacer.knows(pull.flow) {
             self.senders.remove(&pull.flow);
         }
         cx.arm(cx.now().after(pull.then), 0);
+    }
+
+    fn pull(&self, cx: &mut NicCx<'_>, flow: FlowRef, number: u64) {
+        let Some(src) = self.senders.get(&flow).copied() else { return };
+        let word = Word { number, src, request: false };
+        let frame = Control::carrying(PULL, Control::MIN_FRAME, number, &word);
+        cx.reply(src, self.class, Control { flow: Some(flow), ..frame });
     }
 }

@@ -259,6 +259,9 @@ macro_rules! sides {
             fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
                 call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_loss(cx, loss));
             }
+            fn on_starved(&mut self, cx: &mut FlowCx<'_>) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_starved(cx));
+            }
             fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {
                 call_sides!($list self.as_deref_mut, cx, |side, cx| {
                     let fate = FlowSide::on_control(side, cx, frame);

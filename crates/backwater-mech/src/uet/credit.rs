@@ -54,6 +54,10 @@ impl Credit {
     pub fn bytes(&self) -> i64 {
         self.credit
     }
+    /// \[quanta\] Up to where the receiver has pulled.
+    pub fn pulled(&self) -> u64 {
+        self.pull.max(0) as u64
+    }
     /// Whether it sends what nobody has asked for.
     pub fn speculates(&self) -> bool {
         self.speculating

@@ -142,6 +142,11 @@ impl<F: Copy + Ord> Pacer<F> {
         }
     }
 
+    /// \[quanta\] Up to where a flow has been pulled.
+    pub fn pulled(&self, flow: F) -> Option<u64> {
+        self.flows.get(&flow).map(|asking| asking.latest)
+    }
+
     /// Whether a flow has asked that may still be given something.
     pub fn knows(&self, flow: F) -> bool {
         self.flows.contains_key(&flow)

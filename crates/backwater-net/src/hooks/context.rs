@@ -270,6 +270,11 @@ impl FlowCx<'_> {
     pub fn send(&mut self, to: HostId, class: Class, frame: Control) {
         self.notes.push(FlowNote::Send(to, class, frame));
     }
+    /// So many of the flow's requests have not been answered, one after the other: each is a try like a timeout. After more than
+    /// `transport.retries` of them the sender gives up.
+    pub fn unanswered(&mut self, requests: u32) {
+        self.notes.extend(self.flow.map(|flow| FlowNote::Unanswered(flow, requests)));
+    }
     /// Calls `on_timer` with `token` at `at`.
     pub fn arm(&mut self, at: Time, token: u16) {
         self.notes.push(FlowNote::Arm(FlowTimer { owner: self.owner, at, token }));

@@ -78,6 +78,8 @@ pub enum FlowNote {
     Send(HostId, Class, Control),
     /// Wake the mechanism.
     Arm(FlowTimer),
+    /// So many requests of a flow's, one after the other, have not been answered.
+    Unanswered(FlowRef, u32),
 }
 
 /// When to wake a mechanism at a flow.

@@ -267,6 +267,10 @@ pub trait FlowSide {
     /// the packets lost.
     #[inline(always)]
     fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {}
+    /// Nothing of the flow is under way, something is left to be sent, and [`FlowSide::permits`] lets none of it go. Comes when the timeout of what
+    /// was sent last is over, and after each timeout from then on, where packets are acknowledged one by one.
+    #[inline(always)]
+    fn on_starved(&mut self, cx: &mut FlowCx<'_>) {}
     /// A control frame that names this flow has arrived.
     #[inline(always)]
     fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {

@@ -11,6 +11,7 @@ use crate::node::{At, Node};
 use crate::packet::{CLASSES, Class, Control, DsField, Dscp, FlowRef};
 use crate::routing::NO_PATH;
 use crate::slab::Ix;
+use crate::world::Outcome;
 use backwater_engine::Time;
 
 impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
@@ -70,9 +71,19 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                     let pkt = self.carry(Some(to), class, &frame, path, 0);
                     self.express(pkt);
                 }
+                FlowNote::Unanswered(flow, requests) => self.count_unanswered(flow, requests),
             }
         }
         use_again(&mut self.world.notes.flow, notes);
+    }
+
+    fn count_unanswered(&mut self, flow: FlowRef, requests: u32) {
+        if self.own_flow(flow).is_none() {
+            return;
+        }
+        let failed = self.world.rules.transport.retries.is_some_and(|most| requests > most);
+        let outcome = if failed { Outcome::Failed { slot: flow.slot } } else { Outcome::TimedOut { tries: requests } };
+        self.world.outcomes.push(outcome);
     }
 
     /// A flow that this host sends, if it is still under way.

@@ -16,7 +16,7 @@
 //!            NACK, timeout:                    in_flight -= size, to be sent again, the lowest first and before anything new
 //!            acknowledged while it waits for that:  in_flight += size
 //!            asks (AR) with what is sent again, with the last there is, and where window or credit will not let another go
-//!            timer of the packet that was sent longest ago; its time is constant
+//!            timer of the packet that was sent longest ago; its time is constant. With nothing under way and nothing that may go it runs on
 //! ```
 //!
 //! A packet's number is that of its first payload byte, in full packets. A round trip counts where the answer says for certain which sending it
@@ -249,7 +249,23 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         self.wake_flow(at);
         if controller != NO_CONTROLLER {
             self.repace(controller);
+            self.tell_starved(at, controller);
         }
+    }
+
+    /// Nobody answers a sender that has nothing under way and may send nothing: it looks again after a timeout, which keeps the run going.
+    fn tell_starved(&mut self, at: usize, controller: u32) {
+        let (now, timeout, slot) = (self.world.now, self.world.rules.transport.timeout, at as u32);
+        let flow = self.node.sending(at);
+        let still = flow.recovery.as_ref().is_some_and(|sender| !sender.armed);
+        if !still || !flow.has_more() || self.permits_next(slot) {
+            return;
+        }
+        let flow = self.node.sending_mut(at);
+        let tag = flow.tag;
+        flow.recovery.iter_mut().for_each(|sender| sender.armed = true);
+        self.world.push(now + timeout, Event::Timeout { slot, tag });
+        self.at_controller(controller, slot, |side, cx| side.on_starved(cx));
     }
 
     /// \[bytes\] of payload of a full packet: packets are counted in these.

@@ -373,7 +373,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// Whether the flow's controller lets its next frame go.
     #[inline(always)]
-    fn permits_next(&self, slot: u32) -> bool {
+    pub(super) fn permits_next(&self, slot: u32) -> bool {
         !self.world.rules.extra.permits || self.permits(slot, self.next_size(slot))
     }
 

@@ -25,4 +25,5 @@ mod settings;
 mod sfc;
 mod soak;
 mod threads;
+mod uec;
 mod waits;
