@@ -4,6 +4,7 @@
 
 mod average;
 pub mod bcn;
+pub mod cbfc;
 pub mod ci;
 pub mod confined;
 pub mod dcqcn;

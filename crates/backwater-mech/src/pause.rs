@@ -187,7 +187,7 @@ impl SwitchSide for Switch {
     }
 
     #[inline(always)]
-    fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+    fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: u32) {
         if self.congested.counter() == Counter::Ingress && self.congested.is(at.ingress) {
             let Thresholds { xoff, xon } = *self.at(at.ingress);
             let rests = cx.seen().headroom_rests(at.ingress, None, xoff.saturating_sub(xon));

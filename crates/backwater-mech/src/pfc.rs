@@ -232,7 +232,7 @@ impl SwitchSide for Switch {
     }
 
     #[inline(always)]
-    fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
+    fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: u32) {
         if self.counter == Counter::Ingress && self.over(at.class, at.ingress) && self.may_resume(cx, at) {
             self.set(cx, at.class, at.ingress, false);
         }

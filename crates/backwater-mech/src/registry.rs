@@ -20,4 +20,5 @@ crate::stack::mechanisms! {
     ev => crate::ev::EntropyValues,
     nscc => crate::nscc::Nscc,
     rccc => crate::rccc::Rccc,
+    cbfc => crate::cbfc::Cbfc,
 }

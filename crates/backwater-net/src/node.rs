@@ -56,6 +56,10 @@ pub(crate) trait Node {
     fn tell_start(&mut self, from: &Departure, pkt: Ix);
     /// They see that its last bit has left.
     fn tell_sent(&mut self, from: &Departure, pkt: Ix);
+    /// They see that a frame other than MAC control has come in.
+    fn tell_arrived(&mut self, port: u16, pkt: Ix);
+    /// They hear that the link of a port has gone down, or come up.
+    fn tell_link(&mut self, port: u16, up: bool);
     /// Whoever waits at a port has done so until now ([`crate::probe::waits`]).
     fn pass_waits(&mut self, port: u16);
     /// What has joined queues comes to wait there, for those who look on.
@@ -413,6 +417,13 @@ where
             let class = hold.class.map_or(CLASSES as u8, |c| c.0);
             self.world.push(again, Event::Refresh { port: global, class, others, lifts: hold.lasting });
         }
+    }
+
+    /// A mechanism's frame goes to the neighbour in the place of MAC control.
+    pub fn signal_peer(&mut self, port: u16, frame: Control) {
+        self.log(Some(port), None, None, frame.kind, frame.value);
+        self.port(port).push_mac(frame);
+        self.kick(port);
     }
 
     /// MAC control, or a mechanism's frame in its place, has arrived at a port.

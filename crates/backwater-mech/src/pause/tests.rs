@@ -55,10 +55,10 @@ fn ingress_counter_sums_the_classes() {
     assert_eq!(bench.notes(), [hold(1)]);
     // XON is 8 KB below XOFF where none is given.
     bench.set_ingress(Port(1), Class(3), 0);
-    pause.on_release(&mut bench.cx(), &place(Port(1), Port(2), Class(3)));
+    pause.on_release(&mut bench.cx(), &place(Port(1), Port(2), Class(3)), 0);
     assert_eq!(bench.notes(), [], "4001 B are left");
     bench.set_ingress(Port(1), Class(5), 1_999);
-    pause.on_release(&mut bench.cx(), &place(Port(1), Port(2), Class(5)));
+    pause.on_release(&mut bench.cx(), &place(Port(1), Port(2), Class(5)), 0);
     assert_eq!(bench.notes(), [release(1)]);
 }
 
@@ -79,7 +79,7 @@ fn thresholds_are_in_proportion_to_the_rate_of_the_port() {
         }
         for (bytes, notes) in [(5_000 * times, vec![]), (5_000 * times - 1, vec![release(1)])] {
             bench.set_ingress(Port(1), Class(3), bytes);
-            pause.on_release(&mut bench.cx(), &here);
+            pause.on_release(&mut bench.cx(), &here, 0);
             assert_eq!(bench.notes(), notes, "{bytes} B at {gbps} Gb/s");
         }
     }

@@ -61,7 +61,7 @@ impl At {
 
     fn released(&mut self, port: u16, class: Class, bytes: u64) -> Vec<Note> {
         self.bench.set_ingress(Port(port), class, bytes);
-        self.pfc.on_release(&mut self.bench.cx(), &place(Port(port), Port(3), class));
+        self.pfc.on_release(&mut self.bench.cx(), &place(Port(port), Port(3), class), 0);
         self.bench.notes()
     }
 }

@@ -124,12 +124,15 @@ macro_rules! sides {
                     SwitchSide::on_start(side, &mut cx.owned_by(owner), from, pkt, own);
                 });
             }
+            fn on_arrive(&mut self, cx: &mut SwitchCx<'_>, from: Port, pkt: &Packet) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| SwitchSide::on_arrive(side, cx, from, pkt));
+            }
             fn on_sent(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet) {
                 call_sides!($list self.as_deref_mut, cx, |side, cx| SwitchSide::on_sent(side, cx, from, pkt));
             }
             #[inline(always)]
-            fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
-                call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_release(cx, at));
+            fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place, size: u32) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_release(cx, at, size));
             }
             #[inline(always)]
             fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
@@ -144,6 +147,9 @@ macro_rules! sides {
             }
             fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {
                 side_of!($list self.as_deref_mut, cx.owner(), |side| SwitchSide::on_timer(side, cx, token));
+            }
+            fn on_link(&mut self, cx: &mut SwitchCx<'_>, port: Port, up: bool) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| SwitchSide::on_link(side, cx, port, up));
             }
             fn awaits(&self, of: Owner, port: Port, class: Option<Class>) -> Awaits {
                 side_of!($list self.as_deref, of, |side| return side.awaits(of, port, class));
@@ -182,6 +188,15 @@ macro_rules! sides {
                     let own = carried.as_deref_mut().filter(|_| M::EXTRA.attachment);
                     NicSide::on_start(side, &mut cx.owned_by(owner), from, pkt, own);
                 });
+            }
+            fn on_arrive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| NicSide::on_arrive(side, cx, pkt));
+            }
+            fn on_link(&mut self, cx: &mut NicCx<'_>, up: bool) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| NicSide::on_link(side, cx, up));
+            }
+            fn on_taken(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| side.on_taken(cx, pkt));
             }
             fn on_sent(&mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet) {
                 call_sides!($list self.as_deref_mut, cx, |side, cx| NicSide::on_sent(side, cx, from, pkt));

@@ -108,6 +108,8 @@ impl Node for At<'_, End> {
     }
     fn tell_start(&mut self, _: &Departure, _: Ix) {}
     fn tell_sent(&mut self, _: &Departure, _: Ix) {}
+    fn tell_arrived(&mut self, _: u16, _: Ix) {}
+    fn tell_link(&mut self, _: u16, _: bool) {}
     fn pass_waits(&mut self, _: u16) {}
     fn look_on(&mut self) {}
     fn note_asked(&mut self, _: u16, _: Owner, _: u16) {}

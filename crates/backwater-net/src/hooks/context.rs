@@ -81,6 +81,11 @@ impl SwitchCx<'_> {
     pub fn emit(&mut self, port: Port, class: Class, frame: Control) {
         self.notes.push(Note::Emit(port, class, frame));
     }
+    /// Puts a frame on the link to the neighbour at `port` before everything else, as MAC control goes: only the frame on the wire is
+    /// waited for, no gate shuts it in, and no account has it.
+    pub fn signal(&mut self, port: Port, frame: Control) {
+        self.notes.push(Note::Signal(port, frame));
+    }
     /// Queues a frame for a host in `class`; it is forwarded, delayed and gated like any other. If it names a flow whose path
     /// is pinned and passes this switch, and whose acknowledgements take that path backwards, so does the frame.
     pub fn route(&mut self, to: HostId, class: Class, frame: Control) {
@@ -170,6 +175,10 @@ impl NicCx<'_> {
     /// Queues a frame for the neighbour in `class`.
     pub fn emit(&mut self, class: Class, frame: Control) {
         self.notes.push(NicNote::Emit(class, frame));
+    }
+    /// As [`SwitchCx::signal`].
+    pub fn signal(&mut self, frame: Control) {
+        self.notes.push(NicNote::Signal(frame));
     }
     /// Sends a flow of this host in `class` (`None`: its own) from now on, in the order of its packets if the mechanism says that it moves flows at
     /// hosts ([`super::Mechanism::steering`]).

@@ -32,6 +32,8 @@ pub enum NicGate {
 pub enum Note {
     /// A queued frame to the neighbour.
     Emit(Port, Class, Control),
+    /// A frame to the neighbour that goes before everything else.
+    Signal(Port, Control),
     /// A queued frame to a host, forwarded like any other.
     Route(HostId, Class, Control),
     /// Pause the neighbour's class (or link) until a time.
@@ -59,6 +61,8 @@ pub enum Note {
 pub enum NicNote {
     /// A queued frame to the neighbour.
     Emit(Class, Control),
+    /// A frame to the neighbour that goes before everything else.
+    Signal(Control),
     /// A queued frame to a host, forwarded like any other.
     Route(HostId, Class, Control),
     /// Send a flow in this class from now on; `None`: in its own.

@@ -22,7 +22,7 @@ pub struct Departure {
 /// not look for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extra {
-    /// `on_start` and `on_sent` at switches and NICs, and `on_enqueue` at NICs.
+    /// `on_arrive`, `on_start` and `on_sent` at switches and NICs, and `on_enqueue` and `on_taken` at NICs.
     pub port_events: bool,
     /// `may_start` at switches and NICs.
     pub may_start: bool,

@@ -13,6 +13,10 @@ use backwater_engine::Time;
 /// What a mechanism does at a switch.
 #[allow(unused_variables)]
 pub trait SwitchSide {
+    /// A frame other than MAC control has come in whole over the link at `from`, in `pkt.class`, before anything else is done with it: it
+    /// may yet be consumed or lost. Called where [`Extra::port_events`] is named.
+    #[inline(always)]
+    fn on_arrive(&mut self, cx: &mut SwitchCx<'_>, from: Port, pkt: &Packet) {}
     /// Load balancing: picks one of `candidates` (two or more) for a packet whose path is not pinned; `None` leaves it to the next opinion,
     /// in the end to ECMP. Called for mechanisms that claim the path ([`Claims`]) only.
     #[inline(always)]
@@ -70,9 +74,10 @@ pub trait SwitchSide {
     /// header can still be written.
     #[inline(always)]
     fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
-    /// Its bytes have left the ingress account: it has left the switch or, behind a crossbar, crossed the fabric.
+    /// Its bytes, so many as it had when it joined its queue, have left the ingress account: it has left the switch or, behind a crossbar,
+    /// crossed the fabric.
     #[inline(always)]
-    fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {}
+    fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place, size: u32) {}
     /// Its bytes have left the egress account: it is on the wire or, by `switch.release_at`, has left it.
     #[inline(always)]
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {}
@@ -85,6 +90,8 @@ pub trait SwitchSide {
     /// A timer has run out.
     #[inline(always)]
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {}
+    /// The link at a port has gone down, or come up again. What is sent meanwhile is lost.
+    fn on_link(&mut self, cx: &mut SwitchCx<'_>, port: Port, up: bool) {}
     /// What must leave before a pause ends that `owner` (for stacks; itself) asks of the neighbour at `port` without an end. Asked
     /// when the run looks for a deadlock.
     fn awaits(&self, owner: Owner, port: Port, class: Option<Class>) -> Awaits {
@@ -120,6 +127,12 @@ pub struct Incoming {
 /// What a mechanism does at a NIC.
 #[allow(unused_variables)]
 pub trait NicSide {
+    /// As [`SwitchSide::on_arrive`].
+    #[inline(always)]
+    fn on_arrive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {}
+    /// The host takes that frame out of its receive buffer: at once, unless it is slow. Called where [`Extra::port_events`] is named.
+    #[inline(always)]
+    fn on_taken(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {}
     /// The first packet of a flow has arrived for this host. Comes before its `on_receive`.
     #[inline(always)]
     fn on_flow_start(&mut self, cx: &mut NicCx<'_>, incoming: &Incoming) {}
@@ -151,6 +164,8 @@ pub trait NicSide {
     /// A timer has run out.
     #[inline(always)]
     fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {}
+    /// As [`SwitchSide::on_link`].
+    fn on_link(&mut self, cx: &mut NicCx<'_>, up: bool) {}
     /// What it has counted, for the results.
     fn counts(&self, now: Time) -> Vec<Count> {
         Vec::new()

@@ -83,6 +83,23 @@ impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
         self.act_nic();
     }
 
+    fn tell_arrived(&mut self, _: u16, pkt: Ix) {
+        let header = self.world.slab[pkt].pkt;
+        let taken = self.node.host.rx.is_none();
+        self.at_nic(|stack, cx| {
+            stack.on_arrive(cx, &header);
+            if taken {
+                stack.on_taken(cx, &header);
+            }
+        });
+        self.act_nic();
+    }
+
+    fn tell_link(&mut self, _: u16, up: bool) {
+        self.at_nic(|stack, cx| stack.on_link(cx, up));
+        self.act_nic();
+    }
+
     fn hear(&mut self, _: u16, frame: &Control) -> Fate {
         let fate = self.at_nic(|stack, cx| stack.on_control(cx, frame));
         self.act_nic();

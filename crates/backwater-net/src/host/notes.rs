@@ -40,6 +40,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                     let pkt = self.carry(None, class, &frame, NO_PATH, 0);
                     self.express(pkt);
                 }
+                NicNote::Signal(frame) => self.signal_peer(PORT, frame),
                 NicNote::Shut(owner, gate) => self.set_gate(owner, gate, true),
                 NicNote::Open(owner, gate) => self.set_gate(owner, gate, false),
                 NicNote::SendIn(flow, class) => self.send_in(flow, class),
@@ -222,6 +223,11 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
         if self.world.probes.waits.is_some() {
             self.receive_waits(pkt);
+        }
+        if self.world.rules.extra.port_events {
+            let header = self.world.slab[pkt].pkt;
+            self.at_nic(|stack, cx| stack.on_taken(cx, &header));
+            self.act_nic();
         }
         self.take(pkt);
     }

@@ -4,7 +4,7 @@ use super::{Actors, Network, on_node};
 use crate::hold::{Hold, bit};
 use crate::hooks::Owner;
 use crate::host::SlowReceiver;
-use crate::node::{CAPTURED, LOST, WATCHED};
+use crate::node::{CAPTURED, LOST, Node, WATCHED};
 use crate::packet::{CLASSES, Class, NodeId};
 use crate::port::{Belongs, LinkFaults};
 use crate::slab::{Fifo, Ix};
@@ -120,6 +120,7 @@ impl<A: Actors> Network<A> {
             for class in 0..=CLASSES {
                 self.refresh(port, 1 << class);
             }
+            on_node!(self, port, |at, local| at.tell_link(local, up));
             on_node!(self, port, |at, local| at.kick(local));
         }
     }

@@ -4,6 +4,7 @@
 //! NICs store a frame before they look at it.
 
 use super::{Actors, Network, on_node};
+use crate::node::Node;
 use crate::packet::Body;
 use crate::port::Belongs;
 use crate::slab::Ix;
@@ -22,6 +23,9 @@ impl<A: Actors> Network<A> {
     fn arrive_specially(&mut self, port: u32, pkt: Ix) {
         if !self.comes_through(port, pkt) {
             return;
+        }
+        if self.ports[port as usize].rest.tells && !self.world.slab[pkt].pkt.is_mac() {
+            on_node!(self, port, |at, local| at.tell_arrived(local, pkt));
         }
         let p = &self.ports[port as usize];
         match p.belongs {

@@ -285,7 +285,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         let (place, size, pool) = (slot.place, slot.queued, slot.pool);
         if std::mem::take(&mut slot.charged) {
             self.node.occupancy.release(&place, u64::from(size), pool);
-            self.at_switch(|stack, cx, _| stack.on_release(cx, &place));
+            self.at_switch(|stack, cx, _| stack.on_release(cx, &place, size));
         }
     }
 }

@@ -233,7 +233,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         }
         let mut cx = cx!(self, s);
         if charged {
-            s.stack.on_release(&mut cx, &place);
+            s.stack.on_release(&mut cx, &place, queued);
         }
         s.stack.on_depart(&mut cx, &place);
         s.crossbar.is_some() || self.ports[usize::from(port)].has_lanes

@@ -170,6 +170,16 @@ impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {
         self.act_switch();
     }
 
+    fn tell_arrived(&mut self, port: u16, pkt: Ix) {
+        self.at_switch(|stack, cx, slab| stack.on_arrive(cx, PortNo(port), &slab[pkt].pkt));
+        self.act_switch();
+    }
+
+    fn tell_link(&mut self, port: u16, up: bool) {
+        self.at_switch(|stack, cx, _| stack.on_link(cx, PortNo(port), up));
+        self.act_switch();
+    }
+
     fn hear(&mut self, port: u16, frame: &Control) -> Fate {
         let fate = self.at_switch(|stack, cx, _| stack.on_control(cx, PortNo(port), None, frame));
         self.act_switch();

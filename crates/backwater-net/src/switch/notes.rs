@@ -30,6 +30,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
                     let ix = self.world.slab.insert(pkt);
                     self.originate(port, ix);
                 }
+                Note::Signal(port, frame) => self.signal_peer(port.0, frame),
                 Note::Route(to, class, frame) => {
                     self.log(None, Some(class), Some(to), frame.kind, frame.value);
                     self.route_from_switch(to, class, &frame);

@@ -124,7 +124,7 @@ impl SwitchSide for Gives {
             pkt.mark();
         }
     }
-    fn on_release(&mut self, _: &mut SwitchCx<'_>, at: &Place) {
+    fn on_release(&mut self, _: &mut SwitchCx<'_>, at: &Place, _: u32) {
         self.tell_of("release", at);
     }
     fn on_depart(&mut self, _: &mut SwitchCx<'_>, at: &Place) {

@@ -125,8 +125,8 @@ impl SwitchSide for OwnSwitch {
     fn on_sent(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet) {
         self.0.on_sent(cx, from, pkt);
     }
-    fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
-        self.0.on_release(cx, at);
+    fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place, size: u32) {
+        self.0.on_release(cx, at, size);
     }
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         self.0.on_depart(cx, at);

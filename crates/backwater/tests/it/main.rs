@@ -2,6 +2,7 @@
 //! stage each time.
 
 mod capture;
+mod cbfc;
 mod confined;
 mod defaults;
 mod errors;

@@ -22,6 +22,7 @@ pub fn fit(dice: &mut Dice, own: &mut Dice, case: &mut Case, graph: &Graph) {
     transport(case);
     reference_rates(dice, case, graph);
     memory(dice, case, graph);
+    credits(own, case, graph);
     thresholds(dice, case);
     clock(dice, case, graph);
     if let Some(queues) = case.get("nic.queues").and_then(Json::as_u64) {
@@ -215,6 +216,46 @@ fn memory(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     }
     if bytes(case, "switch.staging").is_some_and(|staging| staging < frame) {
         set_bytes(case, "switch.staging", frame * dice.between(1, 4));
+    }
+}
+
+/// Credits let a frame start, and memory holds what they bring. Where losslessness is promised nothing else keeps it, in half of the cases.
+fn credits(dice: &mut Dice, case: &mut Case, graph: &Graph) {
+    if !case.tree.contains_key("cbfc") {
+        return;
+    }
+    let lossless = case.tree.contains_key("lossless");
+    case.remove("cbfc.at");
+    if lossless {
+        case.remove("cbfc.classes");
+        if dice.chance(0.5) {
+            case.remove("pfc");
+            case.remove("pause");
+        }
+    }
+    let fastest = graph.links.iter().map(|link| link.fastest().0).max().unwrap_or(1);
+    let slowest = graph.links.iter().map(|link| link.rates[0].min(link.rates[1]).0).min().unwrap_or(1).max(1);
+    if case.get("cbfc.reference_rate").is_some() {
+        case.set("cbfc.reference_rate", json!(format!("{slowest} b/s")));
+    }
+    // What mechanisms add to frames, and their own frames, are shorter than this.
+    let longest = (frame(case) + 400).max(2_000);
+    let (credit, overhead) = (dice.one(&[32, 64, 128, 128, 256]), dice.between(0, 40));
+    set_bytes(case, "cbfc.credit_size", credit);
+    set_bytes(case, "cbfc.overhead", overhead);
+    let one = (longest + overhead).div_ceil(credit);
+    case.set("cbfc.credits", json!(one * dice.log_whole(1, 20)));
+    if case.get("cbfc.port_credits").is_some() {
+        case.set("cbfc.port_credits", json!(one * dice.log_whole(1, 40)));
+    }
+    if lossless {
+        let larger = if case.get("cbfc.reference_rate").is_some() { fastest.div_ceil(slowest) } else { 1 };
+        let each = case.get("cbfc.credits").and_then(Json::as_u64).unwrap_or(one) * credit * larger * 8;
+        let ports = graph.ports().unwrap_or_default();
+        let most = graph.switches().map(|node| ports[node.0 as usize].len() as u64).max().unwrap_or(1);
+        let buffer = bytes(case, "switch.buffer").unwrap_or(0);
+        let unit = if is(case, "switch.buffer_per", "ingress") { 1 } else { most };
+        set_bytes(case, "switch.buffer", buffer + each * unit);
     }
 }
 

@@ -1,0 +1,297 @@
+//! Counters of one link's end: what it may send, and what it has received and freed. Inside they do not wrap; what is said has 20 bits.
+
+use super::{PATIENCE, Word};
+use backwater_engine::Time;
+use backwater_net::hooks::Count;
+use backwater_net::packet::{CLASSES, Class, Control, Port};
+use serde::{Deserialize, Serialize};
+
+/// What is said of a counter: its last 20 bits.
+const SAID: u64 = (1 << 20) - 1;
+
+/// What is to be done after a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Act {
+    Nothing,
+    Say(Control),
+    Look(Time),
+    Synchronise(Time),
+}
+
+const NOTHING: [Act; 2] = [Act::Nothing, Act::Nothing];
+
+/// What does not change on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Rates {
+    /// VCs under credit, a bit each
+    pub classes: u8,
+    /// CL
+    pub limit: u64,
+    /// CL_p
+    pub port_limit: u64,
+    /// \[bytes\] credit_size
+    pub credit: u64,
+    /// \[bytes\]
+    pub overhead: u64,
+    /// CF_MIN_SPACING as a time
+    pub least: Time,
+    /// CF_MAX_SPACING as a time
+    pub most: Time,
+    /// CC_MESSAGE_TIMER
+    pub timer: Time,
+}
+
+/// One VC of what the end sends.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Sends {
+    /// CC
+    consumed: u64,
+    /// CF
+    freed: u64,
+    /// c of the packet that was sent last
+    last: u64,
+}
+
+impl Sends {
+    /// CU
+    fn used(self) -> u64 {
+        self.consumed - self.freed
+    }
+}
+
+/// One VC of what it receives.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Receives {
+    /// CC
+    consumed: u64,
+    /// credits of what is in the ingress buffer
+    held: u64,
+    /// CF
+    freed: u64,
+    /// CF as the other end has been told
+    told: u64,
+    /// When it is told again
+    again: Time,
+}
+
+/// The end of a link.
+#[derive(Clone, Debug, backwater_derive::State)]
+pub(super) struct Link {
+    #[state(fixed)]
+    rates: Rates,
+    sends: [Sends; CLASSES],
+    receives: [Receives; CLASSES],
+    /// The next CF_Update goes no sooner.
+    spaced: Time,
+    /// When a look is due that has been asked for; `NEVER`: none.
+    looks: Time,
+    /// The VC that was told last.
+    turn: usize,
+    /// Whether a CC_Update is due.
+    synchronises: bool,
+    /// What is sent is lost, and takes no credits.
+    down: bool,
+    /// CC_Updates since anything was sent or freed.
+    vain: u32,
+    waits: u64,
+    most_used: u64,
+    cf_updates: u64,
+    cc_updates: u64,
+    repaired: u64,
+}
+
+impl Link {
+    pub fn new(rates: Rates) -> Link {
+        let receives = Receives { consumed: 0, held: 0, freed: 0, told: 0, again: Time::NEVER };
+        Link {
+            rates,
+            sends: [Sends::default(); CLASSES],
+            receives: [receives; CLASSES],
+            spaced: Time::ZERO,
+            looks: Time::NEVER,
+            turn: 0,
+            synchronises: false,
+            down: false,
+            vain: 0,
+            waits: 0,
+            most_used: 0,
+            cf_updates: 0,
+            cc_updates: 0,
+            repaired: 0,
+        }
+    }
+
+    fn counts_of(&self, class: Class) -> Option<usize> {
+        (self.rates.classes & 1 << class.0 != 0).then_some(usize::from(class.0))
+    }
+
+    /// c(p)
+    fn cost(&self, size: u32) -> u64 {
+        (u64::from(size) + self.rates.overhead).div_ceil(self.rates.credit)
+    }
+
+    /// CU_p
+    fn used(&self) -> u64 {
+        self.sends.iter().map(|vc| vc.used()).sum()
+    }
+
+    /// CU_i + c <= CL_i, and CU_p + c <= CL_p
+    pub fn may_send(&self, class: Class, size: u32) -> bool {
+        let Some(vc) = self.counts_of(class).filter(|_| !self.down) else { return true };
+        let cost = self.cost(size);
+        self.sends[vc].used() + cost <= self.rates.limit
+            && (self.rates.port_limit == u64::MAX || self.used() + cost <= self.rates.port_limit)
+    }
+
+    /// A packet begins to leave.
+    pub fn sent(&mut self, class: Class, size: u32, now: Time) -> [Act; 2] {
+        let Some(vc) = self.counts_of(class).filter(|_| !self.down) else { return NOTHING };
+        let cost = self.cost(size);
+        self.sends[vc].consumed += cost;
+        self.sends[vc].last = cost;
+        self.most_used = self.most_used.max(self.sends[vc].used());
+        self.vain = 0;
+        if std::mem::replace(&mut self.synchronises, true) {
+            return NOTHING;
+        }
+        [Act::Synchronise(now + self.rates.timer), Act::Nothing]
+    }
+
+    /// A CF_Update has come.
+    pub fn freed(&mut self, class: usize, said: u32) -> [Act; 2] {
+        let Some(vc) = self.sends.get_mut(class) else { return NOTHING };
+        let more = u64::from(said).wrapping_sub(vc.freed) & SAID;
+        // Nobody frees what has not been sent.
+        if more > 0 && more <= vc.used() {
+            self.waits += u64::from(vc.used() + vc.last > self.rates.limit);
+            vc.freed += more;
+            self.vain = 0;
+        }
+        NOTHING
+    }
+
+    /// CC_MESSAGE_TIMER has run out.
+    pub fn synchronise(&mut self, now: Time) -> [Act; 2] {
+        self.synchronises = self.used() > 0 && self.vain < PATIENCE;
+        if !self.synchronises {
+            return NOTHING;
+        }
+        self.vain += 1;
+        self.cc_updates += 1;
+        let said = self.sends.map(|vc| (vc.consumed & SAID) as u32);
+        [Act::Say(Word::consumed(said)), Act::Synchronise(now + self.rates.timer)]
+    }
+
+    /// The link goes down, or is up again: then the receiver is told at once what was used, and what was lost is free.
+    pub fn is_up(&mut self, up: bool, now: Time) -> [Act; 2] {
+        self.down = !up;
+        if self.down || self.used() == 0 {
+            return NOTHING;
+        }
+        self.vain = 0;
+        let due = std::mem::replace(&mut self.synchronises, true);
+        let [said, again] = self.synchronise(now);
+        [said, if due { Act::Nothing } else { again }]
+    }
+
+    /// A packet has come. If it is not stored, its credits are free once all is done that happens at this instant.
+    pub fn came(&mut self, class: Class, size: u32, now: Time) -> [Act; 2] {
+        let Some(vc) = self.counts_of(class) else { return NOTHING };
+        self.receives[vc].consumed += self.cost(size);
+        self.look_at(now)
+    }
+
+    /// It is stored in the ingress buffer.
+    pub fn stored(&mut self, class: Class, size: u32) {
+        if let Some(vc) = self.counts_of(class) {
+            self.receives[vc].held += self.cost(size);
+        }
+    }
+
+    /// It has left that.
+    pub fn left(&mut self, class: Class, size: u32, now: Time) -> [Act; 2] {
+        let Some(vc) = self.counts_of(class) else { return NOTHING };
+        self.receives[vc].held = self.receives[vc].held.saturating_sub(self.cost(size));
+        self.look_at(now)
+    }
+
+    /// A CC_Update has come.
+    pub fn consumed(&mut self, said: [u32; CLASSES], now: Time) -> [Act; 2] {
+        for (vc, said) in self.receives.iter_mut().zip(said) {
+            let missing = u64::from(said).wrapping_sub(vc.consumed) & SAID;
+            // Half the circle and more: what is said is older than what has come.
+            if missing <= SAID / 2 {
+                vc.consumed += missing;
+                self.repaired += missing;
+            }
+            if vc.consumed > 0 {
+                vc.again = now;
+            }
+        }
+        self.look_at(now)
+    }
+
+    /// Looks whether a VC is to be told, at `at` or when spacing allows it.
+    fn look_at(&mut self, at: Time) -> [Act; 2] {
+        let at = at.max(self.spaced);
+        if self.looks <= at {
+            return NOTHING;
+        }
+        self.looks = at;
+        [Act::Look(at), Act::Nothing]
+    }
+
+    /// A look is due.
+    pub fn look(&mut self, now: Time) -> [Act; 2] {
+        if self.looks > now {
+            return NOTHING;
+        }
+        self.looks = Time::NEVER;
+        for vc in &mut self.receives {
+            // What was stored in another class than it came in is held there: CF waits, and never falls.
+            vc.freed = vc.freed.max(vc.consumed.saturating_sub(vc.held));
+        }
+        if now < self.spaced {
+            return self.next_look(Act::Nothing);
+        }
+        let due = |vc: &Receives| vc.freed != vc.told || vc.again <= now;
+        let turns = (1..=CLASSES).map(|step| (self.turn + step) % CLASSES);
+        let Some(vc) = turns.into_iter().find(|vc| due(&self.receives[*vc])) else {
+            return self.next_look(Act::Nothing);
+        };
+        let one = &mut self.receives[vc];
+        let news = one.freed != one.told;
+        (one.told, one.again) = (one.freed, if news { now + self.rates.most } else { Time::NEVER });
+        let said = (one.freed & SAID) as u32;
+        self.turn = vc;
+        self.spaced = now + self.rates.least;
+        self.cf_updates += 1;
+        self.next_look(Act::Say(Word::freed(vc, said)))
+    }
+
+    /// When anything is due next, beside what is done now.
+    fn next_look(&mut self, now: Act) -> [Act; 2] {
+        let due = |vc: &Receives| if vc.freed != vc.told { Time::ZERO } else { vc.again };
+        let next = self.receives.iter().map(due).min().unwrap_or(Time::NEVER);
+        if next == Time::NEVER {
+            return [now, Act::Nothing];
+        }
+        let [look, _] = self.look_at(next);
+        [now, look]
+    }
+
+    /// Times that credits were short when some came, most credits of a VC in use, and CL.
+    pub fn nearest(&self) -> (u64, u64, u64) {
+        (self.waits, self.most_used, self.rates.limit)
+    }
+
+    pub fn counts(&self, port: Port) -> Vec<Count> {
+        let all = [
+            ("cf_updates", self.cf_updates),
+            ("cc_updates", self.cc_updates),
+            ("credits_used_max", self.most_used),
+            ("credits_repaired", self.repaired),
+        ];
+        all.into_iter().filter(|(_, n)| *n > 0).map(|(name, n)| (port, name, n)).collect()
+    }
+}
