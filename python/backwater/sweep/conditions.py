@@ -53,6 +53,6 @@ def holding(conditions: Sequence[str], points: pl.DataFrame) -> list[int]:
             names = ", ".join(points.columns)
             raise InputError(
                 f"--where {text}: {reason}",
-                f"a condition is of {names}, as in \"switch.buffer > 2 MB and seed <= 3\"",
+                f'a condition is of {names}, as in "switch.buffer > 2 MB and seed <= 3"',
             ) from None
     return list(rows["_number"])
