@@ -23,11 +23,12 @@
 //!
 //! **Not modelled:** shared credits of pools at the sender, and their dynamic thresholds; more VCs than classes, and best-effort VCs with counters;
 //! the exchange at link up; negative overheads; the pause between any two ordered sets (CTLOS_MIN_SPACING) where another mechanism sends some.
-//! **Where we differ:** CC_Updates are sent while credits are in use, and stop after [`PATIENCE`] in vain; a VC is told again once
+//! **Where we differ:** CC_Updates are sent while credits are in use, and stop after [`link::PATIENCE`] in vain; a VC is told again once
 //! after CF_MAX_SPACING, and after each CC_Update, not for ever: a run ends. A CF_Update names one VC. An ordered set takes the gap of a
 //! frame besides its octets. Spacings keep the rate that the link has at the start.
 
 use self::link::{Act, Link, Rates};
+use self::word::{CONSUMED, FREED, Word};
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::attachment::Attachment;
@@ -40,23 +41,13 @@ use backwater_net::hooks::{
 use backwater_net::packet::{CLASSES, Control, HostId, Packet, Port, Queue};
 use backwater_net::{Bytes, Rate};
 use std::any::TypeId;
-use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 mod advice;
 mod link;
-
-/// Kinds of frames in result tables.
-const FREED: &str = "cf-update";
-const CONSUMED: &str = "cc-update";
+mod word;
 
 /// EtherType of captures: local experimental 2 (IEEE 802 clause 9.2.4).
 const LOCAL_EXPERIMENTAL: u16 = 0x88b6;
-
-/// \[octets\] A control ordered set.
-const ORDERED_SET: u32 = 8;
-
-/// CC_Updates in a row that a sender sends while nothing is freed: about a second of the default timer.
-pub const PATIENCE: u32 = 4_096;
 
 /// Parameters of credit-based flow control.
 #[parameters]
@@ -128,31 +119,6 @@ impl Params {
             most: rate.time_for(self.cf_max_spacing),
             timer: self.cc_timer,
         })
-    }
-}
-
-/// What a CF_Update says: the VC, and its CF of 20 bits.
-#[derive(Clone, Copy, Debug, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
-#[repr(C)]
-struct Word {
-    /// The VC, or [`Word::ALL`].
-    of: u32,
-    /// CF of the VC; or CC of all VCs.
-    counts: [u32; CLASSES],
-}
-
-impl Word {
-    const ALL: u32 = u32::MAX;
-
-    fn freed(class: usize, cf: u32) -> Control {
-        let mut word = Word { of: class as u32, counts: [0; CLASSES] };
-        word.counts[0] = cf;
-        Control::carrying(FREED, ORDERED_SET, cf.into(), &word)
-    }
-
-    fn consumed(counts: [u32; CLASSES]) -> Control {
-        let all = counts.iter().map(|cc| u64::from(*cc)).sum();
-        Control::carrying(CONSUMED, Control::MIN_FRAME, all, &Word { of: Word::ALL, counts })
     }
 }
 

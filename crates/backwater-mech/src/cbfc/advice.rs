@@ -8,7 +8,7 @@
 //! A packet waits for its credits at most a spacing before the next CF_Update may go. Where packets follow each other no faster than
 //! spacings do, none waits: then that term is left out of the share, and the model has it exactly.
 
-use super::ORDERED_SET;
+use super::word::ORDERED_SET;
 use backwater_engine::Time;
 use backwater_net::config::PacketParams;
 use backwater_net::hooks::{Advice, AdviceError, AdviceForm, AdviceOption, AdviceRow as Row, Question, needed};

@@ -1,10 +1,13 @@
 //! Counters of one link's end: what it may send, and what it has received and freed. Inside they do not wrap; what is said has 20 bits.
 
-use super::{PATIENCE, Word};
+use super::word::Word;
 use backwater_engine::Time;
 use backwater_net::hooks::Count;
 use backwater_net::packet::{CLASSES, Class, Control, Port};
 use serde::{Deserialize, Serialize};
+
+/// CC_Updates in a row that a sender sends while nothing is freed: about a second of the default timer.
+pub const PATIENCE: u32 = 4_096;
 
 /// What is said of a counter: its last 20 bits.
 const SAID: u64 = (1 << 20) - 1;

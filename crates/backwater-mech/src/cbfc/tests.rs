@@ -1,7 +1,7 @@
 //! The counters of a link's end, by hand.
 
-use super::link::{Act, Link, Rates};
-use super::{PATIENCE, Word};
+use super::link::{Act, Link, PATIENCE, Rates};
+use super::word::Word;
 use backwater_engine::Time;
 use backwater_net::packet::{CLASSES, Class};
 
