@@ -455,11 +455,15 @@ impl<'a> Laws<'a> {
                 let frame = self.resolved.file.packet.payload + self.resolved.file.packet.header;
                 let longer = if self.some_give_way { frame } else { Bytes::ZERO };
                 let more = Bytes(sent + unsent) + longer;
+                // Memories of egress ports and of queues are in proportion to the rate.
+                let link = self.ends[node.0 as usize][usize::from(row.port.0)].link;
+                let rate = self.graph.links[link as usize].rate_from(node);
+                let own = |size: Bytes| size.at_rate(rate, about.reference_rate);
                 let queues = about.queue_buffers.unwrap_or([about.buffer; 8]);
-                let all = queues.iter().fold(0, |sum: u64, one| sum.saturating_add(one.0));
+                let all = queues.iter().fold(0, |sum: u64, one| sum.saturating_add(own(*one).0));
                 let (limit, most) = match about.buffer_per {
                     BufferPer::Ingress => (about.buffer, row.stats.max_ingress_bytes),
-                    BufferPer::Egress if !crossbar => (about.buffer + more, row.stats.max_egress_bytes),
+                    BufferPer::Egress if !crossbar => (own(about.buffer) + more, row.stats.max_egress_bytes),
                     BufferPer::Queue if !crossbar => (Bytes(all) + more + longer * 7, row.stats.max_egress_bytes),
                     BufferPer::Switch => (about.buffer, row.stats.max_ingress_bytes),
                     _ => continue,
