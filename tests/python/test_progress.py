@@ -1,4 +1,4 @@
-"""Progress of long runs: a live line on a terminal, JSON lines elsewhere."""
+"""Progress of long runs: a live line on a terminal, JSON lines if asked for, nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -25,11 +25,18 @@ LONG = ["--set", "flow.incast.size=100 GB"]
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-def test_a_log_gets_lines_of_json(
-    command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_log_is_left_alone(command: Command, small: Path) -> None:
+    said = command("run", str(small), "--out", "o")
+    assert said.err.splitlines() == ["results: o"]
+
+
+def test_a_program_gets_lines_of_json(
+    command: Command, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
-    said = command("run", str(small), "--set", "flow.incast.size=200 MB", "--out", "o")
+    said = command(
+        "run", str(small), "--set", "flow.incast.size=200 MB", "--json-progress", "--out", "o"
+    )
     assert said.code == 0
     *lines, last = said.err.splitlines()
     assert last == "results: o"
@@ -38,6 +45,9 @@ def test_a_log_gets_lines_of_json(
     assert told[-1]["runs_done"] == 1
     for key in ("time_ps", "hops", "hops_per_s"):
         assert max(line[key] for line in told) > 0
+    flows = len(backwater.open_run(tmp_path / "o").flows)
+    assert {line["flows"] for line in told[:-1]} == {flows}
+    assert told[-1]["flows_done"] == flows
 
 
 def test_a_terminal_gets_a_live_line(small: Path, tmp_path: Path) -> None:
@@ -69,6 +79,6 @@ def test_a_terminal_gets_a_live_line(small: Path, tmp_path: Path) -> None:
             break
     os.close(master)
     assert process.wait(timeout=60) == 130, shown
-    assert re.search(r"simulated \d+\.\d+ [um]s · [\d.]+ M hops/s · .+ left", shown), shown
+    assert re.search(r"simulated \d+\.\d+ [um]s · [\d.]+ M hops/s · \d+ of \d+ flows", shown), shown
     assert "stopped; what was simulated by then is in o" in shown
     assert "unfinished" in backwater.open_run(tmp_path / "o").flows["state"].to_pylist()

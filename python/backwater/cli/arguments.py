@@ -47,6 +47,9 @@ Out = Annotated[
     typer.Option("--out", metavar="DIR", help="Where results go; by default below results/."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
+JsonProgress = Annotated[
+    bool, typer.Option("--json-progress", help="Tell progress as JSON lines on stderr.")
+]
 Allow = Annotated[
     bool,
     typer.Option(

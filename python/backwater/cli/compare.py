@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from backwater.cli.arguments import Allow, Force, Json, Set, With, seeds
+from backwater.cli.arguments import Allow, Force, Json, JsonProgress, Set, With, seeds
 from backwater.cli.output import message, put, warn, write_json
 from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError
@@ -57,6 +57,7 @@ def compare(
     json: Json = None,
     force: Force = False,
     allow: Allow = False,
+    json_progress: JsonProgress = False,
 ) -> int:
     """Compare scenarios: who is better in what, and by how much.
 
@@ -94,7 +95,9 @@ def compare(
         message(*plan.words())
         if plan_only:
             return 0
-        code, rows, document = plan.carry_out(wanted, matters, allow=allow)
+        code, rows, document = plan.carry_out(
+            wanted, matters, allow=allow, json_progress=json_progress
+        )
     if rows is not None and document is not None:
         if json is not None:
             write_json(json, document)

@@ -115,7 +115,7 @@ class Plan:
         return lines
 
     def carry_out(
-        self, wanted: Sequence[Metric], least: float, *, allow: bool
+        self, wanted: Sequence[Metric], least: float, *, allow: bool, json_progress: bool
     ) -> tuple[int, list[Row] | None, dict[str, Any] | None]:
         """Do what is to be done, and compare: exit code, rows, JSON. No rows if it was stopped.
 
@@ -125,7 +125,9 @@ class Plan:
         with locked(self.base):
             _may_hold(self.base)
             self._keep("running", {})
-            code, rows, document = self._carry_out(wanted, least, allow=allow)
+            code, rows, document = self._carry_out(
+                wanted, least, allow=allow, json_progress=json_progress
+            )
             status = "interrupted" if document is None else "failed" if code == FAILED else "done"
             self._keep(status, document or {})
         return code, rows, document
@@ -161,10 +163,10 @@ class Plan:
             ) from None
 
     def _carry_out(
-        self, wanted: Sequence[Metric], least: float, *, allow: bool
+        self, wanted: Sequence[Metric], least: float, *, allow: bool, json_progress: bool
     ) -> tuple[int, list[Row] | None, dict[str, Any] | None]:
         missing = self.missing
-        with interruptible() as stop, reporting() as display:
+        with interruptible() as stop, reporting(json=json_progress) as display:
             progress = Reporter(max(1, len(missing)), display)
             jobs = [job for _, job in missing]
             outcomes = run_jobs(

@@ -1,4 +1,4 @@
-"""Progress of runs, on stderr: a live line on a terminal, JSON lines elsewhere."""
+"""Progress of runs, on stderr: a live line on a terminal, JSON lines for programs that ask."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from backwater._core import Status
 
-# A JSON line is for a log: seldom enough to read, often enough to see that something moves.
-LINE_SECONDS = 5.0
+LINE_SECONDS = 1.0
+# Where an end comes nearer by leaps, as with the last flows of an incast, a first guess is none.
+_LEAST_FRACTION = 0.001
 
 
 class Display(Protocol):
@@ -41,6 +42,7 @@ class State:
     ended: int = 0
     running: dict[int, Status] = field(default_factory=dict)
     past_hops: int = 0
+    past_flows: int = 0
 
     @property
     def seconds(self) -> float:
@@ -59,15 +61,27 @@ class State:
     @property
     def seconds_left(self) -> float | None:
         """Wall time to the end at the pace so far; None if that cannot be told yet."""
-        fraction = self.fraction
-        if not fraction or self.seconds < 1:
+        share = self.fraction
+        if share is None or share < _LEAST_FRACTION or self.seconds < 1:
             return None
-        return self.seconds * (1 / fraction - 1)
+        return self.seconds * (1 / share - 1)
 
     @property
     def hops(self) -> int:
         """Frames put on links so far, ACKs included."""
         return self.past_hops + sum(status.hops for status in self.running.values())
+
+    @property
+    def flows_done(self) -> int:
+        """Flows complete so far, of all runs."""
+        return self.past_flows + sum(status.flows_done for status in self.running.values())
+
+    @property
+    def flows_total(self) -> int | None:
+        """Flows of the run that is under way alone; None: of several runs, or not known."""
+        if self.jobs > 1:
+            return None
+        return next((status.flows_total for status in self.running.values()), None)
 
     @property
     def time_ps(self) -> int:
@@ -94,6 +108,7 @@ class Reporter:
         with self._lock:
             last = self._state.running.pop(job, None)
             self._state.past_hops += last.hops if last is not None else 0
+            self._state.past_flows += last.flows_done if last is not None else 0
             self._state.ended += 1
             self._display.show(self._state)
 
@@ -103,8 +118,15 @@ class Reporter:
             message(what)
 
 
+class _Quiet:
+    """Says nothing: nobody looks."""
+
+    def show(self, state: State) -> None:
+        """Show nothing."""
+
+
 class _Lines:
-    """JSON lines, for logs and for programs that watch."""
+    """JSON lines, for programs that watch: one a second."""
 
     def __init__(self) -> None:
         self._next = time.monotonic() + LINE_SECONDS
@@ -114,14 +136,17 @@ class _Lines:
         if now < self._next:
             return
         self._next = now + LINE_SECONDS
-        left = state.seconds_left
+        left, share = state.seconds_left, state.fraction
         line = {
             "event": "progress",
             "time_ps": state.time_ps,
             "hops": state.hops,
             "hops_per_s": round(state.hops / max(state.seconds, 1e-9)),
+            "flows_done": state.flows_done,
+            "flows": state.flows_total,
             "runs_done": state.ended,
             "runs": state.jobs,
+            "share": None if share is None else round(share, 4),
             "seconds_left": None if left is None else round(left, 1),
         }
         message(json.dumps(line))
@@ -135,28 +160,45 @@ class _Bar:
         self._task = bar.add_task("", total=None, text="")
 
     def show(self, state: State) -> None:
-        parts = []
-        if state.jobs > 1:
-            parts.append(f"{state.ended} of {state.jobs} runs")
-        parts.append(f"simulated {simulated(state.time_ps)}")
-        parts.append(count(state.hops / max(state.seconds, 1e-9), "hops/s"))
-        left = state.seconds_left
-        if left is not None:
-            parts.append(f"{duration(left)} left")
-        fraction = state.fraction
+        share = state.fraction
         self._bar.update(
             self._task,
-            total=None if fraction is None else 1.0,
-            completed=fraction or 0.0,
-            text=" · ".join(parts),
+            total=None if share is None else 1.0,
+            completed=share or 0.0,
+            text=line(state),
         )
 
 
+def line(state: State) -> str:
+    """Say where runs stand, for people."""
+    parts = []
+    if state.jobs > 1:
+        parts.append(f"{state.ended} of {state.jobs} runs")
+    share = state.fraction
+    if share is not None:
+        parts.append(f"{100 * share:.0f} %")
+    parts.append(f"simulated {simulated(state.time_ps)}")
+    parts.append(count(state.hops / max(state.seconds, 1e-9), "hops/s"))
+    if (total := state.flows_total) is not None:
+        parts.append(f"{state.flows_done} of {total} flows")
+    elif state.flows_done:
+        parts.append(f"{state.flows_done} flows")
+    if (left := state.seconds_left) is not None:
+        parts.append(f"{duration(left)} left")
+    return " · ".join(parts)
+
+
 @contextlib.contextmanager
-def reporting() -> Iterator[Display]:
-    """Give a display for the time of a `with` block."""
-    if not sys.stderr.isatty():
+def reporting(*, json: bool = False) -> Iterator[Display]:
+    """Give a display for the time of a `with` block: nothing where nobody looks.
+
+    `json`: lines of JSON, wherever they go.
+    """
+    if json:
         yield _Lines()
+        return
+    if not sys.stderr.isatty():
+        yield _Quiet()
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backwater.cli import arguments
-from backwater.cli.arguments import Force, Json, Out, Set, With, overrides
+from backwater.cli.arguments import Force, Json, JsonProgress, Out, Set, With, overrides
 from backwater.cli.output import message, write_json
 from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError, Interrupted, stopped_by
@@ -58,6 +58,7 @@ def reproduce(
     out: Out = None,
     json: Json = None,
     force: Force = False,
+    json_progress: JsonProgress = False,
 ) -> int:
     """Rerun a published study and compare: published, measured, deviation, verdict.
 
@@ -90,7 +91,7 @@ def reproduce(
         if out is not None and len(wanted) > 1:
             base /= name
         try:
-            with reporting() as display:
+            with reporting(json=json_progress) as display:
                 outcome = reproduce_study(
                     name,
                     case,

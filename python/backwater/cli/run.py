@@ -16,6 +16,7 @@ from backwater.cli.arguments import (
     Allow,
     Force,
     Json,
+    JsonProgress,
     Out,
     Set,
     Variant,
@@ -89,6 +90,7 @@ def run(
         str | None,
         typer.Option("--from", metavar="F", help="Go on from a saved run, in place of FILE."),
     ] = None,
+    json_progress: JsonProgress = False,
 ) -> int:
     """Simulate a scenario and keep its results.
 
@@ -128,7 +130,17 @@ def run(
             "--capture-limit": limit,
         }
         return _go_on(
-            saved, given, settings, until, save, every, out, json, force=force, allow=allow
+            saved,
+            given,
+            settings,
+            until,
+            save,
+            every,
+            out,
+            json,
+            force=force,
+            allow=allow,
+            json_progress=json_progress,
         )
     if file is None:
         raise InputError("Missing argument 'FILE'.", "`backwater run --help` says what it takes")
@@ -155,13 +167,21 @@ def run(
         warn(prepared.warnings)
         seed = case.seed if seed is None else seed
         job = Job(prepared, seed, None, captured, threads=parts)
-        return save_once(job, until, Path(save), json)
+        return save_once(job, until, Path(save), json, json_progress=json_progress)
     base = free_directory(usual) if out is None else Path(out)
     warn(prepared.warnings)
     if numbers is None:
         seed = case.seed if seed is None else seed
         job = with_saving(Job(prepared, seed, base, captured, threads=parts), kept, force=force)
-        return once(case, job, taken_up([job], force=force)[0], base, json, allow=allow)
+        return once(
+            case,
+            job,
+            taken_up([job], force=force)[0],
+            base,
+            json,
+            allow=allow,
+            json_progress=json_progress,
+        )
     jobs = [Job.repeated(prepared, number, base) for number in numbers]
     with locked(base):
         of_others = standing(base) != SEEDS
@@ -173,7 +193,7 @@ def run(
         again = ["run", file, *_options("--variant", variant), *_options("--with", mechanisms)]
         again += _options("--set", settings)
         words = shlex.join([*again, "--seeds", str(many)])
-        return repeat(case, jobs, done, base, json, words, allow=allow)
+        return repeat(case, jobs, done, base, json, words, allow=allow, json_progress=json_progress)
 
 
 def _see_times(
@@ -209,6 +229,7 @@ def _go_on(
     *,
     force: bool,
     allow: bool,
+    json_progress: bool,
 ) -> int:
     """Go on from a saved run."""
     from backwater.cli.runs import once, save_once
@@ -229,14 +250,22 @@ def _go_on(
     for key, value in overrides(settings):
         case = case.set(key, value)
     if until is not None and save is not None:
-        return save_once(case.job(None), until, Path(save), json)
+        return save_once(case.job(None), until, Path(save), json, json_progress=json_progress)
     job = case.job(None, saving(save, every))
     # It has been checked before a directory is made.
     usual = Path("results") / Path(saved).stem
     base = free_directory(usual) if out is None else Path(out)
     job = dataclasses.replace(job, out=base)
     warn(job.prepared.warnings)
-    return once(case, job, taken_up([job], force=force)[0], base, json, allow=allow)
+    return once(
+        case,
+        job,
+        taken_up([job], force=force)[0],
+        base,
+        json,
+        allow=allow,
+        json_progress=json_progress,
+    )
 
 
 def _threads(asked: int | None) -> int:

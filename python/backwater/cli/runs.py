@@ -54,12 +54,13 @@ def once(
     json: str | None,
     *,
     allow: bool,
+    json_progress: bool = False,
 ) -> int:
     """Do one run unless it is `there` already, and print its report.
 
     `allow`: that it is incomplete is no failure.
     """
-    with interruptible() as stop, reporting() as display:
+    with interruptible() as stop, reporting(json=json_progress) as display:
         if there is None:
             [outcome] = run_jobs([job], Reporter(1, display), stop, report)
         else:
@@ -105,11 +106,13 @@ def _goes_on(job: Job, base: Path) -> list[str]:
     return [f"saved at {simulated(saved.time_ps)}: {file}", f"hint: {again} goes on from there"]
 
 
-def save_once(job: Job, until: str, path: Path, json: str | None) -> int:
+def save_once(
+    job: Job, until: str, path: Path, json: str | None, *, json_progress: bool = False
+) -> int:
     """Run up to a time, save the run there, and say how to go on."""
     if json is not None:
         raise InputError("--json and --until exclude each other", "a saved run has no results yet")
-    with interruptible() as stop, reporting() as display:
+    with interruptible() as stop, reporting(json=json_progress) as display:
         try:
             status = save_at(job, until, path, Reporter(1, display), stop)
         except _core.RunError as error:
@@ -134,12 +137,13 @@ def repeat(
     again: str,
     *,
     allow: bool,
+    json_progress: bool = False,
 ) -> int:
     """Do the runs that are not there yet, and sum up all of them. `allow` is as of `once`."""
     missing = [job for job, run in zip(jobs, done, strict=True) if run is None]
     if len(missing) < len(jobs):
         message(f"{len(jobs) - len(missing)} of {len(jobs)} runs are in {base} already")
-    with interruptible() as stop, reporting() as display:
+    with interruptible() as stop, reporting(json=json_progress) as display:
         fresh = dict(
             zip(
                 (job.seed for job in missing),

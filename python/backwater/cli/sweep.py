@@ -11,6 +11,7 @@ import typer
 from backwater.cli.arguments import (
     Force,
     Json,
+    JsonProgress,
     Out,
     Set,
     With,
@@ -123,9 +124,7 @@ def sweep(
             "--slurm", metavar="OPTIONS", help='Run in jobs of SLURM: "queue=q cores=8 jobs=4".'
         ),
     ] = None,
-    json_progress: Annotated[
-        bool, typer.Option("--json-progress", help="Tell progress as JSON lines on stderr.")
-    ] = False,
+    json_progress: JsonProgress = False,
     json: Json = None,
 ) -> int:
     """Run a scenario at many points of its parameters, with several seeds, into one dataset.
