@@ -8,25 +8,27 @@
 //! send if       credit > 0;  the packet carries its target
 //! any answer    ends speculation
 //! pull frame    64 B, in the class of control, to the sender: credit up to its number
-//! timeout       credit <= 0:  a request to send, with the target: the receiver pulls again, and answers at once by the pull before
+//! timeout       credit <= 0:  a request to send, with the last target: the receiver pulls again, and answers at once by the pull before
+//! oversubscription > 1:  pulls slow down with marks and cuts before the last hop ([`crate::uet::oversubscribed`])
 //! ```
 //!
-//! **Not modelled:** the control for oversubscribed networks, which scales the pacer by marks.
 //! **Where we differ:** a request to send has no number among the packets; the pull that answers it gives nothing. It is also sent when a
 //! timeout has passed with nothing under way while credit lacks, so that a lost pull cannot stop a flow: `request_interval` after the
 //! request before, and twice as long each time; after a pull that gives something twice the time since the one before that, at least
 //! `request_interval`. So senders that wait for their turn among a thousand do not fill the link with requests. Each flow is a connection.
 
 use crate::uet::credit::{Credit, Sent};
+use crate::uet::oversubscribed::Slowed;
 use crate::uet::pacer::Pacer;
 use backwater_derive::parameters;
-use backwater_engine::Time;
+use backwater_engine::{Rng, Time};
 use backwater_net::Bytes;
 use backwater_net::hooks::{
     Absent, Ack, Carrier, Claims, Count, Extra, Fate, FlowCx, FlowShape, FlowSide, Incoming, Loss, Mechanism, Needs,
     NicCx, NicShape, NicSide, Profile, Reach, Token, WireCx,
 };
-use backwater_net::packet::{Class, Control, DataHeader, FlowRef, HostId, Packet, Port};
+use backwater_net::packet::{Class, Control, DataHeader, Ecn, FlowRef, HostId, Packet, Port};
+use rand::RngExt;
 use std::any::TypeId;
 use std::collections::BTreeMap;
 use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
@@ -37,6 +39,9 @@ const PULL: &str = "pull";
 const REQUEST: &str = "rts";
 /// Pulls count from here, so that a target below the first pull is no negative number.
 const BASE: u64 = 100_000_000;
+/// Timers of a receiver: the pacer's next turn, and the end of an interval of what came.
+const TURN: Token = 0;
+const INTERVAL: Token = 1;
 
 /// Parameters of RCCC.
 #[parameters]
@@ -58,6 +63,10 @@ pub struct Params {
         source = "choice: about the retransmission timeout of uet-htsim", why = "no pull could have come"
     )]
     pub request_interval: Time,
+    /// How much more the tiers of the network take from below than they give upwards, the product over all tiers. Above 1 a receiver slows its
+    /// pulls down with marks and with packets that were cut before the last hop, to 0.9 / this at the least. 1: pulls leave at their full rate.
+    #[param(default = 1.0, range = 1.0..=1000.0, source = "uet-htsim: on where RCCC is alone and the tiers are oversubscribed")]
+    pub oversubscription: f64,
 }
 
 impl Params {
@@ -121,6 +130,10 @@ impl Mechanism for Rccc {
         Some(Receiver {
             class: Class(params.class),
             pacer: Pacer::new(shape.rate, params.maxwnd(shape.rate), BASE),
+            slowed: (params.oversubscription > 1.0).then(|| Slowed::new(params.oversubscription)),
+            interval: params.network_rtt,
+            clock: None,
+            counts_interval: false,
             senders: BTreeMap::new(),
             pulls: 0,
             unasked: 0,
@@ -133,7 +146,6 @@ impl Mechanism for Rccc {
         Some(Sender {
             credit: Credit::new(shape.frame.0, params.maxwnd(shape.line), BASE),
             class: Class(params.class),
-            header: shape.frame.0.saturating_sub(shape.payload.0),
             interval: params.request_interval,
             wait: params.request_interval,
             asks_from: Time::ZERO,
@@ -153,9 +165,6 @@ pub struct Sender {
     credit: Credit,
     #[state(fixed)]
     class: Class,
-    /// \[bytes\] of headers in a frame
-    #[state(fixed)]
-    header: u64,
     /// request_interval
     #[state(fixed)]
     interval: Time,
@@ -231,8 +240,7 @@ impl FlowSide for Sender {
 impl Sender {
     /// Asks for credit, where it lacks and the last request has had its time.
     fn request(&mut self, cx: &mut FlowCx<'_>) {
-        let payload = cx.backlog().0;
-        if self.credit.permits() || payload == 0 || cx.now() < self.asks_from {
+        if self.credit.permits() || cx.backlog() == Bytes::ZERO || cx.now() < self.asks_from {
             return;
         }
         if self.unanswered > 0 {
@@ -241,8 +249,7 @@ impl Sender {
         self.unanswered += 1;
         self.asks_from = cx.now().after(self.wait);
         self.wait = self.wait.after(self.wait);
-        let backlog = payload + payload.div_ceil(cx.shape().payload.0.max(1)) * self.header;
-        let number = self.credit.target(&Sent { bytes: 0, backlog, rtx_backlog: 0, cwnd: None, waiting: 1 });
+        let number = self.credit.requested();
         let (src, dst) = (cx.shape().src, cx.shape().dst);
         let word = Word { number, src, request: true };
         let frame = Control { flow: cx.flow(), ..Control::carrying(REQUEST, Control::MIN_FRAME, number, &word) };
@@ -256,6 +263,14 @@ pub struct Receiver {
     #[state(fixed)]
     class: Class,
     pacer: Pacer<FlowRef>,
+    slowed: Option<Slowed>,
+    /// network_rtt
+    #[state(fixed)]
+    interval: Time,
+    /// Draws the lengths of intervals, and when the latest ends. `None`: nothing has come yet.
+    clock: Option<(Rng, Time)>,
+    /// A timer for that is set.
+    counts_interval: bool,
     senders: BTreeMap<FlowRef, HostId>,
     pulls: u64,
     unasked: u64,
@@ -265,14 +280,26 @@ pub struct Receiver {
 
 // The specification: receivers.
 impl NicSide for Receiver {
-    fn on_flow_start(&mut self, _: &mut NicCx<'_>, incoming: &Incoming) {
+    fn on_flow_start(&mut self, cx: &mut NicCx<'_>, incoming: &Incoming) {
         self.senders.insert(incoming.flow, incoming.src);
+        if self.slowed.is_some() && !self.counts_interval {
+            self.clock.get_or_insert_with(|| (cx.stream("intervals of pulls", incoming.flow), Time::ZERO));
+            self.next_interval(cx);
+        }
     }
 
     fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
         // A flow that is over asks for nothing, whatever comes of it once more.
         if self.senders.contains_key(&pkt.flow) {
             let cut = pkt.data().is_some_and(|data| data.is(DataHeader::CUT));
+            if let Some(slowed) = &mut self.slowed {
+                let last = pkt.data().is_some_and(|data| data.is(DataHeader::LAST_HOP));
+                let came = &mut slowed.came;
+                came.packets += 1;
+                came.marked += u32::from(!cut && pkt.ecn() == Ecn::Ce);
+                came.cut_last += u32::from(cut && last);
+                came.cut_before += u32::from(cut && !last);
+            }
             self.asked(cx, pkt.flow, pkt.tag, cut);
         }
     }
@@ -289,6 +316,9 @@ impl NicSide for Receiver {
         if let Some(flow) = frame.flow {
             self.requests += 1;
             self.senders.insert(flow, word.src);
+            if let Some(slowed) = &mut self.slowed {
+                slowed.came.packets += 1;
+            }
             let before = self.pulls;
             self.asked(cx, flow, word.number, true);
             if self.pulls == before {
@@ -299,8 +329,18 @@ impl NicSide for Receiver {
         Fate::Consumed
     }
 
-    fn on_timer(&mut self, cx: &mut NicCx<'_>, _: Token) {
-        self.turn(cx);
+    fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {
+        if token == TURN {
+            self.turn(cx);
+            return;
+        }
+        let Some(slowed) = &mut self.slowed else { return };
+        slowed.on_interval();
+        self.pacer.slow_to(slowed.rate());
+        self.counts_interval = false;
+        if !self.senders.is_empty() || !slowed.rests() {
+            self.next_interval(cx);
+        }
     }
 
     fn counts(&self, _: Time) -> Vec<Count> {
@@ -329,7 +369,19 @@ impl Receiver {
         if !self.pacer.knows(pull.flow) {
             self.senders.remove(&pull.flow);
         }
-        cx.arm(cx.now().after(pull.then), 0);
+        cx.arm(cx.now().after(pull.then), TURN);
+    }
+
+    /// The end of the interval that runs now: 1.5 network_rtt long in the mean, drawn so that receivers do not act in step. They follow each
+    /// other from the beginning of the run, whether anything comes or not.
+    fn next_interval(&mut self, cx: &mut NicCx<'_>) {
+        let Some((rng, end)) = &mut self.clock else { return };
+        while *end <= cx.now() {
+            let drawn = (0.75 + rng.random::<f64>() / 2.0) * 1.5;
+            *end = end.after(Time((drawn * self.interval.0 as f64) as u64));
+        }
+        self.counts_interval = true;
+        cx.arm(*end, INTERVAL);
     }
 
     fn pull(&self, cx: &mut NicCx<'_>, flow: FlowRef, number: u64) {

@@ -11,6 +11,7 @@
 //!                    speculating, want < mtu, new data left: want = mtu
 //!                    k flows of the interface wait to send: want /= k
 //!                    target = ceil((want + pull Q) / Q)
+//! request to send    carries the target of the packet before it, at least pull + 1
 //! ```
 //!
 //! Q = 256 B is the quantum in which pulls count. Bytes count headers.
@@ -40,6 +41,8 @@ pub struct Credit {
     maxwnd: i64,
     credit: i64,
     pull: i64,
+    /// That the last packet carried.
+    target: u64,
     speculating: bool,
 }
 
@@ -47,7 +50,7 @@ impl Credit {
     /// That of a new flow: it speculates with `maxwnd` bytes. `mtu` is a full packet with its headers, in bytes. Pulls count from `base`.
     pub fn new(mtu: u64, maxwnd: u64, base: u64) -> Credit {
         let [mtu, maxwnd, base] = [mtu, maxwnd, base].map(|n| n as i64);
-        Credit { mtu, maxwnd, credit: maxwnd, pull: base, speculating: true }
+        Credit { mtu, maxwnd, credit: maxwnd, pull: base, target: 0, speculating: true }
     }
 
     /// \[bytes\] Below zero by up to a packet.
@@ -70,11 +73,16 @@ impl Credit {
     /// A packet leaves. Gives the target that it carries, in quanta.
     pub fn on_send(&mut self, sent: &Sent) -> u64 {
         self.credit -= sent.bytes as i64;
-        self.target(sent)
+        self.target = self.target_of(sent);
+        self.target
     }
 
-    /// The target of a packet that has left, or of a request.
-    pub fn target(&self, sent: &Sent) -> u64 {
+    /// The target of a request to send. It asks for something, whatever the last packet did.
+    pub fn requested(&self) -> u64 {
+        self.target.max(self.pulled() + 1)
+    }
+
+    fn target_of(&self, sent: &Sent) -> u64 {
         let all = (sent.backlog + sent.rtx_backlog) as i64;
         let window = sent.cwnd.map_or(i64::MAX, |cwnd| cwnd as i64 + self.mtu);
         let mut want = all.min(window).min(self.maxwnd) - self.credit;

@@ -4,6 +4,7 @@
 
 pub mod credit;
 pub mod nscc;
+pub mod oversubscribed;
 pub mod pacer;
 pub mod values;
 

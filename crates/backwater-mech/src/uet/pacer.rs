@@ -10,7 +10,7 @@
 //!        idle:    latest += 64;  pull latest, unasked;  to the end of idle while latest - highest < floor(maxwnd / Q)
 //!        neither: the pacer sleeps until a flow becomes active, whose pull leaves at once
 //! next turn           g quanta later, or 64; where g is 0, 4
-//! quantum of time     Q / (0.99 R), in whole picoseconds
+//! quantum of time     Q / (0.99 R), in whole picoseconds, and that / r where the interface slows its pulls down
 //! ```
 //!
 //! So a flow that asks for little gets little, and the turn passes on the sooner. What nobody asks for is given in turns to the flows that
@@ -58,6 +58,8 @@ pub struct Pull<F> {
 #[serde(bound(deserialize = "F: Ord + serde::Deserialize<'de>"))]
 pub struct Pacer<F> {
     rate: Rate,
+    /// r: part of the full rate at which pulls leave.
+    part: f64,
     base: u64,
     /// \[quanta\] Most that a flow is given unasked.
     most_unasked: u64,
@@ -72,7 +74,7 @@ impl<F: Copy + Ord> Pacer<F> {
     pub fn new(rate: Rate, maxwnd: u64, base: u64) -> Pacer<F> {
         let most_unasked = maxwnd / QUANTUM as u64;
         let (flows, active, idle) = (BTreeMap::new(), VecDeque::new(), VecDeque::new());
-        Pacer { rate, base, most_unasked, flows, active, idle, awake: false }
+        Pacer { rate, part: 1.0, base, most_unasked, flows, active, idle, awake: false }
     }
 
     /// A packet of a flow has come with a target. `urgent`: it was cut, or it is a request to send. Gives whether the pacer sleeps, and
@@ -127,11 +129,18 @@ impl<F: Copy + Ord> Pacer<F> {
         Some(Pull { flow, number, unasked: true, then: self.time_for(PULL) })
     }
 
+    /// Pulls leave at this part of their full rate from the next turn's end on; above 0, at most 1.
+    pub fn slow_to(&mut self, part: f64) {
+        self.part = part;
+    }
+
     /// The time of a quantum is rounded down to whole picoseconds first.
     fn time_for(&self, quanta: u64) -> Time {
         let rate = u128::from(self.rate.0.max(1)) * u128::from(SHARE);
         let quantum = QUANTUM as u128 * 8 * 100 * 1_000_000_000_000 / rate;
-        Time(u64::try_from(quantum).unwrap_or(u64::MAX).saturating_mul(quanta))
+        let quantum = u64::try_from(quantum).unwrap_or(u64::MAX);
+        let slowed = if self.part < 1.0 { (quantum as f64 / self.part) as u64 } else { quantum };
+        Time(slowed.saturating_mul(quanta))
     }
 
     /// All of a flow has come. It stays in the lists that it stands in, and is forgotten when it leaves the last of them.

@@ -356,6 +356,16 @@ fn pulls_go_round() {
     assert_eq!((unasked, pacer.knows(1), pacer.knows(2)), (17, false, true));
 }
 
+/// Pulls of an interface that slows down leave so much later: a quantum of 20.686 ns takes 91.937 ns at 22.5 %, rounded down.
+#[test]
+fn slowed_pulls_leave_later() {
+    let mut pacer = Pacer::new(Rate::gbps(100), 262_926, BASE);
+    pacer.on_target(1, BASE + 130, false);
+    pacer.slow_to(0.225);
+    let turns: Vec<_> = (0..3).map(|_| pacer.turn().unwrap()).map(|pull| (pull.number - BASE, pull.then)).collect();
+    assert_eq!(turns, [(64, Time(91_937 * 64)), (128, Time(91_937 * 64)), (130, Time(91_937 * 2))]);
+}
+
 /// Nine acknowledgements of 1000 B at a window of 1 MB, base RTT 10 us, T 7.5 us, BDP 1.5 MB (a = 10), by hand: proportional increase
 /// alpha n (T - d) with alpha = 4 x 1000 x 10 x 0.625 / 7500 ns = 10/3 B/ns, which is 18,333,333.3 each, rounded down at each addition, so
 /// that 164,999,997 over the window stay short of 165; fair increase 50,000 n / cwnd; nothing for marks below T.

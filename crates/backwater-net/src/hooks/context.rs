@@ -193,6 +193,11 @@ impl NicCx<'_> {
     pub fn open(&mut self, gate: NicGate) {
         self.notes.push(NicNote::Open(self.owner, gate));
     }
+    /// A random stream for this mechanism, the same whenever it is asked for: that of a flow which ends here.
+    pub fn stream(&self, purpose: &str, flow: FlowRef) -> Rng {
+        // The flow's name has the run's seed in it.
+        backwater_engine::rng::stream(u64::from(self.owner.0), purpose, u64::from(flow.tag))
+    }
     /// Calls `on_timer` with `token` at `at`.
     pub fn arm(&mut self, at: Time, token: Token) {
         self.notes.push(NicNote::Arm(self.owner, at, token));

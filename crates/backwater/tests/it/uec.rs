@@ -67,3 +67,33 @@ fn who_waits_for_a_turn_does_not_keep_asking() {
     assert_eq!((end.flows_done, end.flows_failed), (299, 0));
     assert!(requests(&rows) <= 3 * 299, "{}", requests(&rows));
 }
+
+/// Eight hosts of a leaf send 1 MB each to eight of another, through one spine: eight to one. Each receiver alone would pull at its whole
+/// rate, so seven of eight packets would be cut for as long as the flows last. It slows down until few are.
+#[test]
+fn receivers_slow_their_pulls_down_where_the_spines_are_too_few() {
+    let net = |ratio: u32| {
+        format!(
+            "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 8\nrate = \"100 Gb/s\"\nlink_delay = \"1 us\"\n\
+             [packet]\npayload = \"4086 B\"\nheader = \"64 B\"\ngap = \"0 B\"\n\
+             [ack]\nsize = \"64 B\"\nclass = 7\nbytes = \"16384 B\"\n[switch]\nlatency = \"0 ns\"\nbuffer_per = \"queue\"\n\
+             queue_buffers = [{}\"240 KB\"]\n[transport]\nrecovery = \"rud\"\ntimeout = \"100 us\"\nretries = \"unlimited\"\n\
+             [trim]\nsize = \"64 B\"\nclass = 7\n[ecn]\nkmin = \"24900 B\"\nkmax = \"99600 B\"\npmax = 1.0\nhost_ports = false\n\
+             [rccc]\nnetwork_rtt = \"9348480 ps\"\nclass = 7\noversubscription = {ratio}\n{}",
+            "\"120 KB\", ".repeat(7),
+            (0..8)
+                .map(|k| format!("[[flow]]\nfrom = \"h{k}\"\nto = \"h{}\"\nsize = \"1 MB\"\n", k + 8))
+                .collect::<String>()
+        )
+    };
+    let of = |ratio| {
+        let (end, rows) = run(&net(ratio));
+        assert_eq!(end.flows_done, 8);
+        let last = rows.flows.iter().filter_map(|row| row.fct_last_ack).max().unwrap();
+        (rows.flows.iter().map(|row| row.retransmitted).sum::<u64>(), last)
+    };
+    let [(full, _), (slowed, last)] = [1, 8].map(of);
+    assert!(slowed * 10 < full, "{slowed} of {full}");
+    // 8 x 245 packets of 4150 B at 100 Gb/s take 650.72 us on the spine's link.
+    assert!(last >= Time(650_720_000) && last < Time::us(800), "{last:?}");
+}
