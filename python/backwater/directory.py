@@ -56,8 +56,12 @@ STATISTICS = "statistics.parquet"
 SWEEP_TABLES = ("points", "timings", "flows")
 SWEEP_PART = r"part-(\d{5,})-(\d{5,})\.parquet"
 PROGRESS = "progress.json"
+TRIALS = "optuna.log"
+"""What Optuna's own tools read of a search."""
+SUMMARY = "summary.txt"
+FIGURES = "figures"
 STUDY_FILES = ("table.json", "beside.json", "points.json", "measured.jsonl")
-_FILES = (MANIFEST, SCENARIO, STATISTICS, JOURNAL, PROGRESS, *STUDY_FILES)
+_FILES = (MANIFEST, SCENARIO, STATISTICS, JOURNAL, PROGRESS, TRIALS, SUMMARY, *STUDY_FILES)
 FOLDERS = ("runs", "observed")
 LOCK = ".backwater.lock"
 
@@ -264,7 +268,12 @@ def _clear_sweep(path: Path) -> None:
             if re.fullmatch(SWEEP_PART, name["name"] if name else file.name):
                 _remove(file)
         _fold(folder)
-    _remove(path / PROGRESS)
+    for file in _inside(path / FIGURES):
+        if file.suffix == ".svg":
+            _remove(file)
+    _fold(path / FIGURES)
+    for known in (PROGRESS, TRIALS, SUMMARY):
+        _remove(path / known)
     _sweep(path)
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+    from backwater.scenario import Scenario
     from backwater.sweep.clusters import Slurm
     from backwater.sweep.definition import Definition
     from backwater.sweep.drive import State
@@ -41,7 +42,7 @@ FAILED = 1
 KEPT = ("flows",)
 OPTIONS = (
     *("vary", "variants", "seeds", "zip", "where", "sample", "sample_seed", "metrics", "keep"),
-    *("with", "set"),
+    *("with", "set", "goal", "trials", "base"),
 )
 """What says which points there are, and what is kept of them, in options or in a file."""
 # A pilot that only estimates runs so many points, for so many seconds at most together.
@@ -85,6 +86,29 @@ def sweep(
     ] = None,
     sample_seed: Annotated[
         int | None, typer.Option("--sample-seed", min=0, help="Seed of the samples; 1 by default.")
+    ] = None,
+    goal: Annotated[
+        str | None,
+        typer.Option(
+            "--goal",
+            metavar="GOAL",
+            help='What is sought: "largest KEY in A..B where CONDITION", "smallest …", or "METRIC '
+            'min where CONDITION".',
+        ),
+    ] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            "--trials", metavar="N", help="Sets of values that a search tries; 60 by default."
+        ),
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            "--base",
+            metavar="VARIANT",
+            help="What the answer is held against; by default the scenario's own values.",
+        ),
     ] = None,
     settings: Set = None,
     mechanisms: With = None,
@@ -136,6 +160,9 @@ def sweep(
     added run what is new. Another scenario or build is refused, and --force does all anew.
     A point that fails is a row with its error, and the others go on; --retry runs those again.
     Points run in processes on this machine, on a Dask cluster (--scheduler), or in jobs of SLURM.
+    With --goal only points that lead to an answer are run: thresholds are bisected, with all seeds
+    at each value; a best point is sought by Optuna where intervals are varied, or with --trials,
+    and else among all points. The answer is told with its interval, and against a base.
     `backwater query` and `backwater.open_sweep` read the dataset, `backwater status` says how far
     it is.
     """
@@ -147,6 +174,9 @@ def sweep(
         "where": where,
         "sample": sample,
         "sample_seed": sample_seed,
+        "goal": goal,
+        "trials": trials,
+        "base": base,
         "metrics": metrics,
         "keep": keep,
         "with": mechanisms,
@@ -225,7 +255,7 @@ def sweeping(file: str, given: dict[str, Any], out: str | None) -> Sweeping:
         scenario = str(Path(file).parent / known.scenario)
     else:
         scenario = file
-    plan, facts = _plan(scenario, given)
+    plan, facts, cases = _plan(scenario, given)
     for name in given["keep"] or ():
         if name not in KEPT:
             raise InputError(f"--keep {name}: cannot be kept", f"there is {', '.join(KEPT)}")
@@ -237,7 +267,12 @@ def sweeping(file: str, given: dict[str, Any], out: str | None) -> Sweeping:
 
         for name in metrics:
             metric(name)
-    return Sweeping(plan, base, facts, metrics, tuple(given["keep"] or ()))
+    asked = Sweeping(plan, base, facts, metrics, tuple(given["keep"] or ()))
+    if given["goal"] is not None:
+        from backwater.cli.sweep_goal import seek
+
+        seek(asked, given, cases)
+    return asked
 
 
 def _merged(known: Definition, given: dict[str, Any]) -> dict[str, Any]:
@@ -252,6 +287,9 @@ def _merged(known: Definition, given: dict[str, Any]) -> dict[str, Any]:
         "where": where,
         "sample": known.sample,
         "sample_seed": known.sample_seed,
+        "goal": known.goal,
+        "trials": known.trials,
+        "base": known.base,
         "metrics": known.metrics,
         "keep": known.keep,
         "with": known.mechanisms,
@@ -282,14 +320,19 @@ def _varied(vary: Any) -> Iterator[tuple[str, object]]:  # noqa: ANN401 - option
         yield key.strip(), values.strip()
 
 
-def _plan(scenario: str, given: dict[str, Any]) -> tuple[Plan, dict[str, Any]]:
-    """Make the plan of a sweep, and what its manifest says of where it comes from."""
+def _plan(
+    scenario: str, given: dict[str, Any]
+) -> tuple[Plan, dict[str, Any], Callable[[str], Scenario]]:
+    """Make the plan of a sweep, what its manifest says of where it comes from, and its variants."""
+    from backwater.cli.sweep_goal import sought
     from backwater.sweep.plan import ALONE, Plan, Sampling
     from backwater.sweep.values import axis, split
 
     case = read(scenario)
     pairs = overrides(given["set"])
-    axes = tuple(axis(key, values) for key, values in _varied(given["vary"]))
+    axes, searched = sought(
+        tuple(axis(key, values) for key, values in _varied(given["vary"])), given
+    )
     for one in axes:
         if one.key in dict(pairs):
             raise InputError(f"--vary and --set {one.key} exclude each other", "leave one out")
@@ -299,14 +342,18 @@ def _plan(scenario: str, given: dict[str, Any]) -> tuple[Plan, dict[str, Any]]:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"--variant {twice}: is named twice")
-    cases = {name: case.variant(name) for name in names} or {ALONE: case}
-    cases = {name: changed(one, pairs, given["with"], where_on=True) for name, one in cases.items()}
+
+    def named(name: str) -> Scenario:
+        one = case.variant(name) if name else case
+        return changed(one, pairs, given["with"], where_on=True)
+
+    cases = {name: named(name) for name in names or [ALONE]}
     see_used(pairs, cases.values(), "every variant" if names else scenario)
     sampling = None
     if given["sample"] is not None:
         seed = given["sample_seed"]
         sampling = Sampling.of(given["sample"], 1 if seed is None else seed)
-    elif given["sample_seed"] not in (None, 1):
+    elif given["sample_seed"] not in (None, 1) and not searched:
         raise InputError("--sample-seed: nothing is drawn", "--sample 'lhs 200' as well")
     own = next(iter(cases.values())).seed
     plan = Plan(
@@ -316,6 +363,7 @@ def _plan(scenario: str, given: dict[str, Any]) -> tuple[Plan, dict[str, Any]]:
         tuple(tuple(split(group)) for group in given["zip"] or ()),
         sampling,
         tuple(given["where"] or ()),
+        searched,
     )
     plan.see_values()
     facts = {
@@ -326,14 +374,19 @@ def _plan(scenario: str, given: dict[str, Any]) -> tuple[Plan, dict[str, Any]]:
         "asked": {
             "vary": dict(_varied(given["vary"])),
             **{key: given[key] for key in ("variants", "seeds", "zip", "where", "sample")},
+            **{key: given[key] for key in ("goal", "trials", "base") if given[key] is not None},
         },
     }
-    return plan, facts
+    return plan, facts, named
 
 
 def counted(plan: Plan) -> str:
     """Say what a plan is of, for people."""
     parts = [f"{len(plan.scenarios)} variants"] if len(plan.scenarios) > 1 else []
+    if plan.searched:
+        parts += [f"{axis.key}" for axis in plan.axes]
+        parts.append(_many(len(plan.seeds), "seed"))
+        return f"a search over {', '.join(parts)}"
     if plan.sampling is not None:
         keys = ", ".join(axis.key for axis in plan.axes)
         parts.append(f"{plan.sampling.count} samples ({plan.sampling.how}) of {keys}")
@@ -341,6 +394,11 @@ def counted(plan: Plan) -> str:
         parts += [f"{len(axis.values)} of {axis.key}" for axis in plan.axes]
     parts.append(_many(len(plan.seeds), "seed"))
     return f"{_many(len(plan.points), 'point')}: {', '.join(parts)}"
+
+
+def searching(asked: Sweeping) -> str:
+    """Say what is sought, for people."""
+    return f"goal: {asked.facts['asked']['goal']}; {_many(len(asked.plan.seeds), 'seed')} a point"
 
 
 def _many(count: int, what: str) -> str:
@@ -412,21 +470,22 @@ def _carry_out(
     json_progress: bool,
     workers: int | None,
 ) -> int:
+    from backwater.cli.sweep_goal import show_answer
     from backwater.cli.sweep_progress import watching
     from backwater.running import interruptible
 
-    message(counted(asked.plan))
+    message(searching(asked) if asked.seeking is not None else counted(asked.plan))
 
     def announce(estimate: Estimate) -> None:
         there = len(asked.plan.points) - estimate.points
-        if there:
+        if there and asked.seeking is None:
             message(f"{there} of them are in {asked.directory} already")
         message(estimated(estimate, workers))
 
     with interruptible() as stop, watching(json=json_progress) as display:
         state = asked.carry_out(engine, display, stop, announce, force=force, retry=retry)
     told = _told(asked, state)
-    if json is not None:
+    if json is not None and asked.answer is None:
         write_json(json, told)
     if json != "-":
         _show(told)
@@ -436,6 +495,12 @@ def _carry_out(
             "hint: the same command goes on",
         )
         return stop.exit_code
+    if asked.answer is not None:
+        if json is not None:
+            write_json(json, told | {"goal": asked.answer})
+        found = show_answer(asked.answer, loud=json != "-")
+        message(f"results: {asked.directory}")
+        return 0 if found else FAILED
     if state.failed:
         message(f"{state.failed} of {state.points} points have failed; --retry runs them again")
     message(f"results: {asked.directory}")

@@ -1,7 +1,8 @@
-"""Conditions of points, as `--where "switch.buffer < 2 MB and seed <= 3"`.
+"""Conditions, as `--where "switch.buffer < 2 MB and seed <= 3"`, and those of goals.
 
-They are SQL of polars, in which keys may be written as they are, quantities with their units, and
-`==` for equality.
+They are SQL of polars, in which keys and metrics may be written as they are, quantities with their
+units, and `==` for equality. Keys have numbers in base units; metrics have those of their tables:
+times in us, rates in Gb/s, sizes in B.
 """
 
 from __future__ import annotations
@@ -12,47 +13,84 @@ from typing import TYPE_CHECKING
 
 from backwater import _core
 from backwater.errors import InputError
+from backwater.numbers.units import BPS_PER_GBPS, PS_PER_US
 from backwater.sweep.values import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import polars as pl
 
 _TOKEN = re.compile(
-    r"(?P<text>'[^']*')|(?P<quantity>\b\d+(?:\.\d+)? ?(?:[KMGT]i?b/s|[KMGTk]i?B|B|ps|ns|us|ms|s)\b)"
-    r"|(?P<name>[A-Za-z_]\w*(?:\.\w+)+)|(?P<equal>==)"
+    r"(?P<text>'[^']*')|(?P<quoted>\"[^\"]*\")"
+    r"|(?P<quantity>\b\d+(?:\.\d+)? ?(?:[KMGT]i?b/s|[KMGTk]i?B|B|ps|ns|us|ms|s)\b)"
+    r"|(?P<metric>[A-Za-z_][\w.]*:[\w./-]*\w)"
+    r"|(?P<name>[A-Za-z_]\w*(?:\.\w+)+)|(?P<word>[A-Za-z_]\w*)|(?P<equal>==)"
 )
+BASE = {"size": 1, "time": 1, "rate": 1}
+SHOWN = {"size": 1, "time": PS_PER_US, "rate": BPS_PER_GBPS}
+"""Base units in the units of metrics: B, us, Gb/s."""
+_WORDS = frozenset(["and", "or", "not", "is", "null", "between", "in", "like", "true", "false"])
 
 
-def sql(text: str) -> str:
-    """Turn a condition into SQL, in which keys have plain names and quantities base units."""
+def sql(text: str, units: Mapping[str, float] = BASE) -> str:
+    """Turn a condition into SQL, in which names are plain and quantities are numbers.
+
+    `units`: the base units (B, ps, b/s) in the unit of each kind of quantity.
+    """
 
     def part(match: re.Match[str]) -> str:
         if match["quantity"]:
-            for kind in ("size", "time", "rate"):
+            for kind, unit in units.items():
                 with contextlib.suppress(_core.ScenarioError):
-                    return str(_core.base_units(kind, match[0], "--where"))
-        if match["name"]:
-            return plain(match[0])
+                    exact = _core.base_units(kind, match[0], "--where")
+                    return str(exact if unit == 1 else int(exact) / unit)
+        if match["name"] or match["metric"] or match["quoted"]:
+            return plain(match[0].strip('"'))
         return "=" if match["equal"] else match[0]
 
     return _TOKEN.sub(part, text)
 
 
+def names(text: str) -> list[str]:
+    """Give the names of keys and metrics in a condition, each once."""
+    found: dict[str, None] = {}
+    for match in _TOKEN.finditer(text):
+        called = text[match.end() :].lstrip().startswith("(")
+        if match["word"] and (match[0].lower() in _WORDS or called):
+            continue
+        if match["word"] or match["name"] or match["metric"] or match["quoted"]:
+            found[match[0].strip('"')] = None
+    return list(found)
+
+
 def holding(conditions: Sequence[str], points: pl.DataFrame) -> list[int]:
     """Give the numbers of the points at which all conditions hold. Raises `InputError`."""
-    import polars as pl
-
     rows = points.with_row_index("_number")
     for text in conditions:
-        try:
-            rows = rows.filter(pl.sql_expr(sql(text)))
-        except pl.exceptions.PolarsError as error:
-            reason = str(error).splitlines()[0]
-            names = ", ".join(points.columns)
-            raise InputError(
-                f"--where {text}: {reason}",
-                f'a condition is of {names}, as in "switch.buffer > 2 MB and seed <= 3"',
-            ) from None
+        rows = _filtered(rows, sql(text), f"--where {text}", _hint(points))
     return list(rows["_number"])
+
+
+def _hint(points: pl.DataFrame) -> str:
+    names = ", ".join(points.columns)
+    return f'a condition is of {names}, as in "switch.buffer > 2 MB and seed <= 3"'
+
+
+def held(text: str, points: pl.DataFrame) -> list[int]:
+    """Give the numbers of the points at which the condition of a goal holds.
+
+    One whose metric has no value at a point does not hold there. Raises `InputError`.
+    """
+    rows = points.with_row_index("_number")
+    hint = 'a condition of a goal is of metrics, as in "drops == 0 and p99_fct:victim < 50 us"'
+    return list(_filtered(rows, sql(text, SHOWN), f"--goal … where {text}", hint)["_number"])
+
+
+def _filtered(rows: pl.DataFrame, condition: str, said: str, hint: str) -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        return rows.filter(pl.sql_expr(condition))
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"{said}: {str(error).splitlines()[0]}", hint) from None

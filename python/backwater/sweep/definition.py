@@ -28,6 +28,9 @@ class Definition(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     where: str | list[str] = []
     sample: str | None = None
     sample_seed: int = 1
+    goal: str | None = None
+    trials: int | None = None
+    base: str | None = None
     metrics: list[str] = []
     keep: list[str] = []
     mechanisms: list[str] = msgspec.field(default_factory=list, name="with")

@@ -99,8 +99,10 @@ class Drive:
         state: State,
         watching: Watching,
         missing: Sequence[Point],
+        later: int = 0,
     ) -> None:
-        """Take the points that are missing."""
+        """Take the points that are missing; `later`: others that follow, of mean cost."""
+        self._later = later
         self._plan, self._recipe, self._store = plan, recipe, store
         self._state, self._watching = state, watching
         self._points = list(missing)
@@ -209,7 +211,8 @@ class Drive:
             left = [*self._pending, *(n for some in handing.running.values() for n in some)]
             expected = self._costs.expected(left)
             if expected is not None and workers:
-                self._state.seconds_left = float(expected.sum()) / workers
+                work = float(expected.sum()) + self._later * (self._costs.mean or 0.0)
+                self._state.seconds_left = work / workers
             self._watching.stands(self._state)
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
 from backwater.errors import InputError
-from backwater.sweep.values import MOST, Axis, plain
+from backwater.sweep.values import MOST, Axis, Value, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -92,6 +92,8 @@ class Plan:
     sampling: Sampling | None = None
     where: tuple[str, ...] = ()
     """Conditions, of which all must hold."""
+    searched: bool = False
+    """Whether a search chooses points: intervals need no samples, and `points` are of one each."""
     _drawn: dict[str, list[Any]] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
@@ -120,7 +122,7 @@ class Plan:
             raise InputError("--zip and --sample exclude each other", "samples draw each key alone")
         if self.sampling is not None and not self.axes:
             raise InputError("--sample: nothing is varied", "--vary KEY=A..B as well")
-        if self.sampling is None:
+        if self.sampling is None and not self.searched:
             for axis in self.axes:
                 if axis.interval is not None:
                     low, high = axis.values
@@ -146,7 +148,7 @@ class Plan:
     def greatest(self) -> int:
         """How many points there are at most: conditions and keys without effect not counted."""
         designs = 1
-        for members in [] if self.sampling else self._groups:
+        for members in [] if self.sampling or self.searched else self._groups:
             designs *= len(self.axes[members[0]].values)
         if self.sampling is not None:
             designs = self.sampling.count
@@ -178,6 +180,9 @@ class Plan:
 
     def _designs(self) -> Iterator[tuple[int, ...]]:
         """Give the numbers of the values of each combination, or sample."""
+        if self.searched:
+            yield (0,) * len(self.axes)
+            return
         if self.sampling is None:
             many = [range(len(self.axes[group[0]].values)) for group in self._groups]
             place = {axis: n for n, group in enumerate(self._groups) for axis in group}
@@ -242,23 +247,66 @@ class Plan:
                 known[tuple(-1 if n in mine else at for n, at in enumerate(design))] = None
             for values in known:
                 said = sorted(texts[n][at] for n, at in enumerate(values) if at >= 0)
-                begin = hashlib.sha256("\0".join((variant, *said)).encode())
-                for seed in self.seeds:
-                    whole = begin.copy()
-                    whole.update(f"\0\0{seed}".encode())
-                    found.append(Point(whole.hexdigest()[:16], variant, values, seed))
+                found += self._seeded(variant, values, said)
         return self._held(found)
+
+    def _seeded(self, variant: str, values: tuple[int, ...], said: list[str]) -> list[Point]:
+        """Give the points of all seeds; `said` is what is set at them, in order."""
+        begin = hashlib.sha256("\0".join((variant, *said)).encode())
+        found = []
+        for seed in self.seeds:
+            whole = begin.copy()
+            whole.update(f"\0\0{seed}".encode())
+            found.append(Point(whole.hexdigest()[:16], variant, values, seed))
+        return found
+
+    def exactly(
+        self, designs: Sequence[tuple[str, tuple[Value | None, ...]]]
+    ) -> tuple[Plan, list[list[Point]]]:
+        """Give points of these variants and values, each with all seeds, and a plan that has them.
+
+        A key without a value is not set. Points at which conditions do not hold are left out.
+        """
+        columns = [dict.fromkeys(row[n] for _, row in designs) for n in range(len(self.axes))]
+        values = [[value for value in column if value is not None] for column in columns]
+        axes = tuple(
+            Axis(axis.key, axis.unit, tuple(some))
+            for axis, some in zip(self.axes, values, strict=True)
+        )
+        plan = replace(self, axes=axes, zipped=(), sampling=None, searched=True)
+        found = []
+        for variant, row in designs:
+            case = self.scenarios[variant]
+            for axis, value in zip(axes, row, strict=True):
+                if value is not None:
+                    case = case.set(axis.key, value.text, where_on=True)
+            off = {one["key"] for one in case.skipped}
+            places = tuple(
+                -1 if value is None or axis.key in off else some.index(value)
+                for axis, value, some in zip(axes, row, values, strict=True)
+            )
+            said = sorted(
+                f"{axis.key}={axis.values[at].text}"
+                for axis, at in zip(axes, places, strict=True)
+                if at >= 0
+            )
+            points = plan._seeded(variant, places, said)
+            found.append(plan._kept(points) if self.where else points)
+        return plan, found
 
     def _held(self, points: list[Point]) -> list[Point]:
         """Keep the points at which all conditions hold."""
-        if not self.where:
+        if not self.where or self.searched:
             return points
-        from backwater.sweep.conditions import holding
-
-        kept = holding(self.where, self.frame(points))
+        kept = self._kept(points)
         if not kept:
             raise InputError(f"--where {' and '.join(self.where)}: leaves no point")
-        return [points[number] for number in kept]
+        return kept
+
+    def _kept(self, points: list[Point]) -> list[Point]:
+        from backwater.sweep.conditions import holding
+
+        return [points[number] for number in holding(self.where, self.frame(points))]
 
     def frame(self, points: Sequence[Point]) -> pl.DataFrame:
         """Give points as a table: variant, the keys by their names in SQL, seed.

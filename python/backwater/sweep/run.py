@@ -20,6 +20,7 @@ from backwater.files import digest, write_text
 from backwater.manifest import FORMATS, NAMES, SWEEP, check_file, read_manifest, write_manifest
 from backwater.results import unwritable
 from backwater.running import inputs_of
+from backwater.sweep import seek
 from backwater.sweep.drive import Drive, State, task
 from backwater.sweep.point import DONE, FAILED, Cut, Recipe, code, run_points, told
 from backwater.sweep.store import POINTS, Store, files, read
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from backwater.running import Stop
     from backwater.sweep.drive import Watching
     from backwater.sweep.plan import Plan, Point
+    from backwater.sweep.seek import Batch, Rows, Seeking
 
 REPLACE = "give --out another name, or --force to do all of it anew"
 
@@ -99,6 +101,12 @@ class Sweeping:
     """Where it comes from: title, file, with, set, and the options that it was given with."""
     metrics: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    seeking: Callable[[], Seeking] | None = None
+    """Makes the search that chooses points as others end; None: all points of the plan are run."""
+    answering: Callable[[Seeking, Sequence[Batch], Rows], dict[str, Any]] | None = None
+    """Works out the answer of a search, from what it has asked for."""
+    answer: dict[str, Any] | None = None
+    """What was found, once the search is over."""
     _earlier: dict[str, Any] = field(default_factory=dict)
     """The probes of the points that are there."""
 
@@ -219,7 +227,10 @@ class Sweeping:
             state = State(len(points), mine.count(DONE), mine.count(FAILED))
             told = _Told(self.directory, watching)
             try:
-                if missing:
+                if self.seeking is not None:
+                    state.points = state.done = state.failed = 0
+                    self._seek(self.seeking(), known, store, state, told, engine, stop, announce)
+                elif missing:
                     self._run(missing, store, state, told, engine, stop, announce)
                 store.close()
             except BaseException as error:
@@ -227,7 +238,9 @@ class Sweeping:
                     said = str(error) or type(error).__name__
                     self._write("interrupted", error=said.partition("\n")[0])
                 raise
-            self._write("interrupted" if stop.is_set() else DONE, parts=self._parts())
+            ended = "interrupted" if stop.is_set() else DONE
+            more = {} if self.answer is None else {"answer": self.answer}
+            self._write(ended, parts=self._parts(), points=state.points, **more)
             told.stands(state)
             told.close(state)
             return state
@@ -253,6 +266,55 @@ class Sweeping:
             return
         with engine() as client:
             drive.run(client, stop)
+
+    def _seek(
+        self,
+        seeking: Seeking,
+        known: dict[str, str],
+        store: Store,
+        state: State,
+        told: _Told,
+        engine: Callable[[], AbstractContextManager[Any]],
+        stop: Stop,
+        announce: Callable[[Estimate], None],
+    ) -> None:
+        """Run what a search asks for, batch by batch, with the same workers."""
+        rounds: list[Batch] = []
+        with contextlib.ExitStack() as stack:
+            client: Any = None
+            first = True
+            counted: set[str] = set()
+            while not stop.is_set() and (batch := seeking.ask(self._rows())) is not None:
+                rounds.append(batch)
+                new = [point for point in batch.points if point.id not in counted]
+                counted |= {point.id for point in new}
+                there = [known[point.id] for point in new if point.id in known]
+                state.done += there.count(DONE)
+                state.failed += there.count(FAILED)
+                state.points = len(counted) + batch.later
+                missing = [point for point in new if point.id not in known]
+                if not missing:
+                    continue
+                recipe = recipe_of(batch.plan, self.metrics, self.keep)
+                drive = Drive(batch.plan, recipe, store, state, told, missing, batch.later)
+                if first:
+                    first = False
+                    estimate = pilot(batch.plan, recipe, missing, 1, _PILOT_SECONDS)
+                    estimate.points += batch.later
+                    announce(estimate)
+                    for place, rows in estimate.measured:
+                        drive.here(place, rows)
+                    drive.commit()
+                    if len(missing) == len(estimate.measured) or stop.is_set():
+                        continue
+                client = client or stack.enter_context(engine())
+                drive.run(client, stop)
+        if self.answering is not None and not stop.is_set():
+            self.answer = self.answering(seeking, rounds, self._rows())
+
+    def _rows(self) -> Rows:
+        found = read(files(self.directory, POINTS))
+        return seek.known(found.to_pylist() if len(found) else [])
 
     def _parts(self) -> dict[str, str]:
         return {

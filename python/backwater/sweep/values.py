@@ -129,6 +129,13 @@ class Interval:
         return self.kind.value(min(max(exact, self.low), self.high))
 
 
+def text_of(key: str, value: object) -> str:
+    """Write a value of a table of points, which has numbers in base units, as the key takes it."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Kind.of(key).value(Decimal(str(value))).text
+    return str(value)
+
+
 @dataclass(frozen=True)
 class Axis:
     """A key and its values."""

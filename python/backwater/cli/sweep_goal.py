@@ -1,0 +1,213 @@
+"""The goal of `backwater sweep`: what it adds to a plan, and how its answer is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from backwater.cli.output import put, show
+from backwater.cli.views import View
+from backwater.directory import TRIALS
+from backwater.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from backwater.scenario import Scenario
+    from backwater.sweep.plan import Plan
+    from backwater.sweep.run import Sweeping
+    from backwater.sweep.seek import Batch, Rows, Seeking
+    from backwater.sweep.values import Axis, Value
+
+TRIED = 60
+"""Sets of values that a search tries, unless --trials says otherwise."""
+MOST_TRIALS = 100_000
+
+
+def sought(axes: tuple[Axis, ...], given: Mapping[str, Any]) -> tuple[tuple[Axis, ...], bool]:
+    """Give the axes with that of the goal, and whether a search chooses their values.
+
+    Raises `InputError`.
+    """
+    trials = given["trials"]
+    if given["goal"] is None:
+        for option in ("trials", "base"):
+            if given[option] is not None:
+                raise InputError(f"--{option}: there is no goal", '--goal "METRIC min" as well')
+        return axes, False
+    from backwater.sweep.goal import Goal, stepped
+
+    goal = Goal.of(given["goal"])
+    if trials is not None and not 1 <= trials <= MOST_TRIALS:
+        raise InputError(f"--trials {trials}: not from 1 to {MOST_TRIALS}")
+    if not goal.threshold:
+        if not axes and len(given["variants"] or ()) == 0:
+            raise InputError(
+                f"--goal {goal.text}: nothing is varied", '--vary "KEY=A..B" says where to look'
+            )
+        if trials is not None and given["sample"] is not None:
+            raise InputError("--trials and --sample exclude each other", "give one of them")
+        if trials is not None and not axes:
+            raise InputError("--trials: nothing is varied", '--vary "KEY=A..B" as well')
+        intervals = any(one.interval is not None for one in axes)
+        searched = trials is not None or (intervals and given["sample"] is None)
+        if searched and given["zip"]:
+            raise InputError("--zip: a search draws each key alone", "give --vary lists or steps")
+        return axes, searched
+    for option in ("trials", "sample"):
+        if given[option] is not None:
+            raise InputError(
+                f"--{option}: a threshold is bisected, not drawn", f"leave --{option} out"
+            )
+    if any(goal.key in group for group in given["zip"] or ()):
+        raise InputError(f"--zip: {goal.key} is sought alone", "leave it out of --zip")
+    mine = [n for n, one in enumerate(axes) if one.key == goal.key]
+    if goal.axis is not None:
+        if mine:
+            raise InputError(
+                f"--goal {goal.text}: --vary {goal.key} gives its values, too", "give one of them"
+            )
+        return (*axes, goal.axis), False
+    if not mine:
+        raise InputError(
+            f"--goal {goal.text}: nothing says among which values of {goal.key}",
+            f'"largest {goal.key} in A..B where …", or --vary "{goal.key}=A..B step C"',
+        )
+    return tuple(stepped(one) if n in mine else one for n, one in enumerate(axes)), False
+
+
+def seek(asked: Sweeping, given: Mapping[str, Any], cases: Callable[[str], Scenario]) -> None:
+    """Have a sweep search for its goal. `cases` gives variants of the file. Raises `InputError`."""
+    from backwater.sweep.answer import Answering, answered
+    from backwater.sweep.goal import Goal
+    from backwater.sweep.seek import Grid, Thresholds, Trials, see_line
+
+    goal, plan = Goal.of(given["goal"]), asked.plan
+    keys = [axis.key for axis in plan.axes]
+    more = goal.see(keys, [case.resolved() for case in _tried(plan)])
+    asked.metrics = tuple(dict.fromkeys([*asked.metrics, *more]))
+    called, base = base_batch(plan, given["base"], cases)
+
+    def make() -> Seeking:
+        if goal.threshold:
+            found = Thresholds(plan, goal, [base])
+            see_line(found, goal)
+            return found
+        if not plan.searched:
+            return Grid(plan, [base])
+        from backwater.sweep.trials import storage
+
+        count = TRIED if given["trials"] is None else given["trials"]
+        seed = 1 if given["sample_seed"] is None else given["sample_seed"]
+        return Trials(plan, goal, count, seed, storage(asked.directory / TRIALS), [base])
+
+    def answering(seeking: Seeking, rounds: Sequence[Batch], rows: Rows) -> dict[str, Any]:
+        told = Answering(goal, plan, rows, (called, base.points), asked.metrics)
+        return answered(seeking, told, rounds)
+
+    if goal.threshold:
+        make()
+    asked.seeking, asked.answering = make, answering
+
+
+def _tried(plan: Plan) -> list[Scenario]:
+    return [plan.at(next(p for p in plan.points if p.variant == name)) for name in plan.scenarios]
+
+
+def base_batch(
+    plan: Plan, variant: str | None, cases: Callable[[str], Scenario]
+) -> tuple[str, Batch]:
+    """Give what an answer is held against, and its points: a variant with its own values."""
+    from backwater.sweep.seek import Batch
+
+    name = next(iter(plan.scenarios)) if variant is None else variant
+    case = plan.scenarios[name] if name in plan.scenarios else cases(name)
+    own = {one["key"]: one["value"] for one in case.values()}
+    values = tuple(_own(axis, own.get(axis.key)) for axis in plan.axes)
+    whole = replace(plan, scenarios={**plan.scenarios, name: case}, where=())
+    its, [points] = whole.exactly([(name, values)])
+    settings = [f"{key} {text}" for key, text in its.settings(points[0])]
+    called = ", ".join([*([name] if name else []), *settings])
+    return called or "the scenario as it is", Batch(its, points, 0, apart=True)
+
+
+def _own(one: Axis, text: str | None) -> Value | None:
+    """Read a scenario's own value of a key; None: it is not set, as where it is absent."""
+    from backwater.sweep.values import axis
+
+    if text is None or text == "absent":
+        return None
+    try:
+        [value] = axis(one.key, [text]).values
+    except (InputError, ValueError):
+        return None
+    return value if (value.number is None) == (one.unit is None) else None
+
+
+def show_answer(answer: dict[str, Any], *, loud: bool) -> bool:
+    """Print an answer, and keep it with its figures; false: there is none."""
+    from backwater.sweep.answer import words
+
+    lines = words(answer)
+    if loud:
+        put("")
+        for line in lines:
+            put(line)
+        for title, tests in _tables(answer):
+            _show_tests(title, tests, answer["base"])
+    return any(line["answer"] for line in answer.get("lines", ())) or bool(answer.get("points"))
+
+
+def _tables(answer: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+    if answer["kind"] == "threshold":
+        found = []
+        for line in answer["lines"]:
+            of = [line["variant"]] if line["variant"] else []
+            of += [f"{key} {value}" for key, value in line["others"].items()]
+            of.append(f"{answer['key']} {line['answer']}")
+            found.append((", ".join(of), line["tests"]))
+        return [one for one in found if one[1]]
+    return [
+        (
+            ", ".join(
+                [
+                    *([one["variant"]] if one["variant"] else []),
+                    *(f"{key} {value}" for key, value in one["values"].items()),
+                ]
+            ),
+            one["tests"],
+        )
+        for one in answer["points"]
+    ]
+
+
+def _show_tests(title: str, tests: Sequence[Mapping[str, Any]], base: str | None) -> None:
+    from backwater.sweep.answer import interval, unit_of
+
+    view = View()
+    view.add_column("metric")
+    view.add_column("unit")
+    view.add_column("here", justify="right")
+    against = any("base" in test for test in tests)
+    if against:
+        view.add_column("base", justify="right")
+        view.add_column("difference", justify="right")
+        view.add_column("p", justify="right")
+    for test in tests:
+        cells = [test["metric"], unit_of(test["metric"]), interval(test["value"])]
+        if against:
+            if "base" in test:
+                p = test["p"]
+                cells += [
+                    interval(test["base"]),
+                    interval(test["difference"]),
+                    "-" if p is None else f"{p:.2g}",
+                ]
+            else:
+                cells += ["-", "-", "-"]
+        view.add_row(*cells)
+    remarks = ["± half of the 95 % interval of the mean over the seeds (Student's t)."]
+    if against:
+        remarks.append(f"base: {base}. Differences seed by seed; p: paired t-test.")
+    put("")
+    show(view, title, *remarks)

@@ -1,0 +1,152 @@
+"""What a sweep is to find, as `--goal` says it.
+
+    largest KEY in RANGE where CONDITION      the largest value at which the condition holds
+    smallest KEY in RANGE where CONDITION     the smallest one
+    METRIC min|max [where CONDITION]          the point with the least, or greatest, mean
+    METRIC min|max, METRIC min|max [where …]  the points that no other beats in both
+
+RANGE is one of `--vary`, and may be left out if that names the key. A condition is of metrics.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from backwater.errors import InputError
+from backwater.numbers.named import KNOWN
+from backwater.sweep.conditions import held, names
+from backwater.sweep.values import Axis, Interval, axis, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+FORMS = (
+    '"p99_fct:victim min where drops == 0", "largest sfc.threshold in 20 KB..380 KB where '
+    'pauses == 0", or "smallest …"'
+)
+STEPS = 128
+"""Steps of an interval in which a threshold is sought that has no step of its own."""
+MOST_METRICS = 2
+_THRESHOLD = re.compile(
+    r"\s*(?P<which>smallest|largest)\s+(?P<key>\S+)(?:\s+in\s+(?P<range>.+?))?"
+    r"\s+where\s+(?P<where>.+)",
+    re.DOTALL,
+)
+_BEST = re.compile(r"\s*(?P<metric>\S+)\s+(?P<which>min|max)\s*")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is to be found."""
+
+    text: str
+    where: str
+    """The condition; empty: there is none."""
+    metrics: tuple[tuple[str, bool], ...] = ()
+    """Metrics, and whether the least value is sought; none: a threshold is sought."""
+    key: str = ""
+    largest: bool = False
+    """Whether the largest value of the key is sought at which the condition holds."""
+    axis: Axis | None = None
+    """The key and its range, if the goal has one."""
+
+    @staticmethod
+    def of(text: str) -> Goal:
+        """Read a goal. Raises `InputError`; `backwater.ScenarioError` for an unknown key."""
+        said = " ".join(text.split())
+        match = _THRESHOLD.fullmatch(said)
+        if match is not None:
+            one = None
+            if match["range"] is not None:
+                one = stepped(axis(match["key"], match["range"], "--goal … of"))
+            return Goal(said, match["where"], (), match["key"], match["which"] == "largest", one)
+        if said.startswith(("smallest ", "largest ")):
+            raise _unclear(said, "it says of no condition where it is to hold")
+        if said.endswith(" where"):
+            raise _unclear(said, "its condition is empty")
+        begin, _, where = said.partition(" where ")
+        metrics = []
+        for part in begin.split(","):
+            best = _BEST.fullmatch(part)
+            if best is None:
+                raise _unclear(said, f"`{part.strip()}` is not METRIC min or METRIC max")
+            metrics.append((best["metric"], best["which"] == "min"))
+        if len(metrics) > MOST_METRICS:
+            raise _unclear(said, f"it has {len(metrics)} metrics, and {MOST_METRICS} are possible")
+        if len({name for name, _ in metrics}) < len(metrics):
+            raise _unclear(said, f"it names {metrics[0][0]} twice")
+        return Goal(said, where, tuple(metrics))
+
+    @property
+    def threshold(self) -> bool:
+        """Whether a threshold is sought, and not a best point."""
+        return not self.metrics
+
+    @property
+    def named(self) -> list[str]:
+        """The metrics that it needs, those of the condition last."""
+        return list(dict.fromkeys([*(name for name, _ in self.metrics), *names(self.where)]))
+
+    def see(self, keys: Sequence[str], resolved: Sequence[str]) -> list[str]:
+        """Refuse names that are no metrics of the scenarios; gives those that are to be asked for.
+
+        `keys` are what is varied, `resolved` the scenarios with every value. Raises `InputError`.
+        """
+        from backwater.cli.labels import see_labels
+        from backwater.numbers.metrics import metric
+
+        asked = []
+        self.holds([])
+        for name in self.named:
+            if name in keys or ("." in name and ":" not in name):
+                raise InputError(
+                    f"--goal {self.text}: {name} is a key, and a condition of a goal is of metrics",
+                    f'--where "{name} …" leaves points out before they are run',
+                )
+            if name.partition(":")[0] in KNOWN:
+                continue
+            try:
+                wanted = metric(name)
+            except InputError as error:
+                raise InputError(f"--goal {self.text}: {error.reason}", error.hint) from None
+            see_labels([wanted], resolved)
+            asked.append(name)
+        return asked
+
+    def holds(self, rows: Sequence[Mapping[str, Any]]) -> list[bool]:
+        """Say for rows of points whether the condition holds; never where a point has failed."""
+        import polars as pl
+
+        if not self.where:
+            return [row["status"] == "done" for row in rows]
+        columns = {plain(name): [row.get(name) for row in rows] for name in names(self.where)}
+        frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.Float64), strict=False)
+        there = set(held(self.where, frame))
+        return [n in there and row["status"] == "done" for n, row in enumerate(rows)]
+
+
+def stepped(one: Axis) -> Axis:
+    """Give the values among which a threshold is sought: of an interval, evenly apart."""
+    if one.interval is not None:
+        one = _evenly(one.key, one.unit, one.interval)
+    numbers = [value.number for value in one.values]
+    known = [number for number in numbers if number is not None]
+    if len(known) < len(numbers) or known != sorted(known):
+        raise InputError(
+            f"--goal … of {one.key}: its values are not numbers from least to greatest",
+            f'as in "largest {one.key} in A..B step C where …"',
+        )
+    if len(known) < 2:
+        raise InputError(f"--goal … of {one.key}: has one value", "a range has two ends: A..B")
+    return one
+
+
+def _evenly(key: str, unit: str | None, interval: Interval) -> Axis:
+    values = dict.fromkeys(interval.at(number / STEPS) for number in range(STEPS + 1))
+    return Axis(key, unit, tuple(values))
+
+
+def _unclear(text: str, reason: str) -> InputError:
+    return InputError(f"--goal {text}: {reason}", f"as in {FORMS}")
