@@ -22,7 +22,7 @@ PAPER = "#ffffff"
 def film_of(
     scenario: backwater.Scenario, folder: Path
 ) -> tuple[Film, set[int], list[backwater.Run]]:
-    runs = []
+    runs: list[tuple[str, backwater.Run]] = []
     for label, changed in (
         ("PFC", scenario),
         ("PFC + Source Flow Control", scenario.variant("sfc")),
