@@ -1,4 +1,4 @@
-"""`backwater report`: one page of a run, of repeated runs, or of a study.
+"""`backwater report`: one page of a run, of repeated runs, of a sweep, or of a study.
 
 The libraries that draw are imported when there is something to draw, so that help is quick.
 """
@@ -36,8 +36,8 @@ def report(
 ) -> int:
     """Write one page that needs no network: assumptions, results, figures, how to run it again.
 
-    DIR is what `run --out`, `run --seeds --out` or `reproduce --out` wrote; a STUDY is reproduced
-    first, in results/STUDY, where what is there already is not run again.
+    DIR is what `run --out`, `run --seeds --out`, `sweep --out` or `reproduce --out` wrote; a STUDY
+    is reproduced first, in results/STUDY, where what is there already is not run again.
     """
     from backwater import report, study
     from backwater.cli.progress import reporting

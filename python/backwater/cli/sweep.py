@@ -498,7 +498,7 @@ def _carry_out(
     if asked.answer is not None:
         if json is not None:
             write_json(json, told | {"goal": asked.answer})
-        found = show_answer(asked.answer, loud=json != "-")
+        found = show_answer(asked.directory, asked.answer, loud=json != "-")
         message(f"results: {asked.directory}")
         return 0 if found else FAILED
     if state.failed:

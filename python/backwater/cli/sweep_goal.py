@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from backwater.cli.output import put, show
+from backwater.cli.output import message, put, show, write
 from backwater.cli.views import View
-from backwater.directory import TRIALS
+from backwater.directory import FIGURES, SUMMARY, TRIALS
 from backwater.errors import InputError
+from backwater.manifest import SWEEP, read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from backwater.scenario import Scenario
     from backwater.sweep.plan import Plan
@@ -144,41 +146,27 @@ def _own(one: Axis, text: str | None) -> Value | None:
     return value if (value.number is None) == (one.unit is None) else None
 
 
-def show_answer(answer: dict[str, Any], *, loud: bool) -> bool:
+def show_answer(directory: Path, answer: dict[str, Any], *, loud: bool) -> bool:
     """Print an answer, and keep it with its figures; false: there is none."""
+    from backwater.report.sweep import sweep_page, tables
     from backwater.sweep.answer import words
+    from backwater.sweep.dataset import Sweep as Dataset
 
     lines = words(answer)
     if loud:
         put("")
         for line in lines:
             put(line)
-        for title, tests in _tables(answer):
+        for title, tests in tables(answer):
             _show_tests(title, tests, answer["base"])
+    page = sweep_page(Dataset(read_manifest(directory, SWEEP), directory))
+    write(str(directory / SUMMARY), "\n".join([f"goal: {answer['text']}", *lines]) + "\n")
+    folder = directory / FIGURES
+    folder.mkdir(exist_ok=True)
+    for figure in page.figures:
+        write(str(folder / f"{figure.id}.svg"), figure.drawing)
+    message(f"summary and {len(page.figures)} figures: {directory / SUMMARY}, {folder}")
     return any(line["answer"] for line in answer.get("lines", ())) or bool(answer.get("points"))
-
-
-def _tables(answer: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
-    if answer["kind"] == "threshold":
-        found = []
-        for line in answer["lines"]:
-            of = [line["variant"]] if line["variant"] else []
-            of += [f"{key} {value}" for key, value in line["others"].items()]
-            of.append(f"{answer['key']} {line['answer']}")
-            found.append((", ".join(of), line["tests"]))
-        return [one for one in found if one[1]]
-    return [
-        (
-            ", ".join(
-                [
-                    *([one["variant"]] if one["variant"] else []),
-                    *(f"{key} {value}" for key, value in one["values"].items()),
-                ]
-            ),
-            one["tests"],
-        )
-        for one in answer["points"]
-    ]
 
 
 def _show_tests(title: str, tests: Sequence[Mapping[str, Any]], base: str | None) -> None:

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backwater.errors import ResultError
-from backwater.manifest import RUN, SEEDS, STUDY, judging, say_build
+from backwater.manifest import RUN, SEEDS, STUDY, SWEEP, judging, say_build
 from backwater.reading import load_series
 from backwater.report.page import Figure, Page
 from backwater.report.run import run_page, seeds_page
 from backwater.report.study import study_page
+from backwater.report.sweep import sweep_page
 from backwater.results import load_run, manifest_at
 from backwater.study import open_study
+from backwater.sweep.dataset import open_sweep
 
 if TYPE_CHECKING:
     import os
@@ -35,13 +37,15 @@ def of(
     directory: str | os.PathLike[str],
     progress: Callable[[int], Progress | None] | None = None,
 ) -> Page:
-    """Report what a result directory holds: a run, repeated runs, or a study.
+    """Report what a result directory holds: a run, repeated runs, a study, or a sweep.
 
     What a study shows over time is run once more with samples, into the directory. Raises
     `ResultError` if it holds none of these.
     """
     path = Path(directory)
-    manifest = manifest_at(path, RUN, SEEDS, STUDY)
+    manifest = manifest_at(path, RUN, SEEDS, STUDY, SWEEP)
+    if manifest["kind"] == SWEEP:
+        return sweep_page(open_sweep(path))
     say_build(path, manifest)
     with judging(path):
         if manifest["kind"] == STUDY:

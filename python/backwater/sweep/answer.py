@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError
@@ -292,9 +293,8 @@ def interval(spread: Mapping[str, Any]) -> str:
     if spread["ci_low"] is None:
         return figure(spread["mean"])
     half = (spread["ci_high"] - spread["ci_low"]) / 2
-    return f"{rounded(spread['mean'])} ± {rounded(half)}"
-
-
-def rounded(value: float) -> str:
-    """Write a number to five digits."""
-    return figure(float(f"{value:.5g}"))
+    if half <= 0:
+        return f"{figure(spread['mean'])} ± 0"
+    # Three digits of the interval say enough, and the mean has as many places.
+    places = max(0, 2 - math.floor(math.log10(half)))
+    return f"{spread['mean']:.{places}f} ± {half:.{places}f}"

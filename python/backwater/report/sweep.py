@@ -1,0 +1,200 @@
+"""The report of a sweep: the answer to its goal, curves, maps, effects, and how to run it again."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from backwater.errors import InputError
+from backwater.plot.sweep import SweepPlots
+from backwater.report.page import Code, Column, Figure, Page, Section, Table
+from backwater.report.run import made_by
+from backwater.sweep.answer import interval, unit_of, words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from backwater.sweep.dataset import Sweep
+
+# Metrics of a page, and keys and pairs of keys with figures of their own.
+_METRICS, _KEYS, _PAIRS = 4, 4, 3
+# Points of a front that have a table.
+_POINTS = 8
+
+
+def sweep_page(sweep: Sweep) -> Page:
+    """Report a sweep, finished or not. Raises `ResultError`."""
+    plots = SweepPlots(sweep)
+    manifest, answer = sweep.manifest, sweep.manifest.get("answer")
+    metrics = _metrics(plots, manifest)
+    points = len(sweep.points)
+    failed = sum(row["status"] == "failed" for row in sweep.points.to_pylist())
+    sections = [] if answer is None else [_answer(answer)]
+    sections += _figures(plots, metrics, answer)
+    sections.append(
+        Section("again", "Run it again", [Code(command(manifest, str(sweep.directory)))])
+    )
+    unfinished = [f"The sweep is {sweep.status}: points are missing."]
+    unfinished = [] if sweep.status == "done" else unfinished
+    lead = [f"{points:,} points of {_varied(manifest)}."]
+    if failed:
+        lead.append(f"{failed:,} of them have failed: they are in no figure.")
+    return Page(
+        title=str(manifest.get("title") or "Sweep"),
+        kicker=f"Backwater: report of a sweep, {points:,} points",
+        lead=lead,
+        sections=sections,
+        footer=f"Made by {made_by(manifest['versions'])}. "
+        f"Results: {shlex.quote(str(sweep.directory))}.",
+        version=str(manifest["versions"]["backwater"]),
+        failed=[]
+        if sweep.status == "done"
+        else [f"The sweep is {sweep.status}: points are missing."],
+    )
+
+
+def _varied(manifest: Mapping[str, Any]) -> str:
+    keys = ", ".join(axis["key"] for axis in manifest["axes"]) or "one setting"
+    return f"{keys}, over seeds and variants" if manifest["axes"] else keys
+
+
+def _metrics(plots: SweepPlots, manifest: Mapping[str, Any]) -> list[str]:
+    """Choose what is drawn: metrics of the goal, those asked for, times of groups; if they vary."""
+    answer = manifest.get("answer") or {}
+    wanted = [*_goal_metrics(answer), *manifest["metrics"]]
+    wanted += [name for name in plots.metrics if name.startswith("max_fct:")]
+    wanted += [name for name in ("pauses", "drops") if name in plots.metrics]
+    known = [
+        name
+        for name in dict.fromkeys(wanted)
+        if len({s.mean for one in plots.designs if (s := one.spread(name)) is not None}) > 1
+    ]
+    return known[:_METRICS]
+
+
+def _goal_metrics(answer: Mapping[str, Any]) -> list[str]:
+    from backwater.sweep.goal import Goal
+
+    return Goal.of(answer["text"]).named if answer else []
+
+
+def _answer(answer: Mapping[str, Any]) -> Section:
+    parts: list[Any] = []
+    for title, tests in tables(answer)[:_POINTS]:
+        parts.append(tests_table(title, tests, answer["base"]))
+    said = [f"Goal: {answer['text']}.", *(f"{line}." for line in words(answer))]
+    return Section("answer", "Answer", parts, said)
+
+
+def tables(answer: Mapping[str, Any]) -> list[tuple[str, Sequence[Mapping[str, Any]]]]:
+    """Give what an answer says of points: what each is called, and its metrics."""
+    found = []
+    if answer["kind"] == "threshold":
+        for line in answer["lines"]:
+            of = [line["variant"]] if line["variant"] else []
+            of += [f"{key} {value}" for key, value in line["others"].items()]
+            of.append(f"{answer['key']} {line['answer']}")
+            found.append((", ".join(of), line["tests"]))
+        return [one for one in found if one[1]]
+    for one in answer["points"]:
+        of = [one["variant"]] if one["variant"] else []
+        of += [f"{key} {value}" for key, value in one["values"].items()]
+        found.append((", ".join(of), one["tests"]))
+    return found
+
+
+def tests_table(title: str, tests: Sequence[Mapping[str, Any]], base: str | None) -> Table:
+    """Make the table of a point's metrics, against the base where there is one."""
+    against = any("base" in test for test in tests)
+    columns = [Column("metric"), Column("unit"), Column("here", number=True)]
+    if against:
+        columns += [Column(name, number=True) for name in ("base", "difference", "p")]
+    rows = []
+    for test in tests:
+        row = [test["metric"], unit_of(test["metric"]), interval(test["value"])]
+        if against and "base" in test:
+            p = test["p"]
+            row += [interval(test["base"]), interval(test["difference"])]
+            row.append("-" if p is None else f"{p:.2g}")
+        elif against:
+            row += ["-"] * 3
+        rows.append(row)
+    note = "± half of the 95 % interval of the mean over the seeds (Student's t)."
+    if against:
+        note += f" Base: {base}. Differences seed by seed; p: paired t-test."
+    return Table(columns, rows, title, note)
+
+
+def _figures(
+    plots: SweepPlots, metrics: Sequence[str], answer: Mapping[str, Any] | None
+) -> list[Section]:
+    varied = plots.varied()
+    curves: list[Any] = []
+    maps: list[Any] = []
+    others: list[Any] = []
+    for key in varied[:_KEYS]:
+        with contextlib.suppress(InputError):
+            chart = plots.curve(key, metrics)
+            curves.append(Figure(f"curve-{len(curves) + 1}", chart, f"What {key} does."))
+    pairs = itertools.islice(itertools.combinations(varied, 2), _PAIRS)
+    for n, (across, up) in enumerate(pairs):
+        if not metrics or not _grid(plots, across, up):
+            continue
+        with contextlib.suppress(InputError):
+            chart = plots.heat(across, up, metrics[0])
+            maps.append(Figure(f"map-{n + 1}", chart, f"{metrics[0]} over {across} and {up}."))
+    if answer is not None and answer["kind"] == "front":
+        from backwater.sweep.goal import Goal
+
+        with contextlib.suppress(InputError):
+            chart = plots.pareto(*Goal.of(answer["text"]).metrics)
+            others.append(Figure("front", chart, "Points that no other beats in both."))
+    if len(varied) > 1:
+        for n, metric in enumerate(metrics):
+            with contextlib.suppress(InputError):
+                told = f"What {metric} depends on."
+                others.append(Figure(f"effects-{n + 1}", plots.effects(metric), told))
+    parts = [
+        ("curves", "Curves", curves),
+        ("maps", "Two keys at once", maps),
+        ("effects", "Fronts and effects", others),
+    ]
+    return [Section(name, title, figures) for name, title, figures in parts if figures]
+
+
+def _grid(plots: SweepPlots, across: str, up: str) -> bool:
+    """Whether two keys have a grid of values, of which most cells are filled."""
+    a, b = plots.keys.index(across), plots.keys.index(up)
+    cells = {(one.values[a], one.values[b]) for one in plots.designs}
+    cells = {cell for cell in cells if None not in cell}
+    columns, lines = {x for x, _ in cells}, {y for _, y in cells}
+    return 2 * len(cells) >= len(columns) * len(lines)
+
+
+def command(manifest: Mapping[str, Any], directory: str) -> str:
+    """Give the command that a sweep was made by."""
+    asked = manifest.get("asked") or {}
+    parts = ["backwater", "sweep", str(manifest.get("file", "FILE"))]
+    for key, values in (asked.get("vary") or {}).items():
+        parts += ["--vary", f"{key}={_listed(values)}"]
+    options = {"variants": "--variant", "seeds": "--seeds", "sample": "--sample"}
+    options |= {"goal": "--goal", "trials": "--trials", "base": "--base"}
+    for name, option in options.items():
+        if asked.get(name):
+            parts += [option, _listed(asked[name])]
+    for name, option in (("zip", "--zip"), ("where", "--where")):
+        for value in asked.get(name) or ():
+            parts += [option, str(value)]
+    for name in manifest.get("with") or ():
+        parts += ["--with", str(name)]
+    for key, value in (manifest.get("set") or {}).items():
+        parts += ["--set", f"{key}={value}"]
+    for name in manifest.get("metrics") or ():
+        parts += ["--metric", str(name)]
+    return shlex.join([*parts, "--out", directory])
+
+
+def _listed(values: object) -> str:
+    return ",".join(map(str, values)) if isinstance(values, list | tuple) else str(values)

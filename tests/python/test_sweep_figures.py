@@ -1,0 +1,138 @@
+"""Figures and pages of sweeps: what is in them, read from the charts and from the drawings."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+import pytest
+
+import backwater
+from backwater import report
+from backwater.errors import InputError
+from backwater.plot.sweep import SweepPlots
+from sweeping import HOT, Cluster, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from conftest import Command
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    one = Cluster(tmp_path_factory.mktemp("cluster"), workers=1)
+    one.start()
+    yield "--scheduler", one.address
+    one.close()
+
+
+@pytest.fixture
+def swept(command: Command, tmp_path: Path, workers: tuple[str, str]) -> Path:
+    """A grid of two keys and two seeds."""
+    (tmp_path / "hot.toml").write_text(HOT, encoding="utf-8")
+    said = command(
+        *("sweep", "hot.toml", "--variant", "pfc", "--vary", "pfc.xoff=5 KB,20 KB,60 KB"),
+        *("--vary", "topology.link_delay=100ns,2us", "--seeds", "1..2", "--out", "o", *workers),
+    )
+    assert said.code == 0, said
+    return tmp_path / "o"
+
+
+def values(chart: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any of Altair's
+    """All rows that a chart is drawn from."""
+    sets = chart.to_dict()["datasets"]
+    return [row for rows in sets.values() for row in rows]
+
+
+def test_a_curve_has_the_means_of_the_points(swept: Path) -> None:
+    chart = SweepPlots(backwater.open_sweep(swept)).curve("pfc.xoff", ["pauses"])
+    means: dict[tuple[float, str], list[float]] = {}
+    for row in rows(swept):
+        delay = {100_000: "100 ns", 2_000_000: "2 us"}[row["topology.link_delay"]]
+        at = (row["pfc.xoff"] / 1000, f"topology.link_delay {delay}")
+        means.setdefault(at, []).append(row["pauses"])
+    drawn = {(row["x"], row["series"]): row["value"] for row in values(chart)}
+    assert drawn == {at: pytest.approx(sum(some) / 2) for at, some in means.items()}
+
+
+def test_a_map_has_a_cell_for_each_pair(swept: Path) -> None:
+    plots = SweepPlots(backwater.open_sweep(swept))
+    cells = values(plots.heat("pfc.xoff", "topology.link_delay", "max_fct:victim"))
+    assert {(one["across"], one["up"]) for one in cells} == {
+        (x, y) for x in ("5 KB", "20 KB", "60 KB") for y in ("100 ns", "2 us")
+    }
+    victim = [row["max_fct:victim"] for row in rows(swept) if row["pfc.xoff"] == 5000]
+    slow = [row for row in rows(swept) if row["pfc.xoff"] == 5000]
+    of_slow = [r["max_fct:victim"] for r in slow if r["topology.link_delay"] == 2_000_000]
+    [cell] = [one for one in cells if (one["across"], one["up"]) == ("5 KB", "2 us")]
+    assert len(victim) == 4
+    assert cell["value"] == pytest.approx(sum(of_slow) / 2)
+
+
+def test_what_cannot_be_drawn_is_said(swept: Path) -> None:
+    plots = SweepPlots(backwater.open_sweep(swept))
+    with pytest.raises(InputError, match=r"switch\.buffer: is not varied"):
+        plots.curve("switch.buffer", ["pauses"])
+    with pytest.raises(InputError, match="none of p99_fct:victim has values"):
+        plots.curve("pfc.xoff", ["p99_fct:victim"])
+    with pytest.raises(InputError, match="unfinished_jobs: its effects cannot be told"):
+        plots.effects("unfinished_jobs")
+
+
+def test_many_settings_are_averaged_if_all_are_there(
+    command: Command, swept: Path, workers: tuple[str, str]
+) -> None:
+    """Eight settings beside a key: one line, which is the mean over them, seed by seed."""
+    said = command(
+        *("sweep", "hot.toml", "--variant", "pfc", "--vary", "pfc.xoff=5 KB,60 KB"),
+        *("--vary", "topology.link_delay=100ns..800ns in 8", "--out", "many", *workers),
+    )
+    assert said.code == 0, said
+    place = swept.parent / "many"
+    drawn = values(SweepPlots(backwater.open_sweep(place)).curve("pfc.xoff", ["mean_fct:hot"]))
+    for at in (5, 60):
+        some = [r["mean_fct:hot"] for r in rows(place) if r["pfc.xoff"] == at * 1000]
+        [value] = [row["value"] for row in drawn if row["x"] == at]
+        assert value == pytest.approx(sum(some) / 8)
+
+
+def test_an_answer_is_kept_with_its_figures(
+    command: Command, swept: Path, workers: tuple[str, str]
+) -> None:
+    goal = "smallest pfc.xoff in 5 KB..60 KB step 5 KB where pauses <= 4"
+    begin = ("sweep", "hot.toml", "--variant", "pfc", "--goal", goal, "--seeds", "1..2")
+    said = command(*begin, "--out", "g", *workers)
+    assert said.code == 0, said
+    place = swept.parent / "g"
+    summary = (place / "summary.txt").read_text()
+    [found] = re.findall(r"smallest pfc\.xoff: (\d+ KB), with all of 2 seeds", summary)
+    assert summary.startswith(f"goal: {goal}\n")
+    figures = sorted((place / "figures").iterdir())
+    assert [one.name for one in figures] == ["curve-1.svg"]
+    texts = list(ElementTree.parse(figures[0]).getroot().itertext())
+    assert "Over pfc.xoff" in "".join(texts)
+    assert "pfc.xoff (KB)" in texts
+    # The dashed rule is at the answer.
+    chart = SweepPlots(backwater.open_sweep(place)).curve("pfc.xoff", ["pauses"])
+    marks = [row for row in values(chart) if "t" in row]
+    assert marks == [{"x": float(found.split()[0]), "t": found}]
+    # Another goal replaces them, and --force removes what is of Backwater's alone.
+    (place / "figures" / "mine.txt").write_text("mine")
+    assert command(*begin, "--out", "g", "--force", *workers).code == 0
+    assert (place / "figures" / "mine.txt").read_text() == "mine"
+
+
+def test_a_sweep_has_a_page(command: Command, swept: Path, tmp_path: Path) -> None:
+    said = command("report", str(swept), "-o", "page.html", "--figures", "figures")
+    assert said.code == 0, said
+    page = report.of(swept)
+    assert [figure.id for figure in page.figures] == [
+        *("curve-1", "curve-2", "map-1", "effects-1", "effects-2", "effects-3"),
+    ]
+    html = (tmp_path / "page.html").read_text()
+    assert "12 points of pfc.xoff, topology.link_delay" in html
+    assert "backwater sweep hot.toml --vary" in html
+    assert (tmp_path / "figures" / "map-1.svg").is_file()
