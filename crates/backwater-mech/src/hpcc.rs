@@ -89,7 +89,7 @@ impl Mechanism for Hpcc {
             toml: "max_stage = 0\nr_ai = \"40 Mb/s\"\nmin_rate = \"1 Gb/s\"\n",
         },
     ];
-    const EXTRA: Extra = Extra { port_events: true, may_start: false, attachment: true, permits: false };
+    const EXTRA: Extra = Extra { port_events: true, attachment: true, ..Extra::NONE };
     type Params = Params;
     type Shared = ();
     type Switch = Telemetry;

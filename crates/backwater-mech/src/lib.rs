@@ -14,6 +14,7 @@ pub mod ev;
 pub mod flowlet;
 mod headroom;
 pub mod hpcc;
+pub mod llr;
 pub mod mac_control;
 pub mod nscc;
 pub mod pause;

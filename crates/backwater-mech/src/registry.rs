@@ -21,4 +21,5 @@ crate::stack::mechanisms! {
     nscc => crate::nscc::Nscc,
     rccc => crate::rccc::Rccc,
     cbfc => crate::cbfc::Cbfc,
+    llr => crate::llr::Llr,
 }

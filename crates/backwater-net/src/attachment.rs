@@ -42,6 +42,13 @@ impl<T: Copy> Carried<T> {
         (*of == uid).then_some(carried)
     }
 
+    /// Takes it from there.
+    pub fn take(&mut self, ix: Ix, uid: u64) -> Option<T> {
+        let at = self.of.get_mut(ix as usize)?;
+        let (_, carried) = at.take_if(|(of, _)| *of == uid)?;
+        Some(carried)
+    }
+
     /// A copy of that.
     pub fn get(&self, ix: Ix, uid: u64) -> Option<T> {
         let (of, carried) = self.of.get(ix as usize)?.as_ref()?;

@@ -3,6 +3,8 @@
 //! What the two kinds of nodes do with their ports alike is here: which frame goes on the wire and when it arrives, MAC control and the
 //! pauses that it carries, and the table of control messages.
 
+mod again;
+
 use crate::event::{Event, order};
 use crate::hold::{Act, Hold, bit};
 use crate::hooks::{Departure, Fate, HoldStyle, Owner};
@@ -27,6 +29,10 @@ pub(crate) const WATCHED: u8 = 4;
 const TOLD: u8 = 8;
 /// The frame on the wire goes to another part of the network.
 const AWAY: u8 = 16;
+/// The port keeps the frame on the wire, and has said when it arrives.
+const KEPT: u8 = 32;
+/// The frame on the wire is sent again: it is in no account.
+const AGAIN: u8 = 64;
 
 /// A node at work. Ports are by their numbers within the node.
 pub(crate) struct At<'a, N> {
@@ -58,6 +64,12 @@ pub(crate) trait Node {
     fn tell_sent(&mut self, from: &Departure, pkt: Ix);
     /// They see that a frame other than MAC control has come in.
     fn tell_arrived(&mut self, port: u16, pkt: Ix);
+    /// They say whether a frame that begins to leave is kept, under this number.
+    fn tell_leaving(&mut self, port: u16, number: u64, size: u32) -> bool;
+    /// They say whether a frame that is kept at the other end is taken.
+    fn tell_numbered(&mut self, port: u16, number: u64, size: u32) -> bool;
+    /// They see that a frame has come damaged.
+    fn tell_damaged(&mut self, port: u16);
     /// They hear that the link of a port has gone down, or come up.
     fn tell_link(&mut self, port: u16, up: bool);
     /// Whoever waits at a port has done so until now ([`crate::probe::waits`]).
@@ -130,6 +142,16 @@ where
     #[cold]
     #[inline(never)]
     fn kick_mac(&mut self, port: u16) {
+        if self.ports[usize::from(port)].resends() {
+            match self.port(port).pop_ordered_set() {
+                Some(set) => {
+                    let pkt = self.mac_packet(port, set);
+                    self.transmit(port, pkt);
+                }
+                None => self.transmit_again(port),
+            }
+            return;
+        }
         if let Some(frame) = self.port(port).pop_mac() {
             let pkt = self.mac_packet(port, frame);
             self.transmit(port, pkt);
@@ -189,12 +211,15 @@ where
             self.world.push(sent, Event::Sent { port: global });
             if wire != 0 {
                 self.port(port).wire = wire;
+                if wire & KEPT != 0 {
+                    self.renew_kept(port, pkt);
+                }
             }
         } else {
             let p = self.port(port);
             (p.busy, p.current, p.free_at) = (false, NIL, sent);
         }
-        if wire & (LOST | AWAY) == 0 {
+        if wire & (LOST | AWAY | KEPT) == 0 {
             self.world.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt });
         }
     }
@@ -242,13 +267,16 @@ where
     fn sent_specially(&mut self, port: u16, pkt: Ix, wire: u8, at_end: bool) {
         // Of the port as the frame has left it: the memory that it gives back may let the next one start.
         let from = (wire & TOLD != 0).then(|| self.departure(port, pkt));
-        if at_end && !self.world.slab[pkt].pkt.is_mac() {
+        if at_end && wire & AGAIN == 0 && !self.world.slab[pkt].pkt.is_mac() {
             self.depart(port, pkt);
+            if wire & KEPT != 0 {
+                self.renew_kept(port, pkt);
+            }
         }
         if let Some(from) = from {
             self.tell_sent(&from, pkt);
         }
-        let wire = wire & !TOLD;
+        let wire = wire & !(TOLD | KEPT | AGAIN);
         if wire == AWAY {
             self.send_away(port, pkt);
             return self.kick(port);
@@ -450,13 +478,18 @@ where
         if watched != 0 {
             self.wire_begins(port, pkt);
         }
-        let lost = if self.is_lost(port, pkt) { LOST } else { 0 };
+        let lost = self.is_lost(port, pkt);
         let told = self.ports[usize::from(port)].rest.tells && !self.world.slab[pkt].pkt.is_mac();
         if told {
             let from = self.departure(port, pkt);
             self.tell_start(&from, pkt);
         }
         let away = if self.ports[usize::from(port)].rest.leads_away { AWAY } else { 0 };
+        let lost = match self.ports[usize::from(port)].rest.kept {
+            Some(_) => self.keep_sent(port, pkt, lost),
+            None if lost => LOST,
+            None => 0,
+        };
         captured | watched | lost | away | if told { TOLD } else { 0 }
     }
 

@@ -428,6 +428,13 @@ impl Packet {
         }
     }
 
+    /// Where the content of a control frame lies from now on.
+    pub(crate) fn set_content(&mut self, at: u32) {
+        if let Body::Control(header) | Body::Mac(header) = &mut self.body {
+            header.content = at;
+        }
+    }
+
     /// Its ECN field.
     #[inline(always)]
     pub fn ecn(&self) -> Ecn {

@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::hooks::{Extra, Notes, PortShape};
 use crate::packet::{HostId, NodeId, Report};
 use crate::part::Part;
-use crate::port::{Belongs, LinkFaults, Port};
+use crate::port::{Belongs, LinkFaults, Numbered, Port};
 use crate::probe::Probes;
 use crate::record::{
     Broken, ControlRow, Deadlock, FirstDrop, FlowRow, FrameRow, JobRows, PauseRow, Progress, QueuePairRow, SeriesRow,
@@ -36,6 +36,8 @@ pub(crate) struct World {
     pub attachments: Carried<Attachment>,
     /// What acknowledgements say of single packets.
     pub reports: Carried<Report>,
+    /// How frames that their ports keep come over their links.
+    pub numbers: Carried<Numbered>,
     pub notes: Notes,
     pub totals: Totals,
     pub rows: Rows,
@@ -57,6 +59,7 @@ impl World {
             slab: Slab::default(),
             attachments: Carried::default(),
             reports: Carried::default(),
+            numbers: Carried::default(),
             notes: Notes::default(),
             totals: Totals::default(),
             rows: Rows::default(),

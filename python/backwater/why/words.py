@@ -33,6 +33,7 @@ CAUSES = {
     "lane": "{} held it in a lane before its queue",
     "fabric": "the switch's fabric had not brought it to the port",
     "receiver": "the receiver was slow to take it from its buffer",
+    "sent-again": "it came over the link damaged, or behind such a frame, and was sent again",
     "issue": "the interface issued messages that were posted before it",
     "rate-limit": "its rate limiter let nothing go",
     "window": "its window was full",

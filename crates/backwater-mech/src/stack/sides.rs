@@ -151,6 +151,19 @@ macro_rules! sides {
             fn on_link(&mut self, cx: &mut SwitchCx<'_>, port: Port, up: bool) {
                 call_sides!($list self.as_deref_mut, cx, |side, cx| SwitchSide::on_link(side, cx, port, up));
             }
+            fn keeps(&mut self, cx: &mut SwitchCx<'_>, port: Port, number: u64, size: u32) -> bool {
+                let mut keeps = false;
+                call_sides!($list self.as_deref_mut, cx, |side, cx| keeps |= SwitchSide::keeps(side, cx, port, number, size));
+                keeps
+            }
+            fn takes(&mut self, cx: &mut SwitchCx<'_>, from: Port, number: u64, size: u32) -> bool {
+                let mut takes = true;
+                call_sides!($list self.as_deref_mut, cx, |side, cx| takes &= SwitchSide::takes(side, cx, from, number, size));
+                takes
+            }
+            fn on_damaged(&mut self, cx: &mut SwitchCx<'_>, from: Port) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| SwitchSide::on_damaged(side, cx, from));
+            }
             fn awaits(&self, of: Owner, port: Port, class: Option<Class>) -> Awaits {
                 side_of!($list self.as_deref, of, |side| return side.awaits(of, port, class));
                 Awaits::Unknown
@@ -191,6 +204,19 @@ macro_rules! sides {
             }
             fn on_arrive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
                 call_sides!($list self.as_deref_mut, cx, |side, cx| NicSide::on_arrive(side, cx, pkt));
+            }
+            fn keeps(&mut self, cx: &mut NicCx<'_>, number: u64, size: u32) -> bool {
+                let mut keeps = false;
+                call_sides!($list self.as_deref_mut, cx, |side, cx| keeps |= NicSide::keeps(side, cx, number, size));
+                keeps
+            }
+            fn takes(&mut self, cx: &mut NicCx<'_>, number: u64, size: u32) -> bool {
+                let mut takes = true;
+                call_sides!($list self.as_deref_mut, cx, |side, cx| takes &= NicSide::takes(side, cx, number, size));
+                takes
+            }
+            fn on_damaged(&mut self, cx: &mut NicCx<'_>) {
+                call_sides!($list self.as_deref_mut, cx, |side, cx| NicSide::on_damaged(side, cx));
             }
             fn on_link(&mut self, cx: &mut NicCx<'_>, up: bool) {
                 call_sides!($list self.as_deref_mut, cx, |side, cx| NicSide::on_link(side, cx, up));

@@ -109,6 +109,13 @@ impl Node for At<'_, End> {
     fn tell_start(&mut self, _: &Departure, _: Ix) {}
     fn tell_sent(&mut self, _: &Departure, _: Ix) {}
     fn tell_arrived(&mut self, _: u16, _: Ix) {}
+    fn tell_leaving(&mut self, _: u16, _: u64, _: u32) -> bool {
+        false
+    }
+    fn tell_numbered(&mut self, _: u16, _: u64, _: u32) -> bool {
+        true
+    }
+    fn tell_damaged(&mut self, _: u16) {}
     fn tell_link(&mut self, _: u16, _: bool) {}
     fn pass_waits(&mut self, _: u16) {}
     fn look_on(&mut self) {}

@@ -117,6 +117,16 @@ impl SwitchCx<'_> {
     pub fn open(&mut self, gate: Gate) {
         self.notes.push(Note::Open(self.owner, gate));
     }
+    /// The port need not keep what has a number below `before` ([`super::SwitchSide::keeps`]).
+    pub fn let_go(&mut self, port: Port, before: u64) {
+        self.notes.push(Note::LetGo(port, before));
+    }
+    /// The port sends all that it keeps again from number `from` on, in the order of the numbers, before all that is new but for ordered sets
+    /// ([`SwitchCx::signal`] of less than [`Control::MIN_FRAME`]). No gate shuts it in, no account has it. What it is sending
+    /// again is begun anew.
+    pub fn send_again(&mut self, port: Port, from: u64) {
+        self.notes.push(Note::SendAgain(port, from));
+    }
     /// Drops everything that waits in the switch for `queue` of `port`, but for the frame on the wire. Hooks see each frame leave
     /// (`on_dequeue`, `on_release`, `on_depart`). In a lossless scenario the first drop ends the run.
     pub fn flush(&mut self, port: Port, queue: Queue) {
@@ -179,6 +189,14 @@ impl NicCx<'_> {
     /// As [`SwitchCx::signal`].
     pub fn signal(&mut self, frame: Control) {
         self.notes.push(NicNote::Signal(frame));
+    }
+    /// As [`SwitchCx::let_go`].
+    pub fn let_go(&mut self, before: u64) {
+        self.notes.push(NicNote::LetGo(before));
+    }
+    /// As [`SwitchCx::send_again`].
+    pub fn send_again(&mut self, from: u64) {
+        self.notes.push(NicNote::SendAgain(from));
     }
     /// Sends a flow of this host in `class` (`None`: its own) from now on, in the order of its packets if the mechanism says that it moves flows at
     /// hosts ([`super::Mechanism::steering`]).

@@ -48,6 +48,10 @@ pub enum Note {
     Shut(Owner, Gate),
     /// Open it again.
     Open(Owner, Gate),
+    /// Forget what a port keeps before a number.
+    LetGo(Port, u64),
+    /// Send it again from a number on.
+    SendAgain(Port, u64),
     /// Drop everything that waits for one queue of one egress port.
     Flush(Port, Queue),
     /// A row of the control table, and no frame.
@@ -65,6 +69,10 @@ pub enum NicNote {
     Signal(Control),
     /// A queued frame to a host, forwarded like any other.
     Route(HostId, Class, Control),
+    /// Forget what the port keeps before a number.
+    LetGo(u64),
+    /// Send it again from a number on.
+    SendAgain(u64),
     /// Send a flow in this class from now on; `None`: in its own.
     SendIn(FlowRef, Option<Class>),
     /// Shut a gate.

@@ -90,6 +90,23 @@ pub trait SwitchSide {
     /// A timer has run out.
     #[inline(always)]
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {}
+    /// A frame of `size` bytes begins to leave at `port`, MAC control included, ordered sets not. Whether the port keeps it, under `number`,
+    /// until [`SwitchCx::let_go`]. What is kept can be sent again ([`SwitchCx::send_again`]), and a fault of the link does not
+    /// make it vanish, but come damaged. Comes after `on_start`, which is not called when it is sent again. Called, like `takes`
+    /// and `on_damaged`, where [`Extra::resends`] is named.
+    #[inline(always)]
+    fn keeps(&mut self, cx: &mut SwitchCx<'_>, port: Port, number: u64, size: u32) -> bool {
+        false
+    }
+    /// A frame has come whole over the link at `from` that its sender keeps under `number`. `false`: it goes no further, and no other hook
+    /// hears of it. All must take it.
+    #[inline(always)]
+    fn takes(&mut self, cx: &mut SwitchCx<'_>, from: Port, number: u64, size: u32) -> bool {
+        true
+    }
+    /// A frame has come damaged over the link at `from` that its sender keeps. What it was cannot be told.
+    #[inline(always)]
+    fn on_damaged(&mut self, cx: &mut SwitchCx<'_>, from: Port) {}
     /// The link at a port has gone down, or come up again. What is sent meanwhile is lost.
     fn on_link(&mut self, cx: &mut SwitchCx<'_>, port: Port, up: bool) {}
     /// What must leave before a pause ends that `owner` (for stacks; itself) asks of the neighbour at `port` without an end. Asked
@@ -164,6 +181,19 @@ pub trait NicSide {
     /// A timer has run out.
     #[inline(always)]
     fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {}
+    /// As [`SwitchSide::keeps`].
+    #[inline(always)]
+    fn keeps(&mut self, cx: &mut NicCx<'_>, number: u64, size: u32) -> bool {
+        false
+    }
+    /// As [`SwitchSide::takes`].
+    #[inline(always)]
+    fn takes(&mut self, cx: &mut NicCx<'_>, number: u64, size: u32) -> bool {
+        true
+    }
+    /// As [`SwitchSide::on_damaged`].
+    #[inline(always)]
+    fn on_damaged(&mut self, cx: &mut NicCx<'_>) {}
     /// As [`SwitchSide::on_link`].
     fn on_link(&mut self, cx: &mut NicCx<'_>, up: bool) {}
     /// What it has counted, for the results.

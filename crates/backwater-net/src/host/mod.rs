@@ -95,6 +95,23 @@ impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
         self.act_nic();
     }
 
+    fn tell_leaving(&mut self, _: u16, number: u64, size: u32) -> bool {
+        let keeps = self.at_nic(|stack, cx| stack.keeps(cx, number, size));
+        self.act_nic();
+        keeps
+    }
+
+    fn tell_numbered(&mut self, _: u16, number: u64, size: u32) -> bool {
+        let takes = self.at_nic(|stack, cx| stack.takes(cx, number, size));
+        self.act_nic();
+        takes
+    }
+
+    fn tell_damaged(&mut self, _: u16) {
+        self.at_nic(|stack, cx| stack.on_damaged(cx));
+        self.act_nic();
+    }
+
     fn tell_link(&mut self, _: u16, up: bool) {
         self.at_nic(|stack, cx| stack.on_link(cx, up));
         self.act_nic();

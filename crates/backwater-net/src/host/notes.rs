@@ -43,6 +43,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 NicNote::Signal(frame) => self.signal_peer(PORT, frame),
                 NicNote::Shut(owner, gate) => self.set_gate(owner, gate, true),
                 NicNote::Open(owner, gate) => self.set_gate(owner, gate, false),
+                NicNote::LetGo(before) => self.let_go(PORT, before),
+                NicNote::SendAgain(from) => self.send_again(PORT, from),
                 NicNote::SendIn(flow, class) => self.send_in(flow, class),
                 NicNote::Arm(owner, at, token) => {
                     let host = self.node.host.number;

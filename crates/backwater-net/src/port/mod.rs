@@ -3,6 +3,7 @@
 mod faults;
 mod gates;
 pub mod hold;
+mod kept;
 mod lanes;
 pub mod lineup;
 pub mod queues;
@@ -11,6 +12,7 @@ mod turns;
 
 pub(crate) use faults::LinkFaults;
 pub(crate) use gates::first_owner;
+pub(crate) use kept::{Numbered, Sent};
 pub(crate) use turns::highest;
 
 use crate::hooks::Owners;
@@ -21,6 +23,7 @@ use crate::units::{Rate, Serialiser};
 use backwater_engine::{Fingerprint, Time};
 use gates::PausedByPeer;
 use hold::Holds;
+use kept::Kept;
 use lanes::Lanes;
 use lineup::Lineup;
 use queues::HostQueues;
@@ -140,6 +143,9 @@ pub(crate) struct Rest {
     pub holds: Holds,
     paused: PausedByPeer,
     pub faults: Option<LinkFaults>,
+    /// What has been sent and may have to be sent again, where a mechanism asks for that.
+    #[state(within)]
+    pub kept: Option<Box<Kept>>,
     /// Every frame that is sent or has arrived here is handed out.
     #[state(fixed)]
     pub captured: bool,
@@ -179,6 +185,7 @@ impl Port {
             holds: Holds::default(),
             paused: PausedByPeer::default(),
             faults: None,
+            kept: None,
             captured: false,
             watched: false,
             tells: false,
@@ -252,14 +259,43 @@ impl Port {
 
     pub fn pop_mac(&mut self) -> Option<Control> {
         let frame = self.rest.mac.pop_front();
-        self.mac_waits = !self.rest.mac.is_empty();
+        self.set_mac_waits();
         frame
     }
 
     /// Keeps those of the waiting frames of which something is `left`.
     pub fn keep_mac(&mut self, left: impl FnMut(&mut Control) -> bool) {
         self.rest.mac.retain_mut(left);
-        self.mac_waits = !self.rest.mac.is_empty();
+        self.set_mac_waits();
+    }
+
+    /// What is sent again goes before everything that is new: it waits in the place of MAC control.
+    fn set_mac_waits(&mut self) {
+        self.mac_waits = !self.rest.mac.is_empty() || self.resends();
+    }
+
+    /// Whether something is to be sent again.
+    pub fn resends(&self) -> bool {
+        self.rest.kept.as_ref().is_some_and(|kept| kept.resends())
+    }
+
+    /// The first of the waiting frames that is too short for a frame, which is an ordered set.
+    pub fn pop_ordered_set(&mut self) -> Option<Control> {
+        let at = self.rest.mac.iter().position(|frame| frame.size < Control::MIN_FRAME)?;
+        self.rest.mac.remove(at)
+    }
+
+    /// Changes what is kept, where that is.
+    pub fn change_kept<R>(&mut self, change: impl FnOnce(&mut Kept) -> R) -> Option<R> {
+        let changed = self.rest.kept.as_deref_mut().map(change);
+        self.set_mac_waits();
+        changed
+    }
+
+    /// From now on mechanisms say what is kept of what is sent.
+    pub fn keep_sent(&mut self) {
+        self.rest.kept = Some(Box::default());
+        self.special = true;
     }
 
     pub fn set_up(&mut self, up: bool) {
@@ -270,6 +306,7 @@ impl Port {
             || rest.captured
             || rest.watched
             || rest.tells
+            || rest.kept.is_some()
             || rest.leads_away
             || rest.shares_host;
     }

@@ -56,6 +56,8 @@ pub enum Cause {
     Fabric,
     /// It waited in the buffer of a slow receiver.
     Receiver,
+    /// It had come over the link damaged, or behind a frame that had, until it was sent again; or the port sent such a frame.
+    Again,
 }
 
 impl Cause {
@@ -75,6 +77,7 @@ impl Cause {
             Cause::Control => "control-frames",
             Cause::Fabric => "fabric",
             Cause::Receiver => "receiver",
+            Cause::Again => "sent-again",
         }
     }
 

@@ -51,6 +51,11 @@ impl Waits {
         waits.groups.contains(&true).then(|| Box::new(waits))
     }
 
+    /// What a packet between two ports had waited for, and when it left.
+    pub(crate) fn between(&self, pkt: Ix) -> Option<(Account, Time)> {
+        self.carried.get(&pkt).cloned()
+    }
+
     fn stand(&mut self, port: u32, flow: FlowRef) -> Option<&mut Stand> {
         self.stands[port as usize].iter_mut().find(|stand| stand.flow == flow)
     }
@@ -136,6 +141,22 @@ where
         {
             let account = stand.begin(pkt);
             waits.carried.insert(pkt, (account, self.world.now));
+        }
+    }
+
+    /// A frame begins there that is sent again: with what it had waited for until then.
+    #[cold]
+    pub(crate) fn wire_begins_again(&mut self, port: u16, pkt: Ix, waited: Option<(Account, Time)>) {
+        let global = self.global(port) as usize;
+        if let Some(before) = self.world.probes.waits.as_ref().and_then(|waits| waits.wire[global]) {
+            self.wire_ends(port, before.pkt);
+        }
+        self.pass_waits(port);
+        let flow = self.world.slab[pkt].pkt.flow;
+        let Some(waits) = &mut self.world.probes.waits else { return };
+        waits.wire[global] = Some(Wire { pkt, flow, cause: Cause::Again });
+        if let Some(waited) = waited {
+            waits.carried.insert(pkt, waited);
         }
     }
 

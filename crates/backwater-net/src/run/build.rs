@@ -110,6 +110,9 @@ impl<A: Actors> Network<A> {
         if spec.actors.extra().port_events {
             ports.iter_mut().for_each(Port::tell_events);
         }
+        if spec.actors.extra().resends {
+            ports.iter_mut().for_each(Port::keep_sent);
+        }
         let rules = Rules {
             lossless: spec.lossless,
             chooses: spec.actors.chooses(),

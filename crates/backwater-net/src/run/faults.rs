@@ -1,12 +1,13 @@
 //! Faults: frames lost on a link, links that fail, rates that change, receivers that are slow.
 
 use super::{Actors, Network, on_node};
+use crate::event::{Event, order};
 use crate::hold::{Hold, bit};
 use crate::hooks::Owner;
 use crate::host::SlowReceiver;
 use crate::node::{CAPTURED, LOST, Node, WATCHED};
 use crate::packet::{CLASSES, Class, NodeId};
-use crate::port::{Belongs, LinkFaults};
+use crate::port::{Belongs, LinkFaults, Numbered};
 use crate::slab::{Fifo, Ix};
 use crate::spec::FaultKind;
 use crate::world::LINK_LOSS;
@@ -156,7 +157,8 @@ impl<A: Actors> Network<A> {
     #[cold]
     pub(super) fn comes_through(&mut self, port: u32, pkt: Ix) -> bool {
         let from = self.ports[port as usize].peer;
-        if self.is_cut(port, pkt) {
+        let waits = |waited: Time| if self.world.slab[pkt].pkt.is_mac() { Time::ZERO } else { waited };
+        if self.is_cut(port, pkt, waits(self.ports[from as usize].peer_latency)) {
             self.lose(from, pkt);
             return false;
         }
@@ -171,12 +173,39 @@ impl<A: Actors> Network<A> {
         true
     }
 
-    /// Whether the link to `port` went down while this frame, which would arrive there now, was on it.
-    fn is_cut(&self, port: u32, pkt: Ix) -> bool {
+    /// Whether a frame of those that the sender may keep is seen now by the node that it comes to. It is looked at when it comes to the end of
+    /// the link, and seen when the latency there has passed.
+    #[cold]
+    pub(super) fn takes(&mut self, port: u32, pkt: Ix) -> bool {
+        let header = self.world.slab[pkt].pkt;
+        let Some(Numbered { number, damaged }) = self.world.numbers.take(pkt, header.uid) else { return true };
+        let from = self.ports[port as usize].peer;
+        if self.is_cut(port, pkt, Time::ZERO) {
+            self.lose(from, pkt);
+            return false;
+        }
+        if damaged {
+            self.lose(from, pkt);
+            on_node!(self, port, |at, local| at.tell_damaged(local));
+            return false;
+        }
+        if !on_node!(self, port, |at, local| at.tell_numbered(local, number, header.size)) {
+            self.lose(from, pkt);
+            return false;
+        }
+        let latency = self.ports[from as usize].peer_latency;
+        if header.is_mac() || latency == Time::ZERO {
+            return true;
+        }
+        self.world.queue.push(self.world.now + latency, order(2, header.uid), Event::Arrive { port, pkt });
+        false
+    }
+
+    /// Whether the link to `port` went down while this frame, which came to its end a `latency` ago, was on it.
+    fn is_cut(&self, port: u32, pkt: Ix, latency: Time) -> bool {
         let p = &self.ports[port as usize];
         let Some(down) = p.rest.faults.as_ref().and_then(|faults| faults.down_at) else { return false };
         let (sender, header) = (&self.ports[p.peer as usize], &self.world.slab[pkt].pkt);
-        let latency = if header.is_mac() { Time::ZERO } else { sender.peer_latency };
         let arrived = self.world.now.since(latency);
         let left = arrived.since(sender.delay);
         let by = sender.rest.faults.as_ref().map_or(sender.serialiser, |f| f.sent_by(left, sender.serialiser));

@@ -89,6 +89,7 @@ where
         self.world.slab.save(&mut to);
         to.put(&self.world.attachments);
         to.put(&self.world.reports);
+        to.put(&self.world.numbers);
         self.world.totals.save(&mut to);
         self.world.probes.save(&mut to);
         self.world.fabric.save(&mut to);
@@ -117,6 +118,7 @@ where
         self.world.slab.load(from)?;
         self.world.attachments = from.take()?;
         self.world.reports = from.take()?;
+        self.world.numbers = from.take()?;
         self.world.totals.load(from)?;
         self.world.probes.load(from)?;
         self.world.fabric.load(from)?;

@@ -175,6 +175,23 @@ impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {
         self.act_switch();
     }
 
+    fn tell_leaving(&mut self, port: u16, number: u64, size: u32) -> bool {
+        let keeps = self.at_switch(|stack, cx, _| stack.keeps(cx, PortNo(port), number, size));
+        self.act_switch();
+        keeps
+    }
+
+    fn tell_numbered(&mut self, port: u16, number: u64, size: u32) -> bool {
+        let takes = self.at_switch(|stack, cx, _| stack.takes(cx, PortNo(port), number, size));
+        self.act_switch();
+        takes
+    }
+
+    fn tell_damaged(&mut self, port: u16) {
+        self.at_switch(|stack, cx, _| stack.on_damaged(cx, PortNo(port)));
+        self.act_switch();
+    }
+
     fn tell_link(&mut self, port: u16, up: bool) {
         self.at_switch(|stack, cx, _| stack.on_link(cx, PortNo(port), up));
         self.act_switch();

@@ -106,6 +106,8 @@ struct Laws<'a> {
     rates_change: bool,
     links_fail: bool,
     frames_vanish: bool,
+    /// Frames have left ports once more, by the link's doing.
+    sent_again: bool,
     /// Packets that wait may give way to others.
     some_give_way: bool,
     /// Nothing was lost in any way.
@@ -122,6 +124,9 @@ impl<'a> Laws<'a> {
         let faults = |of: fn(&FaultEntry) -> bool| file.fault.iter().any(of);
         let links_fail = faults(|f| matches!(f, FaultEntry::LinkDown { .. } | FaultEntry::LinkUp { .. }));
         let progress = &out.progress;
+        // What links send again arrives, but for what they give up.
+        let given_up = out.rows.counters.iter().any(|row| row.counter == "llr_flushes" && row.value > 0);
+        let repaired = resolved.mechanisms.llr.is_some() && !given_up;
         let mut cut = BTreeMap::new();
         for row in out.rows.counters.iter().filter(|row| row.counter == "trimmed_bytes") {
             *cut.entry(row.node).or_default() += row.value;
@@ -134,13 +139,16 @@ impl<'a> Laws<'a> {
             ends: resolved.graph.ports().unwrap_or_default(),
             rates_change: faults(|f| matches!(f, FaultEntry::RateChange { .. })),
             links_fail,
-            frames_vanish: links_fail || faults(|f| matches!(f, FaultEntry::Loss { .. } | FaultEntry::DropNth { .. })),
+            frames_vanish: links_fail
+                || !repaired && faults(|f| matches!(f, FaultEntry::Loss { .. } | FaultEntry::DropNth { .. })),
             some_give_way: resolved
                 .mechanisms
                 .trim
                 .as_ref()
                 .is_some_and(|trim| trim.all().any(|params| params.victim == Victim::Either)),
-            nothing_lost: progress.drops + progress.fault_losses + progress.flushed == 0,
+            sent_again: resolved.mechanisms.llr.is_some() && progress.fault_losses > 0,
+            nothing_lost: progress.drops + progress.flushed == 0
+                && (progress.fault_losses == 0 || repaired && !links_fail),
             cut,
             not_cut: file.stop.when.is_none()
                 && file.stop.at.is_none()
@@ -274,7 +282,8 @@ impl<'a> Laws<'a> {
             let [sent, came] = self.rows.of_flow.get(&row.id).copied().unwrap_or_default();
             // What is sent again may leave when its flow is over; then nobody knows whose it is.
             let late = row.retransmitted > 0 || !self.complete(row);
-            holds("packets are sent as rows say", row.packets == sent || late && row.packets > sent, || {
+            let more = self.sent_again && row.packets < sent;
+            holds("packets are sent as rows say", row.packets == sent || late && row.packets > sent || more, || {
                 format!("{sent} left the source: {row:?}")
             })?;
             holds("packets come from somewhere", came <= sent, || format!("{sent} left, {came} came: {row:?}"))?;
@@ -471,6 +480,9 @@ impl<'a> Laws<'a> {
                 holds("memory holds no more than there is", most <= limit.0, || {
                     format!("{}: {most} B of {limit}", place())
                 })?;
+            }
+            if self.sent_again {
+                continue;
             }
             let said = || format!("{}: {came:?} came, {left:?} left, {lost} lost", self.name(node));
             holds("switches make no frames", came.frames >= left.frames && came.bytes >= left.bytes, said)?;

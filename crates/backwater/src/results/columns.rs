@@ -236,7 +236,7 @@ const WAITS: &[Spec] = &[
         "cause",
         DataType::Utf8,
         "",
-        "paused: by the peer; behind: another flow's data was sent; control-frames: acknowledgements or control frames were sent; gate: shut by a mechanism; credit: a mechanism let no frame of the queue start; lane: held before the queue; fabric: not yet through a crossbar; receiver: in a slow receiver's buffer; at the source: issue (messages posted before it were issued), rate-limit, window, held-at-source, acknowledgements (all was sent)",
+        "paused: by the peer; behind: another flow's data was sent; control-frames: acknowledgements or control frames were sent; gate: shut by a mechanism; credit: a mechanism let no frame of the queue start; lane: held before the queue; fabric: not yet through a crossbar; receiver: in a slow receiver's buffer; sent-again: after it had come damaged over the link, or behind such a frame; at the source: issue (messages posted before it were issued), rate-limit, window, held-at-source, acknowledgements (all was sent)",
     ),
     maybe("mechanism", DataType::Utf8, "", "mechanism whose gate or lane it was, by its table in the scenario"),
     maybe("behind_flow", DataType::UInt64, "", "that other flow; null: another cause, or one of many"),

@@ -14,6 +14,7 @@ mod independence;
 mod jobs;
 mod keys;
 mod links;
+mod llr;
 mod load;
 mod names;
 mod nics;

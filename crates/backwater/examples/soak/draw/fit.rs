@@ -23,6 +23,7 @@ pub fn fit(dice: &mut Dice, own: &mut Dice, case: &mut Case, graph: &Graph) {
     reference_rates(dice, case, graph);
     memory(dice, case, graph);
     credits(own, case, graph);
+    retries(own, case, graph);
     thresholds(dice, case);
     clock(dice, case, graph);
     if let Some(queues) = case.get("nic.queues").and_then(Json::as_u64) {
@@ -256,6 +257,32 @@ fn credits(dice: &mut Dice, case: &mut Case, graph: &Graph) {
         let buffer = bytes(case, "switch.buffer").unwrap_or(0);
         let unit = if is(case, "switch.buffer_per", "ingress") { 1 } else { most };
         set_bytes(case, "switch.buffer", buffer + each * unit);
+    }
+}
+
+/// Timers are longer than loops of links, and headroom holds what may be sent again.
+fn retries(dice: &mut Dice, case: &mut Case, graph: &Graph) {
+    if !case.tree.contains_key("llr") {
+        return;
+    }
+    case.remove("llr.at");
+    let longest = (frame(case) + 400).max(2_000);
+    let slowest = graph.links.iter().map(|link| link.rates[0].min(link.rates[1]).0).min().unwrap_or(1).max(1);
+    let delay = graph.links.iter().map(|link| link.delay).max().unwrap_or_default();
+    let spacing = dice.log_whole(64, 10_000);
+    set_bytes(case, "llr.ack_spacing", spacing);
+    let wire = Rate(slowest).time_for(Bytes(4 * longest + spacing)) + delay + delay;
+    case.set("llr.replay_timer", json!(format!("{} ps", wire.0 * dice.between(1, 5))));
+    let outstanding = longest * dice.log_whole(1, 50);
+    set_bytes(case, "llr.outstanding_bytes", outstanding);
+    if case.tree.contains_key("lossless") {
+        let ports = graph.ports().unwrap_or_default();
+        let most = graph.switches().map(|node| ports[node.0 as usize].len() as u64).max().unwrap_or(1);
+        let buffer = bytes(case, "switch.buffer").unwrap_or(0);
+        set_bytes(case, "switch.buffer", buffer + outstanding * 8 * most);
+        if let Some(headroom) = bytes(case, "switch.headroom") {
+            set_bytes(case, "switch.headroom", headroom + outstanding);
+        }
     }
 }
 

@@ -1,0 +1,330 @@
+//! Link-level retry — UEC 1.0, section 5.1, as SAI describes it ("Link Layer Retry", opencomputeproject/SAI, 2025-11, in review).
+//!
+//! The sender of a link numbers its frames and keeps them in a replay buffer until they are acknowledged. A receiver that gets a damaged
+//! frame, or misses one, asks once for all from there on, and takes nothing until that comes: go-back-N, hop by hop. So a fault of a
+//! link costs a loop of that link, and not a retransmission from end to end; nothing is lost or overtaken.
+//!
+//! ```text
+//! sender    f, where out + 1 <= OUTSTANDING_FRAMES_MAX and bytes + size(f) <= OUTSTANDING_BYTES_MAX:    number it, keep it, send it
+//!           ACK(k):                                    let go of all before k;  tries = 0
+//!           NACK(k):                                   as ACK(k);  send again from k on, before all that is new
+//!           REPLAY_TIMER_MAX without progress:         tries < REPLAY_COUNT_MAX: tries += 1, send all again; otherwise FLUSH
+//!           link down for PCS_LOST_TIMEOUT:            FLUSH, and keep nothing until it is up again
+//!           FLUSH:                                     let go of all;  INIT(next number)
+//! receiver  f(k), k = expected:                        take it;  expected += 1
+//!           f(k), k > expected, or a damaged frame:    discard it;  if nothing was asked for since expected last came: NACK(expected)
+//!           f(k), k < expected:                        discard it
+//!           ACK spacing of octets, or as long:         ACK(expected)
+//!           INIT(k):                                   expected = max(expected, k);  ACK(expected)
+//! ```
+//!
+//! ACK, NACK and INIT are control ordered sets of 8 octets. They go between frames, before all that waits, and are not numbered;
+//! nor are those of other mechanisms. All frames are, those of MAC control among them. Frames sent again go on as they
+//! were: no gate, no pause and no credit counts for them, and no queue has them.
+//!
+//! **Not modelled:** DATA_AGE_TIMEOUT; frames of a flush that are blocked or discarded in place of sent without protection; poisoned frames; numbers
+//! of 20 bits that wrap; the least spacing of ordered sets (CTLOS_MIN_SPACING); octets of the number, which is in the preamble.
+//! **Where we differ:** an ACK names the next number, not the last; the sender tells what it gives up (INIT) also after a flush, and an ACK is
+//! its echo; an ordered set takes the gap of a frame besides its octets. MAC control is not held back by the limits.
+
+use self::link::{Act, Link, Rules};
+use self::word::{ACK, INIT, NACK, Word};
+use backwater_derive::parameters;
+use backwater_engine::Time;
+use backwater_net::hooks::{
+    Absent, Carrier, CheckCx, Count, Extra, Fate, Finding, Gate, Margin, Mechanism, NicCx, NicGate, NicShape, NicSide,
+    Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
+};
+use backwater_net::packet::{Control, HostId, Packet, Port, Queue};
+use backwater_net::{Bytes, Rate};
+use std::any::TypeId;
+
+mod link;
+mod word;
+
+/// EtherType of captures: local experimental 2 (IEEE 802 clause 9.2.4).
+const LOCAL_EXPERIMENTAL: u16 = 0x88b6;
+
+/// Parameters of link-level retry.
+#[parameters]
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// Bytes of frames that a port may have sent and not seen acknowledged.
+    #[param(
+        symbol = "OUTSTANDING_BYTES_MAX", default = Bytes(102_400), range = Bytes(1).., source = "SAI: example of a profile", why = "one frame alone always goes"
+    )]
+    pub outstanding_bytes: Bytes,
+    /// Frames that a port may have sent and not seen acknowledged.
+    #[param(
+        symbol = "OUTSTANDING_FRAMES_MAX", default = 1_024, range = 1..=524_288, source = "our choice; SAI's example has 100", why = "half of the numbers of 20 bits"
+    )]
+    pub outstanding_frames: u32,
+    /// Bytes between two acknowledgements; what is less is acknowledged when the line could have carried so many.
+    #[param(default = Bytes(2_048), range = Bytes(1).., source = "SAI: ACK target spacing", why = "zero is no spacing")]
+    pub ack_spacing: Bytes,
+    /// Time without progress after which all that is not acknowledged is sent again.
+    #[param(
+        symbol = "REPLAY_TIMER_MAX", default = Time::us(10), range = Time::ns(100).., source = "SAI: example of a profile, 10 000 taken for ns", why = "shorter than any loop"
+    )]
+    pub replay_timer: Time,
+    /// Times that the timer has all sent again without progress. After that the frames are given up.
+    #[param(symbol = "REPLAY_COUNT_MAX", default = 255, range = 0..=255, source = "SAI: example of a profile; its default is 1")]
+    pub replays: u32,
+    /// Time that a link may be down before what was sent over it is given up.
+    #[param(symbol = "PCS_LOST_TIMEOUT", default = Time::ns(500), range = Time::ZERO.., source = "SAI: example of a profile, 500 taken for ns")]
+    pub link_timeout: Time,
+}
+
+impl Params {
+    fn link(&self, rate: Rate) -> Link {
+        Link::new(Rules {
+            frames: self.outstanding_frames.into(),
+            bytes: self.outstanding_bytes.0,
+            spacing: self.ack_spacing.0.max(1),
+            spaced: rate.time_for(self.ack_spacing),
+            timer: self.replay_timer,
+            tries: self.replays,
+            lost: self.link_timeout,
+        })
+    }
+}
+
+/// Link-level retry.
+pub enum Llr {}
+
+impl Mechanism for Llr {
+    const NAME: &'static str = "llr";
+    const DEFINED_BY: &'static str = "UEC 1.0, section 5.1; SAI, Link Layer Retry";
+    const SUMMARY: &'static str = "sends frames again over the link on which they were damaged, in order";
+    const IDLE: &'static str = "no frame was sent again";
+    const FRAMES: &'static [&'static str] = &[ACK, NACK, INIT];
+    const MESSAGE: TypeId = TypeId::of::<Word>();
+    const VALUE: &'static str =
+        "the number of the frame that is expected next (llr-init: before which all is given up)";
+    const COUNTERS: &'static str = "llr_acks and llr_nacks (sent by the port), llr_replays and llr_timeouts (NACKs and timers by which it sent again), \
+         llr_flushes (times it gave frames up), llr_discarded (frames that it did not take), llr_outstanding_max (most bytes in its replay buffer)";
+    const EXTRA: Extra = Extra { may_start: true, resends: true, ..Extra::NONE };
+    type Params = Params;
+    type Shared = ();
+    type Switch = Switch;
+    type Nic = Nic;
+    type Flow = Absent;
+
+    fn profile(_: &Params) -> Profile {
+        // What a fault does to a frame is known at the other end: the two ends of a link are not simulated apart.
+        Profile { couples: true, ..Profile::default() }
+    }
+
+    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for shape in cx.switches {
+            let loops = shape.ports.iter().map(|port| {
+                // A frame, the ACK's spacing, a frame before the ACK, and the wire both ways.
+                let wire = port.rate.time_for(shape.max_frame * 2 + params.ack_spacing) + port.delay + port.delay;
+                (port.rate, wire)
+            });
+            let Some((rate, longest)) = loops.max_by_key(|(_, wire)| *wire) else { continue };
+            if params.replay_timer < longest {
+                findings.push(Finding {
+                    fatal: false,
+                    key: "replay_timer",
+                    reason: format!("an acknowledgement may take {longest} on a link of {}: frames would be sent again that have come", shape.name),
+                    hint: format!("more than {longest}"),
+                });
+                return findings;
+            }
+            let fill = rate.bytes_in(longest);
+            if params.outstanding_bytes < fill {
+                findings.push(Finding {
+                    fatal: false,
+                    key: "outstanding_bytes",
+                    reason: format!(
+                        "a link of {} carries {fill} until a frame is acknowledged: it cannot be busy all the time",
+                        shape.name
+                    ),
+                    hint: format!("{fill} or more"),
+                });
+                return findings;
+            }
+        }
+        findings
+    }
+
+    fn octets(frame: &Control, _: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+        let word = frame.message::<Word>()?;
+        // Our choice: an ordered set is no frame. The kind's name, and the number's last 20 bits.
+        octets.extend(frame.kind.as_bytes());
+        octets.extend(((word.number & 0xF_FFFF) as u32).to_be_bytes());
+        Some(Carrier::Link(LOCAL_EXPERIMENTAL))
+    }
+
+    fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {
+        Some(Switch { links: shape.ports.iter().map(|port| params.link(port.rate)).collect() })
+    }
+
+    fn nic(params: &Params, shape: &NicShape) -> Option<Nic> {
+        Some(Nic { link: params.link(shape.rate) })
+    }
+}
+
+/// What a timer is for, in the lowest bits of its token; the port is above.
+const LOOK: Token = 0;
+const REPLAY: Token = 1;
+const LOST: Token = 2;
+
+fn on_timer(link: &mut Link, what: Token, now: Time) -> Vec<Act> {
+    match what {
+        LOOK => link.look(),
+        REPLAY => link.replay(now),
+        _ => link.lost(now),
+    }
+}
+
+fn reach(link: &Link) -> Reach {
+    let (acts, most, limit) = link.nearest();
+    Reach { acts, margin: Some(Margin::bytes("most bytes not acknowledged", Bytes(most), Bytes(limit))) }
+}
+
+/// Both ends of the links of one switch.
+#[derive(backwater_derive::State)]
+pub struct Switch {
+    #[state(within)]
+    links: Vec<Link>,
+}
+
+// The specification is in `link`; this file says what of a run goes into it.
+impl SwitchSide for Switch {
+    fn may_start(&self, port: Port, _: Queue, pkt: &Packet) -> bool {
+        self.links.get(usize::from(port.0)).is_none_or(|link| link.may_send(pkt.size))
+    }
+
+    fn keeps(&mut self, cx: &mut SwitchCx<'_>, port: Port, _: u64, size: u32) -> bool {
+        self.at(cx, port, |link, now| link.keeps(size, now)).unwrap_or(false)
+    }
+
+    fn takes(&mut self, cx: &mut SwitchCx<'_>, from: Port, number: u64, size: u32) -> bool {
+        self.at(cx, from, |link, now| link.takes(number, size, now)).unwrap_or(true)
+    }
+
+    fn on_damaged(&mut self, cx: &mut SwitchCx<'_>, from: Port) {
+        self.at(cx, from, |link, _| ((), link.ask()));
+    }
+
+    fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, _: Option<HostId>, frame: &Control) -> Fate {
+        let Some(word) = frame.message::<Word>() else { return Fate::Passed };
+        self.at(cx, from, |link, now| ((), link.hears(word, now)));
+        Fate::Consumed
+    }
+
+    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {
+        self.at(cx, Port((token >> 2) as u16), |link, now| ((), on_timer(link, token & 3, now)));
+    }
+
+    fn on_link(&mut self, cx: &mut SwitchCx<'_>, port: Port, up: bool) {
+        self.at(cx, port, |link, now| ((), link.is_up(up, now)));
+    }
+
+    fn counts(&self, _: Time) -> Vec<Count> {
+        (0u16..).zip(&self.links).flat_map(|(port, link)| link.counts(Port(port))).collect()
+    }
+
+    fn reach(&self) -> Reach {
+        let mut all = Reach::default();
+        self.links.iter().for_each(|link| {
+            all.join(reach(link));
+        });
+        all
+    }
+}
+
+impl Switch {
+    fn at<R>(
+        &mut self,
+        cx: &mut SwitchCx<'_>,
+        port: Port,
+        step: impl FnOnce(&mut Link, Time) -> (R, Vec<Act>),
+    ) -> Option<R> {
+        let (answer, acts) = step(self.links.get_mut(usize::from(port.0))?, cx.now());
+        let token = |what| Token::from(port.0) << 2 | what;
+        for act in acts {
+            match act {
+                Act::Say(set) => cx.signal(port, set),
+                Act::Look(at) => cx.arm(at, token(LOOK)),
+                Act::Replay(at) => cx.arm(at, token(REPLAY)),
+                Act::Lost(at) => cx.arm(at, token(LOST)),
+                Act::LetGo(before) => cx.let_go(port, before),
+                Act::SendAgain(from) => cx.send_again(port, from),
+                Act::Open => cx.open(Gate::Port(port)),
+            }
+        }
+        Some(answer)
+    }
+}
+
+/// Both ends of a host's link.
+#[derive(backwater_derive::State)]
+pub struct Nic {
+    #[state(within)]
+    link: Link,
+}
+
+impl NicSide for Nic {
+    fn may_start(&self, _: Port, _: Queue, pkt: &Packet) -> bool {
+        self.link.may_send(pkt.size)
+    }
+
+    fn keeps(&mut self, cx: &mut NicCx<'_>, _: u64, size: u32) -> bool {
+        self.act(cx, |link, now| link.keeps(size, now))
+    }
+
+    fn takes(&mut self, cx: &mut NicCx<'_>, number: u64, size: u32) -> bool {
+        self.act(cx, |link, now| link.takes(number, size, now))
+    }
+
+    fn on_damaged(&mut self, cx: &mut NicCx<'_>) {
+        self.act(cx, |link, _| ((), link.ask()));
+    }
+
+    fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
+        let Some(word) = frame.message::<Word>() else { return Fate::Passed };
+        self.act(cx, |link, now| ((), link.hears(word, now)));
+        Fate::Consumed
+    }
+
+    fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {
+        self.act(cx, |link, now| ((), on_timer(link, token, now)));
+    }
+
+    fn on_link(&mut self, cx: &mut NicCx<'_>, up: bool) {
+        self.act(cx, |link, now| ((), link.is_up(up, now)));
+    }
+
+    fn counts(&self, _: Time) -> Vec<Count> {
+        self.link.counts(Port(0))
+    }
+
+    fn reach(&self) -> Reach {
+        reach(&self.link)
+    }
+}
+
+impl Nic {
+    fn act<R>(&mut self, cx: &mut NicCx<'_>, step: impl FnOnce(&mut Link, Time) -> (R, Vec<Act>)) -> R {
+        let (answer, acts) = step(&mut self.link, cx.now());
+        for act in acts {
+            match act {
+                Act::Say(set) => cx.signal(set),
+                Act::Look(at) => cx.arm(at, LOOK),
+                Act::Replay(at) => cx.arm(at, REPLAY),
+                Act::Lost(at) => cx.arm(at, LOST),
+                Act::LetGo(before) => cx.let_go(before),
+                Act::SendAgain(from) => cx.send_again(from),
+                Act::Open => cx.open(NicGate::Link),
+            }
+        }
+        answer
+    }
+}
+
+#[cfg(test)]
+mod tests;

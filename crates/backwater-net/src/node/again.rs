@@ -1,0 +1,124 @@
+//! Frames that a port keeps and sends again ([`crate::hooks::Extra::resends`]), and how they come over the link.
+//!
+//! Such a frame arrives when its last bit does, the latency of the node there not counted: whether it is taken is known before that begins.
+//! A fault destroys nothing of it on the way: it comes damaged, and what has come can tell.
+
+use super::{AGAIN, At, CAPTURED, KEPT, LOST, Node, WATCHED};
+use crate::event::{Event, order};
+use crate::packet::Control;
+use crate::port::{Numbered, Sent};
+use crate::slab::Ix;
+
+impl<N> At<'_, N>
+where
+    Self: Node,
+{
+    /// A frame begins to leave: keeps it if a mechanism says so. Ordered sets are no frames. Returns what will be done to the frame.
+    #[cold]
+    pub(super) fn keep_sent(&mut self, port: u16, pkt: Ix, damaged: bool) -> u8 {
+        let up = self.ports[usize::from(port)].up;
+        let fate = if up && !damaged { 0 } else { LOST };
+        let header = self.world.slab[pkt].pkt;
+        if header.is_mac() && header.size < Control::MIN_FRAME {
+            return fate;
+        }
+        let Some(number) = self.port(port).rest.kept.as_ref().map(|kept| kept.next()) else { return fate };
+        if !self.tell_leaving(port, number, header.size) {
+            return fate;
+        }
+        let sent = Sent {
+            packet: header,
+            control: header.control_header().map(|of| self.world.slab.control(of.content)),
+            carried: self.world.attachments.get(pkt, header.uid),
+            report: self.world.reports.get(pkt, header.uid),
+            waited: self.world.probes.waits.as_ref().and_then(|waits| waits.between(pkt)),
+        };
+        self.port(port).change_kept(|kept| kept.keep(sent));
+        if !up {
+            return LOST | KEPT;
+        }
+        self.set_out(port, pkt, Numbered { number, damaged });
+        KEPT
+    }
+
+    /// Mechanisms have written into the header of the frame on the wire since that was kept.
+    #[cold]
+    pub(super) fn renew_kept(&mut self, port: u16, pkt: Ix) {
+        let header = self.world.slab[pkt].pkt;
+        self.port(port).change_kept(|kept| kept.renew(&header));
+    }
+
+    fn set_out(&mut self, port: u16, pkt: Ix, how: Numbered) {
+        let (header, p) = (self.world.slab[pkt].pkt, &self.ports[usize::from(port)]);
+        let arrival = self.world.now + p.serialiser.time(header.size + self.world.rules.gap) + p.delay;
+        self.world.numbers.put(pkt, header.uid, how);
+        self.world.queue.push(arrival, order(2, header.uid), Event::Arrive { port: p.peer, pkt });
+    }
+
+    /// Puts the next frame that is to be sent again on the wire of an idle port. It has left all accounts before.
+    #[cold]
+    pub(super) fn transmit_again(&mut self, port: u16) {
+        let (now, global) = (self.world.now, self.global(port));
+        let next = self.port(port).change_kept(|kept| {
+            kept.take_again().map(|(number, sent)| {
+                if let Some((account, since)) = &mut sent.waited {
+                    account.add(global, crate::probe::account::Cause::Again, now - *since);
+                    *since = now;
+                }
+                (number, sent.clone())
+            })
+        });
+        let Some((number, sent)) = next.flatten() else { return };
+        let pkt = self.bring_back(&sent);
+        let header = sent.packet;
+        let p = self.port(port);
+        (p.busy, p.current) = (true, pkt);
+        p.tx_frames += 1;
+        p.tx_bytes += u64::from(header.size);
+        p.tx_data_frames += u64::from(header.is_data());
+        let (captured, watched, up) = (p.rest.captured, p.rest.watched, p.up);
+        if !header.is_mac() {
+            self.world.totals.last_frame = now;
+        }
+        if watched {
+            self.wire_begins_again(port, pkt, sent.waited);
+        }
+        let damaged = self.is_lost(port, pkt);
+        let flags = [(CAPTURED, captured), (WATCHED, watched), (LOST, !up), (AGAIN, true)];
+        let gap = self.world.rules.gap;
+        let p = self.port(port);
+        p.wire = flags.into_iter().filter(|(_, is)| *is).fold(0, |all, (flag, _)| all | flag);
+        let left = now + p.serialiser.time(header.size + gap);
+        self.world.push(left, Event::Sent { port: global });
+        if up {
+            self.set_out(port, pkt, Numbered { number, damaged });
+        }
+    }
+
+    /// A frame that was sent, once more, with what lay beside it.
+    fn bring_back(&mut self, sent: &Sent) -> Ix {
+        let mut packet = sent.packet;
+        if let Some(frame) = sent.control {
+            packet.set_content(self.world.slab.insert_control(frame));
+        }
+        let pkt = self.world.slab.insert(packet);
+        if let Some(carried) = sent.carried {
+            self.world.attachments.put(pkt, packet.uid, carried);
+        }
+        if let Some(report) = sent.report {
+            self.world.reports.put(pkt, packet.uid, report);
+        }
+        pkt
+    }
+
+    /// Mechanisms let go of what the port keeps before this number.
+    pub fn let_go(&mut self, port: u16, before: u64) {
+        self.port(port).change_kept(|kept| kept.let_go(before));
+    }
+
+    /// They have it sent again from this number on.
+    pub fn send_again(&mut self, port: u16, from: u64) {
+        self.port(port).change_kept(|kept| kept.send_again(from));
+        self.kick(port);
+    }
+}
