@@ -3,6 +3,7 @@
 //! [`registry`] lists them, one line each; everything else about a mechanism stands in its own file.
 
 mod average;
+pub mod bbr;
 pub mod bcn;
 pub mod cbfc;
 pub mod ci;

@@ -22,4 +22,5 @@ crate::stack::mechanisms! {
     rccc => crate::rccc::Rccc,
     cbfc => crate::cbfc::Cbfc,
     llr => crate::llr::Llr,
+    bbr => crate::bbr::Bbr,
 }

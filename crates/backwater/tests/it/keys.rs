@@ -116,7 +116,7 @@ fn lists() {
     let names = |what| items(what).unwrap().into_iter().map(|i| i.name).collect::<Vec<_>>();
     let all = [
         "pause", "ecn", "pfc", "dcqcn", "sfc", "qcn", "bcn", "spray", "flowlet", "ci", "dctcp", "swift", "timely",
-        "hpcc", "trim", "ev", "nscc", "rccc", "cbfc", "llr",
+        "hpcc", "trim", "ev", "nscc", "rccc", "cbfc", "llr", "bbr",
     ];
     assert_eq!(names("mechanisms"), all);
     let kinds =

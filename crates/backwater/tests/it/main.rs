@@ -1,6 +1,7 @@
 //! The integration tests of scenarios and runs, in one binary: a binary of its own for each file would compile the
 //! stage each time.
 
+mod bbr;
 mod capture;
 mod cbfc;
 mod confined;
