@@ -146,10 +146,10 @@ class Capture:
 
     `ports` are parts with commas between: `all`, a tier (`leaf`: all ports of all leaves), a node
     (all its ports), `node/port`, or `node:peer` (the ports of a node that lead to another). `kinds`
-    are some of data, ack, control (all but these two), pause, pfc, cnm, cim, sfcm, bcn, cnp, other;
-    `classes` are those that frames travel in, of MAC control those that it pauses. Of each frame
-    `snap` is kept (14 B to 262144 B, which is the default), and the file ends before the first
-    frame that would make it longer than `limit`; both are sizes with a unit, such as "128 B".
+    are some of data, ack, control (all but these two), pause, pfc, cnm, cim, sfcm, bcn, cnp, uet,
+    other; `classes` are those that frames travel in, of MAC control those that it pauses. Of each
+    frame `snap` is kept (14 B to 262144 B, which is the default), and the file ends before the
+    first frame that would make it longer than `limit`; both are sizes with a unit, such as "128 B".
     What cannot be is a `backwater.ScenarioError`; a limit without room for a frame is told by the
     run, before the file is replaced.
     """

@@ -30,7 +30,7 @@ def test_a_table_of_messages(command: Command, sample: Path) -> None:
     assert (said.code, said.err) == (0, "")
     lines = said.out.splitlines()
     # All but data, ACKs and what is none of ours.
-    assert len(lines) == 1 + 14 + 1
+    assert len(lines) == 1 + 15 + 1
     assert lines[0].split() == ["frame", "time", "us", "interface", "kind", "from", "to", "says"]
     assert lines[1].split() == [
         *("1", "1.000000", "frames", "out", "pause"),
@@ -38,24 +38,24 @@ def test_a_table_of_messages(command: Command, sample: Path) -> None:
     ]
     assert "class 0 resume, class 3 2344 quanta" in lines[2]
     assert any("isolate; 10.0.0.5:49443 > 10.0.0.10:4791" in line for line in lines)
-    assert lines[-1].endswith("1 bcn, 1 lldp")
+    assert lines[-1].endswith("1 bcn, 1 lldp, 1 uet")
 
 
 def test_kinds_and_most(command: Command, sample: Path) -> None:
     said = command("pcap", "show", str(sample), "--kind", "data,ack", "--most", "2")
     lines = said.out.splitlines()
     assert "queue pair 0x0a0b0c, PSN 16702650, 65 B" in lines[1]
-    assert lines[3] == "The first 2 of 6; --most 0 prints all."
+    assert lines[3] == "The first 2 of 12; --most 0 prints all."
     everything = command("pcap", "show", str(sample), "--kind", "all").out.splitlines()
-    assert len(everything) == 1 + 20 + 1
+    assert len(everything) == 1 + 27 + 1
 
 
 def test_kinds_are_those_of_captures(command: Command, sample: Path) -> None:
     """`control` means what it means where a capture is made, and may stand beside others."""
     said = command("pcap", "show", str(sample), "--kind", "control")
-    assert len(said.out.splitlines()) == 1 + 14 + 1
-    said = command("pcap", "show", str(sample), "--kind", "control,ack")
     assert len(said.out.splitlines()) == 1 + 15 + 1
+    said = command("pcap", "show", str(sample), "--kind", "control,ack")
+    assert len(said.out.splitlines()) == 1 + 20 + 1
 
 
 def test_other_numbers(command: Command, tmp_path: Path) -> None:

@@ -110,6 +110,47 @@ CI = {
     "lldp_ci.mac": "ci_mac",
     "lldp_ci.udp_port": "ci_udp_port",
 }
+UET_REQUEST = {
+    "uet_pds.type": "pds_type",
+    "uet_pds.next": "next_header",
+    "uet_pds.retransmitted": "retransmitted",
+    "uet_pds.ack_request": "ack_request",
+    "uet_pds.syn": "syn",
+    "uet_pds.psn": "psn",
+    "uet_pds.source_pdc": "source_pdc",
+    "uet_pds.destination_pdc": "destination_pdc",
+}
+UET_TARGET = {"uet_pds.ccc": "ccc", "uet_pds.credit_target": "credit_target_256_bytes"}
+UET_ACK = {
+    "uet_pds.type": "pds_type",
+    "uet_pds.marked": "marked",
+    "uet_pds.retransmitted": "retransmitted",
+    "uet_pds.psn": "psn",
+    "uet_pds.source_pdc": "source_pdc",
+    "uet_pds.destination_pdc": "destination_pdc",
+}
+UET_SACK = {"uet_pds.cumulative_psn": "cumulative_psn", "uet_pds.out_of_order": "out_of_order"}
+UET_NSCC = {
+    "uet_pds.service_time": "service_time",
+    "uet_pds.window_penalty": "window_penalty_128ths",
+    "uet_pds.received": "received_256_bytes",
+}
+UET_CREDIT = {"uet_pds.credit": "credit_256_bytes"}
+UET_NACK = {"uet_pds.nack_code": "nack_code"}
+UET_CONTROL = {
+    "uet_pds.type": "pds_type",
+    "uet_pds.control": "control",
+    "uet_pds.psn": "psn",
+    "uet_pds.source_pdc": "source_pdc",
+    "uet_pds.destination_pdc": "destination_pdc",
+    "uet_pds.payload": "payload",
+}
+UET_MAP = ("uet_pds.sack_offset", "uet_pds.sack_map")
+UET = [
+    *(UET_REQUEST | UET_TARGET | UET_ACK | UET_SACK | UET_NSCC | UET_CREDIT | UET_NACK),
+    *(UET_CONTROL.keys() - UET_REQUEST.keys()),
+    *UET_MAP,
+]
 FLOW = [
     *("encapsulated_flow.ip.src", "encapsulated_flow.ip.dst"),
     *("encapsulated_flow.ipv6.src", "encapsulated_flow.ipv6.dst"),
@@ -164,7 +205,7 @@ def known_to_tshark(found: dict[str, str], frame: Frame) -> int:
             one for one in quanta if one is not None
         ]
         return 10
-    if kind in ("data", "ack"):
+    if kind in ("data", "ack") and "pds_type" not in fields:
         count = same(found, ROCE, frame)
         count += same(found, RETH, frame) if "key" in fields else 0
         count += same(found, AETH, frame) if kind == "ack" else 0
@@ -189,6 +230,22 @@ def known_to_tshark(found: dict[str, str], frame: Frame) -> int:
     return 0
 
 
+def uet(found: dict[str, str], fields: dict[str, Any], frame: Frame) -> int:
+    """A header of UET, by its type."""
+    kind = fields["pds_type"]
+    tables = [{2: UET_REQUEST, 13: UET_REQUEST, 11: UET_CONTROL}.get(kind, UET_ACK)]
+    tables += {13: [UET_TARGET], 8: [UET_SACK], 10: [UET_NACK]}.get(kind, [])
+    tables += [UET_NSCC] if "received_256_bytes" in fields else []
+    tables += [UET_CREDIT] if "credit_256_bytes" in fields else []
+    if kind == 8:
+        first = (fields["cumulative_psn"] + number(found["uet_pds.sack_offset"])) % 2**32
+        came = number(found["uet_pds.sack_map"])
+        assert first == fields["sack_first_psn"], frame
+        psns = [(first + bit) % 2**32 for bit in range(64) if came >> bit & 1]
+        assert psns == fields["sack_psns"], frame
+    return sum(same(found, table, frame) for table in tables) + (2 if kind == 8 else 0)
+
+
 def known_to_script(found: dict[str, str], frame: Frame) -> int:
     """What the script adds."""
     fields, kind = frame["fields"], frame["kind"]
@@ -207,6 +264,8 @@ def known_to_script(found: dict[str, str], frame: Frame) -> int:
             ports = (f":{source_port}", f":{port}") if port else ("", "")
             assert f"{source}{ports[0]} > {destination}{ports[1]}" == fields["flow"]
             count += 2
+    if "pds_type" in fields:
+        count += uet(found, fields, frame)
     if kind == "sfcm":
         stops = {"class": (1, 0), "flow": (0, 1), "open": (0, 0)}[fields["stops"]]
         assert (number(found["sfcm.class_mode"]), number(found["sfcm.flow_mode"])) == stops
@@ -225,7 +284,7 @@ OWN = [
     *("infiniband.reserved", *CNPV, *READY, *HEAD),
 ]
 WITH_SCRIPT = [
-    *(*OWN, "cntag.flow", "bcn_rlt.cpid", *CNM, *CIM, *SFCM, *BCN, *CI, *FLOW),
+    *(*OWN, "cntag.flow", "bcn_rlt.cpid", *CNM, *CIM, *SFCM, *BCN, *CI, *FLOW, *UET),
     *("sfcm.class_mode", "sfcm.flow_mode", "sfcm.type", "lldp_ci.queue_map"),
     *("lldp_ci.ipv4", "lldp_ci.ipv6"),
 ]
@@ -266,8 +325,16 @@ def test_a_frame_of_each_format(tshark: str, tmp_path: Path) -> None:
         "pause": 2,
         "pfc": 10,
         # The two behind tags have a value more.
-        "data": 5 * roce + len(RETH) + 2,
-        "ack": roce + len(AETH),
+        "data": 5 * roce + len(RETH) + 2 + 2 * len(UET_REQUEST) + len(UET_TARGET),
+        # ACK, two ACK_CC with a map of two values, NACK.
+        "ack": roce
+        + len(AETH)
+        + 4 * len(UET_ACK)
+        + 2 * (len(UET_SACK) + 2)
+        + len(UET_NSCC)
+        + len(UET_CREDIT)
+        + len(UET_NACK),
+        "uet": len(UET_CONTROL) + len(UET_CREDIT),
         "cnp": 2 * 5,
         # One of three encapsulates nothing and has a tag.
         "cnm": 3 * len(CNM) + 2 * flow + 1,
@@ -282,7 +349,7 @@ def test_random_values(tshark: str, tmp_path: Path) -> None:
     """Every octet behind the header may be anything: where the codec reads a message, all agree."""
     rng = random.Random(7)
     # Behind what makes a frame what it is: types, versions, lengths. Addresses and IP stay.
-    keep = {"pause": 16, "pfc": 17, "cnm": 18, "cim": 18, "sfcm": 43, "bcn": 16}
+    keep = {"pause": 16, "pfc": 17, "cnm": 18, "cim": 18, "sfcm": 43, "bcn": 16, "uet": 44}
     frames = []
     for _ in range(40):
         for what, octets in _core.sample_frames():
@@ -355,3 +422,56 @@ def test_messages_of_other_mechanisms(
     capture = backwater.Capture(tmp_path / "run.pcapng", "all", kinds=[kind], limit="1 MB")
     scenario.run(capture=capture)
     assert compare(tshark, capture.path)[kind] > 0
+
+
+CUTS = """
+[topology]
+kind = "star"
+hosts = 5
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[packet]
+payload = "1000 B"
+header = "64 B"
+[ack]
+size = "64 B"
+class = 6
+[switch]
+buffer = "20 KB"
+buffer_per = "queue"
+[transport]
+recovery = "rud"
+window = "30 KB"
+[trim]
+[[flow]]
+from = "1..4"
+to = "h0"
+size = "100 KB"
+"""
+# Class selector 6 and 3, or 7 at the last hop.
+TRIMMED = (51, 55)
+
+
+@pytest.mark.parametrize("credit", [False, True])
+def test_unordered_delivery_with_trimming(tshark: str, tmp_path: Path, credit: bool) -> None:
+    """Data, cut packets, maps, NACKs and credit: the script reads all, and minds nothing."""
+    text = CUTS + ('[rccc]\nnetwork_rtt = "4 us"\n' if credit else "")
+    file = tmp_path / "run.pcapng"
+    run = backwater.parse(text).run(capture=backwater.Capture(file, "all"))
+    agreed = compare(tshark, file)
+    kinds = {"data", "ack", "uet"} if credit else {"data", "ack"}
+    assert set(agreed) == kinds
+    assert all(count > 100 for count in agreed.values())
+    found = dissect(
+        tshark, file, ["udp.dstport", "uet_pds.type", "ip.dsfield.dscp", "ip.len"], script=True
+    )
+    assert {one["udp.dstport"] for one in found} == {"4793"}
+    assert {one["uet_pds.type"] for one in found} == (
+        {"13", "8", "10", "11"} if credit else {"2", "8", "10"}
+    )
+    cut = [one for one in found if number(one["ip.dsfield.dscp"]) in TRIMMED]
+    # IP, UDP, and the header of a request with its target or without.
+    assert {one["ip.len"] for one in cut} == {"44" if credit else "40"}
+    trimmed = sum(row["value"] for row in run.counters.to_pylist() if row["counter"] == "trimmed")
+    # Each leaves the switch and comes to the receiver.
+    assert len(cut) == 2 * trimmed > 0

@@ -119,7 +119,7 @@ def test_data_behind_a_tag_that_the_capture_has_cut_off(tshark: str, tmp_path: P
 
 def test_cut_messages(tshark: str, tmp_path: Path) -> None:
     """What a frame or a capture lacks is said, and never an error of the script."""
-    messages = ("CNM", "CIM", "SFCM", "BCN", "LLDP", "data with")
+    messages = ("CNM", "CIM", "SFCM", "BCN", "LLDP", "data with", "UET")
     frames = [octets for what, octets in _core.sample_frames() if what.startswith(messages)]
     cuts = [(octets, at) for octets in frames for at in range(14, len(octets))]
     file = tmp_path / "cut.pcap"

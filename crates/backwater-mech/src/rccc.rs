@@ -23,11 +23,13 @@ use crate::uet::pacer::Pacer;
 use backwater_derive::parameters;
 use backwater_engine::{Rng, Time};
 use backwater_net::Bytes;
+use backwater_net::address::pdc_ids;
 use backwater_net::hooks::{
     Absent, Ack, Carrier, Claims, Count, Extra, Fate, FlowCx, FlowShape, FlowSide, Incoming, Loss, Mechanism, Needs,
     NicCx, NicShape, NicSide, Profile, Reach, Token, WireCx,
 };
 use backwater_net::packet::{Class, Control, DataHeader, Ecn, FlowRef, HostId, Packet, Port};
+use backwater_wire::{Emit, uet};
 use rand::RngExt;
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -119,11 +121,20 @@ impl Mechanism for Rccc {
 
     fn octets(frame: &Control, _: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
         let word = frame.message::<Word>()?;
-        // Our choice: no layout is public. Kind, then the number modulo 2^16 as the standard counts it, and the whole number.
-        octets.extend([u8::from(word.request), 0]);
-        octets.extend((word.number as u16).to_be_bytes());
-        octets.extend({ word.number }.to_be_bytes());
-        Some(Carrier::Udp(UDP_PORT))
+        // A pull comes from the flow's destination. Which PDC has which end only the flow tells, and a pull may outlive it.
+        let (source, destination) = frame.flow.map_or((0, 0), pdc_ids);
+        let (kind, source, destination) = if word.request {
+            (uet::Control::CREDIT_REQUEST, source, destination)
+        } else {
+            (uet::Control::CREDIT, destination, source)
+        };
+        let payload = word.number as u32 & WIRE;
+        uet::Control { kind, source, destination, payload, ..uet::Control::default() }.append(octets).ok()?;
+        Some(Carrier::Udp(uet::PORT))
+    }
+
+    fn credit_target(tag: u64) -> Option<u32> {
+        Some(tag as u32 & WIRE)
     }
 
     fn nic(params: &Params, shape: &NicShape) -> Option<Receiver> {
@@ -156,8 +167,8 @@ impl Mechanism for Rccc {
     }
 }
 
-/// UDP port of UET (IANA: ultraethernet, 4793).
-const UDP_PORT: u16 = 4793;
+/// Frames have 24 bits of a number (UE specification 1.0, req_cc_state).
+const WIRE: u32 = 0xff_ffff;
 
 /// The sender of one flow.
 #[derive(backwater_derive::State)]

@@ -53,6 +53,11 @@ pub fn queue_pair(flow: FlowRef) -> u32 {
     flow.tag & 0xff_ffff
 }
 
+/// PDC identifiers of a flow of UET, at its source and its destination: 16 bits each of a hash of its identity, but for 0, which is none.
+pub fn pdc_ids(flow: FlowRef) -> (u16, u16) {
+    ((flow.tag as u16).max(1), ((flow.tag >> 16) as u16).max(1))
+}
+
 /// Congestion point identifier of a queue of a switch.
 pub fn cpid(node: NodeId, port: Port, queue: u8) -> Cpid {
     Cpid::of(switch_mac(node), port.0, queue)
@@ -73,6 +78,8 @@ mod tests {
         );
         assert_eq!(switch_ip(NodeId(16)).to_string(), "172.16.0.17");
         assert_eq!(ip6(host_ip(HostId(8))).to_string(), "fd00::a00:9");
+        let ids = |tag: u32| pdc_ids(FlowRef { slot: 9, tag });
+        assert_eq!((ids(0x1234_5678), ids(0x1234_0000), ids(5)), ((0x5678, 0x1234), (1, 0x1234), (5, 1)));
         assert_eq!(cpid(NodeId(5), Port(2), 3).to_string(), "02:01:00:00:50:00:00:13");
     }
 }

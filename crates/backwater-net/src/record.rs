@@ -1,6 +1,6 @@
 //! Result rows, as a run hands them out. Units are in the names.
 
-use crate::packet::{Class, Control, DsField, HostId, NodeId, Packet, Port, Queue};
+use crate::packet::{Class, Control, DsField, HostId, NodeId, Packet, Port, Queue, Report};
 use crate::place::Owner;
 use crate::reach::Reach;
 use backwater_engine::Time;
@@ -61,6 +61,8 @@ pub struct FrameRow {
     pub packet: Packet,
     /// The control frame in it.
     pub control: Option<Control>,
+    /// What an acknowledgement says of single packets, where it does.
+    pub report: Option<Report>,
     /// The flow that it belongs to or speaks of, while that lives.
     pub flow: Option<FlowIdentity>,
 }

@@ -15,7 +15,8 @@ use crate::pfc::Pfc;
 use crate::qcn::{CnTag, Cnm};
 use crate::roce::{Aeth, Bth, BthLayout, Cnp, Reth, opcode};
 use crate::sfcm::Sfcm;
-use crate::{Error, Parse};
+use crate::uet::{self, Uet};
+use crate::{Emit, Error, Parse};
 use core::net::IpAddr;
 
 /// Numbers that no registry fixes. What comes by them and does not begin like the message is [`Message::Other`]: it is someone else's.
@@ -108,6 +109,13 @@ pub enum Message<'a> {
         /// As it stands in the packet; `None` where a capture cut it off.
         icrc: Option<u32>,
     },
+    /// A packet of UET.
+    Uet {
+        /// Its header.
+        header: Uet,
+        /// \[octets\] What follows the header, by the length that UDP names.
+        payload: usize,
+    },
     /// Something else.
     Other,
     /// Something known that is cut off or broken.
@@ -116,10 +124,11 @@ pub enum Message<'a> {
 
 impl Message<'_> {
     /// What [`Message::name`] can say.
-    pub const NAMES: [&'static str; 12] =
-        ["data", "ack", "pause", "pfc", "cnm", "cim", "sfcm", "bcn", "lldp", "cnp", "other", "broken"];
+    pub const NAMES: [&'static str; 13] =
+        ["data", "ack", "pause", "pfc", "cnm", "cim", "sfcm", "bcn", "lldp", "cnp", "uet", "other", "broken"];
 
-    /// A short name, as in tables. Of the packets of RoCEv2 `cnp` and `ack` (opcode 0x11) are told apart; all others are `data`.
+    /// A short name, as in tables. Of the packets of RoCEv2 `cnp` and `ack` (opcode 0x11) are told apart; all others are `data`. Of those of
+    /// UET requests are `data`, ACK and NACK `ack`, and control packets `uet`.
     pub fn name(&self) -> &'static str {
         match self {
             Message::Roce { bth, .. } if bth.opcode == opcode::ACKNOWLEDGE => "ack",
@@ -132,6 +141,9 @@ impl Message<'_> {
             Message::Bcn(_) => "bcn",
             Message::Lldp(..) => "lldp",
             Message::Cnp(_) => "cnp",
+            Message::Uet { header: Uet::Request(_), .. } => "data",
+            Message::Uet { header: Uet::Ack(_) | Uet::Nack(_), .. } => "ack",
+            Message::Uet { header: Uet::Control(_), .. } => "uet",
             Message::Other => "other",
             Message::Broken(_) => "broken",
         }
@@ -262,6 +274,7 @@ impl<'a> Frame<'a> {
         let payload = octets.get(8..).unwrap_or_default();
         match port {
             ROCE_PORT => roce(payload, usize::from(header.length())),
+            uet::PORT => self::uet(payload, usize::from(header.length())),
             port if port == numbers.sfcm && Sfcm::fits(payload) => Sfcm::parse(payload).map(Message::Sfcm),
             port if port == numbers.cim && Cim::fits(payload) => Cim::parse(payload).map(Message::Cim),
             _ => Ok(Message::Other),
@@ -287,6 +300,20 @@ fn roce(octets: &[u8], length: usize) -> Result<Message<'_>, Error> {
     let payload = has.checked_sub(needs).ok_or(Error::Short { frame: "RoCEv2", needs, has })?;
     let icrc = octets.get(..has).and_then(<[u8]>::last_chunk).map(|octets| u32::from_le_bytes(*octets));
     Ok(Message::Roce { bth, reth, aeth, payload, icrc })
+}
+
+/// The header of a packet of UET of which UDP says that it has `length` octets with its own header, and of which these are there. Other
+/// kinds of delivery, and what is encrypted, are someone else's.
+fn uet(octets: &[u8], length: usize) -> Result<Message<'_>, Error> {
+    if Uet::foreign(octets) {
+        return Ok(Message::Other);
+    }
+    let header = Uet::parse(octets)?;
+    // As of RoCEv2.
+    let has = length.checked_sub(8).unwrap_or(octets.len());
+    let needs = header.length();
+    let payload = has.checked_sub(needs).ok_or(Error::Short { frame: "UET", needs, has })?;
+    Ok(Message::Uet { header, payload })
 }
 
 /// The TLVs of this crate among those of an LLDPDU (IEEE 802.1AB clause 8.2).

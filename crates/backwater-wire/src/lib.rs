@@ -21,6 +21,7 @@
 //! | Ethernet II, VLAN tag | [`ethernet`] | IEEE 802.3 clause 3, IEEE 802.1Q clause 9 | all |
 //! | IPv4, IPv6, UDP | [`ip`] | RFC 791, RFC 8200, RFC 768 | all |
 //! | BTH, RETH, AETH, CNP, ICRC | [`roce`] | InfiniBand specification, volume 1, clause 9 and annex A17 | all |
+//! | UET: RUD request, ACK, NACK, control packet | [`uet`] | UE specification 1.0, section 3.5, as Wireshark and XDP2 have it | order and width of fields; units and the place of credit in a control packet are this project's choice |
 //! | PAUSE | [`pause`] | IEEE 802.3 annex 31B | all |
 //! | PFC | [`pfc`] | IEEE 802.3 annex 31D (802.1Qbb) | all |
 //! | CN-TAG, CNM | [`qcn`] | IEEE 802.1Q clause 33 (802.1Qau) | all; position of the priority and the unit of 64 octets from memory |
@@ -59,6 +60,7 @@ pub mod roce;
 #[cfg(feature = "std")]
 pub mod sample;
 pub mod sfcm;
+pub mod uet;
 
 pub use error::Error;
 pub use octets::{Emit, Parse};

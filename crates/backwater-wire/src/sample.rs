@@ -12,6 +12,7 @@ use crate::pfc::Pfc;
 use crate::qcn::{CnTag, Cnm};
 use crate::roce::{Aeth, Bth, Cnp, Reth, opcode};
 use crate::sfcm::{Scope, Sfcm};
+use crate::uet::{self, Ack, CcState, Control, Nack, Request, Sack};
 use crate::{Emit, Error};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::vec;
@@ -115,6 +116,53 @@ pub fn frames() -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
     let tlvs =
         [mandatory, octets(&CnTlv { cnpv: 0b1010_1000, ready: 0b0010_1000 })?, octets(&ci)?, vec![0, 0]].concat();
     add("LLDP with CN TLV and CI TLV", link(Mac::NEAREST_BRIDGE, PORT, None, ether_type::LLDP, &tlvs))?;
+
+    let request = Request {
+        again: true,
+        ack_request: true,
+        clear: -3,
+        psn: 0xfedc_ba98,
+        source: 0x1a2b,
+        destination: 0x3c4d,
+        ..Request::default()
+    };
+    let data = [octets(&request)?, vec![0x5a; 65]].concat();
+    add("UET request, 65 octets", packet(V4, 0x6a, uet::PORT, &data, false))?;
+    let asking = octets(&Request { again: false, target: Some((6, 0xab_cdef)), ..request })?;
+    add("UET request with a credit target over IPv6, trimmed", packet(V6, 0xcf, uet::PORT, &asking, false))?;
+    let ack =
+        Ack { again: true, offset: -2, cumulative: 0x0123_4567, source: 0x3c4d, destination: 0x1a2b, ..Ack::default() };
+    add("UET ACK", packet(V4, 0xc0, uet::PORT, &octets(&ack)?, false))?;
+    let state =
+        CcState::Nscc { service_time: 0x0708, restore: true, penalty: 0x55, received: 0x98_7654, out_of_order: 0x0304 };
+    let sack = Sack { mpr: 0x81, offset: 2, map: 0x8000_0000_1234_5601, state };
+    let with = octets(&Ack { marked: true, again: false, sack: Some(sack), ..ack })?;
+    add("UET ACK_CC, NSCC", packet(V4, 0xc0, uet::PORT, &with, false))?;
+    let state = CcState::Credit { credit: 0x98_7654, out_of_order: 0x0304 };
+    let with = octets(&Ack { sack: Some(Sack { state, ..sack }), ..ack })?;
+    add("UET ACK_CC, credit, over IPv6", packet(V6, 0xc0, uet::PORT, &with, false))?;
+    let nack = Nack {
+        marked: true,
+        code: Nack::TRIMMED_LASTHOP,
+        vendor: 0x12,
+        psn: 0xfedc_ba98,
+        source: 0x3c4d,
+        destination: 0x1a2b,
+        payload: 0x0102_0304,
+        ..Nack::default()
+    };
+    add("UET NACK, trimmed at the last hop", packet(V4, 0xc0, uet::PORT, &octets(&nack)?, false))?;
+    let credit = Control {
+        kind: Control::CREDIT,
+        ack_request: true,
+        probe: 0x0b0c,
+        psn: 0x0506_0708,
+        source: 0x3c4d,
+        destination: 0x1a2b,
+        payload: 0x00ab_cdef,
+        ..Control::default()
+    };
+    add("UET credit", packet(V4, 0xc0, uet::PORT, &octets(&credit)?, false))?;
     Ok(all)
 }
 

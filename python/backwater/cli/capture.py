@@ -39,7 +39,7 @@ CaptureKinds = Annotated[
         metavar="KIND,...",
         rich_help_panel=PANEL,
         help="Only these kinds of frames: data, ack, control (all but these two), or of these "
-        "pause, pfc, cnm, cim, sfcm, bcn, cnp, other.",
+        "pause, pfc, cnm, cim, sfcm, bcn, cnp, uet, other.",
     ),
 ]
 CaptureClasses = Annotated[

@@ -27,7 +27,8 @@ app = typer.Typer(
 
 # What `Message::name` of the core's crate backwater-wire says.
 KINDS = (
-    *("data", "ack", "pause", "pfc", "cnm", "cim", "sfcm", "bcn", "lldp", "cnp", "other", "broken"),
+    *("data", "ack", "pause", "pfc", "cnm", "cim", "sfcm", "bcn", "lldp", "cnp"),
+    *("uet", "other", "broken"),
 )
 # These are what a capture is mostly made of; they are counted, and shown where they are asked for.
 PLAIN = ("data", "ack", "other")
@@ -236,6 +237,57 @@ def _lldp(fields: dict[str, Any]) -> str:
     return "; ".join(said)
 
 
+def _pdcs(fields: dict[str, Any]) -> str:
+    return f"PDC {fields['source_pdc']} > {fields['destination_pdc']}"
+
+
+def _data(fields: dict[str, Any]) -> str:
+    if "pds_type" not in fields:
+        what = f"queue pair 0x{fields['queue_pair']:06x}, PSN {fields['psn']}"
+        return f"{what}, {fields['payload_bytes']} B"
+    target = fields.get("credit_target_256_bytes")
+    return (
+        f"UET {_pdcs(fields)}, PSN {fields['psn']}, {fields['payload_bytes']} B"
+        + (", again" if fields["retransmitted"] else "")
+        + (f", credit target {target} x 256 B" if target is not None else "")
+    )
+
+
+# Of NACKs of UET those that a simulation sends (`Nack` of the core's module uet).
+NACKS = {1: "trimmed", 2: "trimmed at the last hop", 26: "inferred loss"}
+
+
+def _ack(fields: dict[str, Any]) -> str:
+    if "pds_type" not in fields:
+        nak = ", NAK" if fields["syndrome"] >= 0x60 else ""
+        return f"queue pair 0x{fields['queue_pair']:06x}, PSN {fields['psn']}{nak}"
+    text = f"UET {_pdcs(fields)}, PSN {fields['psn']}"
+    if "nack_code" in fields:
+        code = fields["nack_code"]
+        return f"{text}, NACK: {NACKS.get(code, f'code {code}')}"
+    text += f", all to {fields['cumulative_psn']}"
+    if fields.get("sack_psns"):
+        text += f" and {' '.join(str(psn) for psn in fields['sack_psns'])}"
+    if "received_256_bytes" in fields:
+        text += f", received {fields['received_256_bytes']} x 256 B"
+    return text + (", marked" if fields["marked"] else "")
+
+
+# Control packets of UET.
+CONTROLS = (
+    *("no operation", "ACK request", "clear", "clear request", "close", "close request"),
+    *("probe", "credit", "credit request", "negotiation"),
+)
+
+
+def _uet(fields: dict[str, Any]) -> str:
+    kind = fields["control"]
+    text = CONTROLS[kind] if kind < len(CONTROLS) else f"control packet {kind}"
+    if "credit_256_bytes" in fields:
+        text += f" {fields['credit_256_bytes']} x 256 B"
+    return f"{text}, {_pdcs(fields)}"
+
+
 SAYINGS: dict[str, Callable[[dict[str, Any]], str]] = {
     "pause": lambda fields: _quanta(fields["quanta"]),
     "pfc": _pfc,
@@ -251,20 +303,16 @@ SAYINGS: dict[str, Callable[[dict[str, Any]], str]] = {
     ),
     "lldp": _lldp,
     "cnp": lambda fields: f"queue pair 0x{fields['queue_pair']:06x}",
-    "data": lambda fields: (
-        f"queue pair 0x{fields['queue_pair']:06x}, PSN {fields['psn']}, {fields['payload_bytes']} B"
-    ),
-    "ack": lambda fields: (
-        f"queue pair 0x{fields['queue_pair']:06x}, PSN {fields['psn']}"
-        + (", NAK" if fields["syndrome"] >= 0x60 else "")
-    ),
+    "data": _data,
+    "ack": _ack,
+    "uet": _uet,
     "broken": lambda fields: str(fields["reason"]),
 }
 
 
 @app.command()
 def dissector() -> int:
-    """Print the path of a script for Wireshark: CNM, CN-TAG, CIM, SFCM, BCN, LLDP CI TLV."""
+    """Print the path of a script for Wireshark: CNM, CN-TAG, CIM, SFCM, BCN, LLDP CI TLV, UET."""
     path = Path(__file__).parents[1] / "wireshark" / "backwater.lua"
     sys.stdout.write(f"{path}\n")
     plugins = "~/.local/lib/wireshark/plugins"

@@ -5,6 +5,7 @@
 --   SFCM               IEEE P802.1Qdw (draft; no encoding has been published: that of Backwater)
 --   BCN, RLT tag       Bergamasco, 2005 to 2007 (fields published, octets not: those of Backwater)
 --   LLDP CI TLV        IEEE 802.1Q annex D.2.15 (the width of the address family is Backwater's)
+--   UET                Ultra Ethernet: RUD request, ACK, NACK, control packet; only where Wireshark (before 4.6) has no dissector of its own
 --
 -- Offsets and names are those of the crate backwater-wire, whose documentation says what of them is certain. Once:
 -- tshark -X lua_script:backwater.lua -r FILE; for good: in Wireshark's folder of personal Lua plugins (Help > About > Folders).
@@ -408,6 +409,146 @@ function lldp_ci.dissector(tvb, pinfo, root)
     end
 end
 
+-- UET ------------------------------------------------------------------------------------------------------------------
+
+local uet = Proto("uet_pds", "Ultra Ethernet Transport, packet delivery")
+local UET_PORT = 4793
+local UET_TYPES = { [2] = "RUD request", [7] = "ACK", [8] = "ACK_CC", [10] = "NACK", [11] = "Control packet", [13] = "RUD request with CC state" }
+local UET_LENGTHS = { [2] = 12, [7] = 12, [8] = 32, [10] = 16, [11] = 16, [13] = 16 }
+local UET_CONTROLS = {
+    [0] = "No operation", [1] = "ACK request", [2] = "Clear", [3] = "Clear request", [4] = "Close", [5] = "Close request",
+    [6] = "Probe", [7] = "Credit", [8] = "Credit request", [9] = "Negotiation",
+}
+local UET_CODES = { [1] = "Trimmed", [2] = "Trimmed at the last hop", [26] = "The destination infers a loss" }
+local uet_fields = {
+    type = ProtoField.uint16("uet_pds.type", "Type", base.DEC, UET_TYPES, 0xf800),
+    next = ProtoField.uint16("uet_pds.next", "Next header", base.DEC, nil, 0x0780),
+    control = ProtoField.uint16("uet_pds.control", "Control packet", base.DEC, UET_CONTROLS, 0x0780),
+    marked = ProtoField.bool("uet_pds.marked", "ECN-marked", 16, nil, 0x0020),
+    again = ProtoField.bool("uet_pds.retransmitted", "Retransmitted", 16, nil, 0x0010),
+    ack_request = ProtoField.bool("uet_pds.ack_request", "ACK request", 16, nil, 0x0008),
+    probe = ProtoField.bool("uet_pds.probe", "Answers a probe", 16, nil, 0x0008),
+    nack_type = ProtoField.bool("uet_pds.nack_type", "NACK type (RUDI)", 16, nil, 0x0008),
+    syn = ProtoField.bool("uet_pds.syn", "SYN", 16, nil, 0x0004),
+    request = ProtoField.uint16("uet_pds.request", "Request", base.DEC, { [0] = "None", [1] = "Clear", [2] = "Close" }, 0x0006),
+    psn = ProtoField.uint32("uet_pds.psn", "PSN", base.DEC),
+    clear = ProtoField.int16("uet_pds.clear_psn_offset", "Clear PSN, from the PSN on", base.DEC),
+    offset = ProtoField.int16("uet_pds.ack_psn_offset", "Answered PSN, from the cumulative one on", base.DEC),
+    cumulative = ProtoField.uint32("uet_pds.cumulative_psn", "Cumulative PSN", base.DEC),
+    source = ProtoField.uint16("uet_pds.source_pdc", "Source PDC identifier", base.DEC),
+    destination = ProtoField.uint16("uet_pds.destination_pdc", "Destination PDC identifier", base.DEC),
+    ccc = ProtoField.uint8("uet_pds.ccc", "CCC identifier", base.DEC),
+    target = ProtoField.uint24("uet_pds.credit_target", "Credit target (256 octets)", base.DEC),
+    cc_type = ProtoField.uint8("uet_pds.cc_type", "Type of CC state", base.DEC, { [0] = "NSCC", [1] = "Credit" }, 0xf0),
+    mpr = ProtoField.uint8("uet_pds.mpr", "Maximum PSN range", base.DEC),
+    sack_offset = ProtoField.int16("uet_pds.sack_offset", "First PSN of the map, from the cumulative one on", base.DEC),
+    sack_map = ProtoField.uint64("uet_pds.sack_map", "Map of what has come (lowest bit first)", base.HEX),
+    service_time = ProtoField.uint16("uet_pds.service_time", "Service time", base.DEC),
+    restore = ProtoField.bool("uet_pds.restore_window", "Restore the window", 8, nil, 0x80),
+    penalty = ProtoField.uint8("uet_pds.window_penalty", "Window penalty (1/128)", base.DEC, nil, 0x7f),
+    received = ProtoField.uint24("uet_pds.received", "Received (256 octets, Backwater's unit)", base.DEC),
+    credit = ProtoField.uint24("uet_pds.credit", "Credit (256 octets)", base.DEC),
+    out_of_order = ProtoField.uint16("uet_pds.out_of_order", "Packets out of order", base.DEC),
+    code = ProtoField.uint8("uet_pds.nack_code", "NACK code", base.DEC, UET_CODES),
+    vendor = ProtoField.uint8("uet_pds.vendor_code", "Vendor code", base.DEC),
+    opaque = ProtoField.uint16("uet_pds.probe_opaque", "Probe opaque", base.HEX),
+    payload = ProtoField.uint32("uet_pds.payload", "Payload of the header", base.HEX),
+}
+local uet_wrong = experts("uet_pds")
+uet.fields, uet.experts = uet_fields, uet_wrong
+
+-- Octets 4 to 11 of most: PSN, and PDC identifiers.
+local function add_pdcs(tree, tvb)
+    tree:add(uet_fields.source, tvb(8, 2))
+    tree:add(uet_fields.destination, tvb(10, 2))
+end
+
+local function dissect_request(tree, tvb, kind)
+    tree:add(uet_fields.next, tvb(0, 2))
+    for _, field in ipairs({ "again", "ack_request", "syn" }) do tree:add(uet_fields[field], tvb(0, 2)) end
+    tree:add(uet_fields.clear, tvb(2, 2))
+    tree:add(uet_fields.psn, tvb(4, 4))
+    add_pdcs(tree, tvb)
+    if kind == 13 then
+        tree:add(uet_fields.ccc, tvb(12, 1))
+        tree:add(uet_fields.target, tvb(13, 3))
+    end
+    return "PSN " .. tvb(4, 4):uint()
+end
+
+local function dissect_ack(tree, tvb, kind)
+    tree:add(uet_fields.next, tvb(0, 2))
+    for _, field in ipairs({ "marked", "again", "probe", "request" }) do tree:add(uet_fields[field], tvb(0, 2)) end
+    tree:add(uet_fields.offset, tvb(2, 2))
+    tree:add(uet_fields.cumulative, tvb(4, 4))
+    tree:add(uet_fields.psn, tvb(2, 6), (tvb(4, 4):uint() + tvb(2, 2):int()) % 2^32):set_generated()
+    add_pdcs(tree, tvb)
+    if kind == 8 then
+        local cc_type = tree:add(uet_fields.cc_type, tvb(12, 1))
+        tree:add(uet_fields.mpr, tvb(13, 1))
+        tree:add(uet_fields.sack_offset, tvb(14, 2))
+        tree:add(uet_fields.sack_map, tvb(16, 8))
+        local state = tvb(12, 1):bitfield(0, 4)
+        if state == 0 then
+            tree:add(uet_fields.service_time, tvb(24, 2))
+            tree:add(uet_fields.restore, tvb(26, 1))
+            tree:add(uet_fields.penalty, tvb(26, 1))
+            tree:add(uet_fields.received, tvb(27, 3))
+        elseif state == 1 then
+            tree:add(uet_fields.credit, tvb(24, 3))
+        else
+            cc_type:add_proto_expert_info(uet_wrong.value, "The type of CC state is neither 0 nor 1")
+        end
+        tree:add(uet_fields.out_of_order, tvb(30, 2))
+    end
+    return "all to PSN " .. tvb(4, 4):uint()
+end
+
+local function dissect_nack(tree, tvb)
+    tree:add(uet_fields.next, tvb(0, 2))
+    for _, field in ipairs({ "marked", "again", "nack_type" }) do tree:add(uet_fields[field], tvb(0, 2)) end
+    tree:add(uet_fields.code, tvb(2, 1))
+    tree:add(uet_fields.vendor, tvb(3, 1))
+    tree:add(uet_fields.psn, tvb(4, 4))
+    add_pdcs(tree, tvb)
+    tree:add(uet_fields.payload, tvb(12, 4))
+    local code = tvb(2, 1):uint()
+    return string.format("PSN %d, %s", tvb(4, 4):uint(), UET_CODES[code] or "code " .. code)
+end
+
+local function dissect_control(tree, tvb)
+    tree:add(uet_fields.control, tvb(0, 2))
+    for _, field in ipairs({ "again", "ack_request", "syn" }) do tree:add(uet_fields[field], tvb(0, 2)) end
+    tree:add(uet_fields.opaque, tvb(2, 2))
+    tree:add(uet_fields.psn, tvb(4, 4))
+    add_pdcs(tree, tvb)
+    tree:add(uet_fields.payload, tvb(12, 4))
+    local control = tvb(0, 2):bitfield(5, 4)
+    if control == 7 or control == 8 then tree:add(uet_fields.credit, tvb(13, 3)) end
+    return UET_CONTROLS[control] or "kind " .. control
+end
+
+local UET_DISSECTORS = {
+    [2] = dissect_request, [13] = dissect_request, [7] = dissect_ack, [8] = dissect_ack,
+    [10] = dissect_nack, [11] = dissect_control,
+}
+
+function uet.dissector(tvb, pinfo, root)
+    local kind = tvb:captured_len() > 0 and tvb(0, 1):bitfield(0, 5)
+    -- Encryption, and other kinds of delivery.
+    if kind and kind >= 1 and kind <= 14 and not UET_LENGTHS[kind] then return DECLINED end
+    pinfo.cols.protocol = "UET"
+    local length = UET_LENGTHS[kind] or 1
+    local tree = root:add(uet, tvb(0, math.min(length, tvb:captured_len())))
+    if not enough(tree, uet_wrong, tvb, length) then return end
+    local item = tree:add(uet_fields.type, tvb(0, math.min(2, tvb:captured_len())))
+    if not UET_LENGTHS[kind] then
+        item:add_proto_expert_info(uet_wrong.value, "There is no type " .. kind)
+        return
+    end
+    pinfo.cols.info = UET_TYPES[kind] .. ", " .. UET_DISSECTORS[kind](tree, tvb, kind)
+end
+
 -- Where they are found --------------------------------------------------------------------------------------------------
 
 ethertypes:add(0x22e9, cntag)
@@ -428,6 +569,7 @@ local function follow(proto, preference, places)
     end
 end
 
+if not udp_ports:get_dissector(UET_PORT) then udp_ports:add(UET_PORT, uet) end
 follow(cim, "port", udp_ports)
 follow(sfcm, "port", udp_ports)
 follow(bcn, "ethertype", ethertypes)

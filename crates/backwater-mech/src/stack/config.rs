@@ -255,6 +255,14 @@ macro_rules! config {
                 None
             }
 
+            /// The credit target of a data frame; `None`: nobody writes one.
+            pub fn credit_target(&self, tag: u64) -> Option<u32> {
+                for_configured!($list self, |scoped, M| if M::profile(&scoped.base).claims.packet_tag {
+                    return M::credit_target(tag);
+                });
+                None
+            }
+
             /// Classes that some mechanism pauses, or in which its frames travel, at any node: a bit each.
             pub fn classes(&self) -> u8 {
                 self.profiles_anywhere().iter().fold(0, |bits, profile| bits | profile.classes)

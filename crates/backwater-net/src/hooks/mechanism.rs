@@ -359,6 +359,11 @@ pub trait Mechanism {
     fn tag_octets(_tag: u64, _octets: &mut Vec<u8>) -> Option<u16> {
         None
     }
+    /// \[256 octets\] The credit target of a data frame whose packet tag it wrote, modulo 2^24, as headers of UET have it. For captures
+    /// only.
+    fn credit_target(_tag: u64) -> Option<u32> {
+        None
+    }
     /// Its side at this switch.
     fn switch(_params: &Self::Params, _shape: &SwitchShape) -> Option<Self::Switch> {
         None

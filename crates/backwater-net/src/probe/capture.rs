@@ -15,6 +15,6 @@ where
         let packet = Packet { body: Body::Mac(header), ..Packet::control(&frame, header, Class(7), 0) };
         let port = Port(self.ports[usize::from(port)].local);
         let (time, node, control) = (self.world.now, self.id(), Some(frame));
-        self.world.rows.frames.push(FrameRow { time, node, port, outbound, packet, control, flow: None });
+        self.world.rows.frames.push(FrameRow { time, node, port, outbound, packet, control, report: None, flow: None });
     }
 }

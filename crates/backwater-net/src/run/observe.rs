@@ -32,8 +32,9 @@ impl<A: Actors> Network<A> {
             let send = &self.tables.flows.send[slot];
             FlowIdentity { id: send.id, src: send.src, dst: send.dst, ds: send.ds, bytes: send.available }
         });
-        let node = NodeId(self.node_of(p));
-        self.world.rows.frames.push(FrameRow { time, node, port: PortNo(p.local), outbound, packet, control, flow });
+        let report = self.world.reports.get(pkt, packet.uid);
+        let (node, port) = (NodeId(self.node_of(p)), PortNo(p.local));
+        self.world.rows.frames.push(FrameRow { time, node, port, outbound, packet, control, report, flow });
     }
 
     /// A flow is over, or the run: what it waited for until its last byte arrived, or until now where that has not. `None`: that is not

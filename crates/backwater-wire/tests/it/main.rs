@@ -12,6 +12,7 @@ use backwater_wire::pfc::Pfc;
 use backwater_wire::qcn::{CnTag, Cnm};
 use backwater_wire::roce::{Aeth, Bth, Cnp, Reth, icrc};
 use backwater_wire::sfcm::{Scope, Sfcm};
+use backwater_wire::uet::{self, Ack, CcState, Control, Nack, Request, Sack, Uet};
 use backwater_wire::{Emit, Error, Parse};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -132,10 +133,60 @@ proptest! {
     }
 
     #[test]
+    fn uet_requests(next in 0u8..16, [again, ack_request, syn]: [bool; 3], clear: i16, psn: u32, source: u16, destination: u16,
+                    target in proptest::option::of((any::<u8>(), 0u32..1 << 24))) {
+        let request = Request { next, again, ack_request, syn, clear, psn, source, destination, target };
+        round!(request);
+        round!(Uet::Request(request));
+    }
+
+    #[test]
+    fn uet_answers(next in 0u8..16, [marked, again, probe, restore, credits, maps]: [bool; 6], request in 0u8..4, [offset, first]: [i16; 2],
+                   cumulative: u32, source: u16, destination: u16, mpr: u8, map: u64, service_time: u16, penalty in 0u8..128,
+                   of_24 in 0u32..1 << 24, out_of_order: u16) {
+        let state = if credits {
+            CcState::Credit { credit: of_24, out_of_order }
+        } else {
+            CcState::Nscc { service_time, restore, penalty, received: of_24, out_of_order }
+        };
+        let sack = maps.then_some(Sack { mpr, offset: first, map, state });
+        let ack = Ack { next, marked, again, probe, request, offset, cumulative, source, destination, sack };
+        round!(ack);
+        round!(Uet::Ack(ack));
+        let nack = Nack { next, marked, again, rudi: probe, code: mpr, vendor: penalty, psn: cumulative, source, destination, payload: of_24 };
+        round!(nack);
+        round!(Uet::Nack(nack));
+        let control = Control { kind: next, again, ack_request: probe, syn: marked, probe: service_time, psn: cumulative, source, destination, payload: of_24 };
+        round!(control);
+        round!(Uet::Control(control));
+    }
+
+    // Octets of a datagram to UET's port, of which the first has a type that is known: no panic, and what is read can be written.
+    #[test]
+    fn mutated_uet(kind in 0usize..6, mut octets in vec(any::<u8>(), 1..80)) {
+        octets[0] = [2, 7, 8, 10, 11, 13][kind] << 3 | octets[0] & 7;
+        let mut packet = Vec::new();
+        let addresses = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        Datagram { addresses, ds: 0, ports: (49152, uet::PORT), payload: &octets, roce: false }.append(&mut packet);
+        let frame = [&[0; 12][..], &packet].concat();
+        match Frame::parse(&frame, &Numbers::default()).unwrap().message {
+            Message::Uet { header, payload } => {
+                prop_assert_eq!(header.length() + payload, octets.len());
+                let mut written = Vec::new();
+                header.append(&mut written).unwrap();
+                prop_assert_eq!(Uet::parse(&written), Ok(header));
+            }
+            Message::Broken(error) => assert!(matches!(error, Error::Short { .. } | Error::Field { field: "type of CC state", .. }), "{error}"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
     fn nothing_panics(octets in vec(any::<u8>(), 0..200)) {
         let _ = (Pause::parse(&octets), Pfc::parse(&octets), Cnm::parse(&octets), CnTag::parse(&octets), Cim::parse(&octets));
         let _ = (Sfcm::parse(&octets), Bcn::parse(&octets), RateLimitedTag::parse(&octets), CnTlv::parse(&octets), CiTlv::parse(&octets));
         let _ = (Bth::parse(&octets), Cnp::parse(&octets), Aeth::parse(&octets), Reth::parse(&octets), icrc(&octets));
+        let _ = Uet::parse(&octets);
         let _ = Frame::parse(&octets, &Numbers::default());
     }
 

@@ -8,6 +8,8 @@
 //!   bridges here add no VLAN tag.
 //! - **Acknowledgements**: opcode 0x11, AETH. The PSN is that of the last packet that was received in order; of a NACK it is the one
 //!   expected next, of one that a switch sends (`trim.to = "source"`) that of the lost packet. Where the data packet was marked, BECN is set: the model's ACK echoes the mark.
+//! - **With reliable unordered delivery** (`transport.recovery = "rud"`) data and acknowledgements are those of UET instead ([`rud`]).
+//! - **What was cut** has the DSCP of its class on the link, and in its lower bits 3, or 7 where it was cut at the port to its receiver.
 //! - **Control frames**: what their mechanism says, addressed from the switch or host that made them to where they go. What they
 //!   encapsulate of a data packet is as its source sends it: a middle one (PSN 0), not yet marked.
 //! - **Pause signals** that the model lets pass without a frame stand as the frame that would say the same; one that lasts until it is
@@ -15,12 +17,15 @@
 //! - **Length**: the model's, less 4 octets of frame check sequence, filled up with zeros behind the packet. Where the scenario counts fewer
 //!   bytes of headers than these are, the frame in the file is longer than the model's. What is longer than IP can say has 65535 there.
 
+mod rud;
+
 use backwater_mech::registry::Config;
 use backwater_net::address::{host_ip, host_mac, ip6, port_mac, switch_ip, switch_mac};
+use backwater_net::config::Recovery;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{Carrier, WireCx};
 use backwater_net::packet::{
-    AckHeader, Body, Control, ControlHeader, DataHeader, DsField, Ecn, Gap, HostId, NodeId, Packet, Port,
+    AckHeader, Body, Control, ControlHeader, DataHeader, DsField, Dscp, Ecn, Gap, HostId, NodeId, Packet, Port,
 };
 use backwater_net::record::{FlowIdentity, FrameRow};
 use backwater_net::topology::{Graph, GraphError, PortEnd};
@@ -46,6 +51,8 @@ pub struct Renderer {
     mechanisms: Config,
     /// \[bytes\] `packet.payload`
     payload: u64,
+    /// Whether data and acknowledgements are UET's.
+    unordered: bool,
     /// Host of a node, by node number.
     hosts: Vec<Option<HostId>>,
     ports: Vec<Vec<PortEnd>>,
@@ -56,10 +63,16 @@ impl Renderer {
     ///
     /// # Errors
     /// If the graph is not valid.
-    pub fn new(graph: &Graph, mechanisms: &Config, payload: u64) -> Result<Renderer, GraphError> {
+    pub fn new(graph: &Graph, mechanisms: &Config, payload: u64, recovery: Recovery) -> Result<Renderer, GraphError> {
         let mut hosts = vec![None; graph.nodes.len()];
         graph.hosts().zip(0..).for_each(|(node, number)| hosts[node.0 as usize] = Some(HostId(number)));
-        Ok(Renderer { mechanisms: mechanisms.clone(), payload: payload.max(1), hosts, ports: graph.ports()? })
+        Ok(Renderer {
+            mechanisms: mechanisms.clone(),
+            payload: payload.max(1),
+            unordered: recovery == Recovery::Rud,
+            hosts,
+            ports: graph.ports()?,
+        })
     }
 
     /// Puts a frame, without its frame check sequence, into `octets`, which are cleared first.
@@ -67,6 +80,8 @@ impl Renderer {
         octets.clear();
         match (row.packet.body, &row.control) {
             (Body::Control(header) | Body::Mac(header), Some(frame)) => self.control(row, frame, header, octets),
+            (Body::Data(data), _) if self.unordered => self.request(&row.packet, data, octets),
+            (Body::Ack(ack), _) if self.unordered => self.answer(&row.packet, ack, row.report, octets),
             (Body::Data(data), _) => self.data(&row.packet, data, row.flow.map_or(0, |flow| flow.bytes), octets),
             (Body::Ack(ack), _) => self.ack(&row.packet, ack, octets),
             (Body::Control(_) | Body::Mac(_), None) => {}
@@ -104,7 +119,7 @@ impl Renderer {
         debug_assert!(written.is_ok(), "every field is cut to its width");
         body.resize(body.len() + (data.payload + padding) as usize, 0);
         let ports = roce_ports(packet.flow.tag);
-        datagram((host_ip(data.src), host_ip(packet.dst)), packet.ds, ports, &body, true).append(octets);
+        datagram((host_ip(data.src), host_ip(packet.dst)), ds_of(packet, data), ports, &body, true).append(octets);
     }
 
     fn ack(&self, packet: &Packet, ack: AckHeader, octets: &mut Vec<u8>) {
@@ -237,6 +252,19 @@ impl Renderer {
     fn across(&self, row: &FrameRow) -> Option<&PortEnd> {
         self.ports.get(row.node.0 as usize)?.get(usize::from(row.port.0))
     }
+}
+
+/// Of what was cut: the local-use code point (RFC 2474, section 6: xxxx11) of its class that says where.
+const TRIMMED: u8 = 3;
+const TRIMMED_LASTHOP: u8 = 7;
+
+/// DS field of a data packet on the link. What was cut says so there, and in what class it travels.
+fn ds_of(packet: &Packet, data: DataHeader) -> DsField {
+    if !data.is(DataHeader::CUT) {
+        return packet.ds;
+    }
+    let place = if data.is(DataHeader::LAST_HOP) { TRIMMED_LASTHOP } else { TRIMMED };
+    DsField::new(Dscp(Dscp::of(packet.class).0 | place), packet.ecn())
 }
 
 /// Source port of a flow, which carries its entropy, and that of RoCEv2.

@@ -66,7 +66,8 @@ fn unknown(graph: &Graph, part: &str, ends: &[Vec<PortEnd>]) -> ScenarioError {
 
 /// What [`Filter::kinds`] takes: what [`Message::name`] can say of a frame of a run, and `control` for all but data and its
 /// acknowledgements.
-pub const KINDS: [&str; 11] = ["data", "ack", "control", "pause", "pfc", "cnm", "cim", "sfcm", "bcn", "cnp", "other"];
+pub const KINDS: [&str; 12] =
+    ["data", "ack", "control", "pause", "pfc", "cnm", "cim", "sfcm", "bcn", "cnp", "uet", "other"];
 
 /// Which frames are captured; what is empty takes all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

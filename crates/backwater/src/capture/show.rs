@@ -6,6 +6,7 @@ use backwater_wire::frame::{Frame, Ip, Message, Numbers};
 use backwater_wire::ip::{IpNumber, Ipv4HeaderSlice, Ipv6HeaderSlice};
 use backwater_wire::lldp::{CiAddress, CiTlv, CnTlv};
 use backwater_wire::sfcm::Scope;
+use backwater_wire::uet::{CcState, Uet};
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -174,8 +175,86 @@ fn fields(message: &Message<'_>) -> Vec<(&'static str, Value)> {
             fields.push(("icrc", icrc.map_or(Value::None, |icrc| number(icrc.into()))));
             fields
         }
+        Message::Uet { header, payload } => uet_fields(header, *payload),
         Message::Other => Vec::new(),
         Message::Broken(error) => vec![("reason", text(error))],
+    }
+}
+
+/// A header of UET; `payload`: what follows it, in octets.
+fn uet_fields(header: &Uet, payload: usize) -> Vec<(&'static str, Value)> {
+    let number = |n: i64| Value::Number(n);
+    let pdcs = |source: u16, destination: u16| {
+        [("source_pdc", Value::Number(source.into())), ("destination_pdc", Value::Number(destination.into()))]
+    };
+    match header {
+        Uet::Request(request) => {
+            let mut fields = vec![
+                ("pds_type", number(if request.target.is_some() { 13 } else { 2 })),
+                ("next_header", number(request.next.into())),
+                ("retransmitted", Value::Flag(request.again)),
+                ("ack_request", Value::Flag(request.ack_request)),
+                ("syn", Value::Flag(request.syn)),
+                ("clear_psn", number(request.psn.wrapping_add_signed(request.clear.into()).into())),
+                ("psn", number(request.psn.into())),
+            ];
+            fields.extend(pdcs(request.source, request.destination));
+            if let Some((ccc, target)) = request.target {
+                fields.extend([("ccc", number(ccc.into())), ("credit_target_256_bytes", number(target.into()))]);
+            }
+            fields.push(("payload_bytes", number(payload as i64)));
+            fields
+        }
+        Uet::Ack(ack) => {
+            let mut fields = vec![
+                ("pds_type", number(if ack.sack.is_some() { 8 } else { 7 })),
+                ("marked", Value::Flag(ack.marked)),
+                ("retransmitted", Value::Flag(ack.again)),
+                ("psn", number(ack.cumulative.wrapping_add_signed(ack.offset.into()).into())),
+                ("cumulative_psn", number(ack.cumulative.into())),
+            ];
+            fields.extend(pdcs(ack.source, ack.destination));
+            if let Some(sack) = ack.sack {
+                let first = ack.cumulative.wrapping_add_signed(sack.offset.into());
+                let came = (0..64).filter(|bit| sack.map >> bit & 1 == 1);
+                let came = came.map(|bit| Some(first.wrapping_add(bit).into())).collect();
+                fields.extend([("sack_first_psn", number(first.into())), ("sack_psns", Value::List(came))]);
+                fields.extend(match sack.state {
+                    CcState::Nscc { service_time, penalty, received, out_of_order, .. } => vec![
+                        ("service_time", number(service_time.into())),
+                        ("window_penalty_128ths", number(penalty.into())),
+                        ("received_256_bytes", number(received.into())),
+                        ("out_of_order", number(out_of_order.into())),
+                    ],
+                    CcState::Credit { credit, out_of_order } => {
+                        vec![("credit_256_bytes", number(credit.into())), ("out_of_order", number(out_of_order.into()))]
+                    }
+                });
+            }
+            fields
+        }
+        Uet::Nack(nack) => {
+            let mut fields = vec![
+                ("pds_type", number(10)),
+                ("marked", Value::Flag(nack.marked)),
+                ("retransmitted", Value::Flag(nack.again)),
+                ("nack_code", number(nack.code.into())),
+                ("psn", number(nack.psn.into())),
+            ];
+            fields.extend(pdcs(nack.source, nack.destination));
+            fields
+        }
+        Uet::Control(control) => {
+            let mut fields = vec![
+                ("pds_type", number(11)),
+                ("control", number(control.kind.into())),
+                ("psn", number(control.psn.into())),
+                ("payload", number(control.payload.into())),
+            ];
+            fields.extend(pdcs(control.source, control.destination));
+            fields.extend(control.credit().map(|credit| ("credit_256_bytes", number(credit.into()))));
+            fields
+        }
     }
 }
 

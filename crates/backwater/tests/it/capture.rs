@@ -7,6 +7,7 @@ use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
 use backwater_wire::capture::{Item, read};
 use backwater_wire::frame::{Frame, Message, Numbers};
 use backwater_wire::roce::{icrc, opcode};
+use backwater_wire::uet::{Ack, CcState, Request, Sack, Uet};
 use std::path::Path;
 
 /// A frame of a capture.
@@ -216,4 +217,110 @@ fn ports_are_named_in_five_ways() {
     assert_eq!(said("s0/x"), "capture.ports: `s0/x` names no port\nhint: s0 has the ports 0 to 2");
     assert!(said("").starts_with("capture.ports: `` names no port"));
     assert!(said("h9").contains("give all, a tier, a node, node/port or node:peer"));
+}
+
+/// Four senders into one port with little memory, under RCCC or without.
+fn unordered(credit: &str) -> Scenario {
+    let text = format!(
+        "[topology]\nkind = \"star\"\nhosts = 5\nrate = \"100 Gb/s\"\nlink_delay = \"500 ns\"\n\
+         [packet]\npayload = \"1000 B\"\nheader = \"64 B\"\n[ack]\nsize = \"64 B\"\nclass = 6\n\
+         [switch]\nbuffer = \"20 KB\"\nbuffer_per = \"queue\"\n\
+         [transport]\nrecovery = \"rud\"\nwindow = \"30 KB\"\n[trim]\n{credit}\
+         [[flow]]\nfrom = \"1..4\"\nto = \"h0\"\nsize = \"100500 B\"\n"
+    );
+    scenario(&text)
+}
+
+/// What UET says at both ends of the bottleneck: every octet of the headers from the numbers of the run.
+#[test]
+fn unordered_delivery_is_put_down_as_uet() {
+    let (seen, _) = run(&unordered(""), &all(&[]));
+    let at = |interface: &'static str, outbound: bool| {
+        seen.iter().filter(move |seen| seen.interface == interface && seen.outbound == outbound)
+    };
+    let header = |seen: &Seen| match seen.frame().message {
+        Message::Uet { header, payload } => (header, payload),
+        other => panic!("{other:?}"),
+    };
+    // The first packet of a sender: type 2, PSN 0, no SYN; 14 + 20 + 8 + 12 octets of the 60 that the model counts before the FCS.
+    let first = at("h1/0", true).next().unwrap();
+    assert_eq!((first.length, &first.octets[42..50]), (1060, &[0x10, 0, 0, 0, 0, 0, 0, 0][..]));
+    assert_eq!((first.frame().ip.unwrap().dscp, first.frame().ip.unwrap().ports.unwrap().1), (24, 4793));
+    // All 101 packets of each leave, those that are sent again with the bit; the last has 500 octets.
+    for host in ["h1/0", "h2/0", "h3/0", "h4/0"] {
+        let sent: Vec<_> = at(host, true).map(header).collect();
+        let mut new: Vec<_> = sent
+            .iter()
+            .filter_map(|(header, payload)| match header {
+                Uet::Request(request) if !request.again => Some((request.psn, *payload)),
+                _ => None,
+            })
+            .collect();
+        new.sort_unstable();
+        assert_eq!(new, (0..101).map(|psn| (psn, if psn == 100 { 500 } else { 1000 })).collect::<Vec<_>>());
+        assert!(sent.len() > 101, "{host}: nothing was sent again");
+    }
+    // What is cut has 64 B less the FCS, no payload, and the code point of the last hop in class 6: CS6 and 7.
+    let cut: Vec<_> = at("h0/0", false).filter(|seen| seen.frame().ip.unwrap().dscp == 55).collect();
+    let whole = at("h0/0", false).filter(|seen| seen.frame().ip.unwrap().dscp == 24).count();
+    assert!(!cut.is_empty() && cut.len() + whole == at("h0/0", false).count());
+    assert!(cut.iter().all(|seen| seen.length == 60 && matches!(header(seen), (Uet::Request(_), 0))));
+    // Each of them is answered by a NACK with its PSN, in order; the NACK is as long as the model has it.
+    let answers: Vec<_> = at("h0/0", true).map(|seen| (seen.length, header(seen).0)).collect();
+    let named: Vec<_> = answers
+        .iter()
+        .filter_map(|(length, header)| match header {
+            Uet::Nack(nack) => Some((*length, nack.code, nack.psn, nack.destination)),
+            _ => None,
+        })
+        .collect();
+    let expected = cut.iter().map(|seen| match header(seen).0 {
+        Uet::Request(request) => (60, 2, request.psn, request.source),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(named, expected.collect::<Vec<_>>());
+    // An ACK_CC takes 74 octets, more than the model's 64 B. The last of each flow has all: 101 packets of 64 B and their payload.
+    let all: Vec<_> = answers
+        .iter()
+        .filter_map(|(length, header)| match header {
+            Uet::Ack(Ack {
+                cumulative: 100, sack: Some(Sack { state: CcState::Nscc { received, .. }, .. }), ..
+            }) => Some((*length, *received)),
+            _ => None,
+        })
+        .collect();
+    assert!(all.len() >= 4 && all.iter().all(|one| *one == (74, (100_500 + 101 * 64) / 256)), "{all:?}");
+    // A map says what has come beyond a gap, and none that is acknowledged anyway.
+    let maps = answers.iter().filter_map(|(_, header)| match header {
+        Uet::Ack(Ack { sack: Some(sack), .. }) if sack.map != 0 => Some(sack),
+        _ => None,
+    });
+    let lowest = |sack: &Sack| i64::from(sack.offset) + i64::from(sack.map.trailing_zeros());
+    assert!(maps.clone().count() > 0 && maps.clone().all(|sack| lowest(sack) > 1));
+}
+
+/// Pulls and requests have the numbers of the table, in 24 bits, and data carries targets.
+#[test]
+fn credit_is_put_down_as_control_packets_of_uet() {
+    let (seen, rows) = run(&unordered("[rccc]\nnetwork_rtt = \"4 us\"\n"), &all(&[]));
+    let credits: Vec<_> = seen
+        .iter()
+        .filter(|seen| seen.outbound && seen.interface == "h0/0" && seen.frame().message.name() == "uet")
+        .map(|seen| match seen.frame().message {
+            Message::Uet { header: Uet::Control(control), payload: 0 } => (seen.length, control.kind, control.credit()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let pulls = rows.iter().filter(|row| row.kind == "pull");
+    let expected = pulls.map(|row| (60, 7, Some((row.value % (1 << 24)) as u32)));
+    assert!(!credits.is_empty());
+    assert_eq!(credits, expected.collect::<Vec<_>>());
+    let targets = seen.iter().filter(|seen| seen.outbound && seen.interface == "h1/0").map(|seen| seen.frame().message);
+    assert!(targets.clone().all(|message| matches!(
+        message,
+        Message::Uet { header: Uet::Request(Request { target: Some((0, _)), .. }) | Uet::Control(_), .. }
+    )));
+    // Type 13 with its target takes 58 octets of headers.
+    let first = seen.iter().find(|seen| seen.interface == "h1/0").unwrap();
+    assert_eq!((first.octets[42] >> 3, first.length), (13, 1060));
 }
