@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backwater import _core
-from backwater.cli.arguments import Json, Set, Variant, With, read
+from backwater.cli.advise_proof import HELP, PROOFS
+from backwater.cli.arguments import Json, Out, Set, Variant, With, read
 from backwater.cli.output import message, show, write_json
 from backwater.cli.targets import Kind, writable
 from backwater.cli.views import View
@@ -34,6 +35,16 @@ File = Annotated[
     ),
 ]
 SCENARIO = {"scenario": File, "settings": Set, "mechanisms": With, "variant": Variant}
+PROVING = {
+    "prove": Annotated[bool, typer.Option("--prove", help=HELP)],
+    "seeds": Annotated[
+        str | None,
+        typer.Option("--seeds", metavar="N|A..B", help="Seeds of --prove; 5 by default."),
+    ],
+    "out": Out,
+}
+SEEDS = "5"
+DEFAULTS = {"prove": False}
 
 
 def _facts(
@@ -52,8 +63,11 @@ def _facts(
     return None
 
 
-def _show(advice: dict[str, Any], json: str | None) -> int:
+def _show(advice: dict[str, Any], json: str | None, proof: dict[str, Any] | None = None) -> int:
     summary = advice.pop("summary")
+    if proof is not None:
+        summary = [*summary, *(f"{line[0].upper()}{line[1:]}." for line in proof["words"])]
+        advice["proof"] = {key: value for key, value in proof.items() if key != "words"}
     if json is not None:
         write_json(json, advice)
     if json != "-":
@@ -69,7 +83,8 @@ def _show(advice: dict[str, Any], json: str | None) -> int:
         message(f"caution: {caution}")
     for problem in advice["problems"]:
         message(f"not feasible: {problem}")
-    return 0 if advice["feasible"] else 1
+    holds = proof is None or proof["holds"] is not False
+    return 0 if advice["feasible"] and holds else 1
 
 
 def _option(option: dict[str, Any], *, default: bool) -> inspect.Parameter:
@@ -91,13 +106,28 @@ def _command(mechanism: str, form: dict[str, Any]) -> Callable[..., int]:
         asked = {key: values.pop(key, None) for key in SCENARIO}
         scenario = asked["scenario"]
         writable(json, Kind.JSON, scenario)
+        proving = {key: values.pop(key, None) for key in PROVING}
         facts = _facts(mechanism, **asked)
-        return _show(_core.advise(mechanism, values, facts, scenario or ""), json)
+        advice = _core.advise(mechanism, values, facts, scenario or "")
+        if not proving["prove"]:
+            for option in ("seeds", "out"):
+                if proving[option] is not None:
+                    raise InputError(f"--{option}: nothing is simulated", "--prove simulates")
+            return _show(advice, json)
+        from backwater.cli.advise_proof import prove
+
+        many = proving["seeds"] or SEEDS
+        found = prove(mechanism, advice, facts, asked, many, proving["out"])
+        return _show(advice, json, found)
 
     options = [_option(option, default=not form["scenario"]) for option in form["options"]]
-    more = SCENARIO if form["scenario"] else {}
+    more: dict[str, Any] = dict(SCENARIO) if form["scenario"] else {}
+    if mechanism in PROOFS:
+        more |= PROVING
     others = [
-        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        inspect.Parameter(
+            key, inspect.Parameter.KEYWORD_ONLY, default=DEFAULTS.get(key), annotation=kind
+        )
         for key, kind in (*more.items(), ("json", Json))
     ]
     parameters = [*options[:1], *others[:-1], *options[1:], others[-1]]

@@ -507,6 +507,21 @@ def _carry_out(
     return FAILED if state.failed else 0
 
 
+def carry_out_here(asked: Sweeping) -> int:
+    """Carry a sweep out on this machine, and say nothing of its points; gives what has stopped it.
+
+    0: nothing has.
+    """
+    from backwater.cli.sweep_progress import watching
+    from backwater.running import interruptible
+
+    message(searching(asked))
+    engine = _engine(None, None, None, None)
+    with interruptible() as stop, watching(json=False) as display:
+        asked.carry_out(engine, display, stop, lambda _: None)
+    return stop.exit_code if stop.is_set() else 0
+
+
 def _told(asked: Sweeping, state: State) -> dict[str, Any]:
     """Give what came of a sweep, as JSON has it."""
     from backwater.manifest import SWEEP, read_manifest

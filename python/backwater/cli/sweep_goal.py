@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from backwater.cli.labels import see_labels
 from backwater.cli.output import message, put, show, write
 from backwater.cli.views import View
 from backwater.directory import FIGURES, SUMMARY, TRIALS
@@ -86,8 +87,9 @@ def seek(asked: Sweeping, given: Mapping[str, Any], cases: Callable[[str], Scena
 
     goal, plan = Goal.of(given["goal"]), asked.plan
     keys = [axis.key for axis in plan.axes]
-    more = goal.see(keys, [case.resolved() for case in _tried(plan)])
-    asked.metrics = tuple(dict.fromkeys([*asked.metrics, *more]))
+    more = goal.see(keys)
+    see_labels(more, [case.resolved() for case in _tried(plan)])
+    asked.metrics = tuple(dict.fromkeys([*asked.metrics, *(one.name for one in more)]))
     called, base = base_batch(plan, given["base"], cases)
 
     def make() -> Seeking:

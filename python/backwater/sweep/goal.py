@@ -22,6 +22,8 @@ from backwater.sweep.values import Axis, Interval, axis, plain
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from backwater.numbers.metrics import Metric
+
 FORMS = (
     '"p99_fct:victim min where drops == 0", "largest sfc.threshold in 20 KB..380 KB where '
     'pauses == 0", or "smallest …"'
@@ -89,12 +91,11 @@ class Goal:
         """The metrics that it needs, those of the condition last."""
         return list(dict.fromkeys([*(name for name, _ in self.metrics), *names(self.where)]))
 
-    def see(self, keys: Sequence[str], resolved: Sequence[str]) -> list[str]:
-        """Refuse names that are no metrics of the scenarios; gives those that are to be asked for.
+    def see(self, keys: Sequence[str]) -> list[Metric]:
+        """Refuse names that are no metrics; gives those that are to be asked for.
 
-        `keys` are what is varied, `resolved` the scenarios with every value. Raises `InputError`.
+        `keys` are what is varied. Raises `InputError`.
         """
-        from backwater.cli.labels import see_labels
         from backwater.numbers.metrics import metric
 
         asked = []
@@ -111,8 +112,7 @@ class Goal:
                 wanted = metric(name)
             except InputError as error:
                 raise InputError(f"--goal {self.text}: {error.reason}", error.hint) from None
-            see_labels([wanted], resolved)
-            asked.append(name)
+            asked.append(wanted)
         return asked
 
     def holds(self, rows: Sequence[Mapping[str, Any]]) -> list[bool]:

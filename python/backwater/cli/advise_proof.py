@@ -1,0 +1,177 @@
+"""`backwater advise … --prove`: holds an advised value against simulations of the scenario.
+
+A bisection around the value, as `backwater sweep --goal` does it, with all seeds at each value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from backwater.cli.arguments import read
+from backwater.cli.output import message
+from backwater.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+STEPS = 64
+"""Steps of the range in which a value is sought."""
+# The range begins at this share of the advised value, or ends with so many headrooms.
+_BEGIN, _TIMES = 0.25, 4
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What is sought around an advised value."""
+
+    key: str
+    """The key; its largest value is sought at which the condition holds."""
+    condition: str
+    row: str
+    """The row of the advice with the value, or with what has to be left above it."""
+    above: str | None = None
+    """The key of the memory that has to have so much room above the value."""
+    below: str | None = None
+    """The fact of a scenario that all values lie below."""
+
+
+PROOFS = {
+    "pfc": Proof("pfc.xoff", "drops == 0", "headroom", above="switch.buffer"),
+    "sfc": Proof(
+        "sfc.threshold", "pauses == 0 and drops == 0", "largest threshold", below="pfc_threshold"
+    ),
+}
+"""By mechanism; others have no proof by simulation."""
+HELP = "Hold the advice against simulations of the scenario."
+
+
+def prove(
+    mechanism: str,
+    advice: Mapping[str, Any],
+    facts: Mapping[str, Any] | None,
+    asked: Mapping[str, Any],
+    seeds: str,
+    out: str | None,
+) -> dict[str, Any]:
+    """Simulate around an advised value; gives what was found. Raises `InputError`."""
+    from backwater.cli import sweep
+
+    proof = PROOFS[mechanism]
+    file = asked["scenario"]
+    if file is None or facts is None:
+        raise InputError("--prove: nothing to simulate", "name a scenario with --scenario FILE")
+    if file == "-":
+        raise InputError("--prove: stdin is read once", "write the scenario to a file")
+    case = read(file, asked["variant"], asked["settings"], asked["mechanisms"])
+    own = {one["key"]: one["value"] for one in case.values()}
+    if proof.key not in own:
+        raise InputError(
+            f"--prove: `{mechanism}` is off in {file}", f"--with {mechanism} switches it on"
+        )
+    rows = {row["name"]: f"{row['value']} {row['unit']}" for row in advice["rows"]}
+    advised, low, high = _range(proof, rows.get(proof.row, ""), own, facts)
+    goal = f"largest {proof.key} in {low} B..{high} B in {STEPS + 1} where {proof.condition}"
+    # A promise of losslessness would end each run that shows where it breaks.
+    settings = [*(asked["settings"] or ()), "lossless=false"]
+    given = dict.fromkeys(sweep.OPTIONS) | {
+        "variants": None if asked["variant"] is None else [asked["variant"]],
+        "seeds": seeds,
+        "with": asked["mechanisms"],
+        "set": settings,
+        "goal": goal,
+        "vary": None,
+        "sample_seed": None,
+    }
+    sweeping = sweep.sweeping(file, given, out)
+    code = sweep.carry_out_here(sweeping)
+    if sweeping.answer is None:
+        raise InputError("--prove: was stopped", "the same command with its --out goes on")
+    del code
+    [line] = sweeping.answer["lines"]
+    return _told(proof, advised, rows.get(proof.row), own, line, str(sweeping.directory))
+
+
+def _range(
+    proof: Proof, row: str, own: Mapping[str, str], facts: Mapping[str, Any]
+) -> tuple[int | None, int, int]:
+    """Give the advised value, in B (None: there is none), and the range that is looked at."""
+    from backwater.numbers.units import size_bytes
+
+    value = size_bytes(row, "advice") if row[:1].isdigit() else None
+    if proof.above is not None:
+        if own.get("switch.buffer_per") != "ingress":
+            raise InputError(
+                f"--prove: {proof.above} is not of each ingress (switch.buffer_per = "
+                f'"{own.get("switch.buffer_per")}")',
+                'how much lies above a threshold is known with --set switch.buffer_per="ingress"',
+            )
+        memory = size_bytes(own[proof.above], proof.above)
+        need = value or 0
+        least = own.get(f"{proof.key.partition('.')[0]}.xon", "absent")
+        low = max(memory - _TIMES * need, 0 if least == "absent" else size_bytes(least, "xon"))
+        return memory - need, min(low, memory - need), memory
+    high = (
+        size_bytes(str(facts[proof.below]), str(proof.below)) if proof.below else 4 * (value or 1)
+    )
+    return value, int(_BEGIN * (value or high)), high - 1
+
+
+def _told(
+    proof: Proof,
+    advised: int | None,
+    row: str | None,
+    own: Mapping[str, str],
+    line: Mapping[str, Any],
+    directory: str,
+) -> dict[str, Any]:
+    from backwater.numbers.units import size_bytes
+
+    found = next((one for one in line["probes"] if one["text"] == line["answer"]), None)
+    seeds = line["probes"][0]["seeds"]
+    here, fails = (None if found is None else found["value"]), line["fails"]
+    told = {
+        "key": proof.key,
+        "condition": proof.condition,
+        "advised_bytes": advised,
+        "simulated_bytes": here,
+        "fails_at": fails,
+        "seeds": seeds,
+        "monotone": not line["against"],
+        "holds": None if advised is None else here is not None and advised <= here,
+        "directory": directory,
+    }
+    what = f"largest {proof.key}"
+    if proof.above is not None and advised is not None:
+        memory = size_bytes(own[proof.above], proof.above)
+        told["advised_room_bytes"] = memory - advised
+        told["simulated_room_bytes"] = None if here is None else memory - here
+        what = f"least {proof.row} ({proof.above} - {proof.key})"
+    told["words"] = _words(what, row, told, fails)
+    return told
+
+
+def _words(what: str, row: str | None, told: Mapping[str, Any], fails: str | None) -> list[str]:
+    size = told.get("simulated_room_bytes", told["simulated_bytes"])
+    seeds = f"{told['seeds']} seeds" if told["seeds"] > 1 else "1 seed"
+    found = "none that was looked at" if size is None else f"{size / 1000:g} KB"
+    lines = [
+        f"advice: {row or 'none'}; in this scenario the {what} at which `{told['condition']}` "
+        f"holds: {found}, over {seeds}"
+    ]
+    if fails is not None and size is not None:
+        lines.append(f"with {told['key']} at {fails} it does not")
+    elif size is not None:
+        lines.append("that is the end of the range: nothing that was looked at fails")
+    if not told["monotone"]:
+        lines.append("NOT MONOTONE: it holds again beyond that, at values that were looked at")
+    if told["holds"] is False:
+        lines.append("the advice does not hold in this scenario")
+    elif told["holds"]:
+        lines.append("the advice holds in this scenario")
+    return lines
+
+
+def say(told: Mapping[str, Any]) -> None:
+    """Tell a person what a proof came to."""
+    message(*told["words"])

@@ -1,0 +1,102 @@
+"""Advice that is held against simulations: what is found is what single runs show."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import backwater
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Command
+
+STAR = """
+title = "Star"
+[topology]
+kind = "star"
+hosts = 5
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer = "100 KB"
+buffer_per = "ingress"
+[transport]
+loss = "expected"
+[pfc]
+xoff = "60 KB"
+xon = "50 KB"
+[[flow]]
+label = "incast"
+from = "0..3"
+to = "h4"
+size = "1 MB"
+"""
+
+
+@pytest.fixture
+def star(tmp_path: Path) -> Path:
+    file = tmp_path / "star.toml"
+    file.write_text(STAR, encoding="utf-8")
+    return file
+
+
+def proved(star: Path, mechanism: str, *more: str) -> dict[str, Any]:
+    """Prove in a process of its own, which may start workers of its own."""
+    words = ["advise", mechanism, "--scenario", str(star), "--prove", "--json", "-", *more]
+    said = subprocess.run(
+        [sys.executable, "-m", "backwater", *words, "--out", "proof"],
+        cwd=star.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.stdout, said.stderr
+    found: dict[str, Any] = json.loads(said.stdout)["proof"]
+    return found | {"code": said.returncode}
+
+
+def drops(star: Path, xoff: int, seed: int) -> int:
+    case = backwater.load(star).set("pfc.xoff", f"{xoff} B").set("lossless", value=False)
+    return int(case.run(seed).summary["drops"])
+
+
+def test_the_least_headroom_is_the_one_of_single_runs(star: Path) -> None:
+    found = proved(star, "pfc", "--seeds", "1..2")
+    assert (found["seeds"], found["monotone"], found["holds"], found["code"]) == (2, True, True, 0)
+    xoff = found["simulated_bytes"]
+    assert found["simulated_room_bytes"] == 100_000 - xoff
+    assert all(drops(star, xoff, seed) == 0 for seed in (1, 2))
+    fails = int(found["fails_at"].split()[0]) * {"B": 1, "KB": 1000}[found["fails_at"].split()[1]]
+    assert fails > xoff
+    assert any(drops(star, fails, seed) > 0 for seed in (1, 2))
+    # The advice is exact for the worst phase of a frame: never more than a frame or two too much.
+    assert 0 <= found["advised_room_bytes"] - found["simulated_room_bytes"] < 3 * 4158
+
+
+@pytest.mark.parametrize(
+    ("words", "reason", "hint"),
+    [
+        (["pfc", "--prove"], "nothing to simulate", "--scenario FILE"),
+        (["pfc", "--seeds", "3"], "--seeds: nothing is simulated", "--prove"),
+        (["sfc", "--scenario", "FILE", "--prove"], "`sfc` is off in", "--with sfc"),
+        (
+            ["pfc", "--scenario", "FILE", "--prove", "--set", "switch.buffer_per=switch"],
+            "switch.buffer is not of each ingress",
+            "switch.buffer_per",
+        ),
+        (["pfc", "--scenario", "FILE", "--prove", "--seeds", "x"], "--seeds x", "1..10"),
+    ],
+)
+def test_proofs_that_cannot_be_made_say_so(
+    command: Command, star: Path, words: list[str], reason: str, hint: str
+) -> None:
+    said = command("advise", *(str(star) if word == "FILE" else word for word in words))
+    assert said.code == 2, said
+    assert reason in said.err
+    assert hint in said.err
