@@ -300,6 +300,26 @@ def test_a_search_comes_again_and_goes_on(
     assert {row["point"] for row in rows(tmp_path / "other")} != {one[0] for one in same[0]}
 
 
+@pytest.mark.parametrize(
+    ("goal", "more", "most"),
+    [
+        # Five values, then at most two halvings of a quarter of 14 values; two seeds; the base.
+        ("smallest pfc.xoff in 5 KB..75 KB step 5 KB where pauses == 0", [], (5 + 2) * 2 + 2),
+        ("max_fct:victim min", ["--vary", XOFF], 15 * 2 + 2),
+        ("max_fct:victim min", ["--vary", XOFF, "--trials", "7"], 7 * 2 + 2),
+    ],
+)
+def test_a_search_is_estimated_before_it_runs(
+    command: Command, hot: Path, tmp_path: Path, goal: str, more: list[str], most: int
+) -> None:
+    begin = ("sweep", str(hot), "--variant", "pfc", "--seeds", "1..2", "--goal", goal, *more)
+    said = command(*begin, "--dry-run", "--json", "-", "--out", "o")
+    assert said.code == 0, said
+    assert json.loads(said.out)["points"] == most
+    assert f"at most {most} points" in said.err
+    assert not (tmp_path / "o").exists()
+
+
 def test_optuna_opens_the_trials(
     command: Command, hot: Path, tmp_path: Path, workers: tuple[str, str]
 ) -> None:

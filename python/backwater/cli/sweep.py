@@ -28,14 +28,14 @@ from backwater.errors import InputError
 from backwater.wording import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from backwater.scenario import Scenario
     from backwater.sweep.clusters import Slurm
     from backwater.sweep.definition import Definition
     from backwater.sweep.drive import State
-    from backwater.sweep.plan import Plan
+    from backwater.sweep.plan import Plan, Point
     from backwater.sweep.run import Estimate, Sweeping
 
 FAILED = 1
@@ -412,6 +412,8 @@ def foresee(asked: Sweeping, workers: int, *, force: bool) -> dict[str, Any]:
     known = {} if force else asked.known()
     plan = asked.plan
     missing = [point for point in plan.points if point.id not in known]
+    if asked.most is not None:
+        return _foresee_search(asked, asked.most, missing, workers)
     message(counted(plan))
     if len(missing) < len(plan.points):
         message(f"{len(plan.points) - len(missing)} of them are in {asked.directory} already")
@@ -430,6 +432,28 @@ def foresee(asked: Sweeping, workers: int, *, force: bool) -> dict[str, Any]:
         for _, rows in estimate.measured:
             for error in filter(None, rows["points"]["error"].to_pylist()):
                 message(f"a point has failed: {error}")
+    return told
+
+
+def _foresee_search(
+    asked: Sweeping, most: int, missing: Sequence[Point], workers: int
+) -> dict[str, Any]:
+    """Estimate a search: how many points it runs is known by an upper bound alone."""
+    from backwater.sweep.run import pilot, recipe_of
+
+    message(searching(asked), f"at most {_many(most, 'point')}")
+    told: dict[str, Any] = {"points": most, "goal": asked.facts["asked"]["goal"]}
+    if missing:
+        recipe = recipe_of(asked.plan, asked.metrics, asked.keep)
+        estimate = pilot(asked.plan, recipe, missing, _PILOT_POINTS, _PILOT_SECONDS)
+        estimate.points = most
+        message(estimated(estimate, workers))
+        seconds = estimate.seconds
+        told |= {
+            "seconds_per_point": seconds,
+            "seconds": None if seconds is None else seconds * most / workers,
+            "workers": workers,
+        }
     return told
 
 

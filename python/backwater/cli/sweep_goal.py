@@ -110,7 +110,13 @@ def seek(asked: Sweeping, given: Mapping[str, Any], cases: Callable[[str], Scena
         return answered(seeking, told, rounds)
 
     if goal.threshold:
-        make()
+        first = make().ask({})
+        asked.most = 0 if first is None else len(first.points) + first.later
+    elif not plan.searched:
+        asked.most = len(plan.points) + len(base.points)
+    else:
+        count = TRIED if given["trials"] is None else given["trials"]
+        asked.most = count * len(plan.seeds) + len(base.points)
     asked.seeking, asked.answering = make, answering
 
 

@@ -103,6 +103,8 @@ class Sweeping:
     keep: tuple[str, ...] = ()
     seeking: Callable[[], Seeking] | None = None
     """Makes the search that chooses points as others end; None: all points of the plan are run."""
+    most: int | None = None
+    """Points that the search runs at most."""
     answering: Callable[[Seeking, Sequence[Batch], Rows], dict[str, Any]] | None = None
     """Works out the answer of a search, from what it has asked for."""
     answer: dict[str, Any] | None = None
