@@ -9,7 +9,10 @@ import re
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+import pytest
 
 import backwater
 from backwater.cli import progress
@@ -17,8 +20,7 @@ from backwater.cli import progress
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
+    from backwater._core import Status
     from conftest import Command
 
 LONG = ["--set", "flow.incast.size=100 GB"]
@@ -72,13 +74,31 @@ def test_a_terminal_gets_a_live_line(small: Path, tmp_path: Path) -> None:
             # What Linux gives at the end of a terminal whose last user has gone.
             break
         shown += ESCAPE.sub("", data.decode("utf-8", "replace"))
-        if not interrupted and "left" in shown:
+        if not interrupted and re.search(r"of \d+ flows", shown):
             os.kill(process.pid, 2)
             interrupted = True
         if not data:
             break
     os.close(master)
     assert process.wait(timeout=60) == 130, shown
-    assert re.search(r"simulated \d+\.\d+ [um]s · [\d.]+ M hops/s · \d+ of \d+ flows", shown), shown
+    assert re.search(r"simulated \d+\.\d+ [um]s · [\d.]+ [kM] hops/s · \d+ of \d+ flows", shown), (
+        shown
+    )
     assert "stopped; what was simulated by then is in o" in shown
     assert "unfinished" in backwater.open_run(tmp_path / "o").flows["state"].to_pylist()
+
+
+def test_time_left_is_told_where_it_can_be() -> None:
+    """Of two flows the one that is left may be all the work; of a hundred half are half."""
+    told = {}
+    for total, done, end in ((2, 1, None), (100, 50, None), (2, 1, 10**6)):
+        state = progress.State(1, started=time.monotonic() - 10)
+        state.running[0] = cast(
+            "Status",
+            SimpleNamespace(time_ps=10**5, end_ps=end, hops=1, flows_done=done, flows_total=total),
+        )
+        told[total, end] = state.seconds_left
+    assert told[2, None] is None
+    # Ten seconds for a half; and with an end whichever of flows and time is further.
+    assert told[100, None] == pytest.approx(10, abs=1)
+    assert told[2, 10**6] == pytest.approx(10, abs=1)

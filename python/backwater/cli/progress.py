@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LINE_SECONDS = 1.0
 # Where an end comes nearer by leaps, as with the last flows of an incast, a first guess is none.
 _LEAST_FRACTION = 0.001
+_FEW_FLOWS = 20
 
 
 class Display(Protocol):
@@ -52,7 +53,7 @@ class State:
     @property
     def fraction(self) -> float | None:
         """How much is done, by flows or by simulated time; None if the end cannot be foreseen."""
-        parts = [fraction(status) for status in self.running.values()]
+        parts = [_share(status) for status in self.running.values()]
         known = [part for part in parts if part is not None]
         if len(known) < len(parts) and self.jobs == 1:
             return None
@@ -87,6 +88,12 @@ class State:
     def time_ps(self) -> int:
         """Simulated time of the run that is furthest, ps."""
         return max((status.time_ps for status in self.running.values()), default=0)
+
+
+def _share(status: Status) -> float | None:
+    """How much of a run is done. By few flows it cannot be told: one may be all the work."""
+    few = status.flows_total is not None and status.flows_total < _FEW_FLOWS
+    return None if few and not status.end_ps else fraction(status)
 
 
 class Reporter:
