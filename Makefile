@@ -28,6 +28,8 @@ help:
 	@echo "make test    set up, and run every lint and test"
 	@echo "make lint    formatters, clippy, ruff, mypy"
 	@echo "make fuzz    every parser of frames for FUZZ_SECONDS (300), two at a time"
+	@echo "make playground       the simulator as one page for a browser (playground/dist/index.html)"
+	@echo "make playground-test  the same, and its runs against those of the command in headless Chromium"
 	@echo "make soak    random scenarios against laws, for hours: until it is stopped, or SOAK=2000 of them (SEED=1)"
 	@echo "make bench   instructions and time per packet-hop, and what a run of a series costs"
 	@echo "make reference  write docs/reference.md and the tables of parameters in docs/modelling from the schema"
@@ -82,6 +84,20 @@ lint-python: $(VENV)/built
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy python/backwater tests/python
+
+# The core as WebAssembly, in a page that needs neither a server nor a network.
+WASM := wasm32-unknown-unknown
+.PHONY: playground
+playground:
+	@test -d "$$(rustc --print target-libdir --target $(WASM))" || { \
+		echo "error: Rust has no standard library for $(WASM), what a browser runs" >&2; \
+		echo "hint: rustup target add $(WASM)" >&2; exit 1; }
+	$(CARGO) build --package backwater-wasm --profile wasm --target $(WASM) --quiet
+	python3 playground/build.py target/$(WASM)/wasm/backwater_wasm.wasm playground/dist
+
+.PHONY: playground-test
+playground-test: $(VENV)/built playground tools
+	$(BIN)/python -m pytest --quiet -s tests/python/test_playground.py
 
 .PHONY: bench
 bench: $(VENV)/built
@@ -149,5 +165,5 @@ lock: $(VENV)/bin/python
 
 .PHONY: clean
 clean:
-	rm -rf target crates/backwater-wire/fuzz/target $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf target playground/dist crates/backwater-wire/fuzz/target $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find python -name '__pycache__' -prune -exec rm -rf {} + -o -name '*.so' -delete
