@@ -63,7 +63,9 @@
   // ---- runs ----
   function runSide(side, text, variant) {
     if (sides[side] && sides[side].worker) sides[side].worker.terminate();
-    const one = { worker: null, text, variant, done: false, before: sides[side] };
+    // The last picture stays, paler, until the next is there.
+    const last = sides[side] && (sides[side].done ? sides[side] : sides[side].before);
+    const one = { worker: null, text, variant, done: false, before: last };
     sides[side] = one;
     const id = ++serial;
     const said = variant || "as the file has it";
@@ -87,6 +89,7 @@
         one.totals = heard.pictures;
         one.pictures = heard.pictures.pictures;
         one.done = true;
+        one.before = null;
         one.worker.terminate();
         one.worker = null;
         if (!heard.same) showError({ message: "a defect: the run with samples differs from the run without" });
@@ -312,7 +315,7 @@
   // ---- pictures ----
   let shown = [], end = 1;
   function drawSides() {
-    const ready = ["a", "b"].map(side => sides[side]).filter(Boolean).map(one => one.done ? one : one.before && one.before.done ? one.before : null).filter(Boolean);
+    const ready = ["a", "b"].map(side => sides[side]).filter(Boolean).map(one => one.done ? one : one.before && one.before.done ? Object.assign(one.before, { old: true }) : null).filter(Boolean);
     if (!ready.length) return;
     end = Math.max(...ready.map(one => one.pictures.interval_ps * one.pictures.steps), 1);
     const drawn = ready.map(one => fabricDrawing(one.totals.fabric, one.pictures, `The fabric, ${one.label}: ${one.totals.fabric.nodes.length} nodes; ports by what waits for them and whether they are paused`));
@@ -325,7 +328,7 @@
       const one = ready[i], lines = curves(drawing, one.pictures, one.totals.flows, end, most);
       const said = element("span", { class: "said" });
       const left = one.pictures.left_out ? element("p", { class: "note" }, `${one.pictures.left_out} samples were left out: the pictures end early.`) : "";
-      const figure = element("figure", {}, element("figcaption", {}, element("b", {}, one.label), " ", said), drawing.picture, lines.picture, left);
+      const figure = element("figure", one.old ? { class: "old" } : {}, element("figcaption", {}, element("b", {}, one.label), " ", said), drawing.picture, lines.picture, left);
       return { figure, move(ps) {
         const step = Math.min(one.pictures.steps, Math.round(ps / one.pictures.interval_ps));
         const now = drawing.show(step, deepest);
@@ -387,7 +390,7 @@
     }
     $("groups").replaceChildren(head("group", "setting", "flows", "unfinished", "shortest", "mean", "99 %", "longest", ""), body);
     const totals = element("tbody", {});
-    const line = (name, of) => totals.append(element("tr", {}, element("th", { scope: "row" }, name), ...have.map(side => element("td", { class: "number" }, String(of(sides[side].totals))))));
+    const line = (name, of) => totals.append(element("tr", {}, element("th", { scope: "row" }, name), ...have.map(side => element("td", { class: name === "ended early" ? "sentence" : "number" }, String(of(sides[side].totals))))));
     line("end of the run", one => time(one.time_ps));
     line("frames dropped", one => one.drops);
     line("pauses received", one => one.pauses);
@@ -442,6 +445,10 @@
     const first = (examples[name].match(/^\[variant\.([\w-]+)/m) || [])[1];
     if (first) state.b = first;
     $("scenario").value = name;
+    // What another scenario came to is no picture of this one.
+    for (const side of ["a", "b"]) { if (sides[side] && sides[side].worker) sides[side].worker.terminate(); sides[side] = null; }
+    $("sides").replaceChildren();
+    shown = [];
     put(examples[name], true);
     changed();
   }
