@@ -92,11 +92,14 @@ playground:
 	@test -d "$$(rustc --print target-libdir --target $(WASM))" || { \
 		echo "error: Rust has no standard library for $(WASM), what a browser runs" >&2; \
 		echo "hint: rustup target add $(WASM)" >&2; exit 1; }
-	$(CARGO) build --package backwater-wasm --profile wasm --target $(WASM) --quiet
+	$(CARGO) build --manifest-path crates/backwater-wasm/Cargo.toml --target-dir target --locked --profile wasm --target $(WASM) --quiet
 	python3 playground/build.py target/$(WASM)/wasm/backwater_wasm.wasm playground/dist
 
 .PHONY: playground-test
 playground-test: $(VENV)/built playground tools
+	$(CARGO) fmt --manifest-path crates/backwater-wasm/Cargo.toml --check
+	$(CARGO) clippy --manifest-path crates/backwater-wasm/Cargo.toml --target-dir target --locked --all-targets --quiet -- -D warnings
+	$(CARGO) test --manifest-path crates/backwater-wasm/Cargo.toml --target-dir target --locked --quiet
 	$(BIN)/python -m pytest --quiet -s tests/python/test_playground.py
 
 .PHONY: bench
