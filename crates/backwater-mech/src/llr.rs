@@ -112,7 +112,7 @@ impl Mechanism for Llr {
 
     fn profile(_: &Params) -> Profile {
         // What a fault does to a frame is known at the other end: the two ends of a link are not simulated apart.
-        Profile { couples: true, ..Profile::default() }
+        Profile { couples: true, repairs: true, ..Profile::default() }
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {

@@ -133,6 +133,11 @@ macro_rules! config {
                 self.profiles().iter().rfind(|(_, profile)| profile.reorders).map(|(name, _)| *name)
             }
 
+            /// Whether links send again what faults damage on them.
+            pub fn repairs(&self) -> bool {
+                self.profiles().iter().any(|(_, profile)| profile.repairs)
+            }
+
             /// What is wrong with the parameters, by mechanism.
             pub fn check(&self, cx: &CheckCx<'_>) -> Vec<(&'static str, Finding)> {
                 let mut all = Vec::new();

@@ -126,6 +126,8 @@ pub struct Profile {
     pub longest_message: Bytes,
     /// Whether all nodes share state of it ([`Mechanism::Shared`]): what one does another knows at the same instant.
     pub couples: bool,
+    /// Whether it sends again, over its link, what a fault has damaged there: such a fault loses nothing.
+    pub repairs: bool,
     /// Octets that it adds to every data packet and acknowledgement.
     pub overhead: Overhead,
     /// Whether it takes for granted that a host has one link: a switch acts for the hosts attached to it.

@@ -133,7 +133,7 @@ fn changed(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
 
 /// In a scenario that promises losslessness: whether a fault loses frames that pause.
 fn unheard(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
-    if !resolved.file.lossless {
+    if !resolved.file.lossless || resolved.mechanisms.repairs() {
         return None;
     }
     let speaks = |node: &&Node| {
@@ -180,8 +180,10 @@ fn for_good(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
     }
     let carried = |frame: &Frames| ["data", "ack"].contains(&frame.0.as_str());
     let link = resolved.file.link.at.iter().position(|at| at.loss.is_some_and(|share| share > 0.0));
-    let link = link.map(|number| format!("links of `link.at.{number}` lose frames"));
-    let fault = resolved.file.fault.iter().position(|fault| loses(fault, carried));
+    let repairs = resolved.mechanisms.repairs();
+    let link = link.filter(|_| !repairs).map(|number| format!("links of `link.at.{number}` lose frames"));
+    let lost = |fault: &FaultEntry| (!repairs || matches!(fault, FaultEntry::LinkDown { .. })) && loses(fault, carried);
+    let fault = resolved.file.fault.iter().position(lost);
     let fault = link.or(fault.map(|number| format!("`fault.{number}` loses frames")));
     let full = || {
         let (switch, left, _) =

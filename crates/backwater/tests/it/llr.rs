@@ -166,3 +166,18 @@ fn it_goes_together_with_pause_and_credits() {
         assert_eq!(count(&rows, "credits_repaired"), 0, "{control}");
     }
 }
+
+/// Without it `check` says that flows that lose a frame never end; with it that would be wrong, unless a link fails.
+#[test]
+fn what_links_send_again_is_not_lost_for_good() {
+    let warned = |text: &str| {
+        let scenario = Scenario::from_text(text, "net.toml", Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+        let checked = scenario.check().unwrap_or_else(|e| panic!("{e}"));
+        checked.warnings.iter().any(|warning| warning.reason.contains("loses frames"))
+    };
+    let down = "[[fault]]\nkind = \"link-down\"\nat = \"1 us\"\na = \"h0\"\nb = \"s0\"\n";
+    let with = scenario(500_000, 10, "", &loss("", 0.1));
+    assert!(!warned(&with));
+    assert!(warned(&with.replace("[llr]\noutstanding_bytes = \"1 MB\"\n", "")));
+    assert!(warned(&scenario(500_000, 10, "", down)));
+}
