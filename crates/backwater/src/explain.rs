@@ -172,7 +172,8 @@ impl At {
         };
         let items = schema.get("items").map(some_of);
         let kind = kind_of(schema);
-        let unit = text("x-unit").or_else(|| items?.get("x-unit")?.as_str().map(str::to_owned));
+        let of_each = || items?.get("x-unit")?.as_str().map(|unit| format!("a list, of each {unit}"));
+        let unit = text("x-unit").or_else(of_each);
         let default = match outer.get("default").or_else(|| schema.get("default")) {
             Some(value) if !value.is_object() => Some(plain(value)),
             Some(_) => None,

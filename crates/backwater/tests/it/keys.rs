@@ -71,6 +71,7 @@ fn what_a_key_means() {
     assert!(xoff.meaning.starts_with("Static threshold: bytes above which the class is paused. Absent: must be given"));
     assert!(xoff.unit.unwrap().starts_with("size (B, KB = 1000 B"));
     assert_eq!(xoff.default.as_deref(), Some("absent"));
+    assert!(explain("switch.queue_buffers").unwrap().unit.unwrap().starts_with("a list, of each size (B, KB"));
     assert_eq!(explain("pause.counter").unwrap().range.as_deref(), Some("ingress, egress"));
     let alpha = explain("switch.alpha_ingress").unwrap();
     assert_eq!((alpha.default.as_deref(), alpha.range.as_deref()), (Some("8"), Some("at least 0")));
