@@ -260,16 +260,25 @@ impl CongestionPoint {
 
     #[inline(always)]
     fn mark(&mut self, cx: &mut SwitchCx<'_>, at: &Place, q: Bytes, pkt: &mut Packet) {
-        if pkt.ecn() == Ecn::Ect && self.classes & (1 << at.class.0) != 0 && !pkt.is_cut() {
-            let peak = &mut self.peaks[usize::from(at.egress.0)];
-            *peak = (*peak).max(q);
-            if q > self.least {
-                self.mark_by_curve(cx, at, q, pkt);
-            }
+        let longest = self.peaks[usize::from(at.egress.0)];
+        if (q > longest || q > self.least) && pkt.ecn() == Ecn::Ect && self.classes & (1 << at.class.0) != 0 {
+            self.mark_above(cx, at, q, pkt);
         }
     }
 
+    /// What is left of a packet that was cut carries no mark.
     #[cold]
+    fn mark_above(&mut self, cx: &mut SwitchCx<'_>, at: &Place, q: Bytes, pkt: &mut Packet) {
+        if pkt.is_cut() {
+            return;
+        }
+        let longest = &mut self.peaks[usize::from(at.egress.0)];
+        *longest = (*longest).max(q);
+        if q > self.least {
+            self.mark_by_curve(cx, at, q, pkt);
+        }
+    }
+
     fn mark_by_curve(&mut self, cx: &mut SwitchCx<'_>, at: &Place, q: Bytes, pkt: &mut Packet) {
         let Some((kmin, kmax)) = self.thresholds[usize::from(at.egress.0)].filter(|(kmin, _)| q > *kmin) else {
             return;
