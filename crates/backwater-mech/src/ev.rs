@@ -20,7 +20,7 @@ use crate::uet::values::{Bitmap, Feedback, Mixed, Oblivious, Recycled, Reps};
 use backwater_derive::parameters;
 use backwater_engine::Rng;
 use backwater_net::hooks::{
-    Absent, Ack, Claims, Extra, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile, Reach,
+    Absent, Ack, CheckCx, Claims, Extra, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile, Reach,
 };
 use backwater_net::packet::Packet;
 use schemars::JsonSchema;
@@ -79,6 +79,18 @@ impl Mechanism for EntropyValues {
             reorders: true,
             ..Profile::default()
         }
+    }
+
+    fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {
+        let values = params.values.max(1);
+        let (below, above) = (1 << values.ilog2(), values.next_power_of_two());
+        let odd = (!values.is_power_of_two()).then(|| Finding {
+            fatal: true,
+            key: "values",
+            reason: format!("{values} is no power of two: a value is so many bits of the packet"),
+            hint: format!("{below} or {above}"),
+        });
+        Vec::from_iter(odd)
     }
 
     fn flow(params: &Params, _: &FlowShape, (): &()) -> Option<Sender> {

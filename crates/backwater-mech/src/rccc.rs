@@ -19,7 +19,7 @@
 
 use crate::uet::credit::{Credit, Sent};
 use crate::uet::oversubscribed::Slowed;
-use crate::uet::pacer::Pacer;
+use crate::uet::pacer::{PULL as PULL_QUANTA, Pacer};
 use backwater_derive::parameters;
 use backwater_engine::{Rng, Time};
 use backwater_net::Bytes;
@@ -44,6 +44,8 @@ const BASE: u64 = 100_000_000;
 /// Timers of a receiver: the pacer's next turn, and the end of an interval of what came.
 const TURN: Token = 0;
 const INTERVAL: Token = 1;
+/// So many intervals without anything are followed one by one.
+const MOST_STEPS: u64 = 100;
 
 /// Parameters of RCCC.
 #[parameters]
@@ -326,6 +328,12 @@ impl NicSide for Receiver {
         let Some(word) = frame.message::<Word>().filter(|word| word.request) else { return Fate::Passed };
         if let Some(flow) = frame.flow {
             self.requests += 1;
+            if cx.is_over() {
+                // Its last acknowledgement was lost. It has no turn any more, and what it sends once more needs no more than a pull.
+                self.answers += 1;
+                self.pull_to(cx, word.src, flow, word.number + PULL_QUANTA);
+                return Fate::Consumed;
+            }
             self.senders.insert(flow, word.src);
             if let Some(slowed) = &mut self.slowed {
                 slowed.came.packets += 1;
@@ -384,9 +392,13 @@ impl Receiver {
     }
 
     /// The end of the interval that runs now: 1.5 network_rtt long in the mean, drawn so that receivers do not act in step. They follow each
-    /// other from the beginning of the run, whether anything comes or not.
+    /// other from the beginning of the run, whether anything comes or not; after a long pause the phase is drawn.
     fn next_interval(&mut self, cx: &mut NicCx<'_>) {
         let Some((rng, end)) = &mut self.clock else { return };
+        let mean = self.interval.after(Time(self.interval.0 / 2));
+        if cx.now() > end.after(Time(mean.0.saturating_mul(MOST_STEPS))) {
+            *end = cx.now().after(Time((rng.random::<f64>() * mean.0 as f64) as u64));
+        }
         while *end <= cx.now() {
             let drawn = (0.75 + rng.random::<f64>() / 2.0) * 1.5;
             *end = end.after(Time((drawn * self.interval.0 as f64) as u64));
@@ -396,7 +408,12 @@ impl Receiver {
     }
 
     fn pull(&self, cx: &mut NicCx<'_>, flow: FlowRef, number: u64) {
-        let Some(src) = self.senders.get(&flow).copied() else { return };
+        if let Some(src) = self.senders.get(&flow).copied() {
+            self.pull_to(cx, src, flow, number);
+        }
+    }
+
+    fn pull_to(&self, cx: &mut NicCx<'_>, src: HostId, flow: FlowRef, number: u64) {
         let word = Word { number, src, request: false };
         let frame = Control::carrying(PULL, Control::MIN_FRAME, number, &word);
         cx.reply(src, self.class, Control { flow: Some(flow), ..frame });

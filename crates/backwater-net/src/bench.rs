@@ -142,7 +142,7 @@ impl NicBench {
 
     /// The context of a hook.
     pub fn cx(&mut self) -> NicCx<'_> {
-        NicCx { now: self.now, owner: OWNER, shape: &self.shape, left: 0, notes: &mut self.notes }
+        NicCx { now: self.now, owner: OWNER, shape: &self.shape, left: 0, over: false, notes: &mut self.notes }
     }
 
     /// What hooks have noted since the last call.

@@ -309,7 +309,7 @@ impl Window {
         let mut acted = self.ignored < self.to_ignore && e;
         let over = if self.follows_uec() { now >= self.qa_end } else { now > self.qa_end };
         if !acted && over {
-            let late = d > self.setting.target * QA_THRESHOLD && !self.follows_uec();
+            let late = d.0 > self.setting.target.0.saturating_mul(QA_THRESHOLD) && !self.follows_uec();
             let cause = self.trigger_qa || lost || late;
             if self.qa_end != Time::ZERO && cause && self.achieved < self.maxwnd / QA_GATE {
                 self.cwnd = self.achieved.max(self.setting.mtu);
@@ -317,7 +317,7 @@ impl Window {
                 acted = true;
             }
             self.achieved = 0;
-            self.qa_end = now + self.base_rtt + self.setting.target;
+            self.qa_end = now.after(self.base_rtt).after(self.setting.target);
         }
         if acted {
             (self.inc, self.received) = (0, 0);

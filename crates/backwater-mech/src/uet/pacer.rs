@@ -22,7 +22,7 @@ use backwater_net::Rate;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Quanta of one pull: 16,384 B.
-const PULL: u64 = 64;
+pub const PULL: u64 = 64;
 /// Quanta of time after a pull that gives nothing.
 const NOTHING: u64 = 4;
 /// Share of the line rate that is given away, in per cent.

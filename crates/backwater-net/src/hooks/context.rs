@@ -149,6 +149,8 @@ pub struct NicCx<'a> {
     pub(crate) shape: &'a NicShape,
     /// Mechanisms that leave the flow alone that the call is about.
     pub(crate) left: Owners,
+    /// The control frame names a flow of which all has come.
+    pub(crate) over: bool,
     pub(crate) notes: &'a mut Vec<NicNote>,
 }
 
@@ -170,12 +172,16 @@ impl NicCx<'_> {
     /// For stacks only: the context of one mechanism.
     #[inline(always)]
     pub fn owned_by(&mut self, owner: Owner) -> NicCx<'_> {
-        NicCx { now: self.now, owner, shape: self.shape, left: self.left, notes: self.notes }
+        NicCx { now: self.now, owner, shape: self.shape, left: self.left, over: self.over, notes: self.notes }
     }
     /// For stacks only: whether a mechanism leaves the flow alone that the call is about.
     #[inline(always)]
     pub fn leaves(&self, owner: Owner) -> bool {
         self.left & owner.bit() != 0
+    }
+    /// In `on_control`: whether the frame names a flow to this host of which all has come, or whose sender is done with it.
+    pub fn is_over(&self) -> bool {
+        self.over
     }
     /// Queues a frame for a host in `class`; if it names a flow that ends here, it goes to that flow's source along the
     /// way of the acknowledgements.

@@ -26,6 +26,7 @@ macro_rules! cx {
             owner: crate::hooks::Owner(0),
             shape: &$h.shape,
             left: 0,
+            over: false,
             notes: &mut $network.world.notes.nic,
         }
     };

@@ -138,7 +138,15 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// A routed control frame has arrived at its host: for the NIC, else for the controller of the flow that it names. That may
     /// outlive the flow, and is then found by what the frame repeats of the packet that gave rise to it.
     pub(crate) fn take_control(&mut self, frame: &Control) {
-        let fate = self.at_nic(|stack, cx| stack.on_control(cx, frame));
+        let comes_here = frame.flow.filter(|flow| self.own_flow(*flow).is_none());
+        let over = comes_here.is_some_and(|flow| {
+            let receiving = self.node.find_receiving(flow);
+            receiving.is_none_or(|at| self.node.receiving(at).last_byte != Time::NEVER)
+        });
+        let fate = self.at_nic(|stack, cx| {
+            cx.over = over;
+            stack.on_control(cx, frame)
+        });
         self.act_nic();
         if fate == Fate::Consumed {
             return;

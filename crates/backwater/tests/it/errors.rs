@@ -316,6 +316,7 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
             "PFC threshold above the memory of a queue",
             own_queues(&format!("queue_buffers = {SIZES}\n[pfc]\nxoff = \"400 KB\"\n")),
         ),
+        ("entropy values that are no power of two", star("[transport]\nrecovery = \"rud\"\n[ev]\nvalues = 100\n")),
         ("a memory in which nothing gives way", star(&format!("{TRIM}victim = \"either\"\n"))),
         (
             "a crossbar before which nothing gives way",

@@ -59,6 +59,24 @@ fn credit_that_was_lost_is_asked_for_again() {
     assert!((1..=4).contains(&requests(&rows)), "{}", requests(&rows));
 }
 
+/// All has come, but the last answer is lost: the receiver's link is cut while it is on it, and for so long that the sender uses up its
+/// credit for what it believes to be lost. What it asks for then is given at once. The receiver does not pull the flow's 2 MB, 122 pulls,
+/// once more.
+#[test]
+fn who_lacks_only_the_last_answer_is_served_once() {
+    let pulls = |rows: &Collected| rows.control.iter().filter(|row| row.kind == "pull").count();
+    let (end, rows) = run(&star(2, "2 MB", ""));
+    assert_eq!(end.flows_done, 1);
+    let (before, last) = (pulls(&rows), rows.flows[0].fct_last_byte.unwrap());
+    let cut = fault("link-down", &format!("{} ps", last.0 + 500_000))
+        + &fault("link-up", &format!("{} ps", last.0 + 250_000_000));
+    let (end, rows) = run(&star(2, "2 MB", &cut));
+    assert_eq!((end.flows_done, end.flows_failed), (1, 0));
+    assert_eq!(rows.flows[0].fct_last_byte, Some(last));
+    assert!((1..=3).contains(&requests(&rows)), "{}", requests(&rows));
+    assert!(pulls(&rows) <= before + 8, "{} after {before}", pulls(&rows));
+}
+
 /// 299 senders share a link: a turn of 16,384 B comes round every 0.4 ms, four times the time after which a sender asks. None is lost, so
 /// every request is in vain; each sender may ask at 100, 200 and 400 us before its first turn, and not again.
 #[test]
