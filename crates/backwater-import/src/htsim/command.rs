@@ -146,12 +146,12 @@ const OF_UEC: &str = "an option of htsim_uec";
 
 /// Options that have no counterpart here, how many words follow them, and what that means.
 const LOST: [(&str, usize, &str); 15] = [
-    ("-oversubscribed_cc", 0, "the control of credit under oversubscription is not modelled"),
-    ("-force_disable_oversubscribed_cc", 0, "the control of credit under oversubscription is not modelled"),
+    ("-oversubscribed_cc", 0, "pulls slow down where RCCC is alone and the tiers are oversubscribed, and nowhere else"),
+    ("-force_disable_oversubscribed_cc", 0, "rccc.oversubscription = 1 keeps pulls from slowing down"),
     ("-qa_gate", 1, "the gate of quick adapt is an eighth of the greatest window here"),
-    ("-Ai", 1, "the control of credit under oversubscription is not modelled"),
-    ("-Md", 1, "the control of credit under oversubscription is not modelled"),
-    ("-alpha", 1, "the control of credit under oversubscription is not modelled"),
+    ("-Ai", 1, "constants of pulls that slow down are those of the program"),
+    ("-Md", 1, "constants of pulls that slow down are those of the program"),
+    ("-alpha", 1, "constants of pulls that slow down are those of the program"),
     ("-enable_accurate_base_rtt", 0, "all flows begin with the base round trip of the longest way"),
     ("-sleek", 0, "loss recovery by SLEEK is not modelled"),
     ("-pcie", 1, "the bus of the host is not modelled"),

@@ -163,12 +163,13 @@ impl Fabric {
         all.filter(|(_, cores): &(u32, Vec<u32>)| !cores.is_empty()).collect()
     }
 
-    /// Whether switches of some tier have less upwards than downwards.
-    pub fn is_oversubscribed(&self) -> bool {
-        let up = |links: u32, at: usize| u64::from(links) * self.layers.get(at).map_or(0, |layer| layer.bps);
-        let tor = up(self.hosts, 0) > up(self.aggs * self.bundle, 1);
+    /// How much more its tiers take from below than they give upwards: the product over the tiers that do, 1 where none does.
+    pub fn oversubscription(&self) -> f64 {
+        let up = |links: u32, at: usize| f64::from(links) * self.layers.get(at).map_or(0.0, |layer| layer.bps as f64);
+        let ratio = |below: f64, above: f64| if above > 0.0 { (below / above).max(1.0) } else { 1.0 };
         let per_agg = self.cores.checked_div(self.aggs).unwrap_or(0);
-        tor || self.cores > 0 && up(self.tors * self.bundle, 1) > up(per_agg * self.core_bundle, 2)
+        let tor = ratio(up(self.hosts, 0), up(self.aggs * self.bundle, 1));
+        tor * ratio(up(self.tors * self.bundle, 1), up(per_agg * self.core_bundle, 2))
     }
 
     /// Delays of the links and latencies of the switches of the longest way, one way, in ps.

@@ -267,9 +267,9 @@ pub fn write_controls(fabric: &Fabric, command: &Command, constants: &Constants,
     }
     if controls.receiver {
         page.head("[rccc]").key("network_rtt", time(constants.network_rtt_ps)).key("class", CONTROL);
-        if !controls.sender && fabric.is_oversubscribed() {
-            let text = "credit is given at the rate of the link, whatever the fabric can carry: that program lowers it by marks";
-            notes.differs(NAME, None, text);
+        let ratio = fabric.oversubscription();
+        if !controls.sender && ratio > 1.0 {
+            page.key_because("oversubscription", ratio, "that program slows pulls down by itself where RCCC is alone");
         }
     }
     if let Some(strategy) = command.strategy.as_deref().filter(|strategy| *strategy != "ecmp_host") {

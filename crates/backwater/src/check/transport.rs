@@ -30,8 +30,9 @@ pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> R
     }
     if let Some(name) = resolved.mechanisms.recovering().filter(|_| transport.recovery == Recovery::None) {
         let reason = format!("`{name}` counts on lost packets being sent again, and nothing is");
-        let hint = "transport.recovery = \"rud\", or \"selective-repeat\" with transport.in_order = false";
-        return refuse("transport.recovery", reason, hint.into());
+        let rud = resolved.mechanisms.counting().is_some();
+        let other = if rud { "" } else { ", or \"selective-repeat\" with transport.in_order = false" };
+        return refuse("transport.recovery", reason, format!("transport.recovery = \"rud\"{other}"));
     }
     if let Some(name) = resolved.mechanisms.counting().filter(|_| transport.recovery != Recovery::Rud) {
         let reason = format!("`{name}` goes by acknowledgements of single packets and a count of what is in flight");
@@ -107,7 +108,7 @@ pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> R
         key: key.into(),
         value,
         reason: "without effect: nothing is sent again".into(),
-        hint: "transport.recovery = \"go-back-n\" or \"selective-repeat\"".into(),
+        hint: "transport.recovery = \"go-back-n\", \"selective-repeat\" or \"rud\"".into(),
     });
     Ok(warnings.chain(other_count(resolved)).chain(impatient(resolved, round_trip)).collect())
 }
