@@ -271,7 +271,8 @@ def new_scenario() -> str:
 def advice_forms() -> list[tuple[str, dict[str, Any]]]:
     """What each mechanism that gives advice may be asked.
 
-    A form is {about, options: [{name, help, whole, default}], scenario}.
+    A form is {about, options: [{name, help, whole, default}], scenario, proof}, and a proof None
+    or {key, largest, condition, row, below, from}.
     """
 
 def advise(

@@ -17,18 +17,22 @@
 //! **Where we differ:** a frame departs when counters fall: with `switch.release_at = "end"` (the default, and htsim's way) it is marked
 //! by the queue that it leaves behind when its last bit goes, where hardware must decide at the first; `"start"` does that.
 
+mod advice;
+
 use crate::average::Averages;
 use crate::red::AboveMaximum;
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::hooks::{
-    Absent, Finding, Margin, Mechanism, Place, PortShape, Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Unread,
+    Absent, Advice, AdviceError, AdviceForm, Finding, Margin, Mechanism, Place, PortShape, Profile, Question, Reach,
+    Situation, SwitchCx, SwitchShape, SwitchSide, Unread,
 };
 use backwater_net::packet::{Ecn, Packet};
 use backwater_net::{Bytes, Rate};
 use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// When the queue is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -113,6 +117,7 @@ impl Mechanism for Marker {
     const DEFINED_BY: &'static str = "RFC 3168; RED curve of Zhu et al., SIGCOMM 2015";
     const SUMMARY: &'static str = "marks packets by the length of the egress queue";
     const IDLE: &'static str = "never marked a packet";
+    const ADVICE: Option<AdviceForm> = Some(advice::FORM);
     type Params = Params;
     type Shared = ();
     type Switch = CongestionPoint;
@@ -121,6 +126,14 @@ impl Mechanism for Marker {
 
     fn profile(_: &Params) -> Profile {
         Profile { marks: true, ..Profile::default() }
+    }
+
+    fn facts(params: Option<&Params>, situation: &Situation) -> Map<String, Value> {
+        advice::facts(params, situation)
+    }
+
+    fn advise(question: &Question) -> Result<Advice, AdviceError> {
+        advice::answer(question)
     }
 
     fn unread(params: &Params) -> Vec<Unread> {

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from backwater import _core
 from backwater.cli.arguments import read
 from backwater.cli.output import message
 from backwater.errors import InputError
@@ -36,12 +37,11 @@ class Proof:
     """The fact of a scenario that all values lie below."""
 
 
-PROOFS = {
-    "pfc": Proof("pfc.xoff", "drops == 0", "headroom", above="switch.buffer"),
-    "sfc": Proof(
-        "sfc.threshold", "pauses == 0 and drops == 0", "largest threshold", below="pfc_threshold"
-    ),
-}
+def _proof(said: Mapping[str, Any]) -> Proof:
+    return Proof(said["key"], said["condition"], said["row"], said["from"], said["below"])
+
+
+PROOFS = {name: _proof(form["proof"]) for name, form in _core.advice_forms() if form["proof"]}
 """By mechanism; others have no proof by simulation."""
 HELP = "Hold the advice against simulations of the scenario."
 

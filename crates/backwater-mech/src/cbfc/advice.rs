@@ -31,6 +31,7 @@ pub(super) const FORM: AdviceForm = AdviceForm {
         option("overhead", "Bytes added to each packet. Default: 0 B.", "0 B"),
     ],
     scenario: false,
+    proof: None,
 };
 
 /// Reads the question and answers it.

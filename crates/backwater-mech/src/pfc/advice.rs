@@ -16,7 +16,7 @@ use crate::mac_control::{Counter, Signal};
 use backwater_engine::Time;
 use backwater_net::config::PacketParams;
 use backwater_net::hooks::{
-    Advice, AdviceError, AdviceForm, AdviceOption, AdviceRow as Row, Hop, Question, Situation, needed,
+    Advice, AdviceError, AdviceForm, AdviceOption, AdviceProof, AdviceRow as Row, Hop, Question, Situation, needed,
 };
 use backwater_net::{Bytes, Rate};
 use serde_json::{Map, Value, json};
@@ -39,6 +39,14 @@ pub(super) const FORM: AdviceForm = AdviceForm {
         option("model", "simulator: what this simulator needs; standard: 802.1Q's. Default: simulator.", "simulator"),
     ],
     scenario: true,
+    proof: Some(AdviceProof {
+        key: "pfc.xoff",
+        largest: true,
+        condition: "drops == 0",
+        row: "headroom",
+        below: None,
+        from: Some("switch.buffer"),
+    }),
 };
 
 /// What a scenario says, quantities as text. What frames spend in a switch before it counts them is said as response.

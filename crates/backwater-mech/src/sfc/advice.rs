@@ -5,7 +5,7 @@ use super::formula::advice;
 use super::question::{Case, GIVEN, MESSAGE};
 use backwater_net::Bytes;
 use backwater_net::config::LatencyAt;
-use backwater_net::hooks::{Advice, AdviceError, AdviceForm, AdviceOption, Question, Situation, needed};
+use backwater_net::hooks::{Advice, AdviceError, AdviceForm, AdviceOption, AdviceProof, Question, Situation, needed};
 use serde_json::{Map, Value, json};
 
 /// The threshold of the 3:1 cases of the study sfc-aidc-2025, whose network the defaults are.
@@ -44,6 +44,14 @@ pub(super) const FORM: AdviceForm = AdviceForm {
         option("packet", "Largest frame; with it serialisation is counted too. Default: the scenario's.", None),
     ],
     scenario: true,
+    proof: Some(AdviceProof {
+        key: "sfc.threshold",
+        largest: true,
+        condition: "pauses == 0 and drops == 0",
+        row: "largest threshold",
+        below: Some("pfc_threshold"),
+        from: None,
+    }),
 };
 
 /// Reads the question and answers it.

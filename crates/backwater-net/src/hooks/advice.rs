@@ -19,6 +19,25 @@ pub struct AdviceForm {
     pub options: &'static [AdviceOption],
     /// Whether a scenario may give what no option does ([`Mechanism::facts`](super::Mechanism::facts)).
     pub scenario: bool,
+    /// How simulations of a scenario tell whether the advice holds there; `None`: they do not.
+    pub proof: Option<AdviceProof>,
+}
+
+/// What is sought by simulation around an advised value.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct AdviceProof {
+    /// The key whose value is sought.
+    pub key: &'static str,
+    /// Whether the largest value is sought at which the condition holds; otherwise the smallest.
+    pub largest: bool,
+    /// The condition, of metrics, as goals of sweeps have them.
+    pub condition: &'static str,
+    /// The row with the advised value.
+    pub row: &'static str,
+    /// The fact or option beyond which there are no values; `None`: the key has none.
+    pub below: Option<&'static str>,
+    /// The key of a size from which the row is taken away to give the value; `None`: the row is the value.
+    pub from: Option<&'static str>,
 }
 
 /// One option of such a command.

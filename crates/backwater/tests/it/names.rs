@@ -21,7 +21,7 @@ const SHARED: [(&str, &str, &[&str]); 3] = [
 ];
 
 /// Examples in texts for people, by file, and the mechanism that they take.
-const EXAMPLES: [(&str, &str); 9] = [
+const EXAMPLES: [(&str, &str); 11] = [
     ("backwater/scenario.py", "sfc"),
     ("backwater/study/__init__.py", "sfc"),
     ("backwater/plot/__init__.py", "sfc"),
@@ -31,6 +31,8 @@ const EXAMPLES: [(&str, &str); 9] = [
     ("backwater/cli/subjects.py", "ecn"),
     ("backwater/cli/describe.py", "pfc"),
     ("backwater/cli/query.py", "sfc"),
+    ("backwater/sweep/goal.py", "sfc"),
+    ("backwater/plot/sweep.py", "sfc"),
 ];
 
 fn sources(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {

@@ -1,0 +1,223 @@
+//! Between which lengths of the queue a threshold for marking lies.
+//!
+//! ```text
+//! K > C RTT / 7        the least queue of DCTCP's sawtooth stays above 0 (Alizadeh et al., SIGCOMM 2010, section 3.4, equation 13)
+//! K < t_PFC            marks come before pauses (Zhu et al., SIGCOMM 2015, section 4)
+//! RTT = 2 (links x delay + switches x latency) + links x (t(frame) + t(acknowledgement))
+//! ```
+//!
+//! The first is of long flows of one window law that share the queue in step; DCQCN's paper gives no such rule for its Kmin and Kmax, and
+//! tunes them by a fluid model. In the second the queue is taken to come through one ingress, which is the worst case there.
+
+use super::Params;
+use backwater_engine::Time;
+use backwater_net::Bytes;
+use backwater_net::Rate;
+use backwater_net::hooks::{
+    Advice, AdviceError, AdviceForm, AdviceOption, AdviceRow as Row, Question, Situation, needed,
+};
+use serde_json::{Map, Value, json};
+
+/// What DCTCP's analysis divides the bandwidth-delay product by.
+const SEVENTH: u64 = 7;
+/// An acknowledgement, as the shortest frame of Ethernet.
+const ACKNOWLEDGEMENT: Bytes = Bytes(64);
+/// Longer round trips are no data centre's, and would overflow sums.
+const LONGEST: Time = Time::ms(1_000);
+
+const fn option(name: &'static str, help: &'static str, default: Option<&'static str>) -> AdviceOption {
+    AdviceOption { name, help, whole: false, default }
+}
+
+const fn count(name: &'static str, help: &'static str, default: Option<&'static str>) -> AdviceOption {
+    AdviceOption { name, help, whole: true, default }
+}
+
+/// What may be asked.
+pub(super) const FORM: AdviceForm = AdviceForm {
+    about: "Least and greatest threshold at which ECN should mark.\n\n\
+            More than a seventh of the bandwidth-delay product (DCTCP's analysis), and less than PFC's\n\
+            threshold. Ends with code 1 if there is nothing between.",
+    options: &[
+        option("rate", "Rate of the links. Default: the scenario's, or 200 Gb/s.", Some("200 Gb/s")),
+        count("links", "Links from a sender to the receiver. Default: the scenario's, or 4.", Some("4")),
+        count("switches", "Switches on the way. Default: the scenario's, or 3.", Some("3")),
+        option("link_delay", "Propagation delay of a link. Default: the scenario's, or 150 ns.", Some("150 ns")),
+        option("switch_latency", "Processing delay of a switch. Default: the scenario's, or 300 ns.", Some("300 ns")),
+        option("packet", "Largest frame. Default: the scenario's, or 4158 B.", Some("4158 B")),
+        option("rtt", "Round trip of the idle network, in place of all these but the rate.", None),
+        option("pfc_threshold", "Where PFC pauses an ingress. Default: the scenario's, or none.", None),
+    ],
+    scenario: true,
+    // A search moves one key, and marks have two.
+    proof: None,
+};
+
+/// What a scenario says, quantities as text.
+pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<String, Value> {
+    let hops = || situation.paths.different.iter().flatten();
+    let links = situation.paths.different.iter().map(Vec::len).max().unwrap_or_default();
+    let limit = situation.paths.pause_threshold.clone();
+    let limit = limit.or_else(|| situation.buffer.map(|(buffer, key)| (buffer, key.to_owned())));
+    let facts = json!({
+        "rate": situation.rate.to_string(),
+        // The receiver's own link comes after its switch.
+        "links": links + 1,
+        "switches": links,
+        "link_delay": hops().map(|hop| hop.delay).max().unwrap_or_default().to_string(),
+        "switch_latency": hops().map(|hop| hop.latency).max().unwrap_or_default().to_string(),
+        "packet": situation.frame.to_string(),
+        "pfc_threshold": limit.map(|(bytes, _)| bytes.to_string()),
+        "kmin": params.map(|ecn| ecn.kmin.at_rate(situation.rate, ecn.reference_rate).to_string()),
+        "kmax": params.map(|ecn| ecn.kmax.at_rate(situation.rate, ecn.reference_rate).to_string()),
+    });
+    match facts {
+        Value::Object(facts) => facts,
+        _ => Map::new(),
+    }
+}
+
+/// Reads the question and answers it.
+pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
+    let rate: Rate = needed("rate", question.quantity("rate")?)?;
+    if rate.0 == 0 {
+        return Err(AdviceError::new("a rate of 0 carries nothing").key("rate").hint("as in 200 Gb/s"));
+    }
+    let mut rows = Vec::new();
+    let around = match question.quantity::<Time>("rtt")? {
+        Some(given) if given > LONGEST => return Err(too_long("rtt", given)),
+        Some(given) => {
+            rows.push(Row::new("round trip", given, "as given"));
+            given
+        }
+        None => round_trip(question, rate, &mut rows)?,
+    };
+    let product = rate.bytes_in(around);
+    let least = Bytes(product.0 / SEVENTH);
+    rows.push(Row::new("bandwidth-delay product", product, format!("{rate} x {around} / 8")));
+    rows.push(Row::new("threshold above", least, format!("{product} / {SEVENTH}")));
+    let most: Option<Bytes> = question.quantity("pfc_threshold")?;
+    if let Some(most) = most {
+        rows.push(Row::new("threshold below", most, "PFC threshold, so that marks come before pauses"));
+    }
+    let mut advice = Advice {
+        title: format!("Threshold of ECN's marks at {rate}"),
+        rows,
+        feasible: true,
+        summary: vec![format!(
+            "More than {least}, or the queue runs empty (Alizadeh et al., SIGCOMM 2010, section 3.4){}.",
+            most.map_or_else(String::new, |most| format!(
+                "; less than {most}, or PFC pauses first (Zhu et al., SIGCOMM 2015)"
+            ))
+        )],
+        ..Advice::default()
+    };
+    if let Some(most) = most.filter(|most| *most <= least) {
+        advice.problems.push(format!("no threshold is above {least} and below {most}"));
+        advice.feasible = false;
+    }
+    let (kmin, kmax): (Option<Bytes>, Option<Bytes>) = (question.quantity("kmin")?, question.quantity("kmax")?);
+    if let Some(kmin) = kmin.filter(|kmin| *kmin <= least) {
+        advice.cautions.push(format!("ecn.kmin is {kmin}: from there on some are marked, below {least}"));
+    }
+    if let (Some(kmax), Some(most)) = (kmax, most)
+        && kmax >= most
+    {
+        advice.cautions.push(format!("ecn.kmax is {kmax}: PFC pauses from {most} on, before all are marked"));
+    }
+    advice.summary.extend(taken(question));
+    Ok(advice)
+}
+
+fn round_trip(question: &Question, rate: Rate, rows: &mut Vec<Row>) -> Result<Time, AdviceError> {
+    let links = needed("links", question.count("links")?)?;
+    let switches = needed("switches", question.count("switches")?)?;
+    let delay: Time = needed("link_delay", question.quantity("link_delay")?)?;
+    let latency: Time = needed("switch_latency", question.quantity("switch_latency")?)?;
+    let packet: Bytes = needed("packet", question.quantity("packet")?)?;
+    for (key, time) in [("link_delay", delay), ("switch_latency", latency)] {
+        if time > LONGEST {
+            return Err(too_long(key, time));
+        }
+    }
+    for (key, many) in [("links", links), ("switches", switches)] {
+        if many > 1_000 {
+            return Err(AdviceError::new(format!("{many} are too many")).key(key).hint("at most 1000"));
+        }
+    }
+    if packet.0 > 1 << 20 {
+        return Err(AdviceError::new(format!("{packet} is too much")).key("packet").hint("at most 1 MiB"));
+    }
+    let (frame, back) = (rate.time_for(packet), rate.time_for(ACKNOWLEDGEMENT));
+    let (on_links, in_switches) = (delay * (2 * links), latency * (2 * switches));
+    let on_wires = (frame + back) * links;
+    rows.push(Row::new("links", on_links, format!("2 x {links} links x {delay}")));
+    rows.push(Row::new("switches", in_switches, format!("2 x {switches} switches x {latency}")));
+    rows.push(Row::new(
+        "frames",
+        on_wires,
+        format!("{links} links x ({frame} of {packet} + {back} of {ACKNOWLEDGEMENT})"),
+    ));
+    let around = on_links + in_switches + on_wires;
+    rows.push(Row::new("round trip", around, "sum"));
+    Ok(around)
+}
+
+fn too_long(key: &'static str, time: Time) -> AdviceError {
+    AdviceError::new(format!("{time} is too long")).key(key).hint(format!("at most {LONGEST}"))
+}
+
+/// What was taken from the scenario, in a line.
+fn taken(question: &Question) -> Option<String> {
+    let (file, _) = question.scenario.as_ref()?;
+    let keys = FORM.options.iter().map(|option| option.name).chain(["kmin", "kmax"]);
+    let names: Vec<String> =
+        keys.filter(|key| question.is_from_scenario(key)).map(|key| key.replace('_', " ")).collect();
+    Some(format!("From {file}: {}.", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(values: &[(&str, &str)]) -> Result<Advice, AdviceError> {
+        let given = values.iter().map(|(key, text)| ((*key).to_owned(), Value::from(*text))).collect();
+        answer(&Question { form: FORM, given, scenario: None })
+    }
+
+    fn row(advice: &Advice, name: &str) -> String {
+        advice.rows.iter().find(|row| row.name == name).map(Row::quantity).unwrap_or_default()
+    }
+
+    #[test]
+    fn the_numbers_of_dctcps_paper() {
+        // 10 Gb/s and 100 us: 125 KB, of which a seventh is 17.857 KB; the paper recommends 65 packets there, more than these 12.
+        let said = ask(&[("rate", "10 Gb/s"), ("rtt", "100 us")]).unwrap();
+        assert_eq!(row(&said, "bandwidth-delay product"), "125 KB");
+        assert_eq!(row(&said, "threshold above"), "17.857 KB");
+        assert!(said.feasible && row(&said, "threshold below").is_empty());
+    }
+
+    #[test]
+    fn a_round_trip_is_what_links_switches_and_frames_take() {
+        // 2 x 4 x 150 ns + 2 x 3 x 300 ns + 4 x (4000 + 64) B x 8 / 200 Gb/s.
+        let said = ask(&[("packet", "4000 B")]).unwrap();
+        assert_eq!(row(&said, "round trip"), "3.65024 us");
+    }
+
+    #[test]
+    fn nothing_between_is_a_problem() {
+        let said = ask(&[("rate", "10 Gb/s"), ("rtt", "100 us"), ("pfc_threshold", "17 KB")]).unwrap();
+        assert!(!said.feasible);
+        assert_eq!(said.problems.len(), 1);
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused() {
+        for (key, text) in
+            [("rate", "0 Gb/s"), ("rtt", "2 s"), ("link_delay", "2 s"), ("links", "5000"), ("packet", "4 MB")]
+        {
+            assert_eq!(ask(&[(key, text)]).unwrap_err().key, Some(key));
+        }
+    }
+}
