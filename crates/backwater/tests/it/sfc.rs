@@ -220,7 +220,7 @@ fn a_question_is_answered_from_options_then_the_scenario_then_defaults() {
     assert_eq!(row(&six, "threshold"), ("80 KB".into(), "the largest".into()));
     let error = advise("sfc", given(json!({ "senders": "many" })), None).unwrap_err();
     assert_eq!((error.key.as_deref(), error.value.as_deref()), (Some("senders"), Some("many")));
-    assert!(advise("ecn", given(json!({})), None).unwrap_err().reason.contains("gives no advice"));
+    assert!(advise("qcn", given(json!({})), None).unwrap_err().reason.contains("gives no advice"));
 }
 
 /// By hand for the study's three senders: 900 ns of links, 3 x (162.56 + 2.56) ns of frames and messages, and six latencies of 300 ns,
