@@ -30,10 +30,13 @@ help:
 	@echo "make fuzz    every parser of frames for FUZZ_SECONDS (300), two at a time"
 	@echo "make playground       the simulator as one page for a browser (playground/dist/index.html)"
 	@echo "make playground-test  the same, and its runs against those of the command in headless Chromium"
+	@echo "make docs    the documents as a site (dist/docs/index.html), which needs neither a server nor a network"
+	@echo "make docs-test  the same, and the site looked at in headless Chromium"
+	@echo "make wheel   a wheel and an sdist (dist/), tried in an empty environment without a compiler"
 	@echo "make soak    random scenarios against laws, for hours: until it is stopped, or SOAK=2000 of them (SEED=1)"
 	@echo "make bench   instructions and time per packet-hop, and what a run of a series costs"
-	@echo "make reference  write docs/reference.md and the tables of parameters in docs/modelling from the schema"
-	@echo "make lock    renew requirements.lock from pyproject.toml"
+	@echo "make reference  write the pages and tables of docs/ that come from the code: keys, commands, metrics, lists"
+	@echo "make lock    renew requirements.lock from pyproject.toml, and that of the site"
 	@echo "make clean   remove what was built; results stay"
 
 .PHONY: demo
@@ -102,6 +105,23 @@ playground-test: $(VENV)/built playground tools
 	$(CARGO) test --manifest-path crates/backwater-wasm/Cargo.toml --target-dir target --locked --quiet
 	$(BIN)/python -m pytest --quiet -s tests/python/test_playground.py
 
+# The site has an environment of its own: its tools would pin libraries that ours need in other versions.
+DOCS_VENV := .venv-docs
+.PHONY: docs
+docs: $(DOCS_VENV)/installed
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet --config-file docs/site/mkdocs.yml
+	@echo "open dist/docs/index.html"
+
+.PHONY: docs-test
+docs-test: $(VENV)/installed docs tools
+	$(BIN)/python -m pytest --quiet -p no:xdist tests/python/test_site.py
+
+$(DOCS_VENV)/installed: docs/site/requirements.lock | $(VENV)/bin/python
+	@echo "installing what docs/site/requirements.lock lists into $(DOCS_VENV)"
+	@"$(PYTHON)" -m venv $(DOCS_VENV)
+	@$(DOCS_VENV)/bin/python -m pip install --quiet --require-hashes --requirement docs/site/requirements.lock
+	@touch $@
+
 .PHONY: bench
 bench: $(VENV)/built
 	bash benches/run.sh
@@ -111,6 +131,7 @@ bench: $(VENV)/built
 reference: $(VENV)/built
 	+BLESS=1 $(CARGO) test --package backwater --test it --quiet reference
 	BLESS=1 $(BIN)/python -m pytest --quiet tests/python/test_documents.py -k tables_of_parameters
+	BLESS=1 $(BIN)/python -m pytest --quiet tests/python/test_generated.py
 
 # Without SOAK it goes on until Ctrl-C.
 SOAK ?=
@@ -165,8 +186,11 @@ lock: $(VENV)/bin/python
 	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --upgrade --strip-extras --no-header \
 		--no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 		--output-file requirements.lock $(VENV)/requirements.in
+	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --upgrade --strip-extras --no-header \
+		--no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+		--output-file docs/site/requirements.lock docs/site/requirements.in
 
 .PHONY: clean
 clean:
-	rm -rf target playground/dist crates/backwater-wire/fuzz/target $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf target playground/dist crates/backwater-wire/fuzz/target $(VENV) $(DOCS_VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find python -name '__pycache__' -prune -exec rm -rf {} + -o -name '*.so' -delete

@@ -45,10 +45,12 @@ DOCUMENTS = [
     for pattern in ("README.md", "docs/**/*.md", "studies/*/README.md")
     for path in sorted(ROOT.glob(pattern))
 ]
+# Pages of the site's own lie elsewhere in it than in the tree: `make docs` checks their links.
 LINKING = [
     path
     for pattern in ("*.md", "docs/**/*.md", "studies/*/*.md")
     for path in sorted(ROOT.glob(pattern))
+    if ROOT / "docs" / "site" not in path.parents
 ]
 WRAPPED = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 MODELLING = ROOT / "docs" / "modelling"

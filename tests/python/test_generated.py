@@ -1,0 +1,177 @@
+"""Pages that are written from the code: commands, metrics, lists. `make reference` writes them."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from backwater import _core
+from backwater.cli.app import COMMANDS, built
+from backwater.numbers.metrics import QUANTITIES, STATISTICS
+from backwater.study import load, names
+from conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+DOCS = ROOT / "docs"
+# A mechanism's page has its name, or says in a row of docs/modelling/README.md what it is about.
+ELSEWHERE = {
+    "ci": "congestion-isolation",
+    "ev": "entropy-values",
+    "trim": "trimming",
+    "spray": "load-balancing",
+    "flowlet": "load-balancing",
+}
+# An option in prose that is not marked as code yet.
+OPTION = re.compile(r"(?<![\w`-])--[a-z][a-z-]*(?: -(?= ))?(?!`)")
+
+
+def cell(text: str) -> str:
+    """A text as it can stand in a table."""
+    return " ".join(text.split()).replace("|", r"\|")
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *([cell(one) for one in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def kind(param: Any) -> str:  # noqa: ANN401 - typer's parameters have no public type
+    """What a parameter takes: as its help calls it, or the type of its value."""
+    if param.metavar:
+        return f"`{param.metavar}`"
+    if getattr(param, "is_flag", False):
+        return ""
+    return {str: "text", int: "whole number", float: "number"}.get(
+        param.type_descriptor.annotation, "value"
+    )
+
+
+def parameters(command: Any) -> str:  # noqa: ANN401
+    """The arguments and options of one command."""
+    rows = []
+    for param in command.params:
+        if param.name in ("help", "install_completion", "show_completion"):
+            continue
+        name = ", ".join(f"`{one}`" for one in param.opts if one.startswith("-"))
+        default = param.default
+        said = "" if default in (None, False, "") or callable(default) else f"`{default}`"
+        rows.append((name or kind(param), kind(param) if name else "", said, param.help or ""))
+    if not rows:
+        return ""
+    return "\n" + table(("argument or option", "takes", "default", "what it does"), rows)
+
+
+def told(name: str, command: Any, depth: int) -> str:  # noqa: ANN401
+    """One command, and those below it."""
+    about = OPTION.sub(r"`\g<0>`", command.help or "").replace("[", r"\[")
+    text = f"\n{'#' * depth} backwater {name}\n\n{about}\n{parameters(command)}"
+    for below, one in getattr(command, "commands", {}).items():
+        text += told(f"{name} {below}", one, depth + 1)
+    return text
+
+
+def commands() -> str:
+    program: Any = built(tuple(COMMANDS))
+    text = (
+        "# Reference: every command\n\n"
+        "Written from the command itself by `make reference`, not by hand. "
+        "`backwater COMMAND --help` prints the same at the terminal.\n\n"
+    )
+    return text + "".join(told(name, one, 2) for name, one in program.commands.items()).lstrip("\n")
+
+
+def metrics() -> str:
+    better = {True: "more", False: "less"}
+    kinds = (
+        (
+            "Of flows",
+            "Written as `STATISTIC_QUANTITY` or `STATISTIC_QUANTITY:GROUP`, as in "
+            f"`p99_fct:victim`. Statistics are {STATISTICS}.",
+            [(name, one) for name, one in QUANTITIES.items() if one.of_flows],
+        ),
+        (
+            "Of jobs",
+            "Written as `STATISTIC_QUANTITY:JOB`, as in `max_jct:train`. What collectives have can "
+            "be asked of a step, too: `max_cct:train/sum`.",
+            [(name, one) for name, one in QUANTITIES.items() if one.of_jobs],
+        ),
+        (
+            "Of the run",
+            "One number, written by its name alone.",
+            [(name, one) for name, one in QUANTITIES.items() if one.of_run is not None],
+        ),
+    )
+    text = (
+        "# Reference: every metric\n\n"
+        "Written from the code by `make reference`, not by hand. `backwater compare --metric` and "
+        "sweeps take them\n([what a comparison says](why.md#metrics), "
+        "[goals of a sweep](sweeps.md#a-goal)).\n"
+    )
+    for title, about, found in kinds:
+        rows = [
+            (f"`{name}`", one.unit, better[one.more_is_better], one.text) for name, one in found
+        ]
+        text += f"\n## {title}\n\n{about}\n\n{table(('metric', 'unit', 'better', 'is'), rows)}"
+    return text
+
+
+def page(name: str) -> str:
+    """A mechanism with a link to its page."""
+    file = f"modelling/{ELSEWHERE.get(name, name)}.md"
+    assert (DOCS / file).exists(), f"{name} has no page {file}"
+    return f"[`{name}`]({file})"
+
+
+def lists() -> str:
+    text = (
+        "# Reference: what there is\n\n"
+        "Written from the code by `make reference`, not by hand: what `backwater list` prints.\n"
+    )
+    mechanisms = _core.items("mechanisms")
+    studies = [load(name) for name in names()]
+    found: dict[str, tuple[list[tuple[str, str, str]], str]] = {
+        "mechanisms": (
+            [(page(one["name"]), one["summary"], one["source"]) for one in mechanisms],
+            "The page of each says what is modelled, what is not, and where it differs from its "
+            "source.",
+        ),
+        "topologies": (
+            [(f"`{o['name']}`", o["summary"], o["source"]) for o in _core.items("topologies")],
+            "[How they are wired](modelling/topologies.md).",
+        ),
+        "workloads": (
+            [(f"`{o['name']}`", o["summary"], o["source"]) for o in _core.items("workloads")],
+            "[Who sends to whom](modelling/workloads.md), and [jobs](modelling/jobs.md).",
+        ),
+        "formats": (
+            [(f"`{one['name']}`", one["summary"], one["source"]) for one in _core.formats()],
+            "[Files of other tools](import/README.md).",
+        ),
+        "studies": (
+            [(f"[`{s.id}`](../studies/{s.id}/README.md)", s.title, s.document) for s in studies],
+            "[What a study is](guide.md#studies).",
+        ),
+    }
+    for what, (rows, about) in found.items():
+        header = ("name", "what it is", "source")
+        text += f"\n## {what.capitalize()}\n\n{about}\n\n{table(header, rows)}"
+    return text
+
+
+@pytest.mark.parametrize("what", [commands, metrics, lists])
+def test_generated_pages_are_current(what: Callable[[], str]) -> None:
+    file = DOCS / f"{what.__name__}.md"
+    title, _, rest = re.sub(r" +$", "", what(), flags=re.MULTILINE).partition("\n\n")
+    name = what.__name__
+    fresh = (
+        f"{title}\n\n<!-- {name}: written by `make reference` -->\n\n{rest}"
+        f"\n<!-- end of {name} -->\n"
+    )
+    if os.environ.get("BLESS"):
+        file.write_text(fresh, encoding="utf-8")
+    assert file.read_text(encoding="utf-8") == fresh, "`make reference` writes it anew"
