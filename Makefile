@@ -105,6 +105,14 @@ playground-test: $(VENV)/built playground tools
 	$(CARGO) test --manifest-path crates/backwater-wasm/Cargo.toml --target-dir target --locked --quiet
 	$(BIN)/python -m pytest --quiet -s tests/python/test_playground.py
 
+# Built as make demo builds, so that nothing is compiled twice. maturin names the oldest glibc that the wheel runs with.
+.PHONY: wheel
+wheel: $(VENV)/built
+	rm -rf dist/wheel
+	$(BIN)/maturin build --release --locked --out dist/wheel
+	$(BIN)/maturin sdist --out dist/wheel
+	bash tests/wheel.sh dist/wheel $(BIN)
+
 # The site has an environment of its own: its tools would pin libraries that ours need in other versions.
 DOCS_VENV := .venv-docs
 .PHONY: docs
@@ -113,7 +121,7 @@ docs: $(DOCS_VENV)/installed
 	@echo "open dist/docs/index.html"
 
 .PHONY: docs-test
-docs-test: $(VENV)/installed docs tools
+docs-test: $(VENV)/built docs tools
 	$(BIN)/python -m pytest --quiet -p no:xdist tests/python/test_site.py
 
 $(DOCS_VENV)/installed: docs/site/requirements.lock | $(VENV)/bin/python

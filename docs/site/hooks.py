@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = ("*.md", "docs/**/*.md", "studies/*/*.md")
+DOCUMENTS = ("*.md", "docs/**/*.md", "studies/*/*.md", "crates/*/src/**/README.md")
 PICTURES = ("docs/*.svg",)
 COLUMNS = "docs/columns.md"
 LANGUAGES = {".rs": "rust", ".py": "python", ".toml": "toml", ".cff": "yaml", ".csv": "text"}
@@ -116,7 +116,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         file.inclusion = file.inclusion.NOT_IN_NAV
         files.append(file)
     for file in files.documentation_pages():
-        if re.fullmatch(r"studies/.+/(?!README)[\w-]+\.md", file.src_uri):
+        if re.fullmatch(r"crates/.+|studies/.+/(?!README)[\w-]+\.md", file.src_uri):
             file.inclusion = file.inclusion.NOT_IN_NAV
     return files
 

@@ -40,6 +40,11 @@ def meant(name: str, known: Sequence[str], otherwise: str, most: int = 1) -> str
     return f"{otherwise} {', '.join(known[:MANY_NAMES])}{some}"
 
 
+def labelled(text: str) -> str:
+    """An error's text as the command says it."""
+    return text if text.lstrip().startswith("error") else f"error: {text}"
+
+
 def series(names: Sequence[str]) -> str:
     """Names as a sentence has them: `a, b and c`."""
     *first, last = names
@@ -68,6 +73,19 @@ def percent(value: float | None, *, signed: bool = True) -> str:
     if value is None:
         return "-"
     return f"{100 * value:+.1f} %" if signed else f"{100 * value:.0f} %"
+
+
+def prefixed(value: float) -> str:
+    """A large number to four digits, with a decimal prefix: `12.35 M`, never a power of ten."""
+    for factor, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if abs(value) >= factor:
+            return f"{figure(float(f'{value / factor:.4g}'))} {prefix}"
+    return figure(float(f"{value:.4g}"))
+
+
+def three(value: float) -> str:
+    """A number to three digits, never as a power of ten."""
+    return figure(float(f"{value:.3g}"))
 
 
 def count(value: float, unit: str) -> str:

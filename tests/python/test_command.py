@@ -80,13 +80,6 @@ BAD_INPUT = {
 }
 
 
-def test_without_a_command_there_is_help(command: Command) -> None:
-    said = command()
-    assert said.code == 2
-    assert "Usage: backwater" in said.out
-    assert said.err == ""
-
-
 @pytest.mark.parametrize("case", BAD_INPUT)
 def test_bad_input(
     case: str, command: Command, small: Path, tmp_path: Path, snapshot: SnapshotAssertion
@@ -271,7 +264,7 @@ def test_schema_is_json(command: Command) -> None:
     assert "$schema" in json.loads(command("schema").out)
 
 
-@pytest.mark.parametrize("what", ["mechanisms", "topologies", "workloads", "studies"])
+@pytest.mark.parametrize("what", ["mechanisms", "topologies", "workloads", "studies", "scenarios"])
 def test_list(what: str, command: Command) -> None:
     entries = json.loads(command("list", what, "--json", "-").out)
     assert entries

@@ -11,6 +11,8 @@ import pytest
 from backwater import _core
 from backwater.cli.app import COMMANDS, built
 from backwater.numbers.metrics import QUANTITIES, STATISTICS
+from backwater.shipped import names as scenarios
+from backwater.shipped import shipped
 from backwater.study import load, names
 from conftest import ROOT
 
@@ -157,8 +159,16 @@ def lists() -> str:
             "[What a study is](guide.md#studies).",
         ),
     }
+    examples = [shipped(name) for name in scenarios()]
+    found["scenarios"] = (
+        [
+            (f"[`{one.name}`](../scenarios/{one.name}.toml)", one.title, ", ".join(one.variants))
+            for one in examples
+        ],
+        "`backwater new --from NAME` copies one.",
+    )
     for what, (rows, about) in found.items():
-        header = ("name", "what it is", "source")
+        header = ("name", "what it is", "variants" if what == "scenarios" else "source")
         text += f"\n## {what.capitalize()}\n\n{about}\n\n{table(header, rows)}"
     return text
 
@@ -175,3 +185,13 @@ def test_generated_pages_are_current(what: Callable[[], str]) -> None:
     if os.environ.get("BLESS"):
         file.write_text(fresh, encoding="utf-8")
     assert file.read_text(encoding="utf-8") == fresh, "`make reference` writes it anew"
+
+
+@pytest.mark.parametrize("name", [one["name"] for one in _core.items("mechanisms")])
+def test_a_mechanism_s_page_says_what_is_modelled_and_what_is_not(name: str) -> None:
+    text = (DOCS / "modelling" / f"{ELSEWHERE.get(name, name)}.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert {"Not modelled", "Checked against"} <= set(sections)
+    assert f"## Parameters of `[{name}]`" in text
+    for title in ("Not modelled", "Checked against"):
+        assert text.partition(f"## {title}\n")[2].partition("\n## ")[0].strip()

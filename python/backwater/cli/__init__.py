@@ -21,14 +21,25 @@ from typer import TyperException
 
 from backwater import _core
 from backwater.cli.app import built, named
-from backwater.cli.output import message, see_width
+from backwater.cli.output import message, put, see_width
 from backwater.cli.streams import Unheard
 from backwater.errors import InputError, OtherBuildWarning, ResultError
+from backwater.wording import labelled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DONE, FAILED, BAD_INPUT = 0, 1, 2
+# Set by shells that complete a command line.
+COMPLETE = "_BACKWATER_COMPLETE"
+START = """\
+Backwater simulates congestion management in data-centre Ethernet, packet by packet.
+
+  backwater new first.toml        write a commented scenario (list scenarios: others, for --from)
+  backwater run first.toml        simulate it
+  backwater report results/first  one page: results, figures, the fabric over time
+
+`backwater --help` lists all commands, `backwater explain` the keys of a scenario."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,14 +66,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _command(arguments: Sequence[str] | None) -> int:
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)
+        if not given and not os.environ.get(COMPLETE):
+            put(START)
+            return BAD_INPUT
         code = built(named(given))(given, prog_name="backwater", standalone_mode=False)
     except TyperException as error:
         return _usage(error)
     except (_core.ScenarioError, InputError) as error:
-        message(_labelled(str(error)))
+        message(labelled(str(error)))
         return BAD_INPUT
     except (_core.RunError, ResultError) as error:
-        message(_labelled(str(error)))
+        message(labelled(str(error)))
         return FAILED
     except UnicodeEncodeError as error:
         # As the command line gives octets that are no text.
@@ -80,10 +94,6 @@ def _command(arguments: Sequence[str] | None) -> int:
 def _warned(what: Warning | str, *_where: object, **_more: object) -> None:
     """Show a warning of Python's as one of the command's."""
     message(f"warning: {what}")
-
-
-def _labelled(text: str) -> str:
-    return text if text.lstrip().startswith("error") else f"error: {text}"
 
 
 def _usage(error: TyperException) -> int:

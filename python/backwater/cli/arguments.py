@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backwater.cli import completing
 from backwater.cli.output import message
 from backwater.errors import InputError
 
@@ -24,6 +25,7 @@ Set = Annotated[
         metavar="KEY=VALUE",
         help="Override one value; may be given more than once. A key of a mechanism that is off "
         "does not switch it on.",
+        autocompletion=completing.settings,
     ),
 ]
 With = Annotated[
@@ -32,11 +34,17 @@ With = Annotated[
         "--with",
         metavar="MECHANISM",
         help="Switch a mechanism on, as `--with sfc`; may be given more than once.",
+        autocompletion=completing.mechanisms,
     ),
 ]
 Variant = Annotated[
     str | None,
-    typer.Option("--variant", metavar="NAME", help="Merge a variant of the file over it."),
+    typer.Option(
+        "--variant",
+        metavar="NAME",
+        help="Merge a variant of the file over it.",
+        autocompletion=completing.variants,
+    ),
 ]
 Json = Annotated[
     str | None,

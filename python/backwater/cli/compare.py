@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from backwater.cli import completing
 from backwater.cli.arguments import Allow, Force, Json, JsonProgress, Set, With, seeds
 from backwater.cli.output import message, put, warn, write_json
 from backwater.cli.targets import Kind, writable
@@ -40,6 +41,7 @@ def compare(
             "--metric",
             metavar="NAME",
             help="Such as p99_fct:victim, mean_slowdown, pause_time; may be given more than once.",
+            autocompletion=completing.metrics,
         ),
     ] = None,
     least: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from backwater import _core
+from backwater.cli import completing
 from backwater.cli.arguments import (
     File,
     Force,
@@ -43,6 +45,7 @@ class Listable(StrEnum):
     WORKLOADS = "workloads"
     FORMATS = "formats"
     STUDIES = "studies"
+    SCENARIOS = "scenarios"
 
 
 def check(
@@ -129,6 +132,7 @@ def explain(
         typer.Argument(
             help="A dotted key of a scenario, for example pfc.xoff; without one, all tables.",
             metavar="[KEY]",
+            autocompletion=completing.keys,
         ),
     ] = "",
     json: Json = None,
@@ -176,13 +180,15 @@ def list_items(
     what: Annotated[
         Listable,
         typer.Argument(
-            help="mechanisms, topologies, workloads, formats or studies.", metavar="WHAT"
+            help="mechanisms, topologies, workloads, formats, studies or scenarios.",
+            metavar="WHAT",
         ),
     ],
     json: Json = None,
 ) -> None:
     """List what there is, with where it is defined."""
     writable(json, Kind.JSON)
+    entries: list[dict[str, Any]]
     if what is Listable.STUDIES:
         from backwater.study import load, names
 
@@ -190,6 +196,14 @@ def list_items(
         entries = [
             {"name": study.id, "summary": study.title, "source": study.document}
             for study in studies
+        ]
+    elif what is Listable.SCENARIOS:
+        from backwater import shipped
+
+        found = [shipped.shipped(name) for name in shipped.names()]
+        entries = [
+            {"name": one.name, "summary": one.title, "variants": list(one.variants)}
+            for one in found
         ]
     elif what is Listable.FORMATS:
         entries = _core.formats()
@@ -202,23 +216,60 @@ def list_items(
     view = View()
     view.add_column(what.value, no_wrap=True)
     view.add_column("what it is")
-    view.add_column("source")
+    third = "variants" if what is Listable.SCENARIOS else "source"
+    view.add_column(third)
     for entry in entries:
-        view.add_row(entry["name"], entry["summary"], entry["source"])
+        last = ", ".join(entry[third]) if third == "variants" else entry[third]
+        view.add_row(entry["name"], entry["summary"], last)
     show(view)
 
 
 def new(
-    file: Annotated[str, typer.Argument(help="File to write; - is stdout.", metavar="FILE")],
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            help="File to write; - is stdout. With --from it may be left out.", metavar="FILE"
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="SCENARIO",
+            help="Copy a scenario that comes with Backwater: `backwater list scenarios`.",
+            autocompletion=completing.scenarios,
+        ),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Write a commented scenario to start from."""
+    from backwater.shipped import shipped
+
+    if file is None and source is None:
+        raise InputError("Missing argument 'FILE'.", "`backwater new --help` says what it takes")
+    copied = None if source is None else shipped(source)
+    file = f"{source}.toml" if file is None else file
+    tables = {} if copied is None else copied.tables
     writable(file, Kind.SCENARIO)
-    if file != "-" and not force and replaced(Path(file), Kind.SCENARIO):
-        raise InputError(f"{file}: exists already", "give another name, or --force to replace it")
-    write(file, _core.new_scenario())
-    if file != "-":
-        message(f"{file}: written; `backwater run {file}` runs it")
+    if file == "-":
+        write(file, _core.new_scenario() if copied is None else copied.text)
+        for name in tables:
+            message(f"it reads {name}; `backwater new FILE --from {source}` writes that, too")
+        return
+    folder = Path(file).parent
+    for path in (Path(file), *(folder / name for name in tables)):
+        if not force and replaced(path, Kind.SCENARIO):
+            raise InputError(
+                f"{path}: exists already", "give another name, or --force to replace it"
+            )
+    for name, content in tables.items():
+        write(str(folder / name), content.decode("utf-8"))
+    quoted = shlex.quote(file)
+    # What its comments say to run is the copy.
+    text = _core.new_scenario() if copied is None else copied.text
+    write(file, text if source is None else text.replace(f"scenarios/{source}.toml", quoted))
+    beside = f" with {series(list(tables))}" if tables else ""
+    message(f"{file}: written{beside}; `backwater run {quoted}` runs it")
 
 
 def schema(

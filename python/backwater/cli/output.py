@@ -73,11 +73,41 @@ def put(part: str | View, style: str | None = None) -> None:
     sys.stdout.write("".join(line.rstrip() + "\n" for line in caught.get().splitlines()))
 
 
+# What stands out of messages, and how: the first word, and the gutter and carets of an excerpt.
+MARKS = {
+    r"^error(?= in\b|:)": "bold red",
+    r"^warning(?=:)": "bold yellow",
+    r"^ *hint(?=:)": "bold cyan",
+    r"^ *\d* \|(?= |$)": "blue",
+    r"^ *\| +(\^+)": "bold red",
+}
+COLOURED = re.compile(r"error|warning| *hint")
+
+
 def message(*lines: str) -> None:
-    """Say something to the person at the terminal, after what went to stdout before it."""
+    """Say something to the person at the terminal, after what went to stdout before it.
+
+    On a terminal errors, warnings and hints have colours, unless NO_COLOR is set.
+    """
     sys.stdout.flush()
     for line in lines:
-        print(visible(line), file=sys.stderr, flush=True)
+        text = visible(line)
+        if COLOURED.match(text) and sys.stderr.isatty() and not os.environ.get("NO_COLOR"):
+            _colourful(text)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+
+def _colourful(text: str) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    shown = Text(text)
+    for pattern, style in MARKS.items():
+        for found in re.finditer(pattern, text, re.MULTILINE):
+            shown.stylize(style, *found.span(found.re.groups))
+    # As long as it is: the terminal breaks lines, and a copied line is whole.
+    Console(stderr=True, highlight=False).print(shown, soft_wrap=True)
 
 
 def warn(warnings: list[dict[str, str]]) -> None:

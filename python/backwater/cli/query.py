@@ -13,7 +13,7 @@ from backwater.cli.arguments import Json
 from backwater.cli.output import listing, put, write_json
 from backwater.cli.targets import Kind, writable
 from backwater.directory import PROGRESS
-from backwater.wording import duration, figure
+from backwater.wording import duration, figure, three
 
 Sweep = Annotated[str, typer.Argument(help="A directory of `backwater sweep`.", metavar="DIR")]
 # A sweep that has not been heard of for so long was killed.
@@ -109,7 +109,7 @@ def _show(facts: dict[str, Any], directory: str) -> None:
         left = facts["seconds_left"]
         put(
             f"{facts['running']} points with {facts['workers']} workers of the sweep on "
-            f"{facts['host']}, {facts['points_per_s']:.3g} points/s"
+            f"{facts['host']}, {three(facts['points_per_s'])} points/s"
             + ("" if left is None else f", {duration(left)} left")
         )
 

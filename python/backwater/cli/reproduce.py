@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backwater.cli import arguments
+from backwater.cli import arguments, completing
 from backwater.cli.arguments import Force, Json, JsonProgress, Out, Set, With, overrides
 from backwater.cli.output import message, write_json
 from backwater.cli.targets import Kind, writable
@@ -28,7 +28,12 @@ FAILED = 1
 
 def reproduce(
     study: Annotated[
-        str, typer.Argument(help="A study (`backwater list studies`), or all.", metavar="[STUDY]")
+        str,
+        typer.Argument(
+            help="A study (`backwater list studies`), or all.",
+            metavar="[STUDY]",
+            autocompletion=completing.studies,
+        ),
     ] = "all",
     case: Annotated[
         str | None, typer.Option("--case", metavar="C", help="Only this case of the study.")

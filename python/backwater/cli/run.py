@@ -42,6 +42,8 @@ from backwater.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from backwater.scenario import Scenario
+
 
 def run(
     file: Annotated[
@@ -90,6 +92,9 @@ def run(
         str | None,
         typer.Option("--from", metavar="F", help="Go on from a saved run, in place of FILE."),
     ] = None,
+    watched: Annotated[
+        bool, typer.Option("--watch", help="Run again each time that FILE is saved.")
+    ] = False,
     json_progress: JsonProgress = False,
 ) -> int:
     """Simulate a scenario and keep its results.
@@ -106,6 +111,8 @@ def run(
     F. --from F goes on from there, as if it had never stopped; with --set values of mechanisms are
     others from T on, and the summary says so. With --save F --every T a run that is killed goes
     on from where it was last saved.
+    With --watch the scenario runs again each time that its file is saved, until Ctrl-C. What has
+    changed is said, and results go to one directory, by default results/NAME-watch.
     With --capture and -o, frames that pass some ports go to a pcapng file, which Wireshark opens.
     """
     from backwater.cli.runs import once, repeat, save_once
@@ -128,6 +135,7 @@ def run(
             "--capture-class": classes,
             "--capture-snap": snap,
             "--capture-limit": limit,
+            "--watch": watched or None,
         }
         return _go_on(
             saved,
@@ -153,6 +161,15 @@ def run(
         raise InputError(
             "--threads and --seeds exclude each other", "the runs of --seeds use a processor each"
         )
+    if watched:
+        given = {
+            "--seeds": many,
+            "--json": json,
+            "--capture": capture,
+            "--until": until,
+            "--save": save,
+        }
+        return _watch(file, variant, settings, mechanisms, seed, threads, out, given, force=force)
     if save is not None and many is not None:
         raise InputError("--save and --seeds exclude each other", "a saved run is one run")
     _see_times(until, save, every, out, force=force)
@@ -194,6 +211,44 @@ def run(
         again += _options("--set", settings)
         words = shlex.join([*again, "--seeds", str(many)])
         return repeat(case, jobs, done, base, json, words, allow=allow, json_progress=json_progress)
+
+
+def _watch(
+    file: str,
+    variant: str | None,
+    settings: list[str] | None,
+    mechanisms: list[str] | None,
+    seed: int | None,
+    threads: int | None,
+    out: str | None,
+    given: Mapping[str, object],
+    *,
+    force: bool,
+) -> int:
+    """Run a file each time that it is saved."""
+    from backwater.cli.runs import once
+    from backwater.cli.watching import watch
+    from backwater.running import Job, taken_up
+
+    for option, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"{option} and --watch exclude each other", "run once more without --watch for it"
+            )
+    if file == "-":
+        raise InputError("--watch and stdin exclude each other", "give the name of a file")
+    parts = _threads(threads)
+    usual = Path("results") / f"{_name(file, variant, mechanisms)}-watch"
+    base = usual if out is None else Path(out)
+
+    def simulate(case: Scenario, again: bool) -> int:
+        prepared = case.prepare(None)
+        warn(prepared.warnings)
+        job = Job(prepared, case.seed if seed is None else seed, base, None, threads=parts)
+        anew = again or force or out is None
+        return once(case, job, taken_up([job], force=anew)[0], base, None, allow=True)
+
+    return watch(file, lambda: read(file, variant, settings, mechanisms), simulate, base)
 
 
 def _see_times(

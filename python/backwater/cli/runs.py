@@ -32,7 +32,7 @@ from backwater.running import interruptible, run_jobs, used_threads
 from backwater.samples import why_not
 from backwater.saved import told as told_changes
 from backwater.saving import last_save, save_at
-from backwater.wording import count, figure, offered, simulated, us
+from backwater.wording import count, figure, offered, prefixed, simulated, three, us
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,8 +42,15 @@ if TYPE_CHECKING:
     from backwater.scenario import Scenario
 
 FAILED, INCOMPLETE = 1, 3
-# From here on a number is shown as a power of ten.
+# From here on a number has a prefix, and a time another unit.
 LARGE = 1e7
+# Units of time, with how many of the next are one; of sizes.
+LARGER = {
+    "ps": ((1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns")),
+    "us": ((1e6, "s"), (1e3, "ms")),
+    "B": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")),
+}
+SCALED = ("mean", "min", "max", "std", "ci_low", "ci_high")
 
 
 def once(
@@ -332,8 +339,8 @@ def _outcomes(one: dict[str, Any]) -> list[str]:
         if slowdown := group["slowdown"]:
             tail = slowdown["p99"]
             said.append(
-                f"{group['group']}: slowdown {slowdown['p50']:.3g} (median)"
-                + ("." if tail is None else f", {tail:.3g} (99th percentile).")
+                f"{group['group']}: slowdown {three(slowdown['p50'])} (median)"
+                + ("." if tail is None else f", {three(tail)} (99th percentile).")
             )
         few = group["fct_last_ack_us"] or group["fct_last_byte_us"]
         if few and few["p99"] is None:
@@ -401,7 +408,7 @@ def _show_statistics(
     told: set[tuple[str, str, float]] = set()
     counts: dict[str, list[str]] = {}
     zeros: dict[str, list[str]] = {}
-    for row in rows:
+    for row in map(_scaled, rows):
         of, quantity = row["of"], row["quantity"]
         same = row["min"] == row["max"] and row["n"] == runs > 1
         base, dot, _ = quantity.partition(".")
@@ -434,13 +441,24 @@ def _show_statistics(
     show(view, f"{case.title} ({runs} runs)", "", *below)
 
 
+def _scaled(row: dict[str, Any]) -> dict[str, Any]:
+    """A row whose times and sizes are large, in a larger unit."""
+    size = max(abs(row["min"] or 0), abs(row["max"] or 0))
+    for factor, unit in LARGER.get(row["unit"], ()):
+        if size >= max(LARGE, factor):
+            numbers = {name: row[name] / factor for name in SCALED if row[name] is not None}
+            quantity = row["quantity"].removesuffix(f"_{row['unit']}")
+            return row | numbers | {"unit": unit, "quantity": quantity}
+    return row
+
+
 def _interval(row: dict[str, Any]) -> str:
     return "-" if row["std"] is None else f"±{_three(row['ci_high'] - row['mean'])}"
 
 
 def _short(value: float | None) -> str:
     """A number in at most nine characters."""
-    return f"{value:.4g}" if value is not None and abs(value) >= LARGE else figure(value)
+    return prefixed(value) if value is not None and abs(value) >= LARGE else figure(value)
 
 
 def _three(value: float) -> str:

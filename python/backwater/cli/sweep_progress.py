@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from backwater.cli.output import message
-from backwater.wording import duration
+from backwater.wording import duration, three
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ def line(state: State) -> str:
     if state.failed:
         parts.append(f"{state.failed} failed")
     parts.append(f"{state.running} with {state.workers} workers")
-    parts.append(f"{state.rate:.3g} points/s")
+    parts.append(f"{three(state.rate)} points/s")
     if state.seconds_left is not None:
         parts.append(f"{duration(state.seconds_left)} left")
     return " · ".join(parts)

@@ -15,6 +15,7 @@ from backwater.numbers.rows import scan
 from backwater.numbers.statistics import quantile
 from backwater.numbers.units import BITS, PS_PER_S, size_bytes, time_ps, window_ps
 from backwater.samples import has
+from backwater.wording import three
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -184,7 +185,7 @@ def coarse(run: Run, step_ps: float) -> str | None:
     if packets >= PACKETS:
         return None
     return (
-        f"{packets:.3g} packets of {payload} in that time at {rate / 1e9:g} Gb/s: one more or "
+        f"{three(packets)} packets of {payload} in that time at {rate / 1e9:g} Gb/s: one more or "
         "less by when samples are taken"
     )
 

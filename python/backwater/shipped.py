@@ -1,0 +1,50 @@
+"""The scenarios that come with Backwater: small, commented, and run by its tests."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from backwater.carried import named_files
+from backwater.errors import InputError
+from backwater.wording import meant
+
+# Resolved, since in the source tree it is a link.
+SCENARIOS = (Path(__file__).resolve().parent / "scenarios").resolve()
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A scenario that comes with Backwater."""
+
+    name: str
+    title: str
+    variants: tuple[str, ...]
+    text: str
+    tables: dict[str, bytes]
+    """The files that it reads, by their names beside it."""
+
+
+def names() -> list[str]:
+    """Give their names."""
+    return sorted(path.stem for path in SCENARIOS.glob("*.toml"))
+
+
+def shipped(name: str) -> Shipped:
+    """Give one by its name. Raises `InputError` if there is none such."""
+    known = names()
+    if name not in known:
+        raise InputError(
+            f"{name}: no scenario of Backwater's has this name",
+            f"{meant(name, known, 'there are')} (`backwater list scenarios`)",
+        )
+    text = (SCENARIOS / f"{name}.toml").read_text(encoding="utf-8")
+    content = tomllib.loads(text)
+    return Shipped(
+        name,
+        content.get("title", ""),
+        tuple(content.get("variant", ())),
+        text,
+        named_files(text, (), SCENARIOS),
+    )
