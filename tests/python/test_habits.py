@@ -14,6 +14,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from rich.text import Text
 
@@ -244,3 +245,26 @@ def test_no_number_is_a_power_of_ten(command: Command) -> None:
     assert said.code == 0
     assert re.search(r"^run +time +us ", said.out, re.MULTILINE)
     assert not re.search(r"\de[+-]\d", said.out)
+
+
+def test_the_schema_accepts_what_the_command_accepts() -> None:
+    """An editor marks nothing in a good scenario, its variants included, and marks what is bad."""
+    schema = jsonschema.Draft202012Validator(json.loads(backwater.schema()))
+    files = [*ROOT.glob("scenarios/*.toml"), *ROOT.glob("studies/*/scenario.toml")]
+    assert len(files) > 25
+    for file in files:
+        found = list(schema.iter_errors(tomllib.loads(file.read_text(encoding="utf-8"))))
+        assert found == [], f"{file.name}: {found[0].json_path}: {found[0].message}"
+    content = tomllib.loads(backwater.new_scenario())
+    for path, value in [
+        (("pfc", "xof"), "1 KB"),
+        (("variant", "sfc", "pfc"), True),
+        (("variant", "sfc", "flow"), {"incast": {"sise": "1 KB"}}),
+        (("pfc",), False),
+    ]:
+        bad = json.loads(json.dumps(content))
+        place = bad
+        for key in path[:-1]:
+            place = place.setdefault(key, {})
+        place[path[-1]] = value
+        assert not schema.is_valid(bad), path

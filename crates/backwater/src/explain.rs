@@ -1,7 +1,7 @@
 //! What a key means, from the schema of scenario files.
 
 use crate::error::{ScenarioError, nearest};
-use crate::schema::{OWN, root};
+use crate::schema::{OWN, published, root};
 use crate::tree::{Kind, LABELS, kind_of, shown, some_of, split_key};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
@@ -38,7 +38,7 @@ fn as_map<S: Serializer>(children: &[(String, String)], s: S) -> Result<S::Ok, S
 
 /// The JSON Schema of a scenario file.
 pub fn schema() -> String {
-    serde_json::to_string_pretty(root()).unwrap_or_default()
+    serde_json::to_string_pretty(&published()).unwrap_or_default()
 }
 
 /// Explains a dotted key such as `pfc.xoff`; an empty key is the whole file.

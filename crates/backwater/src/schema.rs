@@ -66,6 +66,34 @@ fn compose() -> Json {
     root
 }
 
+/// The schema as editors get it, who know nothing of what variants may write otherwise than a scenario.
+pub(crate) fn published() -> Json {
+    let mut all = root().clone();
+    if let Some(keys) = all.pointer_mut("/properties/variant/additionalProperties/properties") {
+        widen(keys);
+    }
+    all
+}
+
+/// Lets a mechanism be `false`, and a list of tables be a table of its entries by label or number.
+fn widen(part: &mut Json) {
+    if let Json::Array(forms) = part {
+        forms.iter_mut().for_each(widen);
+    }
+    let Json::Object(keys) = part else { return };
+    keys.values_mut().for_each(widen);
+    if keys.get("x-switchable") == Some(&Json::Bool(true)) {
+        keys.insert("type".into(), json!(["object", "boolean"]));
+        keys.insert("not".into(), json!({ "const": true }));
+    }
+    let list = keys.get("type").is_some_and(|kind| kind == "array" || kind == &json!(["array", "null"]));
+    let tables = |entry: &&Json| entry.get("properties").is_some() || entry.get("oneOf").is_some();
+    if let Some(entry) = keys.get("items").filter(tables).filter(|_| list).cloned() {
+        keys.insert("type".into(), json!(["array", "object"]));
+        keys.insert("additionalProperties".into(), entry);
+    }
+}
+
 /// Source of a key that no document has.
 pub(crate) const OWN: &str = "Backwater's own";
 
