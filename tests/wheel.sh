@@ -46,8 +46,8 @@ theirs=$("$bin/backwater" run "$OLDPWD/scenarios/incast-victim.toml" --variant s
 "${alone[@]}" backwater list studies > studies
 grep -q sfc-aidc-2025 studies || fail "the wheel has no studies"
 "${alone[@]}" backwater reproduce sfc-aidc-2025 --case 1 --seeds 1 --out case > /dev/null
-"${alone[@]}" backwater pcap dissector backwater.lua > /dev/null
-for file in page.html schema.json case/table.json backwater.lua; do
+script=$("${alone[@]}" backwater pcap dissector 2> /dev/null)
+for file in page.html schema.json case/table.json "$script"; do
     [ -s "$file" ] || fail "$file is empty"
 done
 

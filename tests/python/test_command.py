@@ -304,6 +304,23 @@ def test_our_own_fault_ends_in_one_message(
     assert "Traceback" not in said.err
 
 
+def test_a_panic_in_rust_ends_in_one_message(
+    command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As pyo3 raises it: it derives from BaseException.
+    panic = type("PanicException", (BaseException,), {})
+
+    def fail(*_: object) -> None:
+        raise panic("index out of bounds")
+
+    monkeypatch.setattr("backwater.cli.runs.run_jobs", fail)
+    said = command("run", str(small))
+    assert said.code == 1
+    assert "error: Backwater is at fault: PanicException: index out of bounds" in said.err
+    assert "hint: please report" in said.err
+    assert "Traceback" not in said.err
+
+
 def test_debugging_shows_where_it_happened(
     command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,7 +85,10 @@ def _command(arguments: Sequence[str] | None) -> int:
     except MemoryError:
         message("error: out of memory", "hint: give --out, so that results do not stay in memory")
         return FAILED
-    except Exception as error:
+    except BaseException as error:
+        # A panic in Rust, of the core or of a library, is no `Exception`.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         _unexpected(error)
         return FAILED
     return code if isinstance(code, int) else DONE
@@ -110,7 +113,7 @@ def _usage(error: TyperException) -> int:
     return BAD_INPUT if error.exit_code == BAD_INPUT else FAILED
 
 
-def _unexpected(error: Exception) -> None:
+def _unexpected(error: BaseException) -> None:
     if os.environ.get("BACKWATER_DEBUG"):
         traceback.print_exc()
     versions = ", ".join(f"{name} {value}" for name, value in _core.version().items())
