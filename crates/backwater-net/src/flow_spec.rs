@@ -68,6 +68,8 @@ pub struct QueuePairs {
     /// Payload of a segment, each of which goes to the next queue pair in turn; the message's last may be shorter. `None`: each queue pair
     /// has one segment, all of a length.
     pub segment: Option<Bytes>,
+    /// Whether they outlive a message: all messages of the group from one host to another follow each other on them.
+    pub kept: bool,
 }
 
 /// What a queue pair carries of a message.
@@ -99,7 +101,7 @@ mod tests {
     use super::*;
 
     fn shares(number: u32, segment: Option<u64>, bytes: u64) -> Vec<(u64, u64)> {
-        let pairs = QueuePairs { number, segment: segment.map(Bytes) };
+        let pairs = QueuePairs { number, segment: segment.map(Bytes), kept: false };
         pairs.shares(bytes).map(|share| (share.bytes, share.segments)).collect()
     }
 

@@ -80,6 +80,8 @@ pub struct FlowIdentity {
     pub ds: DsField,
     /// \[bytes\] Payload made available so far; of a flow that is no stream, its size.
     pub bytes: u64,
+    /// \[bytes\] Offset of its first packet: above 0 for a message on a connection that has carried others.
+    pub from: u64,
 }
 
 /// What one of several queue pairs has carried of a message.

@@ -347,6 +347,10 @@ pub(crate) enum Outcome {
     Received { slot: u32 },
     /// All of a flow is acknowledged.
     Complete { slot: u32 },
+    /// All of a message has come, of those that share a connection; the offset of its first packet names it.
+    MessageCame { slot: u32, from: u64 },
+    /// All of one is acknowledged.
+    MessageDone { slot: u32, from: u64 },
     /// A sender has given up.
     Failed { slot: u32 },
     /// A sender has timed out so many times in a row.

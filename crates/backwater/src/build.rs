@@ -193,7 +193,7 @@ struct Sources {
 
 impl Sources {
     fn group(&mut self, group: &FlowGroup) -> Group {
-        let pairs = queue_pairs::of(group.queue_pairs, group.segment);
+        let pairs = queue_pairs::of(group.queue_pairs, group.segment, group.keep_queue_pairs);
         self.named(&group.label, Class(group.class), group.ect, pairs)
     }
 
@@ -225,7 +225,8 @@ impl Sources {
                 false => self.steps(checked, number)?,
             }
             // The groups of its steps, or labels.
-            self.queue_pairs.resize(self.groups.len(), queue_pairs::of(job.queue_pairs, job.segment));
+            self.queue_pairs
+                .resize(self.groups.len(), queue_pairs::of(job.queue_pairs, job.segment, job.keep_queue_pairs));
         }
         Ok(())
     }

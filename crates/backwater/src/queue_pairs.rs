@@ -1,14 +1,15 @@
-//! `queue_pairs` and `segment` of groups and jobs, as the stage takes them.
+//! `queue_pairs`, `segment` and `keep_queue_pairs` of groups and jobs, as the stage takes them.
 
 use crate::error::{ScenarioError, Warning};
 use crate::file::Arrivals;
 use crate::resolved::Resolved;
 use backwater_net::Bytes;
+use backwater_net::config::Recovery;
 use backwater_net::spec::QueuePairs;
 
-/// Of a group or a job with these keys; `None`: each message is one flow.
-pub(crate) fn of(number: u32, segment: Option<Bytes>) -> Option<QueuePairs> {
-    (number > 1).then_some(QueuePairs { number, segment })
+/// Of a group or a job with these keys; `None`: each message is a flow of its own.
+pub(crate) fn of(number: u32, segment: Option<Bytes>, kept: bool) -> Option<QueuePairs> {
+    (number > 1 || kept).then_some(QueuePairs { number, segment, kept })
 }
 
 /// Whether they can be: segments are whole packets, since a queue pair's only short packet is its last; and a stream is no message.
@@ -33,6 +34,27 @@ pub(crate) fn check(resolved: &Resolved) -> Result<Vec<Warning>, ScenarioError> 
                 hint: "give `queue_pairs`, or leave `segment` out".into(),
             });
         }
+    }
+    let kept = (0..).zip(&file.flow).map(|(i, group)| (format!("flow.{i}"), group.keep_queue_pairs));
+    let kept = kept.chain((0..).zip(&file.job).map(|(i, job)| (format!("job.{i}"), job.keep_queue_pairs)));
+    if let Some((key, _)) = kept.into_iter().find(|(_, kept)| *kept) {
+        let reason = match (file.transport.recovery, file.ack.enabled) {
+            (Recovery::None, _) => "packets have no numbers without `transport.recovery`",
+            (_, false) => "no message ends that nobody acknowledges",
+            _ => "",
+        };
+        if !reason.is_empty() {
+            let error = resolved.error(&format!("{key}.keep_queue_pairs"), reason);
+            return Err(
+                error.hint("transport.recovery = \"go-back-n\", as RoCEv2 interfaces have it, and ack.enabled = true")
+            );
+        }
+    }
+    let streams = file.flow.iter().position(|group| group.arrivals == Arrivals::Bernoulli && group.keep_queue_pairs);
+    if let Some(i) = streams {
+        let error =
+            resolved.error(&format!("flow.{i}.keep_queue_pairs"), "packets of a bernoulli stream are no message");
+        return Err(error.hint("leave it out: a stream keeps its queue pair anyway"));
     }
     let streams =
         (0..).zip(&file.flow).find(|(_, group)| group.arrivals == Arrivals::Bernoulli && group.queue_pairs > 1);

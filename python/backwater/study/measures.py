@@ -254,14 +254,32 @@ def fct(run: Observed, group: str, of: str = "mean", until: str = "last_ack") ->
 
 
 @kind("finish")
-def finish(run: Observed, of: str = "max", until: str = "last_ack") -> Reading:
-    """Times of day at which flows were complete, all of which must be, in us: start and time."""
+def finish(run: Observed, of: str = "max", until: str = "last_ack", per: str = "flow") -> Reading:
+    """Times of day at which flows were complete, all of which must be, in us: start and time.
+
+    `per = "connection"`: of messages that share a connection the last counts, for all of them.
+    """
+    if per not in ("flow", "connection"):
+        raise InputError(f"finish counts per {per!r}", "it counts per flow or per connection")
     flows = run.completions
     times = flows[f"fct_{until}_ps"]
     if times.null_count:
         return Reading(None, f"{times.null_count} of {flows.num_rows} flows not complete")
-    ends = pl.Series(times) + pl.Series(flows["start_ps"])
+    ends = pl.Series("end", times) + pl.Series(flows["start_ps"])
+    if per == "connection":
+        ends = _last_of_connections(run, ends)
     return Reading(statistic_of(ends / PS_PER_US, of))
+
+
+def _last_of_connections(run: Observed, ends: pl.Series) -> pl.Series:
+    """Take the last end of each connection, and the end of each flow that is no message of one."""
+    entries = [*run.run.scenario.get("flow", []), *run.run.scenario.get("job", [])]
+    kept = {entry["label"] for entry in entries if entry.get("keep_queue_pairs")}
+    flows = pl.DataFrame(run.run.flows.select(["flow_id", "group", "src", "dst"]))
+    shared = pl.col("group").is_in(kept)
+    connection = pl.when(shared).then(pl.lit(None, pl.Int64)).otherwise(pl.col("flow_id"))
+    told = flows.with_columns(end=ends, alone=connection)
+    return told.group_by("group", "src", "dst", "alone").agg(pl.col("end").max())["end"]
 
 
 @kind("transaction_time")

@@ -73,6 +73,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let content = matrix::parse(matrix.name(), &matrix.text()?)?;
     let mut page = Page::new();
     introduce(&matrix, &content, &words, work, &mut page);
+    let mut kept = false;
     if work.write_fabric(&mut page)? {
         if let Some((name, _)) = work.fabric {
             for option in NETWORK.iter().filter(|option| !matches!(**option, "-tm" | "-nodes")) {
@@ -90,6 +91,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
             return Err(matrix.error(reason).hint("give the topology that belongs to it"));
         }
         let constants = command.is_uec().then(|| Constants::of(&fabric, &command)).transpose()?;
+        kept = constants.is_some();
         write_fabric(&fabric, &command, constants.as_ref(), &mut page);
         match &constants {
             Some(constants) => uec::write_controls(&fabric, &command, constants, &mut page, work.notes),
@@ -105,7 +107,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         command.ignored("-nodes", &format!("{} says {}", matrix.file_name(), content.nodes), work.notes);
     }
     let unit = start_unit(work.options, &command, &content, &matrix, work.notes);
-    workload::write(&content, &command, unit, &matrix, work, &mut page)?;
+    workload::write(&content, &command, unit, kept, &matrix, work, &mut page)?;
     Ok(page)
 }
 

@@ -18,11 +18,12 @@ struct Known<'a> {
     connection: &'a Connection,
 }
 
-/// Writes `[[flow]]` and `[[job]]` with their tables.
+/// Writes `[[flow]]` and `[[job]]` with their tables. `kept`: messages of a connection share it, as the transport that is written lets them.
 pub fn write(
     matrix: &Matrix,
     command: &Command,
     unit: StartUnit,
+    kept: bool,
     source: &Source,
     work: &mut Work<'_>,
     page: &mut Page,
@@ -42,9 +43,9 @@ pub fn write(
     }
     let (by_trigger, by_clock): (Vec<&Known<'_>>, Vec<&Known<'_>>) =
         known.iter().partition(|one| triggered.contains(&one.id));
-    if !by_clock.is_empty() {
-        let mut flows = Flows::new(format!("{}.flows", work.stem));
-        for one in &by_clock {
+    for group in groups(by_clock, kept) {
+        let mut flows = Flows::new(format!("{}.{}", work.stem, group.label));
+        for one in &group.flows {
             let Connection { src, dst, start, .. } = *one.connection;
             let start_ps = start_ps(start, unit, one.connection, source)?;
             flows.add(
@@ -52,8 +53,17 @@ pub fn write(
                 work.place,
             )?;
         }
-        let name = flows.finish(work.place)?;
-        page.head("[[flow]]").key("label", "flows").key("table", name);
+        let table = flows.finish(work.place)?;
+        page.head("[[flow]]").key("label", group.label).key("table", table);
+        if group.kept {
+            page.key("keep_queue_pairs", true);
+        }
+    }
+    let alone = by_trigger.iter().copied().chain(known.iter().filter(|_| !kept));
+    if let Some(first) = alone.map(|one| one.connection).find(|connection| connection.message.is_some()) {
+        let why = if kept { "that triggers start, or that start others" } else { "without the transport of htsim_uec" };
+        let text = format!("messages of one connection, {why}, are flows of their own");
+        work.notes.differs(source.name(), Some(first.line), text);
     }
     if !by_trigger.is_empty() {
         operations(matrix, &by_trigger, unit, source, work, page)?;
@@ -61,7 +71,38 @@ pub fn write(
     Ok(())
 }
 
-/// The connections with their identities, those of the file if all have one, and sizes; messages that begin together are one.
+/// Flows of one table.
+struct Group<'a> {
+    label: String,
+    flows: Vec<&'a Known<'a>>,
+    /// All messages from one host to another are of one connection.
+    kept: bool,
+}
+
+/// Flows by the tables that they go to: those that are no messages first, then of each pair of hosts the messages of one connection.
+fn groups<'a>(known: Vec<&'a Known<'a>>, kept: bool) -> Vec<Group<'a>> {
+    let (messages, flows): (Vec<_>, Vec<_>) =
+        known.into_iter().partition(|one| kept && one.connection.message.is_some() && one.connection.id.is_some());
+    let mut groups = vec![Group { label: "flows".into(), flows, kept: false }];
+    let mut between = HashMap::<(u32, u32), Vec<Option<u32>>>::new();
+    for one in messages {
+        let Connection { src, dst, id, .. } = *one.connection;
+        let there = between.entry((src, dst)).or_default();
+        let number = there.iter().position(|other| *other == id).unwrap_or(there.len());
+        if number == there.len() {
+            there.push(id);
+        }
+        if groups.len() == number + 1 {
+            let label = if number == 0 { "messages".into() } else { format!("messages-{}", number + 1) };
+            groups.push(Group { label, flows: Vec::new(), kept: true });
+        }
+        groups[number + 1].flows.push(one);
+    }
+    groups.retain(|group| !group.flows.is_empty());
+    groups
+}
+
+/// The connections with their identities, those of the file if all have one, and sizes.
 fn known<'a>(
     matrix: &'a Matrix,
     command: &Command,
@@ -88,26 +129,8 @@ fn known<'a>(
                 .line(connection.line)
                 .hint("`msg` behind it makes both messages of one connection"));
         }
-        let before = all.last_mut().filter(|before| {
-            let other = before.connection;
-            let alike = (other.id, other.start, other.src, other.dst)
-                == (connection.id, connection.start, connection.src, connection.dst);
-            let triggers = [other.send_done, other.recv_done, connection.send_done, connection.recv_done];
-            alike && connection.message.is_some() && connection.id.is_some() && triggers.iter().all(Option::is_none)
-        });
-        if let Some(before) = before {
-            before.bytes += connection.size;
-            let text =
-                "messages of one connection that begin together are one flow: it ends when the last of them does";
-            work.notes.differs(source.name(), Some(connection.line), text);
-            continue;
-        }
         let id = connection.id.filter(|_| named).map_or(number, u64::from);
         all.push(Known { id, bytes: connection.size, connection });
-    }
-    if messages && all.iter().filter(|one| one.connection.message.is_some()).count() > 1 {
-        let text = "messages of one connection: those that do not begin together take turns here, and do not wait for each other";
-        work.notes.differs(source.name(), None, text);
     }
     for one in &mut all {
         if sized(one.bytes) != one.bytes {

@@ -149,10 +149,32 @@ fn a_barrier_and_the_first_of_several() {
 }
 
 #[test]
-fn messages_of_a_connection_that_begin_together_are_one_flow() {
+fn messages_of_a_connection_share_it() {
     let file = text("htsim/test_cr_1f10m10p.cm");
-    let (_, place) = imported(&[("a.cm", &file)], &command("htsim_uec -conn_reuse")).unwrap();
-    assert_eq!(place.text("it.flows.csv"), "id,src,dst,bytes,start\n0,0,1,408600,0\n");
+    let (result, place) = imported(&[("a.cm", &file)], &command("htsim_uec -conn_reuse")).unwrap();
+    let rows: String = (0..10).map(|id| format!("{id},0,1,40860,0\n")).collect();
+    assert_eq!(place.text("it.messages.csv"), format!("id,src,dst,bytes,start\n{rows}"));
+    assert!(result.scenario.contains("keep_queue_pairs = true"), "{}", result.scenario);
+    // Other programs know no such connections.
+    let (result, place) = imported(&[("a.cm", &file)], &command("htsim_ndp")).unwrap();
+    assert_eq!(place.text("it.flows.csv").lines().count(), 11);
+    assert!(!result.scenario.contains("keep_queue_pairs"));
+    assert!(result.notes.iter().any(|note| note.text.contains("are flows of their own")));
+}
+
+#[test]
+fn two_connections_of_a_pair_are_in_two_groups() {
+    let file = "Nodes 16\nConnections 5\n0->1 id 1 msg start 0 size 9\n0->1 id 2 msg start 0 size 8\n\
+                0->1 id 1 msg start 3 size 7\n2->1 id 3 msg start 0 size 6\n5->6 id 4 start 0 size 5\n";
+    let (result, place) = imported(&[("a.cm", file)], &command("htsim_uec -conn_reuse")).unwrap();
+    let bytes = |name: &str| -> Vec<String> {
+        let rows = place.text(name);
+        rows.lines().skip(1).filter_map(|row| row.split(',').nth(3).map(str::to_owned)).collect()
+    };
+    assert_eq!(bytes("it.flows.csv"), ["5"]);
+    assert_eq!(bytes("it.messages.csv"), ["9", "7", "6"]);
+    assert_eq!(bytes("it.messages-2.csv"), ["8"]);
+    assert_eq!(result.scenario.matches("keep_queue_pairs = true").count(), 2);
 }
 
 #[test]

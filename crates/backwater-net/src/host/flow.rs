@@ -73,6 +73,8 @@ pub(crate) struct SendFlow {
     pub ideal: Option<Time>,
     /// \[bytes\] sent at the last sample of the time series, what was sent again included
     pub sampled: u64,
+    /// Messages share it ([`super::kept`]): it goes on when they are complete. It makes available what they are posted with.
+    pub kept: bool,
     /// The message over several queue pairs that it is part of, or `NO_MESSAGE`, and the number of its queue pair.
     pub message: u32,
     pub pair: u32,
@@ -192,6 +194,7 @@ impl SendFlow {
             recovery: recovers.then(Box::default),
             ideal: None,
             sampled: 0,
+            kept: false,
             message: NO_MESSAGE,
             pair: 0,
         }
@@ -210,12 +213,42 @@ impl SendFlow {
 
     /// Whether no more payload will become available.
     pub fn ended(&self) -> bool {
-        self.stream.as_ref().is_none_or(|s| s.ended)
+        self.stream.as_ref().is_none_or(|s| s.ended) && !self.kept
+    }
+
+    fn messages(&self) -> Option<&super::kept::Outgoing> {
+        self.recovery.as_ref()?.messages.as_deref()
+    }
+
+    /// A connection none of whose messages is under way.
+    pub fn rests(&self) -> bool {
+        self.messages().is_some_and(|messages| messages.is_empty())
+    }
+
+    /// When the message that was posted last is issued.
+    pub fn note_due(&mut self, due: Time) {
+        if let Some(messages) = self.recovery.as_mut().and_then(|sender| sender.messages.as_mut()) {
+            messages.due = due;
+        }
+    }
+
+    /// A connection with a message that its interface has still to issue.
+    pub fn waits_for_issue(&self) -> bool {
+        self.messages().is_some_and(|messages| messages.next_posted().is_some())
+    }
+
+    /// \[bytes\] of payload of which it is known that they are to be sent, or were, until all of it is over
+    pub fn unfinished(&self) -> u64 {
+        match self.messages() {
+            Some(messages) => messages.iter().map(|message| message.bytes).sum(),
+            None if self.stream.is_some() => 0,
+            None => self.available,
+        }
     }
 
     /// Whether all it says is that it is there: one packet without payload.
     pub fn is_empty(&self) -> bool {
-        self.available == 0 && self.stream.is_none()
+        self.available == 0 && self.stream.is_none() && !self.kept
     }
 
     /// The packet of an empty flow is to be sent, for the first time or again: no offset says that it has not arrived.
@@ -251,6 +284,13 @@ impl SendFlow {
     /// \[bytes\] of payload that has not been sent, and how many packets that makes; the same of what is to be sent again.
     pub fn unsent(&self, step: u64) -> ((u64, u64), (u64, u64)) {
         let new = self.available.saturating_sub(self.sent);
+        if let Some((sender, messages)) =
+            self.recovery.as_ref().and_then(|sender| Some((sender, sender.messages.as_ref()?)))
+        {
+            let bytes = new - messages.shortness(self.sent, self.available, step).min(new);
+            let again = sender.lost.iter().map(|offset| messages.payload_at(*offset, step)).sum();
+            return ((bytes, new / step), (again, sender.lost.len() as u64));
+        }
         // Without a walk over all that is lost: only a flow's last packet is shorter than the others.
         let lost = self.recovery.as_ref().and_then(|sender| Some((sender.lost.len() as u64, *sender.lost.last()?)));
         let again = lost.map_or((0, 0), |(packets, last)| {

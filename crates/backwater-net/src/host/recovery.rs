@@ -1,5 +1,6 @@
 //! What the two ends of a connection keep to send again what is lost ([`super::transport`] is what they do with it).
 
+use super::kept::{Incoming, Outgoing};
 use super::outstanding::Outstanding;
 use crate::packet::{Gap, Report};
 use backwater_engine::Time;
@@ -30,6 +31,8 @@ pub(crate) struct Sender {
     pub timeouts: u32,
     /// Its packets one by one, where they are acknowledged so ([`super::rud`]).
     pub outstanding: Option<Box<Outstanding>>,
+    /// Of a connection that messages share ([`super::kept`]).
+    pub messages: Option<Box<Outgoing>>,
 }
 
 /// What a receiver keeps to fill gaps.
@@ -49,6 +52,8 @@ pub(crate) struct Receiver {
     /// What the acknowledgement under way says, of the packet that it answers and of others.
     pub gap: Option<Gap>,
     pub report: Report,
+    /// Of a connection that messages share ([`super::kept`]).
+    pub messages: Option<Box<Incoming>>,
 }
 
 impl Receiver {
@@ -87,6 +92,14 @@ impl Sender {
         }
         self.noticed = offset.max(self.noticed);
         news
+    }
+
+    /// The time of the packet at this offset is over.
+    pub fn note_timeout(&mut self, offset: u64, step: u64) {
+        self.timeouts += 1;
+        if let Some(message) = self.messages.as_mut().and_then(|messages| messages.of_mut(offset, step)) {
+            message.timeouts += 1;
+        }
     }
 
     /// Timeouts in a row since it last got further.

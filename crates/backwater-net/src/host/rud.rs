@@ -76,7 +76,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let (step, enough) = (self.step(), self.world.rules.ack.bytes.0);
         let recv = self.node.receiving_mut(at);
         let Some(receiver) = recv.recovery.as_mut() else { return Answer::Nothing };
-        let (offset, end, size) = (data.offset, data.end(), u64::from(pkt.size));
+        let (offset, end, size) = (data.offset, receiver.end_of(data, step), u64::from(pkt.size));
         let asks = data.is(DataHeader::ACK_REQUEST);
         let (ev, flags) = (data.ev, data.flags);
         let came = offset < receiver.expected || receiver.beyond.range((offset, 0)..(offset + 1, 0)).next().is_some();
@@ -144,6 +144,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if controller != NO_CONTROLLER {
             self.repace(controller);
         }
+        if self.node.sending(at).kept {
+            self.complete_messages(at);
+        }
         self.maybe_complete(at);
     }
 
@@ -171,6 +174,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         for number in (outstanding.first..upto).chain(mapped) {
             let (news, owed) = outstanding.arrive(number);
             further |= news;
+            if news && let Some(message) = sender.messages.as_mut().and_then(|all| all.of_mut(number * step, step)) {
+                message.arrived += 1;
+            }
             if owed {
                 sender.lost.remove(&(number * step));
             }
@@ -233,7 +239,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             }
             let bytes = u64::from(outstanding.lose(number).unwrap_or(0));
             sender.lost.insert(number * step);
-            sender.timeouts += 1;
+            sender.note_timeout(number * step, step);
             // Of packets that were sent one after the other, one counts.
             if sent >= sender.progress {
                 (sender.progress, sender.tries) = (now, sender.tries + 1);
@@ -250,6 +256,20 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if controller != NO_CONTROLLER {
             self.repace(controller);
             self.tell_starved(at, controller);
+        }
+    }
+
+    /// A connection has a message more to send, but may not, and its receiver may not know of it.
+    pub(crate) fn ask_where_starved(&mut self, slot: u32) {
+        let flow = self.node.sending(slot as usize);
+        let (controller, armed) = (flow.controller, flow.recovery.as_ref().is_some_and(|sender| sender.armed));
+        if controller == NO_CONTROLLER || !flow.has_more() || self.permits_next(slot) {
+            return;
+        }
+        if armed {
+            self.at_controller(controller, slot, |side, cx| side.on_starved(cx));
+        } else {
+            self.tell_starved(slot as usize, controller);
         }
     }
 

@@ -27,7 +27,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     pub(crate) fn begin(&mut self, slot: u32, waited: Time) {
         self.tell_begin(slot);
         self.ready(slot);
-        self.begin_waits(slot, waited);
+        if !self.node.sending(slot as usize).kept {
+            self.begin_waits(slot, waited);
+        }
         self.kick(PORT);
     }
 
@@ -398,8 +400,11 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     fn next_size(&self, slot: u32) -> u64 {
         let flow = self.node.sending(slot as usize);
         let lost = flow.recovery.as_ref().and_then(|sender| sender.lost.first().copied());
-        let left = flow.available.saturating_sub(lost.unwrap_or(flow.sent));
-        left.min(u64::from(self.world.rules.payload)) + u64::from(self.world.rules.header(flow.left))
+        let (offset, step) = (lost.unwrap_or(flow.sent), u64::from(self.world.rules.payload));
+        let own =
+            flow.recovery.as_ref().and_then(|sender| sender.messages.as_ref()).map(|all| all.payload_at(offset, step));
+        let left = own.unwrap_or_else(|| flow.available.saturating_sub(offset).min(step));
+        left + u64::from(self.world.rules.header(flow.left))
     }
 
     /// The controller of a flow is told that a packet of it leaves, and what is left behind that.

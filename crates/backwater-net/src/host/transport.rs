@@ -67,6 +67,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// A packet of data goes out.
     #[cold]
     pub(crate) fn note_sent(&mut self, slot: u32, pkt: &mut Packet) {
+        self.cut_to_message(slot, pkt);
         let Body::Data(DataHeader { offset, payload, .. }) = pkt.body else { return };
         let unordered = self.world.rules.transport.recovery == Recovery::Rud;
         let (now, timeout, step) =
@@ -74,8 +75,13 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let flow = self.node.sending_mut(slot as usize);
         let (tag, acked, sent, first) = (flow.tag, flow.acked, flow.sent, flow.packets == 1);
         let Some(sender) = flow.recovery.as_mut() else { return };
-        let end = offset + u64::from(payload);
-        if end <= sender.furthest && !first {
+        let end = offset + if sender.messages.is_some() { step } else { u64::from(payload) };
+        let again = end <= sender.furthest && !first;
+        if let Some(message) = sender.messages.as_mut().and_then(|messages| messages.of_mut(offset, step)) {
+            message.sent += 1;
+            message.retransmitted += u64::from(again);
+        }
+        if again {
             sender.retransmitted += 1;
             if self.world.probes.loads.count() {
                 // Such a frame counts as a job's as long as its flow is under way.
@@ -101,13 +107,27 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// The receiver takes a data packet. Returns the answer.
     #[cold]
     pub(crate) fn receive_reliably(&mut self, at: usize, pkt: &Packet, data: DataHeader) -> Answer {
+        let before =
+            self.node.receiving(at).recovery.as_ref().map(|receiver| (receiver.taken(), receiver.messages.is_some()));
+        let answer = self.receive_by_recovery(at, pkt, data);
+        match before {
+            Some((before, true)) => {
+                let news = self.node.receiving(at).recovery.as_ref().is_some_and(|receiver| receiver.taken() != before);
+                self.note_come(at, pkt, data, news, answer)
+            }
+            _ => answer,
+        }
+    }
+
+    fn receive_by_recovery(&mut self, at: usize, pkt: &Packet, data: DataHeader) -> Answer {
         if self.world.rules.transport.recovery == Recovery::Rud {
             return self.receive_unordered(at, pkt, data);
         }
-        let (offset, end) = (data.offset, data.end());
+        let (offset, step) = (data.offset, u64::from(self.world.rules.payload));
         let (now, again) = (self.world.now, self.world.rules.transport.nack_interval);
         let recv = self.node.receiving_mut(at);
         let Some(receiver) = recv.recovery.as_mut() else { return Answer::Nothing };
+        let end = receiver.end_of(data, step);
         if data.is(DataHeader::CUT) && offset >= receiver.expected {
             // A switch has cut its payload off: as good as lost, and known to be.
             if self.world.rules.transport.recovery == Recovery::SelectiveRepeat {
@@ -119,7 +139,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if offset > receiver.expected {
             if self.world.rules.transport.recovery == Recovery::SelectiveRepeat {
                 if receiver.beyond.insert((offset, end)) {
-                    recv.received += end - offset;
+                    recv.received += u64::from(data.payload);
                 }
                 let in_order = self.world.rules.transport.in_order;
                 return if in_order { Answer::Nack(receiver.expected) } else { Answer::Beyond(receiver.expected) };
@@ -129,7 +149,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if end <= receiver.expected {
             return Answer::Again(receiver.expected);
         }
-        recv.received += end - receiver.expected;
+        recv.received += u64::from(data.payload);
         receiver.expected = end;
         receiver.silent_until = Time::ZERO;
         // What waits beyond a gap was answered at once, and so is what closes the gap, or a part of it (RFC 5681, 4.2).
@@ -204,6 +224,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             }
         }
         self.wake_flow(at);
+        if self.node.sending(at).kept {
+            self.complete_messages(at);
+        }
         news
     }
 
@@ -240,7 +263,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             return self.world.push(due, again);
         }
         sender.tries += 1;
-        sender.timeouts += 1;
+        sender.note_timeout(acked, step);
         if retries.is_some_and(|most| sender.tries > most) {
             return self.world.outcomes.push(Outcome::Failed { slot: at as u32 });
         }

@@ -3,7 +3,7 @@
 use super::jobs::Jobs;
 use super::messages::Messages;
 use super::{Actors, Awaited, Network};
-use crate::config::SwitchParams;
+use crate::config::{Recovery, SwitchParams};
 use crate::confinement::Confinement;
 use crate::event::Event;
 use crate::hooks::{Home, NicShape, Owner, SwitchShape};
@@ -29,6 +29,10 @@ impl<A: Actors> Network<A> {
                 "a bit and an order for each mechanism, the last are the stage's"
             )
         };
+        let kept = spec.queue_pairs.iter().flatten().any(|pairs| pairs.kept);
+        if kept && (spec.transport.recovery == Recovery::None || !spec.ack.enabled) {
+            return Err("queue pairs that outlive a message need acknowledgements and a recovery".into());
+        }
         let (mut fabric, mut ports) = Fabric::new(spec.graph, spec.seed, spec.packet.clock)?;
         if spec.faults.is_empty() && !spec.actors.chooses() {
             fabric.ways = Ways::new(fabric.neighbours.iter().map(Vec::len).max().unwrap_or(0));
@@ -96,7 +100,10 @@ impl<A: Actors> Network<A> {
         }
         let shared = spec.actors.shared();
         let stall = spec.stall.unwrap_or_else(|| super::stall::patience(spec.transport.timeout));
-        let waits = Waits::new(spec.causes.waits, ports.len());
+        // What a connection waits for is no single message's.
+        let kept = |group: usize| spec.queue_pairs.get(group).copied().flatten().is_some_and(|pairs| pairs.kept);
+        let waits = spec.causes.waits.iter().enumerate().map(|(group, recorded)| *recorded && !kept(group)).collect();
+        let waits = Waits::new(waits, ports.len());
         let jobs = Jobs::new(spec.jobs, spec.groups.len());
         let probes = Probes {
             pauses: spec.causes.pauses.then(Box::default),

@@ -48,13 +48,13 @@ impl<A: Actors> Network<A> {
     /// Ends the run here: hands out the rows of unfinished flows and of all ports.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         self.world.totals.stopped = true;
-        let mut slots: Vec<u32> = self.tables.flows.slots().collect();
+        let mut slots: Vec<u32> = self.open_flows().collect();
         slots.sort_by_key(|s| self.tables.flows.send[*s as usize].order());
         let found = self.view().whereabouts();
         for slot in slots {
             self.world.fabric.find_routes(self.tables.flows.send[slot as usize].dst);
             let state = State::Unfinished(self.view().waits_for(slot, &found));
-            self.row_is_over(slot as usize, state);
+            self.rows_are_over(slot as usize, state);
         }
         if let Some(pauses) = &mut self.world.probes.pauses {
             self.world.rows.pauses.extend(pauses.close(self.world.now));

@@ -135,8 +135,7 @@ impl<A: Actors> Network<A> {
     pub(super) fn count_in(&mut self, at: usize) {
         if self.world.rules.nic.link == LinkChoice::LeastLoaded {
             let flow = &self.tables.flows.send[at];
-            let bytes = if flow.stream.is_some() { 0 } else { flow.available };
-            self.hosts[flow.nic as usize].unfinished += bytes;
+            self.hosts[flow.nic as usize].unfinished += flow.unfinished();
         }
     }
 
@@ -144,9 +143,8 @@ impl<A: Actors> Network<A> {
     pub(super) fn count_out(&mut self, at: usize) {
         if self.world.rules.nic.link == LinkChoice::LeastLoaded {
             let flow = &self.tables.flows.send[at];
-            let bytes = if flow.stream.is_some() { 0 } else { flow.available };
             let host = &mut self.hosts[flow.nic as usize];
-            host.unfinished = host.unfinished.saturating_sub(bytes);
+            host.unfinished = host.unfinished.saturating_sub(flow.unfinished());
         }
     }
 

@@ -136,20 +136,26 @@ impl<A: Actors> Network<A> {
     /// A flow has come to a moment that its job may wait for.
     #[inline]
     pub(super) fn tell_job(&mut self, at: usize, moment: Moment) {
-        if let Some(&job) = self.jobs.of_group.get(self.tables.flows.send[at].group as usize)
+        let flow = &self.tables.flows.send[at];
+        self.tell_job_of(flow.group, flow.id, moment);
+    }
+
+    /// A flow of this group and with this identity has come to a moment.
+    pub(super) fn tell_job_of(&mut self, group: u32, id: u64, moment: Moment) {
+        if let Some(&job) = self.jobs.of_group.get(group as usize)
             && job != NONE
         {
-            self.reached_for_job(job, at, moment);
+            self.reached_for_job(job, group, id, moment);
         }
     }
 
     #[cold]
-    fn reached_for_job(&mut self, job: u32, at: usize, moment: Moment) {
-        let (flow, entry) = (&self.tables.flows.send[at], &self.jobs.list[job as usize]);
-        if !entry.job.awaits(flow.id, moment) {
+    fn reached_for_job(&mut self, job: u32, group: u32, id: u64, moment: Moment) {
+        let entry = &self.jobs.list[job as usize];
+        if !entry.job.awaits(id, moment) {
             return;
         }
-        let (reached, now) = (Reached { flow: flow.id, group: flow.group, moment }, self.world.now);
+        let (reached, now) = (Reached { flow: id, group, moment }, self.world.now);
         if let Some(part) = &mut self.world.part {
             let completion = Completion { by: (now, self.world.order), at: now.after(entry.latency), job, reached };
             part.post_to_all(|| Mail::Completed(completion));

@@ -8,6 +8,7 @@
 //! complete   all its flows are; failed: one of them is, when all have ended
 //! ```
 
+use super::kept::Between;
 use super::{Actors, Network};
 use crate::flow_spec::{FlowSpec, QueuePairs, Share};
 use crate::host::flow::NO_MESSAGE;
@@ -15,6 +16,7 @@ use crate::probe::account::Account;
 use crate::record::{FlowRow, QueuePairRow, State};
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
+use std::collections::BTreeMap;
 
 /// Messages over several queue pairs that are under way.
 #[derive(Default, backwater_derive::State)]
@@ -26,6 +28,8 @@ pub(super) struct Messages {
     free: Vec<u32>,
     /// Flows under way beyond one for each message.
     pub extra: u64,
+    /// Slots of connections that messages share.
+    pub connections: BTreeMap<Between, u32>,
 }
 
 /// A message under way.
@@ -49,12 +53,21 @@ impl Messages {
 
     /// The queue pairs of a message; `None`: it is one flow.
     pub fn pairs_of(&self, spec: &FlowSpec) -> Option<QueuePairs> {
-        self.pairs.get(spec.group as usize).copied().flatten().filter(|_| spec.stream.is_none())
+        self.of_group(spec.group).filter(|pairs| pairs.number > 1 && spec.stream.is_none())
+    }
+
+    fn of_group(&self, group: u32) -> Option<QueuePairs> {
+        self.pairs.get(group as usize).copied().flatten()
+    }
+
+    /// Whether a message goes over connections that others share.
+    pub fn is_kept(&self, spec: &FlowSpec) -> bool {
+        self.of_group(spec.group).is_some_and(|pairs| pairs.kept) && spec.stream.is_none()
     }
 
     /// What a queue pair carries of a message.
     fn share(&self, group: u32, bytes: u64, pair: u32) -> Option<Share> {
-        self.pairs.get(group as usize).copied().flatten()?.shares(bytes).nth(pair as usize)
+        self.of_group(group)?.shares(bytes).nth(pair as usize)
     }
 
     fn insert(&mut self, bytes: u64, flows: u32) -> u32 {
@@ -70,6 +83,16 @@ impl Messages {
                 self.list.len() as u32 - 1
             }
         }
+    }
+
+    /// All has come that one of its flows carries of a message, or of one that is one flow: whether that is the last of it.
+    pub fn is_last_to_come(&mut self, number: u32) -> bool {
+        if number == NO_MESSAGE {
+            return true;
+        }
+        let message = &mut self.list[number as usize];
+        message.coming -= 1;
+        message.coming == 0
     }
 
     /// \[bytes\] received by flows of a message that have ended.
@@ -131,13 +154,7 @@ impl<A: Actors> Network<A> {
 
     /// The last byte of a flow has come: whether that is the last of its message.
     pub(super) fn is_last_byte(&mut self, at: usize) -> bool {
-        let number = self.tables.flows.send[at].message;
-        if number == NO_MESSAGE {
-            return true;
-        }
-        let message = &mut self.messages.list[number as usize];
-        message.coming -= 1;
-        message.coming == 0
+        self.messages.is_last_to_come(self.tables.flows.send[at].message)
     }
 
     /// A flow is over, or the run: hands out its row, or with the last flow of a message that of the message, and what it waited for.
@@ -145,7 +162,18 @@ impl<A: Actors> Network<A> {
     pub(super) fn row_is_over(&mut self, at: usize, state: State) -> Option<(u32, State)> {
         let (row, waited) = (self.flow_row(at, state), self.end_waits(at));
         let (flow, last_byte) = (&self.tables.flows.send[at], self.tables.flows.recv[at].last_byte);
-        let (number, pair) = (flow.message, flow.pair);
+        let part = (flow.message, flow.pair);
+        self.hand_over(row, waited, last_byte, part)
+    }
+
+    /// Hands out the row of what is over, a flow or the queue pair with this number of a message, and what it waited for.
+    pub(super) fn hand_over(
+        &mut self,
+        row: FlowRow,
+        waited: Option<Account>,
+        last_byte: Time,
+        (number, pair): (u32, u32),
+    ) -> Option<(u32, State)> {
         let (row, waited) = if number == NO_MESSAGE {
             (row, waited)
         } else {

@@ -13,6 +13,7 @@ mod fetch;
 mod ideal;
 mod interfaces;
 mod jobs;
+mod kept;
 mod links;
 mod messages;
 mod observe;

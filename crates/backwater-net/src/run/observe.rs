@@ -28,9 +28,14 @@ impl<A: Actors> Network<A> {
         let packet = self.world.slab[pkt].pkt;
         let control = packet.control_header().map(|header| self.world.slab.control(header.content));
         let named = control.map_or(Some(packet.flow), |frame| frame.flow);
-        let flow = named.and_then(|flow| self.tables.flows.find(flow)).map(|slot| {
+        let flow = named.and_then(|flow| self.tables.flows.find(flow)).and_then(|slot| {
             let send = &self.tables.flows.send[slot];
-            FlowIdentity { id: send.id, src: send.src, dst: send.dst, ds: send.ds, bytes: send.available }
+            let (id, src, dst, ds, bytes) = (send.id, send.src, send.dst, send.ds, send.available);
+            let whole = FlowIdentity { id, src, dst, ds, bytes, from: 0 };
+            let messages = send.recovery.as_ref().and_then(|sender| sender.messages.as_ref());
+            let Some((data, messages)) = packet.data().zip(messages) else { return Some(whole) };
+            let message = messages.of(data.offset, u64::from(self.world.rules.payload))?;
+            Some(FlowIdentity { id: message.id, bytes: message.bytes, from: message.from, ..whole })
         });
         let report = self.world.reports.get(pkt, packet.uid);
         let (node, port) = (NodeId(self.node_of(p)), PortNo(p.local));

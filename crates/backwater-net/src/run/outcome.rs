@@ -46,6 +46,8 @@ impl<A: Actors> Network<A> {
                         }
                         self.end_flow(slot as usize, State::Complete);
                     }
+                    Outcome::MessageCame { slot, from } => self.message_came(slot as usize, from),
+                    Outcome::MessageDone { slot, from } => self.message_done(slot as usize, from),
                     Outcome::Failed { slot } => {
                         self.world.doubt("a sender gives up, which its receiver knows at once");
                         self.end_flow(slot as usize, State::Failed);
@@ -60,7 +62,12 @@ impl<A: Actors> Network<A> {
 
     /// A flow is over: hands out its row, or its message's, and gives back what it has held.
     fn end_flow(&mut self, at: usize, state: State) {
-        let over = self.row_is_over(at, state);
+        let over = if self.tables.flows.send[at].kept {
+            self.close_connection(at, state);
+            None
+        } else {
+            self.row_is_over(at, state)
+        };
         match &over {
             Some((_, State::Complete)) => {
                 self.world.totals.progress.flows_done += 1;

@@ -77,16 +77,14 @@ impl<A: Actors> Network<A> {
                 let flow = &mut self.tables.flows.send[slot as usize];
                 let total = flow.recovery.as_ref().map_or(flow.sent, |sender| sender.total);
                 let sent = total - std::mem::replace(&mut flow.sampled, total);
-                let (node, id) = (NodeId(self.world.fabric.host_node[flow.src.0 as usize]), flow.id);
-                if !series.records(node) {
-                    continue;
-                }
-                let received = self.tables.flows.recv[slot as usize].received;
-                if flow.message == NO_MESSAGE {
+                let (node, message) = (NodeId(self.world.fabric.host_node[flow.src.0 as usize]), flow.message);
+                // A connection goes by the oldest of its messages, and says nothing while it rests.
+                let Some((id, received)) = self.told_as(slot).filter(|_| series.records(node)) else { continue };
+                if message == NO_MESSAGE {
                     tell(node, id, sent, received);
                     continue;
                 }
-                let ended = self.messages.received(flow.message);
+                let ended = self.messages.received(message);
                 let (_, all_sent, all_received) = messages.entry(id).or_insert((node, 0, ended));
                 (*all_sent, *all_received) = (*all_sent + sent, *all_received + received);
             }

@@ -69,7 +69,7 @@ impl<A: Actors> Network<A> {
             self.world.totals.watched = None;
             return None;
         }
-        let slot = self.tables.flows.slots().min_by_key(|slot| self.tables.flows.send[*slot as usize].id)?;
+        let slot = self.open_flows().min_by_key(|slot| self.tables.flows.send[*slot as usize].id)?;
         self.world.fabric.find_routes(self.tables.flows.send[slot as usize].dst);
         let (flow, view) = (&self.tables.flows.send[slot as usize], self.view());
         let found = view.whereabouts();
@@ -91,6 +91,11 @@ impl<A: Actors> Network<A> {
         None
     }
 
+    /// Slots of flows that something is to come of: connections that rest are none.
+    pub(super) fn open_flows(&self) -> impl Iterator<Item = u32> + '_ {
+        self.tables.flows.slots().filter(|slot| !self.tables.flows.send[*slot as usize].rests())
+    }
+
     /// Whether something will happen that frames, acknowledgements and pauses do not depend on.
     pub(super) fn something_comes(&self) -> bool {
         self.flows_to_come()
@@ -98,7 +103,7 @@ impl<A: Actors> Network<A> {
             || self.faults.iter().any(|fault| fault.at > self.world.now)
             || self.tables.flows.slots().any(|slot| {
                 let flow = &self.tables.flows.send[slot as usize];
-                !flow.ended() || flow.status == Status::Posted
+                !flow.ended() && !flow.kept || flow.status == Status::Posted || flow.waits_for_issue()
             })
             || self.hosts.iter().any(|host| host.rx.as_ref().is_some_and(|rx| rx.draining))
             || self.tables.controllers.list.iter().flatten().any(|c| !c.waiting.is_empty() && c.next != Time::NEVER)

@@ -64,6 +64,29 @@ impl<A: Actors> Network<A> {
 
     /// A flow starts, of a message by the number of its queue pair. Returns the interface by which it leaves.
     pub(super) fn start_on(&mut self, spec: &FlowSpec, hash: u64, (message, pair): (u32, u32)) -> u32 {
+        if self.messages.is_kept(spec) {
+            return self.post_on_connection(spec, (message, pair));
+        }
+        let slot = self.open(spec, hash, false);
+        let flow = &mut self.tables.flows.send[slot as usize];
+        (flow.message, flow.pair) = (message, pair);
+        let nic = flow.nic;
+        if !self.is_here(spec.src) {
+            return nic;
+        }
+        if let Some(stream) = spec.stream {
+            let tag = self.tables.flows.send[slot as usize].tag;
+            self.world.push(stream.until.max(self.world.now), Event::Stream { slot, tag, ends: true });
+            self.host_at(nic).tell_begin(slot);
+            self.next_slot(slot, true);
+        } else {
+            self.post(slot);
+        }
+        nic
+    }
+
+    /// A flow or a connection has its place, its ways and its controller. Returns its slot.
+    pub(super) fn open(&mut self, spec: &FlowSpec, hash: u64, kept: bool) -> u32 {
         let nic = self.nic_of(spec, hash);
         let Pins { forward: path, back, behind } = self.pin(spec, hash, nic);
         let stream = spec.stream.map(|stream| {
@@ -75,14 +98,11 @@ impl<A: Actors> Network<A> {
         let ds = DsField::new(Dscp::of(queue), if spec.ect { Ecn::Ect } else { Ecn::NotEct });
         let recovers = self.world.rules.transport.recovery != Recovery::None;
         let left = self.world.rules.confinement.place(spec.group, spec.class);
-        let flow = SendFlow {
-            path,
-            stream,
-            left,
-            message,
-            pair,
-            ..SendFlow::new(spec, nic, hash, ds, self.world.now, recovers)
-        };
+        let mut flow =
+            SendFlow { path, stream, left, kept, ..SendFlow::new(spec, nic, hash, ds, self.world.now, recovers) };
+        if let Some(sender) = flow.recovery.as_mut().filter(|_| kept) {
+            sender.messages = Some(Box::default());
+        }
         let recv_nic = self.world.fabric.nics(spec.dst).start;
         let slot = self.tables.flows.insert(flow, recv_nic, back, self.world.rules.ack.pending_at_first());
         self.note_begin(spec);
@@ -97,8 +117,11 @@ impl<A: Actors> Network<A> {
             self.tables.flows.send[slot as usize].owe_if_empty();
         }
         self.ask_once(slot, hash);
+        if let Some(receiver) = self.tables.flows.recv[slot as usize].recovery.as_mut().filter(|_| kept) {
+            receiver.messages = Some(Box::default());
+        }
         if !self.is_here(spec.src) {
-            return nic;
+            return slot;
         }
         let way = self.way_of(slot);
         let shape = FlowShape {
@@ -116,15 +139,7 @@ impl<A: Actors> Network<A> {
         if spec.stream.is_none() {
             self.tables.flows.send[slot as usize].ideal = way.map(|way| self.ideal(&way, spec.bytes, left));
         }
-        if let Some(stream) = spec.stream {
-            let tag = self.tables.flows.send[slot as usize].tag;
-            self.world.push(stream.until.max(self.world.now), Event::Stream { slot, tag, ends: true });
-            self.host_at(nic).tell_begin(slot);
-            self.next_slot(slot, true);
-        } else {
-            self.post(slot);
-        }
-        nic
+        slot
     }
 
     /// A message is posted: it begins when its interface has issued those before it and then itself, and where it does that, has
@@ -142,7 +157,7 @@ impl<A: Actors> Network<A> {
     }
 
     /// What an interface takes to fetch the first frame of a flow of so many bytes that mechanisms leave alone by `left`.
-    fn fetch_time(&self, nic: u32, bytes: u64, left: u8) -> Time {
+    pub(super) fn fetch_time(&self, nic: u32, bytes: u64, left: u8) -> Time {
         let rules = &self.world.rules;
         if !rules.nic.store_and_forward {
             return Time::ZERO;
@@ -174,6 +189,9 @@ impl<A: Actors> Network<A> {
     pub(super) fn posted(&mut self, slot: u32, tag: u32) {
         if let Some(at) = self.tables.flows.find(FlowRef { slot, tag }) {
             let flow = &self.tables.flows.send[at];
+            if flow.kept {
+                return self.message_issued(at);
+            }
             let own = self.post_time(flow.nic, flow.available, flow.left);
             self.begin(slot, self.world.now.since(flow.start.after(own)));
         }

@@ -7,6 +7,7 @@ mod giving_way;
 mod hooks;
 mod hosts;
 mod issue;
+mod kept;
 mod lanes;
 mod latency;
 mod losses;

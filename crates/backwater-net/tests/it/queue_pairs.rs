@@ -36,7 +36,7 @@ fn ways(delays: [u64; 4]) -> Bench {
 }
 
 fn over(mut bench: Bench, number: u32, segment: Option<u64>) -> Bench {
-    bench.queue_pairs = vec![Some(QueuePairs { number, segment: segment.map(Bytes) })];
+    bench.queue_pairs = vec![Some(QueuePairs { number, segment: segment.map(Bytes), kept: false })];
     bench
 }
 
@@ -127,7 +127,7 @@ fn a_short_message_is_one_flow() {
     let mut plain = bench.clone();
     plain.queue_pairs = Vec::new();
     assert_eq!(plain.run().fingerprint, out.fingerprint);
-    plain.queue_pairs = vec![Some(QueuePairs { number: 1, segment: None }); 2];
+    plain.queue_pairs = vec![Some(QueuePairs { number: 1, segment: None, kept: false }); 2];
     assert_eq!(plain.run().fingerprint, out.fingerprint, "one queue pair is the flow that it was");
 }
 

@@ -116,6 +116,8 @@ struct Laws<'a> {
     cut: BTreeMap<NodeId, u64>,
     /// Nothing ended the run before everything was over.
     not_cut: bool,
+    /// Messages share connections.
+    kept: bool,
 }
 
 impl<'a> Laws<'a> {
@@ -154,6 +156,8 @@ impl<'a> Laws<'a> {
                 && file.stop.at.is_none()
                 && out.broken.is_none()
                 && out.deadlock.is_none(),
+            kept: file.flow.iter().any(|group| group.keep_queue_pairs)
+                || file.job.iter().any(|job| job.keep_queue_pairs),
         }
     }
 
@@ -304,10 +308,11 @@ impl<'a> Laws<'a> {
             self.fast_enough_is_too_fast(row)?;
             if self.nothing_lost && self.not_cut {
                 // A timeout below the round trip fails flows of which nothing was lost.
-                let gave_up = self.resolved.file.transport.retries.is_some_and(|most| row.timeouts > most);
+                let timeouts = self.timeouts(row);
+                let gave_up = self.resolved.file.transport.retries.is_some_and(|most| timeouts > most);
                 let failed = row.state == State::Failed && gave_up;
                 holds("what is not lost arrives", self.complete(row) || failed, said)?;
-                let known = self.cut.is_empty() && row.timeouts == 0 && row.reordered == 0;
+                let known = self.cut.is_empty() && timeouts == 0 && row.reordered == 0;
                 holds("nothing is sent again without a loss", row.retransmitted == 0 || !known, said)?;
             }
             if recovers && self.not_cut {
@@ -321,6 +326,13 @@ impl<'a> Laws<'a> {
     fn queue_pairs(&self, row: &FlowRow) -> impl Iterator<Item = &QueuePairRow> {
         let id = row.id;
         self.rows.queue_pairs.iter().filter(move |pair| pair.row.id == id)
+    }
+
+    /// Of a flow, or of all messages that may have shared its connection.
+    fn timeouts(&self, row: &FlowRow) -> u32 {
+        let of_group = self.rows.flows.iter().filter(|other| other.group == row.group);
+        let alike = of_group.filter(|other| (other.src, other.dst) == (row.src, row.dst));
+        if self.kept { alike.map(|other| other.timeouts).sum() } else { row.timeouts }
     }
 
     fn complete(&self, row: &FlowRow) -> bool {

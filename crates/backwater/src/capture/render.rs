@@ -82,7 +82,10 @@ impl Renderer {
             (Body::Control(header) | Body::Mac(header), Some(frame)) => self.control(row, frame, header, octets),
             (Body::Data(data), _) if self.unordered => self.request(&row.packet, data, octets),
             (Body::Ack(ack), _) if self.unordered => self.answer(&row.packet, ack, row.report, octets),
-            (Body::Data(data), _) => self.data(&row.packet, data, row.flow.map_or(0, |flow| flow.bytes), octets),
+            (Body::Data(data), _) => {
+                let whole = row.flow.map_or((0, 0), |flow| (flow.from, flow.from + flow.bytes));
+                self.data(&row.packet, data, whole, octets);
+            }
             (Body::Ack(ack), _) => self.ack(&row.packet, ack, octets),
             (Body::Control(_) | Body::Mac(_), None) => {}
         }
@@ -95,7 +98,8 @@ impl Renderer {
         (offset / self.payload) as u32 & 0xff_ffff
     }
 
-    fn data(&self, packet: &Packet, data: DataHeader, bytes: u64, octets: &mut Vec<u8>) {
+    /// `begin` and `end` are the offsets of its message.
+    fn data(&self, packet: &Packet, data: DataHeader, (begin, end): (u64, u64), octets: &mut Vec<u8>) {
         ethernet(octets, host_mac(packet.dst), host_mac(data.src));
         let at = octets.len();
         if let Some(tag) = self.mechanisms.tag_octets(packet.tag, octets) {
@@ -103,7 +107,7 @@ impl Renderer {
         }
         let padding = (4 - data.payload % 4) % 4;
         let bth = Bth {
-            opcode: match (data.offset == 0, data.end() >= bytes) {
+            opcode: match (data.offset == begin, data.end() >= end) {
                 (true, true) => opcode::SEND_ONLY,
                 (true, false) => opcode::SEND_FIRST,
                 (false, true) => opcode::SEND_LAST,

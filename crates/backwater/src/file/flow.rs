@@ -106,6 +106,10 @@ pub struct FlowGroup {
     #[serde(default)]
     #[schemars(extend("x-source" = "Backwater's own; NCCL: NCCL_IB_SPLIT_DATA_ON_QPS is absent where it is 1", "x-range" = "multiples of packet.payload"))]
     pub segment: Option<Bytes>,
+    /// Whether queue pairs outlive a message: the messages from one host to another follow each other on them, with one row of packet numbers, one window and one rate. `false`: each message has fresh ones. Needs `transport.recovery`.
+    #[serde(default)]
+    #[schemars(extend("x-source" = "InfiniBand specification, volume 1, chapter 9 (queue pairs); UEC 1.0 (PDCs); false: choice"))]
+    pub keep_queue_pairs: bool,
     /// When flows start: `once`, `periodic`, `poisson`, or as a stream, `bernoulli`.
     #[serde(default = "default_arrivals")]
     #[schemars(extend("x-source" = "Backwater's own; default: choice"))]

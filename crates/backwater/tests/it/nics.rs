@@ -164,7 +164,7 @@ fn queue_pairs_are_those_of_the_group() {
     };
     let text = format!("{}{}{job}", flow("queue_pairs = 2\n"), flow(""));
     let checked = scenario(&text).with_flows("given", vec![given].into()).check().unwrap();
-    let pairs = |number, segment: Option<u64>| Some(QueuePairs { number, segment: segment.map(Bytes) });
+    let pairs = |number, segment: Option<u64>| Some(QueuePairs { number, segment: segment.map(Bytes), kept: false });
     let spec = build(&checked, 1).unwrap();
     assert_eq!(spec.groups.len(), 5);
     assert_eq!(spec.queue_pairs, [None, pairs(2, None), None, pairs(3, Some(8192)), pairs(3, Some(8192))]);

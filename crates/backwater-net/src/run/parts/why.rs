@@ -28,7 +28,10 @@ pub(super) fn one_thread<A: Actors>(spec: &Spec<A>) -> Option<String> {
             "a job starts a flow at the instant at which another one ends elsewhere (job.start_latency is 0)",
         ),
         (!spec.awaited.is_empty(), "it ends at the instant at which the flows of some groups have ended"),
-        (spec.queue_pairs.iter().any(Option::is_some), "messages over several queue pairs are not split yet"),
+        (
+            spec.queue_pairs.iter().any(Option::is_some),
+            "messages over several queue pairs, or queue pairs that outlive a message, are not split yet",
+        ),
         (!spec.faults.is_empty(), "faults are not split yet"),
         (spec.graph.links.iter().any(Link::loses), "links that lose frames are not split yet"),
         (spec.graph.has_several_links(), "hosts with several links are not split yet"),

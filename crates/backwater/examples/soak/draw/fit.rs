@@ -113,6 +113,21 @@ pub fn queue_pairs(dice: &mut Dice, case: &mut Case) {
     }
 }
 
+/// Where packets are numbered, some queue pairs outlive a message.
+pub fn kept(dice: &mut Dice, case: &mut Case) {
+    let numbered = case.get("transport.recovery").is_some() && !is(case, "transport.recovery", "none");
+    if !numbered || case.get("ack.enabled") == Some(&json!(false)) {
+        return;
+    }
+    for list in ["flow", "job"] {
+        for entry in case.tree.get_mut(list).and_then(Json::as_array_mut).into_iter().flatten() {
+            if entry["arrivals"] != "bernoulli" && dice.chance(0.3) {
+                entry["keep_queue_pairs"] = json!(true);
+            }
+        }
+    }
+}
+
 /// Some queues have memories of their own sizes, and some packets give way to others.
 pub fn queues(dice: &mut Dice, case: &mut Case) {
     if case.tree.contains_key("trim") && !case.tree.contains_key("lossless") && dice.chance(0.6) {

@@ -66,6 +66,7 @@ pub fn case(seed: u64, number: u64, folder: &Folder) -> Case {
     // With dice of its own: what else is drawn is the same with and without.
     fit::fit(&mut dice, &mut Dice::new(seed, "confined", number), &mut case, graph);
     fit::queue_pairs(&mut Dice::new(seed, "queue pairs", number), &mut case);
+    fit::kept(&mut Dice::new(seed, "kept queue pairs", number), &mut case);
     fit::queues(&mut Dice::new(seed, "queues", number), &mut case);
     case
 }

@@ -1,0 +1,173 @@
+//! Connections that messages share ([`crate::host::kept`]): which one a message takes, and what its row says.
+
+use super::{Actors, Network};
+use crate::config::LinkChoice;
+use crate::event::Event;
+use crate::flow_spec::FlowSpec;
+use crate::host::kept::{Coming, Sending};
+use crate::record::{FlowRow, State};
+use crate::workload::job::Moment;
+use backwater_engine::Time;
+use backwater_engine::fingerprint::mix;
+
+/// Group, source, destination and number of the queue pair.
+pub(super) type Between = (u32, u32, u32, u32);
+
+impl<A: Actors> Network<A> {
+    /// A message is posted on the connection of its group from its source to its destination, which begins with the first of them. Returns the
+    /// interface by which it leaves.
+    pub(super) fn post_on_connection(&mut self, spec: &FlowSpec, (message, pair): (u32, u32)) -> u32 {
+        let between = (spec.group, spec.src.0, spec.dst.0, pair);
+        let slot = match self.messages.connections.get(&between) {
+            Some(slot) => *slot,
+            None => {
+                let slot = self.open_connection(spec, pair);
+                self.messages.connections.insert(between, slot);
+                slot
+            }
+        };
+        let (at, now, step) = (slot as usize, self.world.now, u64::from(self.world.rules.payload));
+        let (nic, tag, left) =
+            (self.tables.flows.send[at].nic, self.tables.flows.send[at].tag, self.tables.flows.send[at].left);
+        let ideal = self.way_of(slot).map(|way| self.ideal(&way, spec.bytes, left));
+        let message = Sending { ideal, message, pair, ..Sending::new(spec.id, now, spec.bytes, step) };
+        let packets = message.packets;
+        let (send, recv) = (&mut self.tables.flows.send[at], &mut self.tables.flows.recv[at]);
+        let outgoing = send.recovery.as_mut().and_then(|sender| sender.messages.as_mut());
+        let incoming = recv.recovery.as_mut().and_then(|receiver| receiver.messages.as_mut());
+        let Some((outgoing, incoming)) = outgoing.zip(incoming) else { return nic };
+        let (from, before) = (outgoing.post(message, step), outgoing.due);
+        incoming.expect(from, packets);
+        recv.total += spec.bytes;
+        self.tables.flows.active += 1;
+        if self.world.rules.nic.link == LinkChoice::LeastLoaded {
+            self.hosts[nic as usize].unfinished += spec.bytes;
+        }
+        // What is posted later is not issued before.
+        let due = self.hosts[nic as usize].issue_at(now).after(self.fetch_time(nic, spec.bytes, left)).max(before);
+        self.tables.flows.send[at].note_due(due);
+        if due == now {
+            self.host_at(nic).begin_message(slot);
+        } else {
+            self.world.push(due, Event::Begin { slot, tag });
+        }
+        nic
+    }
+
+    /// A connection opens, with nothing to send yet. Its identity is that of its ends, whichever message comes first.
+    fn open_connection(&mut self, spec: &FlowSpec, pair: u32) -> u32 {
+        let ends = u64::from(spec.src.0) << 32 | u64::from(spec.dst.0);
+        let hash = mix(mix(self.world.rules.seed) ^ mix(u64::from(spec.group) << 32 | u64::from(pair)) ^ ends);
+        let slot = self.open(&FlowSpec { bytes: 0, ..spec.clone() }, hash, true);
+        // Its messages are what is under way.
+        self.tables.flows.active -= 1;
+        slot
+    }
+
+    /// The next message of a connection has been issued.
+    pub(super) fn message_issued(&mut self, at: usize) {
+        let nic = self.tables.flows.send[at].nic;
+        self.host_at(nic).begin_message(at as u32);
+    }
+
+    /// All of a message has come.
+    pub(super) fn message_came(&mut self, at: usize, from: u64) {
+        let (group, step) = (self.tables.flows.send[at].group, u64::from(self.world.rules.payload));
+        let messages = self.tables.flows.send[at].recovery.as_ref().and_then(|sender| sender.messages.as_ref());
+        let Some((id, message)) = messages.and_then(|all| all.of(from, step)).map(|one| (one.id, one.message)) else {
+            return;
+        };
+        if self.messages.is_last_to_come(message) {
+            self.tell_job_of(group, id, Moment::LastByte);
+        }
+    }
+
+    /// All of a message is acknowledged.
+    pub(super) fn message_done(&mut self, at: usize, from: u64) {
+        let over = self.message_is_over(at, from, State::Complete);
+        self.world.totals.last_deed = self.world.now;
+        if let Some((group, id)) = over {
+            self.world.totals.progress.flows_done += 1;
+            self.tell_job_of(group, id, Moment::LastAck);
+            self.one_ended(group);
+        }
+    }
+
+    /// A connection ends with all of its messages: its sender has given up. The next message opens another.
+    pub(super) fn close_connection(&mut self, at: usize, state: State) {
+        for from in self.messages_of(at) {
+            if let Some((group, _)) = self.message_is_over(at, from, state.clone()) {
+                self.world.totals.progress.flows_failed += 1;
+                self.one_ended(group);
+            }
+        }
+        let slot = at as u32;
+        self.messages.connections.retain(|_, of| *of != slot);
+        // It counts until it has left the tables, as all flows do.
+        self.tables.flows.active += 1;
+    }
+
+    /// The run is over, and so are a flow or the messages of a connection.
+    pub(super) fn rows_are_over(&mut self, at: usize, state: State) {
+        if !self.tables.flows.send[at].kept {
+            self.row_is_over(at, state);
+            return;
+        }
+        for from in self.messages_of(at) {
+            self.message_is_over(at, from, state.clone());
+            // As the flows that the run has left open.
+            self.tables.flows.active += 1;
+        }
+    }
+
+    /// The offsets of the messages of a connection that are under way.
+    fn messages_of(&self, at: usize) -> Vec<u64> {
+        let messages = self.tables.flows.send[at].recovery.as_ref().and_then(|sender| sender.messages.as_ref());
+        messages.map_or(Vec::new(), |all| all.iter().map(|message| message.from).collect())
+    }
+
+    /// A message is over: hands out its row, or with the last of its queue pairs that of all. Returns whose group and which one is over.
+    fn message_is_over(&mut self, at: usize, from: u64, state: State) -> Option<(u32, u64)> {
+        let (send, recv) = (&mut self.tables.flows.send[at], &mut self.tables.flows.recv[at]);
+        let message = send.recovery.as_mut()?.messages.as_mut()?.take(from)?;
+        let come = recv.recovery.as_mut()?.messages.as_mut()?.take(from)?;
+        self.tables.flows.active -= 1;
+        if self.world.rules.nic.link == LinkChoice::LeastLoaded {
+            let host = &mut self.hosts[self.tables.flows.send[at].nic as usize];
+            host.unfinished = host.unfinished.saturating_sub(message.bytes);
+        }
+        let row = self.message_row(at, &message, &come, state);
+        let over = (row.group, row.id);
+        self.hand_over(row, None, come.last_byte, (message.message, message.pair)).map(|_| over)
+    }
+
+    fn message_row(&self, at: usize, message: &Sending, come: &Coming, state: State) -> FlowRow {
+        let whole = self.flow_row(at, state);
+        let fct_last_ack = whole.fct_last_ack.map(|_| self.world.now - message.start);
+        FlowRow {
+            id: message.id,
+            bytes: message.bytes,
+            start: message.start,
+            fct_last_byte: (come.last_byte != Time::NEVER).then(|| come.last_byte - message.start),
+            fct_last_ack,
+            packets: message.sent,
+            received: come.received,
+            reordered: come.reordered,
+            marked: come.marked,
+            retransmitted: message.retransmitted,
+            timeouts: message.timeouts,
+            ideal: message.ideal,
+            ..whole
+        }
+    }
+
+    /// The oldest message under way of a connection, and what has come of it; of a flow what it is itself. `None`: the connection rests.
+    pub(super) fn told_as(&self, slot: u32) -> Option<(u64, u64)> {
+        let (send, recv) = (&self.tables.flows.send[slot as usize], &self.tables.flows.recv[slot as usize]);
+        if !send.kept {
+            return Some((send.id, recv.received));
+        }
+        let first = send.recovery.as_ref()?.messages.as_ref()?.iter().next()?;
+        Some((first.id, recv.recovery.as_ref()?.messages.as_ref()?.look(first.from)?.received))
+    }
+}
