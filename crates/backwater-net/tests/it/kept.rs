@@ -143,7 +143,8 @@ fn what_is_lost_is_sent_again_and_counts_for_its_message() {
             let hit = [0, 0, 1, 2, 2, 2, 3][nth as usize - 1];
             assert!(rows[hit].retransmitted > 0, "{recovery:?} {nth}");
             let before: u64 = rows[..hit].iter().map(|row| row.retransmitted).sum();
-            assert_eq!(before, 0, "{recovery:?} {nth}: what went before is acknowledged");
+            // Nobody answers a packet of unordered delivery that does not ask, until enough have come.
+            assert!(before == 0 || recovery == Recovery::Rud, "{recovery:?} {nth}: what went before is acknowledged");
             let sent = |row: &&FlowRow| row.packets == frames(row.bytes).len() as u64 + row.retransmitted;
             assert!(rows.iter().all(sent), "{recovery:?} {nth}");
         }
