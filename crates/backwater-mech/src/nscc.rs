@@ -91,8 +91,10 @@ impl Mechanism for Nscc {
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-        let too_long = cx.round_trip.filter(|round_trip| round_trip.time > params.network_rtt);
-        let Some(RoundTrip { time, between: (from, to) }) = too_long else { return Vec::new() };
+        let Some(RoundTrip { time, between: (from, to) }) = cx.round_trip else { return Vec::new() };
+        if time <= params.network_rtt {
+            return Vec::from_iter(crate::uet::checks::too_long(params.network_rtt, cx));
+        }
         let reason = format!(
             "{} is shorter than the round trip of the idle network, {time} from {from} to {to} and back: the base RTT stays below every \
              round trip, and a flow alone there is never without delay",

@@ -25,8 +25,8 @@ use backwater_engine::{Rng, Time};
 use backwater_net::Bytes;
 use backwater_net::address::pdc_ids;
 use backwater_net::hooks::{
-    Absent, Ack, Carrier, Claims, Count, Extra, Fate, FlowCx, FlowShape, FlowSide, Incoming, Loss, Mechanism, Needs,
-    NicCx, NicShape, NicSide, Profile, Reach, Token, WireCx,
+    Absent, Ack, Carrier, CheckCx, Claims, Count, Extra, Fate, Finding, FlowCx, FlowShape, FlowSide, Incoming, Loss,
+    Mechanism, Needs, NicCx, NicShape, NicSide, Profile, Reach, Token, WireCx,
 };
 use backwater_net::packet::{Class, Control, DataHeader, Ecn, FlowRef, HostId, Packet, Port};
 use backwater_wire::{Emit, uet};
@@ -119,6 +119,15 @@ impl Mechanism for Rccc {
             longest_message: Bytes(u64::from(Control::MIN_FRAME)),
             ..Profile::default()
         }
+    }
+
+    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        let among = (cx.flows & 1 << params.class != 0).then(|| {
+            let reason =
+                format!("flows send in class {}, too: pulls wait behind the data that they ask for", params.class);
+            Finding::warning("class", reason, "a class in which no flow sends, and which goes before data")
+        });
+        among.into_iter().chain(crate::uet::checks::too_long(params.network_rtt, cx)).collect()
     }
 
     fn octets(frame: &Control, _: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {

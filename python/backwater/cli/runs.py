@@ -345,6 +345,12 @@ def _outcomes(one: dict[str, Any]) -> list[str]:
         few = group["fct_last_ack_us"] or group["fct_last_byte_us"]
         if few and few["p99"] is None:
             said.append(f"{group['group']}: no {why_not('p99', few['n'], 'complete flows')}.")
+        if again := group["retransmitted"]:
+            timeouts = group["timeouts"]
+            said.append(
+                f"{group['group']}: {again} of {group['packets']} data packets were sent again"
+                + (f", after {count(timeouts, 'timeouts')} among others." if timeouts else ".")
+            )
         if group["failed"]:
             said.append(f"{group['group']}: {group['failed']} flows failed (transport.retries).")
         if group["unfinished"]:

@@ -144,7 +144,8 @@ def numbers_cell(summary: Summary) -> str:
         return "no number is published"
     rest = [f"{summary.agree} in band"]
     if summary.indiscriminate:
-        rest.append(f"{summary.indiscriminate} of them do not discriminate")
+        of = f"{summary.tested} tested" if summary.tested else "them"
+        rest.append(f"{summary.indiscriminate} of {of} do not discriminate")
     first = f"{summary.within} of {summary.spread}" if summary.spread else "not known"
     if summary.spread != summary.numbers:
         rest[0] = f"{summary.agree} of {summary.numbers} in band"

@@ -138,6 +138,8 @@ class Summary:
     """Rows all of whose numbers agree."""
     chance: int = 0
     """Numbers that are not judged, since chance decides them (`CHANCE`)."""
+    tested: int = 0
+    """Numbers that agree and were run with the mechanism off, too; 0: not known of old records."""
 
     @property
     def sentences(self) -> list[str]:
@@ -162,8 +164,11 @@ class Summary:
             sentences.append("Too few seeds to know the spread of our own runs.")
         if self.indiscriminate:
             sentences.append(
-                f"{self.indiscriminate} of those that agree do not discriminate: they agree with "
-                "the mechanism switched off, too."
+                f"{self.indiscriminate} of the {self.tested} that agree and were run with the "
+                "mechanism switched off, too, do not discriminate: they agree without it."
+                if self.tested
+                else f"{self.indiscriminate} of those that agree do not discriminate: they agree "
+                "with the mechanism switched off, too."
             )
         if self.apart:
             sentences.append(
@@ -238,6 +243,7 @@ def summarise(study: Study, rows: Iterable[Row]) -> Summary:
         rows=len(whole),
         rows_agree=sum(whole.values()),
         chance=sum(row.apart in CHANCE for row in rows),
+        tested=sum(row.discriminates is not None and row.good for row in numbers),
     )
 
 

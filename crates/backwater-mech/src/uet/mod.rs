@@ -2,6 +2,7 @@
 //!
 //! So it is held against recorded runs of the public program value by value (`tests.rs`, `traces/README.md`), and a mechanism only has to call it.
 
+pub(crate) mod checks;
 pub mod credit;
 pub mod nscc;
 pub mod oversubscribed;
