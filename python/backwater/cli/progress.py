@@ -15,7 +15,7 @@ from backwater.running import fraction
 from backwater.wording import count, duration, simulated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rich.progress import Progress
 
@@ -213,3 +213,8 @@ def reporting(*, json: bool = False) -> Iterator[Display]:
     columns = (BarColumn(bar_width=24), TextColumn("{task.fields[text]}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield _Bar(bar)
+
+
+def listening(display: Display) -> Callable[[int], Reporter]:
+    """Make what shows the progress of so many runs."""
+    return lambda runs: Reporter(runs, display)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backwater.cli.figures import FigureFiles, Font, Theme, Width, asked
 from backwater.cli.output import message, write
-from backwater.cli.reproduce import listening
 from backwater.cli.targets import Kind, writable
 from backwater.errors import ResultError
 from backwater.wording import meant
@@ -33,18 +33,25 @@ def report(
         str | None,
         typer.Option("--figures", metavar="DIR", help="Write each figure as SVG, PNG and PDF too."),
     ] = None,
+    figure: FigureFiles = None,
+    width: Width = None,
+    font: Font = None,
+    theme: Theme = None,
 ) -> int:
     """Write one page that needs no network: assumptions, results, figures, how to run it again.
 
     DIR is what `run --out`, `run --seeds --out`, `sweep --out` or `reproduce --out` wrote; a STUDY
     is reproduced first, in results/STUDY, where what is there already is not run again.
+    --width, --font and --theme are of the figures in files, not of those on the page. Text follows
+    the width: it can be read in a column of 8.5cm.
     """
     from backwater import report, study
-    from backwater.cli.progress import reporting
+    from backwater.cli.progress import listening, reporting
     from backwater.manifest import judging
     from backwater.results import present
 
     writable(output, Kind.REPORT)
+    drawing = asked(figure, width, font, theme, folder=figures is not None)
     folder = Path(target)
     if not present(folder) and target not in study.names():
         raise _unusable(folder, study.names())
@@ -60,9 +67,12 @@ def report(
     place = None if figures is None else _folder(Path(figures), page)
     write(output, html)
     if place is not None:
-        for figure in page.figures:
-            figure.save(place)
+        assert drawing is not None
+        for one in page.figures:
+            one.save(place, drawing.sheet)
         message(f"{len(page.figures)} figures as SVG, PNG and PDF: {place}")
+    if drawing is not None:
+        drawing.draw(page)
     if output != "-":
         message(f"report: {output}")
     return 0

@@ -13,6 +13,7 @@ import typer
 
 from backwater.cli import arguments, completing
 from backwater.cli.arguments import Force, Json, JsonProgress, Out, Set, With, overrides
+from backwater.cli.figures import FigureFiles, Font, Theme, Width, asked
 from backwater.cli.output import message, write_json
 from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError, Interrupted, stopped_by
@@ -20,7 +21,6 @@ from backwater.errors import InputError, Interrupted, stopped_by
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from backwater.cli.progress import Display, Reporter
     from backwater.study.rows import Summary
 
 FAILED = 1
@@ -63,6 +63,10 @@ def reproduce(
     out: Out = None,
     json: Json = None,
     force: Force = False,
+    figure: FigureFiles = None,
+    width: Width = None,
+    font: Font = None,
+    theme: Theme = None,
     json_progress: JsonProgress = False,
 ) -> int:
     """Rerun a published study and compare: published, measured, deviation, verdict.
@@ -71,15 +75,16 @@ def reproduce(
     value in every model, for example --set switch.architecture=voq; a key of a mechanism only where
     that is on. Models that --set or --with changes are not judged: bands and claims are for the
     study's own values. With the --out of an earlier command, only runs that are not there yet are
-    done; --force does all anew.
+    done; --force does all anew. --figure draws a figure of the study's report for a paper or slide.
     """
     from backwater.cli.outcome import show_outcome, show_summaries
-    from backwater.cli.progress import reporting
+    from backwater.cli.progress import listening, reporting
     from backwater.directory import free_name
     from backwater.study import has_full_size, names
     from backwater.study import reproduce as reproduce_study
 
     writable(json, Kind.JSON)
+    drawing = asked(figure, width, font, theme)
     pairs = overrides(settings)
     seeds = _seeds(many)
     wanted = names() if study == "all" else [study]
@@ -87,6 +92,10 @@ def reproduce(
         raise InputError(
             f"--measured {measured}: is of one study, and `all` runs {len(wanted)}",
             "name the study that it is of",
+        )
+    if drawing is not None and len(wanted) > 1:
+        raise InputError(
+            "--figure: is of one study, and `all` runs several", "name the study that it is of"
         )
     rows: list[dict[str, Any]] = []
     summaries: dict[str, Summary] = {}
@@ -131,6 +140,8 @@ def reproduce(
         if outcome.taken:
             message(f"{outcome.taken} runs were not done: {measured} knows what they came to")
         message(f"results: {base}")
+        if drawing is not None:
+            drawing.draw_of(base)
     if json != "-" and len(summaries) > 1:
         show_summaries(summaries)
     if json is not None:
@@ -144,10 +155,3 @@ def _seeds(many: str | None) -> Callable[[tuple[int, ...], int], tuple[int, ...]
         return None
     arguments.seeds(many, 0)
     return lambda own, scenario: tuple(arguments.seeds(many, own[0] if own else scenario))
-
-
-def listening(display: Display) -> Callable[[int], Reporter]:
-    """Make what shows the progress of so many runs."""
-    from backwater.cli.progress import Reporter
-
-    return lambda runs: Reporter(runs, display)

@@ -35,6 +35,7 @@ from backwater.cli.capture import (
     CaptureSnap,
     wanted,
 )
+from backwater.cli.figures import DONE, Asked, FigureFiles, Font, Theme, Width, asked
 from backwater.cli.output import warn
 from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError
@@ -95,6 +96,10 @@ def run(
     watched: Annotated[
         bool, typer.Option("--watch", help="Run again each time that FILE is saved.")
     ] = False,
+    figure: FigureFiles = None,
+    width: Width = None,
+    font: Font = None,
+    theme: Theme = None,
     json_progress: JsonProgress = False,
 ) -> int:
     """Simulate a scenario and keep its results.
@@ -114,6 +119,7 @@ def run(
     With --watch the scenario runs again each time that its file is saved, until Ctrl-C. What has
     changed is said, and results go to one directory, by default results/NAME-watch.
     With --capture and -o, frames that pass some ports go to a pcapng file, which Wireshark opens.
+    With --figure a figure of the results is drawn for a paper or a slide: see `backwater report`.
     """
     from backwater.cli.runs import once, repeat, save_once
     from backwater.directory import clear, free_directory, locked, replaceable, standing
@@ -121,6 +127,11 @@ def run(
     from backwater.running import Job, taken_up
     from backwater.saving import saving, with_saving
 
+    drawing = asked(figure, width, font, theme, file)
+    if drawing is not None and until is not None:
+        raise InputError(
+            "--figure and --until exclude each other", "a run that is saved has no results yet"
+        )
     if saved is not None:
         given = {
             "FILE": file,
@@ -146,6 +157,7 @@ def run(
             every,
             out,
             json,
+            drawing,
             force=force,
             allow=allow,
             json_progress=json_progress,
@@ -168,6 +180,7 @@ def run(
             "--capture": capture,
             "--until": until,
             "--save": save,
+            "--figure": figure,
         }
         return _watch(file, variant, settings, mechanisms, seed, threads, out, given, force=force)
     if save is not None and many is not None:
@@ -190,15 +203,9 @@ def run(
     if numbers is None:
         seed = case.seed if seed is None else seed
         job = with_saving(Job(prepared, seed, base, captured, threads=parts), kept, force=force)
-        return once(
-            case,
-            job,
-            taken_up([job], force=force)[0],
-            base,
-            json,
-            allow=allow,
-            json_progress=json_progress,
-        )
+        there = taken_up([job], force=force)[0]
+        code = once(case, job, there, base, json, allow=allow, json_progress=json_progress)
+        return _drawn(code, drawing, base)
     jobs = [Job.repeated(prepared, number, base) for number in numbers]
     with locked(base):
         of_others = standing(base) != SEEDS
@@ -210,7 +217,15 @@ def run(
         again = ["run", file, *_options("--variant", variant), *_options("--with", mechanisms)]
         again += _options("--set", settings)
         words = shlex.join([*again, "--seeds", str(many)])
-        return repeat(case, jobs, done, base, json, words, allow=allow, json_progress=json_progress)
+        code = repeat(case, jobs, done, base, json, words, allow=allow, json_progress=json_progress)
+    return _drawn(code, drawing, base)
+
+
+def _drawn(code: int, drawing: Asked | None, base: Path) -> int:
+    """Draw what was asked for, once a command has come so far that there are results."""
+    if drawing is not None and code in DONE:
+        drawing.draw_of(base)
+    return code
 
 
 def _watch(
@@ -281,6 +296,7 @@ def _go_on(
     every: str | None,
     out: str | None,
     json: str | None,
+    drawing: Asked | None,
     *,
     force: bool,
     allow: bool,
@@ -312,15 +328,9 @@ def _go_on(
     base = free_directory(usual) if out is None else Path(out)
     job = dataclasses.replace(job, out=base)
     warn(job.prepared.warnings)
-    return once(
-        case,
-        job,
-        taken_up([job], force=force)[0],
-        base,
-        json,
-        allow=allow,
-        json_progress=json_progress,
-    )
+    there = taken_up([job], force=force)[0]
+    code = once(case, job, there, base, json, allow=allow, json_progress=json_progress)
+    return _drawn(code, drawing, base)
 
 
 def _threads(asked: int | None) -> int:

@@ -21,6 +21,8 @@ from backwater.cli.arguments import (
     see_used,
     seeds,
 )
+from backwater.cli.figures import DONE, FigureFiles, Font, Theme, Width
+from backwater.cli.figures import asked as drawings
 from backwater.cli.output import message, show, write, write_json
 from backwater.cli.targets import Kind, writable
 from backwater.cli.views import View
@@ -148,6 +150,10 @@ def sweep(
             "--slurm", metavar="OPTIONS", help='Run in jobs of SLURM: "queue=q cores=8 jobs=4".'
         ),
     ] = None,
+    figure: FigureFiles = None,
+    width: Width = None,
+    font: Font = None,
+    theme: Theme = None,
     json_progress: JsonProgress = False,
     json: Json = None,
 ) -> int:
@@ -164,7 +170,7 @@ def sweep(
     at each value; a best point is sought by Optuna where intervals are varied, or with --trials,
     and else among all points. The answer is told with its interval, and against a base.
     `backwater query` and `backwater.open_sweep` read the dataset, `backwater status` says how far
-    it is.
+    it is. --figure draws a figure of it for a paper or a slide.
     """
     given = {
         "vary": vary,
@@ -184,6 +190,9 @@ def sweep(
     }
     _see_engine(workers, memory, scheduler, slurm)
     writable(json, Kind.JSON, file)
+    drawing = drawings(figure, width, font, theme, file)
+    if drawing is not None and dry:
+        raise InputError("--figure and --dry-run exclude each other", "nothing is run to be drawn")
     asked = sweeping(file, given, out)
     from backwater.sweep import clusters
 
@@ -195,7 +204,7 @@ def sweep(
         if json is not None:
             write_json(json, told)
         return 0
-    return _carry_out(
+    code = _carry_out(
         asked,
         _engine(workers, memory, scheduler, jobs),
         json,
@@ -204,6 +213,9 @@ def sweep(
         json_progress=json_progress,
         workers=workers or (_processors() if scheduler is None and jobs is None else None),
     )
+    if drawing is not None and code in DONE:
+        drawing.draw_of(asked.directory)
+    return code
 
 
 def _see_engine(

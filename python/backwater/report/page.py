@@ -20,16 +20,12 @@ from markupsafe import Markup
 
 from backwater.errors import ResultError
 from backwater.files import write_file
+from backwater.plot.sheet import KINDS, VEGA_LITE, Sheet
 from backwater.plot.theme import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-# Vega-Lite as Altair writes it: v6.4.1 is vl-convert's 6.4.
-VEGA_LITE = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
-PNG_SCALE = 3
-"""Pixels a CSS pixel: 288 to the inch."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +88,7 @@ class Figure:
     @property
     def drawing(self) -> str:
         """The figure as SVG."""
-        if isinstance(self.chart, str):
-            return self.chart
-        return vl_convert.vegalite_to_svg(self._chart_spec(), vl_version=VEGA_LITE)
+        return Sheet().svg(self.chart)
 
     @property
     def svg(self) -> Markup:
@@ -113,24 +107,22 @@ class Figure:
 
     def paths(self, folder: Path) -> list[Path]:
         """Name the files that `save` writes."""
-        return [folder / f"{self.id}.{kind}" for kind in ("svg", "png", "pdf")]
+        return [folder / f"{self.id}.{kind}" for kind in KINDS]
 
-    def save(self, folder: Path) -> list[Path]:
-        """Write SVG, PNG and PDF."""
-        drawing = self.drawing
-        scale = 1 if isinstance(self.chart, str) else PNG_SCALE
-        content: tuple[bytes, ...] = (
-            drawing.encode(),
-            vl_convert.svg_to_png(drawing, scale=scale),
-            vl_convert.svg_to_pdf(drawing),
-        )
+    def save(self, folder: Path, sheet: Sheet | None = None) -> list[Path]:
+        """Write SVG, PDF and PNG."""
         paths = self.paths(folder)
-        for path, octets in zip(paths, content, strict=True):
-            try:
-                write_file(path, octets)
-            except OSError as error:
-                raise ResultError(f"{path}: cannot be written: {error.strerror or error}") from None
+        for path in paths:
+            self.write(path, sheet)
         return paths
+
+    def write(self, path: Path, sheet: Sheet | None = None) -> None:
+        """Write one file, of the kind that its name ends with. Raises `ResultError`."""
+        octets = (sheet or Sheet()).octets(self.chart, path.suffix[1:].lower())
+        try:
+            write_file(path, octets)
+        except OSError as error:
+            raise ResultError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 @dataclass(frozen=True)

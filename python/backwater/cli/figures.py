@@ -1,0 +1,137 @@
+"""`--figure`, `--width`, `--font` and `--theme`: what every command that draws takes.
+
+What they say is checked before anything runs, and drawn when there are results.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backwater.cli.output import message
+from backwater.cli.targets import Kind, writable
+from backwater.errors import InputError
+from backwater.wording import meant
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from backwater.plot.sheet import Sheet
+    from backwater.report.page import Figure, Page
+
+FigureFiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--figure",
+        metavar="[NAME=]FILE",
+        help="Draw a figure of the report as FILE, which ends with .svg, .pdf or .png: the first, "
+        "or that of this NAME; may be given more than once.",
+    ),
+]
+Width = Annotated[
+    str | None,
+    typer.Option("--width", metavar="LENGTH", help="Width of figures, as in 8.5cm, 85mm, 3.3in."),
+]
+Font = Annotated[
+    str | None, typer.Option("--font", metavar="NAME", help="Typeface of figures, as in Arial.")
+]
+Theme = Annotated[
+    str | None,
+    typer.Option(
+        "--theme",
+        metavar="light|dark|print",
+        help="Of figures; print: black on white, with dashes, markers and hatching.",
+    ),
+]
+DONE = (0, 1, 3)
+"""Exit codes after which there are results to draw."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Figures that were asked for: names, None for the first, with their files, and how."""
+
+    files: tuple[tuple[str | None, Path], ...]
+    sheet: Sheet
+
+    def draw(self, page: Page) -> None:
+        """Write them. Raises `InputError` where there is none of a name."""
+        for name, path in self.files:
+            _named(page.figures, name, path).write(path, self.sheet)
+            message(f"figure: {path}")
+
+    def draw_of(self, directory: str | os.PathLike[str]) -> None:
+        """Write those of results that lie in a directory."""
+        if not self.files:
+            return
+        from backwater import report
+        from backwater.cli.progress import listening, reporting
+        from backwater.manifest import judging
+
+        with reporting() as display, judging(Path(directory)):
+            page = report.of(directory, listening(display))
+        self.draw(page)
+
+
+def asked(
+    files: Sequence[str] | None,
+    width: str | None,
+    font: str | None,
+    theme: str | None,
+    *inputs: str | os.PathLike[str] | None,
+    folder: bool = False,
+) -> Asked | None:
+    """Read the options, and see that the files may be written; None: no figure is asked for.
+
+    `inputs` are files that the command reads, and `folder` says that figures are drawn anyway.
+    Raises `InputError`, and `ResultError` of a file that cannot be written.
+    """
+    if not files and not folder:
+        for option, value in (("--width", width), ("--font", font), ("--theme", theme)):
+            if value is not None:
+                raise InputError(f"{option} {value}: no figure is drawn", "add --figure FILE")
+        return None
+    pairs = [_pair(text) for text in files or ()]
+    for _, path in pairs:
+        writable(str(path), Kind[path.suffix[1:].upper()], *inputs)
+    from backwater.plot.shades import LIGHT
+    from backwater.plot.sheet import Sheet, family, length
+
+    sheet = Sheet(
+        width=None if width is None else length(width),
+        font=None if font is None else family(font),
+        theme=LIGHT if theme is None else theme,
+    )
+    return Asked(tuple(pairs), sheet)
+
+
+def _pair(text: str) -> tuple[str | None, Path]:
+    name, equals, file = text.partition("=")
+    path = Path(file if equals else text)
+    if path.suffix.lower() not in (".svg", ".pdf", ".png"):
+        raise InputError(
+            f"--figure {text}: {path.name or 'nothing'} does not say of which kind it is to be",
+            "a name that ends with .svg, .pdf or .png",
+        )
+    return name if equals else None, path
+
+
+def _named(figures: Sequence[Figure], name: str | None, path: Path) -> Figure:
+    if not figures:
+        raise InputError(
+            f"--figure {path}: these results have no figure", "no flow of them is complete"
+        )
+    if name is None:
+        return figures[0]
+    for one in figures:
+        if one.id == name:
+            return one
+    names = [one.id for one in figures]
+    raise InputError(
+        f"--figure {name}={path}: these results have no figure {name}",
+        meant(name, names, "there is"),
+    )

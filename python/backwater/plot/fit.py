@@ -1,0 +1,272 @@
+"""Charts made as wide as a column of paper or a slide is, with text that can be read there.
+
+A chart is not shrunk: its text would shrink with it. Its panels become narrower until the whole
+fits, panels side by side go one below the other where they must, and titles and legends are broken
+into lines. That is done to the specification, so that charts need not know how wide they will be.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from backwater.plot.measure import balanced, width
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Spec = dict[str, Any]
+
+LEAST = 70.0
+"""A panel is no narrower, in CSS pixels."""
+SMALL = 11
+"""Text within panels is no smaller beside the labels of 12 pixels."""
+_TALLEST = 1.1
+"""A panel that has become narrow is at most so high, of its width, and not below 110 pixels."""
+_TRIES = 5
+_SYMBOL = 34.0
+"""What a legend's symbol takes, and the space to the next."""
+_LETTERED = 30.0
+"""A bar that is narrower than this has its number along it, not across."""
+_BAR, _SLANTED, _NAMED = 34.0, 21.0, 14.0
+"""What a bar of a fixed width has of its panel; what slanted names need of it, and upright ones."""
+_SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"')
+_TITLES = ("fontSize", 16), ("subtitleFontSize", 12.5)
+_WITH_LEGEND = ("color", "fill", "stroke", "shape", "strokeDash")
+
+
+def size(svg: str) -> tuple[float, float]:
+    """Give width and height of what Vega has drawn, in CSS pixels."""
+    found = _SIZE.search(svg)
+    assert found is not None
+    return float(found[1]), float(found[2])
+
+
+def fitted(spec: Spec, room: float, draw: Callable[[Spec], str]) -> str:
+    """Draw a chart so wide that it takes `room` CSS pixels, or a little less.
+
+    `draw` makes SVG of a specification. Where even the narrowest panels are too wide together, the
+    drawing is wider than `room`: it has to be shrunk.
+    """
+    best: tuple[float, str] | None = None
+    for changed in _arrangements(spec):
+        drawn = _narrowed(changed, room, draw)
+        wide = size(drawn)[0]
+        if wide <= room:
+            return drawn
+        if best is None or wide < best[0]:
+            best = (wide, drawn)
+    assert best is not None
+    return best[1]
+
+
+def _arrangements(spec: Spec) -> Iterator[Spec]:
+    """Give a chart as it is, with columns as rows, in several rows, and one below the other."""
+    yield copy.deepcopy(spec)
+    if "facet" in spec and {"row", "column"} & set(spec["facet"]):
+        turned = copy.deepcopy(spec)
+        facet = turned["facet"]
+        turned["facet"] = {
+            {"row": "column", "column": "row"}.get(name, name): _upright(value, name)
+            for name, value in facet.items()
+        }
+        yield turned
+    for parts in (2, 3):
+        if (split := _split(spec, parts)) is not None:
+            yield split
+    stacked = copy.deepcopy(spec)
+    for view in _views(stacked):
+        if "hconcat" in view:
+            view["vconcat"] = view.pop("hconcat")
+    yield stacked
+
+
+def _split(spec: Spec, parts: int) -> Spec | None:
+    """Put the columns of a chart into so many rows of columns; None where that cannot be."""
+    column = spec.get("facet", {}).get("column")
+    order = column.get("sort") if isinstance(column, dict) else None
+    if not isinstance(order, list) or len(order) < parts:
+        return None
+    each = -(-len(order) // parts)
+    inner = ("facet", "spec", "resolve", "spacing", "transform")
+    whole = {key: copy.deepcopy(value) for key, value in spec.items() if key not in inner}
+    panels = []
+    for at in range(0, len(order), each):
+        one = {key: copy.deepcopy(spec[key]) for key in inner if key in spec}
+        mine = {"filter": {"field": column["field"], "oneOf": order[at : at + each]}}
+        one["transform"] = [*one.get("transform", []), mine]
+        one["facet"]["column"]["sort"] = order[at : at + each]
+        panels.append(one)
+    return whole | {"vconcat": panels}
+
+
+def _upright(channel: Any, was: str) -> Any:  # noqa: ANN401 - a part of a specification
+    """Lay headers anew where columns become rows and rows columns."""
+    if not isinstance(channel, dict):
+        return channel
+    header = {} if was == "row" else {"labelAngle": 0, "labelAlign": "left"}
+    return {key: value for key, value in channel.items() if key != "header"} | (
+        {"header": header} if header else {}
+    )
+
+
+def _narrowed(spec: Spec, room: float, draw: Callable[[Spec], str]) -> str:
+    wide = [view["width"] for view in _views(spec) if _number(view.get("width"))]
+    config = spec.setdefault("config", {}).setdefault("view", {})
+    usual = config.get("continuousWidth")
+    _legends(spec, room)
+    share, drawn = 1.0, ""
+    tried: list[tuple[float, float]] = []
+    best: tuple[float, str] | None = None
+    for _ in range(_TRIES):
+        now = copy.deepcopy(spec)
+        _narrow(now, share)
+        if usual:
+            now["config"]["view"]["continuousWidth"] = max(LEAST, usual * share)
+        _titles(now, room)
+        drawn = draw(now)
+        took = size(drawn)[0]
+        if took <= room and (best is None or took > best[0]):
+            best = (took, drawn)
+        tried.append((share, took))
+        if 0.97 * room <= took <= room:
+            break
+        share = _next(tried, room, max([*wide, usual or LEAST]))
+        if share <= 0 or any(abs(share - one) < 1e-3 for one, _ in tried):
+            break
+    return best[1] if best is not None else drawn
+
+
+def _next(tried: list[tuple[float, float]], room: float, widest: float) -> float:
+    """Guess the share of its panels' widths at which a chart takes the room, from what it took."""
+    aim = 0.985 * room
+    share, took = tried[-1]
+    if len(tried) == 1:
+        # What is beside the panels stays as it is: a first guess.
+        return max(LEAST / widest, share * (1 + (aim - took) / max(took * 0.8, 1.0)))
+    other, before = tried[-2]
+    slope = (took - before) / (share - other) if share != other else 0.0
+    if slope <= 0:
+        return share * 0.8 if took > room else -1.0
+    return max(LEAST / widest, share + (aim - took) / slope)
+
+
+def _narrow(spec: Spec, share: float) -> None:
+    for view in _views(spec):
+        if isinstance(view.get("width"), dict) and "step" in view["width"]:
+            view["width"]["step"] = max(12.0, view["width"]["step"] * share)
+        elif _number(view.get("width")):
+            before = view["width"]
+            least = max(LEAST, _NAMED * before / _BAR if _fixed(view) else 0.0)
+            view["width"] = max(min(least, before), before * share)
+            # A fixed width of bars was for the panel's old one.
+            _bars(view, view["width"] / before)
+        if _number(view.get("height")) and _number(view.get("width")):
+            view["height"] = min(view["height"], max(110.0, _TALLEST * view["width"]))
+
+
+def _fixed(view: Spec) -> list[Spec]:
+    """Give the bars of a fixed width within a panel."""
+    return [
+        mark
+        for part in _views(view)
+        if isinstance(mark := part.get("mark"), dict)
+        and mark.get("type") == "bar"
+        and _number(mark.get("width"))
+    ]
+
+
+def _bars(view: Spec, share: float) -> None:
+    """Make bars of a fixed width narrower with their panel, and turn their numbers and names."""
+    marks = _fixed(view)
+    for bar in marks:
+        bar["width"] = max(4.0, bar["width"] * min(1.0, share))
+    if not marks or _BAR * share >= _LETTERED:
+        return
+    for part in _views(view):
+        mark: Any = part.get("mark")
+        if isinstance(mark, dict) and mark.get("type") == "text" and mark.get("dy", 0) < 0:
+            mark.pop("dy")
+            mark |= {"angle": 270, "align": "left", "baseline": "middle", "dx": 7}
+        axis = part.get("encoding", {}).get("x", {}).get("axis")
+        if isinstance(axis, dict) and _BAR * share < _SLANTED and axis.get("labelAngle"):
+            axis["labelAngle"] = -90
+
+
+def _legends(spec: Spec, room: float) -> None:
+    """Break the lines of legends where they are too long, and enlarge the smallest text."""
+    for view in _views(spec):
+        mark = view.get("mark")
+        if isinstance(mark, dict) and _number(mark.get("fontSize")):
+            mark["fontSize"] = max(SMALL, mark["fontSize"])
+        for channel in _WITH_LEGEND:
+            about = view.get("encoding", {}).get(channel)
+            if (
+                not isinstance(about, dict)
+                or "field" not in about
+                or about.get("legend", {}) is None
+            ):
+                continue
+            names = about.get("scale", {}).get("domain") if about.get("scale") else None
+            if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+                continue
+            each = _SYMBOL + max(width(one, 12) for one in names)
+            columns = max(1, int(0.95 * room // each))
+            if columns < len(names):
+                about["legend"] = {**(about.get("legend") or {}), "columns": columns}
+
+
+def _titles(spec: Spec, room: float) -> None:
+    """Break titles into lines of the room they have."""
+    for view in _views(spec):
+        title = view.get("title")
+        own = view["width"] if _number(view.get("width")) else room
+        here = room if view is spec else min(room, own + 40)
+        if isinstance(title, str):
+            view["title"] = title = {"text": title}
+        if isinstance(title, dict):
+            for (key, points), name in zip(_TITLES, ("text", "subtitle"), strict=True):
+                if title.get(name):
+                    lines = title[name] if isinstance(title[name], list) else [title[name]]
+                    at = float(title.get(key, points))
+                    title[name] = [
+                        part
+                        for line in lines
+                        for part in balanced(line, here, at, bold=name == "text")
+                    ]
+        for channel, side in (("x", "width"), ("y", "height")):
+            about = view.get("encoding", {}).get(channel)
+            along = view.get(side)
+            if not isinstance(about, dict) or not _number(along):
+                continue
+            if isinstance(about.get("title"), str):
+                about["title"] = balanced(about["title"], max(90.0, along + 16), 13)
+        _axes(view)
+
+
+def _axes(view: Spec) -> None:
+    """Break titles of axes in layers, which have the width of the view that they are layers of."""
+    for part in view.get("layer", ()):
+        for side in ("width", "height"):
+            if _number(view.get(side)) and side not in part:
+                along = view[side] + 16
+                channel = "x" if side == "width" else "y"
+                about = part.get("encoding", {}).get(channel)
+                if isinstance(about, dict) and isinstance(about.get("title"), str):
+                    about["title"] = balanced(about["title"], max(90.0, along), 13)
+
+
+def _views(spec: Any) -> Iterator[Spec]:  # noqa: ANN401 - a part of a specification
+    """Give a view and all within it."""
+    if not isinstance(spec, dict):
+        return
+    yield spec
+    for name in ("layer", "hconcat", "vconcat", "concat"):
+        for part in spec.get(name, ()):
+            yield from _views(part)
+    yield from _views(spec.get("spec"))
+
+
+def _number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)

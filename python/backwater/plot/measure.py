@@ -1,0 +1,99 @@
+"""How wide text is, and where it is broken: for titles of narrow figures, and for slides.
+
+Widths are those of Helvetica (Adobe Font Metrics, 1990), which Arial and Liberation Sans share.
+Other typefaces of that kind differ by a few percent, which is what `SURE` is for.
+"""
+
+from __future__ import annotations
+
+# Thousandths of the size, by width.
+_WIDTHS = {
+    191: "'",
+    222: "ijl",
+    260: "|",
+    278: " !,./:;I[\\]ft",
+    333: "()-`r",
+    334: "{}",
+    355: '"',
+    389: "*",
+    469: "^",
+    500: "Jckscvxyz",
+    556: "#$0123456789?L_abdeghnopqu\u2013",
+    584: "+<=>~±\u00d7\u2212≤≥",
+    611: "FTZ",
+    667: "&ABEKPSVXY",
+    722: "CDHNRUw",
+    778: "GOQ",
+    833: "Mm",
+    889: "%",
+    944: "W",
+    1000: "→…—",
+    1015: "@",
+}
+_WIDTH = {sign: width for width, signs in _WIDTHS.items() for sign in signs}
+# What the table does not have: no letter of Europe is wider than this; those of Asia are square.
+_OTHER, _WIDE = 722, 1000
+_ASIA = "\u2e80"
+BOLD = 1.09
+"""How much wider bold text is, at most."""
+MONO = 0.6
+"""The width of a sign of Courier and its likes, as a share of the size."""
+SURE = 1.03
+"""Room that is left for typefaces that are a little wider."""
+
+
+def width(text: str, size: float, *, bold: bool = False, mono: bool = False) -> float:
+    """Give the width of a line of text, in the unit of its size."""
+    if mono:
+        return SURE * MONO * size * sum(2 if sign >= _ASIA else 1 for sign in text)
+    whole = sum(_WIDTH.get(sign, _WIDE if sign >= _ASIA else _OTHER) for sign in text)
+    return SURE * whole / 1000 * size * (BOLD if bold else 1)
+
+
+def broken(
+    text: str, room: float, size: float, *, bold: bool = False, mono: bool = False
+) -> list[str]:
+    """Break text into lines that fit into so much room, between words where that can be."""
+
+    def fits(line: str) -> bool:
+        return width(line, size, bold=bold, mono=mono) <= room
+
+    lines = []
+    for paragraph in text.split("\n"):
+        line = ""
+        for word in paragraph.split(" "):
+            longer = f"{line} {word}" if line else word
+            if fits(longer):
+                line = longer
+                continue
+            if line:
+                lines.append(line)
+            *whole, line = _parts(word, fits)
+            lines += whole
+        lines.append(line)
+    return lines
+
+
+def _parts(word: str, fits: object) -> list[str]:
+    """Break a word that is wider than a line: after signs within it, else anywhere."""
+    assert callable(fits)
+    parts = []
+    while not fits(word) and len(word) > 1:
+        ends = [n for n in range(1, len(word)) if fits(word[:n])] or [1]
+        after = [n for n in ends if word[n - 1] in "/-_,.:=+" and n > ends[-1] // 2]
+        end = (after or ends)[-1]
+        parts.append(word[:end])
+        word = word[end:]
+    return [*parts, word]
+
+
+def balanced(text: str, room: float, size: float, *, bold: bool = False) -> list[str]:
+    """Break text as `broken` does, into as few lines, of nearly the same width."""
+    lines = broken(text, room, size, bold=bold)
+    if len(lines) < 2:
+        return lines
+    for tenth in range(10 // len(lines), 10):
+        closer = broken(text, room * tenth / 10, size, bold=bold)
+        if len(closer) == len(lines):
+            return closer
+    return lines
