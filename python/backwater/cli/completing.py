@@ -53,7 +53,7 @@ def metrics(incomplete: str) -> list[str]:
 
 
 def keys(incomplete: str) -> list[str]:
-    """Keys of a scenario, a table at a time: `pfc.` first, then `pfc.xoff`."""
+    """Keys of a scenario, a table at a time: `switch.` first, then `switch.buffer`."""
     table, dot, _ = incomplete.rpartition(".")
     try:
         known = _core.explain(table)["children"]
