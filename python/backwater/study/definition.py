@@ -17,6 +17,7 @@ from backwater.errors import InputError
 from backwater.scenario import shorter
 from backwater.study import (
     collectives,  # noqa: F401 - its kinds of measures are known once it is imported
+    costs,  # noqa: F401 - as of collectives
     measures,
     messages,  # noqa: F401 - as of collectives
     pausing,  # noqa: F401 - as of collectives
@@ -164,6 +165,8 @@ class Setup:
     set: dict[str, str]
     set_for: dict[str, dict[str, str]]
     """The same, for one mechanism only."""
+    refused: tuple[str, ...]
+    """Mechanisms with which it is no valid scenario: their row says why."""
 
     def changes(self, mechanism: str) -> dict[str, str]:
         """Everything that makes this setup the one it is, under a mechanism."""
@@ -520,6 +523,7 @@ def _beside(folder: Path, entry: dict[str, Any], known: tuple[Measure, ...]) -> 
                 s.get("variant"),
                 s.get("set", {}),
                 s.get("set_for", {}),
+                tuple(s.get("refused", ())),
             )
             for s in entry.get("setup", [])
         ),

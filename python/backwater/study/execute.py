@@ -76,6 +76,8 @@ class Plan:
     """Settings whose mechanism is off at a point: {key, value, mechanism, reason}."""
     own_seeds: Mapping[Key, tuple[int, ...]] = field(default_factory=dict)
     """The study's own seeds of the points that are run with others."""
+    refused: Mapping[Key, str] = field(default_factory=dict)
+    """Points without runs, since their scenario is not valid, as the study says; and why."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,7 @@ def plan(
     changed: dict[Key, list[str]] = {}
     skipped: dict[Key, list[dict[str, str]]] = {}
     own_seeds: dict[Key, tuple[int, ...]] = {}
+    refused: dict[Key, str] = {}
 
     def add(
         key: Key,
@@ -153,10 +156,20 @@ def plan(
         variant: str,
         setup: Mapping[str, str],
         own: tuple[int, ...],
+        *,
+        invalid: bool = False,
     ) -> None:
         before = one.changes(key.mechanism)
         # What makes a setup the one it is stays, whatever the user sets.
         scenario = _change(bases[one.scenario], variant, before, changes, setup)
+        if invalid and (reason := _refusal(scenario)) is not None:
+            refused[key], points[key], skipped[key] = reason, [], []
+            return
+        if invalid and not changes:
+            raise InputError(
+                f"study {study.id}: {key.mechanism} under {key.setup} in case {key.case} is a "
+                "valid scenario, though the study says that it is refused"
+            )
         prepared = scenario.prepare()
         asked = [name for name, _ in changes.settings]
         skipped[key] = [one for one in scenario.skipped if one["key"] in asked]
@@ -187,9 +200,25 @@ def plan(
             for mechanism, setup in itertools.product(beside.mechanisms, beside.setups):
                 variant = study.mechanisms[mechanism] if setup.variant is None else setup.variant
                 key = Key(one.id, mechanism, setup.id)
-                add(key, one, variant, setup.changes(mechanism), beside.seeds or one.seeds)
-    _see_used(study, changes, skipped)
-    return Plan(study, points, jobs, changes, changed, skipped, own_seeds)
+                add(
+                    key,
+                    one,
+                    variant,
+                    setup.changes(mechanism),
+                    beside.seeds or one.seeds,
+                    invalid=mechanism in setup.refused,
+                )
+    _see_used(study, changes, {key: here for key, here in skipped.items() if key not in refused})
+    return Plan(study, points, jobs, changes, changed, skipped, own_seeds, refused)
+
+
+def _refusal(scenario: Scenario) -> str | None:
+    """Say why a scenario is not valid, without its place; None if it is."""
+    try:
+        scenario.prepare()
+    except _core.ScenarioError as error:
+        return str(error).splitlines()[0].split(": ", 1)[-1]
+    return None
 
 
 def _see_used(study: Study, changes: Changes, skipped: Mapping[Key, list[dict[str, str]]]) -> None:
@@ -296,7 +325,12 @@ def execute(
 
     outcomes = [outcome(number) for number in range(len(plan.jobs))]
     return {
-        key: {m.name: _sample([outcomes[n] for n in runs], m.name) for m in plan.study.measures}
+        key: {
+            m.name: Sample((), f"not valid: {plan.refused[key]}")
+            if key in plan.refused
+            else _sample([outcomes[n] for n in runs], m.name)
+            for m in plan.study.measures
+        }
         for key, runs in plan.points.items()
     }
 

@@ -49,6 +49,7 @@ class SetupTable(_Table):
     variant: str | None = None
     set: Changes | None = None
     set_for: dict[str, Changes] | None = None
+    refused: list[str] | None = None
 
 
 class BesideTable(_Table):

@@ -52,7 +52,9 @@ def compare_beside(plan: Plan, points: dict[Key, Point]) -> list[dict[str, Any]]
             keys = {name: Key(case, mechanism, setup) for name, setup in setups.items()}
             there = {name: key for name, key in keys.items() if key in points}
             # Side by side are the same seeds, though the table itself may have more.
-            first = min((len(plan.points[key]) for key in there.values()), default=0)
+            first = min(
+                (len(runs) for key in there.values() if (runs := plan.points[key])), default=0
+            )
             for name, key in there.items():
                 point = points[key]
                 rows.append(
@@ -68,7 +70,7 @@ def compare_beside(plan: Plan, points: dict[Key, Point]) -> list[dict[str, Any]]
                             for m in plan.study.measures
                         },
                         "note": _problem(point, beside.shows),
-                        "seeds": first,
+                        "seeds": first if plan.points[key] else 0,
                         "changed": list(plan.changed.get(key, ())),
                         "skipped": list(plan.skipped.get(key, ())),
                         "units": {m.name: m.unit for m in plan.study.measures},
