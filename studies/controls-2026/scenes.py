@@ -135,7 +135,7 @@ ranks = 64
 label = "exchange"
 kind = "all-to-all"
 algorithm = "direct"
-size = "8 MB"
+size = "128 KB"
 """,
     },
     "mixed": {

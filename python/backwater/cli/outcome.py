@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from backwater.study.definition import Beside, Measure, Study
     from backwater.study.rows import Summary
 
+MANY = 6
+"""More mechanisms than these side by side are a row each, since a terminal is not that wide."""
+
 
 def show_outcome(outcome: Outcome) -> None:
     """Print a study's tables."""
@@ -210,10 +213,15 @@ def _beside(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> View:
     Where there is but the table's own, a column a mechanism, means with their 95 % intervals.
     """
     if not beside.setups:
-        return _by_mechanism(study, beside, rows)
+        many = len(beside.mechanisms) > MANY
+        return (_by_measure if many else _by_mechanism)(study, beside, rows)
     setups = {OWN: beside.own, **{setup.id: setup.label for setup in beside.setups}}
     found = {(row["case"], row["mechanism"], row["setup"]): row for row in rows}
     points = list(dict.fromkeys((row["case"], row["mechanism"]) for row in rows))
+    measured: dict[tuple[str, str], list[bool]] = {}
+    for row in rows:
+        for name in beside.shows:
+            measured.setdefault((row["case"], name), []).append(row[name] is not None)
     mechanisms = len({mechanism for _, mechanism in points}) > 1
     view = View()
     for column in ("case", *(["mechanism"] if mechanisms else []), "", ""):
@@ -224,6 +232,9 @@ def _beside(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> View:
     for case, mechanism in points:
         for measure in (study.measure(name) for name in beside.shows):
             runs = [found.get((case, mechanism, setup), {}) for setup in setups]
+            if not any(measured.get((case, measure.name), ())):
+                # Another case has what this one has not.
+                continue
             here = (case, mechanism)
             view.add_row(
                 "" if before is not None and before[0] == case else case,
@@ -234,6 +245,35 @@ def _beside(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> View:
             )
             before = here
     return view
+
+
+def _by_measure(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> View:
+    """Lay out many mechanisms: a row each, and a column a measure; intervals are in the JSON."""
+    found = {(row["case"], row["mechanism"]): row for row in rows}
+    measures = [study.measure(name) for name in beside.shows]
+    view = View()
+    view.add_column("case", no_wrap=True)
+    view.add_column("mechanism", width=max(map(len, beside.mechanisms)))
+    for measure in measures:
+        unit = f", {measure.unit}" if measure.unit and not measure.counts else ""
+        words = f"{measure.label}{unit}".replace(", ", " ").split()
+        view.add_column("\n".join(words), justify="right")
+    for case in dict.fromkeys(row["case"] for row in rows):
+        for number, mechanism in enumerate(beside.mechanisms):
+            run = found.get((case, mechanism), {})
+            view.add_row(
+                "" if number else case,
+                mechanism,
+                *(_rough(run.get(measure.name), measure) for measure in measures),
+            )
+    return view
+
+
+def _rough(value: float | None, measure: Measure) -> str:
+    """Give a value in few digits, so that a dozen columns have room."""
+    if value is None or value < 10:
+        return value_text(value, measure)
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
 
 
 def _by_mechanism(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> View:
