@@ -151,7 +151,7 @@ to = "all"
 sizes = "google-rpc"
 arrivals = "poisson"
 load = "30 %"
-until = "500 us"
+until = "200 us"
 
 [[flow]]
 label = "incast"
@@ -163,7 +163,7 @@ size = "256 KB"
 arrivals = "poisson"
 load = "8 %"
 load_of = "network"
-until = "500 us"
+until = "200 us"
 """,
     },
 }
