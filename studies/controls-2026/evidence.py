@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import tomllib
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -151,12 +152,13 @@ def row(scheme: str, case: str, changes: dict[str, str]) -> list[str]:
     for seed in SEEDS:
         outcome = run(scheme, case, seed, changes)
         flows = pl.DataFrame(outcome.flows)
-        times = flows.filter(pl.col("group") != "victim")["fct_last_ack_ps"] / PS_PER_US
+        others = flows.filter(pl.col("group") != "victim")["fct_last_ack_ps"]
+        times = [time / PS_PER_US for time in others.to_list()]
         victims += (
             flows.filter(pl.col("group") == "victim")["fct_last_ack_ps"] / PS_PER_US
         ).to_list()
-        means.append(float(times.mean()))
-        lasts.append(float(times.max()))
+        means.append(fmean(times))
+        lasts.append(max(times))
         drops.append(float(pl.DataFrame(outcome.ports)["drop_frames"].sum()))
         timeouts.append(float(flows["timeouts"].sum()))
     return [mean(one) if one else "-" for one in (victims, means, lasts, drops, timeouts)]
