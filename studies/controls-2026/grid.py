@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from backwater.study import open_study
+from backwater.study import load, open_study
 from backwater.study.execute import TABLE, Key
 
 if TYPE_CHECKING:
@@ -94,7 +94,10 @@ def page(outcome: Outcome) -> str:
         "Written by grid.py; the schemes are in parameters.toml.",
         "",
     ]
-    for beside in outcome.study.beside:
+    plain = load(outcome.study.id)
+    full = outcome.study.size != plain.size
+    known = {beside.id for beside in plain.beside} if full else set()
+    for beside in (one for one in outcome.study.beside if one.id not in known):
         lines += (by_setup if beside.setups else by_scheme)(outcome, beside)
     return "\n".join(lines).rstrip() + "\n"
 
