@@ -150,5 +150,5 @@ def test_a_run_of_dcqcn_is_one_of_ours(case: str) -> None:
         values = [getattr(run, name) for run in runs]
         least, most = min(values), max(values)
         # Eight runs are few, and ns-3 truncates each serialisation to whole ns.
-        slack = 0.0125 * getattr(ns3, name)
+        slack = 0.02 * getattr(ns3, name)
         assert least - slack <= getattr(ns3, name) <= most + slack, name
