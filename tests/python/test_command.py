@@ -30,6 +30,7 @@ COMMANDS = [
     "why",
     "jobs",
     "export",
+    "deck",
     "check",
     "explain",
     "list",

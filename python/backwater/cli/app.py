@@ -29,6 +29,7 @@ COMMANDS = {
     "explain": ("describe", "explain"),
     "list": ("describe", "list_items"),
     "report": ("report", "report"),
+    "deck": ("deck", "deck"),
     "export": ("export", "export"),
     "reproduce": ("reproduce", "reproduce"),
     "advise": ("advise", "app"),

@@ -241,10 +241,11 @@ def _processors() -> int:
 def _engine(
     workers: int | None, memory: str | None, scheduler: str | None, jobs: Slurm | None
 ) -> Callable[[], AbstractContextManager[Any]]:
+    from backwater.extras import needed
     from backwater.numbers.units import size_bytes
     from backwater.sweep import clusters
 
-    clusters.needed("distributed", "sweep")
+    needed("distributed", "sweep")
     limit = None if memory is None else size_bytes(memory, "--memory")
     if scheduler is not None:
         address = scheduler

@@ -34,6 +34,7 @@ class Kind(Enum):
     SVG = "SVG"
     PNG = "PNG"
     PDF = "PDF"
+    PPTX = "presentation"
 
 
 def writable(target: str | None, kind: Kind, *inputs: str | os.PathLike[str] | None) -> None:
@@ -142,4 +143,5 @@ _LOOKS: dict[Kind, Callable[[BinaryIO], bool]] = {
     Kind.SVG: _begins(b"<svg"),
     Kind.PNG: _begins(b"\x89PNG"),
     Kind.PDF: _begins(b"%PDF"),
+    Kind.PPTX: _begins(b"PK\x03\x04"),
 }

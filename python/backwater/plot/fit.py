@@ -76,7 +76,7 @@ def _arrangements(spec: Spec) -> Iterator[Spec]:
         if (split := _split(spec, parts)) is not None:
             yield split
     stacked = copy.deepcopy(spec)
-    for view in _views(stacked):
+    for view in views(stacked):
         if "hconcat" in view:
             view["vconcat"] = view.pop("hconcat")
     yield stacked
@@ -112,7 +112,7 @@ def _upright(channel: Any, was: str) -> Any:  # noqa: ANN401 - a part of a speci
 
 
 def _narrowed(spec: Spec, room: float, draw: Callable[[Spec], str]) -> str:
-    wide = [view["width"] for view in _views(spec) if _number(view.get("width"))]
+    wide = [view["width"] for view in views(spec) if _number(view.get("width"))]
     config = spec.setdefault("config", {}).setdefault("view", {})
     usual = config.get("continuousWidth")
     _legends(spec, room)
@@ -153,7 +153,7 @@ def _next(tried: list[tuple[float, float]], room: float, widest: float) -> float
 
 
 def _narrow(spec: Spec, share: float) -> None:
-    for view in _views(spec):
+    for view in views(spec):
         if isinstance(view.get("width"), dict) and "step" in view["width"]:
             view["width"]["step"] = max(12.0, view["width"]["step"] * share)
         elif _number(view.get("width")):
@@ -170,7 +170,7 @@ def _fixed(view: Spec) -> list[Spec]:
     """Give the bars of a fixed width within a panel."""
     return [
         mark
-        for part in _views(view)
+        for part in views(view)
         if isinstance(mark := part.get("mark"), dict)
         and mark.get("type") == "bar"
         and _number(mark.get("width"))
@@ -184,7 +184,7 @@ def _bars(view: Spec, share: float) -> None:
         bar["width"] = max(4.0, bar["width"] * min(1.0, share))
     if not marks or _BAR * share >= _LETTERED:
         return
-    for part in _views(view):
+    for part in views(view):
         mark: Any = part.get("mark")
         if isinstance(mark, dict) and mark.get("type") == "text" and mark.get("dy", 0) < 0:
             mark.pop("dy")
@@ -196,7 +196,7 @@ def _bars(view: Spec, share: float) -> None:
 
 def _legends(spec: Spec, room: float) -> None:
     """Break the lines of legends where they are too long, and enlarge the smallest text."""
-    for view in _views(spec):
+    for view in views(spec):
         mark = view.get("mark")
         if isinstance(mark, dict) and _number(mark.get("fontSize")):
             mark["fontSize"] = max(SMALL, mark["fontSize"])
@@ -219,7 +219,7 @@ def _legends(spec: Spec, room: float) -> None:
 
 def _titles(spec: Spec, room: float) -> None:
     """Break titles into lines of the room they have."""
-    for view in _views(spec):
+    for view in views(spec):
         title = view.get("title")
         own = view["width"] if _number(view.get("width")) else room
         here = room if view is spec else min(room, own + 40)
@@ -257,15 +257,15 @@ def _axes(view: Spec) -> None:
                     about["title"] = balanced(about["title"], max(90.0, along), 13)
 
 
-def _views(spec: Any) -> Iterator[Spec]:  # noqa: ANN401 - a part of a specification
+def views(spec: Any) -> Iterator[Spec]:  # noqa: ANN401 - a part of a specification
     """Give a view and all within it."""
     if not isinstance(spec, dict):
         return
     yield spec
     for name in ("layer", "hconcat", "vconcat", "concat"):
         for part in spec.get(name, ()):
-            yield from _views(part)
-    yield from _views(spec.get("spec"))
+            yield from views(part)
+    yield from views(spec.get("spec"))
 
 
 def _number(value: object) -> TypeGuard[float]:

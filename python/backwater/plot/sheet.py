@@ -53,6 +53,7 @@ _PROBE = (
 _ROOT = re.compile(r"<svg\b[^>]*>")
 _PAPER = re.compile(r'<rect width="[\d.]+%?"')
 _NEAR = 0.93
+_NUMBERED = re.compile(r"\b(clip|gradient_)\d+\b")
 _MILLIMETRES = re.compile(r'\b(?P<side>width|height)="(?P<number>[\d.]+)mm"')
 _BOX = re.compile(r'viewBox="([\d.eE+-]+) ([\d.eE+-]+) ([\d.eE+-]+) ([\d.eE+-]+)"')
 
@@ -167,8 +168,17 @@ class Sheet:
 
 
 def vega(spec: dict[str, Any]) -> str:
-    """Draw a specification of Vega-Lite as SVG."""
-    return vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
+    """Draw a specification of Vega-Lite as SVG: the same one as the same octets.
+
+    Vega numbers what it clips and shades over all that a process draws.
+    """
+    drawn = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
+    names = {name: f"{found[0]}{n}" for n, (name, *found) in enumerate(_numbered(drawn))}
+    return _NUMBERED.sub(lambda found: names[found[0]], drawn)
+
+
+def _numbered(drawn: str) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((found[0], found[1]) for found in _NUMBERED.finditer(drawn)))
 
 
 def _named(config: Any, font: str) -> Any:  # noqa: ANN401 - a part of a specification

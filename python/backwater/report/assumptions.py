@@ -86,8 +86,8 @@ class Assumptions:
         ends = {self.layout.of[way[i]] for _, way, _, _ in self.sketch["flows"] for i in (0, -1)}
         return ends if len(ends) <= draw.MOST_ARROWS else set()
 
-    def topology(self) -> Picture:
-        """Draw tiers and flows."""
+    def topology(self, text: float = 1.0) -> Picture:
+        """Draw tiers and flows; `text` is how much larger names are than usual."""
         caption = "Tiers of the network, and the scenario's flows on them."
         if not self.sketch["complete"]:
             caption += f" Of each group the first {FLOWS} flows; jobs begin theirs during the run."
@@ -95,7 +95,8 @@ class Assumptions:
             caption += (
                 " A node written as a number stands for so many; the pointer shows their names."
             )
-        return Picture("topology", draw.topology(self.layout, self.sketch, self.groups), caption)
+        drawn = draw.topology(self.layout, self.sketch, self.groups, text)
+        return Picture("topology", drawn, caption)
 
     def parameters(self) -> list[Table]:
         """List every value: first what was set, then, folded, defaults."""

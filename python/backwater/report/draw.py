@@ -213,8 +213,13 @@ def tiers(layout: Layout, text: float = 1.0) -> str:
     )
 
 
-def topology(layout: Layout, sketch: Mapping[str, Any], groups: list[str]) -> str:
-    """Draw the tiers with the flows of the scenario on them, a colour and a dash a group."""
+def topology(
+    layout: Layout, sketch: Mapping[str, Any], groups: list[str], text: float = 1.0
+) -> str:
+    """Draw the tiers with the flows of the scenario on them, a colour and a dash a group.
+
+    `text` is how much larger names are than usual.
+    """
     arrows: list[str] = []
     named: set[int] = set()
     counts = {group: sum(flow[0] == group for flow in sketch["flows"]) for group in groups}
@@ -244,14 +249,16 @@ def topology(layout: Layout, sketch: Mapping[str, Any], groups: list[str]) -> st
     )
     if "unknown" in sketch:
         drawn = {group: sketch["reasons"].get(group, sketch["unknown"]) for group in groups}
-    legend, top = _legend(groups, drawn)
+    legend, top = _legend(groups, drawn, text)
+    # Larger names of tiers end where they usually do, and begin further to the left.
+    left = 46 * (text - 1)
     body = (
         f"<defs>{heads}</defs>{legend}"
-        f'<g transform="translate(0 {top:.0f})">{links(layout)}{"".join(arrows)}'
-        f"{nodes(layout, named)}{marks}{tiers(layout)}</g>"
+        f'<g transform="translate({left:.0f} {top:.0f})">{links(layout)}{"".join(arrows)}'
+        f"{nodes(layout, named, text)}{marks}{tiers(layout, text)}</g>"
     )
-    height = layout.height + top + 24 + 10 * len(groups) * bool(marks)
-    return svg(WIDTH, height, [body], "topology with the flows of the scenario")
+    height = layout.height + top + 24 * text + 10 * len(groups) * bool(marks)
+    return svg(WIDTH + left, height, [body], "topology with the flows of the scenario")
 
 
 def _arrow(layout: Layout, group: str, way: list[int], groups: list[str]) -> str:
@@ -295,20 +302,20 @@ def _marks(
     return "".join(parts)
 
 
-def _legend(groups: list[str], drawn: Mapping[str, str]) -> tuple[str, float]:
+def _legend(groups: list[str], drawn: Mapping[str, str], larger: float) -> tuple[str, float]:
     """Name the groups above the picture; also gives how far down that reaches."""
-    parts, x, y = [], 0.0, 16.0
+    parts, x, y = [], 0.0, 16.0 * larger
     for number, group in enumerate(groups):
         text = f"{group}: {drawn.get(group, 'known only during the run')}"
-        width = 50 + 7.2 * len(text)
+        width = 50 + 7.2 * larger * len(text)
         if x and x + width > WIDTH:
-            x, y = 0.0, y + 22
+            x, y = 0.0, y + 22 * larger
         colour = of(group, COLOURS, groups)
         dashes = " ".join(str(length) for length in of(group, DASHES, groups))
         dashed = "" if number == 0 else f' stroke-dasharray="{dashes}"'
         parts.append(
             f'<path d="M{x:.1f} {y - 4:.0f}h26" stroke="{colour}" stroke-width="3"{dashed}/>'
-            + words(x + 32, y, text, 13)
+            + words(x + 32, y, text, 13 * larger)
         )
         x += width
     return "".join(parts), y + 16

@@ -241,6 +241,29 @@ def stills(film: Film, named: set[int], count: int = 4) -> str:
     return draw.svg(whole, bottom + 50 * text, parts, "the fabric at several moments", wide)
 
 
+SLIDE = 1.35
+"""Names of a moment on a slide, against those on a page."""
+
+
+def moments(film: Film, named: set[int], most: int = 3) -> list[str]:
+    """Draw the moment at which most waits in the first run, a drawing a run, for slides."""
+    frame = max(range(film.frames), key=lambda n: film.tracks[0].backlog[n])
+    left, top = 46 * (SLIDE - 1), 30.0
+    made = []
+    for track in film.tracks[:most]:
+        time = data.time_text(film.time_ps(frame))
+        bottom = film.layout.height + top + 8
+        parts = [
+            draw.words(0, 18, f"{track.label}, after {time}", 17),
+            f'<g transform="translate({left:.0f} {top:.0f})">'
+            + draw.fabric(film.layout, film.state(track, frame), named, text=SLIDE)
+            + "</g>",
+            f'<g transform="translate(0 {bottom:.0f}) scale(1.2)">{draw.key(film.deepest)}</g>',
+        ]
+        made.append(draw.svg(WIDTH + left, bottom + 56, parts, f"the fabric under {track.label}"))
+    return made
+
+
 def _moments(film: Film, count: int) -> list[int]:
     """Choose steps: evenly over the time in which something waits in the first run."""
     busy = [i for i, waiting in enumerate(film.tracks[0].backlog) if waiting]

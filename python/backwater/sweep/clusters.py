@@ -6,7 +6,6 @@ Dask and its parts are imported when they are needed, and a wheel without them s
 from __future__ import annotations
 
 import contextlib
-import importlib
 import logging
 import os
 import shlex
@@ -16,10 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError, ResultError
+from backwater.extras import needed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import ModuleType
 
 CONNECT_SECONDS = 10
 """How long a scheduler may take to answer."""
@@ -28,17 +27,6 @@ _QUIET = (
     *("distributed", "distributed.client", "distributed.scheduler", "distributed.worker"),
     *("distributed.nanny", "distributed.core", "distributed.comm", "bokeh", "tornado"),
 )
-
-
-def needed(module: str, extra: str) -> ModuleType:
-    """Import a library that a bare wheel does without. Raises `InputError` if it is not there."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"the library {error.name} is not installed",
-            f"pip install 'backwater[{extra}]' installs what this needs",
-        ) from None
 
 
 def _dask() -> Any:  # noqa: ANN401 - the library has no types

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from backwater.directory import SWEEP_TABLES
 from backwater.errors import InputError, ResultError
+from backwater.extras import needed
 from backwater.manifest import AGAIN, SWEEP, check_file, read_manifest, say_build
-from backwater.sweep.clusters import needed
 from backwater.sweep.store import POINTS, files, read
 from backwater.sweep.values import plain
 

@@ -12,7 +12,7 @@ import warnings
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from backwater.sweep.clusters import needed
+from backwater.extras import needed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

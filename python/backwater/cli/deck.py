@@ -1,0 +1,92 @@
+"""`backwater deck`: slides of results, as a presentation or as PDF.
+
+The libraries that draw are imported when there is something to draw, so that help is quick.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from backwater.cli.arguments import Force
+from backwater.cli.figures import Theme
+from backwater.cli.output import message
+from backwater.cli.targets import Kind, writable
+from backwater.errors import InputError, ResultError
+from backwater.files import write_file
+from backwater.wording import meant
+
+_LIBRARIES = {".pptx": "pptx", ".pdf": "pypdf"}
+
+
+def deck(
+    target: Annotated[str, typer.Argument(help="A result directory.", metavar="DIR")],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "--out", "-o", metavar="FILE", help="A name that ends with .pptx or .pdf."
+        ),
+    ] = "talk.pptx",
+    theme: Theme = None,
+    force: Force = False,
+) -> int:
+    """Make slides of results: set-up, assumptions, tables, figures, what differs, commands.
+
+    DIR is what `run --out`, `run --seeds --out`, `sweep --out` or `reproduce --out` wrote. Each
+    figure has one sentence, made of the numbers that it shows. Text and tables can be edited. The
+    same results give the same file. Needs the extra `deck` (python-pptx, pypdf).
+    """
+    from backwater.extras import needed
+    from backwater.plot.shades import LIGHT, THEMES
+
+    path = Path(output)
+    kind = path.suffix.lower()
+    if kind not in _LIBRARIES:
+        raise InputError(
+            f"-o {output}: does not say of which kind the slides are to be",
+            "a name that ends with .pptx or .pdf",
+        )
+    chosen = LIGHT if theme is None else theme
+    if chosen not in THEMES:
+        raise InputError(f"--theme {chosen}: there is none", f"one of {', '.join(THEMES)}")
+    writable(output, Kind[kind[1:].upper()])
+    if path.exists() and path.is_file() and path.stat().st_size and not force:
+        raise InputError(f"{path}: is there already", "--force replaces it, or name another file")
+    needed(_LIBRARIES[kind], "deck")
+    folder = Path(target)
+    _see(folder)
+    from backwater import deck as slides
+    from backwater.cli.progress import listening, reporting
+
+    with reporting() as display:
+        made = slides.of(folder, chosen, listening(display))
+    octets = slides.octets(made, kind[1:])
+    try:
+        write_file(path, octets)
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be written: {error.strerror or error}") from None
+    message(f"{len(made.slides)} slides: {path}")
+    return 0
+
+
+def _see(folder: Path) -> None:
+    """Refuse what is no directory of results before libraries are loaded."""
+    from backwater import study
+    from backwater.results import present
+
+    if present(folder) or folder.is_dir():
+        return
+    if folder.exists():
+        raise ResultError(
+            f"{folder}: is a file, not a result directory",
+            "name the directory that `backwater run --out` or `backwater reproduce --out` wrote",
+        )
+    hint = "a directory is what `backwater run --out` or `backwater reproduce --out` wrote"
+    if str(folder) in study.names():
+        hint = f"reproduce it first: backwater reproduce {folder} --out results/{folder}"
+    else:
+        near = meant(str(folder), study.names(), "")
+        hint = f"{near} {hint}" if near.startswith("did you mean") else hint
+    raise ResultError(f"{folder}: there are no results", hint)

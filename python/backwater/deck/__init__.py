@@ -1,0 +1,84 @@
+"""Slides of results: a title, the set-up, assumptions, tables, figures, what differs, commands.
+
+from backwater import deck
+
+slides = deck.of("results/sfc-aidc-2025", theme="light")
+Path("talk.pptx").write_bytes(deck.octets(slides, "pptx"))
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backwater.deck.content import Pen, of_run, of_series, opening
+from backwater.deck.layout import foot
+from backwater.deck.model import Deck
+from backwater.deck.pdf import pdf
+from backwater.deck.pptx import pptx
+from backwater.deck.study import of_study
+from backwater.deck.sweep import of_sweep
+from backwater.errors import InputError, ResultError
+from backwater.manifest import RUN, SEEDS, STUDY, SWEEP, judging, say_build
+from backwater.plot.shades import LIGHT, THEMES
+from backwater.reading import load_series
+from backwater.results import load_run, manifest_at
+from backwater.study import open_study
+from backwater.sweep.dataset import open_sweep
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from backwater.running import Progress
+
+__all__ = ["KINDS", "Deck", "octets", "of"]
+
+KINDS = ("pptx", "pdf")
+
+
+def of(
+    directory: str | os.PathLike[str],
+    theme: str = LIGHT,
+    progress: Callable[[int], Progress | None] | None = None,
+) -> Deck:
+    """Make slides of what a result directory holds: a run, repeated runs, a study, or a sweep.
+
+    `theme` is one of light, dark, print. What a study shows over time is run once more with
+    samples, into the directory. Raises `ResultError` if it holds none of these, `InputError` for
+    another theme.
+    """
+    if theme not in THEMES:
+        raise InputError(f"theme {theme}: there is none", f"one of {', '.join(THEMES)}")
+    path = Path(directory)
+    manifest = manifest_at(path, RUN, SEEDS, STUDY, SWEEP)
+    pen = Pen(theme)
+    if manifest["kind"] == SWEEP:
+        talk = of_sweep(open_sweep(path), pen)
+    else:
+        say_build(path, manifest)
+        with judging(path):
+            if manifest["kind"] == STUDY:
+                talk = of_study(open_study(path), pen, progress)
+            elif manifest["kind"] == RUN:
+                talk = of_run(load_run(path), pen)
+            else:
+                series = load_series(path)
+                if not series.runs:
+                    raise ResultError(
+                        f"{path}: holds no runs", "it was killed before one had ended"
+                    )
+                talk = of_series(series, pen)
+    said = f"{talk.title} · {talk.made_by}" + (f" · {talk.when:%Y-%m-%d}" if talk.dated else "")
+    slides = [opening(talk), *talk.slides]
+    numbered = [foot(one, n + 1, said) if n else one for n, one in enumerate(slides)]
+    return Deck(tuple(numbered), theme, talk.title, talk.made_by, talk.when)
+
+
+def octets(deck: Deck, kind: str) -> bytes:
+    """Write slides as a file of one of KINDS.
+
+    The same deck gives the same octets. Raises `InputError` where the extra `deck` is not
+    installed.
+    """
+    return pptx(deck) if kind == "pptx" else pdf(deck)

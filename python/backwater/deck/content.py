@@ -1,0 +1,265 @@
+"""What a deck says of results: of a run, of repeated runs, of a sweep, of a study."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from backwater.deck import layout, said
+from backwater.deck.layout import Rows
+from backwater.deck.model import BODY, LEAD, MARGIN, SMALL, TEXT, TOP, Slide, Text, date_of
+from backwater.directory import SCENARIO
+from backwater.plot import landscape
+from backwater.plot.shades import themed
+from backwater.report.assumptions import Assumptions
+from backwater.report.page import Code, Table
+from backwater.report.run import VARIANT, groups_table, made_by, run_page, seeds_page
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from backwater.reading import Series
+    from backwater.report.page import Figure, Page
+    from backwater.results import Run
+
+NAMES = 1.35
+"""How much larger names in the drawing of a set-up are than on a page."""
+
+
+@dataclass(frozen=True)
+class Talk:
+    """What a deck is made of."""
+
+    title: str
+    facts: list[str]
+    """What stands below the title: what it is, when it ran, version, seeds."""
+    slides: list[Slide]
+    made_by: str
+    when: datetime
+    dated: bool
+
+
+@dataclass(frozen=True)
+class Pen:
+    """Draws for a theme."""
+
+    theme: str
+
+    def figures(self, figure: Figure, sentence: str, note: str = "") -> list[Slide]:
+        """Make the slides of a chart."""
+        title = landscape.heading(figure.chart) or figure.id.replace("-", " ").capitalize()
+        _, height = layout.place(sentence, note)
+        svgs = [themed(svg, self.theme) for svg in landscape.drawn(figure.chart, BODY, height)]
+        return layout.figure("figure", title, svgs, sentence, note)
+
+    def drawings(
+        self, kind: str, title: str, svgs: Sequence[str], sentence: str, note: str = ""
+    ) -> list[Slide]:
+        """Make the slides of what is SVG already."""
+        return layout.figure(kind, title, [themed(one, self.theme) for one in svgs], sentence, note)
+
+
+def opening(talk: Talk) -> Slide:
+    """Make the first slide."""
+    title = Text(MARGIN, 130, BODY, 120, (talk.title,), 36, bold=True)
+    while title.needs > title.height:
+        title = replace(title, size=title.size - 1)
+    facts = Text(MARGIN, 270, BODY, 200, tuple(talk.facts), LEAD, gap=0.5)
+    while facts.needs > facts.height and facts.size > SMALL:
+        facts = replace(facts, size=facts.size - 1)
+    return Slide("title", talk.title, (title, facts))
+
+
+def of_run(run: Run, pen: Pen) -> Talk:
+    """Tell of one run."""
+    page = run_page(run)
+    assumptions = Assumptions(run)
+    slides = [*setup(assumptions, pen), *parameters(assumptions)]
+    slides += results("Completion times", groups_table(run), _what(page, "results"))
+    slides += jobs(page)
+    for figure in page.figures:
+        slides += _run_figure(figure, run, pen, assumptions)
+    slides += notes(page, run.warnings)
+    slides += rerun(run, f"--seed {run.seed}")
+    seed = f"Seed {run.seed}; fingerprint {run.fingerprint}." if run.fingerprint else ""
+    return Talk(
+        page.title,
+        _facts("A run", run.manifest, [*page.lead, seed]),
+        slides,
+        made_by(run.manifest["versions"]),
+        date_of([run.manifest.get("started", "")]),
+        "started" in run.manifest,
+    )
+
+
+def of_series(series: Series, pen: Pen) -> Talk:
+    """Tell of repeated runs: statistics over all, figures of the first."""
+    page = seeds_page(series)
+    runs = series.runs
+    first = next((run for run in runs if run.status == "done"), runs[0])
+    assumptions = Assumptions(first)
+    slides = [*setup(assumptions, pen), *parameters(assumptions)]
+    [statistics] = [s for s in page.sections if s.id == "results"]
+    told = statistics.parts[0]
+    lead = f"Over {len(runs)} seeds; intervals are 95 % of Student's t."
+    slides += results("Results over the seeds", told, [lead, *statistics.text])
+    slides += jobs(page)
+    for figure in page.figures:
+        of = f"Seed {first.seed}, the first of {len(runs)}."
+        slides += _run_figure(figure, first, pen, assumptions, of)
+    slides += notes(page, first.warnings)
+    slides += rerun(first, f"--seeds {runs[0].seed}..{runs[-1].seed}", series.directory)
+    seeds = f"Seeds {runs[0].seed} to {runs[-1].seed}, {len(runs)} runs."
+    return Talk(
+        page.title,
+        _facts("Repeated runs", first.manifest, [*page.failed, seeds]),
+        slides,
+        made_by(first.manifest["versions"]),
+        date_of([run.manifest.get("started", "") for run in runs]),
+        True,
+    )
+
+
+def _run_figure(
+    figure: Figure, run: Run, pen: Pen, assumptions: Assumptions, of: str = ""
+) -> list[Slide]:
+    if not isinstance(figure.chart, str):
+        return pen.figures(figure, said.run(figure.id, run), of)
+    from backwater.report.film import moments, shoot
+
+    film = shoot(assumptions.layout, [("this run", run)])
+    svgs = moments(film, assumptions.named)
+    return pen.drawings("figure", "The fabric when most waits", svgs, said.film(film), of)
+
+
+def setup(assumptions: Assumptions, pen: Pen, note: str = "") -> list[Slide]:
+    """Make the slide of the set-up."""
+    layers = assumptions.layout
+    hosts = sum(host for _, _, host in assumptions.sketch["nodes"])
+    switches = len(assumptions.sketch["nodes"]) - hosts
+    rates = sorted({rate for _, _, rate, *_ in assumptions.sketch["links"]})
+    speeds = " and ".join(f"{rate / 1e9:g}" for rate in rates[:3])
+    groups = assumptions.groups
+    flows = f"; flows of {', '.join(groups[:4])}" if groups else ""
+    more = f" and {len(groups) - 4} more groups" if len(groups) > 4 else ""
+    sentence = (
+        f"{hosts:,} host{'s' if hosts != 1 else ''} and {switches:,} "
+        f"switch{'es' if switches != 1 else ''}, {len(assumptions.sketch['links']):,} links at "
+        f"{speeds} Gb/s{flows}{more}."
+    )
+    below = " ".join(
+        part
+        for part in (note, "A number stands for so many nodes." if layers.aggregated else "")
+        if part
+    )
+    drawn = assumptions.topology(NAMES).drawn
+    return pen.drawings("setup", "Set-up", [drawn], sentence, below)
+
+
+def parameters(assumptions: Assumptions, title: str = "Assumptions: parameters") -> list[Slide]:
+    """Make the slides of what was set; defaults are counted."""
+    given, defaults = assumptions.parameters()
+    rows = [
+        [row[0], row[1], row[2], row[3]]
+        for row in given.rows
+        if not row[0].startswith(("flow.", "job.")) or row[0].count(".") < 2
+    ]
+    flows = [row for row in given.rows if row[0].startswith(("flow.", "job."))]
+    rows += [[row[0], row[1], row[2], row[3]] for row in flows if row not in rows][:24]
+    told = Rows(
+        ("parameter", "value", "set by", "what it is"),
+        (False, True, False, False),
+        rows,
+        f"{len(defaults.rows)} more parameters are at their defaults; the report lists them.",
+    )
+    return layout.table("assumptions", title, told)
+
+
+def results(title: str, told: Table, text: Sequence[str] = ()) -> list[Slide]:
+    """Make the slides of a table of a page."""
+    rows = Rows(
+        [column.title for column in told.columns],
+        [column.number for column in told.columns],
+        told.rows,
+        told.note,
+    )
+    return layout.table("table", title, rows, " ".join(text)[:400])
+
+
+def jobs(page: Page) -> list[Slide]:
+    """Make the slides of jobs: their instances, and the steps of their collectives."""
+    slides = []
+    for section in page.sections:
+        if section.id == "jobs":
+            for part in section.parts:
+                if isinstance(part, Table) and not part.folded:
+                    slides += results(part.title or section.title, part)
+    return slides
+
+
+def notes(page: Page, warnings: Sequence[dict[str, Any]]) -> list[Slide]:
+    """Make the slide of what the results themselves warn of; none where they do not."""
+    told = [*page.failed, *(f"{one['message']}." for one in warnings)]
+    return layout.text("differs", "What to keep in mind", told) if told else []
+
+
+def again(page: Page) -> list[Slide]:
+    """Make the slides of how to run it again: commands, and where the scenario's text is."""
+    [section] = [one for one in page.sections if one.id == "again"]
+    commands = [p.text for p in section.parts if isinstance(p, Code) and not p.folded]
+    return commands_slides(commands, section.text)
+
+
+def rerun(run: Run, seeds: str, directory: Path | None = None) -> list[Slide]:
+    """Make the slide of the commands that do a run again, or all runs of a series."""
+    place = directory or run.directory
+    manifest = run.manifest
+    words = ["backwater", "run", str(manifest.get("file") or "scenario.toml")]
+    variants = dict.fromkeys(
+        found[1]
+        for one in manifest["origins"]
+        if (found := VARIANT.match(str(one["origin"]))) is not None
+    )
+    for name in [manifest["variant"]] if manifest.get("variant") else variants:
+        words += ["--variant", str(name)]
+    for name in manifest.get("with") or ():
+        words += ["--with", str(name)]
+    for key, value in (manifest.get("set") or {}).items():
+        words += ["--set", f"{key}={value}"]
+    commands = [f"{shlex.join(words)} {seeds} --out again"]
+    text = []
+    if place is not None:
+        whole = shlex.quote(str(place / SCENARIO))
+        commands.append(f"backwater run {whole} {seeds} --out again")
+        commands.append(f"backwater deck {shlex.quote(str(place))} -o talk.pptx")
+        text.append("The second runs the scenario as it was, with every value written out.")
+    if run.fingerprint:
+        text.append(f"The fingerprint of seed {run.seed} is {run.fingerprint}.")
+    return commands_slides(commands, text)
+
+
+def commands_slides(commands: Sequence[str], text: Sequence[str]) -> list[Slide]:
+    """Make the slide of commands, with sentences below."""
+    lines = tuple(line for one in commands for line in one.split("\n"))
+    box = Text(MARGIN, TOP, BODY, 0, lines, 14, mono=True)
+    while box.needs > 260 and box.size > SMALL:
+        box = replace(box, size=box.size - 1)
+    box = replace(box, height=box.needs)
+    parts = [box]
+    if text:
+        below = Text(MARGIN, box.y + box.height + 20, BODY, 0, tuple(text), TEXT)
+        parts.append(replace(below, height=below.needs))
+    return [layout.titled("again", "How to run it again", parts)]
+
+
+def _what(page: Page, name: str) -> list[str]:
+    return [text for section in page.sections if section.id == name for text in section.text][:2]
+
+
+def _facts(kind: str, manifest: Any, more: Sequence[str]) -> list[str]:  # noqa: ANN401 - as read
+    when = str(manifest.get("started", ""))[:10]
+    made = made_by(manifest["versions"])
+    return [f"{kind}{f' of {when}' if when else ''}, made by {made}.", *(m for m in more if m)]

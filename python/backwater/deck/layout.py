@@ -1,0 +1,243 @@
+"""Lays slides out: text in lines, tables in columns, what is too long on the next slide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from backwater.deck.model import (
+    BODY,
+    BOTTOM,
+    LINE,
+    MARGIN,
+    PAD_X,
+    PAD_Y,
+    SMALL,
+    TEXT,
+    TITLE,
+    TOP,
+    WIDTH,
+    Drawing,
+    Grid,
+    Slide,
+    Text,
+)
+from backwater.errors import InputError
+from backwater.plot.measure import broken, width
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backwater.deck.model import Part
+
+MOST_TABLE_SLIDES = 6
+"""Slides of one table: what is longer belongs into the report, and the last says so."""
+_NARROWEST = 40.0
+_CUT = 600
+"""Characters of a cell; a slide is no place for more."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table as it is told: a title a column, whether it has numbers, and rows of text."""
+
+    titles: Sequence[str]
+    numbers: Sequence[bool]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+
+def titled(kind: str, title: str, parts: Sequence[Part]) -> Slide:
+    """Make a slide with its title in one line or two."""
+    return Slide(kind, title, (head(title), *parts))
+
+
+def head(title: str) -> Text:
+    """Lay a title out: in a smaller size where it would take more than two lines."""
+    box = Text(MARGIN, 18, BODY, TOP - 28, (title,), TITLE, bold=True)
+    while box.needs > box.height and box.size > TEXT:
+        box = replace(box, size=box.size - 1)
+    while box.needs > box.height:
+        box = replace(box, paragraphs=(box.paragraphs[0][:-2].rstrip(" …") + "…",))
+    return box
+
+
+def text(
+    kind: str, title: str, paragraphs: Sequence[str], *, mono: bool = False, size: float = TEXT
+) -> list[Slide]:
+    """Make slides of paragraphs, as many on each as it has room for."""
+    slides: list[list[str]] = [[]]
+    for one in paragraphs:
+        box = Text(MARGIN, TOP, BODY, BOTTOM - TOP, (*slides[-1], one), size, mono=mono)
+        if slides[-1] and box.needs > box.height:
+            slides.append([])
+        slides[-1].append(one)
+    made = []
+    for number, some in enumerate(slides):
+        box = Text(MARGIN, TOP, BODY, BOTTOM - TOP, tuple(some), size, mono=mono)
+        while box.needs > box.height and box.size > SMALL:
+            box = replace(box, size=box.size - 1)
+        if box.needs > box.height:
+            raise InputError(f"slide {title}: a paragraph is longer than a slide", some[0][:80])
+        made.append(titled(kind, _numbered(title, number, len(slides)), [box]))
+    return made
+
+
+def table(kind: str, title: str, told: Rows, lead: str = "") -> list[Slide]:
+    """Make slides of a table; the head is on each of them."""
+    rows = [[_cut(cell) for cell in row] for row in told.rows]
+    top = TOP
+    before: list[Part] = []
+    if lead:
+        box = Text(MARGIN, TOP, BODY, 0, (lead,), TEXT)
+        before = [replace(box, height=box.needs + 2)]
+        top += box.needs + 12
+    note = Text(MARGIN, 0, BODY, 0, (told.note,), SMALL, faint=True) if told.note else None
+    room = BOTTOM - top - (note.needs + 8 if note else 0)
+    size = _size(told.titles, rows, room)
+    widths = _widths(told.titles, rows, size)
+    pages: list[list[list[str]]] = [[]]
+    used = first = _height(told.titles, widths, size, bold=True)
+    for row in rows:
+        high = _height(row, widths, size)
+        if pages[-1] and used + high > room:
+            pages.append([])
+            used = first
+        pages[-1].append(row)
+        used += high
+    left = sum(map(len, pages[MOST_TABLE_SLIDES:]))
+    pages = pages[:MOST_TABLE_SLIDES]
+    slides = []
+    for number, some in enumerate(pages):
+        every = [list(told.titles), *some]
+        heights = [_height(row, widths, size, bold=n == 0) for n, row in enumerate(every)]
+        grid = Grid(
+            MARGIN,
+            top,
+            tuple(widths),
+            tuple(heights),
+            tuple(map(tuple, every)),
+            tuple(told.numbers),
+            size,
+        )
+        parts: list[Part] = [*before, grid]
+        said = told.note
+        if left and number == len(pages) - 1:
+            said = f"{left} more rows are in the report. {said}".strip()
+        if said:
+            below = Text(MARGIN, top + sum(heights) + 8, BODY, 0, (said,), SMALL, faint=True)
+            parts.append(replace(below, height=below.needs))
+        slides.append(titled(kind, _numbered(title, number, len(pages)), parts))
+    return slides
+
+
+def figure(
+    kind: str, title: str, svgs: Sequence[str], sentence: str, note: str = ""
+) -> list[Slide]:
+    """Make slides of a figure, its sentence above it."""
+    slides = []
+    for number, svg in enumerate(svgs):
+        above, below = boxes(sentence, note)
+        top, height = place(sentence, note)
+        drawing = Drawing(MARGIN, top, BODY, height, svg, f"{title}: {sentence}")
+        parts: list[Part] = [*above, drawing, *below]
+        slides.append(titled(kind, _numbered(title, number, len(svgs)), parts))
+    return slides
+
+
+def boxes(sentence: str, note: str) -> tuple[list[Text], list[Text]]:
+    """Lay out what stands above and below a figure."""
+    above = Text(MARGIN, TOP - 8, BODY, 0, (sentence,), TEXT)
+    below = Text(MARGIN, 0, BODY, 0, (note,), SMALL, faint=True)
+    below = replace(below, y=BOTTOM - below.needs, height=below.needs)
+    return (
+        [replace(above, height=above.needs)] if sentence else [],
+        [below] if note else [],
+    )
+
+
+def place(sentence: str, note: str) -> tuple[float, float]:
+    """Give where a figure begins, and how high it may be."""
+    above, below = boxes(sentence, note)
+    top = above[0].y + above[0].height + 10 if above else TOP
+    bottom = below[0].y - 6 if below else BOTTOM
+    return top, bottom - top
+
+
+def foot(slide: Slide, number: int, said: str) -> Slide:
+    """Add what stands below every slide: what the deck is of, and the slide's number."""
+    line = SMALL * LINE
+    wide = width(str(number), SMALL) + 4
+    room = BODY - wide - 12
+    words = said
+    while width(words, SMALL) > room:
+        words = words[:-2].rstrip(" …") + "…"
+    left = Text(MARGIN, 512, room, line, (words,), SMALL, faint=True)
+    right = Text(
+        WIDTH - MARGIN - wide, 512, wide, line, (str(number),), SMALL, faint=True, right=True
+    )
+    return replace(slide, parts=(*slide.parts, left, right))
+
+
+def _numbered(title: str, number: int, of: int) -> str:
+    return title if of == 1 else f"{title} ({number + 1} of {of})"
+
+
+def _cut(cell: str) -> str:
+    return cell if len(cell) <= _CUT else cell[: _CUT - 1] + "…"
+
+
+def _size(titles: Sequence[str], rows: Sequence[Sequence[str]], room: float) -> float:
+    """Give the size of text with which a table fills a slide without a cell being broken."""
+    for size in (16.0, 14.0, 13.0):
+        natural = _asked(titles, rows, size)
+        if sum(natural) <= BODY and (len(rows) + 1) * (size * LINE + 2 * PAD_Y) <= room:
+            return size
+    return SMALL
+
+
+def _height(
+    row: Sequence[str], widths: Sequence[float], size: float, *, bold: bool = False
+) -> float:
+    lines = max(
+        len(broken(cell, wide - 2 * PAD_X, size, bold=bold))
+        for cell, wide in zip(row, widths, strict=True)
+    )
+    return lines * size * LINE + 2 * PAD_Y
+
+
+def _needs(cell: str, size: float, *, bold: bool) -> float:
+    return max(width(line, size, bold=bold) for line in cell.split("\n")) + 2 * PAD_X + 1
+
+
+def _asked(titles: Sequence[str], rows: Sequence[Sequence[str]], size: float) -> list[float]:
+    """Give each column what its widest cell takes."""
+    columns = zip(titles, *rows, strict=True)
+    return [max(_needs(cell, size, bold=n == 0) for n, cell in enumerate(one)) for one in columns]
+
+
+def _widths(titles: Sequence[str], rows: Sequence[Sequence[str]], size: float) -> list[float]:
+    """Give each column what its widest cell takes, or less of the widest, until all have room."""
+    widths = _asked(titles, rows, size)
+    words = [
+        max(
+            _needs(word, size, bold=n == 0)
+            for n, cell in enumerate(one)
+            for word in cell.split() or [""]
+        )
+        for one in zip(titles, *rows, strict=True)
+    ]
+    # First no word is broken; where that is not enough, columns are cut to what can be read.
+    floors = [
+        [min(pair) for pair in zip(widths, words, strict=True)],
+        [min(wide, _NARROWEST) for wide in widths],
+    ]
+    for floor in floors:
+        while sum(widths) > BODY:
+            able = [n for n, wide in enumerate(widths) if wide > floor[n] + 0.5]
+            if not able:
+                break
+            widest = max(able, key=lambda n: widths[n])
+            step = max(1.0, (sum(widths) - BODY) / 8)
+            widths[widest] = max(floor[widest], widths[widest] - step)
+    return widths

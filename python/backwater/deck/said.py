@@ -1,0 +1,334 @@
+"""One sentence a figure, of the numbers that it is drawn from: none is written beforehand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from backwater.numbers.rows import scan
+from backwater.numbers.run import group_times, port_totals
+from backwater.plot import data
+from backwater.plot.marks import short
+from backwater.plot.points import StudyPoints
+from backwater.wording import percent, series
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from backwater.plot.sweep import SweepPlots
+    from backwater.report.film import Film
+    from backwater.results import Run
+    from backwater.study import Outcome
+
+NEAR = 0.05
+
+
+class StudySaid(StudyPoints):
+    """Says what figures of a study show."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome)
+        self._of = outcome
+
+    def sentence(self, entry: Mapping[str, Any], runs: Sequence[tuple[str, Run]]) -> str:
+        """Say what the figure of an entry of figures.toml shows; empty where nothing can be."""
+        kind = entry["kind"]
+        if runs:
+            return over_time(kind, runs)
+        if kind == "improvement":
+            return self._improvement(entry)
+        if kind == "pauses":
+            return self._pauses(entry)
+        measures = self.measures(entry)
+        mechanisms = entry.get("mechanisms")
+        if "beside" in entry:
+            rows, _ = self._setups(entry["beside"], measures, entry.get("cases"), mechanisms)
+            return _ends(rows, "setup")
+        cases = list(entry["at"]) if "at" in entry else entry.get("cases")
+        if cases is None and "case" in entry:
+            cases = [entry["case"]]
+        return _against(self._rows(measures, cases, mechanisms))
+
+    def measures(self, entry: Mapping[str, Any]) -> list[str]:
+        """Name the measures of a figure."""
+        if "measures" in entry or "measure" in entry:
+            return list(entry.get("measures") or [entry["measure"]])
+        every = self._study.measures
+        if "beside" in entry:
+            return list(next(b.shows for b in self._study.beside if b.id == entry["beside"]))
+        if entry["kind"] == "completion":
+            return [m.name for m in every if m.unit in ("ns", "us", "ms", "s")]
+        return [m.name for m in every]
+
+    def _improvement(self, entry: Mapping[str, Any]) -> str:
+        base = entry.get("base") or self._mechanisms[0]
+        found: dict[str, list[float]] = {}
+        mechanisms = [m for m in entry.get("mechanisms") or self._mechanisms if m != base]
+        for mechanism in mechanisms[:1]:
+            rows = self._rows(entry.get("measures"), entry.get("cases"), [mechanism, base])
+            if rows.is_empty():
+                continue
+            both = rows.pivot(on="mechanism", index=["case", "what"], values="value")
+            if not {mechanism, base} <= set(both.columns):
+                continue
+            for row in both.to_dicts():
+                if row[base] and row[mechanism] is not None and "us)" in row["what"]:
+                    found.setdefault(row["what"], []).append(1 - row[mechanism] / row[base])
+        if not found:
+            return ""
+        told = [
+            f"{what.removesuffix(' (us)')} by {_range(shares)}"
+            for what, shares in list(found.items())[:2]
+        ]
+        return (
+            f"{mechanisms[0]} shortens {series(told)} against {base}, over "
+            f"{max(map(len, found.values()))} cases (below 0: it takes longer)."
+        )
+
+    def _pauses(self, entry: Mapping[str, Any]) -> str:
+        from backwater.study.execute import TABLE, Key
+
+        told = []
+        case = (entry.get("cases") or [one.id for one in self._study.cases])[0]
+        for mechanism in entry.get("mechanisms") or self._mechanisms:
+            totals = [port_totals(run) for run in self._of.runs(Key(case, mechanism, TABLE))]
+            if totals:
+                mean = sum(one["pauses_received"] for one in totals) / len(totals)
+                told.append(f"{short(mean)} under {mechanism}")
+        return f"Pauses obeyed in case {case}: {series(told)}." if told else ""
+
+
+def _range(shares: Sequence[float]) -> str:
+    low, high = (f"{100 * end:.0f}" for end in (min(shares), max(shares)))
+    return f"{low} %" if low == high else f"{low} to {high} %"
+
+
+def _against(rows: pl.DataFrame) -> str:
+    """Hold measured numbers against published ones; without those, say the ends."""
+    if rows.is_empty():
+        return ""
+    known = rows.filter(pl.col("published").is_not_null() & (pl.col("published") != 0))
+    if known.is_empty():
+        return _ends(rows, "mechanism")
+    off = known.with_columns(off=pl.col("value") / pl.col("published") - 1)
+    near = off.filter(pl.col("off").abs() <= NEAR).height
+    worst = off.sort(pl.col("off").abs(), descending=True).row(0, named=True)
+    return (
+        f"{near} of {off.height} published numbers are met to within {100 * NEAR:.0f} %; "
+        f"furthest off is {worst['what']} of case {worst['case']} under {worst['mechanism']}: "
+        f"{short(worst['value'])} for {short(worst['published'])} ({percent(worst['off'])})."
+    )
+
+
+def _ends(rows: pl.DataFrame, by: str) -> str:
+    if rows.is_empty():
+        return ""
+    what = rows["what"][0]
+    part = rows.filter(pl.col("what") == what).sort("value")
+    low, high = part.row(0, named=True), part.row(-1, named=True)
+    several = part["case"].n_unique() > 1
+
+    def at(row: dict[str, Any]) -> str:
+        return f"{short(row['value'])} with {row[by]}" + (
+            f" in case {row['case']}" if several else ""
+        )
+
+    if low["value"] == high["value"]:
+        return f"{what} is {short(low['value'])} everywhere."
+    return f"{what} is least at {at(low)}, and greatest at {at(high)}."
+
+
+def over_time(kind: str, runs: Sequence[tuple[str, Run]]) -> str:
+    """Say what runs that were looked at over time came to."""
+    say = {"queue": deepest, "paused": held, "pauses": held, "control": messages}.get(kind, took)
+    told = [(label, say(run)) for label, run in runs]
+    told = [(label, text) for label, text in told if text]
+    if len(told) == 1 and len(runs) == 1:
+        text = told[0][1]
+        return f"{text[0].upper()}{text[1:]}."
+    return f"{'; '.join(f'{label}: {text}' for label, text in told)}." if told else ""
+
+
+def deepest(run: Run) -> str:
+    """Say where most waited at once."""
+    if not data.recorded(run, "queue_bytes"):
+        return ""
+    depths = (
+        data.samples(run, "queue_bytes")
+        .group_by("time_ps", "node", "port")
+        .agg(pl.col("value").sum())
+        .collect()
+    )
+    if depths.is_empty():
+        return "nothing waits for a port"
+    names = data.port_names(run)
+    row = depths.join(names, on=["node", "port"]).sort("value", "time_ps", descending=[True, False])
+    top = row.row(0, named=True)
+    when = data.time_text(top["time_ps"])
+    return f"at most {top['value'] / 1e3:,.0f} KB wait for {top['link']}, after {when}"
+
+
+def took(run: Run) -> str:
+    """Say when the last flow of each group was complete."""
+    told = []
+    for one in group_times(run)[:3]:
+        times = one["fct_last_ack_us"] or one["fct_last_byte_us"]
+        if times is None:
+            told.append(f"{one['group']} is not complete")
+        else:
+            last = "" if one["flows"] == 1 else "the last flow of "
+            told.append(f"{last}{one['group']} takes {short(times['max'])} us")
+    return series(told) if told else ""
+
+
+def slowed(run: Run) -> str:
+    """Say how much longer each group's flows took than in an idle network."""
+    told = [
+        f"{one['group']} {short(one['slowdown']['p50'])} times"
+        for one in group_times(run)[:4]
+        if one["slowdown"]
+    ]
+    return f"median over an idle network: {series(told)}" if told else ""
+
+
+def completed(run: Run) -> str:
+    """Say how many flows were complete, and when half and the last of them were."""
+    told = []
+    for one in group_times(run)[:3]:
+        times = one["fct_last_ack_us"] or one["fct_last_byte_us"]
+        text = f"{one['complete']:,} of {one['flows']:,} flows of {one['group']} are complete"
+        if times is not None:
+            middle = (
+                "" if one["complete"] < 2 else f"half of them within {short(times['p50'])} us, "
+            )
+            text += f", {middle}the last after {short(times['max'])} us"
+        told.append(text)
+    return "; ".join(told)
+
+
+def held(run: Run) -> str:
+    """Say how many ports were paused, and for how long in all."""
+    totals = port_totals(run)
+    if not totals or not totals["ports_paused"]:
+        return "no port is paused"
+    ports = "1 port is" if totals["ports_paused"] == 1 else f"{totals['ports_paused']} ports are"
+    return f"{ports} paused, for {data.time_text(totals['paused_ps'])} in all"
+
+
+def messages(run: Run) -> str:
+    """Say how many control messages of each kind were sent."""
+    frame = scan(run, "control")
+    if frame is None:
+        return ""
+    counts = frame.group_by("kind").len().sort("len", "kind", descending=[True, False]).collect()
+    told = [f"{row['len']:,} {row['kind']}" for row in counts.head(4).to_dicts()]
+    return f"messages sent: {series(told)}" if told else ""
+
+
+RUN = {
+    "completion": completed,
+    "slowdown": slowed,
+    "queue": deepest,
+    "throughput": took,
+    "paused": held,
+    "pauses": held,
+    "control": messages,
+    "collectives": took,
+}
+"""What is said of each figure of a run."""
+
+
+def run(name: str, of: Run) -> str:
+    """Say what a figure of a run shows."""
+    say = RUN.get(name)
+    text = "" if say is None else say(of)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def film(of: Film) -> str:
+    """Say how much waited in the fabric at most, and how many ports were held at once."""
+    told = []
+    for track in of.tracks:
+        text = f"{max(track.backlog) / 1e6:.3g} MB under {track.label}"
+        if track.held is not None:
+            most = max(track.held)
+            text += f" ({most} port{'' if most == 1 else 's'} paused in one step)"
+        told.append(text)
+    return f"At most there wait {series(told)}."
+
+
+def curve(plots: SweepPlots, key: str, metrics: Sequence[str]) -> str:
+    """Say what metrics are at the least and at the greatest value of a key, on average."""
+    from backwater.sweep.values import text_of
+
+    at = plots.keys.index(key)
+    values = [v for one in plots.designs if isinstance(v := one.values[at], int | float)]
+    if not values or not metrics:
+        return ""
+    low, high = min(values), max(values)
+    told = []
+    for metric in metrics[:2]:
+        ends = []
+        for value in (low, high):
+            mine = [one for one in plots.designs if one.values[at] == value]
+            means = [s.mean for one in mine if (s := one.spread(metric)) is not None]
+            ends.append(sum(means) / len(means) if means else None)
+        if None not in ends:
+            unit = plots.units.get(metric, "")
+            unit = "" if unit == metric else f" {unit}"
+            told.append(f"{metric} goes from {short(ends[0])} to {short(ends[1])}{unit}")
+    if not told:
+        return ""
+    over = "" if len(plots.varied()) == 1 else ", means over all else that is varied"
+    return f"From {key} {text_of(key, low)} to {text_of(key, high)} {series(told)}{over}."
+
+
+def _extremes(plots: SweepPlots, metric: str) -> str:
+    from backwater.sweep.values import text_of
+
+    found = [(s.mean, one) for one in plots.designs if (s := one.spread(metric)) is not None]
+    if not found:
+        return ""
+    unit = plots.units.get(metric, "")
+
+    def at(value: float, one: Any) -> str:  # noqa: ANN401 - a design
+        settings = [one.variant] if len(plots.variants) > 1 else []
+        settings += [
+            f"{key} {text_of(key, value)}"
+            for key, value in zip(plots.keys, one.values, strict=True)
+            if value is not None
+        ]
+        return (
+            f"{short(value)}{f' {unit}' if unit and unit != metric else ''} ({', '.join(settings)})"
+        )
+
+    low, high = min(found, key=lambda f: f[0]), max(found, key=lambda f: f[0])
+    if low[0] == high[0]:
+        return f"{metric} is {short(low[0])} at every point."
+    return f"{metric} lies between {at(*low)} and {at(*high)}."
+
+
+def heat(plots: SweepPlots, metric: str) -> str:
+    """Say where a metric is least and greatest."""
+    return _extremes(plots, metric)
+
+
+def effects(plots: SweepPlots, metric: str) -> str:
+    """Say what most of a metric is due to."""
+    from backwater.sweep.findings import effects as found
+
+    variant = plots.variants[0] if plots.variants else ""
+    mine = [one for one in plots.designs if one.variant == variant]
+    shares = found(mine, plots.keys, metric)
+    if not shares:
+        return _extremes(plots, metric)
+    top = max(shares, key=lambda one: one.share)
+    together = " and ".join(top.keys)
+    kind = "the two together, beyond their sum" if len(top.keys) > 1 else "by itself"
+    return f"{100 * top.share:.0f} % of the variance of {metric} is due to {together}, {kind}."
+
+
+def front(plots: SweepPlots, first: str, second: str) -> str:
+    """Say between which values both metrics lie."""
+    return f"{_extremes(plots, first)} {_extremes(plots, second)}"

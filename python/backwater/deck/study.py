@@ -1,0 +1,237 @@
+"""What a deck says of a study: published beside measured, what differs, and why it may."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from backwater.deck import layout, said
+from backwater.deck.content import Pen, Talk, again, parameters, setup
+from backwater.deck.layout import Rows
+from backwater.deck.model import date_of
+from backwater.report.assumptions import Assumptions
+from backwater.report.film import moments, shoot
+from backwater.report.page import Table
+from backwater.report.run import made_by
+from backwater.report.study import declared, study_page
+from backwater.results import load_run
+from backwater.study.observe import observe
+from backwater.study.texts import (
+    as_shown,
+    band_text,
+    compared,
+    conditions,
+    deviation_text,
+    measured_text,
+    null_text,
+    value_text,
+    verdict_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from backwater.deck.model import Slide
+    from backwater.report.page import Figure
+    from backwater.running import Progress
+    from backwater.study import Outcome, Row
+
+_BARS = ("measures", "cases", "mechanisms", "heading")
+OFF = ("differs", "fails")
+
+
+def of_study(
+    outcome: Outcome, pen: Pen, progress: Callable[[int], Progress | None] | None = None
+) -> Talk:
+    """Tell of a study that was reproduced into a directory."""
+    page = study_page(outcome, progress)
+    study = outcome.study
+    first = next(iter(outcome.points))
+    run = next(iter(outcome.runs(first)))
+    assumptions = Assumptions(run)
+    shown = f"Case {first.case} under {first.mechanism}."
+    slides = [*setup(assumptions, pen, shown), *_assumed(page.sections)]
+    slides += parameters(assumptions, "Assumptions: parameters of the scenario")
+    slides += _numbers(outcome)
+    slides += _claims(outcome)
+    slides += _figures(outcome, page.figures, pen, progress)
+    slides += _differs(outcome)
+    slides += again(page)
+    places = [place for some in outcome.places.values() for place in some]
+    dates = []
+    if outcome.directory is not None:
+        dates = [
+            str(load_run(outcome.directory / "runs" / place).manifest.get("started", ""))
+            for place in (places[0], places[-1])
+        ]
+    when = date_of(dates)
+    seeds = sorted({seed for some in outcome.seeds.values() for seed in some})
+    number = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
+    facts = [
+        f"Published: {study.document}",
+        f"Reproduced on {when:%Y-%m-%d} with {made_by(run.manifest['versions'])}; {number}"
+        f" ({_listed(seeds)}).",
+        *([f"Size: {study.size}"] if study.size else []),
+        *conditions(outcome),
+        outcome.summary.sentences[0] if outcome.summary.sentences else "",
+    ]
+    return Talk(
+        study.title,
+        [fact for fact in facts if fact],
+        slides,
+        made_by(run.manifest["versions"]),
+        when,
+        bool(dates),
+    )
+
+
+def _listed(seeds: Sequence[int]) -> str:
+    if len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1:
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds[:6])) + (", …" if len(seeds) > 6 else "")
+
+
+def _assumed(sections: Sequence[object]) -> list[Slide]:
+    slides: list[Slide] = []
+    for section in sections:
+        if getattr(section, "id", "") != "assumptions":
+            continue
+        for part in getattr(section, "parts", ()):
+            if not isinstance(part, Table) or part.folded:
+                continue
+            name = part.title.partition(":")[0]
+            if name not in ("Cases", "Mechanisms"):
+                continue
+            kept = [n for n, column in enumerate(part.columns) if column.title != "set by"]
+            told = Rows(
+                [part.columns[n].title for n in kept],
+                [False for _ in kept],
+                [[row[n] for n in kept] for row in part.rows],
+            )
+            slides += layout.table("assumptions", f"Assumptions: {name.lower()}", told)
+    return slides
+
+
+def _row(outcome: Outcome, row: Row) -> list[str]:
+    measure = as_shown(outcome.study.measure(row.quantity), row)
+    return [
+        row.case,
+        compared(row),
+        measure.label,
+        row.unit,
+        value_text(row.published, measure),
+        measured_text(row, measure),
+        deviation_text(row),
+        band_text(row),
+        verdict_text(row),
+        null_text(row),
+    ]
+
+
+_TITLES = ("case", "mechanism", "quantity", "unit", "published", "measured", "deviation", "band")
+_COLUMNS = (*_TITLES, "verdict", "null model")
+_NUMBERS = (False, False, False, False, True, True, True, True, False, False)
+
+
+def _numbers(outcome: Outcome) -> list[Slide]:
+    rows = [row for row in outcome.rows if not row.is_claim]
+    if not rows:
+        return []
+    note = "± after a measured mean: its 95 % interval over the seeds."
+    if any(row.discriminates is not None for row in rows):
+        note += " Null model: the verdict with the mechanism switched off."
+    told = _kept(Rows(_COLUMNS, _NUMBERS, [_row(outcome, row) for row in rows], note))
+    return layout.table("table", "Published and measured", told, outcome.summary.sentences[0])
+
+
+def _kept(told: Rows) -> Rows:
+    """Leave out columns that say nothing in any row."""
+    kept = [n for n in range(len(told.titles)) if any(row[n] not in ("", "-") for row in told.rows)]
+    return Rows(
+        [told.titles[n] for n in kept],
+        [told.numbers[n] for n in kept],
+        [[row[n] for n in kept] for row in told.rows],
+        told.note,
+    )
+
+
+def _claims(outcome: Outcome) -> list[Slide]:
+    claims = [row for row in outcome.rows if row.is_claim]
+    if not claims:
+        return []
+    rows = [[row.quantity, row.note or "", verdict_text(row), null_text(row)] for row in claims]
+    titles = ("claim", "in words: what was measured", "verdict", "null model")
+    told = _kept(Rows(titles, (False,) * 4, rows))
+    lead = next((s for s in outcome.summary.sentences if "claims" in s), "")
+    return layout.table("table", "Claims", told, lead)
+
+
+def _figures(
+    outcome: Outcome,
+    figures: Sequence[Figure],
+    pen: Pen,
+    progress: Callable[[int], Progress | None] | None,
+) -> list[Slide]:
+    wanted = declared(outcome)
+    seen = [one for one in wanted.observations if one.key in outcome.points]
+    # They were run for the page: here they are only opened.
+    runs = observe(outcome, seen, progress)
+    labels = {one.id: one.label for one in seen}
+    by_id = {figure.id: figure for figure in figures}
+    teller = said.StudySaid(outcome)
+    slides: list[Slide] = []
+    for entry in wanted.figures:
+        if entry["id"] not in by_id:
+            continue
+        of = [(labels[name], runs[name]) for name in entry.get("observe", ()) if name in runs]
+        figure = by_id[entry["id"]]
+        sentence = teller.sentence(entry, of) or figure.caption
+        made = pen.figures(figure, sentence, figure.caption)
+        measures = teller.measures(entry)
+        if len(made) > 1 and entry["kind"] in ("completion", "bars") and "beside" not in entry:
+            # A slide a measure, each with a sentence of its own.
+            made = []
+            for name in measures:
+                one = {**entry, "measures": [name]}
+                options = {key: one[key] for key in _BARS if key in one}
+                part = replace(figure, chart=outcome.plot.bars(**options))
+                made += pen.figures(part, teller.sentence(one, []), figure.caption)
+        slides += made
+    for film in wanted.films:
+        chosen = [(one.label, runs[one.id]) for one in seen if one.id in film["observe"]]
+        if chosen:
+            about = Assumptions(chosen[0][1])
+            shot = shoot(about.layout, chosen, film.get("window"))
+            svgs = moments(shot, about.named)
+            title = "The fabric when most waits"
+            slides += pen.drawings("figure", title, svgs, said.film(shot), film.get("caption", ""))
+    return slides
+
+
+def _differs(outcome: Outcome) -> list[Slide]:
+    """Say which of the document's numbers and claims are not met, and by how much."""
+    numbers = [row for row in outcome.rows if row.verdict in OFF and not row.is_claim]
+    claims = [row for row in outcome.rows if row.verdict in OFF and row.is_claim]
+    title = "What differs from the document"
+    slides = []
+    if numbers:
+        rows = [
+            [*_row(outcome, row)[:8], row.note or ("not counted" if row.apart else "")]
+            for row in numbers
+        ]
+        told = Rows((*_TITLES, "note"), (*_NUMBERS[:8], False), rows)
+        lead = f"{len(numbers)} of {sum(not r.is_claim for r in outcome.rows)} rows lie outside "
+        slides += layout.table("differs", title, _kept(told), lead + "their bands.")
+    if claims:
+        rows = [[row.quantity, row.note or "", row.statistic] for row in claims]
+        told = Rows(("claim", "in words: what was measured", "when it holds"), (False,) * 3, rows)
+        lead = f"{len(claims)} of {sum(r.is_claim for r in outcome.rows)} claims do not hold here."
+        slides += layout.table("differs", f"{title}: claims", told, lead)
+    if not slides:
+        said_so = "All of the document's numbers lie within their bands, and its claims hold."
+        slides = layout.text("differs", title, [said_so])
+    where = f"Which choices are open, and why numbers differ: studies/{outcome.study.id}/README.md."
+    return [
+        *slides,
+        *layout.text("differs", "How to read this", [*outcome.summary.sentences, where]),
+    ]

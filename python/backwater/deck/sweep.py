@@ -1,0 +1,175 @@
+"""What a deck says of a sweep: its answer, curves, maps and effects."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING
+
+import backwater
+from backwater.deck import layout, said
+from backwater.deck.content import NAMES, Pen, Talk, commands_slides, results
+from backwater.deck.layout import Rows
+from backwater.deck.model import date_of
+from backwater.directory import PROGRESS
+from backwater.plot.marks import short
+from backwater.plot.sweep import SweepPlots
+from backwater.report import draw
+from backwater.report.assumptions import FLOWS
+from backwater.report.layout import lay_out
+from backwater.report.page import Code, Table
+from backwater.report.run import made_by
+from backwater.report.sweep import sweep_page
+from backwater.sweep.values import text_of
+from backwater.wording import series
+
+if TYPE_CHECKING:
+    from backwater.deck.model import Slide
+    from backwater.report.page import Figure
+    from backwater.sweep.dataset import Sweep
+
+_ROWS = 200
+_METRICS = 5
+
+
+def of_sweep(sweep: Sweep, pen: Pen) -> Talk:
+    """Tell of a sweep, finished or not."""
+    page = sweep_page(sweep)
+    plots = SweepPlots(sweep)
+    manifest = sweep.manifest
+    slides = [*_setup(sweep, pen), *_assumed(sweep, plots)]
+    for section in page.sections:
+        if section.id == "answer":
+            slides += layout.text("table", "Answer", section.text)
+            for part in section.parts:
+                if isinstance(part, Table):
+                    slides += results(part.title or "Answer", part)
+    metrics = _metrics(page.figures, plots)
+    slides += _points(plots, metrics)
+    for figure in page.figures:
+        slides += pen.figures(figure, _sentence(figure, plots, metrics), "")
+    told = [*page.failed, *page.lead[1:]]
+    if told:
+        slides += layout.text("differs", "What to keep in mind", told)
+    [section] = [one for one in page.sections if one.id == "again"]
+    commands = [part.text for part in section.parts if isinstance(part, Code)]
+    place = shlex.quote(str(sweep.directory))
+    commands.append(f'backwater query {place} "select * from points"')
+    slides += commands_slides(commands, ["Points that are there already are not run again."])
+    dates = _dates(sweep)
+    seeds = sorted({row["seed"] for row in sweep.points.to_pylist()})
+    when = f" of {dates[0][:10]}" if dates else ""
+    facts = [
+        f"A sweep{when}, made by {made_by(manifest['versions'])}.",
+        *page.lead[:1],
+        f"{len(seeds)} seed{'s' if len(seeds) != 1 else ''}: {', '.join(map(str, seeds[:10]))}"
+        f"{', …' if len(seeds) > 10 else ''}.",
+    ]
+    return Talk(
+        page.title, facts, slides, made_by(manifest["versions"]), date_of(dates), bool(dates)
+    )
+
+
+def _dates(sweep: Sweep) -> list[str]:
+    """Give the date at which a sweep was last heard of: its manifest has none."""
+    try:
+        found = json.loads((sweep.directory / PROGRESS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return [str(found["updated"])] if "updated" in found else []
+
+
+def _setup(sweep: Sweep, pen: Pen) -> list[Slide]:
+    probes = sweep.manifest.get("probes") or {}
+    if not probes:
+        return []
+    variant, probe = next(iter(probes.items()))
+    try:
+        case = backwater.parse(probe["scenario"], "<the sweep's scenario>").complete()
+        sketch = case.sketch(case.seed, FLOWS)
+    except (backwater.ScenarioError, backwater.InputError):
+        # A flow table is no longer there.
+        return []
+    groups = list(dict.fromkeys(flow[0] for flow in sketch["flows"]))
+    drawn = draw.topology(lay_out(sketch), sketch, groups, NAMES)
+    hosts = sum(host for _, _, host in sketch["nodes"])
+    sentence = (
+        f"{hosts:,} hosts, {len(sketch['nodes']) - hosts:,} switches, {len(sketch['links']):,} "
+        f"links"
+        f"{'; ' if probe['settings'] else '.'}"
+        f"{series([key for key, _ in probe['settings']])} "
+        f"{'is' if len(probe['settings']) == 1 else 'are'} varied."
+    )
+    note = f"Variant {variant}." if variant else ""
+    return pen.drawings("setup", "Set-up", [drawn], sentence, note)
+
+
+def _assumed(sweep: Sweep, plots: SweepPlots) -> list[Slide]:
+    rows = []
+    for n, key in enumerate(plots.keys):
+        values = [v for v in dict.fromkeys(one.values[n] for one in plots.designs) if v is not None]
+        texts = [text_of(key, value) for value in sorted(values, key=lambda v: (str(type(v)), v))]
+        shown = ", ".join(texts[:12]) + (f", … ({len(texts)} values)" if len(texts) > 12 else "")
+        rows.append([key, shown, _meaning(key)])
+    if any(plots.variants):
+        rows.append(["variant", ", ".join(plots.variants), "a table of the scenario's file"])
+    for key, value in (sweep.manifest.get("set") or {}).items():
+        rows.append([key, str(value), f"the same at every point: {_meaning(key)}"])
+    told = Rows(("parameter", "values", "what it is"), (False,) * 3, rows)
+    return layout.table("assumptions", "Assumptions: what is varied", told)
+
+
+def _meaning(key: str) -> str:
+    try:
+        return str(backwater.explain(key).get("meaning") or "").replace("`", "")
+    except backwater.ScenarioError:
+        return ""
+
+
+def _metrics(figures: list[Figure], plots: SweepPlots) -> list[str]:
+    """Give the metrics that the page draws, in its order."""
+    from backwater.report.sweep import _metrics as chosen
+
+    return chosen(plots, {"answer": plots.answer, "metrics": []})[:_METRICS] if figures else []
+
+
+def _points(plots: SweepPlots, metrics: list[str]) -> list[Slide]:
+    rows = []
+    for one in plots.designs[:_ROWS]:
+        cells = [one.variant] if any(plots.variants) else []
+        cells += [
+            text_of(key, v) if v is not None else "-"
+            for key, v in zip(plots.keys, one.values, strict=True)
+        ]
+        for metric in metrics:
+            spread = one.spread(metric)
+            if spread is None:
+                cells.append("-")
+            elif spread.ci_high is None:
+                cells.append(short(spread.mean))
+            else:
+                cells.append(f"{short(spread.mean)} ±{short(spread.ci_high - spread.mean)}")
+        rows.append(cells)
+    first = (["variant"] if any(plots.variants) else []) + list(plots.keys)
+    names = [
+        f"{name} ({unit})" if (unit := plots.units.get(name, "")) and unit != name else name
+        for name in metrics
+    ]
+    numbers = [False] * (len(first) - len(plots.keys)) + [True] * (len(plots.keys) + len(names))
+    note = "Means over the seeds; ± half of the 95 % interval (Student's t)."
+    told = Rows([*first, *names], numbers, rows, note)
+    return layout.table("table", "Points", told)
+
+
+def _sentence(figure: Figure, plots: SweepPlots, metrics: list[str]) -> str:
+    kind, _, number = figure.id.partition("-")
+    if kind == "effects":
+        return said.effects(plots, metrics[int(number) - 1])
+    if kind == "front":
+        from backwater.sweep.goal import Goal
+
+        first, second = Goal.of((plots.answer or {})["text"]).metrics
+        return said.front(plots, first[0], second[0])
+    if kind == "map":
+        return said.heat(plots, metrics[0])
+    return said.curve(plots, plots.varied()[int(number) - 1], metrics)
