@@ -10,7 +10,7 @@ import hashlib
 import io
 import re
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import vl_convert
 
@@ -30,8 +30,9 @@ def pdf(deck: Deck) -> bytes:
     pypdf = needed("pypdf", "deck")
     writer = pypdf.PdfWriter()
     for slide in deck.slides:
-        page = vl_convert.svg_to_pdf(drawn(slide, deck.shades))
-        writer.append(io.BytesIO(page))
+        page = pypdf.PdfReader(io.BytesIO(vl_convert.svg_to_pdf(drawn(slide, deck.shades))))
+        _ordered(page.trailer["/Root"], set())
+        writer.append(page)
     when = deck.when.strftime("D:%Y%m%d%H%M%SZ")
     writer.add_metadata(
         {
@@ -50,6 +51,24 @@ def pdf(deck: Deck) -> bytes:
     made = io.BytesIO()
     writer.write(made)
     return made.getvalue()
+
+
+def _ordered(one: Any, seen: set[tuple[int, int]]) -> None:  # noqa: ANN401 - pypdf's objects
+    """Put the entries of all dictionaries in order: the converter's come in any."""
+    reference = getattr(one, "indirect_reference", None)
+    if reference is not None:
+        if (reference.idnum, reference.generation) in seen:
+            return
+        seen.add((reference.idnum, reference.generation))
+    if isinstance(one, dict):
+        entries = sorted(one.items())
+        one.clear()
+        one.update(entries)
+        for _, value in entries:
+            _ordered(value.get_object(), seen)
+    elif isinstance(one, list):
+        for value in one:
+            _ordered(value.get_object(), seen)
 
 
 def drawn(slide: Slide, shades: Shades) -> str:
