@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from backwater.deck import Deck
     from backwater.deck.model import Slide
 
+DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 LEAST = 12
 """Points of the smallest text."""
 
@@ -257,6 +258,19 @@ def test_a_series_has_statistics_and_its_seeds(command: Command, tmp_path: Path)
     assert command("run", str(file), "--seeds", "2..4", "--out", "s").code == 0
     made = deck.of(tmp_path / "s")
     see_fits(made)
+    # Ratios have no unit: without a size an empty cell has 18 points, and its row is higher.
+    shown = Presentation(io.BytesIO(deck.octets(made, "pptx")))
+    empty = [
+        cell.text_frame.paragraphs[0]._p.find(f"{DRAWING}endParaRPr")
+        for slide in shown.slides
+        for shape in slide.shapes
+        if shape.has_table
+        for row in shape.table.rows
+        for cell in row.cells
+        if not cell.text
+    ]
+    assert empty
+    assert all(one is not None and int(one.get("sz")) <= 1600 for one in empty)
     first = made.slides[0].parts[1]
     assert isinstance(first, Text)
     assert "Seeds 2 to 4, 3 runs." in first.paragraphs

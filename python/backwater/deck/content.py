@@ -206,10 +206,11 @@ def notes(page: Page, warnings: Sequence[dict[str, Any]]) -> list[Slide]:
     return layout.text("differs", "What to keep in mind", told) if told else []
 
 
-def again(page: Page) -> list[Slide]:
-    """Make the slides of how to run it again: commands, and where the scenario's text is."""
+def again(page: Page, more: str = "") -> list[Slide]:
+    """Make the slide of a page's commands, with one more, and what the page says of them."""
     [section] = [one for one in page.sections if one.id == "again"]
     commands = [p.text for p in section.parts if isinstance(p, Code) and not p.folded]
+    commands += [more] if more else []
     return commands_slides(commands, section.text)
 
 

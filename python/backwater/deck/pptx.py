@@ -91,6 +91,10 @@ def _write(paragraph: Any, text: str, like: Text, shades: Shades) -> None:  # no
 
     paragraph.alignment = PP_ALIGN.RIGHT if like.right else PP_ALIGN.LEFT
     paragraph.line_spacing = _points(like.size * LINE)
+    if not text:
+        # An empty cell has a line of text of 18 points, unless its end says otherwise.
+        paragraph._p.get_or_add_endParaRPr().set("sz", str(round(100 * like.size)))
+        return
     run = paragraph.add_run()
     run.text = text
     font = run.font

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,8 @@ def of_study(
     slides += _claims(outcome)
     slides += _figures(outcome, page.figures, pen, progress)
     slides += _differs(outcome)
-    slides += again(page)
+    place = "" if outcome.directory is None else shlex.quote(str(outcome.directory))
+    slides += again(page, f"backwater deck {place} -o talk.pptx" if place else "")
     places = [place for some in outcome.places.values() for place in some]
     dates = []
     if outcome.directory is not None:
