@@ -216,7 +216,7 @@ impl SendFlow {
         self.stream.as_ref().is_none_or(|s| s.ended) && !self.kept
     }
 
-    fn messages(&self) -> Option<&super::kept::Outgoing> {
+    fn messages(&self) -> Option<&super::messages::Outgoing> {
         self.recovery.as_ref()?.messages.as_deref()
     }
 

@@ -1,7 +1,8 @@
 //! A host at work, by each of its links: `nic` is the interface there, `tables` what it finds of flows, `send`, `receive` and `transport` what it does.
 
 pub mod flow;
-pub mod kept;
+mod kept;
+pub mod messages;
 mod nic;
 mod notes;
 pub mod outstanding;

@@ -1,8 +1,8 @@
 //! What the two ends of a connection keep to send again what is lost ([`super::transport`] is what they do with it).
 
-use super::kept::{Incoming, Outgoing};
+use super::messages::{Incoming, Outgoing};
 use super::outstanding::Outstanding;
-use crate::packet::{Gap, Report};
+use crate::packet::{DataHeader, Gap, Report};
 use backwater_engine::Time;
 use std::collections::BTreeSet;
 
@@ -57,6 +57,16 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
+    /// The offset behind a packet: of a connection whose messages follow each other that of the next packet.
+    pub fn end_of(&self, data: DataHeader, step: u64) -> u64 {
+        if self.messages.is_some() { data.offset + step } else { data.end() }
+    }
+
+    /// What changes with each packet that is taken and had not come before.
+    pub fn taken(&self) -> (u64, usize) {
+        (self.expected, self.beyond.len())
+    }
+
     /// A packet has come beyond the gap: whether that is to be reported.
     pub fn reports(&mut self, now: Time, again: Option<Time>) -> bool {
         if now < self.silent_until {

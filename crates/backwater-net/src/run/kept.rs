@@ -4,7 +4,7 @@ use super::{Actors, Network};
 use crate::config::LinkChoice;
 use crate::event::Event;
 use crate::flow_spec::FlowSpec;
-use crate::host::kept::{Coming, Sending};
+use crate::host::messages::{Coming, Sending};
 use crate::record::{FlowRow, State};
 use crate::workload::job::Moment;
 use backwater_engine::Time;
@@ -30,14 +30,14 @@ impl<A: Actors> Network<A> {
         let (nic, tag, left) =
             (self.tables.flows.send[at].nic, self.tables.flows.send[at].tag, self.tables.flows.send[at].left);
         let ideal = self.way_of(slot).map(|way| self.ideal(&way, spec.bytes, left));
-        let message = Sending { ideal, message, pair, ..Sending::new(spec.id, now, spec.bytes, step) };
+        let message = Sending { ideal, ..Sending::new(spec.id, now, spec.bytes, step, (message, pair)) };
         let packets = message.packets;
         let (send, recv) = (&mut self.tables.flows.send[at], &mut self.tables.flows.recv[at]);
         let outgoing = send.recovery.as_mut().and_then(|sender| sender.messages.as_mut());
         let incoming = recv.recovery.as_mut().and_then(|receiver| receiver.messages.as_mut());
         let Some((outgoing, incoming)) = outgoing.zip(incoming) else { return nic };
         let (from, before) = (outgoing.post(message, step), outgoing.due);
-        incoming.expect(from, packets);
+        incoming.expect(from, packets, step);
         recv.total += spec.bytes;
         self.tables.flows.active += 1;
         if self.world.rules.nic.link == LinkChoice::LeastLoaded {
