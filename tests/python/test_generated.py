@@ -28,8 +28,8 @@ ELSEWHERE = {
     "spray": "load-balancing",
     "flowlet": "load-balancing",
 }
-# An option in prose that is not marked as code yet.
-OPTION = re.compile(r"(?<![\w`-])--[a-z][a-z-]*(?: -(?= ))?(?!`)")
+# What is marked as code, or an option in prose that is not yet.
+OPTION = re.compile(r"`[^`]*`|(?<![\w`-])--[a-z][a-z-]*(?: -(?= ))?")
 
 
 def cell(text: str) -> str:
@@ -70,7 +70,8 @@ def parameters(command: Any) -> str:  # noqa: ANN401
 
 def told(name: str, command: Any, depth: int) -> str:  # noqa: ANN401
     """One command, and those below it."""
-    about = OPTION.sub(r"`\g<0>`", command.help or "").replace("[", r"\[")
+    about = OPTION.sub(lambda found: f"`{found[0].strip('`')}`", command.help or "")
+    about = about.replace("[", r"\[")
     text = f"\n{'#' * depth} backwater {name}\n\n{about}\n{parameters(command)}"
     for below, one in getattr(command, "commands", {}).items():
         text += told(f"{name} {below}", one, depth + 1)
