@@ -122,12 +122,7 @@ impl Mechanism for Rccc {
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-        let among = (cx.flows & 1 << params.class != 0).then(|| {
-            let reason =
-                format!("flows send in class {}, too: pulls wait behind the data that they ask for", params.class);
-            Finding::warning("class", reason, "a class in which no flow sends, and which goes before data")
-        });
-        among.into_iter().chain(crate::uet::checks::too_long(params.network_rtt, cx)).collect()
+        Vec::from_iter(crate::uet::checks::too_long(params.network_rtt, cx))
     }
 
     fn octets(frame: &Control, _: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {

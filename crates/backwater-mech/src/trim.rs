@@ -126,20 +126,13 @@ impl Mechanism for Trim {
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         let shared = |(_, switch): &(&SwitchShape, &SwitchParams)| !may_give_way(switch);
         let first = cx.switches.iter().zip(cx.switch_params).find(shared).filter(|_| params.victim == Victim::Either);
-        let own = (cx.flows & 1 << params.class != 0).then(|| {
-            let reason = format!(
-                "flows send in class {}, too: their packets are not cut, and headers wait among them",
-                params.class
-            );
-            Finding::warning("class", reason, "a class in which no flow sends, and which goes before data")
-        });
-        Vec::from_iter(own.into_iter().chain(first.map(|(shape, _)| Finding {
+        Vec::from_iter(first.map(|(shape, _)| Finding {
             fatal: true,
             key: "victim",
             reason: format!("the newest packet of a queue of {} has not the memory that the arriving one lacks", shape.name),
             hint: "switch.architecture = \"output-queued\" with switch.buffer_per = \"queue\" or \"egress\"; or victim = \"arriving\""
                 .into(),
-        })))
+        }))
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Trimmer> {

@@ -20,35 +20,27 @@ mod tests {
     use super::*;
     use crate::nscc::Nscc;
     use crate::rccc::Rccc;
-    use crate::trim::Trim;
     use backwater_net::hooks::Mechanism;
 
     /// Keys of which a mechanism with its defaults warns.
-    fn warned<M: Mechanism>(round_trip: Time, flows: u8) -> Vec<&'static str>
+    fn warned<M: Mechanism>(round_trip: Time) -> Vec<&'static str>
     where
         M::Params: Default,
     {
         let round_trip = Some(RoundTrip { time: round_trip, between: ("a", "b") });
-        let cx = CheckCx { round_trip, flows, ..CheckCx::default() };
+        let cx = CheckCx { round_trip, ..CheckCx::default() };
         M::check(&M::Params::default(), &cx).into_iter().map(|finding| finding.key).collect()
     }
 
     /// Both have 14.02272 us by default.
     #[test]
     fn a_round_trip_of_another_network_is_told() {
-        let of = |ps| [warned::<Nscc>(Time(ps), 1), warned::<Rccc>(Time(ps), 1)];
+        let of = |ps| [warned::<Nscc>(Time(ps)), warned::<Rccc>(Time(ps))];
         let nothing = Vec::<&str>::new;
         assert_eq!(of(14_022_720), [nothing(), nothing()]);
         assert_eq!(of(7_011_360), [nothing(), nothing()]);
         assert_eq!(of(7_011_359), [vec!["network_rtt"], vec!["network_rtt"]]);
         // Too short is told of the window alone: credit that is sent unasked may be less.
         assert_eq!(of(14_022_721), [vec!["network_rtt"], nothing()]);
-    }
-
-    #[test]
-    fn a_class_of_control_that_data_has_is_told() {
-        let base = Time(14_022_720);
-        assert_eq!((warned::<Rccc>(base, 1 << 6), warned::<Rccc>(base, !(1 << 6))), (vec!["class"], vec![]));
-        assert_eq!((warned::<Trim>(base, 1 << 6), warned::<Trim>(base, !(1 << 6))), (vec!["class"], vec![]));
     }
 }

@@ -16,12 +16,21 @@ const SHARED: [(&str, &str, &[&str]); 3] = [
     (
         "python/backwater",
         "py",
-        &["cli/capture.py", "cli/pcap.py", "study/claims", "plot/own", "studies", "exporting", "cli/export.py"],
+        &[
+            "cli/capture.py",
+            "cli/pcap.py",
+            "study/claims",
+            "study/costs.py",
+            "plot/own",
+            "studies",
+            "exporting",
+            "cli/export.py",
+        ],
     ),
 ];
 
 /// Examples in texts for people, by file, and the mechanism that they take.
-const EXAMPLES: [(&str, &str); 11] = [
+const EXAMPLES: [(&str, &str); 12] = [
     ("backwater/scenario.py", "sfc"),
     ("backwater/study/__init__.py", "sfc"),
     ("backwater/plot/__init__.py", "sfc"),
@@ -31,6 +40,7 @@ const EXAMPLES: [(&str, &str); 11] = [
     ("backwater/cli/subjects.py", "ecn"),
     ("backwater/cli/describe.py", "pfc"),
     ("backwater/cli/query.py", "sfc"),
+    ("backwater/deck/__init__.py", "sfc"),
     ("backwater/sweep/goal.py", "sfc"),
     ("backwater/plot/sweep.py", "sfc"),
 ];
