@@ -216,7 +216,8 @@ impl SendFlow {
         self.stream.as_ref().is_none_or(|s| s.ended) && !self.kept
     }
 
-    fn messages(&self) -> Option<&super::messages::Outgoing> {
+    /// The messages under way of a connection that they share; `None`: this is none.
+    pub fn messages(&self) -> Option<&super::messages::Outgoing> {
         self.recovery.as_ref()?.messages.as_deref()
     }
 

@@ -67,7 +67,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     pub(crate) fn cut_to_message(&mut self, slot: u32, pkt: &mut Packet) {
         let step = u64::from(self.world.rules.payload);
         let flow = self.node.sending(slot as usize);
-        let Some(messages) = flow.recovery.as_ref().and_then(|sender| sender.messages.as_ref()) else { return };
+        let Some(messages) = flow.messages() else { return };
         let Body::Data(data) = &mut pkt.body else { return };
         let payload = messages.payload_at(data.offset, step) as u32;
         pkt.size -= data.payload - payload;
@@ -78,7 +78,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     pub(crate) fn complete_messages(&mut self, at: usize) {
         let step = u64::from(self.world.rules.payload);
         let flow = self.node.sending(at);
-        let Some(messages) = flow.recovery.as_ref().and_then(|sender| sender.messages.as_ref()) else { return };
+        let Some(messages) = flow.messages() else { return };
         let complete = messages.complete(flow.acked, step);
         let slot = at as u32;
         self.world.outcomes.extend(complete.into_iter().map(|from| Outcome::MessageDone { slot, from }));

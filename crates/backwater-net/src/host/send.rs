@@ -401,8 +401,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let flow = self.node.sending(slot as usize);
         let lost = flow.recovery.as_ref().and_then(|sender| sender.lost.first().copied());
         let (offset, step) = (lost.unwrap_or(flow.sent), u64::from(self.world.rules.payload));
-        let own =
-            flow.recovery.as_ref().and_then(|sender| sender.messages.as_ref()).map(|all| all.payload_at(offset, step));
+        let own = flow.messages().map(|all| all.payload_at(offset, step));
         let left = own.unwrap_or_else(|| flow.available.saturating_sub(offset).min(step));
         left + u64::from(self.world.rules.header(flow.left))
     }

@@ -73,7 +73,7 @@ impl<A: Actors> Network<A> {
     /// All of a message has come.
     pub(super) fn message_came(&mut self, at: usize, from: u64) {
         let (group, step) = (self.tables.flows.send[at].group, u64::from(self.world.rules.payload));
-        let messages = self.tables.flows.send[at].recovery.as_ref().and_then(|sender| sender.messages.as_ref());
+        let messages = self.tables.flows.send[at].messages();
         let Some((id, message)) = messages.and_then(|all| all.of(from, step)).map(|one| (one.id, one.message)) else {
             return;
         };
@@ -122,7 +122,7 @@ impl<A: Actors> Network<A> {
 
     /// The offsets of the messages of a connection that are under way.
     fn messages_of(&self, at: usize) -> Vec<u64> {
-        let messages = self.tables.flows.send[at].recovery.as_ref().and_then(|sender| sender.messages.as_ref());
+        let messages = self.tables.flows.send[at].messages();
         messages.map_or(Vec::new(), |all| all.iter().map(|message| message.from).collect())
     }
 
@@ -167,7 +167,7 @@ impl<A: Actors> Network<A> {
         if !send.kept {
             return Some((send.id, recv.received));
         }
-        let first = send.recovery.as_ref()?.messages.as_ref()?.iter().next()?;
+        let first = send.messages()?.iter().next()?;
         Some((first.id, recv.recovery.as_ref()?.messages.as_ref()?.look(first.from)?.received))
     }
 }

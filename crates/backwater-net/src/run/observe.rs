@@ -32,8 +32,7 @@ impl<A: Actors> Network<A> {
             let send = &self.tables.flows.send[slot];
             let (id, src, dst, ds, bytes) = (send.id, send.src, send.dst, send.ds, send.available);
             let whole = FlowIdentity { id, src, dst, ds, bytes, from: 0 };
-            let messages = send.recovery.as_ref().and_then(|sender| sender.messages.as_ref());
-            let Some((data, messages)) = packet.data().zip(messages) else { return Some(whole) };
+            let Some((data, messages)) = packet.data().zip(send.messages()) else { return Some(whole) };
             let message = messages.of(data.offset, u64::from(self.world.rules.payload))?;
             Some(FlowIdentity { id: message.id, bytes: message.bytes, from: message.from, ..whole })
         });
