@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import json
 import multiprocessing
 import pickle
+import socket
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -574,6 +578,26 @@ def test_a_scheduler_that_does_not_answer_is_told(
     assert said.code == 2
     assert "--scheduler tcp://127.0.0.1:9: does not answer" in said.err
     assert "`dask scheduler`" in said.err
+
+
+def test_another_cluster_on_this_machine_is_not_in_the_way(hot: Path, tmp_path: Path) -> None:
+    # Dask's scheduler listens for a browser at 8787, and warns if another does.
+    with socket.socket() as other:
+        with contextlib.suppress(OSError):  # Another test's scheduler may be there.
+            other.bind(("0.0.0.0", 8787))
+            other.listen()
+        made = subprocess.run(
+            [
+                *(sys.executable, "-W", "error::UserWarning", "-m", "backwater"),
+                *("sweep", str(hot), "--vary", DELAYS, "--workers", "1", "--out", "o"),
+            ],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert made.returncode == 0, made.stderr
+    assert "8787" not in made.stderr
 
 
 def test_a_full_disk_is_told(sweep: Sweeper, monkeypatch: pytest.MonkeyPatch) -> None:

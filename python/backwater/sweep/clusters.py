@@ -84,7 +84,9 @@ def _started(distributed: Any, workers: int, memory: int | None) -> Any:  # noqa
                 n_workers=workers,
                 threads_per_worker=1,
                 memory_limit="auto" if memory is None else memory,
-                dashboard_address=None,
+                # Without a page for browsers the scheduler still listens for them, and at a port
+                # that another cluster may have unless it takes any.
+                scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
                 silence_logs=logging.CRITICAL,
                 preload=["backwater.sweep.worker"],
             )
