@@ -169,7 +169,8 @@ impl FlowSide for Sender {
     }
 
     fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
-        if let Some(counted) = ack.counted {
+        // What answers a probe says nothing of a value: a mechanism's frames have none.
+        if let Some(counted) = ack.counted.filter(|counted| counted.probe.is_none()) {
             self.learn(cx, counted.ev, came(ack.marked));
         }
     }

@@ -12,18 +12,34 @@
 //! timeout   cwnd -= the packet
 //! ```
 //!
+//! Where switches do not trim, `sleek` finds what is lost by what has come beyond it ([`crate::uet::sleek`]): in recovery what is sent again
+//! does not wait for the window. Into a silence the sender sends a probe of 64 B, before its data, which waits in the queues of data and
+//! which its receiver acknowledges at once:
+//!
+//! ```text
+//! ACK of a probe    d = rtt - base_rtt of the last probe, 0 where that is less; avg of an earlier one;  the base RTT stays
+//! ```
+//!
+//! **Frames:** a probe is a control packet of UET, of type 6, with its number as the probe's opaque value; the answer is an ACK_CC with the flag P.
+//!
 //! **Not modelled:** the receiver's window penalty (`Rcv_Cwnd_Pen`), which the public program never sets.
-//! **Where we differ:** each flow is a connection, so that windows are not shared between messages.
+//! **Where we differ:** a probe takes the flow's way, without an entropy value of its own, and is never marked. Each flow is a connection, so that windows are not shared between messages.
 //! **Where the program and UEC 1.0.3 differ**, `variant` says whose rule is meant.
 
-use crate::uet::nscc::{Accumulator, Acked, Setting, Trimmed, Variant, Window};
+use crate::uet::nscc::{Accumulator, Acked, Setting, Timed, Trimmed, Variant, Window};
+use crate::uet::sleek::{self, Seen, Sleek};
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::Bytes;
+use backwater_net::address::pdc_ids;
 use backwater_net::hooks::{
-    Absent, Ack, CheckCx, Claims, Cut, Extra, Finding, FlowCx, FlowShape, FlowSide, Loss, Margin, Mechanism, Needs,
-    Preset, Profile, Reach, RoundTrip, Unit,
+    Absent, Ack, Carrier, CheckCx, Claims, Count, Counted, Cut, Extra, Fate, Finding, FlowCx, FlowShape, FlowSide,
+    Loss, Margin, Mechanism, Needs, NicCx, NicShape, NicSide, Preset, Profile, Reach, RoundTrip, Unit, WireCx,
 };
+use backwater_net::packet::{Control, HostId, Port};
+use backwater_wire::{Emit, uet};
+use std::any::TypeId;
+use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// Parameters of NSCC.
 #[parameters]
@@ -57,7 +73,20 @@ pub struct Params {
     /// Whether receivers own the last hop, by credit, so that what is cut there leaves the window alone.
     #[param(default = false, source = "UEC 1.0: where RCCC is on too")]
     pub receiver_credit: bool,
+    /// Whether senders take for lost what is behind, where so many packets have come beyond it that none is only late, and ask by probes where nothing comes. For switches that do not trim.
+    #[param(default = false, source = "uet-htsim: -sleek")]
+    pub sleek: bool,
 }
+
+/// What a probe says.
+#[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C, packed)]
+struct Word {
+    number: u64,
+    src: HostId,
+}
+
+const PROBE: &str = "probe";
 
 /// NSCC.
 pub enum Nscc {}
@@ -75,19 +104,36 @@ impl Mechanism for Nscc {
             toml: "variant = \"uec103\"\n",
         },
     ];
+    const FRAMES: &'static [&'static str] = &[PROBE];
+    const MESSAGE: TypeId = TypeId::of::<Word>();
+    const VALUE: &'static str = "of probe its number, counted by its sender from 1";
+    const COUNTERS: &'static str = "probes (that receivers have answered)";
     const EXTRA: Extra = Extra { permits: true, ..Extra::NONE };
     type Params = Params;
     type Shared = ();
     type Switch = Absent;
-    type Nic = Absent;
+    type Nic = Receiver;
     type Flow = Sender;
 
-    fn profile(_: &Params) -> Profile {
+    fn profile(params: &Params) -> Profile {
         Profile {
             claims: Claims { flow_rate: true, ..Claims::NONE },
             needs: Needs { acks: true, window: true, recovery: true, counts: true, ..Needs::default() },
+            longest_message: Bytes(if params.sleek { u64::from(Control::MIN_FRAME) } else { 0 }),
             ..Profile::default()
         }
+    }
+
+    fn octets(frame: &Control, _: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+        let word = frame.message::<Word>()?;
+        let (source, destination) = frame.flow.map_or((0, 0), pdc_ids);
+        let (kind, probe) = (uet::Control::PROBE, word.number as u16);
+        uet::Control { kind, probe, source, destination, ..uet::Control::default() }.append(octets).ok()?;
+        Some(Carrier::Udp(uet::PORT))
+    }
+
+    fn nic(params: &Params, _: &NicShape) -> Option<Receiver> {
+        params.sleek.then_some(Receiver { probes: 0 })
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
@@ -118,6 +164,8 @@ impl Mechanism for Nscc {
         };
         Some(Sender {
             window: Window::new(setting, params.window),
+            sleek: params.sleek.then(|| Box::new(Sleek::new(sleek::Setting { mss: setting.mss, target }))),
+            alarm: Time::NEVER,
             lowers_base: params.base_rtt_from_trims,
             target,
             cuts: 0,
@@ -130,6 +178,9 @@ impl Mechanism for Nscc {
 #[derive(backwater_derive::State)]
 pub struct Sender {
     window: Window,
+    sleek: Option<Box<Sleek>>,
+    /// When the timer runs out that is set; never: none is.
+    alarm: Time,
     #[state(fixed)]
     lowers_base: bool,
     /// T
@@ -148,21 +199,53 @@ impl FlowSide for Sender {
         Some(Bytes(self.window.cwnd()))
     }
 
+    fn window_again(&self) -> Option<Bytes> {
+        if self.recovers() { None } else { self.window() }
+    }
+
     #[inline(always)]
-    fn permits(&self, in_flight: Bytes, next: Bytes) -> bool {
-        self.window.cwnd() >= in_flight.0 + next.0
+    fn permits(&self, in_flight: Bytes, next: Bytes, again: bool) -> bool {
+        self.window.cwnd() >= in_flight.0 + next.0 || again && self.recovers()
     }
 
     fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
         let Some(counted) = ack.counted else { return };
         let before = self.window.cwnd();
-        let rtt = counted.timed.then_some(ack.rtt);
-        self.greatest = self.greatest.max(rtt.map_or(Time::ZERO, |rtt| rtt.since(self.window.base_rtt())));
+        let (of, rtt) = match (counted.probe, &self.sleek) {
+            (Some(probe), Some(sleek)) => (Timed::Probe, sleek.rtt_of(probe, cx.now())),
+            _ => (Timed::Data, counted.timed.then_some(ack.rtt)),
+        };
+        let (base_rtt, avg_delay) = (self.window.base_rtt(), self.window.avg_delay());
+        self.greatest = self.greatest.max(rtt.map_or(Time::ZERO, |rtt| rtt.since(base_rtt)));
         self.window.on_ack(
             cx.now(),
-            &Acked { rtt, lowers_base: true, marked: ack.marked, bytes: counted.bytes, in_flight: counted.in_flight },
+            &Acked { rtt, of, marked: ack.marked, bytes: counted.bytes, in_flight: counted.in_flight },
         );
         self.note(before);
+        if self.sleek.is_some() {
+            let delay = rtt.map_or(avg_delay, |rtt| rtt.since(base_rtt));
+            let prompt = of == Timed::Probe && delay < self.target;
+            self.recover(cx, counted, prompt);
+        }
+    }
+
+    fn gives_up(&mut self, number: u64, again: bool) -> bool {
+        self.sleek.as_mut().is_none_or(|sleek| sleek.gives_up(number, again))
+    }
+
+    fn on_timer(&mut self, cx: &mut FlowCx<'_>, _: u16) {
+        // The timer has been set anew meanwhile, for an earlier time.
+        if cx.now() != self.alarm {
+            return;
+        }
+        self.alarm = Time::NEVER;
+        let Some(sleek) = &mut self.sleek else { return };
+        if let Some(number) = sleek.on_timer(cx.now(), self.window.base_rtt()) {
+            let &FlowShape { src, dst, class, .. } = cx.shape();
+            let frame = Control::carrying(PROBE, Control::MIN_FRAME, number, &Word { number, src });
+            cx.send(dst, class, Control { flow: cx.flow(), ..frame });
+        }
+        self.set_alarm(cx);
     }
 
     #[cold]
@@ -189,5 +272,57 @@ impl FlowSide for Sender {
 impl Sender {
     fn note(&mut self, before: u64) {
         self.cuts += u64::from(self.window.cwnd() < before);
+    }
+
+    fn recovers(&self) -> bool {
+        self.sleek.as_ref().is_some_and(|sleek| sleek.recovers())
+    }
+
+    #[cold]
+    fn recover(&mut self, cx: &mut FlowCx<'_>, counted: &Counted, prompt: bool) {
+        let Some(sleek) = &mut self.sleek else { return };
+        let seen = Seen {
+            cumulative: counted.cumulative,
+            beyond: counted.beyond,
+            next: counted.next,
+            owes: counted.owes,
+            unsent: counted.unsent,
+            prompt,
+            cwnd: self.window.cwnd(),
+            maxwnd: self.window.maxwnd(),
+            base_rtt: self.window.base_rtt(),
+        };
+        let mut lost = Vec::new();
+        sleek.on_ack(cx.now(), &seen, |number| cx.is_under_way(number), |number| lost.push(number));
+        lost.into_iter().for_each(|number| cx.give_up(number));
+        self.set_alarm(cx);
+    }
+
+    /// Timers are never taken back: one that runs out sooner than it has to is set again.
+    fn set_alarm(&mut self, cx: &mut FlowCx<'_>) {
+        let due = self.sleek.as_ref().map_or(Time::NEVER, |sleek| sleek.due());
+        if due < self.alarm {
+            self.alarm = due;
+            cx.arm(due, 0);
+        }
+    }
+}
+
+/// An interface that answers probes.
+#[derive(backwater_derive::State)]
+pub struct Receiver {
+    probes: u64,
+}
+
+impl NicSide for Receiver {
+    fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
+        let Some((word, flow)) = frame.message::<Word>().zip(frame.flow) else { return Fate::Passed };
+        self.probes += 1;
+        cx.acknowledge(word.src, flow, word.number);
+        Fate::Consumed
+    }
+
+    fn counts(&self, _: Time) -> Vec<Count> {
+        Vec::from_iter((self.probes > 0).then_some((Port(0), "probes", self.probes)))
     }
 }

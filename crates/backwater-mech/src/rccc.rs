@@ -199,7 +199,7 @@ pub struct Sender {
 // The specification: senders.
 impl FlowSide for Sender {
     #[inline(always)]
-    fn permits(&self, _: Bytes, _: Bytes) -> bool {
+    fn permits(&self, _: Bytes, _: Bytes, _: bool) -> bool {
         self.credit.permits()
     }
 

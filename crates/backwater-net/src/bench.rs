@@ -192,7 +192,7 @@ impl FlowBench {
     pub fn timers(&mut self) -> Vec<(Time, u16)> {
         let timer = |note| match note {
             FlowNote::Arm(FlowTimer { at, token, .. }) => Some((at, token)),
-            FlowNote::Send(..) | FlowNote::Unanswered(..) => None,
+            FlowNote::Send(..) | FlowNote::Unanswered(..) | FlowNote::GiveUp(..) => None,
         };
         self.notes.drain(..).filter_map(timer).collect()
     }
@@ -201,6 +201,9 @@ impl FlowBench {
 impl Unsent for Bytes {
     fn backlog(&self, _: Bytes) -> Bytes {
         *self
+    }
+    fn is_under_way(&self, _: u64) -> bool {
+        false
     }
 }
 

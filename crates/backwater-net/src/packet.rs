@@ -105,6 +105,8 @@ impl DataHeader {
     pub const LAST_HOP: u8 = 4;
     /// Flag: a switch has cut its payload off. A flow without a byte has none to be cut.
     pub const CUT: u8 = 8;
+    /// Flag of what an acknowledgement answers ([`Gap::Map`]): no packet of the flow, but a probe; its number stands for the offset.
+    pub const PROBE: u8 = 16;
 
     /// Whether a flag is set.
     pub fn is(&self, flag: u8) -> bool {
@@ -195,6 +197,8 @@ pub struct Report {
     pub map: u64,
     /// \[bytes\] of frames that have come in all, none of them twice.
     pub counted: u64,
+    /// Packets that have come beyond the first that has not.
+    pub beyond: u64,
 }
 
 /// What carries a control frame, which lies beside the packet.

@@ -270,11 +270,25 @@ macro_rules! sides {
                 });
                 least
             }
-            fn permits(&self, in_flight: Bytes, next: Bytes) -> bool {
+            fn window_again(&self) -> Option<Bytes> {
+                let mut least = None;
+                for_sides!($list self.as_deref, |side, owner, M| if let Some(window) = side.window_again() {
+                    least = Some(least.map_or(window, |w: Bytes| w.min(window)));
+                });
+                least
+            }
+            fn permits(&self, in_flight: Bytes, next: Bytes, again: bool) -> bool {
                 for_sides!($list self.as_deref, |side, owner, M| {
-                    if M::EXTRA.permits && !side.permits(in_flight, next) { return false; }
+                    if M::EXTRA.permits && !side.permits(in_flight, next, again) { return false; }
                 });
                 true
+            }
+            fn gives_up(&mut self, number: u64, again: bool) -> bool {
+                let mut all = true;
+                for_sides!($list self.as_deref_mut, |side, owner, M| {
+                    if M::EXTRA.permits { all &= side.gives_up(number, again); }
+                });
+                all
             }
             #[inline]
             fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {

@@ -7,6 +7,7 @@ pub mod credit;
 pub mod nscc;
 pub mod oversubscribed;
 pub mod pacer;
+pub mod sleek;
 pub mod values;
 
 #[cfg(test)]

@@ -114,13 +114,24 @@ impl Setting {
     }
 }
 
+/// Whose round trip an acknowledgement tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timed {
+    /// A packet of data: it may lower the base RTT.
+    Data,
+    /// A control packet, which may be faster than any data: where it is, that says nothing of queues.
+    Control,
+    /// A probe: where it is faster, there is no delay.
+    Probe,
+}
+
 /// What an acknowledgement tells a window.
 #[derive(Clone, Copy, Debug)]
 pub struct Acked {
     /// Round trip of the packet that it answers; `None`: that cannot be told, since the packet was sent more than once.
     pub rtt: Option<Time>,
-    /// Whether that round trip may lower the base RTT. Those of control packets do not.
-    pub lowers_base: bool,
+    /// Whose round trip that is.
+    pub of: Timed,
     /// Whether the packet was marked.
     pub marked: bool,
     /// \[bytes\] What the receiver has had since the acknowledgement before.
@@ -223,10 +234,9 @@ impl Window {
         self.received += n;
         self.achieved += n;
         self.ignored += n;
-        if let Some(rtt) = ack.rtt.filter(|_| ack.lowers_base) {
+        if let Some(rtt) = ack.rtt.filter(|_| ack.of == Timed::Data) {
             self.lower_base(rtt);
         }
-        // A control packet may be faster than any data: that says nothing of queues.
         let sample = ack.rtt.filter(|rtt| *rtt >= self.base_rtt).map(|rtt| rtt - self.base_rtt);
         if let Some(d) = sample {
             self.has_delay(now, d, e);
@@ -234,7 +244,8 @@ impl Window {
         if ack.rtt.is_none() && self.follows_uec() {
             return;
         }
-        let d = sample.unwrap_or(self.avg_delay);
+        let fast = ack.rtt.is_some() && ack.of == Timed::Probe;
+        let d = sample.unwrap_or(if fast { Time::ZERO } else { self.avg_delay });
         if self.quick_adapt(now, false, e, d, ack.in_flight) {
             return;
         }

@@ -1,7 +1,7 @@
 //! The arithmetic of UEC's controls against recorded events of its program, value by value (`traces/README.md`).
 
 use super::credit::{Credit, Sent};
-use super::nscc::{Accumulator, Acked, Setting, Trimmed, Variant, Window};
+use super::nscc::{Accumulator, Acked, Setting, Timed, Trimmed, Variant, Window};
 use super::pacer::Pacer;
 use super::values::{Bitmap, Feedback, Mixed, Oblivious, Reps};
 use backwater_engine::{Time, rng};
@@ -11,6 +11,8 @@ use std::collections::{HashSet, VecDeque};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::PathBuf;
+
+mod losses;
 
 const MTU: u64 = 4150;
 const MSS: u64 = 4086;
@@ -146,8 +148,9 @@ fn nscc_has_the_windows_of_the_traces() {
                 }
                 'A' => {
                     let rtt = (raw > Time::ZERO).then_some(raw);
-                    let (lowers_base, marked) = (sent.contains(&psn), line.is_set("flag"));
-                    window.on_ack(line.now, &Acked { rtt, lowers_base, marked, bytes, in_flight });
+                    let of = if sent.contains(&psn) { Timed::Data } else { Timed::Control };
+                    let marked = line.is_set("flag");
+                    window.on_ack(line.now, &Acked { rtt, of, marked, bytes, in_flight });
                 }
                 'N' => {
                     let last_hop = line.is_set("extra");
@@ -384,7 +387,7 @@ fn nine_acknowledgements_by_hand() {
     let grown = |late: u64, marked: bool| {
         let mut window = Window::new(setting, Some(backwater_net::Bytes(1_000_000)));
         let rtt = Some(Time::us(10 + late));
-        let ack = Acked { rtt, lowers_base: true, marked, bytes: 1000, in_flight: 500_000 };
+        let ack = Acked { rtt, of: Timed::Data, marked, bytes: 1000, in_flight: 500_000 };
         (1..=9).for_each(|n| window.on_ack(Time(n), &ack));
         assert_eq!(window.maxwnd(), 2_250_000);
         window.cwnd() as i64 - 1_000_000
@@ -406,7 +409,7 @@ fn cuts_by_hand() {
         accumulator: Accumulator::Exact,
         variant,
     };
-    let late = Acked { rtt: Some(Time::us(25)), lowers_base: true, marked: true, bytes: 1000, in_flight: 500_000 };
+    let late = Acked { rtt: Some(Time::us(25)), of: Timed::Data, marked: true, bytes: 1000, in_flight: 500_000 };
     let mut window = Window::new(setting(Variant::Uec103), Some(backwater_net::Bytes(1_000_000)));
     window.on_ack(Time::us(100), &late);
     assert_eq!(
@@ -423,7 +426,7 @@ fn cuts_by_hand() {
     let trim = Trimmed { rtt: Time::us(10), lowers_base: true, bytes: 1000, in_flight: 40_000, last_hop: false };
     window.on_trim(Time::us(1), &trim);
     assert_eq!(window.cwnd(), 999_000);
-    let clean = Acked { rtt: Some(Time::us(10)), lowers_base: true, marked: true, bytes: 1000, in_flight: 40_000 };
+    let clean = Acked { rtt: Some(Time::us(10)), of: Timed::Data, marked: true, bytes: 1000, in_flight: 40_000 };
     (0..12).for_each(|k| window.on_ack(Time::us(2) + Time(k), &clean));
     // The period is over base_rtt + T after the trim.
     window.on_trim(Time::us(1) + Time::ns(17_500), &trim);

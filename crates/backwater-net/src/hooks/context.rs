@@ -188,6 +188,11 @@ impl NicCx<'_> {
     pub fn reply(&mut self, to: HostId, class: Class, frame: Control) {
         self.notes.push(NicNote::Route(to, class, frame));
     }
+    /// Acknowledges a flow that ends here, with all that its transport has to say, in answer to a probe: the acknowledgement has the probe's
+    /// number and goes to `to`. Of a flow that is forgotten nothing is said, nor where packets are not acknowledged one by one.
+    pub fn acknowledge(&mut self, to: HostId, flow: FlowRef, probe: u64) {
+        self.notes.push(NicNote::Acknowledge(to, flow, probe));
+    }
     /// Queues a frame for the neighbour in `class`.
     pub fn emit(&mut self, class: Class, frame: Control) {
         self.notes.push(NicNote::Emit(class, frame));
@@ -256,6 +261,8 @@ pub struct Turn {
 pub(crate) trait Unsent {
     /// What has not been sent, or is to be sent again, in packets of so much payload.
     fn backlog(&self, payload: Bytes) -> Bytes;
+    /// Whether the packet of this number has been sent, and is neither known to have come nor taken for lost.
+    fn is_under_way(&self, number: u64) -> bool;
 }
 
 impl FlowCx<'_> {
@@ -293,6 +300,15 @@ impl FlowCx<'_> {
     /// \[bytes\] Payload of that flow that has not been sent, or is to be sent again; 0 where there is none.
     pub fn backlog(&self) -> Bytes {
         self.of.map_or(Bytes::ZERO, |flow| flow.backlog(self.shape.payload))
+    }
+    /// Whether the packet of this number of that flow has been sent, and is neither known to have come nor taken for lost. `false` where
+    /// packets are not acknowledged one by one.
+    pub fn is_under_way(&self, number: u64) -> bool {
+        self.of.is_some_and(|flow| flow.is_under_way(number))
+    }
+    /// Takes the packet of this number for lost, if it is under way: it is sent again before anything new.
+    pub fn give_up(&mut self, number: u64) {
+        self.notes.extend(self.flow.map(|flow| FlowNote::GiveUp(flow, number)));
     }
     /// How the flow and its interface stand, in `on_send` and where [`super::Extra::permits`] is named; otherwise nothing waits.
     pub fn turn(&self) -> Turn {

@@ -69,6 +69,8 @@ pub enum NicNote {
     Signal(Control),
     /// A queued frame to a host, forwarded like any other.
     Route(HostId, Class, Control),
+    /// An acknowledgement of a flow to a host, in answer to the probe of this number.
+    Acknowledge(HostId, FlowRef, u64),
     /// Forget what the port keeps before a number.
     LetGo(u64),
     /// Send it again from a number on.
@@ -92,6 +94,8 @@ pub enum FlowNote {
     Arm(FlowTimer),
     /// So many requests of a flow's, one after the other, have not been answered.
     Unanswered(FlowRef, u32),
+    /// The packet of this number is lost.
+    GiveUp(FlowRef, u64),
 }
 
 /// When to wake a mechanism at a flow.

@@ -230,8 +230,20 @@ pub struct Counted {
     pub in_flight: u64,
     /// Whether the round trip is surely that of the sending that it answers.
     pub timed: bool,
-    /// Entropy value of the packet that it answers.
+    /// Entropy value of the packet that it answers; 0 where that is a probe.
     pub ev: u16,
+    /// What it answers is no packet of the flow, but the probe of this number ([`NicCx::acknowledge`]). The round trip is then not known.
+    pub probe: Option<u64>,
+    /// Number of the first packet that has not come.
+    pub cumulative: u64,
+    /// Number of the packet that is to be sent next for the first time.
+    pub next: u64,
+    /// Packets that have come beyond the first that has not.
+    pub beyond: u64,
+    /// Whether packets wait to be sent again.
+    pub owes: bool,
+    /// Whether something has never been sent.
+    pub unsent: bool,
 }
 
 /// A packet that was cut, as its sender learns of it.
@@ -285,10 +297,15 @@ pub trait FlowSide {
     fn window(&self) -> Option<Bytes> {
         None
     }
-    /// Whether the next frame, of `next` bytes, may go with so many bytes of frames in flight. Asked where [`Extra::permits`] is named,
-    /// beside [`FlowSide::window`].
+    /// The same for what is sent again. Asked where [`Extra::permits`] is named.
     #[inline(always)]
-    fn permits(&self, in_flight: Bytes, next: Bytes) -> bool {
+    fn window_again(&self) -> Option<Bytes> {
+        self.window()
+    }
+    /// Whether the next frame, of `next` bytes and sent before or not, may go with so many bytes of frames in flight. Asked where
+    /// [`Extra::permits`] is named, beside [`FlowSide::window`].
+    #[inline(always)]
+    fn permits(&self, in_flight: Bytes, next: Bytes, again: bool) -> bool {
         true
     }
     /// A flow begins. Of a controller that several flows share, the others hear of a new rate or window at once, as after every hook.
@@ -312,6 +329,12 @@ pub trait FlowSide {
     /// the packets lost.
     #[inline(always)]
     fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {}
+    /// The time of the packet of this number is over, which had been sent `again` or once. Whether it is taken for lost; if not, only
+    /// [`FlowCx::give_up`] does so. Asked where [`Extra::permits`] is named and packets are acknowledged one by one; all must agree.
+    #[inline(always)]
+    fn gives_up(&mut self, number: u64, again: bool) -> bool {
+        true
+    }
     /// Nothing of the flow is under way, something is left to be sent, and [`FlowSide::permits`] lets none of it go. Comes when the timeout of what
     /// was sent last is over, and after each timeout from then on, where packets are acknowledged one by one.
     #[inline(always)]

@@ -282,6 +282,11 @@ impl SendFlow {
 }
 
 impl SendFlow {
+    /// Whether something waits to be sent again.
+    pub fn owes(&self) -> bool {
+        self.recovery.as_ref().is_some_and(|sender| sender.owes())
+    }
+
     /// \[bytes\] of payload that has not been sent, and how many packets that makes; the same of what is to be sent again.
     pub fn unsent(&self, step: u64) -> ((u64, u64), (u64, u64)) {
         let new = self.available.saturating_sub(self.sent);
@@ -305,6 +310,12 @@ impl Unsent for SendFlow {
     fn backlog(&self, Bytes(step): Bytes) -> Bytes {
         let ((new, _), (again, _)) = self.unsent(step);
         Bytes(new + again)
+    }
+    fn is_under_way(&self, number: u64) -> bool {
+        self.recovery
+            .as_ref()
+            .and_then(|sender| sender.outstanding.as_ref())
+            .is_some_and(|all| all.is_under_way(number))
     }
 }
 

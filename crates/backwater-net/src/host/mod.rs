@@ -2,6 +2,7 @@
 
 pub mod flow;
 mod kept;
+mod losses;
 pub mod messages;
 mod nic;
 mod notes;

@@ -35,6 +35,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                     let pkt = self.carry(Some(to), class, &frame, path, 0);
                     self.express(pkt);
                 }
+                NicNote::Acknowledge(to, flow, probe) => self.answer_probe(to, flow, probe),
                 NicNote::Emit(class, frame) => {
                     self.log(Some(PORT), Some(class), None, frame.kind, frame.value);
                     let pkt = self.carry(None, class, &frame, NO_PATH, 0);
@@ -75,6 +76,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                     self.express(pkt);
                 }
                 FlowNote::Unanswered(flow, requests) => self.count_unanswered(flow, requests),
+                FlowNote::GiveUp(flow, number) => self.give_up(flow, number),
             }
         }
         use_again(&mut self.world.notes.flow, notes);

@@ -65,6 +65,24 @@ impl Outstanding {
         Some((record.sent, record.size, record.sends))
     }
 
+    /// Whether a packet is under way.
+    pub fn is_under_way(&self, number: u64) -> bool {
+        let at = number.checked_sub(self.first).and_then(|at| usize::try_from(at).ok());
+        at.and_then(|at| self.records.get(at)).is_some_and(|record| record.stands == Stands::UnderWay)
+    }
+
+    /// Whether any packet is.
+    pub fn has_under_way(&self) -> bool {
+        self.records.iter().any(|record| record.stands == Stands::UnderWay)
+    }
+
+    /// The packet that has been under way longest stays so, and its time no longer counts.
+    pub fn pass_over_oldest(&mut self) {
+        if self.oldest().is_some() {
+            self.order.pop_front();
+        }
+    }
+
     /// The receiver has counted so many bytes. Returns how many more than before.
     pub fn count(&mut self, counted: u64) -> u64 {
         let more = counted.saturating_sub(self.counted);

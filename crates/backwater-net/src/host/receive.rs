@@ -122,7 +122,15 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// Acknowledges, unless there is another packet to be acknowledged with this one.
     #[inline(always)]
-    fn answer(&mut self, at: usize, pkt: Ix, packet: &Packet, data: DataHeader, answer: Answer, whole: bool) {
+    pub(super) fn answer(
+        &mut self,
+        at: usize,
+        pkt: Ix,
+        packet: &Packet,
+        data: DataHeader,
+        answer: Answer,
+        whole: bool,
+    ) {
         let recv = self.node.receiving_mut(at);
         recv.pending = recv.pending.saturating_add(1);
         recv.pending_mark |= packet.is_marked();

@@ -2,6 +2,7 @@
 
 use super::messages::{Incoming, Outgoing};
 use super::outstanding::Outstanding;
+use super::rud::MAP;
 use crate::packet::{DataHeader, Gap, Report};
 use backwater_engine::Time;
 use std::collections::BTreeSet;
@@ -60,6 +61,13 @@ impl Receiver {
     /// The offset behind a packet: of a connection whose messages follow each other that of the next packet.
     pub fn end_of(&self, data: DataHeader, step: u64) -> u64 {
         if self.messages.is_some() { data.offset + step } else { data.end() }
+    }
+
+    /// What there is to say of the 64 packets from number `first` on, and of all.
+    pub fn report_from(&self, first: u64, step: u64) -> Report {
+        let near = self.beyond.range((first * step, 0)..((first + MAP) * step, 0));
+        let map = near.fold(0, |map, (held, _)| map | 1 << (held / step - first));
+        Report { first, map, counted: self.counted, beyond: self.beyond.len() as u64 }
     }
 
     /// What changes with each packet that is taken and had not come before.

@@ -22,8 +22,10 @@
 //! A packet's number is that of its first payload byte, in full packets. A round trip counts where the answer says for certain which sending it
 //! answers: the packet was sent once and not again, or twice and the second time.
 //!
-//! **Not modelled:** probes, and recovery by the number of packets beyond a gap (SLEEK), for networks that lose without trimming; the
-//! window penalty of receivers; ordered delivery (ROD); numbers for control packets.
+//! A flow's controller may take packets for lost by what acknowledgements say, and keep those under way whose time is over
+//! ([`super::losses`]).
+//!
+//! **Not modelled:** the window penalty of receivers; ordered delivery (ROD); numbers for control packets.
 
 use crate::attachment::Attachment;
 use crate::event::Event;
@@ -34,9 +36,10 @@ use crate::host::transport::Answer;
 use crate::node::At;
 use crate::packet::{AckHeader, Body, DataHeader, Gap, Packet, Report};
 use crate::world::Outcome;
+use backwater_engine::Time;
 
 /// Packets in the map of an acknowledgement.
-const MAP: u64 = 64;
+pub(super) const MAP: u64 = 64;
 
 impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// A packet goes out.
@@ -60,7 +63,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     #[cold]
     pub(crate) fn ask(&mut self, slot: u32, pkt: &mut Packet) {
         // One byte more, since what is permitted just so is asked for too.
-        let stops = !self.permits(slot, u64::from(pkt.size) + 1) || self.is_full(slot);
+        let stops = !self.permits(slot, u64::from(pkt.size) + 1, false) || self.is_full(slot);
         let flow = self.node.sending(slot as usize);
         let last = flow.sent >= flow.available;
         if let Body::Data(data) = &mut pkt.body
@@ -113,9 +116,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         } else {
             number.saturating_sub(MAP - 1).max(receiver.expected.div_ceil(step) + 1)
         };
-        let near = receiver.beyond.range((from * step, 0)..((from + MAP) * step, 0));
-        let map = near.fold(0, |map, (held, _)| map | 1 << (held / step - from));
-        receiver.report = Report { first: from, map, counted: receiver.counted };
+        receiver.report = receiver.report_from(from, step);
         receiver.gap = Some(Gap::Map { at: offset, ev, flags });
         Answer::Reported(receiver.expected)
     }
@@ -168,7 +169,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let outstanding = sender.outstanding.get_or_insert_default();
         let bytes = outstanding.count(report.counted);
         let again = flags & DataHeader::AGAIN != 0;
-        let timed = outstanding.under_way(offset / step).is_some_and(|(_, _, sends)| sends == 1 + u16::from(again));
+        let probe = (flags & DataHeader::PROBE != 0).then_some(offset);
+        let timed = probe.is_none()
+            && outstanding.under_way(offset / step).is_some_and(|(_, _, sends)| sends == 1 + u16::from(again));
         let mapped = (0..MAP).filter(|bit| report.map & 1 << bit != 0).map(|bit| report.first.saturating_add(bit));
         let mut further = flow.acked > before;
         for number in (outstanding.first..upto).chain(mapped) {
@@ -186,8 +189,20 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if further {
             (sender.progress, sender.tries) = (now, 0);
         }
+        let owes = sender.owes();
         if controller != NO_CONTROLLER {
-            let counted = Counted { bytes, in_flight, timed, ev };
+            let counted = Counted {
+                bytes,
+                in_flight,
+                timed,
+                ev,
+                probe,
+                cumulative: upto,
+                next: flow.sent.div_ceil(step),
+                beyond: report.beyond,
+                owes,
+                unsent: flow.sent < flow.available,
+            };
             let (received, rtt, marked) = (ack.received, now - header.sent, header.is_marked());
             let ack = Ack { received, rtt, marked, carried: carried.as_ref(), counted: Some(&counted) };
             self.at_controller(controller, slot, |side, cx| side.on_ack(cx, &ack));
@@ -223,7 +238,6 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     #[cold]
     pub(crate) fn timed_out_unordered(&mut self, at: usize) {
         let (now, timeout, step) = (self.world.now, self.world.rules.transport.timeout, self.step());
-        let retries = self.world.rules.transport.retries;
         let (slot, controller) = (at as u32, self.node.sending(at).controller);
         loop {
             let flow = self.node.sending_mut(at);
@@ -237,26 +251,46 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 self.world.push(sent + timeout, Event::Timeout { slot, tag });
                 break;
             }
-            let bytes = u64::from(outstanding.lose(number).unwrap_or(0));
-            sender.lost.insert(number * step);
-            sender.note_timeout(number * step, step);
-            // Of packets that were sent one after the other, one counts.
-            if sent >= sender.progress {
-                (sender.progress, sender.tries) = (now, sender.tries + 1);
-                if retries.is_some_and(|most| sender.tries > most) {
-                    return self.world.outcomes.push(Outcome::Failed { slot });
-                }
-                self.world.outcomes.push(Outcome::TimedOut { tries: sender.tries });
+            let again = outstanding.under_way(number).is_some_and(|(_, _, sends)| sends > 1);
+            let lost = self.is_given_up(controller, number, again);
+            let flow = self.node.sending_mut(at);
+            let Some(sender) = flow.recovery.as_mut() else { return };
+            let outstanding = sender.outstanding.get_or_insert_default();
+            let mut bytes = 0;
+            if lost {
+                bytes = u64::from(outstanding.lose(number).unwrap_or(0));
+                sender.lost.insert(number * step);
+                sender.note_timeout(number * step, step);
+            } else {
+                outstanding.pass_over_oldest();
             }
-            if controller != NO_CONTROLLER {
+            if !self.count_try(at, sent) {
+                return;
+            }
+            if lost && controller != NO_CONTROLLER {
                 self.at_controller(controller, slot, |side, cx| side.on_loss(cx, Loss::Timeout { bytes }));
             }
         }
+        self.look_after_passed_over(at);
         self.wake_flow(at);
         if controller != NO_CONTROLLER {
             self.repace(controller);
             self.tell_starved(at, controller);
         }
+    }
+
+    /// The time is over of a packet sent at `sent`: of those that were sent one after the other, one counts. Whether the flow goes on.
+    pub(super) fn count_try(&mut self, at: usize, sent: Time) -> bool {
+        let (now, retries) = (self.world.now, self.world.rules.transport.retries);
+        let Some(sender) = self.node.sending_mut(at).recovery.as_mut() else { return true };
+        if sent < sender.progress {
+            return true;
+        }
+        (sender.progress, sender.tries) = (now, sender.tries + 1);
+        let (tries, slot) = (sender.tries, at as u32);
+        let failed = retries.is_some_and(|most| tries > most);
+        self.world.outcomes.push(if failed { Outcome::Failed { slot } } else { Outcome::TimedOut { tries } });
+        !failed
     }
 
     /// A connection has a message more to send, but may not, and its receiver may not know of it.
@@ -289,7 +323,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     /// \[bytes\] of payload of a full packet: packets are counted in these.
-    fn step(&self) -> u64 {
+    pub(super) fn step(&self) -> u64 {
         u64::from(self.world.rules.payload)
     }
 }

@@ -251,7 +251,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 Some(Bytes(0)) => 0,
                 Some(window) => window.0.max(self.world.rules.least_window()),
             };
-            if away >= asked.min(self.flow_window(slot)) || !self.permits_next(slot) {
+            if (away >= asked.min(self.flow_window(slot)) || !self.permits_next(slot))
+                && !(self.world.rules.extra.permits && self.goes_again(slot))
+            {
                 self.node.sending_mut(slot as usize).status = Status::Windowed;
                 if let Some(c) = self.node.controller_mut(controller) {
                     c.windowed.push(slot);
@@ -376,15 +378,19 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// Whether the flow's controller lets its next frame go.
     #[inline(always)]
     pub(super) fn permits_next(&self, slot: u32) -> bool {
-        !self.world.rules.extra.permits || self.permits(slot, self.next_size(slot))
+        if !self.world.rules.extra.permits {
+            return true;
+        }
+        let again = self.node.sending(slot as usize).owes();
+        self.permits(slot, self.next_size(slot), again)
     }
 
-    /// Whether the flow's controller lets a frame of `next` bytes go now.
+    /// Whether the flow's controller lets a frame of `next` bytes go now, which has been sent before or not.
     #[cold]
-    pub(super) fn permits(&self, slot: u32, next: u64) -> bool {
+    pub(super) fn permits(&self, slot: u32, next: u64, again: bool) -> bool {
         let flow = self.node.sending(slot as usize);
         let Some(c) = self.node.controller(flow.controller) else { return true };
-        c.side.permits(Bytes(flow.away(u64::from(self.world.rules.payload))), Bytes(next))
+        c.side.permits(Bytes(flow.away(u64::from(self.world.rules.payload))), Bytes(next), again)
     }
 
     /// Whether a flow's window is full.

@@ -371,6 +371,8 @@ pub struct Control {
 }
 
 impl Control {
+    /// Probe, from the source of data, which asks for an acknowledgement.
+    pub const PROBE: u8 = 6;
     /// Credit, from the destination of data.
     pub const CREDIT: u8 = 7;
     /// Request for credit, from the source of data.

@@ -7,8 +7,8 @@
 //!   anything has come in order the cumulative PSN is the one before 0. A map whose place is beyond 16 bits is left out.
 //! - **Of a packet that was cut**: NACK with the code TRIMMED or TRIMMED_LASTHOP, also from a switch.
 //! - **Source port**: 14 bits of the flow's hash, with the entropy value added modulo 2, from 49152 on.
-//! - **Not modelled**, and 0: SYN, clear PSN, maximum PSN range, service time, window penalty, packets out of order; no CRC of UET ends a
-//!   packet.
+//! - **What answers a probe** has the flag P, and for its own PSN the cumulative one.
+//! - **Not modelled**, and 0: SYN, clear PSN, maximum PSN range, service time, window penalty; no CRC of UET ends a packet.
 
 use super::{ENTROPY, Renderer, datagram, ds_of, ethernet};
 use backwater_net::address::{host_ip, host_mac, pdc_ids};
@@ -53,7 +53,8 @@ impl Renderer {
             Some(Gap::Before(at) | Gap::Beyond(at) | Gap::Trimmed(at)) => (at, 0, 0),
             None => (ack.received.saturating_sub(1), 0, 0),
         };
-        let (psn, again) = (self.number(at), flags & DataHeader::AGAIN != 0);
+        let (probe, again) = (flags & DataHeader::PROBE != 0, flags & DataHeader::AGAIN != 0);
+        let psn = if probe { cumulative } else { self.number(at) };
         let header = if ack.is_nack() {
             let code = match ack.gap {
                 Some(Gap::Before(_) | Gap::Beyond(_)) => Nack::INFERRED_LOSS,
@@ -65,12 +66,13 @@ impl Renderer {
             let from = |psn: u32| i16::try_from(psn.wrapping_sub(cumulative) as i32);
             let sack = report.map(|report| {
                 let received = (report.counted / QUANTUM) as u32 & 0xff_ffff;
-                let state = CcState::Nscc { service_time: 0, restore: false, penalty: 0, received, out_of_order: 0 };
+                let out_of_order = report.beyond.min(u64::from(u16::MAX)) as u16;
+                let state = CcState::Nscc { service_time: 0, restore: false, penalty: 0, received, out_of_order };
                 let (offset, map) = from(report.first as u32).map_or((0, 0), |offset| (offset, report.map));
                 Sack { mpr: 0, offset, map, state }
             });
             let offset = from(psn).unwrap_or(0);
-            Uet::Ack(Ack { marked, again, offset, cumulative, source, destination, sack, ..Ack::default() })
+            Uet::Ack(Ack { marked, again, probe, offset, cumulative, source, destination, sack, ..Ack::default() })
         };
         let mut body = Vec::new();
         let written = header.append(&mut body);

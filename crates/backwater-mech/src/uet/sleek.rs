@@ -1,0 +1,158 @@
+//! The law of SLEEK, which finds losses that no switch tells of, apart from any run: what acknowledgements say in, packets to be sent
+//! again and times of probes out.
+//!
+//! Symbols are those of `htsim_uec` (ultraethernet/uet-htsim, commit 40ccb052, `-sleek`), whose rules these are.
+//!
+//! ```text
+//! th = max(min(1.5 cwnd, maxwnd), 5 mss)
+//!
+//! ACK: all before cum have come, and ooo beyond the first that has not; next is the number of the packet that has not been sent
+//!     cum < next, or something has never been sent:
+//!         probe after base_rtt + T if all has been sent, after 3 base_rtt otherwise
+//!     it answers a probe, with delay < T:                         recover up to next, resent = cum
+//!     cum >= end of recovery:                                     recovery is over
+//!     ooo >= th / mss, and nothing waits to be sent again:        recover up to next
+//!     in recovery:  what is under way of [cum, min(end, cum + cwnd/mss)), from resent on, is lost;  resent = the last of them + 1
+//! probe: the next after 5 base_rtt, unless an ACK comes before
+//! in recovery: what is sent again does not wait for the window;
+//!     timeout of a packet sent once: nothing;  of one sent again: resent = that packet
+//! ```
+//!
+//! **Where we differ:** after a timeout of a packet that was sent again the program starts its timer only with the next packet that is
+//! sent. Here the timer goes on to the packet sent next after it.
+
+use backwater_engine::Time;
+
+/// Of cwnd, in halves: so many bytes beyond a gap show a loss.
+const LOSS_RETX_HALVES: u64 = 3;
+/// Packets that must have come beyond a gap in any case.
+const MIN_RETX: u64 = 5;
+/// Round trips of silence before a probe, and between two.
+const PROBE_FIRST: u64 = 3;
+const PROBE_RETRY: u64 = 5;
+
+/// What an acknowledgement says, and how the window stands after it.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// cum: number of the first packet that has not come.
+    pub cumulative: u64,
+    /// ooo: packets that have come beyond it.
+    pub beyond: u64,
+    /// Number of the packet that is to be sent next for the first time.
+    pub next: u64,
+    /// Whether packets wait to be sent again.
+    pub owes: bool,
+    /// Whether something has never been sent.
+    pub unsent: bool,
+    /// Whether it answers a probe, and the delay is less than T: that of the last probe, and with an earlier one the mean.
+    pub prompt: bool,
+    /// \[bytes\] The window.
+    pub cwnd: u64,
+    /// \[bytes\] The widest that it may be.
+    pub maxwnd: u64,
+    /// The least round trip so far.
+    pub base_rtt: Time,
+}
+
+/// What is fixed for a flow.
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Setting {
+    /// \[bytes\] Payload of a full packet.
+    pub mss: u64,
+    /// T, the delay aimed at.
+    pub target: Time,
+}
+
+/// The recovery of one sender.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Sleek {
+    setting: Setting,
+    /// Recovery goes on until all before this packet have come.
+    until: Option<u64>,
+    /// Packets before this one have been taken for lost already.
+    resent: u64,
+    /// When the next probe goes; never: none does.
+    due: Time,
+    /// The last probe, and when it went; 0: none has.
+    probe: u64,
+    asked: Time,
+}
+
+impl Sleek {
+    /// That of a flow that has sent nothing.
+    pub fn new(setting: Setting) -> Sleek {
+        Sleek { setting, until: None, resent: 0, due: Time::NEVER, probe: 0, asked: Time::ZERO }
+    }
+
+    /// Whether it recovers: what is sent again does not wait for the window.
+    pub fn recovers(&self) -> bool {
+        self.until.is_some()
+    }
+    /// Up to which packet it recovers.
+    pub fn until(&self) -> Option<u64> {
+        self.until
+    }
+    /// The packet before which all that may be lost has been taken for it.
+    pub fn resent(&self) -> u64 {
+        self.resent
+    }
+    /// When the next probe goes; never: none does.
+    pub fn due(&self) -> Time {
+        self.due
+    }
+
+    /// The round trip of a probe that is answered now. `None`: it was not the last.
+    pub fn rtt_of(&self, probe: u64, now: Time) -> Option<Time> {
+        (probe == self.probe).then(|| now.since(self.asked))
+    }
+
+    /// An acknowledgement has come, and the window has dealt with it. Gives each packet that is to be sent again to `lose`,
+    /// if it is `under_way`.
+    pub fn on_ack(&mut self, now: Time, seen: &Seen, under_way: impl Fn(u64) -> bool, mut lose: impl FnMut(u64)) {
+        let Setting { mss, target } = self.setting;
+        let &Seen { cumulative, next, .. } = seen;
+        self.due = if cumulative >= next && !seen.unsent {
+            Time::NEVER
+        } else if seen.unsent {
+            now.after(Time(seen.base_rtt.0.saturating_mul(PROBE_FIRST)))
+        } else {
+            now.after(seen.base_rtt).after(target)
+        };
+        if seen.prompt {
+            (self.until, self.resent) = (Some(next), cumulative);
+        }
+        if self.until.is_some_and(|until| cumulative >= until) {
+            self.until = None;
+        }
+        let enough = (seen.cwnd * LOSS_RETX_HALVES / 2).min(seen.maxwnd).max(MIN_RETX * mss) / mss;
+        if self.until.is_none() && seen.beyond >= enough && !seen.owes {
+            self.until = Some(next);
+        }
+        let Some(until) = self.until else { return };
+        for number in cumulative.max(self.resent)..until.min(cumulative + seen.cwnd / mss) {
+            if under_way(number) {
+                self.resent = number + 1;
+                lose(number);
+            }
+        }
+    }
+
+    /// A probe goes if it is time. Returns its number.
+    pub fn on_timer(&mut self, now: Time, base_rtt: Time) -> Option<u64> {
+        if self.due > now {
+            return None;
+        }
+        self.probe += 1;
+        self.asked = now;
+        self.due = now.after(Time(base_rtt.0.saturating_mul(PROBE_RETRY)));
+        Some(self.probe)
+    }
+
+    /// The time of a packet is over that has been sent `again` or once. Whether it is lost.
+    pub fn gives_up(&mut self, number: u64, again: bool) -> bool {
+        if self.recovers() && again {
+            self.resent = number;
+        }
+        !self.recovers()
+    }
+}

@@ -1,0 +1,110 @@
+//! What SLEEK decides, against recorded events of UEC's program (`traces/README.md`).
+
+use super::super::sleek::{Seen, Setting, Sleek};
+use super::MSS;
+use backwater_engine::Time;
+use flate2::read::GzDecoder;
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::PathBuf;
+
+/// T without trimming: network_rtt of three tiers.
+const TARGET: Time = Time(14_022_720);
+
+type Row = HashMap<String, String>;
+
+fn traces() -> Vec<Vec<Row>> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/uet/traces/losses");
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let read = |file: PathBuf| {
+        let mut text = String::new();
+        GzDecoder::new(File::open(file).unwrap()).read_to_string(&mut text).unwrap();
+        let mut lines = text.lines().skip(1).map(|line| line.split('\t').map(str::to_owned).collect::<Vec<_>>());
+        let names = lines.next().unwrap();
+        lines.map(|fields| names.iter().cloned().zip(fields).collect()).collect()
+    };
+    files.into_iter().map(read).collect()
+}
+
+fn number(row: &Row, column: &str) -> u64 {
+    row[column].parse().unwrap()
+}
+
+fn numbers(row: &Row, column: &str) -> BTreeSet<u64> {
+    row[column].split(',').filter_map(|number| number.parse().ok()).collect()
+}
+
+#[test]
+fn sleek_decides_as_the_traces_have_it() {
+    let (mut values, mut lost, mut probes, mut held) = (0, 0, 0, 0);
+    for trace in traces() {
+        let mut sleek = Sleek::new(Setting { mss: MSS, target: TARGET });
+        let mut least = TARGET;
+        for row in &trace {
+            let (now, base_rtt) = (Time(number(row, "t_ps")), Time(number(row, "base_rtt_ps")));
+            least = if row["event"] == "A" { base_rtt } else { least };
+            match row["event"].as_str() {
+                "A" => {
+                    let delay = Time(number(row, "delay_ps"));
+                    let probe = number(row, "probe");
+                    if probe == 1 {
+                        let rtt = sleek.rtt_of(probes_of(&trace, now), now).expect("it is the last");
+                        assert_eq!(rtt.since(base_rtt), delay, "{row:?}");
+                        values += 1;
+                    }
+                    let seen = Seen {
+                        cumulative: number(row, "cum"),
+                        beyond: number(row, "ooo"),
+                        next: number(row, "next"),
+                        owes: number(row, "waiting") == 1,
+                        unsent: number(row, "unsent") == 1,
+                        prompt: probe > 0 && delay < TARGET,
+                        cwnd: number(row, "cwnd"),
+                        maxwnd: number(row, "maxwnd"),
+                        base_rtt,
+                    };
+                    let moved = numbers(row, "moved");
+                    let under_way: BTreeSet<u64> = numbers(row, "under_way").union(&moved).copied().collect();
+                    let mut got = BTreeSet::new();
+                    sleek.on_ack(
+                        now,
+                        &seen,
+                        |number| under_way.contains(&number),
+                        |number| {
+                            got.insert(number);
+                        },
+                    );
+                    assert_eq!(got, moved, "{row:?}");
+                    let due = if sleek.due() == Time::NEVER { 0 } else { sleek.due().0 };
+                    let is = [u64::from(sleek.recovers()), sleek.resent(), due];
+                    assert_eq!(is, ["recovers", "resent", "due_ps"].map(|column| number(row, column)), "{row:?}");
+                    if let Some(until) = sleek.until() {
+                        assert_eq!(until, number(row, "until"), "{row:?}");
+                        values += 1;
+                    }
+                    values += 4;
+                    lost += moved.len();
+                }
+                "P" => {
+                    assert_eq!(sleek.due(), now, "{row:?}");
+                    assert_eq!(sleek.on_timer(now, least), Some(number(row, "cum")));
+                    (values, probes) = (values + 2, probes + 1);
+                }
+                _ => {
+                    let again = number(row, "waiting") > 0;
+                    assert_eq!(sleek.gives_up(number(row, "cum"), again), number(row, "recovers") == 0, "{row:?}");
+                    (values, held) = (values + 1, held + 1);
+                }
+            }
+        }
+    }
+    assert_eq!((values, lost, probes, held), (7839, 92, 12, 45));
+}
+
+/// The last probe before a time.
+fn probes_of(trace: &[Row], now: Time) -> u64 {
+    let before = trace.iter().filter(|row| row["event"] == "P" && number(row, "t_ps") < now.0);
+    before.map(|row| number(row, "cum")).max().unwrap_or(0)
+}
