@@ -87,9 +87,9 @@ def test_a_serial_all_to_all_runs_to_its_end_in_the_order_of_its_triggers() -> N
 
 def test_the_command_says_what_it_has_left_out(command: Command) -> None:
     shutil.copy(FILES / "one.cm", "one.cm")
-    done = command("import", "one.cm", "--command", f"{UEC} -sleek")
+    done = command("import", "one.cm", "--command", f"{UEC} -qa_gate 2")
     assert done.code == 0
-    assert "--command: ignored: -sleek: loss recovery by SLEEK is not modelled" in done.err
+    assert "--command: ignored: -qa_gate 2: the gate of quick adapt is an eighth" in done.err
     assert "one.toml: written; `backwater run one.toml` runs it" in done.err
     assert sorted(path.name for path in Path().iterdir()) == ["one.cm", "one.flows.csv", "one.toml"]
     again = command("import", "one.cm")

@@ -73,7 +73,7 @@ pub struct Params {
     /// Whether receivers own the last hop, by credit, so that what is cut there leaves the window alone.
     #[param(default = false, source = "UEC 1.0: where RCCC is on too")]
     pub receiver_credit: bool,
-    /// Whether senders take for lost what is behind, where so many packets have come beyond it that none is only late, and ask by probes where nothing comes. For switches that do not trim.
+    /// Whether senders find losses by what has come beyond them, and ask by probes where nothing comes: for switches that do not trim.
     #[param(default = false, source = "uet-htsim: -sleek")]
     pub sleek: bool,
 }

@@ -124,7 +124,7 @@ const SILENT: [(&str, usize); 10] = [
 
 /// Options of controls and queues, which [`Controls`] reads of `htsim_uec`, how many words follow them, and what becomes of them with another
 /// program.
-const CONTROLS: [(&str, usize, &str); 14] = [
+const CONTROLS: [(&str, usize, &str); 15] = [
     ("-q", 1, NO_LIMIT),
     ("-queue_size_bdp_factor", 1, NO_LIMIT),
     ("-ecn", 2, "no control here reacts to marks unless you switch one on"),
@@ -136,6 +136,7 @@ const CONTROLS: [(&str, usize, &str); 14] = [
     ("-sender_cc_algo", 1, OF_UEC),
     ("-target_q_delay", 1, OF_UEC),
     ("-disable_base_rtt_update_on_nack", 0, OF_UEC),
+    ("-sleek", 0, OF_UEC),
     ("-disable_trim", 0, "queues here hold everything: nothing is trimmed or dropped"),
     ("-trimsize", 1, "there is no trimming"),
     ("-load_balancing_algo", 1, OF_UEC),
@@ -145,7 +146,7 @@ const NO_LIMIT: &str = "queues here hold everything: there is no trimming";
 const OF_UEC: &str = "an option of htsim_uec";
 
 /// Options that have no counterpart here, how many words follow them, and what that means.
-const LOST: [(&str, usize, &str); 15] = [
+const LOST: [(&str, usize, &str); 14] = [
     ("-oversubscribed_cc", 0, "pulls slow down where RCCC is alone and the tiers are oversubscribed, and nowhere else"),
     ("-force_disable_oversubscribed_cc", 0, "rccc.oversubscription = 1 keeps pulls from slowing down"),
     ("-qa_gate", 1, "the gate of quick adapt is an eighth of the greatest window here"),
@@ -153,7 +154,6 @@ const LOST: [(&str, usize, &str); 15] = [
     ("-Md", 1, "constants of pulls that slow down are those of the program"),
     ("-alpha", 1, "constants of pulls that slow down are those of the program"),
     ("-enable_accurate_base_rtt", 0, "all flows begin with the base round trip of the longest way"),
-    ("-sleek", 0, "loss recovery by SLEEK is not modelled"),
     ("-pcie", 1, "the bus of the host is not modelled"),
     ("-queue_type", 1, "ports here have a queue for each class"),
     ("-host_queue_type", 1, "hosts here serve their flows in turns"),

@@ -86,6 +86,8 @@ pub struct Controls {
     pub balancing: Balancing,
     /// Whether the answer to a cut packet lowers the base round trip.
     pub rtt_from_nacks: bool,
+    /// Whether the sender finds losses by what comes beyond them.
+    pub sleek: bool,
 }
 
 impl Default for Controls {
@@ -103,6 +105,7 @@ impl Default for Controls {
             trim_size: HEADER,
             balancing: Balancing::Mixed,
             rtt_from_nacks: true,
+            sleek: false,
         }
     }
 }
@@ -141,6 +144,7 @@ impl Controls {
             "-disable_trim" => self.trim = false,
             "-trimsize" => self.trim_size = whole(next()?)?,
             "-disable_base_rtt_update_on_nack" => self.rtt_from_nacks = false,
+            "-sleek" => self.sleek = true,
             _ => return Ok(false),
         }
         Ok(true)
@@ -292,6 +296,9 @@ fn write_window(controls: &Controls, command: &Command, constants: &Constants, p
             }
             if !controls.rtt_from_nacks {
                 page.key("base_rtt_from_trims", false);
+            }
+            if controls.sleek {
+                page.key("sleek", true);
             }
             if controls.receiver {
                 page.key("receiver_credit", true);

@@ -90,6 +90,9 @@ fn without_trimming_queues_are_longer_and_delay_is_aimed_at_by_the_round_trip() 
     assert_eq!(below(&result.scenario, "[trim]"), "");
     assert_eq!(below(&result.scenario, "[nscc]"), "network_rtt = \"14022.72 ns\"; target = \"14022.72 ns\"");
     assert!(result.notes.iter().any(|note| note.text.starts_with("-disable_trim")), "{:?}", result.notes);
+    let (result, _) = imported(&[("one.cm", &matrix)], &command("htsim_uec -disable_trim -sleek")).unwrap();
+    let window = "network_rtt = \"14022.72 ns\"; target = \"14022.72 ns\"; sleek = true";
+    assert_eq!(below(&result.scenario, "[nscc]"), window);
 }
 
 #[test]

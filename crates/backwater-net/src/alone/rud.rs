@@ -64,7 +64,7 @@ fn what_is_acknowledged_when() {
     }
     host.run_until(Time::us(8) + Time::ns(500));
     let arrived = 7 * FRAME;
-    assert_eq!(host.report(slot), Report { first: 8, map: 1, counted: arrived }, "0 to 4, 6 and 8 have come");
+    assert_eq!(host.report(slot), Report { first: 8, map: 1, counted: arrived, beyond: 2 }, "0 to 4, 6 and 8 have come");
     host.run();
     let at = |nth: u64| ack_after(full_after(Time::us(nth)));
     let (ack, nack) = (Kind::Ack, Kind::Nack);
@@ -99,7 +99,7 @@ fn the_map_tells_of_64_packets() {
     let first = 149 - 63;
     let map = others.iter().filter(|nth| **nth >= first).fold(0u64, |map, nth| map | 1 << (nth - first));
     let counted = (1 + others.len() as u64) * FRAME;
-    assert_eq!(host.report(slot), Report { first, map, counted });
+    assert_eq!(host.report(slot), Report { first, map, counted, beyond: others.len() as u64 });
 }
 
 /// What was cut goes again before anything new, the lowest first; of what was never sent nobody can say so.

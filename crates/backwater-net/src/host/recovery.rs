@@ -2,10 +2,12 @@
 
 use super::messages::{Incoming, Outgoing};
 use super::outstanding::Outstanding;
-use super::rud::MAP;
 use crate::packet::{DataHeader, Gap, Report};
 use backwater_engine::Time;
 use std::collections::BTreeSet;
+
+/// Packets in the map of an acknowledgement.
+pub(crate) const MAP: u64 = 64;
 
 /// What a sender keeps to send packets again.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]

@@ -32,14 +32,12 @@ use crate::event::Event;
 use crate::hooks::{Ack, Counted, Cut, FlowSide, Loss, NicSide};
 use crate::host::Interface;
 use crate::host::flow::NO_CONTROLLER;
+use crate::host::recovery::MAP;
 use crate::host::transport::Answer;
 use crate::node::At;
 use crate::packet::{AckHeader, Body, DataHeader, Gap, Packet, Report};
 use crate::world::Outcome;
 use backwater_engine::Time;
-
-/// Packets in the map of an acknowledgement.
-pub(super) const MAP: u64 = 64;
 
 impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// A packet goes out.

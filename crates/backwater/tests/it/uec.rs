@@ -1,4 +1,4 @@
-//! What a sender of UEC's transport does that waits for credit.
+//! What a sender of UEC's transport does that waits for credit, or finds losses itself.
 
 use backwater::{Scenario, build};
 use backwater_engine::Time;
@@ -114,4 +114,94 @@ fn receivers_slow_their_pulls_down_where_the_spines_are_too_few() {
     assert!(slowed * 10 < full, "{slowed} of {full}");
     // 8 x 245 packets of 4150 B at 100 Gb/s take 650.72 us on the spine's link.
     assert!(last >= Time(650_720_000) && last < Time::us(800), "{last:?}");
+}
+
+/// A flow of so many packets between two hosts, every one of them acknowledged, of which the tenth is lost. Window: 1.5 x 4674.24 ns at
+/// 100 Gb/s, 87,642 B; 21 full payloads.
+fn tenth_is_lost(packets: u32, more: &str) -> (Progress, Collected) {
+    run(&format!(
+        "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100 Gb/s\"\nlink_delay = \"1 us\"\n\
+         [packet]\npayload = \"4086 B\"\nheader = \"64 B\"\ngap = \"0 B\"\n\
+         [ack]\nsize = \"64 B\"\nbytes = \"1 B\"\n[switch]\nlatency = \"0 ns\"\n\
+         [transport]\nrecovery = \"rud\"\ntimeout = \"100 us\"\nretries = 3\n\
+         [nscc]\nnetwork_rtt = \"4674240 ps\"\ntarget = \"4674240 ps\"\n{more}\n\
+         [[flow]]\nfrom = \"h1\"\nto = \"h0\"\nstart = \"1 us\"\nsize = \"{} B\"\n\
+         [[fault]]\nkind = \"drop-nth\"\nfrom = \"h1\"\nto = \"s0\"\nframe = \"data\"\nnth = 10\n",
+        packets * 4086
+    ))
+}
+
+/// Round trip of a packet of 332 ns and an acknowledgement of 5.12 ns over two links of 1 us.
+const ROUND: u64 = 4_674_240;
+const PACKET: u64 = 332_000;
+
+/// With the 31st packet 21 have come beyond the tenth. Its acknowledgement comes 30 packets and a round trip after the start; the lost packet goes at
+/// once, and ends the flow another round trip later.
+#[test]
+fn a_window_and_a_half_beyond_a_packet_shows_that_it_is_lost() {
+    let (end, rows) = tenth_is_lost(31, "sleek = true");
+    let flow = &rows.flows[0];
+    assert_eq!((end.flows_done, flow.retransmitted, flow.timeouts), (1, 1, 0));
+    assert_eq!(flow.fct_last_ack, Some(Time(30 * PACKET + 2 * ROUND)));
+    assert!(rows.control.iter().all(|row| row.kind != "probe"));
+}
+
+/// With 30 packets only 20 come beyond it. After the last acknowledgement, 29 packets and a round trip from the start, nothing comes: a probe goes a base
+/// RTT and the target later, is there and back after four links of 1 us and 5.12 ns, and has the lost packet sent again.
+#[test]
+fn a_probe_asks_where_nothing_comes() {
+    let (end, rows) = tenth_is_lost(30, "sleek = true");
+    let flow = &rows.flows[0];
+    assert_eq!((end.flows_done, flow.retransmitted, flow.timeouts), (1, 1, 0));
+    let probe = 4 * (1_000_000 + 5_120);
+    assert_eq!(flow.fct_last_ack, Some(Time(29 * PACKET + ROUND + 2 * ROUND + probe + ROUND)));
+    let probes: Vec<Time> = rows.control.iter().filter(|row| row.kind == "probe").map(|row| row.time).collect();
+    assert_eq!(probes, [Time(1_000_000 + 29 * PACKET + 3 * ROUND)]);
+}
+
+/// Without it the timer of the lost packet tells, 100 us after it was sent.
+#[test]
+fn without_it_a_timeout_tells() {
+    let (_, rows) = tenth_is_lost(31, "");
+    let flow = &rows.flows[0];
+    assert_eq!((flow.retransmitted, flow.timeouts), (1, 1));
+    assert_eq!(flow.fct_last_ack, Some(Time(9 * PACKET + 100_000_000 + ROUND)));
+}
+
+/// The receiver's link is cut for good, and all that is left are probes that nobody answers: the sender gives up after three tries in vain, which
+/// it counts by its timeout of 100 us.
+#[test]
+fn whose_probes_nobody_answers_gives_up() {
+    let cut = "[[fault]]\nkind = \"link-down\"\nat = \"7 us\"\na = \"s0\"\nb = \"h0\"\n";
+    let (end, rows) = tenth_is_lost(31, &format!("sleek = true\n{cut}"));
+    assert_eq!((end.flows_done, end.flows_failed, end.flows_active), (0, 1, 0));
+    assert!(end.time >= Time::us(400) && end.time <= Time::us(600), "{:?}", end.time);
+    assert!(rows.control.iter().filter(|row| row.kind == "probe").count() > 10);
+}
+
+/// Fifteen senders of 2 MB, one of them at the receiver's switch, in three tiers that do not trim. `htsim_uec` ends within 2704 to 2746 us (5 seeds)
+/// with timeouts alone and within 2448 to 2475 us (25 seeds) with `-sleek`; a hundredth is allowed beside that.
+#[test]
+fn an_incast_without_trimming_ends_as_in_uecs_program() {
+    let net = |more: &str| {
+        format!(
+            "[topology]\nkind = \"fat-tree\"\npods = 4\ntors_per_pod = 2\naggs_per_pod = 2\ncores = 4\nhosts_per_tor = 2\n\
+             rate = \"100 Gb/s\"\nlink_delay = \"1 us\"\n[packet]\npayload = \"4086 B\"\nheader = \"64 B\"\ngap = \"0 B\"\n\
+             [ack]\nsize = \"64 B\"\nbytes = \"16 KiB\"\nclass = 7\n[nic]\ncontrol_turns = 10\n\
+             [switch]\nlatency = \"0 ns\"\nrelease_at = \"end\"\nbuffer_per = \"queue\"\nqueue_buffers = [{}\"1784500 B\"]\n\
+             [transport]\nrecovery = \"rud\"\ntimeout = \"443.28 us\"\nretries = \"unlimited\"\n\
+             [ecn]\nkmin = \"37350 B\"\nkmax = \"145250 B\"\npmax = 1.0\n[ev]\nvalues = 64\npolicy = \"mixed\"\n\
+             [nscc]\nnetwork_rtt = \"14022.72 ns\"\ntarget = \"14022.72 ns\"\n{more}\n\
+             [[flow]]\nfrom = \"1..15\"\nto = 0\nsize = \"2 MB\"\n",
+            "\"892250 B\", ".repeat(7)
+        )
+    };
+    for (more, least, most) in [("", 2704, 2746), ("sleek = true", 2448, 2475)] {
+        let (end, rows) = run(&net(more));
+        assert_eq!(end.flows_done, 15);
+        let last = rows.flows.iter().filter_map(|row| row.fct_last_ack).max().unwrap();
+        assert!(last >= Time::us(least * 99 / 100) && last <= Time::us(most * 101 / 100), "{more}: {last}");
+        let timeouts: u32 = rows.flows.iter().map(|row| row.timeouts).sum();
+        assert_eq!(timeouts == 0, !more.is_empty(), "{timeouts}");
+    }
 }
