@@ -50,7 +50,7 @@
 //!
 //! | control offset | bits | field | unit | source |
 //! |---|---|---|---|---|
-//! | 0 | 4 | kind, in place of the next header: 7 credit, 8 request for credit | | Wireshark, XDP2 |
+//! | 0 | 4 | kind, in place of the next header: 6 probe, 7 credit, 8 request for credit | | Wireshark, XDP2 |
 //! | 1 | 7 | reserved (2), retransmitted, ACK request, SYN, reserved (2) | | Wireshark |
 //! | 2 | 16 | probe opaque | | Wireshark, XDP2 |
 //! | 4 | 32 | PSN | packets | Wireshark, XDP2 |

@@ -64,7 +64,11 @@ fn what_is_acknowledged_when() {
     }
     host.run_until(Time::us(8) + Time::ns(500));
     let arrived = 7 * FRAME;
-    assert_eq!(host.report(slot), Report { first: 8, map: 1, counted: arrived, beyond: 2 }, "0 to 4, 6 and 8 have come");
+    assert_eq!(
+        host.report(slot),
+        Report { first: 8, map: 1, counted: arrived, beyond: 2 },
+        "0 to 4, 6 and 8 have come"
+    );
     host.run();
     let at = |nth: u64| ack_after(full_after(Time::us(nth)));
     let (ack, nack) = (Kind::Ack, Kind::Nack);

@@ -115,7 +115,7 @@ pub struct Ack {
     pub probe: bool,
     /// What it asks for, 2 bits: 0 nothing, 1 to clear, 2 to close.
     pub request: u8,
-    /// \[packets\] The PSN that it answers, from the cumulative one on.
+    /// \[packets\] The PSN that it answers, from the cumulative one on; of the answer to a probe its opaque value.
     pub offset: i16,
     /// \[packets\] The last PSN before which none is missing.
     pub cumulative: u32,

@@ -210,7 +210,11 @@ fn uet_fields(header: &Uet, payload: usize) -> Vec<(&'static str, Value)> {
                 ("pds_type", number(if ack.sack.is_some() { 8 } else { 7 })),
                 ("marked", Value::Flag(ack.marked)),
                 ("retransmitted", Value::Flag(ack.again)),
-                ("psn", number(ack.cumulative.wrapping_add_signed(ack.offset.into()).into())),
+                if ack.probe {
+                    ("probe", number((ack.offset as u16).into()))
+                } else {
+                    ("psn", number(ack.cumulative.wrapping_add_signed(ack.offset.into()).into()))
+                },
                 ("cumulative_psn", number(ack.cumulative.into())),
             ];
             fields.extend(pdcs(ack.source, ack.destination));
@@ -248,6 +252,7 @@ fn uet_fields(header: &Uet, payload: usize) -> Vec<(&'static str, Value)> {
             let mut fields = vec![
                 ("pds_type", number(11)),
                 ("control", number(control.kind.into())),
+                ("probe", number(control.probe.into())),
                 ("psn", number(control.psn.into())),
                 ("payload", number(control.payload.into())),
             ];

@@ -324,3 +324,32 @@ fn credit_is_put_down_as_control_packets_of_uet() {
     let first = seen.iter().find(|seen| seen.interface == "h1/0").unwrap();
     assert_eq!((first.octets[42] >> 3, first.length), (13, 1060));
 }
+
+/// Of nine packets the last is lost, so that a probe asks: a control packet of type 6 with the number 1, which the answer repeats with the flag P, and
+/// with eight packets of 1064 B counted.
+#[test]
+fn a_probe_and_its_answer_are_put_down_as_uet() {
+    let text = "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100 Gb/s\"\nlink_delay = \"500 ns\"\n\
+         [packet]\npayload = \"1000 B\"\nheader = \"64 B\"\n[ack]\nsize = \"64 B\"\n\
+         [transport]\nrecovery = \"rud\"\n[nscc]\nsleek = true\nnetwork_rtt = \"3 us\"\n\
+         [[flow]]\nfrom = \"h1\"\nto = \"h0\"\nsize = \"9 KB\"\nstart = \"1 us\"\n\
+         [[fault]]\nkind = \"drop-nth\"\nfrom = \"s0\"\nto = \"h0\"\nframe = \"data\"\nnth = 9\n";
+    let (seen, _) = run(&scenario(text), &all(&[]));
+    let at = |interface: &'static str| {
+        seen.iter().filter(move |seen| seen.interface == interface && seen.outbound).map(|seen| seen.frame().message)
+    };
+    let probes: Vec<_> =
+        at("h1/0").filter(|message| matches!(message, Message::Uet { header: Uet::Control(_), .. })).collect();
+    let [Message::Uet { header: Uet::Control(probe), payload: 0 }] = probes[..] else { panic!("{probes:?}") };
+    assert_eq!((probe.kind, probe.probe), (6, 1));
+    let answers: Vec<_> = at("h0/0")
+        .filter_map(|message| match message {
+            Message::Uet { header: Uet::Ack(ack), .. } if ack.probe => {
+                let CcState::Nscc { received, .. } = ack.sack?.state else { return None };
+                Some((ack.offset, ack.cumulative, received, ack.destination))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(answers, [(1, 7, 8 * 1064 / 256, probe.source)]);
+}

@@ -7,7 +7,7 @@
 //!   anything has come in order the cumulative PSN is the one before 0. A map whose place is beyond 16 bits is left out.
 //! - **Of a packet that was cut**: NACK with the code TRIMMED or TRIMMED_LASTHOP, also from a switch.
 //! - **Source port**: 14 bits of the flow's hash, with the entropy value added modulo 2, from 49152 on.
-//! - **What answers a probe** has the flag P, and for its own PSN the cumulative one.
+//! - **What answers a probe** has the flag P, and the probe's opaque value in place of the offset of its PSN.
 //! - **Not modelled**, and 0: SYN, clear PSN, maximum PSN range, service time, window penalty; no CRC of UET ends a packet.
 
 use super::{ENTROPY, Renderer, datagram, ds_of, ethernet};
@@ -54,7 +54,7 @@ impl Renderer {
             None => (ack.received.saturating_sub(1), 0, 0),
         };
         let (probe, again) = (flags & DataHeader::PROBE != 0, flags & DataHeader::AGAIN != 0);
-        let psn = if probe { cumulative } else { self.number(at) };
+        let psn = self.number(at);
         let header = if ack.is_nack() {
             let code = match ack.gap {
                 Some(Gap::Before(_) | Gap::Beyond(_)) => Nack::INFERRED_LOSS,
@@ -71,7 +71,7 @@ impl Renderer {
                 let (offset, map) = from(report.first as u32).map_or((0, 0), |offset| (offset, report.map));
                 Sack { mpr: 0, offset, map, state }
             });
-            let offset = from(psn).unwrap_or(0);
+            let offset = if probe { at as u16 as i16 } else { from(psn).unwrap_or(0) };
             Uet::Ack(Ack { marked, again, probe, offset, cumulative, source, destination, sack, ..Ack::default() })
         };
         let mut body = Vec::new();
