@@ -34,7 +34,8 @@ help:
 	@echo "make docs-test  the same, and the site looked at in headless Chromium"
 	@echo "make wheel   a wheel and an sdist (dist/), tried in an empty environment without a compiler"
 	@echo "make soak    random scenarios against laws, for hours: until it is stopped, or SOAK=2000 of them (SEED=1)"
-	@echo "make bench   instructions and time per packet-hop, and what a run of a series costs"
+	@echo "make kills   sweeps killed at random instants, KILLS (100) times, and their rows (SEED=1)"
+	@echo "make bench   instructions and time per packet-hop, and what runs of series and sweeps cost"
 	@echo "make reference  write the pages and tables of docs/ that come from the code: keys, commands, metrics, lists"
 	@echo "make lock    renew requirements.lock from pyproject.toml, and that of the site"
 	@echo "make clean   remove what was built; results stay"
@@ -134,6 +135,7 @@ $(DOCS_VENV)/installed: docs/site/requirements.lock | $(VENV)/bin/python
 bench: $(VENV)/built
 	bash benches/run.sh
 	bash benches/series.sh
+	$(BIN)/python benches/sweep.py
 
 .PHONY: reference
 reference: $(VENV)/built
@@ -147,6 +149,12 @@ SEED ?= 1
 .PHONY: soak
 soak:
 	$(CARGO) run --profile soak --quiet --package backwater --example soak -- $(or $(SOAK),18446744073709551615) $(SEED)
+
+# Sweeps are killed at random instants, here and on a cluster; some ten minutes for a hundred kills.
+KILLS ?= 100
+.PHONY: kills
+kills: $(VENV)/built
+	$(BIN)/python tests/python/kills.py --kills $(KILLS) --seed $(SEED)
 
 FUZZ_SECONDS ?= 300
 .PHONY: fuzz

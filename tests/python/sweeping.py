@@ -43,6 +43,8 @@ size = "30 KB"
 xoff = "20 KB"
 xon = "2 KB"
 """
+# Some milliseconds a point, so that there is time to kill.
+LONG = HOT.replace('"90 KB"', '"3 MB"').replace('"30 KB"', '"3 MB"')
 
 
 def rows(directory: Path) -> list[dict[str, Any]]:

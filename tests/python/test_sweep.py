@@ -20,6 +20,7 @@ import backwater
 from backwater.errors import InputError, ResultError
 from backwater.numbers.metrics import metric
 from backwater.numbers.named import named
+from backwater.sweep.arrays import array
 from backwater.sweep.conditions import sql
 from backwater.sweep.costs import Costs
 from backwater.sweep.plan import Plan, Point, Sampling
@@ -286,6 +287,39 @@ def table(first: int, many: int) -> dict[str, pa.Table]:
         "points": pa.table({"point": ids, "status": ["done"] * many}),
         "timings": pa.table({"point": ids, "seconds": [0.5] * many}),
     }
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, None, -(2**62)], pa.int64()),
+        ([1.5, None, 2, float("inf")], pa.float64()),
+        (["a", None, "", "\u00fc\u20ac"], pa.string()),
+        ([["a", "b"], [], None, ["c"]], pa.list_(pa.string())),
+        ([], pa.list_(pa.string())),
+        ([], pa.float64()),
+        ([None] * 9, pa.string()),
+    ],
+)
+def test_arrays_are_those_of_the_library(values: list[object], kind: pa.DataType) -> None:
+    made = array(values, kind)
+    made.validate(full=True)
+    assert made.equals(pa.array(values, kind))
+
+
+def test_a_point_imports_no_library_of_tables(hot: Path) -> None:
+    """They take longer than a hundred tiny points, in each worker."""
+    script = (
+        "import sys, backwater\n"
+        "from backwater.sweep.point import Recipe, code, run_points\n"
+        f"case = backwater.load({str(hot)!r}).variant('pfc')\n"
+        "recipe = Recipe({'pfc': case}, (), (), True, code())\n"
+        "rows = run_points(recipe, [('0' * 16, 'pfc', (), (), 1)])\n"
+        "assert rows['points']['status'].to_pylist() == ['done'], rows\n"
+        "print([name for name in ('pandas', 'polars', 'distributed') if name in sys.modules])\n"
+    )
+    said = subprocess.check_output([sys.executable, "-c", script], text=True)
+    assert said.strip() == "[]"
 
 
 def test_parts_are_put_together_and_nothing_is_lost(tmp_path: Path) -> None:

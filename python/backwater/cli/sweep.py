@@ -564,10 +564,10 @@ def _told(asked: Sweeping, state: State) -> dict[str, Any]:
     from backwater.manifest import SWEEP, read_manifest
     from backwater.sweep.dataset import Sweep
 
-    points = Sweep(read_manifest(asked.directory, SWEEP), asked.directory).polars()
     errors: dict[str, int] = {}
-    if len(points):
-        for error in points["error"].drop_nulls():
+    if state.failed:
+        points = Sweep(read_manifest(asked.directory, SWEEP), asked.directory).arrow()
+        for error in map(str, points["error"].drop_null().to_pylist()):
             errors[error] = errors.get(error, 0) + 1
     return {
         "directory": str(asked.directory),

@@ -7,8 +7,7 @@ millisecond.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from backwater.numbers.run import completion_times, group_times, job_times, port_totals
 from backwater.numbers.statistics import TOLD
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 
-@dataclass(frozen=True)
-class Named:
+class Named(NamedTuple):
     """A number of a run."""
 
     name: str

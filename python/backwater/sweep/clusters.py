@@ -38,6 +38,8 @@ def _dask() -> Any:  # noqa: ANN401 - the library has no types
             # A worker that has died has its tasks tried elsewhere; then its points one by one.
             "distributed.scheduler.allowed-failures": 3,
             "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
+            # Looks at the stacks of all workers a hundred times a second, for pages that are off.
+            "distributed.worker.profile.enabled": False,
         }
     )
     distributed = needed("distributed", "sweep")

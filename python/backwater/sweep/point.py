@@ -122,9 +122,10 @@ def run_points(
     from backwater.sweep.tables import Rows
 
     rows = Rows(recipe)
+    cases = _Cases(recipe)
     for task in tasks:
         began = time.perf_counter()
-        outcome = _outcome(recipe, task, stop)
+        outcome = _outcome(cases, task, stop)
         rows.add(task, outcome, time.perf_counter() - began)
     return rows.tables()
 
@@ -148,13 +149,29 @@ class Outcome:
     warnings: Sequence[str] = ()
 
 
-def _outcome(recipe: Recipe, task: Task, stop: Callable[[], bool] | None) -> Outcome:
-    _, variant, _, settings, seed = task
+@dataclass
+class _Cases:
+    """Makes the scenarios of points; keeps the last: the next often has another seed alone."""
+
+    recipe: Recipe
+    _last: tuple[object, tuple[_core.Scenario, list[dict[str, str]]]] | None = None
+
+    def of(self, task: Task) -> tuple[_core.Scenario, list[dict[str, str]]]:
+        """Give the scenario of a point, and what its check has to say."""
+        _, variant, _, settings, _ = task
+        if self._last is None or self._last[0] != (variant, settings):
+            case = self.recipe.scenarios[variant]
+            for key, text in settings:
+                case = case.set(key, text)
+            core = case.complete()
+            self._last = (variant, settings), (core, core.check())
+        return self._last[1]
+
+
+def _outcome(cases: _Cases, task: Task, stop: Callable[[], bool] | None) -> Outcome:
     try:
-        case = recipe.scenarios[variant]
-        for key, text in settings:
-            case = case.set(key, text)
-        run = _run(case, seed, stop)
+        core, warnings = cases.of(task)
+        run = _run(core, warnings, task[-1], stop)
     except (_core.ScenarioError, _core.RunError, InputError, ResultError) as error:
         return Outcome(FAILED, str(error))
     except MemoryError:
@@ -167,10 +184,13 @@ def _outcome(recipe: Recipe, task: Task, stop: Callable[[], bool] | None) -> Out
     return Outcome(DONE, None, run, said)
 
 
-def _run(case: Scenario, seed: int, stop: Callable[[], bool] | None) -> Run:
+def _run(
+    core: _core.Scenario,
+    warnings: Sequence[dict[str, str]],
+    seed: int,
+    stop: Callable[[], bool] | None,
+) -> Run:
     """Run one point in memory."""
-    core = case.complete()
-    warnings = core.check()
     simulation = core.start(seed)
     batches: dict[str, list[_core.Batch]] = {}
     while True:

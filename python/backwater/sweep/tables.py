@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from backwater.numbers.named import Named, named
+from backwater.sweep.arrays import array, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +90,7 @@ class Rows:
             self._timings[name].append(value)
         if self._recipe.flows and outcome.run is not None:
             flows = outcome.run.read("flows")
-            ids = pa.array([task[0]] * len(flows), pa.string())
+            ids = array([task[0]] * len(flows), pa.string())
             self._flows.append(flows.add_column(0, _BEGIN[0], ids))
 
     def _named(self, outcome: Outcome) -> list[Named]:
@@ -125,11 +126,9 @@ class Rows:
         for one, known in self._numbers.values():
             fields.append(column(one.name, pa.float64(), one.about, one.unit, "metric"))
             columns.append(known + [None] * (len(tasks) - len(known)))
-        names = (field.name for field in fields)
-        content: dict[str, list[Any]] = dict(zip(names, columns, strict=True))
         found = {
-            "points": pa.Table.from_pydict(content, schema=pa.schema(fields)),
-            "timings": pa.Table.from_pydict(self._timings, schema=TIMINGS),
+            "points": table(columns, pa.schema(fields)),
+            "timings": table(list(self._timings.values()), TIMINGS),
         }
         if self._flows:
             found["flows"] = pa.concat_tables(self._flows)

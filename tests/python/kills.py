@@ -1,0 +1,195 @@
+"""Kills sweeps at random instants, and holds what they come to against one that was left alone.
+
+    .venv/bin/python tests/python/kills.py --kills 100 --seed 1
+
+Rounds take turns: one on this machine, one on a scheduler with two workers, each a process with a
+directory of its own. A round's sweep is killed (SIGKILL) again and again: a worker, the command,
+the scheduler, at any instant from its start on. A command that has ended is given again. When one
+comes to its end, its rows, sorted by point, must be those of the sweep that was left alone, and no
+point that was on the disk may have been lost on the way. Ends with code 1 otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import importlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backwater.sweep.store import POINTS, files, read
+from sweeping import LONG, Cluster, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+psutil: Any = importlib.import_module("psutil")
+
+SWEEP = (
+    *("sweep", "long.toml", "--variant", "pfc"),
+    *("--vary", "topology.link_delay=500 ns..790 ns step 10 ns", "--seeds", "1..40"),
+)
+HERE, CLUSTER = 4.0, 1.5
+"""Seconds from one kill to the next, at most; here workers must start each time."""
+ENDS = 120.0
+"""Seconds within which a command ends whose scheduler is gone."""
+
+
+class FailureError(Exception):
+    """What a kill has brought to light."""
+
+
+class Round:
+    """A sweep that is killed until it has come to its end."""
+
+    def __init__(
+        self, place: Path, name: str, chance: random.Random, cluster: Cluster | None
+    ) -> None:
+        self.place, self.name, self.chance, self.cluster = place, name, chance, cluster
+        self.kills: collections.Counter[str] = collections.Counter()
+        self.most = 0
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self) -> subprocess.Popen[str]:
+        """Give the command, again."""
+        where = () if self.cluster is None else ("--scheduler", self.cluster.address)
+        command = (sys.executable, "-m", "backwater", *SWEEP, "--out", self.name, *where)
+        with (self.place / f"{self.name}.log").open("a") as log:
+            self.process = subprocess.Popen(
+                command, cwd=self.place, stdout=log, stderr=log, text=True
+            )
+        return self.process
+
+    def there(self) -> None:
+        """See that no point is lost that was on the disk."""
+        with contextlib.suppress(OSError):
+            # A part may be put together with others while it is looked for.
+            found = len(read(files(self.place / self.name, POINTS)))
+            if found < self.most:
+                raise FailureError(f"{self.name}: {found} points after {self.most}")
+            self.most = found
+
+    def run(self, many: int) -> None:
+        """Kill it so many times at most, and see it through."""
+        process = self.start()
+        longest = HERE if self.cluster is None else CLUSTER
+        while sum(self.kills.values()) < many:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                if self.ended(process.wait(self.chance.uniform(0, longest))):
+                    return
+                process = self.start()
+                continue
+            what = self.chance.choice(self.victims(process))
+            if what == "worker":
+                self.kill_worker(process)
+            elif what == "command":
+                process.kill()
+                process.wait()
+            else:
+                assert self.cluster is not None
+                self.cluster.kill("scheduler")
+            self.kills[what] += 1
+            if what == "scheduler":
+                self.after_the_scheduler(process)
+            if what != "worker":
+                self.there()
+                process = self.start()
+        while not self.ended(process.wait(ENDS)):
+            process = self.start()
+
+    def victims(self, process: subprocess.Popen[str]) -> list[str]:
+        """Name what can be killed now."""
+        if self.cluster is not None:
+            return ["worker", "command", "scheduler"]
+        return ["worker", "command"] if workers(process) else ["command"]
+
+    def kill_worker(self, process: subprocess.Popen[str]) -> None:
+        """Kill one of the two; another takes the place of one of a scheduler."""
+        if self.cluster is None:
+            with contextlib.suppress(ProcessLookupError, IndexError):
+                os.kill(self.chance.choice(workers(process)), signal.SIGKILL)
+            return
+        number = self.chance.randrange(self.cluster.workers)
+        self.cluster.kill(f"worker-{number}")
+        self.cluster.worker(number)
+
+    def after_the_scheduler(self, process: subprocess.Popen[str]) -> None:
+        """Wait for the command to say that it is gone, and start all of it again."""
+        assert self.cluster is not None
+        self.ended(process.wait(ENDS))
+        self.cluster.close()
+        self.cluster.start()
+
+    def ended(self, code: int) -> bool:
+        """See how the command has ended that was not killed; whether it is through."""
+        said = (self.place / f"{self.name}.log").read_text()
+        if "Traceback" in said:
+            raise FailureError(f"{self.name}: {said[-3000:]}")
+        if code not in (0, -signal.SIGKILL):
+            last = said.rpartition("error: ")[2]
+            if "goes on" not in last and "does not answer" not in last:
+                raise FailureError(f"{self.name}: ended with {code}: {last}")
+        return code == 0
+
+
+def workers(process: subprocess.Popen[str]) -> list[int]:
+    """The worker processes that a sweep has started."""
+    try:
+        found = psutil.Process(process.pid).children()
+        return [one.pid for one in found if "spawn_main" in " ".join(one.cmdline())]
+    except psutil.Error:
+        return []
+
+
+def main() -> None:
+    """Print each round, and what all came to."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    chance = random.Random(given.seed)
+    total: collections.Counter[str] = collections.Counter()
+    rounds = 0
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
+        place = Path(scratch)
+        (place / "long.toml").write_text(LONG, encoding="utf-8")
+        alone = Round(place, "alone", chance, None)
+        alone.run(0)
+        wanted = rows(place / "alone")
+        assert {row["status"] for row in wanted} == {"done"}
+        cluster = Cluster(place / "cluster").start()
+        stack.callback(cluster.close)
+        turns: dict[str, Callable[[], Any]] = {"here": lambda: None, "cluster": lambda: cluster}
+        while sum(total.values()) < given.kills:
+            kind = ("here", "cluster")[rounds % 2]
+            one = Round(place, f"{kind}-{rounds}", chance, turns[kind]())
+            try:
+                one.run(min(8, given.kills - sum(total.values())))
+                if rows(place / one.name) != wanted:
+                    raise FailureError(f"{one.name}: not the rows of a sweep that was left alone")
+            except FailureError as failure:
+                sys.exit(f"seed {given.seed}: {failure}")
+            finally:
+                if one.process is not None:
+                    one.process.kill()
+            print(f"{one.name}: {dict(one.kills)}, the same {len(wanted)} rows", flush=True)
+            total += one.kills
+            rounds += 1
+    told = ", ".join(f"{what} {many}" for what, many in sorted(total.items()))
+    print(
+        f"{sum(total.values())} kills ({told}) in {rounds} sweeps of {len(wanted)} points: "
+        f"the same rows each time; {time.monotonic() - began:.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()
