@@ -8,8 +8,10 @@ import json
 import multiprocessing
 import pickle
 import socket
+import socketserver
 import subprocess
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -107,12 +109,14 @@ def test_values_are_lists_and_ranges_with_units() -> None:
         ("switch.buffer", "1 KB..2 KB,3 KB", "is an interval, beside other values"),
         ("sfc.pause", "0 ns..1 us in 3 log", "no logarithmic scale has 0 ns"),
         ("topology.hosts", "2.5", "`2.5` is not a whole number"),
+        ("switch.bufer", "1 KB", "did you mean `switch.buffer`?"),
     ],
 )
 def test_values_that_cannot_be_meant_are_refused(key: str, values: str, reason: str) -> None:
     with pytest.raises(InputError, match="--vary") as refused:
         axis(key, values)
     assert reason in str(refused.value)
+    assert refused.value.hint is not None or "more than 1000000" in reason
 
 
 def plan(*vary: str, seeds: tuple[int, ...] = (1,), variant: str = "", **more: object) -> Plan:
@@ -170,10 +174,26 @@ def test_conditions_leave_points_out() -> None:
         _ = plan(BUFFERS, where=("switch.buffer > 1 GB",)).points
     with pytest.raises(InputError, match="a condition is of variant, switch_buffer, seed"):
         _ = plan(BUFFERS, where=("buffers > 1",)).points
+    with pytest.raises(InputError, match=r"there is no switch\.bufer"):
+        _ = plan(BUFFERS, where=("switch.bufer > 1 KB",)).points
     # Quoted text stays as it is.
     assert sql("sfc.pause >= 3 us and variant == 'a.b == 3 us'") == (
         "sfc_pause >= 3000000 and variant = 'a.b == 3 us'"
     )
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("switch.buffer < 3 us", "`3 us` is a time, and switch.buffer is in B"),
+        ("2 Gb/s >= switch_buffer or seed = 1", "`2 Gb/s` is a rate, and switch_buffer is in B"),
+        ("seed == 1 and seed < 0 ms", "`0 ms` is a time, and seed is a number"),
+    ],
+)
+def test_conditions_of_units_that_do_not_fit_are_refused(condition: str, reason: str) -> None:
+    with pytest.raises(InputError) as refused:
+        _ = plan(BUFFERS, where=(condition,)).points
+    assert str(refused.value).startswith(f"--where {condition}: {reason}\nhint: ")
 
 
 @pytest.mark.parametrize("how", ["random", "lhs"])
@@ -612,6 +632,49 @@ def test_a_scheduler_that_does_not_answer_is_told(
     assert said.code == 2
     assert "--scheduler tcp://127.0.0.1:9: does not answer" in said.err
     assert "`dask scheduler`" in said.err
+
+
+class Page(socketserver.BaseRequestHandler):
+    """Answers as a server of pages does, to whatever is asked."""
+
+    def handle(self) -> None:
+        self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        self.request.recv(1024)
+
+
+def test_a_page_in_place_of_a_scheduler_is_told(command: Command, hot: Path) -> None:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.server_address[1]}"
+        said = command("sweep", str(hot), "--vary", BUFFERS, "--out", "o", "--scheduler", address)
+        server.shutdown()
+    assert said.code == 2
+    assert f"error: --scheduler {address}: what answers there is no scheduler of Dask" in said.err
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        (("--scheduler", "node1"), "--scheduler node1: is no address: missing port number"),
+        (("--scheduler", "http://node1:1"), "--scheduler http://node1:1: is no address: unknown"),
+        (("--memory", "3 MB"), "--memory 3 MB: too little"),
+        (("--memory", "3"), "--memory: `3` has no unit"),
+        (("--workers", "0"), "--workers 0: not from 1 to 1024"),
+        (("--seeds", "1..1000000000"), "--seeds 1..1000000000: more than 100000 seeds"),
+        (("--seeds", "5..1"), "--seeds 5..1: that is no seed at all"),
+        (("--vary", "pfc.xof=1 KB"), "--vary pfc.xof: `pfc` has no key `xof`"),
+        (("--vary", "pfc.xoff=much"), "--vary pfc.xoff=much: `much` is not a size"),
+        (("--vary", "topology.hosts=many"), "--vary topology.hosts=many: needs a whole number"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(
+    command: Command, hot: Path, tmp_path: Path, more: tuple[str, ...], reason: str
+) -> None:
+    said = command("sweep", str(hot), "--variant", "pfc", "--out", "o", *more)
+    assert said.code == 2
+    assert f"error: {reason}" in said.err
+    assert "hint: " in said.err
+    assert not (tmp_path / "o").exists()
 
 
 def test_another_cluster_on_this_machine_is_not_in_the_way(hot: Path, tmp_path: Path) -> None:

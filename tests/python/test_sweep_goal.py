@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import backwater
+from backwater.errors import InputError
 from backwater.manifest import SWEEP, read_manifest
 from backwater.sweep.bisect import Bisection
 from backwater.sweep.conditions import SHOWN, names, sql
@@ -398,3 +399,9 @@ def test_points_of_given_values_are_those_of_a_grid() -> None:
     some = [("pfc", (grid.axes[0].values[1], grid.axes[1].values[0]))]
     _, [points] = grid.exactly(some)
     assert [point.id for point in points] == [point.id for point in grid.points[2:]]
+
+
+def test_a_condition_of_another_unit_than_its_metric_is_refused() -> None:
+    with pytest.raises(InputError, match="`3 KB` is a size, and p99_fct:victim is in us"):
+        Goal.of("max_fct:victim min where p99_fct:victim < 3 KB").see([])
+    assert Goal.of("max_fct:victim min where p99_fct:victim < 3 ms").see([])

@@ -190,5 +190,7 @@ def seeds(text: str, first: int) -> list[int]:
     if high < low:
         raise InputError(f"--seeds {text}: that is no seed at all", "--seeds 10, --seeds 1..10")
     if high - low >= MOST_SEEDS:
-        raise InputError(f"--seeds {text}: more than {MOST_SEEDS} seeds")
+        raise InputError(
+            f"--seeds {text}: more than {MOST_SEEDS} seeds", "--seeds 1..10 are ten of them"
+        )
     return list(range(low, high + 1))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from backwater._core import ScenarioError
 from backwater.cli.arguments import (
     Force,
     Json,
@@ -229,7 +230,7 @@ def _see_engine(
                 f"{option}: is of the processes on this machine", "a cluster has its own workers"
             )
     if workers is not None and not 1 <= workers <= 1024:
-        raise InputError(f"--workers {workers}: not from 1 to 1024")
+        raise InputError(f"--workers {workers}: not from 1 to 1024", "one a core is the default")
 
 
 def _processors() -> int:
@@ -247,8 +248,13 @@ def _engine(
 
     needed("distributed", "sweep")
     limit = None if memory is None else size_bytes(memory, "--memory")
+    if limit is not None and limit < clusters.LEAST_MEMORY:
+        raise InputError(
+            f"--memory {memory}: too little, a process takes some 150 MB before its first point",
+            f"{clusters.LEAST_MEMORY // 10**6} MB or more, as in --memory 2GB",
+        )
     if scheduler is not None:
-        address = scheduler
+        address = clusters.address_of(scheduler)
         return lambda: clusters.connected(address)
     if jobs is not None:
         clusters.see_sbatch()
@@ -378,7 +384,14 @@ def _plan(
         tuple(given["where"] or ()),
         searched,
     )
-    plan.see_values()
+    try:
+        plan.see_values()
+    except ScenarioError as error:
+        option, _, value = (error.file or "").partition(" ")
+        if option != "--set" or value.partition("=")[0] in dict(pairs):
+            raise
+        hint = error.hint or f"`backwater explain {error.key}` says what it takes"
+        raise InputError(f"--vary {value}: {error.reason}", hint) from None
     facts = {
         "title": case.title,
         "file": scenario,

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 10
 """How long a scheduler may take to answer."""
+LEAST_MEMORY = 200_000_000
+"""Limit of a worker process at least, in B: what it is made of takes 150 MB."""
+_ADDRESS = (
+    "`dask scheduler` on some machine prints its address, as tcp://HOST:8786; "
+    "`dask worker ADDRESS` on others works for it"
+)
 _TRIES = 3
 _QUIET = (
     *("distributed", "distributed.client", "distributed.scheduler", "distributed.worker"),
@@ -60,18 +66,32 @@ def local(workers: int, memory: int | None) -> Iterator[Any]:
         yield client
 
 
+def address_of(text: str) -> str:
+    """See that a text may be the address of a scheduler. Raises `InputError`."""
+    _dask()
+    addressing = needed("distributed.comm.addressing", "sweep")
+    try:
+        addressing.get_address_host_port(text)
+    except (ValueError, TypeError, ImportError, NotImplementedError) as error:
+        raise InputError(f"--scheduler {text}: is no address: {error}", _ADDRESS) from None
+    return text
+
+
 @contextlib.contextmanager
 def connected(address: str) -> Iterator[Any]:
     """Use a scheduler that is there, such as `tcp://node1:8786`. Raises `InputError`."""
     distributed = _dask()
     try:
         client = distributed.Client(address, timeout=f"{CONNECT_SECONDS}s")
+    except MemoryError:
+        # A page's server begins its answer with what would be a length of petabytes.
+        raise InputError(
+            f"--scheduler {address}: what answers there is no scheduler of Dask", _ADDRESS
+        ) from None
     except (OSError, ValueError, TypeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
-            f"--scheduler {address}: does not answer within {CONNECT_SECONDS} s: {reason}",
-            "`dask scheduler` on some machine prints its address, as tcp://HOST:8786; "
-            "`dask worker ADDRESS` on others works for it",
+            f"--scheduler {address}: does not answer within {CONNECT_SECONDS} s: {reason}", _ADDRESS
         ) from None
     with client:
         yield client
@@ -166,7 +186,7 @@ _SLURM = (
 
 def _whole(word: str, value: str) -> int:
     if not value.isdecimal() or not 1 <= int(value) < 10**6:
-        raise InputError(f"--slurm {word}: not a whole number of 1 or more")
+        raise InputError(f"--slurm {word}: not a whole number of 1 or more", "as in jobs=4")
     return int(value)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from backwater import _core
@@ -30,6 +31,9 @@ _TOKEN = re.compile(
 BASE = {"size": 1, "time": 1, "rate": 1}
 SHOWN = {"size": 1, "time": PS_PER_US, "rate": BPS_PER_GBPS}
 """Base units in the units of metrics: B, us, Gb/s."""
+# Units of keys, and those of metrics, of each kind of quantity.
+_UNITS = {"size": ("B",), "time": ("ps", "us"), "rate": ("b/s", "Gb/s")}
+_COMPARED = re.compile(r"\s*(?:[<>!=]{1,2})\s*")
 _WORDS = frozenset(["and", "or", "not", "is", "null", "between", "in", "like", "true", "false"])
 
 
@@ -64,11 +68,47 @@ def names(text: str) -> list[str]:
     return list(found)
 
 
-def holding(conditions: Sequence[str], points: pl.DataFrame) -> list[int]:
-    """Give the numbers of the points at which all conditions hold. Raises `InputError`."""
+def see_units(text: str, units: Mapping[str, str | None], said: str) -> None:
+    """Refuse a condition that holds a quantity against a name of another kind.
+
+    `units`: those of the names that are known, by their names in SQL. Raises `InputError`.
+    """
+    # `==` is a token itself; what else compares stands between two.
+    tokens = [match for match in _TOKEN.finditer(text) if not match["equal"]]
+    for left, right in pairwise(tokens):
+        if not _COMPARED.fullmatch(text[left.end() : right.start()]):
+            continue
+        for one, other in ((left, right), (right, left)):
+            name = plain(one[0].strip('"'))
+            if not other["quantity"] or one["quantity"] or name not in units:
+                continue
+            kind = next(kind for kind in BASE if _reads(kind, other[0]))
+            if units[name] not in _UNITS[kind]:
+                unit = units[name]
+                what = f"in {unit}" if unit else ("a text" if unit is None else "a number")
+                raise InputError(
+                    f"{said}: `{other[0]}` is a {kind}, and {one[0]} is {what}",
+                    f"write {one[0]} and a quantity of its own kind",
+                )
+
+
+def _reads(kind: str, text: str) -> bool:
+    with contextlib.suppress(_core.ScenarioError):
+        return _core.base_units(kind, text, "--where") is not None
+    return False
+
+
+def holding(
+    conditions: Sequence[str], points: pl.DataFrame, units: Mapping[str, str | None]
+) -> list[int]:
+    """Give the numbers of the points at which all conditions hold.
+
+    `units`: those of the keys, by their names in SQL. Raises `InputError`.
+    """
     rows = points.with_row_index("_number")
     for text in conditions:
-        rows = _filtered(rows, sql(text), f"--where {text}", _hint(points))
+        see_units(text, units, f"--where {text}")
+        rows = _filtered(rows, text, sql(text), f"--where {text}", _hint(points))
     return list(rows["_number"])
 
 
@@ -84,13 +124,18 @@ def held(text: str, points: pl.DataFrame) -> list[int]:
     """
     rows = points.with_row_index("_number")
     hint = 'a condition of a goal is of metrics, as in "drops == 0 and p99_fct:victim < 50 us"'
-    return list(_filtered(rows, sql(text, SHOWN), f"--goal … where {text}", hint)["_number"])
+    found = _filtered(rows, text, sql(text, SHOWN), f"--goal … where {text}", hint)
+    return list(found["_number"])
 
 
-def _filtered(rows: pl.DataFrame, condition: str, said: str, hint: str) -> pl.DataFrame:
+def _filtered(rows: pl.DataFrame, text: str, condition: str, said: str, hint: str) -> pl.DataFrame:
     import polars as pl
 
     try:
         return rows.filter(pl.sql_expr(condition))
+    except pl.exceptions.ColumnNotFoundError as error:
+        unknown = (name for name in names(text) if plain(name) not in rows.columns)
+        reason = f"there is no {next(unknown, str(error).splitlines()[0])}"
+        raise InputError(f"{said}: {reason}", hint) from None
     except pl.exceptions.PolarsError as error:
         raise InputError(f"{said}: {str(error).splitlines()[0]}", hint) from None

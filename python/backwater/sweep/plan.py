@@ -300,13 +300,17 @@ class Plan:
             return points
         kept = self._kept(points)
         if not kept:
-            raise InputError(f"--where {' and '.join(self.where)}: leaves no point")
+            raise InputError(
+                f"--where {' and '.join(self.where)}: leaves no point of {len(points)}",
+                "is it the other way round, or in another unit?",
+            )
         return kept
 
     def _kept(self, points: list[Point]) -> list[Point]:
         from backwater.sweep.conditions import holding
 
-        return [points[number] for number in holding(self.where, self.frame(points))]
+        units = {"seed": ""} | {plain(axis.key): axis.unit for axis in self.axes}
+        return [points[number] for number in holding(self.where, self.frame(points), units)]
 
     def frame(self, points: Sequence[Point]) -> pl.DataFrame:
         """Give points as a table: variant, the keys by their names in SQL, seed.

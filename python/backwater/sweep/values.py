@@ -83,7 +83,8 @@ class Kind:
             hint = f"`backwater explain {self.key}` says what it takes"
             raise InputError(f"{given}: `{text}` is not a number", hint) from None
         if self.name == "whole" and found != found.to_integral_value():
-            raise InputError(f"{given}: `{text}` is not a whole number")
+            hint = f"`backwater explain {self.key}` says what it takes"
+            raise InputError(f"{given}: `{text}` is not a whole number", hint)
         return found
 
     def value(self, number: Decimal) -> Value:
@@ -151,10 +152,13 @@ class Axis:
 def axis(key: str, given: object, option: str = "--vary") -> Axis:
     """Read the values of a key: a text, or a list as TOML has it.
 
-    Raises `InputError` for what cannot be meant, `backwater.ScenarioError` for an unknown key.
+    Raises `InputError` for what cannot be meant, an unknown key too.
     """
     key = key.strip()
-    kind = Kind.of(key)
+    try:
+        kind = Kind.of(key)
+    except _core.ScenarioError as error:
+        raise InputError(f"{option} {key}: {error.reason}", error.hint) from None
     texts = list(_texts(given)) if isinstance(given, list) else list(split(str(_text(given))))
     if not texts:
         raise InputError(
@@ -233,7 +237,9 @@ def _read(kind: Kind, text: str, said: str) -> tuple[Interval | None, list[Value
             "a range goes from its least value to its greatest",
         )
     if match["log"] and low <= 0:
-        raise InputError(f"{said}: no logarithmic scale has {match['low'].strip()}")
+        raise InputError(
+            f"{said}: no logarithmic scale has {match['low'].strip()}", "let it begin above 0"
+        )
     if match["step"] is not None:
         if match["log"]:
             raise InputError(f"{said}: step and log exclude each other", "`A..B in N log`")
@@ -256,7 +262,7 @@ def _end(kind: Kind, text: str, said: str) -> Decimal:
 
 def _steps(kind: Kind, low: Decimal, high: Decimal, step: Decimal, said: str) -> list[Value]:
     if step <= 0:
-        raise InputError(f"{said}: the step is not above 0")
+        raise InputError(f"{said}: the step is not above 0", "`A..B step C` goes up from A to B")
     many = int((high - low) / step) + 1
     if many > MOST:
         raise _too_many(said, many)
