@@ -16,6 +16,8 @@
 //! timeout               the same ssthresh; cwnd = SMSS                                                           3.5; RFC 5681, 3.1
 //! ```
 //!
+//! That is `law = "rfc8257"`. [`ns3::Sender`] is the DCTCP of the HPCC ns-3 code, which has a rate and no window of TCP's.
+//!
 //! **Not modelled:** handshakes, and with them the loss of a SYN; CWR and the receiver's state that waits for it; pacing.
 //! **Where we differ:** marks are echoed exactly while each packet is acknowledged (`ack.every = 1`); with more, an acknowledgement
 //! says that one of its packets was marked, and all its bytes count as marked (section 3.2 acknowledges at once when marks begin or
@@ -23,15 +25,37 @@
 //! cwnd grows by bytes acknowledged (RFC 3465), and only while the flow fills half of it (RFC 7661): otherwise it would grow without end
 //! where the sender's own link is the bottleneck. The window counts payload, in whole packets.
 
+pub mod ns3;
+
+use crate::base_rtt;
 use backwater_derive::parameters;
-use backwater_net::Bytes;
-use backwater_net::hooks::{Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile, Reach};
+use backwater_engine::Time;
+use backwater_net::hooks::{
+    Absent, Ack, CheckCx, Claims, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Preset, Profile, Reach,
+    Unread,
+};
 use backwater_net::packet::{DataHeader, Packet};
+use backwater_net::{Bytes, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Law {
+    /// That of the RFC, in a window as TCP's.
+    Rfc8257,
+    /// That of the public ns-3 code, in a rate.
+    Ns3,
+}
 
 /// Parameters of DCTCP.
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
+    /// `rfc8257` (a window, as TCP's) or `ns3` (a rate and the window that belongs to it, as in the HPCC ns-3 code).
+    #[param(default = Law::Rfc8257, source = "choice")]
+    pub law: Law,
     /// Gain of the estimate of how much is marked.
     #[param(
         symbol = "g", default = 1.0 / 16.0, range = >0.0..=1.0, source = "RFC 8257 section 4.2",
@@ -47,6 +71,18 @@ pub struct Params {
     /// Narrowest window after a mark or a reported gap, in packets of full length. After a timeout it is one packet.
     #[param(default = 2, range = 1.., source = "RFC 5681 equation 4: 2", why = "a flow without a window never sends")]
     pub min_window: u32,
+    /// `ns3`: round trip of the idle network, for all flows alike; a little more than the longest. The window is what is sent in it.
+    #[param(symbol = "T", default = Time::us(13), range = Time(1).., source = "HPCC: 13 us, for its fat tree", why = "a flow without a window never sends")]
+    pub base_rtt: Time,
+    /// `ns3`: additive increase of the rate.
+    #[param(symbol = "R_AI", default = Rate(1_000_000_000), range = Rate(0).., source = "HPCC ns-3 code; its run.py: a packet of 1000 B per 13 us")]
+    pub r_ai: Rate,
+    /// `ns3`: least rate.
+    #[param(
+        default = Rate(100_000_000), range = Rate(1).., up_to = "the line rate",
+        source = "HPCC ns-3 code; its config: 1 Gb/s", why = "a flow at rate zero never sends again"
+    )]
+    pub min_rate: Rate,
 }
 
 /// DCTCP.
@@ -57,6 +93,14 @@ impl Mechanism for Dctcp {
     const DEFINED_BY: &'static str = "RFC 8257; Alizadeh et al., SIGCOMM 2010";
     const SUMMARY: &'static str = "narrows each flow's window by the share of its bytes that is marked";
     const IDLE: &'static str = "never narrowed a window, since no mark and no loss reached it";
+    const PRESETS: &'static [Preset] = &[
+        Preset { name: "rfc8257", source: "RFC 8257", toml: "" },
+        Preset {
+            name: "ns3-hpcc",
+            source: "HPCC ns-3 code, config for 100 Gb/s",
+            toml: "law = \"ns3\"\nr_ai = \"615 Mb/s\"\nmin_rate = \"1 Gb/s\"\n",
+        },
+    ];
     type Params = Params;
     type Shared = ();
     type Switch = Absent;
@@ -71,29 +115,88 @@ impl Mechanism for Dctcp {
         }
     }
 
+    fn unread(params: &Params) -> Vec<Unread> {
+        match params.law {
+            Law::Rfc8257 => Unread::all(&["base_rtt", "r_ai", "min_rate"], "law", "law = \"ns3\""),
+            Law::Ns3 => Unread::all(&["initial_window", "min_window"], "law", "law = \"rfc8257\""),
+        }
+    }
+
+    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        match params.law {
+            Law::Rfc8257 => Vec::new(),
+            Law::Ns3 => base_rtt::check(params.base_rtt, cx),
+        }
+    }
+
     fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
-        let smss = shape.payload.0 as f64;
-        Some(Sender {
-            smss,
-            least: f64::from(params.min_window) * smss,
-            g: params.g,
-            cwnd: f64::from(params.initial_window) * smss,
-            ssthresh: f64::INFINITY,
-            alpha: params.initial_alpha,
-            snd_una: 0,
-            snd_nxt: 0,
-            bytes_acked: 0,
-            bytes_marked: 0,
-            window_end: 0,
-            cut_until: 0,
-            cuts: 0,
+        Some(match params.law {
+            Law::Rfc8257 => Sender::Window(Window::new(params, shape)),
+            Law::Ns3 => Sender::Rate(ns3::Sender::new(params, shape)),
         })
     }
 }
 
 /// The sender of one connection.
 #[derive(backwater_derive::State)]
-pub struct Sender {
+pub enum Sender {
+    /// As in the RFC.
+    Window(#[state(within)] Window),
+    /// As in the public ns-3 code.
+    Rate(#[state(within)] ns3::Sender),
+}
+
+impl FlowSide for Sender {
+    #[inline(always)]
+    fn rate(&self) -> Option<Rate> {
+        match self {
+            Sender::Window(_) => None,
+            Sender::Rate(sender) => sender.rate(),
+        }
+    }
+
+    #[inline(always)]
+    fn window(&self) -> Option<Bytes> {
+        match self {
+            Sender::Window(sender) => sender.window(),
+            Sender::Rate(sender) => sender.window(),
+        }
+    }
+
+    #[inline(always)]
+    fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
+        match self {
+            Sender::Window(sender) => sender.on_send(cx, pkt),
+            Sender::Rate(sender) => sender.on_send(cx, pkt),
+        }
+    }
+
+    #[inline(always)]
+    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
+        match self {
+            Sender::Window(sender) => sender.on_ack(cx, ack),
+            Sender::Rate(sender) => sender.on_ack(cx, ack),
+        }
+    }
+
+    #[cold]
+    fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
+        if let Sender::Window(sender) = self {
+            sender.on_loss(cx, loss);
+        }
+    }
+
+    fn reach(&self) -> Reach {
+        match self {
+            Sender::Window(sender) => sender.reach(),
+            Sender::Rate(sender) => sender.reach(),
+        }
+    }
+}
+
+/// The RFC's sender of one connection.
+#[derive(backwater_derive::State)]
+pub struct Window {
     /// \[bytes\] SMSS, and the narrowest window
     #[state(fixed)]
     smss: f64,
@@ -120,8 +223,29 @@ pub struct Sender {
     cuts: u64,
 }
 
+impl Window {
+    fn new(params: &Params, shape: &FlowShape) -> Window {
+        let smss = shape.payload.0 as f64;
+        Window {
+            smss,
+            least: f64::from(params.min_window) * smss,
+            g: params.g,
+            cwnd: f64::from(params.initial_window) * smss,
+            ssthresh: f64::INFINITY,
+            alpha: params.initial_alpha,
+            snd_una: 0,
+            snd_nxt: 0,
+            bytes_acked: 0,
+            bytes_marked: 0,
+            window_end: 0,
+            cut_until: 0,
+            cuts: 0,
+        }
+    }
+}
+
 // The specification.
-impl FlowSide for Sender {
+impl FlowSide for Window {
     #[inline(always)]
     fn window(&self) -> Option<Bytes> {
         Some(Bytes((self.cwnd / self.smss).max(1.0) as u64 * self.smss as u64))
@@ -163,7 +287,7 @@ impl FlowSide for Sender {
     }
 }
 
-impl Sender {
+impl Window {
     /// The window of observation is over: what share of it was marked goes into the estimate.
     fn end_window(&mut self) {
         if self.bytes_acked > 0 {

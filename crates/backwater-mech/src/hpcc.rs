@@ -21,31 +21,52 @@
 //!
 //! Five hops of 8 octets and their number, 42 octets, are in every data packet and acknowledgement, used or not, as in the HPCC ns-3 code.
 //!
-//! **Not modelled:** the widths and units of INT's fields (24-bit ns, 128 B, 80 B): values are exact, and rates are in kb/s; PINT; an
-//! own rate for each hop (MULTI_RATE). Switches behind the fifth write nothing.
+//! With `telemetry = "pint"` packets carry the load U itself, in an octet or two, which switches keep and draw: [`pint`]. ComputeWind is the same.
+//!
+//! **Not modelled:** the widths and units of INT's fields (24-bit ns, 128 B, 80 B): values are exact, and rates are in kb/s; an
+//! own rate for each hop (MULTI_RATE). Switches behind the fifth write no INT. Of PINT: that only some packets carry it (PINT_PROB), and
+//! that switches take logarithms from tables, and queues in units of 256 B.
 //! **Where we differ:** hops that are not those of the acknowledgement before, since the way has changed, are stored and not subtracted. In the
-//! HPCC ns-3 code they are.
+//! HPCC ns-3 code they are. PINT's U knows all bytes that a port has sent since the data packet before. In the HPCC ns-3 code it knows the last packet's.
 
+pub mod pint;
+
+use crate::base_rtt;
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 use backwater_net::attachment::{Attachment, WORDS};
 use backwater_net::hooks::{
     Absent, Ack, CheckCx, Claims, Departure, Extra, Finding, FlowCx, FlowShape, FlowSide, Mechanism, Needs, Overhead,
-    Preset, Profile, Reach, RoundTrip, SwitchCx, SwitchShape, SwitchSide,
+    Preset, Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Unread,
 };
 use backwater_net::packet::{DataHeader, Packet};
 use backwater_net::{Bytes, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Most hops that a packet carries.
 const HOPS: usize = 5;
 /// INT in a frame: five hops of 8 octets, and their number.
 const INT: Bytes = Bytes(42);
 
+/// What packets tell of the links on their way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Telemetry {
+    /// A record of each hop, of which the sender makes its load.
+    Int,
+    /// The load of the busiest hop, as switches keep it.
+    Pint,
+}
+
 /// Parameters of HPCC.
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
+    /// `int` (a record of each hop) or `pint` (the load of the busiest, in an octet or two).
+    #[param(default = Telemetry::Int, source = "SIGCOMM 2019; PINT, SIGCOMM 2020: pint")]
+    pub telemetry: Telemetry,
     /// Round trip of the idle network, for all flows alike; a little more than the longest.
     #[param(
         symbol = "T", default = Time::us(13), range = Time(1)..,
@@ -71,6 +92,9 @@ pub struct Params {
         source = "HPCC ns-3 code; its config: 1 Gb/s", why = "a flow at rate zero never sends again"
     )]
     pub min_rate: Rate,
+    /// `pint`: what loads are powers of. Nearer to 1 they are finer, and take more octets: 1 from 1.05 on, 2 below.
+    #[param(symbol = "b", default = 1.05, range = >1.0..=2.0, source = "PINT, SIGCOMM 2020: 1.05; HPCC ns-3 config: 1.01", why = "all powers of 1 are 1")]
+    pub pint_base: f64,
 }
 
 /// HPCC.
@@ -88,39 +112,52 @@ impl Mechanism for Hpcc {
             source: "HPCC ns-3 code, config for 100 Gb/s",
             toml: "max_stage = 0\nr_ai = \"40 Mb/s\"\nmin_rate = \"1 Gb/s\"\n",
         },
+        Preset {
+            name: "ns3-pint",
+            source: "HPCC ns-3 code, config for 100 Gb/s with PINT",
+            toml: "telemetry = \"pint\"\nmax_stage = 0\nr_ai = \"40 Mb/s\"\nmin_rate = \"1 Gb/s\"\npint_base = 1.01\n",
+        },
     ];
     const EXTRA: Extra = Extra { port_events: true, attachment: true, ..Extra::NONE };
     type Params = Params;
     type Shared = ();
-    type Switch = Telemetry;
+    type Switch = Writer;
     type Nic = Absent;
     type Flow = Sender;
 
-    fn profile(_: &Params) -> Profile {
+    fn profile(params: &Params) -> Profile {
+        let octets = match params.telemetry {
+            Telemetry::Int => INT,
+            Telemetry::Pint => pint::octets(params.pint_base),
+        };
         Profile {
             claims: Claims { flow_rate: true, ..Claims::NONE },
             needs: Needs { acks: true, window: true, ..Needs::default() },
-            overhead: Overhead { data: INT, ack: INT },
+            overhead: Overhead { data: octets, ack: octets },
             ..Profile::default()
         }
     }
 
-    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-        let too_long = cx.round_trip.filter(|round_trip| round_trip.time > params.base_rtt);
-        let Some(RoundTrip { time, between: (from, to) }) = too_long else { return Vec::new() };
-        let share = params.base_rtt.0 as f64 / time.0 as f64;
-        let reason = format!(
-            "{} is shorter than the round trip of the idle network, {time} from {from} to {to} and back: the window of a flow alone there \
-             fills {:.0} % of its link",
-            params.base_rtt,
-            100.0 * share
-        );
-        let hint = format!("a little more than the longest round trip, such as \"{}\"", Time(time.0 + time.0 / 20));
-        vec![Finding::warning("base_rtt", reason, hint)]
+    fn unread(params: &Params) -> Vec<Unread> {
+        match params.telemetry {
+            Telemetry::Int => Unread::all(&["pint_base"], "telemetry", "telemetry = \"pint\""),
+            Telemetry::Pint => Vec::new(),
+        }
     }
 
-    fn switch(_: &Params, _: &SwitchShape) -> Option<Telemetry> {
-        Some(Telemetry)
+    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        base_rtt::check(params.base_rtt, cx)
+    }
+
+    fn switch(params: &Params, shape: &SwitchShape) -> Option<Writer> {
+        Some(match params.telemetry {
+            Telemetry::Int => Writer::Int,
+            Telemetry::Pint => Writer::Pint(Loads {
+                ports: vec![pint::Load::default(); shape.ports.len()],
+                base: params.pint_base,
+                base_rtt: params.base_rtt,
+            }),
+        })
     }
 
     fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
@@ -176,9 +213,26 @@ fn hops(carried: &Attachment) -> impl Iterator<Item = Hop> + '_ {
     words.chunks_exact(3).map(hop).take((words[Int::LAST] & 0xFF) as usize)
 }
 
-/// A switch writes INT.
+/// A switch writes telemetry.
 #[derive(backwater_derive::State)]
-pub struct Telemetry;
+pub enum Writer {
+    /// A record of each hop.
+    Int,
+    /// The load of the busiest.
+    Pint(#[state(within)] Loads),
+}
+
+/// PINT's loads of all ports.
+#[derive(backwater_derive::State)]
+pub struct Loads {
+    ports: Vec<pint::Load>,
+    /// b
+    #[state(fixed)]
+    base: f64,
+    /// T
+    #[state(fixed)]
+    base_rtt: Time,
+}
 
 /// The sender of one flow.
 #[derive(backwater_derive::State)]
@@ -206,17 +260,26 @@ pub struct Sender {
 }
 
 // The specification.
-impl SwitchSide for Telemetry {
+impl SwitchSide for Writer {
     fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
         let (Some(Attachment(words)), true) = (carried, pkt.is_data()) else { return };
         let queued = cx.seen().egress_port(from.port).saturating_sub(pkt.bytes());
-        let hop = Hop {
-            at: cx.now(),
-            tx_bytes: from.tx_bytes,
-            queued: u32::try_from(queued.0).unwrap_or(u32::MAX),
-            rate: u32::try_from((from.rate.0 / 1000).max(1)).unwrap_or(u32::MAX),
-        };
-        Int(words).append(u64::from(cx.shape().node.0) << 16 | u64::from(from.port.0), hop);
+        match self {
+            Writer::Int => {
+                let hop = Hop {
+                    at: cx.now(),
+                    tx_bytes: from.tx_bytes,
+                    queued: u32::try_from(queued.0).unwrap_or(u32::MAX),
+                    rate: u32::try_from((from.rate.0 / 1000).max(1)).unwrap_or(u32::MAX),
+                };
+                Int(words).append(u64::from(cx.shape().node.0) << 16 | u64::from(from.port.0), hop);
+            }
+            Writer::Pint(Loads { ports, base, base_rtt }) => {
+                let port = &mut ports[usize::from(from.port.0)];
+                let u = port.update(cx.now(), from.tx_bytes, queued.0, from.rate.0 as f64 * 1e-12, *base_rtt);
+                words[0] = words[0].max(pint::encode(u, *base, cx.rng()));
+            }
+        }
     }
 }
 
@@ -228,8 +291,7 @@ impl FlowSide for Sender {
 
     #[inline(always)]
     fn window(&self) -> Option<Bytes> {
-        let bits = u128::from(self.rate.0) * u128::from(self.params.base_rtt.0) / 1_000_000_000_000;
-        Some(Bytes(u64::try_from(bits / 8).unwrap_or(u64::MAX).max(1)))
+        Some(base_rtt::window(self.rate, self.params.base_rtt))
     }
 
     #[inline(always)]
@@ -248,8 +310,17 @@ impl FlowSide for Sender {
             self.last_update = self.sent;
             return;
         };
-        let same_way = previous.0[Int::LAST] == carried.0[Int::LAST];
-        if same_way && self.measure_inflight(&previous, carried) {
+        let measured = match self.params.telemetry {
+            Telemetry::Int => {
+                let same_way = previous.0[Int::LAST] == carried.0[Int::LAST];
+                same_way && self.measure_inflight(&previous, carried)
+            }
+            Telemetry::Pint => {
+                self.u = pint::decode(carried.0[0], self.params.pint_base);
+                true
+            }
+        };
+        if measured {
             self.compute_rate(ack.received > self.last_update);
         }
     }

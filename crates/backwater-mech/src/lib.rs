@@ -3,6 +3,7 @@
 //! [`registry`] lists them, one line each; everything else about a mechanism stands in its own file.
 
 mod average;
+mod base_rtt;
 pub mod bbr;
 pub mod bcn;
 pub mod cbfc;
@@ -22,6 +23,8 @@ pub mod pause;
 pub mod pfc;
 pub mod qcn;
 pub mod rccc;
+#[cfg(test)]
+mod recorded;
 pub mod red;
 pub mod registry;
 pub mod sfc;

@@ -122,3 +122,6 @@ impl ReactionPoint {
         cx.arm(self.increase_at, INCREASE);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use backwater_net::packet::{Class, HostId};
 
 struct Connection {
     bench: FlowBench,
-    sender: Sender,
+    sender: Window,
     sent: u64,
     acked: u64,
 }
@@ -16,7 +16,9 @@ struct Connection {
 impl Connection {
     fn new(params: &Params) -> Connection {
         let bench = FlowBench::new(Rate::gbps(10));
-        let sender = Dctcp::flow(params, bench.shape(), &()).expect("DCTCP acts at flows");
+        let Some(Sender::Window(sender)) = Dctcp::flow(params, bench.shape(), &()) else {
+            panic!("the RFC's has a window")
+        };
         Connection { bench, sender, sent: 0, acked: 0 }
     }
 

@@ -1,0 +1,64 @@
+//! PINT — Ben Basat et al., "PINT: Probabilistic In-band Network Telemetry", SIGCOMM 2020, as the HPCC ns-3 code has it for HPCC.
+//!
+//! Each port of a switch keeps the load that a sender would make of INT's records, and a packet takes the greatest of its way along, as a
+//! logarithm to the base b.
+//!
+//! ```text
+//! switch, as a data packet begins to leave:  tau, byte = time, and bytes sent, since the data packet before began to
+//!   U = (1 - tau/T) U + qLen tau / (B T^2) + byte / (B T)                                 tau > T: byte / tau and qLen / T, over a T
+//!   x = max(1, ceil(M U)), M = 512;   p = log_b(x), rounded up or down by chance so that the mean of b^p is x
+//!   packet: power = max(power, p)
+//! acknowledgement: U = b^power / M
+//! ```
+
+use backwater_derive::State;
+use backwater_engine::Time;
+use backwater_net::Bytes;
+use rand::{Rng, RngExt};
+
+/// M: the least load that differs from none is a 512th.
+const M: f64 = 512.0;
+
+/// Octets of a power: loads are below M.
+pub(super) fn octets(base: f64) -> Bytes {
+    let most = (M * M).ln() / base.ln();
+    Bytes((most.log2().ceil().max(1.0) / 8.0).ceil() as u64)
+}
+
+/// `U` as a power of the base.
+pub(super) fn encode(u: f64, base: f64, random: &mut impl Rng) -> u64 {
+    let x = (M * u).ceil().max(1.0);
+    let p = (x.ln() / base.ln()).floor();
+    let (lower, upper) = (base.powf(p), base.powf(p + 1.0));
+    let up = random.random::<f64>() < (x - lower) / (upper - lower);
+    p as u64 + u64::from(up)
+}
+
+/// The load of a power.
+pub(super) fn decode(power: u64, base: f64) -> f64 {
+    base.powf(power as f64) / M
+}
+
+/// The load of one port.
+#[derive(State, Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct Load {
+    /// U
+    pub(super) u: f64,
+    /// when the last data packet began to leave, and txBytes then
+    at: Time,
+    tx_bytes: u64,
+}
+
+impl Load {
+    /// A data packet begins to leave: `tx_bytes` before it, `queued` bytes behind it, at a port of `b` bits a picosecond.
+    pub(super) fn update(&mut self, now: Time, tx_bytes: u64, queued: u64, b: f64, base_rtt: Time) -> f64 {
+        let (t, since) = (base_rtt.0 as f64, (now.0 - self.at.0) as f64);
+        if since > 0.0 {
+            let tau = since.min(t);
+            let sent = (tx_bytes - self.tx_bytes) as f64 * 8.0 * tau / since;
+            self.u = (1.0 - tau / t) * self.u + queued as f64 * 8.0 * tau / (b * t * t) + sent / (b * t);
+        }
+        (self.at, self.tx_bytes) = (now, tx_bytes);
+        self.u
+    }
+}

@@ -1,0 +1,101 @@
+//! For tests: decisions recorded in runs of HPCC's ns-3 code (`recorded/README.md`), and how values are held against them.
+
+use backwater_engine::Time;
+use flate2::read::GzDecoder;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::PathBuf;
+
+/// One recorded decision.
+pub(crate) struct Line {
+    columns: std::rc::Rc<[String]>,
+    fields: Vec<String>,
+}
+
+impl Line {
+    pub fn text(&self, column: &str) -> &str {
+        let at = self.columns.iter().position(|name| name == column);
+        &self.fields[at.unwrap_or_else(|| panic!("no column {column}"))]
+    }
+    pub fn number(&self, column: &str) -> u64 {
+        self.text(column).parse().unwrap_or_else(|_| panic!("no number in {column}: {}", self.fields.join(" ")))
+    }
+    pub fn real(&self, column: &str) -> f64 {
+        self.text(column).parse().unwrap_or_else(|_| panic!("no number in {column}: {}", self.fields.join(" ")))
+    }
+    pub fn is_set(&self, column: &str) -> bool {
+        self.number(column) == 1
+    }
+    /// There is a value.
+    pub fn has(&self, column: &str) -> bool {
+        !self.text(column).is_empty()
+    }
+}
+
+/// One run.
+pub(crate) struct Trace {
+    pub name: String,
+    head: String,
+    pub lines: Vec<Line>,
+}
+
+impl Trace {
+    /// T
+    pub fn base_rtt(&self) -> Time {
+        Time::ns(self.said("T").and_then(|said| said.strip_suffix(" ns")?.parse().ok()).expect("it is said"))
+    }
+    /// What the first line says behind this word.
+    pub fn said(&self, what: &str) -> Option<&str> {
+        self.head.split("; ").find_map(|part| part.strip_prefix(what)?.strip_prefix(' '))
+    }
+}
+
+/// All runs of a control, variants included.
+pub(crate) fn traces(control: &str) -> Vec<Trace> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/recorded");
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let read = |file: PathBuf| {
+        let name = file.file_name()?.to_str()?.strip_suffix(".tsv.gz")?.to_owned();
+        name.strip_prefix(control)?.strip_prefix('_')?;
+        let mut text = String::new();
+        GzDecoder::new(File::open(&file).unwrap()).read_to_string(&mut text).unwrap();
+        let mut lines = text.lines();
+        let head = lines.next()?.to_owned();
+        let split = |line: &str| line.split('\t').map(str::to_owned).collect::<Vec<_>>();
+        let columns: std::rc::Rc<[String]> = split(lines.next()?).into();
+        let lines = lines.map(|line| Line { columns: columns.clone(), fields: split(line) }).collect();
+        Some(Trace { name, head, lines })
+    };
+    files.into_iter().filter_map(read).collect()
+}
+
+/// What has been compared with what was recorded.
+#[derive(Default)]
+pub(crate) struct Held {
+    pub values: u64,
+    pub off: Vec<String>,
+}
+
+impl Held {
+    /// `got` is what the line says there, within `slack`.
+    pub fn hold(&mut self, trace: &Trace, line: &Line, column: &str, got: f64, slack: f64) {
+        self.is(trace, line, column, got, line.real(column), slack);
+    }
+
+    pub fn is(&mut self, trace: &Trace, line: &Line, what: &str, got: f64, recorded: f64, slack: f64) {
+        self.values += 1;
+        if (got - recorded).abs() > slack {
+            self.off.push(format!("{}: {what} {got}: {}", trace.name, line.fields.join(" ")));
+        }
+    }
+
+    /// So many values were compared, and none was off.
+    pub fn none_off(&self, values: u64) {
+        assert!(self.off.is_empty(), "{} of {} off; {}", self.off.len(), self.values, self.off[0]);
+        assert_eq!(self.values, values);
+    }
+}
+
+/// Half a unit of the sixth digit behind the point, to which the program printed, and what rounding adds.
+pub(crate) const SIX_DIGITS: f64 = 0.500_001e-6;
