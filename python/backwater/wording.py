@@ -88,6 +88,12 @@ def three(value: float) -> str:
     return figure(float(f"{value:.3g}"))
 
 
+def many(count: int, what: str) -> str:
+    """A number of things: `1 switch`, `4 switches`."""
+    plural = "es" if what.endswith(("ch", "s", "x")) else "s"
+    return f"{count:,} {what}{'' if count == 1 else plural}"
+
+
 def count(value: float, unit: str) -> str:
     """A large number with a decimal prefix: `3.2 M hops/s`."""
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):

@@ -21,6 +21,7 @@ from backwater.deck import layout
 from backwater.deck.layout import Rows
 from backwater.deck.model import HEIGHT, LINE, PAD_X, PAD_Y, WIDTH, Drawing, Grid, Text
 from backwater.errors import InputError
+from backwater.plot import sheet
 from conftest import ROOT, Command
 
 if TYPE_CHECKING:
@@ -52,8 +53,13 @@ def slides(results: Path) -> Deck:
 
 
 @pytest.fixture(scope="module")
-def shown(slides: Deck) -> Any:  # noqa: ANN401 - python-pptx has no types
-    return Presentation(io.BytesIO(deck.octets(slides, "pptx")))
+def written(slides: Deck) -> dict[str, bytes]:
+    return {kind: deck.octets(slides, kind) for kind in deck.KINDS}
+
+
+@pytest.fixture(scope="module")
+def shown(written: dict[str, bytes]) -> Any:  # noqa: ANN401 - python-pptx has no types
+    return Presentation(io.BytesIO(written["pptx"]))
 
 
 def texts(slide: Any) -> list[str]:  # noqa: ANN401 - as above
@@ -218,13 +224,16 @@ def test_the_command_on_the_last_slide_gives_the_same_run(
     assert first.fingerprint == second.fingerprint
 
 
-@pytest.mark.parametrize("kind", deck.KINDS)
-def test_the_same_results_give_the_same_octets(results: Path, slides: Deck, kind: str) -> None:
-    assert deck.octets(slides, kind) == deck.octets(deck.of(results), kind)
+def test_the_same_results_give_the_same_octets(results: Path, written: dict[str, bytes]) -> None:
+    # Drawn anew, and not as they were kept: Vega has counted on meanwhile.
+    sheet._drawn.cache_clear()
+    again = deck.of(results)
+    for kind in deck.KINDS:
+        assert deck.octets(again, kind) == written[kind]
 
 
-def test_a_pdf_has_a_page_a_slide_with_its_text(slides: Deck) -> None:
-    pages = pypdf.PdfReader(io.BytesIO(deck.octets(slides, "pdf"))).pages
+def test_a_pdf_has_a_page_a_slide_with_its_text(slides: Deck, written: dict[str, bytes]) -> None:
+    pages = pypdf.PdfReader(io.BytesIO(written["pdf"])).pages
     assert len(pages) == len(slides.slides)
     for page, slide in zip(pages, slides.slides, strict=True):
         assert (page.mediabox.width, page.mediabox.height) == (960, 540)

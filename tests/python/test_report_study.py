@@ -254,7 +254,9 @@ def test_the_page_of_a_study(command: Command, outcome: study.Outcome, tmp_path:
     assert "Figure paused-ports is not drawn" in page
     assert "288.14" in page
     assert "Counterpart: part 1, tables of flow completion times" in page
-    assert f"backwater reproduce sfc-aidc-2025 --out {folder}" in page
+    seeds = next(iter(outcome.seeds.values()))
+    asked = f"--seeds {seeds[0]}..{seeds[-1]}"
+    assert f"backwater reproduce sfc-aidc-2025 {asked} --out {folder}" in page
 
 
 def test_an_unfinished_study_is_not_reported(command: Command, tmp_path: Path) -> None:

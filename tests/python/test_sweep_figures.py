@@ -133,6 +133,6 @@ def test_a_sweep_has_a_page(command: Command, swept: Path, tmp_path: Path) -> No
         *("curve-1", "curve-2", "map-1", "effects-1", "effects-2", "effects-3"),
     ]
     html = (tmp_path / "page.html").read_text()
-    assert "12 points of pfc.xoff, topology.link_delay" in html
+    assert "12 points of pfc.xoff and topology.link_delay, with 2 seeds" in html
     assert "backwater sweep hot.toml --vary" in html
     assert (tmp_path / "figures" / "map-1.svg").is_file()

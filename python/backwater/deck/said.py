@@ -277,7 +277,12 @@ def curve(plots: SweepPlots, key: str, metrics: Sequence[str]) -> str:
         if None not in ends:
             unit = plots.units.get(metric, "")
             unit = "" if unit == metric else f" {unit}"
-            told.append(f"{metric} goes from {short(ends[0])} to {short(ends[1])}{unit}")
+            first, last = map(short, ends)
+            told.append(
+                f"{metric} goes from {first} to {last}{unit}"
+                if first != last
+                else f"{metric} has {first}{unit} at both"
+            )
     if not told:
         return ""
     over = "" if len(plots.varied()) == 1 else ", means over all else that is varied"
@@ -317,12 +322,19 @@ def heat(plots: SweepPlots, metric: str) -> str:
 def effects(plots: SweepPlots, metric: str) -> str:
     """Say what most of a metric is due to."""
     from backwater.sweep.findings import effects as found
+    from backwater.sweep.findings import ranks
 
     variant = plots.variants[0] if plots.variants else ""
     mine = [one for one in plots.designs if one.variant == variant]
     shares = found(mine, plots.keys, metric)
     if not shares:
-        return _extremes(plots, metric)
+        ordered = ranks(mine, plots.keys, metric)
+        told = [
+            f"{'grows' if rank.rho > 0 else 'falls'} with {rank.key} "
+            f"(rank correlation {rank.rho:+.2f})"
+            for rank in ordered[:2]
+        ]
+        return f"{metric} {series(told)}." if told else _extremes(plots, metric)
     top = max(shares, key=lambda one: one.share)
     together = " and ".join(top.keys)
     kind = "the two together, beyond their sum" if len(top.keys) > 1 else "by itself"

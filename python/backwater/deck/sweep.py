@@ -21,7 +21,7 @@ from backwater.report.page import Code, Table
 from backwater.report.run import made_by
 from backwater.report.sweep import sweep_page
 from backwater.sweep.values import text_of
-from backwater.wording import series
+from backwater.wording import many, series
 
 if TYPE_CHECKING:
     from backwater.deck.model import Slide
@@ -44,7 +44,7 @@ def of_sweep(sweep: Sweep, pen: Pen) -> Talk:
             for part in section.parts:
                 if isinstance(part, Table):
                     slides += results(part.title or "Answer", part)
-    metrics = _metrics(page.figures, plots)
+    metrics = _metrics(plots)
     slides += _points(plots, metrics)
     for figure in page.figures:
         slides += pen.figures(figure, _sentence(figure, plots, metrics), "")
@@ -62,7 +62,7 @@ def of_sweep(sweep: Sweep, pen: Pen) -> Talk:
     facts = [
         f"A sweep{when}, made by {made_by(manifest['versions'])}.",
         *page.lead[:1],
-        f"{len(seeds)} seed{'s' if len(seeds) != 1 else ''}: {', '.join(map(str, seeds[:10]))}"
+        f"{many(len(seeds), 'seed')}: {', '.join(map(str, seeds[:10]))}"
         f"{', …' if len(seeds) > 10 else ''}.",
     ]
     return Talk(
@@ -94,14 +94,14 @@ def _setup(sweep: Sweep, pen: Pen) -> list[Slide]:
     drawn = draw.topology(lay_out(sketch), sketch, groups, NAMES)
     hosts = sum(host for _, _, host in sketch["nodes"])
     sentence = (
-        f"{hosts:,} hosts, {len(sketch['nodes']) - hosts:,} switches, {len(sketch['links']):,} "
-        f"links"
-        f"{'; ' if probe['settings'] else '.'}"
-        f"{series([key for key, _ in probe['settings']])} "
-        f"{'is' if len(probe['settings']) == 1 else 'are'} varied."
+        f"{many(hosts, 'host')}, {many(len(sketch['nodes']) - hosts, 'switch')}, "
+        f"{many(len(sketch['links']), 'link')}"
     )
+    keys = [key for key, _ in probe["settings"]]
+    if keys:
+        sentence += f"; {series(keys)} {'is' if len(keys) == 1 else 'are'} varied"
     note = f"Variant {variant}." if variant else ""
-    return pen.drawings("setup", "Set-up", [drawn], sentence, note)
+    return pen.drawings("setup", "Set-up", [drawn], f"{sentence}.", note)
 
 
 def _assumed(sweep: Sweep, plots: SweepPlots) -> list[Slide]:
@@ -126,11 +126,13 @@ def _meaning(key: str) -> str:
         return ""
 
 
-def _metrics(figures: list[Figure], plots: SweepPlots) -> list[str]:
-    """Give the metrics that the page draws, in its order."""
+def _metrics(plots: SweepPlots) -> list[str]:
+    """Give the metrics that the page draws, in its order; where none varies, the usual ones."""
     from backwater.report.sweep import _metrics as chosen
 
-    return chosen(plots, {"answer": plots.answer, "metrics": []})[:_METRICS] if figures else []
+    usual = [name for name in plots.metrics if name.startswith("max_fct:")]
+    usual += [name for name in ("pauses", "drops") if name in plots.metrics]
+    return (chosen(plots, {"answer": plots.answer, "metrics": []}) or usual)[:_METRICS]
 
 
 def _points(plots: SweepPlots, metrics: list[str]) -> list[Slide]:

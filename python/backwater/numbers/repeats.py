@@ -39,7 +39,9 @@ class Spread:
         # Summed in an order of their own, so that the last bit does not depend on who came first.
         ordered = sorted(values)
         n = len(ordered)
-        mean, least, greatest = statistics.fmean(ordered), ordered[0], ordered[-1]
+        least, greatest = ordered[0], ordered[-1]
+        # Of equal values a sum, divided, may be a last bit beside them: an interval of nothing.
+        mean = float(least) if least == greatest else statistics.fmean(ordered)
         if n == 1:
             return Spread(1, mean, least, greatest, None, None, None)
         std = statistics.stdev(ordered, mean)

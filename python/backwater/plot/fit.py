@@ -149,7 +149,9 @@ def _next(tried: list[tuple[float, float]], room: float, widest: float) -> float
     slope = (took - before) / (share - other) if share != other else 0.0
     if slope <= 0:
         return share * 0.8 if took > room else -1.0
-    return max(LEAST / widest, share + (aim - took) / slope)
+    # Panels that are as narrow as they may be hide the slope: without a bound, a guess from there
+    # is a hundred times too wide, and takes Vega some ten seconds.
+    return min(2 * share, max(LEAST / widest, share + (aim - took) / slope))
 
 
 def _narrow(spec: Spec, share: float) -> None:

@@ -9,10 +9,11 @@ Text follows the width: labels of axes have 7.5 points in a column of 9 cm or le
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from html import escape
 from typing import Any
 
@@ -172,6 +173,12 @@ def vega(spec: dict[str, Any]) -> str:
 
     Vega numbers what it clips and shades over all that a process draws.
     """
+    return _drawn(json.dumps(spec))
+
+
+# Slides in another theme, and charts of another file, are the same drawings.
+@lru_cache(maxsize=128)
+def _drawn(spec: str) -> str:
     drawn = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
     names = {name: f"{found[0]}{n}" for n, (name, *found) in enumerate(_numbered(drawn))}
     return _NUMBERED.sub(lambda found: names[found[0]], drawn)

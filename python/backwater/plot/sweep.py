@@ -337,6 +337,7 @@ class SweepPlots:
         )
         mine = [one for one in self.designs if one.variant == variant]
         found = effects(mine, self.keys, metric)
+        low = 0
         if found is not None:
             rows = [{"name": TIMES.join(e.keys), "value": e.share} for e in found]
             what, form = "share of the variance of means", "%"
@@ -344,7 +345,7 @@ class SweepPlots:
         else:
             ordered = ranks(mine, self.keys, metric)
             rows = [{"name": one.key, "value": one.rho} for one in ordered]
-            what, form = "rank correlation (Spearman)", "+.1f"
+            what, form, low = "rank correlation (Spearman)", "+.1f", -1
             below = "1: it always grows with the key; -1: it always falls"
         if not rows:
             raise InputError(f"{metric}: its effects cannot be told", "vary two keys or more")
@@ -352,7 +353,12 @@ class SweepPlots:
             alt.Chart(pl.DataFrame(rows))
             .mark_bar(size=16)
             .encode(
-                x=alt.X("value:Q", title=what, axis=alt.Axis(format=form, grid=True)),
+                x=alt.X(
+                    "value:Q",
+                    title=what,
+                    axis=alt.Axis(format=form, grid=True, tickCount=10),
+                    scale=alt.Scale(domain=[low, 1]),
+                ),
                 y=alt.Y("name:N", title=None, sort=[str(row["name"]) for row in rows]),
                 tooltip=["name", alt.Tooltip("value", format=".4")],
             )

@@ -314,11 +314,21 @@ def _again(outcome: Outcome) -> Section:
     name = outcome.study.id
     folder = shlex.quote(str(outcome.directory))
     full = " --full" if _is_full(outcome) else ""
-    command = f"backwater reproduce {name}{full} {sets}".rstrip() + f" --out {folder}"
+    command = f"backwater reproduce {name}{full}{_seeds(outcome)} {sets}".rstrip()
+    command += f" --out {folder}"
     code = Code(f"{command}\nbackwater report {folder} -o report.html --figures figures")
     return Section(
         "again", "Run it again", [code], ["What is complete in the directory is not run again."]
     )
+
+
+def _seeds(outcome: Outcome) -> str:
+    """Give the option for other seeds than the study's, if all its points have the same."""
+    asked = any(row.other_seeds for row in outcome.rows)
+    [seeds, *others] = {tuple(some) for some in outcome.seeds.values()} or {()}
+    if not asked or others or list(seeds) != list(range(seeds[0], seeds[-1] + 1)):
+        return ""
+    return f" --seeds {seeds[0]}..{seeds[-1]}"
 
 
 def _is_full(outcome: Outcome) -> bool:

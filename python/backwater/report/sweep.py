@@ -12,6 +12,7 @@ from backwater.plot.sweep import SweepPlots
 from backwater.report.page import Code, Column, Figure, Page, Section, Table
 from backwater.report.run import made_by
 from backwater.sweep.answer import interval, unit_of, words
+from backwater.wording import many, series
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +39,7 @@ def sweep_page(sweep: Sweep) -> Page:
     )
     unfinished = [f"The sweep is {sweep.status}: points are missing."]
     unfinished = [] if sweep.status == "done" else unfinished
-    lead = [f"{points:,} points of {_varied(manifest)}."]
+    lead = [f"{many(points, 'point')} of {_varied(sweep)}."]
     if failed:
         lead.append(f"{failed:,} of them have failed: they are in no figure.")
     return Page(
@@ -55,9 +56,12 @@ def sweep_page(sweep: Sweep) -> Page:
     )
 
 
-def _varied(manifest: Mapping[str, Any]) -> str:
-    keys = ", ".join(axis["key"] for axis in manifest["axes"]) or "one setting"
-    return f"{keys}, over seeds and variants" if manifest["axes"] else keys
+def _varied(sweep: Sweep) -> str:
+    axes = [axis["key"] for axis in sweep.manifest["axes"]]
+    keys = series(axes) if axes else "one setting"
+    counts = {name: len(sweep.points[name].unique()) for name in ("variant", "seed")}
+    told = [f"{count} {name}s" for name, count in counts.items() if count > 1]
+    return f"{keys}, with {' and '.join(told)}" if told else keys
 
 
 def _metrics(plots: SweepPlots, manifest: Mapping[str, Any]) -> list[str]:
