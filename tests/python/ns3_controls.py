@@ -147,8 +147,9 @@ def control(name: str, network: Network) -> dict[str, Any]:
     """
     rtt = network.base_rtt
     if name.startswith("hpcc"):
-        stages = 5 if name == "hpcc, 5 stages" else 0
-        hpcc = {"preset": "ns3-hpcc", "base_rtt": rtt, "max_stage": stages}
+        hpcc: dict[str, Any] = {"preset": "ns3-hpcc", "base_rtt": rtt}
+        hpcc |= {"max_stage": 5} if name == "hpcc, 5 stages" else {}
+        hpcc |= {"int_multi": 4} if name != "hpcc, to the byte" else {}
         return {"hpcc": hpcc, "ack": {"size": "46 B"}}
     if name == "pint":
         return {"hpcc": {"preset": "ns3-pint", "base_rtt": rtt}, "ack": {"size": "58 B"}}

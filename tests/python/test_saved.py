@@ -136,6 +136,11 @@ def test_a_value_counts_from_the_time_on_and_the_result_says_so(star: Path) -> N
             "20 us",
         ),
         ("[ecn]\nkmin = '20 KB'\nkmax = '80 KB'\n[dctcp]\n", "dctcp.g", "1.0"),
+        (
+            "[ecn]\nkmin = '20 KB'\nkmax = '80 KB'\n[dctcp]\nlaw = 'ns3'\n",
+            "dctcp.g",
+            "1.0",
+        ),
         ("[sfc]\nthreshold = '30 KB'\n", "sfc.threshold", "60 KB"),
         ("[qcn]\n", "qcn.cp_qsp", "10 KB"),
         (
@@ -146,6 +151,7 @@ def test_a_value_counts_from_the_time_on_and_the_result_says_so(star: Path) -> N
         ("[swift]\n", "swift.base_target", "5 us"),
         ("[timely]\n", "timely.t_low", "5 us"),
         ("[hpcc]\n", "hpcc.eta", "0.5"),
+        ("[hpcc]\ntelemetry = 'pint'\n", "hpcc.eta", "0.5"),
     ],
 )
 def test_a_parameter_of_each_mechanism_takes_effect(

@@ -23,7 +23,7 @@
 //!
 //! With `telemetry = "pint"` packets carry the load U itself, in an octet or two, which switches keep and draw: [`pint`]. ComputeWind is the same.
 //!
-//! **Not modelled:** the widths and units of INT's fields (24-bit ns, 128 B, 80 B): values are exact, and rates are in kb/s; an
+//! **Not modelled:** the widths of INT's fields, and its units unless `int_multi` is given (128 B, 80 B): values are exact, and rates are in kb/s; an
 //! own rate for each hop (MULTI_RATE). Switches behind the fifth write no INT. Of PINT: that only some packets carry it (PINT_PROB), and
 //! that switches take logarithms from tables, and queues in units of 256 B.
 //! **Where we differ:** hops that are not those of the acknowledgement before, since the way has changed, are stored and not subtracted. In the
@@ -92,6 +92,9 @@ pub struct Params {
         source = "HPCC ns-3 code; its config: 1 Gb/s", why = "a flow at rate zero never sends again"
     )]
     pub min_rate: Rate,
+    /// `int`: records count bytes in so many times 128 B and queues in so many times 80 B, both rounded down; 0: to the byte.
+    #[param(symbol = "INT_MULTI", default = 0, range = 0..=1000, source = "choice; HPCC ns-3 run.py: 1 per 25 Gb/s")]
+    pub int_multi: u32,
     /// `pint`: what loads are powers of. Nearer to 1 they are finer, and take more octets: 1 from 1.05 on, 2 below.
     #[param(symbol = "b", default = 1.05, range = >1.0..=2.0, source = "PINT, SIGCOMM 2020: 1.05; HPCC ns-3 config: 1.01", why = "all powers of 1 are 1")]
     pub pint_base: f64,
@@ -141,7 +144,7 @@ impl Mechanism for Hpcc {
     fn unread(params: &Params) -> Vec<Unread> {
         match params.telemetry {
             Telemetry::Int => Unread::all(&["pint_base"], "telemetry", "telemetry = \"pint\""),
-            Telemetry::Pint => Vec::new(),
+            Telemetry::Pint => Unread::all(&["int_multi"], "telemetry", "telemetry = \"int\""),
         }
     }
 
@@ -151,7 +154,7 @@ impl Mechanism for Hpcc {
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Writer> {
         Some(match params.telemetry {
-            Telemetry::Int => Writer::Int,
+            Telemetry::Int => Writer::Int(params.int_multi),
             Telemetry::Pint => Writer::Pint(Loads {
                 ports: vec![pint::Load::default(); shape.ports.len()],
                 base: params.pint_base,
@@ -206,6 +209,12 @@ impl Int<'_> {
     }
 }
 
+/// Bytes in whole units of `multi` times `unit`; none: to the byte.
+#[inline(always)]
+fn in_units(bytes: u64, unit: u64, multi: u32) -> u64 {
+    if multi == 0 { bytes } else { bytes - bytes % (unit * u64::from(multi)) }
+}
+
 /// The hops of an attachment.
 fn hops(carried: &Attachment) -> impl Iterator<Item = Hop> + '_ {
     let Attachment(words) = carried;
@@ -216,8 +225,8 @@ fn hops(carried: &Attachment) -> impl Iterator<Item = Hop> + '_ {
 /// A switch writes telemetry.
 #[derive(backwater_derive::State)]
 pub enum Writer {
-    /// A record of each hop.
-    Int,
+    /// A record of each hop, in so many times the units of INT.
+    Int(#[state(fixed)] u32),
     /// The load of the busiest.
     Pint(#[state(within)] Loads),
 }
@@ -265,11 +274,11 @@ impl SwitchSide for Writer {
         let (Some(Attachment(words)), true) = (carried, pkt.is_data()) else { return };
         let queued = cx.seen().egress_port(from.port).saturating_sub(pkt.bytes());
         match self {
-            Writer::Int => {
+            Writer::Int(multi) => {
                 let hop = Hop {
                     at: cx.now(),
-                    tx_bytes: from.tx_bytes,
-                    queued: u32::try_from(queued.0).unwrap_or(u32::MAX),
+                    tx_bytes: in_units(from.tx_bytes, 128, *multi),
+                    queued: u32::try_from(in_units(queued.0, 80, *multi)).unwrap_or(u32::MAX),
                     rate: u32::try_from((from.rate.0 / 1000).max(1)).unwrap_or(u32::MAX),
                 };
                 Int(words).append(u64::from(cx.shape().node.0) << 16 | u64::from(from.port.0), hop);

@@ -43,7 +43,7 @@ fn switches_write_their_ports_state() {
     bench.set_egress(Port(1), Queue(0), 200);
     let from = Departure { port: Port(1), queue: Queue(3), rate: Rate::gbps(100), tx_frames: 9, tx_bytes: 9000 };
     let mut carried = Attachment::default();
-    let mut side = Writer::Int;
+    let mut side = Writer::Int(0);
     for _ in 0..7 {
         side.on_start(&mut bench.cx(), &from, &pkt, Some(&mut carried));
     }
@@ -53,6 +53,10 @@ fn switches_write_their_ports_state() {
     side.on_start(&mut bench.cx(), &from, &backwater_net::bench::ack(pkt), Some(&mut carried));
     side.on_start(&mut bench.cx(), &from, &pkt, None);
     assert_eq!(carried, before);
+    // 9000 B are 17 times 512 B and 296 B, 5200 B are 16 times 320 B and 80 B.
+    let mut carried = Attachment::default();
+    Writer::Int(4).on_start(&mut bench.cx(), &from, &pkt, Some(&mut carried));
+    assert_eq!(hops(&carried).collect::<Vec<_>>(), [Hop { tx_bytes: 8704, queued: 5120, ..hop }]);
 }
 
 /// T = 10 us at 100 Gb/s: the window is 125 KB. Over 1 us the first port sends 6.25 KB, half its rate; the second, of 200 Gb/s, 12.5 KB,

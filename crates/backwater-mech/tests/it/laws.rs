@@ -148,8 +148,10 @@ enum Rates {
     Swift(u64),
     /// TIMELY that leaves its first branch at so many us
     Timely(u64),
-    /// HPCC with a round trip of so many us
-    Hpcc(u64),
+    /// that of HPCC's ns-3 code with a round trip of so many us
+    DctcpRate(u64),
+    /// HPCC with a round trip of so many us, and what packets tell
+    Hpcc(u64, hpcc::Telemetry),
 }
 
 /// How flows are isolated: thresholds so low that they are, and change queues often.
@@ -319,8 +321,12 @@ fn extras() -> impl Strategy<Value = Extras> {
             Rates::Swift(20),
             Rates::Timely(2),
             Rates::Timely(20),
-            Rates::Hpcc(2),
-            Rates::Hpcc(20),
+            Rates::DctcpRate(2),
+            Rates::DctcpRate(20),
+            Rates::Hpcc(2, hpcc::Telemetry::Int),
+            Rates::Hpcc(20, hpcc::Telemetry::Int),
+            Rates::Hpcc(2, hpcc::Telemetry::Pint),
+            Rates::Hpcc(20, hpcc::Telemetry::Pint),
         ])),
         (select(vec![1u32, 1, 4]), any::<bool>(), select(vec![0u64, 0, 900, 30_000])),
         (select(vec![None, Some(6u8)]), any::<bool>(), prop::bool::weighted(0.9), any::<bool>()),
@@ -346,8 +352,13 @@ fn extras() -> impl Strategy<Value = Extras> {
             }
             let (ack_class, ack_first, acks, ecmp) = acks;
             // A window does not open without acknowledgements; the reader of scenarios refuses that.
-            let acks =
-                acks || matches!(rates, Some(Rates::Dctcp(_) | Rates::Swift(_) | Rates::Timely(_) | Rates::Hpcc(_)));
+            let asks = |rates| {
+                matches!(
+                    rates,
+                    Rates::Dctcp(_) | Rates::DctcpRate(_) | Rates::Swift(_) | Rates::Timely(_) | Rates::Hpcc(..)
+                )
+            };
+            let acks = acks || rates.is_some_and(asks);
             Extras {
                 sfc,
                 rates,
@@ -521,8 +532,13 @@ fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
             let params = timely::Params { t_low, min_rtt: Time::us(5), min_rate, ..timely::Params::default() };
             config.timely = Some(Scoped::everywhere(params));
         }
-        Some(Rates::Hpcc(base_rtt)) => {
-            let params = hpcc::Params { base_rtt: Time::us(base_rtt), ..hpcc::Params::default() };
+        Some(Rates::DctcpRate(base_rtt)) => {
+            let (law, base_rtt) = (dctcp::Law::Ns3, Time::us(base_rtt));
+            config = config.ecn(step(10_000));
+            config.dctcp = Some(Scoped::everywhere(dctcp::Params { law, base_rtt, ..dctcp::Params::default() }));
+        }
+        Some(Rates::Hpcc(base_rtt, telemetry)) => {
+            let params = hpcc::Params { base_rtt: Time::us(base_rtt), telemetry, ..hpcc::Params::default() };
             config.hpcc = Some(Scoped::everywhere(params));
         }
         Some(Rates::Bcn(bcn_00)) => {

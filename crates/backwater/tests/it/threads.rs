@@ -139,6 +139,7 @@ fn drops_and_what_is_sent_again() {
 #[test]
 fn telemetry_and_spraying() {
     same_on_any_number("hpcc", &format!("{TREE}{PFC}[hpcc]\n{BUSY}"));
+    same_on_any_number("hpcc", &format!("{TREE}{PFC}[hpcc]\ntelemetry = \"pint\"\n{BUSY}"));
     same_on_any_number("spray", &format!("{TREE}{PFC}[spray]\n{BUSY}"));
 }
 
