@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from backwater.sweep.clusters import Slurm
     from backwater.sweep.definition import Definition
     from backwater.sweep.drive import State
+    from backwater.sweep.pilot import Estimate
     from backwater.sweep.plan import Plan, Point
-    from backwater.sweep.run import Estimate, Sweeping
+    from backwater.sweep.run import Sweeping
 
 FAILED = 1
 KEPT = ("flows",)
@@ -433,7 +434,7 @@ def _many(count: int, what: str) -> str:
 
 def foresee(asked: Sweeping, workers: int, *, force: bool) -> dict[str, Any]:
     """Count the points of a sweep, and estimate what it takes; gives it as JSON has it."""
-    from backwater.sweep.run import pilot, recipe_of
+    from backwater.sweep.pilot import pilot, recipe_of
 
     known = {} if force else asked.known()
     plan = asked.plan
@@ -465,7 +466,7 @@ def _foresee_search(
     asked: Sweeping, most: int, missing: Sequence[Point], workers: int
 ) -> dict[str, Any]:
     """Estimate a search: how many points it runs is known by an upper bound alone."""
-    from backwater.sweep.run import pilot, recipe_of
+    from backwater.sweep.pilot import pilot, recipe_of
 
     message(searching(asked), f"at most {_many(most, 'point')}")
     told: dict[str, Any] = {"points": most, "goal": asked.facts["asked"]["goal"]}

@@ -20,8 +20,9 @@ from backwater.extras import needed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CONNECT_SECONDS = 10
-"""How long a scheduler may take to answer."""
+CONNECT_SECONDS = 10.0
+"""How long a scheduler may take to answer, unless Dask's own configuration says it."""
+_CONNECT = "distributed.comm.timeouts.connect"
 LEAST_MEMORY = 200_000_000
 """Limit of a worker process at least, in B: what it is made of takes 150 MB."""
 _ADDRESS = (
@@ -43,12 +44,12 @@ def _dask() -> Any:  # noqa: ANN401 - the library has no types
             "logging": dict.fromkeys(_QUIET, "critical"),
             # A worker that has died has its tasks tried elsewhere; then its points one by one.
             "distributed.scheduler.allowed-failures": 3,
-            "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
             # Looks at the stacks of all workers a hundred times a second, for pages that are off.
             "distributed.worker.profile.enabled": False,
         }
     )
     distributed = needed("distributed", "sweep")
+    config.update_defaults({"distributed": {"comm": {"timeouts": {"connect": CONNECT_SECONDS}}}})
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     return distributed
@@ -81,8 +82,10 @@ def address_of(text: str) -> str:
 def connected(address: str) -> Iterator[Any]:
     """Use a scheduler that is there, such as `tcp://node1:8786`. Raises `InputError`."""
     distributed = _dask()
+    given = needed("dask.config", "sweep").get(_CONNECT)
+    seconds = needed("dask.utils", "sweep").parse_timedelta(given)
     try:
-        client = distributed.Client(address, timeout=f"{CONNECT_SECONDS}s")
+        client = distributed.Client(address, timeout=seconds)
     except MemoryError:
         # A page's server begins its answer with what would be a length of petabytes.
         raise InputError(
@@ -91,7 +94,7 @@ def connected(address: str) -> Iterator[Any]:
     except (OSError, ValueError, TypeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
-            f"--scheduler {address}: does not answer within {CONNECT_SECONDS} s: {reason}", _ADDRESS
+            f"--scheduler {address}: does not answer within {seconds:g} s: {reason}", _ADDRESS
         ) from None
     with client:
         yield client

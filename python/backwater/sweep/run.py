@@ -21,8 +21,9 @@ from backwater.manifest import FORMATS, NAMES, SWEEP, check_file, read_manifest,
 from backwater.results import unwritable
 from backwater.running import inputs_of
 from backwater.sweep import seek
-from backwater.sweep.drive import Drive, State, task
-from backwater.sweep.point import DONE, FAILED, Cut, Recipe, code, run_points, told
+from backwater.sweep.drive import Drive, State
+from backwater.sweep.pilot import Estimate, pilot, recipe_of
+from backwater.sweep.point import DONE, FAILED, code, told
 from backwater.sweep.store import POINTS, Store, files, read
 
 if TYPE_CHECKING:
@@ -38,57 +39,6 @@ if TYPE_CHECKING:
     from backwater.sweep.seek import Batch, Rows, Seeking
 
 REPLACE = "give --out another name, or --force to do all of it anew"
-
-
-@dataclass
-class Estimate:
-    """What a sweep will take, from a pilot."""
-
-    points: int
-    """Those that are missing."""
-    seconds: float | None
-    """Of one point on one processor; None: the pilot had no end to be foreseen."""
-    nbytes: float | None
-    """That a point takes on the disk, at most."""
-    measured: list[tuple[int, dict[str, pa.Table]]] = field(default_factory=list)
-    """Places and rows of the points that the pilot has run to their end."""
-
-
-def recipe_of(plan: Plan, metrics: Sequence[str], keep: Sequence[str]) -> Recipe:
-    """Give what all points of a plan have in common."""
-    columns = tuple((axis.key, axis.unit) for axis in plan.drawn)
-    return Recipe(plan.scenarios, columns, tuple(metrics), "flows" in keep, code())
-
-
-def pilot(
-    plan: Plan, recipe: Recipe, missing: Sequence[Point], many: int, seconds: float
-) -> Estimate:
-    """Run some points here, for so many seconds at most together, and estimate the others."""
-    places = sorted({round(n * (len(missing) - 1) / max(1, many - 1)) for n in range(many)})
-    # What is imported on the way is no cost of a point.
-    run_points(recipe, [])
-    took: list[float] = []
-    sizes: list[float] = []
-    measured = []
-    for place in places[:many]:
-        began = time.perf_counter()
-        until = began + seconds / len(places)
-        try:
-            rows = run_points(recipe, [task(plan, missing[place])], _after(until))
-        except Cut as cut:
-            if cut.done:
-                took.append((time.perf_counter() - began) / cut.done)
-            continue
-        took.append(time.perf_counter() - began)
-        sizes.append(float(sum(table.nbytes for table in rows.values())))
-        measured.append((place, rows))
-    mean = sum(took) / len(took) if took else None
-    size = sum(sizes) / len(sizes) if sizes else None
-    return Estimate(len(missing), mean, size, measured)
-
-
-def _after(until: float) -> Callable[[], bool]:
-    return lambda: time.perf_counter() > until
 
 
 @dataclass
