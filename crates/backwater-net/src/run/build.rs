@@ -162,9 +162,14 @@ impl<A: Actors> Network<A> {
             deadlock_ends: spec.deadlock_ends,
             stall,
         };
-        for (i, fault) in network.faults.iter().enumerate() {
-            let event = Event::Fault { fault: i as u32 };
-            network.world.queue.push(fault.at, event.order(), event);
+        for i in 0..network.faults.len() {
+            let (at, event) = (network.faults[i].at, Event::Fault { fault: i as u32 });
+            if at == Time::ZERO {
+                // What holds from the start holds for what the first flows send, too.
+                network.apply_fault(i);
+            } else {
+                network.world.queue.push(at, event.order(), event);
+            }
         }
         for source in 0..network.sources.len() {
             network.draw(source);

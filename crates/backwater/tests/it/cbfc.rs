@@ -77,8 +77,7 @@ fn a_lost_update_is_told_again() {
 /// sent so far are free, and the others go on.
 #[test]
 fn a_lost_frame_gives_its_credits_back() {
-    // The first frame leaves before the fault begins to count.
-    let fault = "[[fault]]\nkind = \"drop-nth\"\nfrom = \"h0\"\nto = \"s0\"\nframe = \"data\"\nnth = 3\n";
+    let fault = "[[fault]]\nkind = \"drop-nth\"\nfrom = \"h0\"\nto = \"s0\"\nframe = \"data\"\nnth = 4\n";
     let (end, rows) = run(&scenario(32, 20, "256 us", fault));
     assert_eq!(end.fault_losses, 1);
     // The message of 64 octets, the wire, and the time that frames before it may still spend in the switch.

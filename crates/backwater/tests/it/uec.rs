@@ -205,3 +205,11 @@ fn an_incast_without_trimming_ends_as_in_uecs_program() {
         assert_eq!(timeouts == 0, !more.is_empty(), "{timeouts}");
     }
 }
+
+/// What is lost from the start on is lost of what the first flow sends, though that leaves at the same time.
+#[test]
+fn a_fault_from_the_start_meets_the_first_frame() {
+    let fault = "[[fault]]\nkind = \"drop-nth\"\nfrom = \"h1\"\nto = \"s0\"\nframe = \"data\"\nnth = 1\n";
+    let (end, rows) = run(&star(2, "1 KB", fault));
+    assert_eq!((end.flows_done, rows.flows[0].retransmitted, rows.flows[0].timeouts), (1, 1, 1));
+}
