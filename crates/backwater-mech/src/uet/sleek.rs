@@ -15,11 +15,12 @@
 //!     in recovery:  what is under way of [cum, min(end, cum + cwnd/mss)), from resent on, is lost;  resent = the last of them + 1
 //! probe: the next after 5 base_rtt, unless an ACK comes before
 //! in recovery: what is sent again does not wait for the window;
-//!     timeout of a packet sent once: nothing;  of one sent again: resent = that packet
+//!     timeout of a packet sent once: nothing;  of one sent again: resent = that packet, if that is less
 //! ```
 //!
-//! **Where we differ:** after a timeout of a packet that was sent again the program starts its timer only with the next packet that is
-//! sent. Here the timer goes on to the packet sent next after it.
+//! **Where we differ:** a packet that a timeout leaves under way has its time once more, and is lost when that is over, as without all this. In
+//! the program it has none any more: if probes are lost, too, or come late, it is sent again by nobody. After a timeout of a packet that
+//! was sent again the program starts its timer only with the next packet that is sent.
 
 use backwater_engine::Time;
 
@@ -151,7 +152,7 @@ impl Sleek {
     /// The time of a packet is over that has been sent `again` or once. Whether it is lost.
     pub fn gives_up(&mut self, number: u64, again: bool) -> bool {
         if self.recovers() && again {
-            self.resent = number;
+            self.resent = self.resent.min(number);
         }
         !self.recovers()
     }

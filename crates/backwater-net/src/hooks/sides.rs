@@ -329,8 +329,8 @@ pub trait FlowSide {
     /// the packets lost.
     #[inline(always)]
     fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {}
-    /// The time of the packet of this number is over, which had been sent `again` or once. Whether it is taken for lost; if not, only
-    /// [`FlowCx::give_up`] does so. Asked where [`Extra::permits`] is named and packets are acknowledged one by one; all must agree.
+    /// The time of the packet of this number is over, which had been sent `again` or once. Whether it is taken for lost; if not, its
+    /// time counts once more, and after that it is lost in any case, unless [`FlowCx::give_up`] or an acknowledgement comes before. Asked where [`Extra::permits`] is named and packets are acknowledged one by one; all must agree.
     #[inline(always)]
     fn gives_up(&mut self, number: u64, again: bool) -> bool {
         true

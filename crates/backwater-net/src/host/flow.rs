@@ -270,7 +270,11 @@ impl SendFlow {
                 sender.outstanding.as_ref().map_or(0, |out| out.in_flight())
             }
             Some(sender) if sender.owes() => sender.under_way(self.acked, self.sent, step) * step,
-            _ => self.sent.saturating_sub(self.acked),
+            Some(_) => {
+                let away = self.sent.saturating_sub(self.acked);
+                away - self.messages().map_or(0, |all| all.shortness(self.acked, self.sent, step)).min(away)
+            }
+            None => self.sent.saturating_sub(self.acked),
         }
     }
 

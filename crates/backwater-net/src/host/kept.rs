@@ -11,8 +11,8 @@
 //! failed        with all others that are not complete; the next message begins a new connection
 //! ```
 //!
-//! A packet's offset is its number times a full packet's payload, so offsets pass over what a message's last packet is short of. Where a
-//! window counts payload, that packet counts as a full one.
+//! A packet's offset is its number times a full packet's payload, so offsets pass over what a message's last packet is short of. A window
+//! counts what there is; while packets wait to be sent again all under way count as full ones.
 
 use crate::hooks::{FlowSide, NicSide};
 use crate::host::Interface;
@@ -79,7 +79,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let step = u64::from(self.world.rules.payload);
         let flow = self.node.sending(at);
         let Some(messages) = flow.messages() else { return };
-        let complete = messages.complete(flow.acked, step);
+        let complete = messages.complete(flow.acked, flow.sent.max(flow.acked), step);
         let slot = at as u32;
         self.world.outcomes.extend(complete.into_iter().map(|from| Outcome::MessageDone { slot, from }));
     }

@@ -2,7 +2,6 @@
 //! ([`super::rud`]): probes and their answers, packets that the controller takes for lost, and packets whose time is over and that it
 //! keeps under way.
 
-use crate::event::Event;
 use crate::hooks::{FlowSide, NicSide};
 use crate::host::flow::NO_CONTROLLER;
 use crate::host::transport::Answer;
@@ -48,25 +47,6 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             return true;
         }
         self.node.controller_mut(controller).is_none_or(|c| c.side.gives_up(number, again))
-    }
-
-    /// Packets are under way whose time has been over once and does not count any more: the flow still looks after each timeout, or nothing would
-    /// keep the run going, and nobody would notice that its receiver is gone.
-    pub(super) fn look_after_passed_over(&mut self, at: usize) {
-        let (now, timeout) = (self.world.now, self.world.rules.transport.timeout);
-        let slot = at as u32;
-        let flow = self.node.sending_mut(at);
-        let tag = flow.tag;
-        let Some(sender) = flow.recovery.as_mut() else { return };
-        if sender.armed || !sender.outstanding.as_ref().is_some_and(|all| all.has_under_way()) {
-            return;
-        }
-        let since = sender.progress;
-        sender.armed = true;
-        self.world.push(now + timeout, Event::Timeout { slot, tag });
-        if since + timeout <= now {
-            self.count_try(at, since);
-        }
     }
 
     /// Whether what a flow has to send again goes although its window is full.

@@ -16,6 +16,8 @@ pub(crate) struct Sending {
     /// Its packets, and of these those that are acknowledged one by one.
     pub packets: u64,
     pub arrived: u64,
+    /// \[bytes\] by which the last packets of all messages before it on its connection are shorter than full ones
+    pub short: u64,
     /// Packets sent, those that were sent again among them, and how many times its packets had to wait for a timeout.
     pub sent: u64,
     pub retransmitted: u64,
@@ -37,6 +39,7 @@ impl Sending {
             from: 0,
             packets: bytes.div_ceil(step).max(1),
             arrived: 0,
+            short: 0,
             sent: 0,
             retransmitted: 0,
             timeouts: 0,
@@ -48,6 +51,11 @@ impl Sending {
     fn end(&self, step: u64) -> u64 {
         self.from + self.packets * step
     }
+
+    /// \[bytes\] by which the last packets up to its own are shorter than full ones
+    fn short_after(&self, step: u64) -> u64 {
+        self.short + self.packets * step - self.bytes
+    }
 }
 
 /// The messages of a connection that are under way, as its sender has them.
@@ -57,8 +65,9 @@ pub(crate) struct Outgoing {
     list: VecDeque<Sending>,
     /// Of these, the last so many are still to be issued by the interface.
     posted: usize,
-    /// Offset of the next message.
+    /// Offset of the next message, and what messages before it are short of.
     end: u64,
+    short: u64,
     /// The first has begun.
     pub begun: bool,
     /// When the last that was posted is issued.
@@ -68,9 +77,10 @@ pub(crate) struct Outgoing {
 impl Outgoing {
     /// A message is posted. Returns the offset of its first packet, which names it.
     pub fn post(&mut self, message: Sending, step: u64) -> u64 {
-        let from = self.end;
-        self.list.push_back(Sending { from, ..message });
-        (self.end, self.posted) = (from + self.list.back().map_or(0, |last| last.packets * step), self.posted + 1);
+        let message = Sending { from: self.end, short: self.short, ..message };
+        let from = message.from;
+        (self.end, self.short, self.posted) = (message.end(step), message.short_after(step), self.posted + 1);
+        self.list.push_back(message);
         from
     }
 
@@ -117,11 +127,14 @@ impl Outgoing {
             .map_or(step, |message| (message.bytes - (offset - message.from).min(message.bytes)).min(step))
     }
 
-    /// \[bytes\] by which packets from `sent` to `available` are shorter than full ones
-    pub fn shortness(&self, sent: u64, available: u64, step: u64) -> u64 {
-        let there = self.list.iter().rev().skip_while(|message| message.from >= available);
-        let unsent = there.take_while(|message| message.end(step) > sent);
-        unsent.map(|message| message.packets * step - message.bytes).sum()
+    /// \[bytes\] by which packets from `from` to `to` are shorter than full ones. Of messages between none is over.
+    pub fn shortness(&self, from: u64, to: u64, step: u64) -> u64 {
+        let first = self.list.partition_point(|message| message.end(step) <= from);
+        let last = self.list.partition_point(|message| message.end(step) <= to);
+        match (self.list.get(first), last.checked_sub(1).and_then(|last| self.list.get(last))) {
+            (Some(first), Some(last)) if first.from <= last.from => last.short_after(step) - first.short,
+            _ => 0,
+        }
     }
 
     /// A message is over.
@@ -130,10 +143,11 @@ impl Outgoing {
         self.list.remove(at)
     }
 
-    /// The offsets of messages of which all packets are acknowledged: one by one, or all up to `acked`.
-    pub fn complete(&self, acked: u64, step: u64) -> Vec<u64> {
+    /// The offsets of messages of which all packets are acknowledged: one by one, or all up to `acked`. Nothing is sent from `sent` on.
+    pub fn complete(&self, acked: u64, sent: u64, step: u64) -> Vec<u64> {
         let is_complete = |message: &&Sending| message.arrived >= message.packets || message.end(step) <= acked;
-        self.list.iter().filter(is_complete).map(|message| message.from).collect()
+        let begun = self.list.iter().take_while(|message| message.from < sent);
+        begun.filter(is_complete).map(|message| message.from).collect()
     }
 }
 
@@ -239,12 +253,12 @@ mod tests {
     fn what_is_over_leaves_the_others_where_they_are() {
         let mut messages = four();
         messages.of_mut(3_000, STEP).expect("under way").arrived = 1;
-        assert_eq!(messages.complete(0, STEP), [3_000]);
+        assert_eq!(messages.complete(0, 7_000, STEP), [3_000]);
         assert_eq!(messages.take(3_000).map(|message| message.id), Some(11));
         assert_eq!(messages.of(3_000, STEP), None);
         assert_eq!(messages.take(3_000), None);
         assert_eq!(messages.of(2_999, STEP).map(|message| message.id), Some(10));
-        assert_eq!(messages.complete(5_000, STEP), [0, 4_000]);
+        assert_eq!(messages.complete(5_000, 7_000, STEP), [0, 4_000]);
         assert_eq!(messages.iter().map(|message| message.id).collect::<Vec<_>>(), [10, 12, 13]);
     }
 }

@@ -9,7 +9,7 @@ pub(crate) struct Outstanding {
     /// Number of the first in `records`.
     pub first: u64,
     records: VecDeque<Record>,
-    /// When packets were sent, and which. What is acknowledged, lost or sent again since is passed over.
+    /// From when on the times of packets count, and which. What is acknowledged, lost or sent again since is passed over.
     order: VecDeque<(Time, u64)>,
     /// \[bytes\] of frames. Below zero between the count of a packet that had been given up and its acknowledgement.
     balance: i64,
@@ -20,6 +20,8 @@ pub(crate) struct Outstanding {
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Record {
     sent: Time,
+    /// From when on its time counts: since it was sent, or since that was over once and it was not taken for lost.
+    since: Time,
     /// \[bytes\]
     size: u32,
     /// Two and more count as far as it goes.
@@ -47,10 +49,10 @@ impl Outstanding {
         self.order.push_back((now, number));
         let at = number.saturating_sub(self.first) as usize;
         if at == self.records.len() {
-            self.records.push_back(Record { sent: now, size, sends: 0, stands: Stands::UnderWay });
+            self.records.push_back(Record { sent: now, since: now, size, sends: 0, stands: Stands::UnderWay });
         }
         let Some(record) = self.records.get_mut(at) else { return 0 };
-        (record.sent, record.size, record.stands) = (now, size, Stands::UnderWay);
+        (record.sent, record.since, record.size, record.stands) = (now, now, size, Stands::UnderWay);
         record.sends = record.sends.saturating_add(1);
         record.sends
     }
@@ -71,16 +73,17 @@ impl Outstanding {
         at.and_then(|at| self.records.get(at)).is_some_and(|record| record.stands == Stands::UnderWay)
     }
 
-    /// Whether any packet is.
-    pub fn has_under_way(&self) -> bool {
-        self.records.iter().any(|record| record.stands == Stands::UnderWay)
+    /// The time of a packet that is under way counts anew, for it is not taken for lost.
+    pub fn time_anew(&mut self, number: u64, now: Time) {
+        if let Some(record) = self.record(number).filter(|record| record.stands == Stands::UnderWay) {
+            record.since = now;
+            self.order.push_back((now, number));
+        }
     }
 
-    /// The packet that has been under way longest stays so, and its time no longer counts.
-    pub fn pass_over_oldest(&mut self) {
-        if self.oldest().is_some() {
-            self.order.pop_front();
-        }
+    /// Whether its time has counted anew since it was sent.
+    pub fn is_timed_anew(&mut self, number: u64) -> bool {
+        self.record(number).is_some_and(|record| record.since != record.sent)
     }
 
     /// The receiver has counted so many bytes. Returns how many more than before.
@@ -119,11 +122,12 @@ impl Outstanding {
         }
     }
 
-    /// The packet that has been under way longest, and since when.
+    /// The packet under way whose time has counted longest, and since when.
     pub fn oldest(&mut self) -> Option<(Time, u64)> {
-        while let Some((sent, number)) = self.order.front().copied() {
-            if self.under_way(number).is_some_and(|(last, ..)| last == sent) {
-                return Some((sent, number));
+        while let Some((since, number)) = self.order.front().copied() {
+            let record = self.record(number).filter(|record| record.stands == Stands::UnderWay);
+            if record.is_some_and(|record| record.since == since) {
+                return Some((since, number));
             }
             self.order.pop_front();
         }

@@ -250,7 +250,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 break;
             }
             let again = outstanding.under_way(number).is_some_and(|(_, _, sends)| sends > 1);
-            let lost = self.is_given_up(controller, number, again);
+            // Whoever keeps it under way does so once.
+            let lost = outstanding.is_timed_anew(number) || self.is_given_up(controller, number, again);
             let flow = self.node.sending_mut(at);
             let Some(sender) = flow.recovery.as_mut() else { return };
             let outstanding = sender.outstanding.get_or_insert_default();
@@ -260,7 +261,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 sender.lost.insert(number * step);
                 sender.note_timeout(number * step, step);
             } else {
-                outstanding.pass_over_oldest();
+                outstanding.time_anew(number, now);
             }
             if !self.count_try(at, sent) {
                 return;
@@ -269,7 +270,6 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 self.at_controller(controller, slot, |side, cx| side.on_loss(cx, Loss::Timeout { bytes }));
             }
         }
-        self.look_after_passed_over(at);
         self.wake_flow(at);
         if controller != NO_CONTROLLER {
             self.repace(controller);
@@ -278,7 +278,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     /// The time is over of a packet sent at `sent`: of those that were sent one after the other, one counts. Whether the flow goes on.
-    pub(super) fn count_try(&mut self, at: usize, sent: Time) -> bool {
+    fn count_try(&mut self, at: usize, sent: Time) -> bool {
         let (now, retries) = (self.world.now, self.world.rules.transport.retries);
         let Some(sender) = self.node.sending_mut(at).recovery.as_mut() else { return true };
         if sent < sender.progress {

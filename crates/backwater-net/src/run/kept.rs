@@ -21,7 +21,8 @@ impl<A: Actors> Network<A> {
         let slot = match self.messages.connections.get(&between) {
             Some(slot) => *slot,
             None => {
-                let slot = self.open_connection(spec, pair);
+                let failed = self.messages.failed.get(&between).copied().unwrap_or(0);
+                let slot = self.open_connection(spec, pair, failed);
                 self.messages.connections.insert(between, slot);
                 slot
             }
@@ -54,10 +55,12 @@ impl<A: Actors> Network<A> {
         nic
     }
 
-    /// A connection opens, with nothing to send yet. Its identity is that of its ends, whichever message comes first.
-    fn open_connection(&mut self, spec: &FlowSpec, pair: u32) -> u32 {
+    /// A connection opens, with nothing to send yet. Its identity is that of its ends, whichever message comes first, and another once it has
+    /// failed: what is under way of the old one is not of the new one.
+    fn open_connection(&mut self, spec: &FlowSpec, pair: u32, failed: u64) -> u32 {
         let ends = u64::from(spec.src.0) << 32 | u64::from(spec.dst.0);
-        let hash = mix(mix(self.world.rules.seed) ^ mix(u64::from(spec.group) << 32 | u64::from(pair)) ^ ends);
+        let first = mix(mix(self.world.rules.seed) ^ mix(u64::from(spec.group) << 32 | u64::from(pair)) ^ ends);
+        let hash = if failed == 0 { first } else { mix(first ^ mix(failed)) };
         let slot = self.open(&FlowSpec { bytes: 0, ..spec.clone() }, hash, true);
         // Its messages are what is under way.
         self.tables.flows.active -= 1;
@@ -84,25 +87,37 @@ impl<A: Actors> Network<A> {
 
     /// All of a message is acknowledged.
     pub(super) fn message_done(&mut self, at: usize, from: u64) {
-        let over = self.message_is_over(at, from, State::Complete);
+        self.end_message(at, from, State::Complete);
         self.world.totals.last_deed = self.world.now;
-        if let Some((group, id)) = over {
-            self.world.totals.progress.flows_done += 1;
-            self.tell_job_of(group, id, Moment::LastAck);
-            self.one_ended(group);
+    }
+
+    /// A message ends so on a connection: with the last of its queue pairs it is counted, as the worst of them.
+    fn end_message(&mut self, at: usize, from: u64, state: State) {
+        let Some((group, id, state)) = self.message_is_over(at, from, state) else { return };
+        match state {
+            State::Complete => {
+                self.world.totals.progress.flows_done += 1;
+                self.tell_job_of(group, id, Moment::LastAck);
+            }
+            _ => self.world.totals.progress.flows_failed += 1,
         }
+        self.one_ended(group);
     }
 
     /// A connection ends with all of its messages: its sender has given up. The next message opens another.
     pub(super) fn close_connection(&mut self, at: usize, state: State) {
         for from in self.messages_of(at) {
-            if let Some((group, _)) = self.message_is_over(at, from, state.clone()) {
-                self.world.totals.progress.flows_failed += 1;
-                self.one_ended(group);
-            }
+            self.end_message(at, from, state.clone());
         }
         let slot = at as u32;
-        self.messages.connections.retain(|_, of| *of != slot);
+        let failed = &mut self.messages.failed;
+        self.messages.connections.retain(|between, of| {
+            let stays = *of != slot;
+            if !stays {
+                *failed.entry(*between).or_insert(0) += 1;
+            }
+            stays
+        });
         // It counts until it has left the tables, as all flows do.
         self.tables.flows.active += 1;
     }
@@ -126,8 +141,9 @@ impl<A: Actors> Network<A> {
         messages.map_or(Vec::new(), |all| all.iter().map(|message| message.from).collect())
     }
 
-    /// A message is over: hands out its row, or with the last of its queue pairs that of all. Returns whose group and which one is over.
-    fn message_is_over(&mut self, at: usize, from: u64, state: State) -> Option<(u32, u64)> {
+    /// A message is over: hands out its row, or with the last of its queue pairs that of all. Returns whose group, which
+    /// one is over, and how.
+    fn message_is_over(&mut self, at: usize, from: u64, state: State) -> Option<(u32, u64, State)> {
         let (send, recv) = (&mut self.tables.flows.send[at], &mut self.tables.flows.recv[at]);
         let message = send.recovery.as_mut()?.messages.as_mut()?.take(from)?;
         let come = recv.recovery.as_mut()?.messages.as_mut()?.take(from)?;
@@ -137,8 +153,9 @@ impl<A: Actors> Network<A> {
             host.unfinished = host.unfinished.saturating_sub(message.bytes);
         }
         let row = self.message_row(at, &message, &come, state);
-        let over = (row.group, row.id);
-        self.hand_over(row, None, come.last_byte, (message.message, message.pair)).map(|_| over)
+        let id = row.id;
+        let over = self.hand_over(row, None, come.last_byte, (message.message, message.pair));
+        over.map(|(group, state)| (group, id, state))
     }
 
     fn message_row(&self, at: usize, message: &Sending, come: &Coming, state: State) -> FlowRow {

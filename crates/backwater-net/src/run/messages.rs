@@ -30,6 +30,8 @@ pub(super) struct Messages {
     pub extra: u64,
     /// Slots of connections that messages share.
     pub connections: BTreeMap<Between, u32>,
+    /// How many of them have failed, where any has.
+    pub failed: BTreeMap<Between, u64>,
 }
 
 /// A message under way.

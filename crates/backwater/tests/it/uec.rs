@@ -4,7 +4,7 @@ use backwater::{Scenario, build};
 use backwater_engine::Time;
 use backwater_net::Network;
 use backwater_net::bench::network::Collected;
-use backwater_net::record::Progress;
+use backwater_net::record::{Progress, State};
 use std::path::Path;
 
 /// Hosts at one switch; those from h1 on send to h0, and what is cut waits before data.
@@ -22,13 +22,24 @@ fn star(hosts: u32, size: &str, more: &str) -> String {
     )
 }
 
+/// The same with this window, which finds losses itself, in place of trimming and credit.
+fn without_trimming(star: &str, window: &str) -> String {
+    let (trim, flow) = (star.find("[trim]").unwrap(), star.find("[[flow]]").unwrap());
+    format!("{}[nscc]\nsleek = true\n{window}\n{}", &star[..trim], &star[flow..])
+}
+
 fn fault(kind: &str, at: &str) -> String {
     format!("[[fault]]\nkind = \"{kind}\"\nat = \"{at}\"\na = \"s0\"\nb = \"h0\"\n")
 }
 
 fn run(text: &str) -> (Progress, Collected) {
+    run_with(text, 1)
+}
+
+/// With a seed of its own.
+fn run_with(text: &str, seed: u64) -> (Progress, Collected) {
     let scenario = Scenario::from_text(text, "net.toml", Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
-    let mut network = Network::new(build(&scenario.check().unwrap_or_else(|e| panic!("{e}")), 1).unwrap()).unwrap();
+    let mut network = Network::new(build(&scenario.check().unwrap_or_else(|e| panic!("{e}")), seed).unwrap()).unwrap();
     let mut rows = Collected::default();
     while !network.run(1 << 16, &mut rows).unwrap_or_else(|broken| panic!("{}", broken.reason)).done {}
     (network.progress(), rows)
@@ -212,4 +223,66 @@ fn a_fault_from_the_start_meets_the_first_frame() {
     let fault = "[[fault]]\nkind = \"drop-nth\"\nfrom = \"h1\"\nto = \"s0\"\nframe = \"data\"\nnth = 1\n";
     let (end, rows) = run(&star(2, "1 KB", fault));
     assert_eq!((end.flows_done, rows.flows[0].retransmitted, rows.flows[0].timeouts), (1, 1, 1));
+}
+
+/// Packets 30 and 31 are lost, and each once more when it is sent again, while answers come late: what the second timeout moves back stays so,
+/// whichever packet times out after that.
+#[test]
+fn what_is_lost_twice_in_a_recovery_is_sent_a_third_time() {
+    let lost = |nth: u32| {
+        format!("[[fault]]\nkind = \"drop-nth\"\nfrom = \"h1\"\nto = \"s0\"\nframe = \"data\"\nnth = {nth}\n")
+    };
+    let late = "[[fault]]\nkind = \"rate-change\"\nat = \"40 us\"\nfrom = \"h0\"\nto = \"s0\"\nrate = \"200 Mb/s\"\n";
+    let more = [30, 31, 70, 71].map(lost).concat() + late;
+    let text = star(2, "1 MB", &more).replace("retries = 3", "retries = 7");
+    let (end, rows) = run(&without_trimming(&text, "network_rtt = \"4674240 ps\"\ntarget = \"100 ns\""));
+    assert_eq!((end.flows_done, end.flows_failed), (1, 0));
+    assert!(rows.flows[0].retransmitted >= 4, "{}", rows.flows[0].retransmitted);
+}
+
+/// No probe comes through, and one packet in twenty is lost, those that are sent again among them: what a recovery keeps under way has its time
+/// once more, and is then sent again as without it.
+#[test]
+fn without_probes_timeouts_go_on() {
+    let loss =
+        |frame: &str, share: f64| format!("[[fault]]\nkind = \"loss\"\nframe = \"{frame}\"\nprobability = {share}\n");
+    let text = star(2, "2 MB", &(loss("probe", 1.0) + &loss("data", 0.05))).replace("retries = 3", "retries = 7");
+    let (end, _) = run(&without_trimming(&text, "network_rtt = \"14022.72 ns\"\ntarget = \"14022.72 ns\""));
+    assert_eq!((end.flows_done, end.flows_failed), (1, 0));
+}
+
+/// A connection fails while packets and answers are still under way, and the next message opens another: nothing of the old one counts for it. No message
+/// is complete before the idle network could have acknowledged it, and none without all that it has.
+#[test]
+fn what_is_under_way_of_a_failed_connection_is_not_of_the_next() {
+    for recovery in ["rud", "go-back-n", "selective-repeat"] {
+        let (end, rows) = run(&format!(
+            "[topology]\nkind = \"star\"\nhosts = 3\nrate = \"100 Gb/s\"\nlink_delay = \"100 us\"\n\
+             [transport]\nrecovery = \"{recovery}\"\ntimeout = \"250 us\"\nretries = 0\nloss = \"expected\"\n\
+             [[flow]]\nfrom = \"h0\"\nto = \"h1\"\nsize = \"40 KB\"\narrivals = \"periodic\"\ninterval = \"260 us\"\ncount = 4\n\
+             keep_queue_pairs = true\n"
+        ));
+        // Each is acknowledged after two links of 100 us there and back, and given up after 250 us.
+        assert_eq!((end.flows_done, end.flows_failed), (0, 4), "{recovery}");
+        assert!(rows.flows.iter().all(|row| row.fct_last_ack.is_none()), "{recovery}");
+    }
+}
+
+/// Of two queue pairs of a message one has failed: the message has, too, and its job hears of no end.
+#[test]
+fn a_message_of_which_a_queue_pair_has_failed_is_not_done() {
+    for keep in [true, false] {
+        for seed in 1..=3 {
+            let text = format!(
+                "[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\nrate = \"100 Gb/s\"\n\
+                 link_delay = \"500 ns\"\n[transport]\nrecovery = \"go-back-n\"\ntimeout = \"50 us\"\nretries = 0\nloss = \"expected\"\n\
+                 [ack]\nevery = 4\n[[job]]\nranks = 4\nqueue_pairs = 2\nkeep_queue_pairs = {keep}\n\
+                 [[job.step]]\nkind = \"point-to-point\"\nshift = 2\nsize = \"2 MB\"\n\
+                 [[fault]]\nkind = \"loss\"\nfrom = \"leaf0\"\nto = \"spine0\"\nprobability = 1.0\n"
+            );
+            let (end, rows) = run_with(&text, seed);
+            let failed = rows.flows.iter().filter(|row| row.state == State::Failed).count() as u64;
+            assert_eq!((end.flows_failed, end.flows_done), (failed, rows.flows.len() as u64 - failed), "{keep} {seed}");
+        }
+    }
 }
