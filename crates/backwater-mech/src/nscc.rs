@@ -52,7 +52,7 @@ pub struct Params {
         why = "no packet takes no time"
     )]
     pub network_rtt: Time,
-    /// Delay that is aimed at. Absent: three quarters of `network_rtt`, for switches that trim.
+    /// Delay that is aimed at. Absent: three quarters of `network_rtt`, for switches that trim, and `network_rtt` with `sleek`.
     #[param(
         symbol = "target_Qdelay", range = Time(1)..,
         source = "uet-htsim: 0.75 network_rtt with trimming, network_rtt without", why = "no queue is that short"
@@ -107,7 +107,7 @@ impl Mechanism for Nscc {
     const FRAMES: &'static [&'static str] = &[PROBE];
     const MESSAGE: TypeId = TypeId::of::<Word>();
     const VALUE: &'static str = "of probe its number, counted by its sender from 1";
-    const COUNTERS: &'static str = "probes (that receivers have answered)";
+    const COUNTERS: &'static str = "probes (that receivers of flows under way have got)";
     const EXTRA: Extra = Extra { permits: true, ..Extra::NONE };
     type Params = Params;
     type Shared = ();
@@ -151,7 +151,9 @@ impl Mechanism for Nscc {
     }
 
     fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
-        let target = params.target.unwrap_or(Time(params.network_rtt.0 / 4 * 3 + params.network_rtt.0 % 4 * 3 / 4));
+        let Time(rtt) = params.network_rtt;
+        let share = if params.sleek { rtt } else { rtt / 4 * 3 + rtt % 4 * 3 / 4 };
+        let target = params.target.unwrap_or(Time(share));
         let setting = Setting {
             rate: shape.line,
             mtu: shape.frame.0,
@@ -317,7 +319,7 @@ pub struct Receiver {
 impl NicSide for Receiver {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         let Some((word, flow)) = frame.message::<Word>().zip(frame.flow) else { return Fate::Passed };
-        self.probes += 1;
+        self.probes += u64::from(!cx.is_over());
         cx.acknowledge(word.src, flow, word.number);
         Fate::Consumed
     }
