@@ -186,7 +186,8 @@ impl<'a> Laws<'a> {
     /// stand in one queue.
     fn may_deadlock(&self) -> bool {
         let mechanisms = &self.resolved.mechanisms;
-        let cyclic = matches!(self.resolved.file.topology, Topology::Explicit { .. })
+        // The ways of all other built-in topologies go up and then down.
+        let cyclic = matches!(self.resolved.file.topology, Topology::Explicit { .. } | Topology::Dragonfly { .. })
             && self.graph.links.len() >= self.graph.nodes.len();
         let at_egress = mechanisms.pfc.as_ref().is_some_and(|pfc| pfc.all().any(|p| p.counter != Counter::Ingress))
             || mechanisms.pause.as_ref().is_some_and(|pause| pause.all().any(|p| p.counter != Counter::Ingress));
