@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import shutil
@@ -15,6 +16,7 @@ import pytest
 import backwater
 from backwater.errors import InputError
 from backwater.sweep.clusters import Slurm
+from backwater.sweep.drive import Drive
 from backwater.sweep.store import POINTS as POINTS_TABLE
 from backwater.sweep.store import files, read
 from conftest import ROOT, start
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from backwater.running import Stop
     from conftest import Command
 
 # Of some milliseconds each, so that there is time to kill. `make kills` kills as often as is asked.
@@ -222,6 +225,45 @@ def test_jobs_of_slurm_run_the_points(
     script = (place / "script").read_text(encoding="utf-8")
     for line in ("-p short", "--cpus-per-task=2", "-t 01:00:00", "--constraint=x"):
         assert f"#SBATCH {line}\n" in script
+
+
+def test_a_job_that_sbatch_refuses_is_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = place / "bin"
+    tools.mkdir()
+    for name in ("sbatch", "scancel"):
+        text = "#!/bin/bash\necho 'sbatch: error: invalid partition specified: short' >&2\nexit 1\n"
+        (tools / name).write_text(text, encoding="utf-8")
+        (tools / name).chmod(stat.S_IRWXU)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    code, told = ended(place, *FEW, "--out", "o", "--slurm", "queue=short interface=lo")
+    assert code == 2, told
+    assert "error: --slurm: sbatch has refused a job: sbatch: error: invalid partition" in told
+    assert "Traceback" not in told
+
+
+def test_jobs_may_wait_in_a_queue(
+    place: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    """Longer than workers of a scheduler that is there."""
+    tools = place / "bin"
+    tools.mkdir()
+    late = SBATCH.replace("bash {place}/script", "(sleep 2; exec bash {place}/script)")
+    for name, text in (("sbatch", late), ("scancel", SCANCEL)):
+        (tools / name).write_text(text.format(place=place), encoding="utf-8")
+        (tools / name).chmod(stat.S_IRWXU)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    waits = []
+    run = Drive.run
+
+    def seen(self: Drive, client: object, stop: Stop, wait: float = 0.0) -> None:
+        waits.append(wait)
+        run(self, client, stop, wait)
+
+    monkeypatch.setattr(Drive, "run", seen)
+    said = command(*FEW, "--out", "o", "--slurm", "queue=short interface=lo memory=2GB")
+    assert said.code == 0, said.err
+    assert waits == [math.inf]
+    assert "1 job of SLURM to be submitted; they may wait in its queue" in said.err
 
 
 def test_the_script_of_a_job_is_shown(command: Command, place: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -206,6 +207,9 @@ def sweep(
         if json is not None:
             write_json(json, told)
         return 0
+    if jobs is not None:
+        message(f"{_many(jobs.jobs, 'job')} of SLURM to be submitted; they may wait in its queue")
+        asked.wait = math.inf
     code = _carry_out(
         asked,
         _engine(workers, memory, scheduler, jobs),

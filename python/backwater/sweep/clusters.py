@@ -11,6 +11,7 @@ import os
 import shlex
 import shutil
 import sys
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ _ADDRESS = (
     "`dask worker ADDRESS` on others works for it"
 )
 _TRIES = 3
+_SUBMIT_SECONDS = 60.0
 _QUIET = (
     *("distributed", "distributed.client", "distributed.scheduler", "distributed.worker"),
     *("distributed.nanny", "distributed.core", "distributed.comm", "bokeh", "tornado"),
@@ -209,9 +211,51 @@ def slurm(options: Slurm) -> Iterator[Any]:
     see_sbatch()
     cluster = options.cluster()
     distributed = _dask()
-    with cluster, distributed.Client(cluster) as client:
+    client = distributed.Client(cluster)
+    refused = ""
+    try:
         cluster.scale(jobs=options.jobs)
-        yield client
+        try:
+            _see_submitted(cluster, options.jobs)
+        except RuntimeError as error:
+            refused = _refusal(str(error))
+            # Else Dask waits ten seconds for the job when the process ends.
+            cluster.shutdown_on_close = False
+        else:
+            yield client
+    finally:
+        # A job that was refused has no end that Dask would understand.
+        with contextlib.suppress(*((AssertionError, TimeoutError) if refused else ())):
+            client.close(timeout=2 if refused else None)
+            cluster.close(timeout=2 if refused else None)
+    if refused:
+        raise InputError(
+            f"--slurm: sbatch has refused a job: {refused}", "--dry-run shows the script of a job"
+        )
+
+
+def _see_submitted(cluster: Any, jobs: int) -> None:  # noqa: ANN401 - the library has no types
+    """Wait until jobs are submitted. Raises `RuntimeError` of one that is refused.
+
+    That is done in the background, where nobody hears of a refusal: a job that has not begun then
+    is submitted once more.
+    """
+    end = time.monotonic() + _SUBMIT_SECONDS
+    while len(cluster.workers) < jobs and time.monotonic() < end:
+        time.sleep(0.05)
+
+    async def begun(job: Any) -> None:  # noqa: ANN401 - as above
+        await job
+
+    for job in list(cluster.workers.values()):
+        if job.status.name == "created":
+            cluster.sync(begun, job)
+
+
+def _refusal(told: str) -> str:
+    """Give what sbatch had to say, of the error that dask-jobqueue makes of it."""
+    said = told.rpartition("stderr:")[2].strip() or told.strip()
+    return " ".join(said.split())
 
 
 def processors() -> int:

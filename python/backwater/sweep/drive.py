@@ -147,8 +147,16 @@ class Drive:
                 {name: joined([one[name] for one in waiting if name in one]) for name in names}
             )
 
-    def run(self, client: Any, stop: Stop) -> None:  # noqa: ANN401 - the library has no types
-        """Run what is left, up to where `stop` is seen set. Raises `ResultError`, `InputError`."""
+    def run(
+        self,
+        client: Any,  # noqa: ANN401 - the library has no types
+        stop: Stop,
+        wait: float = WAIT_SECONDS,
+    ) -> None:
+        """Run what is left, up to where `stop` is seen set.
+
+        `wait`: so many seconds there may be no worker. Raises `ResultError`, `InputError`.
+        """
         handing = _Handing(client, self._recipe)
         counted, last_worker = 0.0, time.monotonic()
         workers = 0
@@ -159,9 +167,9 @@ class Drive:
                     workers, counted = handing.workers(), now
                     self._state.workers = workers
                 last_worker = now if workers else last_worker
-                if now - last_worker > WAIT_SECONDS:
+                if now - last_worker > wait:
                     raise ResultError(
-                        f"no worker has come within {WAIT_SECONDS:.0f} s, or all are gone",
+                        f"no worker has come within {wait:.0f} s, or all are gone",
                         "start workers for the scheduler: `dask worker ADDRESS`; what was done is "
                         "kept, and the same command goes on",
                     )

@@ -21,7 +21,7 @@ from backwater.manifest import FORMATS, NAMES, SWEEP, check_file, read_manifest,
 from backwater.results import unwritable
 from backwater.running import inputs_of
 from backwater.sweep import seek
-from backwater.sweep.drive import Drive, State
+from backwater.sweep.drive import WAIT_SECONDS, Drive, State
 from backwater.sweep.pilot import Estimate, pilot, recipe_of
 from backwater.sweep.point import DONE, FAILED, code, told
 from backwater.sweep.store import POINTS, Store, files, read
@@ -51,6 +51,8 @@ class Sweeping:
     """Where it comes from: title, file, with, set, and the options that it was given with."""
     metrics: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    wait: float = WAIT_SECONDS
+    """So many seconds there may be no worker; jobs may wait in a queue for as long as they will."""
     seeking: Callable[[], Seeking] | None = None
     """Makes the search that chooses points as others end; None: all points of the plan are run."""
     most: int | None = None
@@ -217,7 +219,7 @@ class Sweeping:
         if state.done + state.failed == state.points or stop.is_set():
             return
         with engine() as client:
-            drive.run(client, stop)
+            drive.run(client, stop, self.wait)
 
     def _seek(
         self,
@@ -260,7 +262,7 @@ class Sweeping:
                     if len(missing) == len(estimate.measured) or stop.is_set():
                         continue
                 client = client or stack.enter_context(engine())
-                drive.run(client, stop)
+                drive.run(client, stop, self.wait)
         if self.answering is not None and not stop.is_set():
             self.answer = self.answering(seeking, rounds, self._rows())
 
