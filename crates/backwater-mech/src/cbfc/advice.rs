@@ -1,12 +1,14 @@
 //! How many credits a link needs for its full rate.
 //!
 //! ```text
-//! L = t(frame + gap) + delay + residence + t(CF_MIN_SPACING) + t(CF_Update + gap) + delay
+//! L = t(frame + gap) + delay + residence + t(frame + gap) + t(CF_MIN_SPACING) + t(frame + gap) + t(CF_Update + gap) + delay
 //! frames = ceil(L / t(frame + gap)),  credits = frames c(frame);  share = min(1, k t(frame + gap) / L) with k frames of credits
 //! ```
 //!
-//! A packet waits for its credits at most a spacing before the next CF_Update may go. Where packets follow each other no faster than
-//! spacings do, none waits: then that term is left out of the share, and the model has it exactly.
+//! The second frame is the same one on its way out, if the switch frees its memory at its end (`switch.release_at`); the third is one that goes the other
+//! way, on whose end the CF_Update waits. A packet waits for its credits at most a spacing before the next CF_Update may go. Where packets
+//! follow each other no faster than spacings do, none waits: then that term is left out of the share, and so is whatever a network does not
+//! have of the rest; the model has it exactly.
 
 use super::word::ORDERED_SET;
 use backwater_engine::Time;
@@ -25,7 +27,7 @@ pub(super) const FORM: AdviceForm = AdviceForm {
         option("rate", "Rate of the link. Default: 400 Gb/s.", "400 Gb/s"),
         option("link_delay", "Propagation delay of the link. Default: 150 ns.", "150 ns"),
         option("packet", "Largest frame. Default: 4158 B.", "4158 B"),
-        option("residence", "Time of a frame in the receiver's buffer. Default: 0 ns.", "0 ns"),
+        option("residence", "Time of a frame in the receiver until it leaves. Default: 300 ns.", "300 ns"),
         option("spacing", "CF_MIN_SPACING. Default: 6400 B.", "6400 B"),
         option("credit_size", "Bytes of a credit. Default: 128 B.", "128 B"),
         option("overhead", "Bytes added to each packet. Default: 0 B.", "0 B"),
@@ -70,13 +72,15 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
     let frame = rate.time_for(packet + gap);
     let update = rate.time_for(Bytes(ORDERED_SET.into()) + gap);
     let wait = rate.time_for(spacing);
-    let around = frame + delay + residence + wait + update + delay;
+    let around = frame + delay + residence + frame + wait + frame + update + delay;
     let (cost, frames) = ((packet + overhead).0.div_ceil(credit.0), around.0.div_ceil(frame.0.max(1)));
     let rows = vec![
         Row::new("frame", frame, format!("({packet} + {gap} of gap) x 8 / {rate}")),
         Row::new("way of the frame", delay, "propagation"),
-        Row::new("residence", residence, "in the receiver's buffer"),
+        Row::new("residence", residence, "in the receiver, such as a switch's latency"),
+        Row::new("frame out", frame, "its memory is free when it has left"),
         Row::new("spacing", wait, format!("CF_MIN_SPACING of {spacing} x 8 / {rate}")),
+        Row::new("frame before it", frame, "one that goes the other way has begun"),
         Row::new("CF_Update", update, format!("({ORDERED_SET} B + {gap}) x 8 / {rate}")),
         Row::new("way of the CF_Update", delay, "propagation"),
         Row::new("loop", around, "sum"),

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! K > C RTT / 7        the least queue of DCTCP's sawtooth stays above 0 (Alizadeh et al., SIGCOMM 2010, section 3.4, equation 13)
-//! K < t_PFC            marks come before pauses (Zhu et al., SIGCOMM 2015, section 4)
+//! K < t_PFC / n        marks come before pauses where one ingress fills n egress queues alike (Zhu et al., SIGCOMM 2015, section 4)
 //! RTT = 2 (links x delay + switches x latency) + links x (t(frame) + t(acknowledgement))
 //! ```
 //!
-//! The first is of long flows of one window law that share the queue in step; DCQCN's paper gives no such rule for its Kmin and Kmax, and
-//! tunes them by a fluid model. In the second the queue is taken to come through one ingress, which is the worst case there.
+//! The first is of long flows of one window law that share the queue in step; DCQCN's paper tunes its Kmin and Kmax by a fluid model. In the second
+//! that paper takes all ports of a switch for n, and the greatest t_PFC that a shared memory leaves; n = 1 is a single hot port, and the
+//! default.
 
 use super::Params;
 use backwater_engine::Time;
@@ -47,6 +48,7 @@ pub(super) const FORM: AdviceForm = AdviceForm {
         option("packet", "Largest frame. Default: the scenario's, or 4158 B.", Some("4158 B")),
         option("rtt", "Round trip of the idle network, in place of all these but the rate.", None),
         option("pfc_threshold", "Where PFC pauses an ingress. Default: the scenario's, or none.", None),
+        count("ports", "Egress ports that one ingress may fill at once. Default: 1.", Some("1")),
     ],
     scenario: true,
     // A search moves one key, and marks have two.
@@ -96,9 +98,19 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
     let least = Bytes(product.0 / SEVENTH);
     rows.push(Row::new("bandwidth-delay product", product, format!("{rate} x {around} / 8")));
     rows.push(Row::new("threshold above", least, format!("{product} / {SEVENTH}")));
-    let most: Option<Bytes> = question.quantity("pfc_threshold")?;
-    if let Some(most) = most {
-        rows.push(Row::new("threshold below", most, "PFC threshold, so that marks come before pauses"));
+    let ports = needed("ports", question.count("ports")?)?;
+    if ports == 0 || ports > 1_000 {
+        return Err(AdviceError::new(format!("{ports} is out of range")).key("ports").hint("1 to 1000"));
+    }
+    let limit: Option<Bytes> = question.quantity("pfc_threshold")?;
+    let most = limit.map(|limit| Bytes(limit.0 / ports));
+    if let Some((limit, most)) = limit.zip(most) {
+        let how = if ports == 1 {
+            "PFC threshold, so that marks come before pauses at one hot port".to_owned()
+        } else {
+            format!("{limit} of PFC / {ports} ports, so that marks come before pauses")
+        };
+        rows.push(Row::new("threshold below", most, how));
     }
     let mut advice = Advice {
         title: format!("Threshold of ECN's marks at {rate}"),
@@ -212,11 +224,24 @@ mod tests {
         assert_eq!(said.problems.len(), 1);
     }
 
+    /// An ingress that fills eight ports alike is paused when each has an eighth of its threshold.
+    #[test]
+    fn an_ingress_may_fill_several_ports() {
+        let said = ask(&[("rate", "10 Gb/s"), ("rtt", "10 us"), ("pfc_threshold", "200 KB"), ("ports", "8")]).unwrap();
+        assert_eq!(row(&said, "threshold below"), "25 KB");
+        assert!(said.feasible);
+    }
+
     #[test]
     fn values_out_of_range_are_refused() {
-        for (key, text) in
-            [("rate", "0 Gb/s"), ("rtt", "2 s"), ("link_delay", "2 s"), ("links", "5000"), ("packet", "4 MB")]
-        {
+        for (key, text) in [
+            ("rate", "0 Gb/s"),
+            ("rtt", "2 s"),
+            ("link_delay", "2 s"),
+            ("links", "5000"),
+            ("packet", "4 MB"),
+            ("ports", "0"),
+        ] {
             assert_eq!(ask(&[(key, text)]).unwrap_err().key, Some(key));
         }
     }
