@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+import pytest
+
 import backwater
 from conftest import ROOT
 
@@ -64,6 +67,55 @@ def test_a_published_run_is_the_scenario_by_hand(tmp_path: Path) -> None:
         for path in (done.path, ROOT / "scenarios/ns3-incast.toml")
     ]
     assert runs[0].fingerprint == runs[1].fingerprint
+
+
+# What run.py of that code gives the controls at 100 Gb/s, and marks at 300 KB.
+CONTROLS = {
+    "3": {"INT_MULTI": "4", "EWMA_GAIN": "0.00390625"},
+    "8": {"DCTCP_RATE_AI": "615Mb/s", "EWMA_GAIN": "0.0625"},
+    "10": {"INT_MULTI": "4", "PINT_LOG_BASE": "1.01", "PINT_PROB": "1.0"},
+}
+
+
+@pytest.mark.parametrize(
+    ("mode", "mean", "last", "peak"),
+    [("3", 187.4, 199.4, 401120), ("8", 173.7, 174.0, 383568), ("10", 180.7, 192.7, 384300)],
+)
+def test_controls_end_when_those_of_the_code_did(
+    tmp_path: Path, mode: str, mean: float, last: float, peak: int
+) -> None:
+    """Eight flows of 256 KB into a host: times in us and the queue in bytes, measured there."""
+    own = [line.split(maxsplit=1) for line in (FILES / "config.txt").read_text().splitlines()]
+    config = {
+        **dict(own),
+        "CC_MODE": mode,
+        "HAS_WIN": "1",
+        "VAR_WIN": "1",
+        "FAST_REACT": "1",
+        "MULTI_RATE": "0",
+        "MI_THRESH": "0",
+        "RATE_AI": "40Mb/s",
+        "LINK_DOWN": "0 0 0",
+        "TOPOLOGY_FILE": "topology.txt",
+        "FLOW_FILE": "flow.txt",
+        "KMIN_MAP": "1 100000000000 300",
+        "KMAX_MAP": "1 100000000000 300",
+        "PMAX_MAP": "1 100000000000 1.0",
+        **CONTROLS[mode],
+    }
+    (tmp_path / "config.txt").write_text("".join(f"{k} {v}\n" for k, v in config.items()))
+    links = [f"{host} 16 100Gbps 1000ns 0" for host in range(16)]
+    (tmp_path / "topology.txt").write_text("\n".join(["17 1 16", "16", *links]) + "\n")
+    flows = [f"{src} 0 3 100 256000 2.{13 * (src - 1):09d}" for src in range(1, 9)]
+    (tmp_path / "flow.txt").write_text("\n".join(["8", *flows]) + "\n")
+    done = backwater.import_(tmp_path / "config.txt", tmp_path / "ours.toml")
+    run = backwater.load(done.path).run()
+    times = [time / 1e6 for time in pl.DataFrame(run.flows)["fct_last_ack_ps"].to_list()]
+    assert sum(times) / len(times) == pytest.approx(mean, rel=0.025)
+    assert max(times) == pytest.approx(last, rel=0.0125)
+    queues = pl.DataFrame(run.ports)["max_egress_bytes"].to_list()
+    # PINT's packets take a nanosecond longer here: a packet or two more wait.
+    assert max(queues) == pytest.approx(peak, abs=2100 if mode == "10" else 0)
 
 
 def test_flows_come_back_as_they_went(tmp_path: Path) -> None:

@@ -17,10 +17,16 @@ use std::collections::BTreeSet;
 const HEADER: u64 = 48;
 /// Octets of an acknowledgement.
 const ACK: u64 = 60;
-/// What HPCC's telemetry adds to packets and acknowledgements; the table `[hpcc]` adds it by itself.
-const INT: u64 = 42;
+/// What PINT's load takes of packets and acknowledgements, whether it has one octet or two.
+const PINT: u64 = 2;
+/// A round trip for which a window of `[dctcp]` is wider than any other.
+const LONG_PS: u64 = 1_000_000_000_000;
 /// Octets of a pause frame.
 const PAUSE: u64 = 64;
+
+/// What `base_rtt` is.
+const LONGEST: &str =
+    "The longest round trip as that code has it: both ways' delays, and packets without headers one way.";
 
 /// `CC_MODE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +40,7 @@ enum Control {
 }
 
 /// Constants of single controls.
-const OWN: [(&str, &[Control]); 13] = [
+const OWN: [(&str, &[Control]); 16] = [
     ("EWMA_GAIN", &[Control::Dcqcn, Control::Dctcp]),
     ("ALPHA_RESUME_INTERVAL", &[Control::Dcqcn]),
     ("RP_TIMER", &[Control::Dcqcn]),
@@ -46,8 +52,11 @@ const OWN: [(&str, &[Control]); 13] = [
     ("DCTCP_RATE_AI", &[Control::Dctcp]),
     ("U_TARGET", &[Control::Hpcc, Control::Pint]),
     ("MI_THRESH", &[Control::Hpcc, Control::Pint]),
-    ("MULTI_RATE", &[Control::Hpcc, Control::Pint]),
-    ("SAMPLE_FEEDBACK", &[Control::Hpcc, Control::Pint]),
+    ("INT_MULTI", &[Control::Hpcc]),
+    ("MULTI_RATE", &[Control::Hpcc]),
+    ("SAMPLE_FEEDBACK", &[Control::Hpcc]),
+    ("PINT_LOG_BASE", &[Control::Pint]),
+    ("PINT_PROB", &[Control::Pint]),
 ];
 
 /// What a configuration is written for.
@@ -71,7 +80,7 @@ impl Setting<'_> {
         if payload == 0 {
             return Err(config.error("PACKET_PAYLOAD_SIZE", "is 0"));
         }
-        self.packet(control, payload, notes, page);
+        self.packet(control, payload, notes, page)?;
         self.acks(control, payload, notes, page)?;
         self.transport(control, payload, notes, page)?;
         let ports = ports::ports(self.graph);
@@ -103,16 +112,16 @@ impl Setting<'_> {
         })
     }
 
-    fn packet(&self, control: Control, payload: u64, notes: &mut Notes, page: &mut Page) {
+    fn packet(&self, control: Control, payload: u64, notes: &mut Notes, page: &mut Page) -> Result<(), ImportError> {
         let telemetry = match control {
             Control::Timely => 8,
-            Control::Pint => 2,
+            Control::Pint => PINT,
             _ => 0,
         };
         page.head("[packet]").key("payload", size(payload));
         if control == Control::Pint {
-            page.remark("`[hpcc]` adds 42 B of telemetry; with PINT's 2 B a header has 50 B in all.");
-            page.key("header", size(HEADER + 2 - INT));
+            page.remark("`[hpcc]` adds PINT's load, for which that code has 2 B: 50 B in all.");
+            page.key("header", size(HEADER + PINT - self.load_octets()?));
         } else {
             page.key("header", size(HEADER + telemetry));
         }
@@ -130,13 +139,14 @@ impl Setting<'_> {
             );
             notes.differs(self.config.file(), None, text);
         }
+        Ok(())
     }
 
     fn acks(&self, control: Control, payload: u64, notes: &mut Notes, page: &mut Page) -> Result<(), ImportError> {
         let config = self.config;
         let ack = match control {
             Control::Hpcc => 46,
-            Control::Pint => ACK - INT,
+            Control::Pint => ACK - self.load_octets()?,
             _ => ACK,
         };
         page.head("[ack]").key("size", size(ack));
@@ -177,11 +187,10 @@ impl Setting<'_> {
         let windows = config.flag("HAS_WIN", true)?;
         // The window of `[hpcc]` is its own.
         if matches!(control, Control::Hpcc | Control::Pint) {
-            if !windows {
-                let text =
-                    "HAS_WIN 0: HPCC divides by the window there and stays at its least rate; here it has its window";
-                self.differs(notes, "HAS_WIN", text);
-            }
+            return self.own_window(control, windows, notes);
+        }
+        // So is that of `[dctcp]`, where it is the same.
+        if control == Control::Dctcp && self.scales_alike(payload)? {
             return Ok(());
         }
         if windows {
@@ -201,6 +210,60 @@ impl Setting<'_> {
         Ok(())
     }
 
+    /// Says where the window of `[hpcc]`, its rate times `base_rtt`, is not the one of a configuration.
+    fn own_window(&self, control: Control, windows: bool, notes: &mut Notes) -> Result<(), ImportError> {
+        if !windows {
+            let text = if control == Control::Hpcc {
+                "HAS_WIN 0: HPCC divides by the window there and stays at its least rate; here it has its window"
+            } else {
+                "HAS_WIN 0: HPCC-PINT has no window there; here it has that of its rate"
+            };
+            self.differs(notes, "HAS_WIN", text);
+        } else if !self.config.flag("VAR_WIN", false)? {
+            self.differs(notes, "VAR_WIN", "VAR_WIN 0: a window stays as it is there; here it follows the rate");
+        }
+        if !self.config.flag("GLOBAL_T", true)? {
+            let text = "GLOBAL_T 0: two hosts have their own round trip there; here all have the longest";
+            self.differs(notes, "GLOBAL_T", text);
+        }
+        Ok(())
+    }
+
+    /// Whether a window is the rate times the longest round trip at all hosts, so that `[dctcp]` gives it by itself.
+    fn scales_alike(&self, payload: u64) -> Result<bool, ImportError> {
+        let widest = window::widest(self.graph, payload);
+        let bits = |bps: u64| u128::from(bps) * u128::from(widest.round_trip_ps) / 1_000_000_000_000;
+        let mut hosts = self.graph.links.iter().filter(|link| !self.graph.is_switch(link.ends(self.graph).0));
+        let alike = hosts.all(|link| bits(link.bps) / 8 == u128::from(widest.bytes));
+        let config = self.config;
+        Ok(config.flag("HAS_WIN", true)? && config.flag("GLOBAL_T", true)? && config.flag("VAR_WIN", false)? && alike)
+    }
+
+    /// `PINT_LOG_BASE`. Below 1.0002 powers do not fit the 16 bits that they have there.
+    fn log_base(&self) -> Result<f64, ImportError> {
+        let base = self.config.number("PINT_LOG_BASE", 1.05)?;
+        if (1.0002..=2.0).contains(&base) {
+            Ok(base)
+        } else {
+            Err(self.config.error("PINT_LOG_BASE", "is not from 1.0002 to 2"))
+        }
+    }
+
+    /// Octets of a load that `[hpcc]` adds: loads are powers of the base up to 512 x 512.
+    fn load_octets(&self) -> Result<u64, ImportError> {
+        let most = f64::from(512 * 512).ln() / self.log_base()?.ln();
+        Ok(if most.log2().ceil() > 8.0 { 2 } else { 1 })
+    }
+
+    /// `EWMA_GAIN`.
+    fn gain(&self, notes: &mut Notes) -> Result<f64, ImportError> {
+        if self.config.word("EWMA_GAIN").is_none() {
+            let text = "EWMA_GAIN is missing: there 1/16 is divided in whole numbers, and is 0; here it is 1/16";
+            self.differs(notes, "EWMA_GAIN", text);
+        }
+        self.config.number("EWMA_GAIN", 0.0625)
+    }
+
     /// The table of the control.
     fn sender(&self, control: Control, payload: u64, notes: &mut Notes, page: &mut Page) -> Result<(), ImportError> {
         let config = self.config;
@@ -211,7 +274,7 @@ impl Setting<'_> {
         match control {
             Control::Dcqcn => {
                 page.head("[dcqcn]").key("law", "ns3");
-                page.key("g", config.number("EWMA_GAIN", 0.0625)?);
+                page.key("g", self.gain(notes)?);
                 page.key("alpha_timer", time(config.time("ALPHA_RESUME_INTERVAL", 6)?.unwrap_or(55_000_000).max(1)));
                 page.key("rate_timer", time(needed("RP_TIMER", 6)?));
                 page.key("f", config.whole("FAST_RECOVERY_TIMES", 5)?);
@@ -221,39 +284,13 @@ impl Setting<'_> {
                 let interval = config.time("RATE_DECREASE_INTERVAL", 6)?.unwrap_or(4_000_000).max(1);
                 page.key("decrease_interval", time(interval));
             }
-            Control::Hpcc | Control::Pint => {
-                let Widest { round_trip_ps, .. } = window::widest(self.graph, payload);
-                page.head("[hpcc]");
-                page.remark("The longest round trip as that code has it: both ways' delays, and packets without headers one way.");
-                page.key("base_rtt", time(round_trip_ps.max(1))).key("eta", config.number("U_TARGET", 0.95)?);
-                page.key("max_stage", config.whole("MI_THRESH", 5)?).key("r_ai", rate(config.rate("RATE_AI")?));
-                page.key("min_rate", self.least()?);
-                if control == Control::Pint {
-                    self.differs(notes, "CC_MODE", "HPCC-PINT: packets carry the exact telemetry of HPCC here");
-                }
-                for (key, neutral, text) in [
-                    ("FAST_REACT", true, "FAST_REACT 0: here a rate follows every acknowledgement"),
-                    ("MULTI_RATE", false, "MULTI_RATE: here a flow has one rate, not one for each hop"),
-                    ("SAMPLE_FEEDBACK", false, "SAMPLE_FEEDBACK: here every acknowledgement counts"),
-                ] {
-                    if config.flag(key, neutral)? != neutral {
-                        self.differs(notes, key, text);
-                    }
-                }
-            }
+            Control::Hpcc | Control::Pint => self.hpcc(control, payload, notes, page)?,
             Control::Timely => {
                 page.head("[timely]").key("delta", rate(config.rate("RATE_AI")?));
                 page.key("hai", rate(config.rate("RATE_HAI")?)).key("hai_after", 5);
                 page.key("hai_counts", "increases").key("event", "round-trip").key("min_rate", self.least()?);
             }
-            Control::Dctcp => {
-                page.head("[dctcp]").key("g", config.number("EWMA_GAIN", 0.0625)?);
-                let widest = window::widest(self.graph, payload);
-                let packets = (widest.bytes / payload).clamp(2, 1_000_000);
-                page.key_because("initial_window", packets as i64, "flows begin with all of their window there");
-                let text = "DCTCP sets a rate there, which grows by DCTCP_RATE_AI; here it is TCP's window of RFC 8257";
-                self.differs(notes, "CC_MODE", text);
-            }
+            Control::Dctcp => self.dctcp(payload, notes, page)?,
             Control::None => {}
         }
         for (key, controls) in OWN {
@@ -265,6 +302,67 @@ impl Setting<'_> {
         if !config.flag("RATE_BOUND", true)? {
             self.differs(notes, "RATE_BOUND", "RATE_BOUND 0: here packets are paced at their flow's rate");
         }
+        Ok(())
+    }
+
+    /// `[hpcc]`, with INT or PINT.
+    fn hpcc(&self, control: Control, payload: u64, notes: &mut Notes, page: &mut Page) -> Result<(), ImportError> {
+        let config = self.config;
+        let Widest { round_trip_ps, .. } = window::widest(self.graph, payload);
+        page.head("[hpcc]");
+        if control == Control::Pint {
+            page.key("telemetry", "pint").key("pint_base", self.log_base()?);
+        }
+        page.remark(LONGEST);
+        page.key("base_rtt", time(round_trip_ps.max(1))).key("eta", config.number("U_TARGET", 0.95)?);
+        page.key("max_stage", config.whole("MI_THRESH", 5)?).key("r_ai", rate(config.rate("RATE_AI")?));
+        page.key("min_rate", self.least()?);
+        if control == Control::Pint {
+            // Senders read nothing else: FAST_REACT, MULTI_RATE and SAMPLE_FEEDBACK are INT's.
+            let share = config.number("PINT_PROB", 1.0)?;
+            if share < 1.0 {
+                let text =
+                    format!("PINT_PROB: senders take loads of a share of {share} of their packets there; here of all");
+                self.differs(notes, "PINT_PROB", text);
+            }
+            return Ok(());
+        }
+        let multi = config.whole("INT_MULTI", 1)?;
+        if !(1..=1000).contains(&multi) {
+            return Err(config.error("INT_MULTI", "is not from 1 to 1000"));
+        }
+        page.key_because("int_multi", multi, "records count in so many times 128 B, and queues in 80 B");
+        for (key, default, neutral, text) in [
+            ("FAST_REACT", true, true, "FAST_REACT 0: here a rate follows every acknowledgement"),
+            (
+                "MULTI_RATE",
+                true,
+                false,
+                "MULTI_RATE, which is 1 if absent: here a flow has one rate, not one for each hop",
+            ),
+            ("SAMPLE_FEEDBACK", false, false, "SAMPLE_FEEDBACK: here every acknowledgement counts"),
+        ] {
+            if config.flag(key, default)? != neutral {
+                self.differs(notes, key, text);
+            }
+        }
+        Ok(())
+    }
+
+    /// `[dctcp]` with the law of that code. `RATE_AI` is none of it.
+    fn dctcp(&self, payload: u64, notes: &mut Notes, page: &mut Page) -> Result<(), ImportError> {
+        page.head("[dctcp]").key("law", "ns3").key("g", self.gain(notes)?);
+        if self.scales_alike(payload)? {
+            page.remark(LONGEST);
+            page.key("base_rtt", time(window::widest(self.graph, payload).round_trip_ps.max(1)));
+        } else {
+            page.remark(
+                "A window is that of `[transport]`, or there is none: the law's own would be narrower than there.",
+            );
+            page.key("base_rtt", time(LONG_PS));
+        }
+        page.key("r_ai", rate(self.rate_or("DCTCP_RATE_AI", 1_000_000_000)?));
+        page.key("min_rate", self.least()?);
         Ok(())
     }
 
@@ -288,10 +386,11 @@ impl Setting<'_> {
         Ok(())
     }
 
+    fn rate_or(&self, key: &str, default: u64) -> Result<u64, ImportError> {
+        if self.config.word(key).is_some() { self.config.rate(key) } else { Ok(default) }
+    }
+
     fn least(&self) -> Result<String, ImportError> {
-        match self.config.word("MIN_RATE") {
-            Some(_) => Ok(rate(self.config.rate("MIN_RATE")?.max(1))),
-            None => Ok(rate(100_000_000)),
-        }
+        Ok(rate(self.rate_or("MIN_RATE", 100_000_000)?.max(1)))
     }
 }

@@ -302,11 +302,121 @@ fn round_trips_and_windows_are_those_of_the_code() {
         assert_eq!(timely["packet"]["header"].as_str(), Some("56 B"));
         assert_eq!((timely["timely"]["delta"].as_str(), timely.get("ecn")), (Some("20 Mb/s"), None));
         let dctcp = run("8");
-        assert_eq!(
-            (dctcp["dctcp"]["g"].as_float(), dctcp["ecn"]["kmin"].as_str()),
-            (Some(1.0 / 256.0), Some("400 KB"))
-        );
+        assert_eq!(dctcp["dctcp"]["base_rtt"].as_str(), Some(round_trip));
+        assert_eq!((dctcp["transport"].get("window"), dctcp["ecn"]["kmin"].as_str()), (None, Some("400 KB")));
+        assert_eq!(run("10")["hpcc"]["base_rtt"].as_str(), Some(round_trip));
     }
+}
+
+fn in_a_star(changes: &[(&str, &str)]) -> (toml::Table, Vec<String>) {
+    let (config, fabric) = (config(changes), star(16));
+    let (result, _) = done(&[("c", &config), ("t", &fabric), ("f", "0\n0 1 3 1 1 2\n")]);
+    (result.scenario.parse().unwrap(), result.notes.iter().map(ToString::to_string).collect())
+}
+
+/// The fixture has EWMA_GAIN 1/256, DCTCP_RATE_AI 1000Mb/s and MIN_RATE 1000Mb/s; RATE_AI is not DCTCP's there.
+#[test]
+fn dctcp_is_the_law_of_that_code() {
+    let (table, notes) = in_a_star(&[("CC_MODE", "8"), ("HAS_WIN", "1"), ("VAR_WIN", "1")]);
+    assert_eq!(
+        table["dctcp"].to_string(),
+        "{ law = \"ns3\", g = 0.00390625, base_rtt = \"4.16 us\", r_ai = \"1 Gb/s\", min_rate = \"1 Gb/s\" }"
+    );
+    assert_eq!(
+        notes.iter().filter(|note| note.contains("CC_MODE") && note.contains("differs")).count(),
+        0,
+        "{notes:?}"
+    );
+    // Fixed windows, and none, are those of the transport, and the law's own is a second at 100 Gb/s.
+    for (has, window) in [("1", Some("52 KB")), ("0", None)] {
+        let (table, _) = in_a_star(&[("CC_MODE", "8"), ("HAS_WIN", has), ("DCTCP_RATE_AI", "615Mb/s")]);
+        assert_eq!(table["transport"].get("window").and_then(Value::as_str), window);
+        assert_eq!(table["transport"].get("window_scaling"), None);
+        assert_eq!(table["dctcp"]["base_rtt"].as_str(), Some("1 s"));
+        assert_eq!(table["dctcp"]["r_ai"].as_str(), Some("615 Mb/s"));
+    }
+    // What that code has where nothing is said: 1000Mb/s, 100Mb/s, and a gain of 1 / 16 in whole numbers.
+    let own = config(&[("CC_MODE", "8")]);
+    let bare: String = own
+        .lines()
+        .filter(|line| !["EWMA", "DCTCP", "MIN_R"].iter().any(|key| line.starts_with(key)))
+        .fold(String::new(), |text, line| text + line + "\n");
+    let (result, _) = done(&[("c", &bare), ("t", &star(16)), ("f", "0\n0 1 3 1 1 2\n")]);
+    let table: toml::Table = result.scenario.parse().unwrap();
+    assert_eq!(table["dctcp"]["r_ai"].as_str(), Some("1 Gb/s"));
+    assert_eq!(table["dctcp"]["min_rate"].as_str(), Some("100 Mb/s"));
+    assert!(result.notes.iter().any(|note| note.text.contains("EWMA_GAIN is missing")));
+    // A host at 25 Gb/s has a window of 52 KB at its rate there, not of a quarter of it.
+    let mixed = topology(3, 1, &[(0, 3, 100, 1000), (1, 3, 100, 1000), (2, 3, 25, 1000)]);
+    let mut changes = vec![("CC_MODE", "8"), ("HAS_WIN", "1"), ("VAR_WIN", "1")];
+    changes.extend([
+        ("KMIN_MAP", "2 25000000000 100 100000000000 400"),
+        ("KMAX_MAP", "2 25000000000 400 100000000000 1600"),
+        ("PMAX_MAP", "2 25000000000 0.2 100000000000 0.2"),
+    ]);
+    let config = config(&changes);
+    let table = scenario(&[("c", &config), ("t", &mixed), ("f", "0\n0 1 3 1 1 2\n")]);
+    assert_eq!(table["dctcp"]["base_rtt"].as_str(), Some("1 s"));
+    // 4 us of delays, 80 and 320 ns of sending, at 100 and at 25 Gb/s: 52,000 and 13,750 B.
+    assert_eq!(table["transport"]["window"].as_str(), Some("52 KB"));
+    assert_eq!(table["transport"]["window_scaling"].as_bool(), Some(true));
+}
+
+/// A load has 2 octets of a packet there, in which one or both are written: 50 B of headers, 60 B of an acknowledgement.
+#[test]
+fn pint_has_its_base_and_the_length_of_that_code() {
+    // ln(512 x 512) / ln(b) is 256 or less from b = 1.0499 on.
+    for (base, pint_base, header, ack) in [
+        (None, 1.05, "49 B", "59 B"),
+        (Some("1.05"), 1.05, "49 B", "59 B"),
+        (Some("1.049"), 1.049, "48 B", "58 B"),
+        (Some("1.01"), 1.01, "48 B", "58 B"),
+        (Some("2"), 2.0, "49 B", "59 B"),
+    ] {
+        let mut changes = vec![("CC_MODE", "10"), ("MI_THRESH", "0"), ("U_TARGET", "0.9"), ("RATE_AI", "40Mb/s")];
+        changes.extend(base.map(|base| ("PINT_LOG_BASE", base)));
+        let (table, _) = in_a_star(&changes);
+        assert_eq!(
+            table["hpcc"].to_string(),
+            format!(
+                "{{ telemetry = \"pint\", pint_base = {pint_base:?}, base_rtt = \"4.16 us\", eta = 0.9, max_stage = 0, \
+                 r_ai = \"40 Mb/s\", min_rate = \"1 Gb/s\" }}"
+            )
+        );
+        assert_eq!(table["packet"]["header"].as_str(), Some(header));
+        assert_eq!(table["ack"]["size"].as_str(), Some(ack));
+    }
+    // Of INT's keys it reads none.
+    let mut changes = vec![("CC_MODE", "10"), ("HAS_WIN", "1"), ("VAR_WIN", "1")];
+    changes.extend([("PINT_PROB", "0.25"), ("INT_MULTI", "4"), ("FAST_REACT", "0")]);
+    let (_, notes) = in_a_star(&changes);
+    let said = |text: &str| notes.iter().any(|note| note.contains(text));
+    assert!(said("PINT_PROB: senders take loads of a share of 0.25 of their packets there"), "{notes:?}");
+    assert!(!said("FAST_REACT") && !said("VAR_WIN") && !said("not modelled"), "{notes:?}");
+    for (key, value) in [("PINT_LOG_BASE", "1"), ("PINT_LOG_BASE", "2.5"), ("PINT_LOG_BASE", "1.0001")] {
+        let config = config(&[("CC_MODE", "10"), (key, value)]);
+        let files = [("c", config.as_str()), ("t", &star(4)), ("f", "0\n0 1 3 1 1 2\n")];
+        let error = imported(&files, &Options::default()).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("PINT_LOG_BASE is not from 1.0002 to 2"), "{error}");
+    }
+}
+
+#[test]
+fn records_count_in_the_units_of_the_configuration() {
+    // The program's own is 1.
+    for (given, multi) in [(None, 1), (Some("4"), 4), (Some("16"), 16)] {
+        let mut changes = vec![("CC_MODE", "3")];
+        changes.extend(given.map(|given| ("INT_MULTI", given)));
+        let (table, _) = in_a_star(&changes);
+        assert_eq!((table["hpcc"]["int_multi"].as_integer(), table["hpcc"].get("telemetry")), (Some(multi), None));
+    }
+    let (_, notes) = in_a_star(&[("CC_MODE", "3"), ("HAS_WIN", "1"), ("GLOBAL_T", "0"), ("PINT_PROB", "0.5")]);
+    let said = |text: &str| notes.iter().any(|note| note.contains(text));
+    assert!(said("VAR_WIN 0: a window stays") && said("GLOBAL_T 0: two hosts") && !said("PINT_PROB"), "{notes:?}");
+    let config = config(&[("CC_MODE", "3"), ("INT_MULTI", "0")]);
+    let files = [("c", config.as_str()), ("t", &star(4)), ("f", "0\n0 1 3 1 1 2\n")];
+    let error = imported(&files, &Options::default()).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("INT_MULTI is not from 1 to 1000"), "{error}");
 }
 
 /// Memory of the fat tree's switches: 32 MiB, and 7 x 4096 B for each port, of which a ToR has 20, an aggregation switch 8, a core 5.
