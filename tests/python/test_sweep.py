@@ -457,6 +457,55 @@ def test_a_changed_file_is_told_by_its_values_not_its_text(sweep: Sweeper) -> No
     assert "flow is" in said.err or "flow.0.size is 91 KB, and was 90 KB" in said.err
 
 
+def test_a_change_where_a_switch_is_on_is_told(sweep: Sweeper) -> None:
+    # At the first point `pfc` is off, and has no keys.
+    file = HOT.replace("[variant.pfc.pfc]", "[pfc]")
+    sweep.file.write_text(file, encoding="utf-8")
+    again = ("--vary", "pfc=false,true", "--out", "o")
+    assert sweep(*again).code == 0
+    assert sweep(*again).code == 0
+    sweep.file.write_text(file.replace('"20 KB"', '"60 KB"'), encoding="utf-8")
+    said = sweep(*again)
+    assert said.code == 2
+    assert "pfc.xoff is 60 KB, and was 20 KB" in said.err
+
+
+def test_a_changed_file_among_several_is_told(sweep: Sweeper, tmp_path: Path) -> None:
+    head = "id,src,dst,bytes,start\n"
+    for name, size in (("a", 50_000), ("b", 60_000)):
+        (tmp_path / f"{name}.csv").write_text(f"{head}0,h1,h0,{size},0\n", encoding="utf-8")
+    flows = HOT.index("[[flow]]")
+    text = HOT[:flows] + '[[flow]]\nlabel = "w"\ntable = "a.csv"\n'
+    sweep.file.write_text(text, encoding="utf-8")
+    again = ("--vary", "flow.w.table=a.csv,b.csv", "--out", "o")
+    assert sweep(*again).code == 0
+    assert sweep(*again).code == 0
+    (tmp_path / "b.csv").write_text(f"{head}0,h1,h0,900000,0\n", encoding="utf-8")
+    said = sweep(*again)
+    assert said.code == 2
+    assert "files of flows differ" in said.err
+
+
+def test_a_changed_base_is_told(sweep: Sweeper) -> None:
+    goal = ("--goal", "largest pfc.xoff in 15 KB..25 KB step 5 KB where pauses >= 1")
+    again = ("--variant", "pfc", *goal, "--base", "b", "--out", "o")
+    text = f'{HOT}[variant.b.pfc]\nxoff = "10 KB"\nxon = "3 KB"\n'
+    sweep.file.write_text(text, encoding="utf-8")
+    assert sweep(*again).code == 0
+    assert sweep(*again).code == 0
+    sweep.file.write_text(text.replace('"3 KB"', '"1 KB"'), encoding="utf-8")
+    said = sweep(*again)
+    assert said.code == 2
+    assert "of variant b" in said.err
+
+
+@pytest.mark.parametrize("odd", ["40 Kbytes", "200 K", "0.6 usec", "3 kb"])
+def test_a_unit_that_there_is_not_is_refused(sweep: Sweeper, odd: str) -> None:
+    said = sweep("--vary", BUFFERS, "--where", f"switch.buffer > {odd}", "--out", "o")
+    assert said.code == 2
+    assert f"`{odd}` in a condition: is no size, time or rate" in said.err
+
+
 def test_another_build_is_refused(sweep: Sweeper, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sweep("--vary", BUFFERS, "--out", "o").code == 0
     monkeypatch.setattr("backwater.sweep.run.code", lambda: {"backwater": "9.9", "build": "x"})

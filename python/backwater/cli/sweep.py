@@ -405,7 +405,11 @@ def _plan(
         "asked": {
             "vary": dict(_varied(given["vary"])),
             **{key: given[key] for key in ("variants", "seeds", "zip", "where", "sample")},
-            **{key: given[key] for key in ("goal", "trials", "base") if given[key] is not None},
+            **{
+                key: given[key]
+                for key in ("goal", "trials", "base", "sample_seed")
+                if given[key] is not None
+            },
         },
     }
     return plan, facts, named

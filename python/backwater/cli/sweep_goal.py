@@ -91,6 +91,7 @@ def seek(asked: Sweeping, given: Mapping[str, Any], cases: Callable[[str], Scena
     see_labels(more, [case.resolved() for case in _tried(plan)])
     asked.metrics = tuple(dict.fromkeys([*asked.metrics, *(one.name for one in more)]))
     called, base = base_batch(plan, given["base"], cases)
+    asked.beside = (base,)
 
     def make() -> Seeking:
         if goal.threshold:

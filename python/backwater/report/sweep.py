@@ -185,6 +185,7 @@ def command(manifest: Mapping[str, Any], directory: str) -> str:
         parts += ["--vary", f"{key}={_listed(values)}"]
     options = {"variants": "--variant", "seeds": "--seeds", "sample": "--sample"}
     options |= {"goal": "--goal", "trials": "--trials", "base": "--base"}
+    options |= {"sample_seed": "--sample-seed"}
     for name, option in options.items():
         if asked.get(name):
             parts += [option, _listed(asked[name])]
@@ -197,6 +198,8 @@ def command(manifest: Mapping[str, Any], directory: str) -> str:
         parts += ["--set", f"{key}={value}"]
     for name in manifest.get("metrics") or ():
         parts += ["--metric", str(name)]
+    for name in manifest.get("keep") or ():
+        parts += ["--keep", str(name)]
     return shlex.join([*parts, "--out", directory])
 
 

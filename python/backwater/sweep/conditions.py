@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(
     r"(?P<text>'[^']*')|(?P<quoted>\"[^\"]*\")"
-    r"|(?P<quantity>\b\d+(?:\.\d+)? ?(?:[KMGT]i?b/s|[KMGTk]i?B|B|ps|ns|us|ms|s)\b)"
+    # Whatever word follows a number is its unit, or none that there is: never a name.
+    r"|(?P<quantity>(?<![\w.])(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+    r" ?(?!(?:and|or|not|is|between|in|like|AND|OR|NOT|IS|BETWEEN|IN|LIKE)\b)[A-Za-z][\w/]*)"
     r"|(?P<metric>[A-Za-z_][\w.]*:[\w./-]*\w)"
     r"|(?P<name>[A-Za-z_]\w*(?:\.\w+)+)|(?P<word>[A-Za-z_]\w*)|(?P<equal>==)"
 )
@@ -49,6 +51,10 @@ def sql(text: str, units: Mapping[str, float] = BASE) -> str:
                 with contextlib.suppress(_core.ScenarioError):
                     exact = _core.base_units(kind, match[0], "--where")
                     return str(exact if unit == 1 else int(exact) / unit)
+            raise InputError(
+                f"`{match[0]}` in a condition: is no size, time or rate",
+                "as in 40 KB, 2.5 us, 10 Gb/s",
+            )
         if match["name"] or match["metric"] or match["quoted"]:
             return plain(match[0].strip('"'))
         return "=" if match["equal"] else match[0]
@@ -107,8 +113,9 @@ def holding(
     """
     rows = points.with_row_index("_number")
     for text in conditions:
+        condition = sql(text)
         see_units(text, units, f"--where {text}")
-        rows = _filtered(rows, text, sql(text), f"--where {text}", _hint(points))
+        rows = _filtered(rows, text, condition, f"--where {text}", _hint(points))
     return list(rows["_number"])
 
 

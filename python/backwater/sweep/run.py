@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from backwater.running import Stop
+    from backwater.scenario import Scenario
     from backwater.sweep.drive import Watching
     from backwater.sweep.plan import Plan, Point
     from backwater.sweep.seek import Batch, Rows, Seeking
@@ -61,6 +62,8 @@ class Sweeping:
     """Works out the answer of a search, from what it has asked for."""
     answer: dict[str, Any] | None = None
     """What was found, once the search is over."""
+    beside: Sequence[Batch] = ()
+    """Points that a search runs beside the plan's, as those of the base."""
     _earlier: dict[str, Any] = field(default_factory=dict)
     """The probes of the points that are there."""
 
@@ -101,14 +104,17 @@ class Sweeping:
             new = sorted(set(asked) - set(manifest[what]))
             if new:
                 raise InputError(f"{place}: its points were run without {new[0]} ({what})", REPLACE)
-        for variant, probe in manifest["probes"].items():
-            if variant in self.plan.scenarios:
-                self._see_scenario(variant, probe)
+        scenarios = dict(self.plan.scenarios)
+        for batch in self.beside:
+            scenarios |= batch.plan.scenarios
+        for probe in manifest["probes"].values():
+            if probe["variant"] in scenarios:
+                self._see_scenario(scenarios[probe["variant"]], probe)
         self.metrics, self.keep = tuple(manifest["metrics"]), tuple(manifest["keep"])
         self._earlier = manifest["probes"]
 
-    def _see_scenario(self, variant: str, probe: Mapping[str, Any]) -> None:
-        case = self.plan.scenarios[variant]
+    def _see_scenario(self, case: Scenario, probe: Mapping[str, Any]) -> None:
+        variant = probe["variant"]
         for key, text in probe["settings"]:
             case = case.set(key, text, where_on=True)
         of = f" of variant {variant}" if variant else ""
@@ -132,22 +138,38 @@ class Sweeping:
 
     @cached_property
     def _probes(self) -> dict[str, Any]:
-        """For each variant its whole scenario at one point: what a change is told by."""
-        found = {}
-        for point in self.plan.points:
-            if point.variant in found:
-                continue
-            settings = self.plan.settings(point)
-            case = self.plan.at(point)
-            try:
-                resolved = case.resolved()
-            except _core.ScenarioError:
-                continue
-            found[point.variant] = {
-                "settings": [list(one) for one in settings],
-                "scenario": resolved,
-                "inputs": inputs_of(resolved, case.folder),
-            }
+        """Whole scenarios at some points: what a change is told by.
+
+        One for each variant and all that is set there and is no number: a mechanism that is off at
+        a point has no keys there, and files of flows are read at those that name them.
+        """
+        found: dict[str, Any] = {}
+        for plan, points in [(self.plan, self.plan.points), *_plans(self.beside)]:
+            kinds = [n for n, axis in enumerate(plan.axes) if axis.unit is None]
+            seen: set[tuple[str, tuple[int, ...], tuple[bool, ...]]] = set()
+            for point in points:
+                off = tuple(at < 0 for at in point.values)
+                alike = (point.variant, tuple(point.values[n] for n in kinds), off)
+                if alike in seen:
+                    continue
+                settings = plan.settings(point)
+                case = plan.at(point)
+                try:
+                    resolved = case.resolved()
+                except _core.ScenarioError:
+                    continue
+                seen.add(alike)
+                texts = [
+                    f"{axis.key}={'' if off[n] else axis.values[point.values[n]].text}"
+                    for n, axis in enumerate(plan.drawn)
+                    if off[n] or n in kinds
+                ]
+                found[" ".join([point.variant, *texts])] = {
+                    "variant": point.variant,
+                    "settings": [list(one) for one in settings],
+                    "scenario": resolved,
+                    "inputs": inputs_of(resolved, case.folder),
+                }
         return found
 
     def carry_out(
@@ -374,3 +396,7 @@ class _Told:
         # It is no result: a sweep does not end by it.
         with contextlib.suppress(OSError):
             write_text(self._directory / PROGRESS, json.dumps(facts) + "\n")
+
+
+def _plans(batches: Sequence[Batch]) -> list[tuple[Plan, Sequence[Point]]]:
+    return [(batch.plan, batch.points) for batch in batches]
