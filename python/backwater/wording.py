@@ -88,10 +88,10 @@ def three(value: float) -> str:
     return figure(float(f"{value:.3g}"))
 
 
-def many(count: int, what: str) -> str:
-    """A number of things: `1 switch`, `4 switches`."""
+def many(count: int, what: str, form: str = "") -> str:
+    """A number of things: `1 switch`, `4 switches`; of the form `,` with thousands apart."""
     plural = "es" if what.endswith(("ch", "s", "x")) else "s"
-    return f"{count:,} {what}{'' if count == 1 else plural}"
+    return f"{count:{form}} {what}{'' if count == 1 else plural}"
 
 
 def count(value: float, unit: str) -> str:

@@ -55,7 +55,8 @@ def prove(
     out: str | None,
 ) -> dict[str, Any]:
     """Simulate around an advised value; gives what was found. Raises `InputError`."""
-    from backwater.cli import sweep
+    from backwater.cli.sweep import carry_out_here
+    from backwater.cli.sweep_plan import OPTIONS, sweeping
 
     proof = PROOFS[mechanism]
     file = asked["scenario"]
@@ -74,7 +75,7 @@ def prove(
     goal = f"largest {proof.key} in {low} B..{high} B in {STEPS + 1} where {proof.condition}"
     # A promise of losslessness would end each run that shows where it breaks.
     settings = [*(asked["settings"] or ()), "lossless=false"]
-    given = dict.fromkeys(sweep.OPTIONS) | {
+    given = dict.fromkeys(OPTIONS) | {
         "variants": None if asked["variant"] is None else [asked["variant"]],
         "seeds": seeds,
         "with": asked["mechanisms"],
@@ -83,13 +84,13 @@ def prove(
         "vary": None,
         "sample_seed": None,
     }
-    sweeping = sweep.sweeping(file, given, out)
-    code = sweep.carry_out_here(sweeping)
-    if sweeping.answer is None:
+    proving = sweeping(file, given, out)
+    code = carry_out_here(proving)
+    if proving.answer is None:
         raise InputError("--prove: was stopped", "the same command with its --out goes on")
     del code
-    [line] = sweeping.answer["lines"]
-    return _told(proof, advised, rows.get(proof.row), own, line, str(sweeping.directory))
+    [line] = proving.answer["lines"]
+    return _told(proof, advised, rows.get(proof.row), own, line, str(proving.directory))
 
 
 def _range(

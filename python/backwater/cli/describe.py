@@ -116,7 +116,8 @@ def _has_sweep(file: str) -> bool:
 
 
 def _check_sweep(file: str, given: dict[str, Any], json: str | None) -> None:
-    from backwater.cli.sweep import OPTIONS, foresee, sweeping
+    from backwater.cli.sweep_estimate import foresee
+    from backwater.cli.sweep_plan import OPTIONS, sweeping
     from backwater.sweep.clusters import processors
 
     asked = sweeping(file, dict.fromkeys(OPTIONS) | given, None)

@@ -62,7 +62,7 @@ def of_sweep(sweep: Sweep, pen: Pen) -> Talk:
     facts = [
         f"A sweep{when}, made by {made_by(manifest['versions'])}.",
         *page.lead[:1],
-        f"{many(len(seeds), 'seed')}: {', '.join(map(str, seeds[:10]))}"
+        f"{many(len(seeds), 'seed', ',')}: {', '.join(map(str, seeds[:10]))}"
         f"{', …' if len(seeds) > 10 else ''}.",
     ]
     return Talk(
@@ -94,8 +94,8 @@ def _setup(sweep: Sweep, pen: Pen) -> list[Slide]:
     drawn = draw.topology(lay_out(sketch), sketch, groups, NAMES)
     hosts = sum(host for _, _, host in sketch["nodes"])
     sentence = (
-        f"{many(hosts, 'host')}, {many(len(sketch['nodes']) - hosts, 'switch')}, "
-        f"{many(len(sketch['links']), 'link')}"
+        f"{many(hosts, 'host', ',')}, {many(len(sketch['nodes']) - hosts, 'switch', ',')}, "
+        f"{many(len(sketch['links']), 'link', ',')}"
     )
     keys = [key for key, _ in probe["settings"]]
     if keys:

@@ -39,7 +39,7 @@ def sweep_page(sweep: Sweep) -> Page:
     )
     unfinished = [f"The sweep is {sweep.status}: points are missing."]
     unfinished = [] if sweep.status == "done" else unfinished
-    lead = [f"{many(points, 'point')} of {_varied(sweep)}."]
+    lead = [f"{many(points, 'point', ',')} of {_varied(sweep)}."]
     if failed:
         lead.append(f"{failed:,} of them have failed: they are in no figure.")
     return Page(

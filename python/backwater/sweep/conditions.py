@@ -47,14 +47,8 @@ def sql(text: str, units: Mapping[str, float] = BASE) -> str:
 
     def part(match: re.Match[str]) -> str:
         if match["quantity"]:
-            for kind, unit in units.items():
-                with contextlib.suppress(_core.ScenarioError):
-                    exact = _core.base_units(kind, match[0], "--where")
-                    return str(exact if unit == 1 else int(exact) / unit)
-            raise InputError(
-                f"`{match[0]}` in a condition: is no size, time or rate",
-                "as in 40 KB, 2.5 us, 10 Gb/s",
-            )
+            kind, exact = _quantity(match[0])
+            return str(exact if units[kind] == 1 else exact / units[kind])
         if match["name"] or match["metric"] or match["quoted"]:
             return plain(match[0].strip('"'))
         return "=" if match["equal"] else match[0]
@@ -88,7 +82,7 @@ def see_units(text: str, units: Mapping[str, str | None], said: str) -> None:
             name = plain(one[0].strip('"'))
             if not other["quantity"] or one["quantity"] or name not in units:
                 continue
-            kind = next(kind for kind in BASE if _reads(kind, other[0]))
+            kind, _ = _quantity(other[0])
             if units[name] not in _UNITS[kind]:
                 unit = units[name]
                 what = f"in {unit}" if unit else ("a text" if unit is None else "a number")
@@ -98,10 +92,14 @@ def see_units(text: str, units: Mapping[str, str | None], said: str) -> None:
                 )
 
 
-def _reads(kind: str, text: str) -> bool:
-    with contextlib.suppress(_core.ScenarioError):
-        return _core.base_units(kind, text, "--where") is not None
-    return False
+def _quantity(text: str) -> tuple[str, int]:
+    """Give the kind of a quantity, and its number in base units. Raises `InputError`."""
+    for kind in BASE:
+        with contextlib.suppress(_core.ScenarioError):
+            return kind, _core.base_units(kind, text, "--where")
+    raise InputError(
+        f"`{text}` in a condition: is no size, time or rate", "as in 40 KB, 2.5 us, 10 Gb/s"
+    )
 
 
 def holding(
@@ -113,9 +111,8 @@ def holding(
     """
     rows = points.with_row_index("_number")
     for text in conditions:
-        condition = sql(text)
         see_units(text, units, f"--where {text}")
-        rows = _filtered(rows, text, condition, f"--where {text}", _hint(points))
+        rows = _filtered(rows, text, sql(text), f"--where {text}", _hint(points))
     return list(rows["_number"])
 
 

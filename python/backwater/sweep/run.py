@@ -143,34 +143,32 @@ class Sweeping:
         One for each variant and all that is set there and is no number: a mechanism that is off at
         a point has no keys there, and files of flows are read at those that name them.
         """
-        found: dict[str, Any] = {}
-        for plan, points in [(self.plan, self.plan.points), *_plans(self.beside)]:
-            kinds = [n for n, axis in enumerate(plan.axes) if axis.unit is None]
-            seen: set[tuple[str, tuple[int, ...], tuple[bool, ...]]] = set()
+        found: dict[tuple[str, ...], Any] = {}
+        plans = [(self.plan, self.plan.points)]
+        plans += [(batch.plan, batch.points) for batch in self.beside]
+        for plan, points in plans:
             for point in points:
-                off = tuple(at < 0 for at in point.values)
-                alike = (point.variant, tuple(point.values[n] for n in kinds), off)
-                if alike in seen:
+                # Of a key that is off nothing is set; a number stands for all of its kind.
+                told = (
+                    f"{axis.key}={'' if at < 0 else axis.values[at].text}"
+                    for axis, at in zip(plan.drawn, point.values, strict=True)
+                    if at < 0 or axis.unit is None
+                )
+                alike = (point.variant, *told)
+                if alike in found:
                     continue
-                settings = plan.settings(point)
                 case = plan.at(point)
                 try:
                     resolved = case.resolved()
                 except _core.ScenarioError:
                     continue
-                seen.add(alike)
-                texts = [
-                    f"{axis.key}={'' if off[n] else axis.values[point.values[n]].text}"
-                    for n, axis in enumerate(plan.drawn)
-                    if off[n] or n in kinds
-                ]
-                found[" ".join([point.variant, *texts])] = {
+                found[alike] = {
                     "variant": point.variant,
-                    "settings": [list(one) for one in settings],
+                    "settings": [list(one) for one in plan.settings(point)],
                     "scenario": resolved,
                     "inputs": inputs_of(resolved, case.folder),
                 }
-        return found
+        return {" ".join(alike): probe for alike, probe in found.items()}
 
     def carry_out(
         self,
@@ -396,7 +394,3 @@ class _Told:
         # It is no result: a sweep does not end by it.
         with contextlib.suppress(OSError):
             write_text(self._directory / PROGRESS, json.dumps(facts) + "\n")
-
-
-def _plans(batches: Sequence[Batch]) -> list[tuple[Plan, Sequence[Point]]]:
-    return [(batch.plan, batch.points) for batch in batches]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backwater.numbers.units import PS_PER_US
+from backwater.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,11 +54,6 @@ def size(number: int) -> str:
         if number >= factor:
             return f"{number / factor:.6g} {unit}"
     return f"{number} B"
-
-
-def many(number: int, noun: str) -> str:
-    """A count with its noun."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def run_words(facts: dict[str, Any]) -> Iterator[str]:
