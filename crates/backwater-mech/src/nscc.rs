@@ -294,8 +294,7 @@ impl Sender {
             maxwnd: self.window.maxwnd(),
             base_rtt: self.window.base_rtt(),
         };
-        let mut lost = Vec::new();
-        sleek.on_ack(cx.now(), &seen, |number| cx.is_under_way(number), |number| lost.push(number));
+        let lost = sleek.on_ack(cx.now(), &seen, |number| cx.is_under_way(number));
         lost.into_iter().for_each(|number| cx.give_up(number));
         self.set_alarm(cx);
     }

@@ -1,4 +1,5 @@
-//! For tests: decisions recorded in runs of HPCC's ns-3 code (`recorded/README.md`), and how values are held against them.
+//! For tests: compressed tables of what other programs decided, decisions of HPCC's ns-3 code among them (`recorded/README.md`), and how
+//! values are held against those.
 
 use backwater_engine::Time;
 use flate2::read::GzDecoder;
@@ -50,24 +51,42 @@ impl Trace {
     }
 }
 
-/// All runs of a control, variants included.
-pub(crate) fn traces(control: &str) -> Vec<Trace> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/recorded");
+/// A compressed table as it was written.
+pub(crate) struct Table {
+    /// Of the file, without its endings.
+    pub name: String,
+    /// The first line: what it is of.
+    pub head: String,
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+/// The compressed tables of a folder of this crate, in the order of their names, as far as their names are wanted.
+pub(crate) fn tables(folder: &str, wanted: impl Fn(&str) -> bool) -> Vec<Table> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let read = |file: PathBuf| {
-        let name = file.file_name()?.to_str()?.strip_suffix(".tsv.gz")?.to_owned();
-        name.strip_prefix(control)?.strip_prefix('_')?;
+        let name = file.file_name()?.to_str()?.strip_suffix(".tsv.gz").filter(|name| wanted(name))?.to_owned();
         let mut text = String::new();
         GzDecoder::new(File::open(&file).unwrap()).read_to_string(&mut text).unwrap();
         let mut lines = text.lines();
         let head = lines.next()?.to_owned();
-        let split = |line: &str| line.split('\t').map(str::to_owned).collect::<Vec<_>>();
-        let columns: std::rc::Rc<[String]> = split(lines.next()?).into();
-        let lines = lines.map(|line| Line { columns: columns.clone(), fields: split(line) }).collect();
-        Some(Trace { name, head, lines })
+        let mut rows = lines.map(|line| line.split('\t').map(str::to_owned).collect::<Vec<_>>());
+        Some(Table { name, head, columns: rows.next()?, rows: rows.collect() })
     };
     files.into_iter().filter_map(read).collect()
+}
+
+/// All runs of a control, variants included.
+pub(crate) fn traces(control: &str) -> Vec<Trace> {
+    let wanted = |name: &str| name.strip_prefix(control).is_some_and(|rest| rest.starts_with('_'));
+    let of = |Table { name, head, columns, rows }: Table| {
+        let columns: std::rc::Rc<[String]> = columns.into();
+        let lines = rows.into_iter().map(|fields| Line { columns: columns.clone(), fields }).collect();
+        Trace { name, head, lines }
+    };
+    tables("src/recorded", wanted).into_iter().map(of).collect()
 }
 
 /// What has been compared with what was recorded.

@@ -248,34 +248,14 @@ macro_rules! sides {
     };
     (flow $list:tt) => {
         impl FlowSide for FlowStack {
-            #[inline]
-            fn rate(&self) -> Option<Rate> {
-                let mut least = None;
-                for_sides!($list self.as_deref, |side, owner, M| if let Some(rate) = side.rate() {
-                    least = Some(least.map_or(rate, |r: Rate| r.min(rate)));
-                });
-                least
-            }
+            $crate::stack::sides!(least $list, rate, Rate);
+            $crate::stack::sides!(least $list, window, Bytes);
+            $crate::stack::sides!(least $list, window_again, Bytes);
             #[inline]
             fn stopped_until(&self) -> Time {
                 let mut latest = Time::ZERO;
                 for_sides!($list self.as_deref, |side, owner, M| latest = latest.max(side.stopped_until()));
                 latest
-            }
-            #[inline]
-            fn window(&self) -> Option<Bytes> {
-                let mut least = None;
-                for_sides!($list self.as_deref, |side, owner, M| if let Some(window) = side.window() {
-                    least = Some(least.map_or(window, |w: Bytes| w.min(window)));
-                });
-                least
-            }
-            fn window_again(&self) -> Option<Bytes> {
-                let mut least = None;
-                for_sides!($list self.as_deref, |side, owner, M| if let Some(window) = side.window_again() {
-                    least = Some(least.map_or(window, |w: Bytes| w.min(window)));
-                });
-                least
             }
             fn permits(&self, in_flight: Bytes, next: Bytes, again: bool) -> bool {
                 for_sides!($list self.as_deref, |side, owner, M| {
@@ -330,6 +310,16 @@ macro_rules! sides {
         }
 
         $crate::stack::sides!(reach $list, FlowStack, FlowSide);
+    };
+    (least $list:tt, $hook:ident, $of:ty) => {
+        #[inline]
+        fn $hook(&self) -> Option<$of> {
+            let mut least = None;
+            for_sides!($list self.as_deref, |side, owner, M| if let Some(own) = side.$hook() {
+                least = Some(least.map_or(own, |least: $of| least.min(own)));
+            });
+            least
+        }
     };
     (counts $list:tt, $stack:ident, $side:ident) => {
         impl $stack {

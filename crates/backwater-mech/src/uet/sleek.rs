@@ -107,9 +107,9 @@ impl Sleek {
         (probe == self.probe).then(|| now.since(self.asked))
     }
 
-    /// An acknowledgement has come, and the window has dealt with it. Gives each packet that is to be sent again to `lose`,
-    /// if it is `under_way`.
-    pub fn on_ack(&mut self, now: Time, seen: &Seen, under_way: impl Fn(u64) -> bool, mut lose: impl FnMut(u64)) {
+    /// An acknowledgement has come, and the window has dealt with it. Returns the packets that are to be sent again,
+    /// of those that are `under_way`.
+    pub fn on_ack(&mut self, now: Time, seen: &Seen, under_way: impl Fn(u64) -> bool) -> Vec<u64> {
         let Setting { mss, target } = self.setting;
         let &Seen { cumulative, next, .. } = seen;
         self.due = if cumulative >= next && !seen.unsent {
@@ -129,13 +129,11 @@ impl Sleek {
         if self.until.is_none() && seen.beyond >= enough && !seen.owes {
             self.until = Some(next);
         }
-        let Some(until) = self.until else { return };
-        for number in cumulative.max(self.resent)..until.min(cumulative + seen.cwnd / mss) {
-            if under_way(number) {
-                self.resent = number + 1;
-                lose(number);
-            }
-        }
+        let Some(until) = self.until else { return Vec::new() };
+        let behind = cumulative.max(self.resent)..until.min(cumulative + seen.cwnd / mss);
+        let lost: Vec<u64> = behind.filter(|number| under_way(*number)).collect();
+        self.resent = lost.last().map_or(self.resent, |last| last + 1);
+        lost
     }
 
     /// A probe goes if it is time. Returns its number.

@@ -4,13 +4,10 @@ use super::credit::{Credit, Sent};
 use super::nscc::{Accumulator, Acked, Setting, Timed, Trimmed, Variant, Window};
 use super::pacer::Pacer;
 use super::values::{Bitmap, Feedback, Mixed, Oblivious, Reps};
+use crate::recorded::{Table, tables};
 use backwater_engine::{Time, rng};
 use backwater_net::Rate;
-use flate2::read::GzDecoder;
 use std::collections::{HashSet, VecDeque};
-use std::fs::{self, File};
-use std::io::Read;
-use std::path::PathBuf;
 
 mod losses;
 
@@ -84,21 +81,13 @@ impl Trace {
 }
 
 fn traces() -> Vec<Trace> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/uet/traces");
-    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|file| file.extension().is_some_and(|ending| ending == "gz"));
-    files.sort();
-    let read = |file: PathBuf| {
-        let mut text = String::new();
-        GzDecoder::new(File::open(&file).unwrap()).read_to_string(&mut text).unwrap();
-        let lines = text.lines().skip(2).map(|line| {
-            let fields: Vec<String> = line.split('\t').map(str::to_owned).collect();
-            Line { event: fields[0].chars().next().unwrap(), now: Time(fields[1].parse().unwrap()), fields }
-        });
-        let head = text.lines().next().unwrap().to_owned();
-        Trace { name: file.file_name().unwrap().to_string_lossy().into_owned(), head, lines: lines.collect() }
+    let line = |fields: Vec<String>| Line {
+        event: fields[0].chars().next().unwrap(),
+        now: Time(fields[1].parse().unwrap()),
+        fields,
     };
-    files.into_iter().map(read).collect()
+    let of = |Table { name, head, rows, .. }: Table| Trace { name, head, lines: rows.into_iter().map(line).collect() };
+    tables("src/uet/traces", |_| true).into_iter().map(of).collect()
 }
 
 /// What a trace says and what was worked out: counts values, and shows the first that is off.

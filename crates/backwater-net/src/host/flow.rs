@@ -281,12 +281,13 @@ impl SendFlow {
     /// Whether it has something to send, new or again.
     #[inline(always)]
     pub fn has_more(&self) -> bool {
-        self.sent < self.available || self.recovery.as_ref().is_some_and(|sender| sender.owes())
+        self.sent < self.available || self.owes()
     }
 }
 
 impl SendFlow {
     /// Whether something waits to be sent again.
+    #[inline(always)]
     pub fn owes(&self) -> bool {
         self.recovery.as_ref().is_some_and(|sender| sender.owes())
     }

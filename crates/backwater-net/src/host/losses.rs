@@ -49,7 +49,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         self.node.controller_mut(controller).is_none_or(|c| c.side.gives_up(number, again))
     }
 
-    /// Whether what a flow has to send again goes although its window is full.
+    /// Whether a full window does not hold what a flow has to send again.
     #[cold]
     pub(super) fn goes_again(&self, slot: u32) -> bool {
         let flow = self.node.sending(slot as usize);
@@ -58,6 +58,6 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
         let Some(c) = self.node.controller(flow.controller) else { return false };
         let window = c.side.window_again().map_or(u64::MAX, |window| window.0);
-        flow.away(self.step()) < window.min(self.flow_window(slot)) && self.permits_next(slot)
+        flow.away(self.step()) < window.min(self.flow_window(slot))
     }
 }

@@ -57,33 +57,46 @@ impl Outstanding {
         record.sends
     }
 
+    fn place(&self, number: u64) -> Option<usize> {
+        usize::try_from(number.checked_sub(self.first)?).ok()
+    }
+
     fn record(&mut self, number: u64) -> Option<&mut Record> {
-        self.records.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)
+        let at = self.place(number)?;
+        self.records.get_mut(at)
+    }
+
+    /// That of a packet under way.
+    fn standing(&self, number: u64) -> Option<&Record> {
+        self.records.get(self.place(number)?).filter(|record| record.stands == Stands::UnderWay)
+    }
+
+    /// The same, to be changed.
+    fn standing_mut(&mut self, number: u64) -> Option<&mut Record> {
+        self.record(number).filter(|record| record.stands == Stands::UnderWay)
     }
 
     /// When a packet that is under way was sent, its size, and how often it has been.
-    pub fn under_way(&mut self, number: u64) -> Option<(Time, u32, u16)> {
-        let record = self.record(number).filter(|record| record.stands == Stands::UnderWay)?;
-        Some((record.sent, record.size, record.sends))
+    pub fn under_way(&self, number: u64) -> Option<(Time, u32, u16)> {
+        self.standing(number).map(|record| (record.sent, record.size, record.sends))
     }
 
     /// Whether a packet is under way.
     pub fn is_under_way(&self, number: u64) -> bool {
-        let at = number.checked_sub(self.first).and_then(|at| usize::try_from(at).ok());
-        at.and_then(|at| self.records.get(at)).is_some_and(|record| record.stands == Stands::UnderWay)
+        self.standing(number).is_some()
     }
 
     /// The time of a packet that is under way counts anew, for it is not taken for lost.
     pub fn time_anew(&mut self, number: u64, now: Time) {
-        if let Some(record) = self.record(number).filter(|record| record.stands == Stands::UnderWay) {
+        if let Some(record) = self.standing_mut(number) {
             record.since = now;
             self.order.push_back((now, number));
         }
     }
 
     /// Whether its time has counted anew since it was sent.
-    pub fn is_timed_anew(&mut self, number: u64) -> bool {
-        self.record(number).is_some_and(|record| record.since != record.sent)
+    pub fn is_timed_anew(&self, number: u64) -> bool {
+        self.standing(number).is_some_and(|record| record.since != record.sent)
     }
 
     /// The receiver has counted so many bytes. Returns how many more than before.
@@ -96,7 +109,7 @@ impl Outstanding {
 
     /// A packet is lost. Returns its size.
     pub fn lose(&mut self, number: u64) -> Option<u32> {
-        let record = self.record(number).filter(|record| record.stands == Stands::UnderWay)?;
+        let record = self.standing_mut(number)?;
         record.stands = Stands::Lost;
         let size = record.size;
         self.balance -= i64::from(size);
@@ -125,8 +138,7 @@ impl Outstanding {
     /// The packet under way whose time has counted longest, and since when.
     pub fn oldest(&mut self) -> Option<(Time, u64)> {
         while let Some((since, number)) = self.order.front().copied() {
-            let record = self.record(number).filter(|record| record.stands == Stands::UnderWay);
-            if record.is_some_and(|record| record.since == since) {
+            if self.standing(number).is_some_and(|record| record.since == since) {
                 return Some((since, number));
             }
             self.order.pop_front();

@@ -251,8 +251,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 Some(Bytes(0)) => 0,
                 Some(window) => window.0.max(self.world.rules.least_window()),
             };
-            if (away >= asked.min(self.flow_window(slot)) || !self.permits_next(slot))
-                && !(self.world.rules.extra.permits && self.goes_again(slot))
+            if away >= asked.min(self.flow_window(slot)) && !(self.world.rules.extra.permits && self.goes_again(slot))
+                || !self.permits_next(slot)
             {
                 self.node.sending_mut(slot as usize).status = Status::Windowed;
                 if let Some(c) = self.node.controller_mut(controller) {

@@ -2,12 +2,9 @@
 
 use super::super::sleek::{Seen, Setting, Sleek};
 use super::MSS;
+use crate::recorded::{Table, tables};
 use backwater_engine::Time;
-use flate2::read::GzDecoder;
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, File};
-use std::io::Read;
-use std::path::PathBuf;
 
 /// T without trimming: network_rtt of three tiers.
 const TARGET: Time = Time(14_022_720);
@@ -15,17 +12,10 @@ const TARGET: Time = Time(14_022_720);
 type Row = HashMap<String, String>;
 
 fn traces() -> Vec<Vec<Row>> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/uet/traces/losses");
-    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    let read = |file: PathBuf| {
-        let mut text = String::new();
-        GzDecoder::new(File::open(file).unwrap()).read_to_string(&mut text).unwrap();
-        let mut lines = text.lines().skip(1).map(|line| line.split('\t').map(str::to_owned).collect::<Vec<_>>());
-        let names = lines.next().unwrap();
-        lines.map(|fields| names.iter().cloned().zip(fields).collect()).collect()
+    let of = |table: Table| {
+        table.rows.iter().map(|fields| table.columns.iter().cloned().zip(fields.clone()).collect()).collect()
     };
-    files.into_iter().map(read).collect()
+    tables("src/uet/traces/losses", |_| true).into_iter().map(of).collect()
 }
 
 fn number(row: &Row, column: &str) -> u64 {
@@ -67,15 +57,8 @@ fn sleek_decides_as_the_traces_have_it() {
                     };
                     let moved = numbers(row, "moved");
                     let under_way: BTreeSet<u64> = numbers(row, "under_way").union(&moved).copied().collect();
-                    let mut got = BTreeSet::new();
-                    sleek.on_ack(
-                        now,
-                        &seen,
-                        |number| under_way.contains(&number),
-                        |number| {
-                            got.insert(number);
-                        },
-                    );
+                    let got = sleek.on_ack(now, &seen, |number| under_way.contains(&number));
+                    let got = BTreeSet::from_iter(got);
                     assert_eq!(got, moved, "{row:?}");
                     let due = if sleek.due() == Time::NEVER { 0 } else { sleek.due().0 };
                     let is = [u64::from(sleek.recovers()), sleek.resent(), due];
