@@ -207,6 +207,18 @@ def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
     )
 
 
+def run_apart(*arguments: str, cwd: Path, python: tuple[str, ...] = ()) -> Said:
+    """Run the command as a process of its own, to its end; `python`: options of the interpreter."""
+    run = subprocess.run(
+        [sys.executable, *python, "-m", "backwater", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Said(run.returncode, run.stdout, run.stderr)
+
+
 def change_line(series: Path, seed: int, **changes: object) -> None:
     """Change what the journal of a series says of a run, as if it had been written so."""
     journal = Journal.read(series)

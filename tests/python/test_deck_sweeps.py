@@ -17,6 +17,7 @@ from pptx import Presentation
 import backwater
 from backwater import deck
 from backwater.deck.model import HEIGHT, WIDTH, Drawing, Grid, Text
+from conftest import run_apart
 from sweeping import HOT, Cluster, rows
 
 if TYPE_CHECKING:
@@ -50,17 +51,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "hot.toml").write_text(HOT, encoding="utf-8")
     cluster = Cluster(folder / "cluster", workers=1).start()
     for name, options in SWEEPS.items():
-        said = subprocess.run(
-            [
-                *(sys.executable, "-m", "backwater", "sweep", "hot.toml", "--variant", "pfc"),
-                *(*options, "--out", name, "--scheduler", cluster.address),
-            ],
+        said = run_apart(
+            *("sweep", "hot.toml", "--variant", "pfc", *options),
+            *("--out", name, "--scheduler", cluster.address),
             cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
         )
-        assert said.returncode == 0, said.stderr
+        assert said.code == 0, said.err
     # Slides name directories as they are given, and the test of the last slide goes by that.
     before = os.getcwd()  # noqa: PTH109
     os.chdir(folder)

@@ -28,10 +28,11 @@ from backwater.sweep.costs import Costs
 from backwater.sweep.plan import Plan, Point, Sampling
 from backwater.sweep.store import POINTS, Span, Store, files, read, spans
 from backwater.sweep.values import axis, plain
+from conftest import run_apart
 from sweeping import HOT, Cluster, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from conftest import Command, Said
@@ -457,17 +458,24 @@ def test_a_changed_file_is_told_by_its_values_not_its_text(sweep: Sweeper) -> No
     assert "flow is" in said.err or "flow.0.size is 91 KB, and was 90 KB" in said.err
 
 
+def refused(sweep: Sweeper, again: tuple[str, ...], change: Callable[[], object]) -> str:
+    """Give what a command says that goes on, and does not after a change."""
+    assert sweep(*again).code == 0
+    assert sweep(*again).code == 0
+    change()
+    said = sweep(*again)
+    assert said.code == 2
+    return said.err
+
+
 def test_a_change_where_a_switch_is_on_is_told(sweep: Sweeper) -> None:
     # At the first point `pfc` is off, and has no keys.
     file = HOT.replace("[variant.pfc.pfc]", "[pfc]")
     sweep.file.write_text(file, encoding="utf-8")
+    changed = file.replace('"20 KB"', '"60 KB"')
     again = ("--vary", "pfc=false,true", "--out", "o")
-    assert sweep(*again).code == 0
-    assert sweep(*again).code == 0
-    sweep.file.write_text(file.replace('"20 KB"', '"60 KB"'), encoding="utf-8")
-    said = sweep(*again)
-    assert said.code == 2
-    assert "pfc.xoff is 60 KB, and was 20 KB" in said.err
+    said = refused(sweep, again, lambda: sweep.file.write_text(changed, encoding="utf-8"))
+    assert "pfc.xoff is 60 KB, and was 20 KB" in said
 
 
 def test_a_changed_file_among_several_is_told(sweep: Sweeper, tmp_path: Path) -> None:
@@ -477,26 +485,20 @@ def test_a_changed_file_among_several_is_told(sweep: Sweeper, tmp_path: Path) ->
     flows = HOT.index("[[flow]]")
     text = HOT[:flows] + '[[flow]]\nlabel = "w"\ntable = "a.csv"\n'
     sweep.file.write_text(text, encoding="utf-8")
+    changed = f"{head}0,h1,h0,900000,0\n"
     again = ("--vary", "flow.w.table=a.csv,b.csv", "--out", "o")
-    assert sweep(*again).code == 0
-    assert sweep(*again).code == 0
-    (tmp_path / "b.csv").write_text(f"{head}0,h1,h0,900000,0\n", encoding="utf-8")
-    said = sweep(*again)
-    assert said.code == 2
-    assert "files of flows differ" in said.err
+    said = refused(sweep, again, lambda: (tmp_path / "b.csv").write_text(changed, encoding="utf-8"))
+    assert "files of flows differ" in said
 
 
 def test_a_changed_base_is_told(sweep: Sweeper) -> None:
     goal = ("--goal", "largest pfc.xoff in 15 KB..25 KB step 5 KB where pauses >= 1")
     again = ("--variant", "pfc", *goal, "--base", "b", "--out", "o")
     text = f'{HOT}[variant.b.pfc]\nxoff = "10 KB"\nxon = "3 KB"\n'
+    changed = text.replace('"3 KB"', '"1 KB"')
     sweep.file.write_text(text, encoding="utf-8")
-    assert sweep(*again).code == 0
-    assert sweep(*again).code == 0
-    sweep.file.write_text(text.replace('"3 KB"', '"1 KB"'), encoding="utf-8")
-    said = sweep(*again)
-    assert said.code == 2
-    assert "of variant b" in said.err
+    said = refused(sweep, again, lambda: sweep.file.write_text(changed, encoding="utf-8"))
+    assert "of variant b" in said
 
 
 @pytest.mark.parametrize("odd", ["40 Kbytes", "200 K", "0.6 usec", "3 kb"])
@@ -732,18 +734,13 @@ def test_another_cluster_on_this_machine_is_not_in_the_way(hot: Path, tmp_path: 
         with contextlib.suppress(OSError):  # Another test's scheduler may be there.
             other.bind(("0.0.0.0", 8787))
             other.listen()
-        made = subprocess.run(
-            [
-                *(sys.executable, "-W", "error::UserWarning", "-m", "backwater"),
-                *("sweep", str(hot), "--vary", DELAYS, "--workers", "1", "--out", "o"),
-            ],
+        made = run_apart(
+            *("sweep", str(hot), "--vary", DELAYS, "--workers", "1", "--out", "o"),
             cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
+            python=("-W", "error::UserWarning"),
         )
-    assert made.returncode == 0, made.stderr
-    assert "8787" not in made.stderr
+    assert made.code == 0, made.err
+    assert "8787" not in made.err
 
 
 def test_a_full_disk_is_told(sweep: Sweeper, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,14 @@
 //! What travels: names of places, packets, and control frames.
 
+mod control;
+
+pub(crate) use control::controls;
+pub use control::{Content, Control, Message};
+
 use crate::units::Bytes;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
-use backwater_engine::state::{Loader, Saver, Text, Unfit, text};
-use std::any::TypeId;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A number with a meaning of its own: to be compared, sent in a control frame and saved.
 macro_rules! number {
@@ -492,147 +495,5 @@ impl Packet {
             body: Body::Ack(AckHeader { src: self.dst, received: 0, gap: Some(Gap::Returned { at, ev, flags }) }),
             ..self
         })
-    }
-}
-
-/// What a control frame can say: any struct of plain numbers, flags and enums without fields, of at most
-/// [`Control::ROOM`] octets. It derives [`TryFromBytes`], [`IntoBytes`], [`KnownLayout`] and [`Immutable`], and is
-/// `repr(C, packed)`, since padding has no value.
-pub trait Message: TryFromBytes + IntoBytes + KnownLayout + Immutable + Copy + 'static {}
-
-impl<M: TryFromBytes + IntoBytes + KnownLayout + Immutable + Copy + 'static> Message for M {}
-
-/// A message of any type, which lies in the frame itself: [`Control::carrying`] puts it in, [`Control::message`] takes it out.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Content {
-    of: TypeId,
-    octets: [u8; Control::ROOM],
-}
-
-/// A control frame: its kind, its length on the wire and a message that only its mechanism reads.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Control {
-    /// Name in result tables, such as `cnp`. Faults and captures know frames by it; mechanisms by the type of the message.
-    pub kind: &'static str,
-    /// \[bytes\] Frame length including FCS.
-    pub size: u32,
-    /// What the table of control messages shows of the message; its meaning is the kind's.
-    pub value: u64,
-    /// The flow that it speaks of.
-    pub flow: Option<FlowRef>,
-    /// Destination and class of the packet that gave rise to it, as far as it repeats that packet's header: a host whose flow is over
-    /// finds the controller that it keeps by them.
-    pub about: Option<(HostId, Class)>,
-    /// What it says.
-    pub content: Content,
-}
-
-impl Control {
-    /// Length of the shortest Ethernet frame with FCS (IEEE 802.3 clause 4A.4.2, minFrameSize 512 bit), bytes.
-    pub const MIN_FRAME: u32 = 64;
-
-    /// \[octets\] Longest message. A longer one does not compile.
-    pub const ROOM: usize = 48;
-
-    /// A frame that says `message`, speaks of no flow and repeats no header. Where nothing is to be said, the message is `()`.
-    pub fn carrying<M: Message>(kind: &'static str, size: u32, value: u64, message: &M) -> Control {
-        const { assert!(size_of::<M>() <= Control::ROOM, "the message is longer than Control::ROOM") };
-        let mut octets = [0; Control::ROOM];
-        octets[..size_of::<M>()].copy_from_slice(message.as_bytes());
-        Control { kind, size, value, flow: None, about: None, content: Content { of: TypeId::of::<M>(), octets } }
-    }
-
-    /// What it says; `None`: its message is of another type.
-    pub fn message<M: Message>(&self) -> Option<M> {
-        let (message, _) = M::try_read_from_prefix(&self.content.octets).ok()?;
-        (self.content.of == TypeId::of::<M>()).then_some(message)
-    }
-}
-
-/// A control frame as it is saved, but for what it says.
-#[derive(serde::Serialize, serde::Deserialize)]
-struct Saved {
-    #[serde(with = "text")]
-    kind: Text,
-    size: u32,
-    value: u64,
-    flow: Option<FlowRef>,
-    about: Option<(HostId, Class)>,
-}
-
-impl Control {
-    fn save(&self, to: &mut Saver) {
-        let Control { kind, size, value, flow, about, content } = *self;
-        to.put(&Saved { kind, size, value, flow, about });
-        to.put_type(content.of, kind);
-        to.put(&content.octets[..]);
-    }
-
-    fn load(from: &mut Loader<'_>) -> Result<Control, Unfit> {
-        let Saved { kind, size, value, flow, about } = from.take()?;
-        let of = from.take_type()?;
-        let octets = <[u8; Control::ROOM]>::try_from(from.take::<Vec<u8>>()?)
-            .map_err(|octets| Unfit::new(format!("a control frame says {} B", octets.len())))?;
-        Ok(Control { kind, size, value, flow, about, content: Content { of, octets } })
-    }
-}
-
-/// Control frames, as they are saved.
-pub(crate) mod controls {
-    use super::{Control, Loader, Saver, Unfit};
-
-    pub fn save<'a, C>(frames: &'a C, to: &mut Saver)
-    where
-        &'a C: IntoIterator<Item = &'a Control, IntoIter: ExactSizeIterator>,
-    {
-        let frames = frames.into_iter();
-        to.put(&frames.len());
-        frames.for_each(|frame| frame.save(to));
-    }
-
-    pub fn load<C: FromIterator<Control>>(frames: &mut C, from: &mut Loader<'_>) -> Result<(), Unfit> {
-        let number: usize = from.take()?;
-        *frames = (0..number).map(|_| Control::load(from)).collect::<Result<C, Unfit>>()?;
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
-    #[repr(u8)]
-    enum Way {
-        There,
-        Back,
-    }
-
-    #[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
-    #[repr(C, packed)]
-    struct Said {
-        way: Way,
-        at: Time,
-        class: Class,
-        urgent: bool,
-        rest: [u8; 37],
-    }
-
-    /// Another type of the same octets.
-    #[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
-    #[repr(C, packed)]
-    struct Other([u8; 48]);
-
-    #[test]
-    fn a_frame_hands_back_what_was_put_in_to_who_knows_the_type() {
-        let said = Said { way: Way::Back, at: Time(u64::MAX - 7), class: Class(5), urgent: true, rest: [0xA5; 37] };
-        assert_eq!(size_of::<Said>(), Control::ROOM);
-        for said in [said, Said { way: Way::There, urgent: false, ..said }] {
-            let frame = Control::carrying("said", 64, 9, &said);
-            assert_eq!(frame.message(), Some(said));
-            assert_eq!((frame.message::<Other>(), frame.message::<()>()), (None, None));
-            assert_eq!((frame.kind, frame.size, frame.value, frame.flow, frame.about), ("said", 64, 9, None, None));
-        }
-        assert_eq!(Control::carrying("nothing", 64, 0, &()).message(), Some(()));
     }
 }

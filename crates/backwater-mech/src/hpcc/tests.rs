@@ -1,7 +1,7 @@
 //! HPCC on the bench: INT by hand, the rule by hand, and the decisions that the HPCC ns-3 code took.
 
 use super::*;
-use crate::recorded::{Held, SIX_DIGITS, traces};
+use crate::recorded::{Held, Line, SIX_DIGITS, Trace, traces};
 use backwater_net::bench::{FlowBench, SwitchBench, at_offset, data};
 use backwater_net::config::SwitchParams;
 use backwater_net::packet::{Class, HostId, Port, Queue};
@@ -125,6 +125,13 @@ fn what_cannot_be_compared_is_not() {
     assert!(sender.rate < Rate::gbps(100));
 }
 
+/// Holds the load that a sender has taken, and the rate to a billionth. Returns the rate.
+fn is_as_recorded(held: &mut Held, trace: &Trace, line: &Line, sender: &Sender) -> Rate {
+    held.hold(trace, line, "u", sender.u, SIX_DIGITS);
+    held.hold(trace, line, "rate", sender.rate.0 as f64, 1e-9 * sender.rate.0 as f64);
+    sender.rate
+}
+
 /// Every rate that the HPCC ns-3 code has set, to a billionth, and every U, to the digits that it prints.
 #[test]
 fn decisions_of_the_ns3_code() {
@@ -150,9 +157,7 @@ fn decisions_of_the_ns3_code() {
             let before = sender.rate;
             ack(bench, sender, line.number("ack"), Some(&int(&written)));
             if line.has("rate") {
-                held.hold(&trace, line, "u", sender.u, SIX_DIGITS);
-                held.hold(&trace, line, "rate", sender.rate.0 as f64, 1e-9 * sender.rate.0 as f64);
-                decreases += u64::from(sender.rate < before);
+                decreases += u64::from(is_as_recorded(&mut held, &trace, line, sender) < before);
             }
         }
     }
@@ -183,9 +188,7 @@ fn decisions_of_the_ns3_code_with_pint() {
             let before = sender.rate;
             send(bench, sender, line.number("snd_nxt"));
             ack(bench, sender, line.number("ack"), Some(&carried));
-            held.hold(&trace, line, "u", sender.u, SIX_DIGITS);
-            held.hold(&trace, line, "rate", sender.rate.0 as f64, 1e-9 * sender.rate.0 as f64);
-            decreases += u64::from(sender.rate < before);
+            decreases += u64::from(is_as_recorded(&mut held, &trace, line, sender) < before);
         }
     }
     held.none_off(10_998);

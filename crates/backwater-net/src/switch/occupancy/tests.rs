@@ -1,0 +1,189 @@
+use super::*;
+
+const RATE: Rate = Rate::gbps(100);
+
+fn at(ingress: u16, egress: u16, class: u8) -> Place {
+    let (ingress, egress) = (Port(ingress), Port(egress));
+    Place { ingress, egress, class: Class(class), queue: Queue(class), own: false }
+}
+
+#[test]
+fn reserve_then_shared_then_headroom_then_nothing() {
+    let params =
+        SwitchParams { buffer: Bytes(10_000), reserve: Bytes(100), headroom: Bytes(1_000), ..SwitchParams::default() };
+    // 2 ports: 2 x (8 x 100 + 1 x 1000) = 3600 carved out, 6400 shared.
+    let mut o = Occupancy::new(&params, &[RATE; 2], 1 << 3);
+    let here = at(0, 1, 3);
+    let mut admitted = 0;
+    while o.admit(&here, 100).is_some() {
+        admitted += 100;
+    }
+    assert_eq!((admitted, o.in_headroom(Port(0), Class(3))), (100 + 6_400 + 1_000, Bytes(1_000)));
+    assert_eq!(o.free(Port(0)), Bytes::ZERO);
+    assert_eq!(o.admit(&at(1, 0, 0), 100), Some((Pool::Reserve, 100)), "another class still has its reserve");
+    assert_eq!(o.admit(&at(1, 0, 0), 100), None, "and no headroom");
+    o.release(&at(1, 0, 0), 100, Pool::Reserve);
+    for left in (0..10).rev() {
+        o.release(&here, 100, Pool::Aggregate);
+        assert_eq!((o.in_headroom(Port(0), Class(3)), o.free(Port(0))), (Bytes(100 * left), Bytes::ZERO));
+    }
+    (0..65).for_each(|_| o.release(&here, 100, Pool::Aggregate));
+    assert!(o.is_empty());
+}
+
+/// HPCC's `switch-mmu`: 9000 B less 2 x (8 x 100 + 500) leave 6400 B; one class may hold a quarter of what is free of them.
+#[test]
+fn headroom_above_the_threshold_drains_first() {
+    let params = SwitchParams {
+        architecture: Architecture::SharedMemory,
+        buffer: Bytes(9_000),
+        reserve: Bytes(100),
+        headroom: Bytes(500),
+        headroom_above: Some(0.25),
+        ..SwitchParams::default()
+    };
+    let mut o = Occupancy::new(&params, &[RATE; 2], 1 << 3);
+    let here = at(0, 1, 3);
+    // Reserve 100, then shared while s + 100 <= (6400 - s) / 4: 1300; then 500 of headroom.
+    let mut admitted = 0;
+    while o.admit(&here, 100).is_some() {
+        admitted += 100;
+    }
+    assert_eq!((admitted, o.in_headroom(Port(0), Class(3))), (100 + 1_300 + 500, Bytes(500)));
+    assert_eq!(o.free(Port(0)), Bytes(5_100));
+    for left in [400, 300, 200, 100, 0, 0] {
+        o.release(&here, 100, Pool::Aggregate);
+        assert_eq!(o.in_headroom(Port(0), Class(3)), Bytes(left));
+    }
+    assert_eq!(o.free(Port(0)), Bytes(5_200), "headroom has drained, and then one frame of shared memory");
+    (0..13).for_each(|_| o.release(&here, 100, Pool::Aggregate));
+    assert!(o.is_empty());
+}
+
+/// With a factor above one what is free runs out before the threshold of a queue that holds little is reached: 16 queues share
+/// 6400 B, and have their reserves and headrooms.
+#[test]
+fn a_threshold_above_all_memory_gives_what_there_is() {
+    let params = SwitchParams {
+        architecture: Architecture::SharedMemory,
+        buffer: Bytes(16 * (8 * 100 + 500) + 6_400),
+        reserve: Bytes(100),
+        headroom: Bytes(500),
+        headroom_above: Some(8.0),
+        ..SwitchParams::default()
+    };
+    let mut o = Occupancy::new(&params, &[RATE; 16], 1 << 3);
+    let mut admitted = 0;
+    for n in 0..16 * 1_000u32 {
+        admitted += o.admit(&at((n % 16) as u16, 15, 3), 130).map_or(0, |_| 130);
+        assert!(o.free(Port(0)).0 <= 6_400, "after {admitted} B: {}", o.free(Port(0)));
+    }
+    assert!((12_000..=16 * 600 + 6_400).contains(&admitted), "{admitted}");
+}
+
+/// The fabrics that the ns-3 code of HPCC configures: 37.5 KB behind 1/8 of what is free at ports of 100 Gb/s, 150 KB behind 1/2 at 400 Gb/s.
+#[test]
+fn headroom_is_in_proportion_to_the_rate_of_the_port() {
+    let params = SwitchParams {
+        architecture: Architecture::SharedMemory,
+        buffer: Bytes(2 * 37_500 + 150_000 + 900_000),
+        headroom: Bytes(37_500),
+        headroom_above: Some(0.125),
+        reference_rate: Some(RATE),
+        ..SwitchParams::default()
+    };
+    let rates = [RATE, RATE, Rate::gbps(400)];
+    assert_eq!(shared_memory(&params, &rates, 1 << 3), Some(vec![900_000]));
+    // s <= a (900 000 - s): 100 000 B at a = 1/8, and 300 000 B at 1/2; and the headroom.
+    for (port, shared, headroom) in [(0, 100_000, 37_500), (2, 300_000, 150_000)] {
+        let mut o = Occupancy::new(&params, &rates, 1 << 3);
+        let mut admitted = 0;
+        while o.admit(&at(port, 1, 3), 100).is_some() {
+            admitted += 100;
+        }
+        assert_eq!((admitted, o.in_headroom(Port(port), Class(3))), (shared + headroom, Bytes(headroom)));
+    }
+    let ingress = SwitchParams { buffer_per: BufferPer::Ingress, buffer: Bytes(200_000), ..params.clone() };
+    assert_eq!(shared_memory(&ingress, &rates, 1 << 3), Some(vec![162_500, 162_500, 50_000]));
+    let scarce = SwitchParams { buffer: Bytes(149_999), ..ingress };
+    assert_eq!(shared_memory(&scarce, &rates, 1 << 3), None);
+    let beyond_counting = SwitchParams { headroom: Bytes(u64::MAX / 2), ..params };
+    assert_eq!(shared_memory(&beyond_counting, &rates, 1 << 3), None);
+}
+
+/// 10 GB in frames of 1 MB: more than 32 bits count, at every counter.
+#[test]
+fn memory_without_end_has_none() {
+    let params = SwitchParams { buffer_per: BufferPer::None, ..SwitchParams::default() };
+    let mut o = Occupancy::new(&params, &[RATE; 2], 0);
+    let here = at(0, 1, 3);
+    let mut last = 0;
+    for n in 1..=10_000u64 {
+        assert_eq!(o.admit(&here, 1_000_000), Some((Pool::Shared, n * 1_000_000)), "frame {n}");
+        last = o.join_egress(&here, 1_000_000);
+    }
+    let all = Bytes(10_000_000_000);
+    assert_eq!((o.total(), o.ingress(Port(0), Class(3)), o.ingress_port(Port(0))), (all, all, all));
+    assert_eq!((o.egress(Port(1), Queue(3)), o.egress_port(Port(1)), last), (all, all, all.0));
+}
+
+/// 43 packets of 4150 B at 100 Gb/s are 10 packets and three quarters at 25 Gb/s, of which ten fit.
+#[test]
+fn memory_of_queues_and_egress_ports_follows_the_rate() {
+    for buffer_per in [BufferPer::Queue, BufferPer::Egress] {
+        let (buffer, reference_rate) = (Bytes(43 * 4150), Some(RATE));
+        let params = SwitchParams { buffer, buffer_per, reference_rate, ..SwitchParams::default() };
+        let mut o = Occupancy::new(&params, &[RATE, Rate::gbps(25)], 0);
+        let mut fit = |egress| (0..100).filter(|_| o.admit(&at(0, egress, 3), 4150).is_some()).count();
+        assert_eq!((fit(0), fit(1)), (43, 10), "{buffer_per:?}");
+        let rates = || [RATE, Rate::gbps(25)].into_iter();
+        assert_eq!(params.port_buffer(rates()), Some(Bytes(44_612)));
+        assert_eq!(SwitchParams { reference_rate: None, ..params }.port_buffer(rates()), Some(buffer));
+    }
+}
+
+/// A queue of 1000 B is full when 600 B give way to 900 B: it holds 1300 B, nothing more is admitted before it has fallen below its
+/// size, and it is saved as it is.
+#[test]
+fn what_others_give_way_to_may_exceed_a_queue() {
+    let of = |size| {
+        let (buffer_per, queue_buffers) = (BufferPer::Queue, Some([Bytes(size); CLASSES]));
+        let params = SwitchParams { buffer_per, queue_buffers, ..SwitchParams::default() };
+        Occupancy::new(&params, &[RATE; 2], 0)
+    };
+    let (mut o, here) = (of(1_000), at(0, 1, 3));
+    assert!(o.is_of_egress() && o.admit(&here, 400).is_some() && o.admit(&here, 600).is_some());
+    assert_eq!(o.admit(&here, 1), None);
+    o.release(&here, 600, Pool::Shared);
+    assert_eq!(o.take_over(&here, 900), (Pool::Shared, 1_300));
+    assert_eq!(o.admit(&here, 1), None);
+    assert_eq!(o.admit(&at(0, 1, 4), 1_000), Some((Pool::Shared, 2_300)), "the next queue has its own");
+    let mut saver = Saver::new(Vec::new());
+    o.save(&mut saver);
+    let saved = saver.finish().expect("counters are saved");
+    let load = |size| of(size).load(&mut Loader::new(&saved, Vec::new()));
+    assert_eq!((load(1_000), load(1_300)), (Ok(()), Ok(())));
+    assert!(load(1_299).is_err_and(|unfit| unfit.reason.contains("are in use, and there would be")));
+    o.release(&here, 400, Pool::Shared);
+    assert_eq!(o.admit(&here, 101), None);
+    assert_eq!(o.admit(&here, 100), Some((Pool::Shared, 2_000)));
+}
+
+#[test]
+fn dynamic_limit_leaves_room() {
+    let params = SwitchParams {
+        architecture: Architecture::SharedMemory,
+        buffer: Bytes(9_000),
+        alpha_egress: 1.0,
+        ..SwitchParams::default()
+    };
+    let mut o = Occupancy::new(&params, &[RATE; 4], 0);
+    let here = at(0, 1, 0);
+    let mut n = 0;
+    while o.admit(&here, 100).is_some() {
+        o.join_egress(&here, 100);
+        n += 1;
+    }
+    // q <= 1 x (B - q): one queue alone may take half of the memory.
+    assert_eq!(n, 45);
+}
