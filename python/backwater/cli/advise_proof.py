@@ -129,7 +129,7 @@ def _told(
     from backwater.numbers.units import size_bytes
 
     found = next((one for one in line["probes"] if one["text"] == line["answer"]), None)
-    seeds = line["probes"][0]["seeds"]
+    seeds = line["probes"][0]["seeds"] if line["probes"] else 0
     here, fails = (None if found is None else found["value"]), line["fails"]
     told = {
         "key": proof.key,

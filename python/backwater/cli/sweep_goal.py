@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from backwater._core import ScenarioError
 from backwater.cli.labels import see_labels
 from backwater.cli.output import message, put, show, write
 from backwater.cli.views import View
@@ -83,57 +84,63 @@ def seek(asked: Sweeping, given: Mapping[str, Any], cases: Callable[[str], Scena
     """Have a sweep search for its goal. `cases` gives variants of the file. Raises `InputError`."""
     from backwater.sweep.answer import Answering, answered
     from backwater.sweep.goal import Goal
-    from backwater.sweep.seek import Grid, Thresholds, Trials, see_line
+    from backwater.sweep.legal import examples
+    from backwater.sweep.seek import Grid, Thresholds, Trials
 
     goal, plan = Goal.of(given["goal"]), asked.plan
     keys = [axis.key for axis in plan.axes]
     more = goal.see(keys)
-    see_labels(more, [case.resolved() for case in _tried(plan)])
+    see_labels(more, list(examples(plan).values()))
     asked.metrics = tuple(dict.fromkeys([*asked.metrics, *(one.name for one in more)]))
     called, base = base_batch(plan, given["base"], cases)
-    asked.beside = (base,)
+    asked.beside = [] if base is None else [base]
 
     def make() -> Seeking:
         if goal.threshold:
-            found = Thresholds(plan, goal, [base])
-            see_line(found, goal)
-            return found
+            return Thresholds(plan, goal, asked.beside)
         if not plan.searched:
-            return Grid(plan, [base])
+            return Grid(plan, asked.beside)
         from backwater.sweep.trials import storage
 
         count = TRIED if given["trials"] is None else given["trials"]
         seed = 1 if given["sample_seed"] is None else given["sample_seed"]
-        return Trials(plan, goal, count, seed, storage(asked.directory / TRIALS), [base])
+        return Trials(plan, goal, count, seed, storage(asked.directory / TRIALS), asked.beside)
 
     def answering(seeking: Seeking, rounds: Sequence[Batch], rows: Rows) -> dict[str, Any]:
-        told = Answering(goal, plan, rows, (called, base.points), asked.metrics)
+        beside = None if base is None else (called, base.points)
+        told = Answering(goal, plan, rows, beside, asked.metrics)
         return answered(seeking, told, rounds)
 
+    extra = 0 if base is None else len(base.points)
     if goal.threshold:
         first = make().ask({})
         asked.most = 0 if first is None else len(first.points) + first.later
     elif not plan.searched:
-        asked.most = len(plan.points) + len(base.points)
+        asked.most = len(plan.points) + extra
     else:
         count = TRIED if given["trials"] is None else given["trials"]
-        asked.most = count * len(plan.seeds) + len(base.points)
+        asked.most = count * len(plan.seeds) + extra
     asked.seeking, asked.answering = make, answering
-
-
-def _tried(plan: Plan) -> list[Scenario]:
-    return [plan.at(next(p for p in plan.points if p.variant == name)) for name in plan.scenarios]
 
 
 def base_batch(
     plan: Plan, variant: str | None, cases: Callable[[str], Scenario]
-) -> tuple[str, Batch]:
-    """Give what an answer is held against, and its points: a variant with its own values."""
+) -> tuple[str, Batch | None]:
+    """Give what an answer is held against, and its points: a variant with its own values.
+
+    There is none if nobody has asked for it, and the scenario is refused with its own values.
+    """
     from backwater.sweep.seek import Batch
 
     name = next(iter(plan.scenarios)) if variant is None else variant
     case = plan.scenarios[name] if name in plan.scenarios else cases(name)
-    own = {one["key"]: one["value"] for one in case.values()}
+    try:
+        own = {one["key"]: one["value"] for one in case.values()}
+    except ScenarioError as error:
+        if variant is not None:
+            raise
+        message(f"no base: the scenario is refused with its own values: {error.reason}")
+        return "", None
     values = tuple(_own(axis, own.get(axis.key)) for axis in plan.axes)
     whole = replace(plan, scenarios={**plan.scenarios, name: case}, where=())
     its, [points] = whole.exactly([(name, values)])
@@ -157,9 +164,9 @@ def _own(one: Axis, text: str | None) -> Value | None:
 
 def show_answer(directory: Path, answer: dict[str, Any], *, loud: bool) -> bool:
     """Print an answer, and keep it with its figures; false: there is none."""
-    from backwater.report.sweep import sweep_page, tables
-    from backwater.sweep.answer import words
+    from backwater.report.sweep import sweep_page
     from backwater.sweep.dataset import Sweep as Dataset
+    from backwater.sweep.words import tables, words
 
     lines = words(answer)
     if loud:
@@ -179,7 +186,7 @@ def show_answer(directory: Path, answer: dict[str, Any], *, loud: bool) -> bool:
 
 
 def _show_tests(title: str, tests: Sequence[Mapping[str, Any]], base: str | None) -> None:
-    from backwater.sweep.answer import interval, unit_of
+    from backwater.sweep.words import interval, remarks, unit_of
 
     view = View()
     view.add_column("metric")
@@ -203,8 +210,5 @@ def _show_tests(title: str, tests: Sequence[Mapping[str, Any]], base: str | None
             else:
                 cells += ["-", "-", "-"]
         view.add_row(*cells)
-    remarks = ["± half of the 95 % interval of the mean over the seeds (Student's t)."]
-    if against:
-        remarks.append(f"base: {base}. Differences seed by seed; p: paired t-test.")
     put("")
-    show(view, title, *remarks)
+    show(view, title, *remarks(tests, base))

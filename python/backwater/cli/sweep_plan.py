@@ -108,6 +108,7 @@ def _plan(
 ) -> tuple[Plan, dict[str, Any], Callable[[str], Scenario]]:
     """Make the plan of a sweep, what its manifest says of where it comes from, and its variants."""
     from backwater.cli.sweep_goal import sought
+    from backwater.sweep.legal import examples
     from backwater.sweep.plan import ALONE, Plan, Sampling
     from backwater.sweep.values import axis, split
 
@@ -149,7 +150,7 @@ def _plan(
         searched,
     )
     try:
-        plan.see_values()
+        examples(plan)
     except ScenarioError as error:
         option, _, value = (error.file or "").partition(" ")
         if option != "--set" or value.partition("=")[0] in dict(pairs):

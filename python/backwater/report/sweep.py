@@ -11,7 +11,7 @@ from backwater.errors import InputError
 from backwater.plot.sweep import SweepPlots
 from backwater.report.page import Code, Column, Figure, Page, Section, Table
 from backwater.report.run import made_by
-from backwater.sweep.answer import interval, unit_of, words
+from backwater.sweep.words import interval, remarks, tables, unit_of, words
 from backwater.wording import many, series
 
 if TYPE_CHECKING:
@@ -92,23 +92,6 @@ def _answer(answer: Mapping[str, Any]) -> Section:
     return Section("answer", "Answer", parts, said)
 
 
-def tables(answer: Mapping[str, Any]) -> list[tuple[str, Sequence[Mapping[str, Any]]]]:
-    """Give what an answer says of points: what each is called, and its metrics."""
-    found = []
-    if answer["kind"] == "threshold":
-        for line in answer["lines"]:
-            of = [line["variant"]] if line["variant"] else []
-            of += [f"{key} {value}" for key, value in line["others"].items()]
-            of.append(f"{answer['key']} {line['answer']}")
-            found.append((", ".join(of), line["tests"]))
-        return [one for one in found if one[1]]
-    for one in answer["points"]:
-        of = [one["variant"]] if one["variant"] else []
-        of += [f"{key} {value}" for key, value in one["values"].items()]
-        found.append((", ".join(of), one["tests"]))
-    return found
-
-
 def tests_table(title: str, tests: Sequence[Mapping[str, Any]], base: str | None) -> Table:
     """Make the table of a point's metrics, against the base where there is one."""
     against = any("base" in test for test in tests)
@@ -125,9 +108,7 @@ def tests_table(title: str, tests: Sequence[Mapping[str, Any]], base: str | None
         elif against:
             row += ["-"] * 3
         rows.append(row)
-    note = "± half of the 95 % interval of the mean over the seeds (Student's t)."
-    if against:
-        note += f" Base: {base}. Differences seed by seed; p: paired t-test."
+    note = " ".join(remarks(tests, base))
     return Table(columns, rows, title, note)
 
 

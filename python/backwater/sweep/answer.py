@@ -1,24 +1,28 @@
-"""The answer to a goal, from the points that were run: as JSON has it, and in words."""
+"""The answer to a goal, from the points that were run, as JSON has it."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError
-from backwater.numbers.metrics import QUANTITIES, metric
+from backwater.numbers.metrics import metric
 from backwater.sweep.findings import Design, best, front, paired, spread_told
+from backwater.sweep.point import DONE
 from backwater.sweep.seek import Thresholds
 from backwater.sweep.values import text_of
-from backwater.wording import figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from backwater.sweep.bisect import Bisection
     from backwater.sweep.goal import Goal
     from backwater.sweep.plan import Plan, Point
     from backwater.sweep.seek import Batch, Line, Rows, Seeking
 
+FOUND, EVERYWHERE, NOWHERE, ELSEWHERE = "found", "everywhere", "nowhere", "elsewhere"
+FAILED, REFUSED, UNKNOWN = "failed", "refused", "unknown"
+"""What a search for a threshold comes to: the condition holds up to a value, at all, at none, only
+away from the end from which it is sought; the run at that end failed; no value is legal; no run."""
 TOTALS = ("pauses", "drops", "retransmitted", "unfinished")
 """What is told of a point beside the times of its groups."""
 
@@ -104,10 +108,19 @@ class Answering:
                 for one, at in zip(self._plan.axes, line.others, strict=True)
                 if at >= 0
             },
+            "outcome": _outcome(search, held),
             "answer": None if low is None else value(low),
             "fails": None if high is None else value(high),
             "against": [value(number) for number in search.against],
             "probes": held,
+            "refused": [
+                {
+                    "from": axis.values[min(line.whole[one.first], line.whole[one.last])].text,
+                    "to": axis.values[max(line.whole[one.first], line.whole[one.last])].text,
+                    "reason": one.reason,
+                }
+                for one in line.refused
+            ],
             "tests": tests,
         }
 
@@ -129,7 +142,14 @@ class Answering:
         designs = self._designs(rounds)
         allowed = [one for one in designs if all(self._goal.holds(one.rows))]
         told = self._told("best" if len(self._goal.metrics) == 1 else "front")
-        told |= {"designs": len(designs), "allowed": len(allowed), "points": []}
+        broken = [row for one in designs for row in one.rows if row["status"] != DONE][:1]
+        told |= {
+            "designs": len(designs),
+            "allowed": len(allowed),
+            "failed": sum(any(row["status"] != DONE for row in one.rows) for one in designs),
+            "error": str(broken[0]["error"]).partition("\n")[0] if broken else None,
+            "points": [],
+        }
         names = [name for name, _ in self._goal.metrics]
         for name in names:
             if designs and not any(one.spread(name) for one in designs):
@@ -175,6 +195,19 @@ class Answering:
         ]
 
 
+def _outcome(search: Bisection, probes: Sequence[Mapping[str, Any]]) -> str:
+    """Name what a search for a threshold has come to."""
+    if not search.count:
+        return REFUSED
+    if search.low is not None:
+        return FOUND if search.high is not None else EVERYWHERE
+    if not probes:
+        return UNKNOWN
+    if probes[0]["error"] is not None:
+        return FAILED
+    return ELSEWHERE if any(one["hold"] == one["seeds"] for one in probes) else NOWHERE
+
+
 def _why(name: str) -> str:
     try:
         wanted = metric(name)
@@ -190,111 +223,3 @@ def answered(seeking: Seeking, answering: Answering, rounds: Sequence[Batch]) ->
     if isinstance(seeking, Thresholds):
         return answering.threshold(seeking)
     return answering.point(rounds)
-
-
-def unit_of(name: str) -> str:
-    """Give the unit of a metric by its name."""
-    quantity = name.partition(":")[0]
-    for part in (quantity, quantity.partition("_")[2]):
-        if part in QUANTITIES:
-            return QUANTITIES[part].unit
-    return "us" if "fct" in quantity else ""
-
-
-def words(told: Mapping[str, Any]) -> list[str]:
-    """Write an answer for people, without its table."""
-    if told["kind"] == "threshold":
-        lines = []
-        for line in told["lines"]:
-            lines += _line_words(told, line)
-        return lines or ["the key has no effect in any variant: nothing was sought"]
-    return _point_words(told)
-
-
-def _line_words(told: Mapping[str, Any], line: Mapping[str, Any]) -> list[str]:
-    which = "largest" if told["largest"] else "smallest"
-    seeds = len(told["seeds"])
-    of = [line["variant"]] if line["variant"] else []
-    of += [f"{key} {value}" for key, value in line["others"].items()]
-    begin = f"{', '.join(of)}: " if of else ""
-    condition = told["text"].partition(" where ")[2]
-    over = f"{seeds} seeds" if seeds > 1 else "1 seed"
-    if line["answer"] is None:
-        first = line["probes"][0] if line["probes"] else None
-        if first is None:
-            return [f"{begin}nothing was looked at yet"]
-        lines = [
-            f"{begin}no {told['key']} from {told['range'][0]} to {told['range'][1]}: `{condition}` "
-            f"does not hold at {first['text']} ({first['hold']} of {first['seeds']} seeds)"
-        ]
-        if first["error"] is not None:
-            lines.append(f"a run fails there: {first['error']}")
-        held = [one["text"] for one in line["probes"] if one["hold"] == one["seeds"]]
-        if held:
-            other = "smallest" if told["largest"] else "largest"
-            lines.append(f"it does at {', '.join(held)}: is the {other} meant?")
-        return lines
-    lines = [f"{begin}{which} {told['key']}: {line['answer']}, with all of {over}"]
-    if line["fails"] is None:
-        lines[0] += f"; that is the end of the range: `{condition}` held at all values looked at"
-    else:
-        failing = next(one for one in line["probes"] if one["text"] == line["fails"])
-        lines[0] += (
-            f"; at {line['fails']} `{condition}` fails with {failing['seeds'] - failing['hold']} "
-            f"of {failing['seeds']}"
-        )
-        if failing["error"] is not None:
-            lines[0] += f", since a run fails: {failing['error']}"
-    lines.append(
-        f"{len(line['probes'])} values were looked at: "
-        + ", ".join(f"{one['text']} {one['hold']}/{one['seeds']}" for one in line["probes"])
-    )
-    if line["against"]:
-        lines.append(
-            f"NOT MONOTONE: `{condition}` holds again at {', '.join(line['against'])}; the answer "
-            "is the end of the first stretch, and there may be others between values looked at"
-        )
-    else:
-        lines.append("monotone at these values; between them it was not looked at")
-    if seeds > 1:
-        share = 0.05 ** (1 / seeds)
-        lines.append(
-            f"with {seeds} of {seeds} seeds, at least {share:.0%} of all seeds hold (95 % "
-            "confidence, one-sided)"
-        )
-    return lines
-
-
-def _point_words(told: Mapping[str, Any]) -> list[str]:
-    condition = told["text"].partition(" where ")[2]
-    within = f", {told['allowed']} of which meet `{condition}` with all seeds" if condition else ""
-    looked = f"{told['designs']} sets of values were looked at{within}"
-    if not told["points"]:
-        return [f"no point: {looked}"]
-    lines = [looked]
-    if told["kind"] == "front":
-        return [*lines, f"{len(told['points'])} of them no other beats in both metrics"]
-    one = told["points"][0]
-    values = [f"{key} = {value}" for key, value in one["values"].items()]
-    name = told["text"].split()[0]
-    test = next((test for test in one["tests"] if test["metric"] == name), None)
-    if test is None:
-        return lines
-    said = f"best: {', '.join([*([one['variant']] if one['variant'] else []), *values])}: "
-    return [
-        said + f"{name} {interval(test['value'])} {unit_of(name)}".rstrip(),
-        looked,
-        "the interval does not count that the best of many was chosen: new seeds may find less",
-    ]
-
-
-def interval(spread: Mapping[str, Any]) -> str:
-    """Write a mean and the half of its interval."""
-    if spread["ci_low"] is None:
-        return figure(spread["mean"])
-    half = (spread["ci_high"] - spread["ci_low"]) / 2
-    if half <= 0:
-        return f"{figure(spread['mean'])} ± 0"
-    # Three digits of the interval say enough, and the mean has as many places.
-    places = max(0, 2 - math.floor(math.log10(half)))
-    return f"{spread['mean']:.{places}f} ± {half:.{places}f}"

@@ -22,6 +22,8 @@ class Bisection:
 
     def ask(self) -> list[int]:
         """Give the values to be looked at next; none: the answer is known."""
+        if not self.count:
+            return []
         ladder = {round((self.count - 1) * part / LADDER) for part in range(LADDER + 1)}
         if missing := sorted(ladder - self.held.keys()):
             return missing

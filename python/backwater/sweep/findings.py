@@ -58,6 +58,8 @@ class Test:
     difference: Difference
     p: float | None
     """Two-sided, of Student's t on the differences; None: they do not vary, or there is one."""
+    left_out: tuple[tuple[int, str], ...] = ()
+    """Seeds without a part in it, and why."""
 
     def told(self) -> dict[str, Any]:
         """Give it as JSON has it."""
@@ -72,6 +74,7 @@ class Test:
                 "ci_high": self.difference.ci_high,
             },
             "p": self.p,
+            "left_out": [{"seed": seed, "why": why} for seed, why in self.left_out],
         }
 
 
@@ -94,7 +97,23 @@ def paired(one: Design, base: Design, metric: str) -> Test | None:
 
         p = float(ttest_rel([mine[s] for s in common], [others[s] for s in common]).pvalue)
     here, there = (Spread.of([some[seed] for seed in common]) for some in (mine, others))
-    return Test(metric, here, there, difference, p)
+    seeds = sorted({row["seed"] for some in (one, base) for row in some.rows} - {*common})
+    left = tuple((seed, _why_left(one, base, seed, metric)) for seed in seeds)
+    return Test(metric, here, there, difference, p, left)
+
+
+def _why_left(one: Design, base: Design, seed: int, metric: str) -> str:
+    """Say why a seed makes no pair."""
+    told = []
+    for some, where in ((one, "here"), (base, "at the base")):
+        row = next((row for row in some.rows if row["seed"] == seed), None)
+        if row is None:
+            told.append(f"not run {where}")
+        elif row["status"] != "done":
+            told.append(f"failed {where}")
+        elif row.get(metric) is None:
+            told.append(f"no value {where}")
+    return ", ".join(told)
 
 
 def best(found: Sequence[Design], metric: str, *, least: bool) -> Design | None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from backwater import _core
 from backwater.errors import InputError
 from backwater.sweep.values import MOST, Axis, Value, plain
 
@@ -29,8 +28,6 @@ ALONE = ""
 """The variant of a scenario as its file has it."""
 # As many combinations of switches as are looked at for keys without effect.
 _COMBINATIONS = 256
-# Values of one key that are held against the scenario before anything runs.
-_TRIED = 64
 
 
 @dataclass(frozen=True)
@@ -168,7 +165,7 @@ class Plan:
         """The axes with the values that points have: of samples those that were drawn."""
         if self.sampling is None:
             return self.axes
-        shares = self.sampling.shares(len(self.axes))
+        shares = self._shares(self.sampling)
         found = []
         for number, axis in enumerate(self.axes):
             if axis.interval is None:
@@ -191,13 +188,17 @@ class Plan:
                 yield tuple(one[at] for at in order)
             return
         known = [{value: n for n, value in enumerate(axis.values)} for axis in self.drawn]
-        for shares in self.sampling.shares(len(self.axes)):
+        for shares in self._shares(self.sampling):
             yield tuple(
-                known[n][axis.interval.at(share)]
-                if axis.interval is not None
-                else min(int(share * len(axis.values)), len(axis.values) - 1)
+                known[n][axis.share(share)]
                 for n, (axis, share) in enumerate(zip(self.drawn, shares, strict=True))
             )
+
+    def _shares(self, sampling: Sampling) -> list[list[float]]:
+        """Draw for each sample a share of each axis, in whatever order keys were given."""
+        ordered = sorted(range(len(self.axes)), key=lambda number: self.axes[number].key)
+        at = [ordered.index(number) for number in range(len(self.axes))]
+        return [[one[place] for place in at] for one in sampling.shares(len(self.axes))]
 
     def _off(self) -> dict[tuple[str, tuple[int, ...]], frozenset[int]]:
         """Give the axes without effect, for each variant and each setting of the switches.
@@ -338,25 +339,3 @@ class Plan:
         for key, text in self.settings(point):
             case = case.set(key, text)
         return case
-
-    def see_values(self) -> None:
-        """Hold values of each key against the scenario, each with some values of the others.
-
-        Raises `backwater.ScenarioError` of the first if no point that is tried can be run. What
-        only some points are wrong about, their rows say.
-        """
-        tried: set[tuple[str, str]] = set()
-        first: _core.ScenarioError | None = None
-        for point in self.points:
-            new = set(self.settings(point)) - tried
-            if tried and (not new or len(tried) > _TRIED * len(self.axes)):
-                continue
-            tried |= new
-            try:
-                self.at(point).resolved()
-            except _core.ScenarioError as error:
-                first = first or error
-                continue
-            return
-        if first is not None:
-            raise first

@@ -7,11 +7,12 @@ points once more, finds those that are there, and ends with the same answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from backwater.errors import InputError
 from backwater.sweep.bisect import Bisection
+from backwater.sweep.legal import Refused, refusal, stretch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,6 +71,10 @@ class Line:
     points: dict[int, list[Point]]
     """The points of each of them."""
     search: Bisection
+    refused: list[Refused] = field(default_factory=list)
+    """Values before and behind those, which the scenario refuses; numbers of `whole`."""
+    whole: list[int] = field(default_factory=list)
+    """Numbers of all values, those that are refused included."""
 
 
 class Thresholds:
@@ -79,7 +84,7 @@ class Thresholds:
     """
 
     def __init__(self, plan: Plan, goal: Goal, more: Sequence[Batch] = ()) -> None:
-        """Take the grid of values. Raises `InputError` if the key has no effect."""
+        """Take the grid of values. Raises `InputError` if it has less than two."""
         self._plan, self._goal = plan, goal
         self.axis = next(n for n, one in enumerate(plan.axes) if one.key == goal.key)
         self.lines = self._lines()
@@ -93,11 +98,24 @@ class Thresholds:
                 continue
             others = tuple(-1 if n == self.axis else v for n, v in enumerate(point.values))
             found.setdefault((point.variant, others), {}).setdefault(at, []).append(point)
-        lines = []
-        for (variant, others), points in found.items():
-            places = sorted(points, reverse=not self._goal.largest)
-            lines.append(Line(variant, others, places, points, Bisection(len(places))))
-        return lines
+        return [self._line(variant, others, points) for (variant, others), points in found.items()]
+
+    def _line(self, variant: str, others: tuple[int, ...], points: dict[int, list[Point]]) -> Line:
+        """Make a line of the legal ones among the values. Raises `InputError`."""
+        whole = sorted(points, reverse=not self._goal.largest)
+        if len(whole) < 2:
+            raise InputError(
+                f"--goal {self._goal.text}: --where leaves {len(whole)} value of {self._goal.key}",
+                "a search needs two ends at least",
+            )
+
+        def why(number: int) -> str | None:
+            error = refusal(self._plan, points[whole[number]][0])
+            return None if error is None else error.reason
+
+        legal, refused = stretch(len(whole), why)
+        places = [whole[number] for number in legal]
+        return Line(variant, others, places, points, Bisection(len(places)), list(refused), whole)
 
     def ask(self, rows: Rows) -> Batch | None:
         """Give the points of the values that are looked at next, in all lines at once."""
@@ -167,16 +185,6 @@ class Trials:
             return Batch(plan, list(unique.values()), later)
         self._study.close()
         return self._more.pop(0) if self._more else None
-
-
-def see_line(thresholds: Thresholds, goal: Goal) -> None:
-    """Refuse a range of which conditions have left less than two values. Raises `InputError`."""
-    for line in thresholds.lines:
-        if len(line.places) < 2:
-            raise InputError(
-                f"--goal {goal.text}: --where leaves {len(line.places)} value of {goal.key}",
-                "a search needs two ends at least",
-            )
 
 
 def known(rows: Sequence[Mapping[str, Any]]) -> Rows:

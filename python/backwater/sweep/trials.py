@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from backwater.extras import needed
+from backwater.sweep.legal import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +27,8 @@ _CONSTRAINT = "violated"
 _VARIANT = "variant"
 # Trials that are drawn at random before the estimator has anything to go by.
 _RANDOM = 10
+# As often another point is drawn in place of one that the scenario refuses.
+_AGAIN = 64
 
 
 @contextlib.contextmanager
@@ -55,6 +58,8 @@ class Study:
         self._plan, self._goal, self._seed = plan, goal, seed
         self.many = 0
         """Trials that were asked for."""
+        self._drawn = 0
+        """Trials that were drawn, with those that the scenario refuses."""
         with _quietly() as optuna:
             ways = ["minimize" if least else "maximize" for _, least in goal.metrics]
             self._study = optuna.create_study(
@@ -77,17 +82,38 @@ class Study:
         """Suggest points; gives numbers of trials, variants and values."""
         found = []
         for _ in range(many):
-            with _quietly():
-                self._study.sampler = self._sampler(self.many)
-                trial = self._study.ask()
-                self.many += 1
-                variants = list(self._plan.scenarios)
-                variant = variants[0]
-                if len(variants) > 1:
-                    variant = trial.suggest_categorical(_VARIANT, variants)
-                values = tuple(_suggested(trial, axis) for axis in self._plan.axes)
-            found.append((trial.number, (variant, values)))
+            number, design = self._suggest()
+            for _ in range(_AGAIN):
+                if not self._refused(design):
+                    break
+                self._drop(number)
+                number, design = self._suggest()
+            self.many += 1
+            found.append((number, design))
         return found
+
+    def _suggest(self) -> tuple[int, tuple[str, tuple[Value, ...]]]:
+        """Draw a trial; in whatever order keys and variants were given."""
+        with _quietly():
+            self._study.sampler = self._sampler(self._drawn)
+            trial = self._study.ask()
+            self._drawn += 1
+            variants = sorted(self._plan.scenarios)
+            variant = variants[0]
+            if len(variants) > 1:
+                variant = trial.suggest_categorical(_VARIANT, variants)
+            ordered = sorted(self._plan.axes, key=lambda axis: axis.key)
+            values = {axis.key: _suggested(trial, axis) for axis in ordered}
+            return trial.number, (variant, tuple(values[axis.key] for axis in self._plan.axes))
+
+    def _refused(self, design: tuple[str, tuple[Value, ...]]) -> bool:
+        """Whether the scenario refuses a point: another is drawn in its place."""
+        plan, [points] = self._plan.exactly([design])
+        return bool(points) and refusal(plan, points[0]) is not None
+
+    def _drop(self, number: int) -> None:
+        with _quietly() as optuna:
+            self._study.tell(number, state=optuna.trial.TrialState.FAIL)
 
     def tell(self, number: int, rows: Sequence[dict[str, Any]]) -> None:
         """Tell what has come of a trial: means over its seeds.

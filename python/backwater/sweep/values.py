@@ -12,7 +12,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
@@ -137,6 +137,29 @@ def text_of(key: str, value: object) -> str:
     return str(value)
 
 
+def shown(key: str, value: object, digits: int = 9) -> str:
+    """Write a value of a key for people: in the unit that suits it, to so many digits.
+
+    A number in the key's base unit, or a text as the key takes it; words stay as they are.
+    """
+    kind = Kind.of(key)
+    if isinstance(value, str):
+        number = kind.number(value, key)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        number = Decimal(str(value))
+    else:
+        number = None
+    if number is None:
+        return str(value)
+    unit, factor = {"share": "%", "number": "", "whole": ""}.get(kind.name, ""), Decimal(1)
+    if kind.name in _UNITS:
+        units = _UNITS[kind.name][1]
+        unit, most = next((one for one in units if abs(number) >= one[1]), units[-1])
+        factor = Decimal(most)
+    scaled = Context(prec=digits).divide(number, factor).normalize()
+    return f"{scaled:f} {unit}".rstrip()
+
+
 @dataclass(frozen=True)
 class Axis:
     """A key and its values."""
@@ -147,6 +170,12 @@ class Axis:
     values: tuple[Value, ...]
     interval: Interval | None = None
     """Set if samples are to be drawn from it; `values` are its two ends then."""
+
+    def share(self, part: float) -> Value:
+        """Give the value at a share of its range or list, from 0 to 1."""
+        if self.interval is not None:
+            return self.interval.at(part)
+        return self.values[min(int(part * len(self.values)), len(self.values) - 1)]
 
 
 def axis(key: str, given: object, option: str = "--vary") -> Axis:

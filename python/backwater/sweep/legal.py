@@ -1,0 +1,140 @@
+"""Which values a scenario accepts: a sweep begins if any point is legal, a search keeps to those.
+
+A scenario is held against values without being run, which takes some tenths of a millisecond.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backwater import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from backwater.sweep.plan import Plan, Point
+
+_MOST = 4096
+"""Points, or samples of intervals, that are tried before all are said to be illegal."""
+_PARTS = 64
+"""Parts into which values in a row are divided to find a legal one among them."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Values in a row that the scenario refuses, and why."""
+
+    first: int
+    last: int
+    """Numbers of the values, both included."""
+    reason: str
+
+
+def refusal(plan: Plan, point: Point) -> _core.ScenarioError | None:
+    """Say why the scenario refuses a point; None: it takes it."""
+    try:
+        plan.at(point).resolved()
+    except _core.ScenarioError as error:
+        return error
+    return None
+
+
+def examples(plan: Plan) -> dict[str, str]:
+    """Give whole scenarios of legal points, one of each variant that has any.
+
+    Raises `backwater.ScenarioError`, that of the first point, if none is found.
+    """
+    found: dict[str, str] = {}
+    first: _core.ScenarioError | None = None
+    for its, point in _candidates(plan):
+        if point.variant in found:
+            continue
+        try:
+            found[point.variant] = its.at(point).resolved()
+        except _core.ScenarioError as error:
+            first = first or error
+            continue
+        if len(found) == len(plan.scenarios):
+            break
+    if not found and first is not None:
+        raise first
+    return found
+
+
+def _candidates(plan: Plan) -> Iterator[tuple[Plan, Point]]:
+    """Give points to be tried: the first of each variant, then some from all over the plan."""
+    firsts = dict.fromkeys(plan.scenarios)
+    seen = {}
+    for point in plan.points:
+        if point.variant in firsts and point.variant not in seen:
+            seen[point.variant] = point
+            yield plan, point
+            if len(seen) == len(firsts):
+                break
+    if not plan.searched:
+        unique = {(point.variant, point.values): point for point in plan.points}
+        designs = list(unique.values())
+        # An odd stride, so that the last key's values are not the same ones over and over.
+        stride = max(1, len(designs) // _MOST) | 1
+        yield from ((plan, point) for point in designs[1::stride])
+        return
+    yield from _drawn(plan)
+
+
+def _drawn(plan: Plan) -> Iterator[tuple[Plan, Point]]:
+    """Draw points of a plan whose values a search chooses: the highest corner, then samples."""
+    from backwater.sweep.plan import Sampling
+
+    many = len(plan.axes)
+    # A few at first, since the first of them is legal nearly always.
+    for count in (16, _MOST // 4):
+        shares = [[1.0] * many, *Sampling("lhs", count, 1).shares(many)]
+        its, found = plan.exactly(
+            [
+                (variant, tuple(axis.share(one) for axis, one in zip(plan.axes, some, strict=True)))
+                for some in shares
+                for variant in plan.scenarios
+            ]
+        )
+        yield from ((its, points[0]) for points in found if points)
+
+
+def stretch(count: int, refused: Callable[[int], str | None]) -> tuple[range, Sequence[Refused]]:
+    """Give the legal ones among values in a row, and what is refused before and behind them.
+
+    The ends are looked at first; beyond an illegal one the first legal value is bisected for.
+    `refused` says why a value is. Values between two legal ones are not looked at.
+    """
+    ends = {number: refused(number) for number in {0, count - 1}}
+    if not any(ends.values()):
+        return range(count), []
+    ladder = sorted({round((count - 1) * part / _PARTS) for part in range(_PARTS + 1)})
+    known = {number: ends.get(number) or refused(number) for number in ladder if number not in ends}
+    known |= ends
+    legal = [number for number in ladder if known[number] is None]
+    if not legal:
+        return range(0), [Refused(0, count - 1, known[0] or "")]
+
+    def edge(bad: int, good: int) -> int:
+        """Bisect between an illegal value and a legal one; gives the last illegal one."""
+        while abs(good - bad) > 1:
+            middle = (good + bad) // 2
+            reason = refused(middle)
+            if reason is None:
+                good = middle
+            else:
+                bad, known[middle] = middle, reason
+        return bad
+
+    low, high = legal[0], legal[-1]
+    told = []
+    if low > 0:
+        last = edge(ladder[ladder.index(low) - 1], low)
+        told.append(Refused(0, last, known[last] or ""))
+        low = last + 1
+    if high < count - 1:
+        first = edge(ladder[ladder.index(high) + 1], high)
+        told.append(Refused(first, count - 1, known[first] or ""))
+        high = first - 1
+    return range(low, high + 1), told

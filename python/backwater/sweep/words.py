@@ -1,0 +1,228 @@
+"""The answer to a goal in words and tables, for people: from what JSON has of it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from backwater.numbers.metrics import QUANTITIES
+from backwater.sweep.answer import ELSEWHERE, EVERYWHERE, FAILED, FOUND, REFUSED, UNKNOWN
+from backwater.sweep.values import shown
+from backwater.wording import figure, many, series
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# Digits of the values of a best point, which were drawn and have as many as fit.
+DIGITS = 4
+
+
+def words(told: Mapping[str, Any]) -> list[str]:
+    """Write an answer for people, without its table."""
+    if told["kind"] == "threshold":
+        lines = []
+        for line in told["lines"]:
+            lines += _line_words(told, line)
+        return lines or ["the key has no effect in any variant: nothing was sought"]
+    return _point_words(told)
+
+
+def tables(answer: Mapping[str, Any]) -> list[tuple[str, Sequence[Mapping[str, Any]]]]:
+    """Give what an answer says of points: what each is called, and its metrics."""
+    found = []
+    if answer["kind"] == "threshold":
+        for line in answer["lines"]:
+            of = _of(line)
+            if line["answer"] is not None:
+                of.append(f"{answer['key']} {shown(answer['key'], line['answer'])}")
+            found.append((", ".join(of), line["tests"]))
+        return [one for one in found if one[1]]
+    for one in answer["points"]:
+        of = [one["variant"]] if one["variant"] else []
+        of += [f"{key} {shown(key, value, DIGITS)}" for key, value in one["values"].items()]
+        found.append((", ".join(of), one["tests"]))
+    return found
+
+
+def remarks(tests: Sequence[Mapping[str, Any]], base: str | None) -> list[str]:
+    """Say what intervals, differences and p of a table are, and which seeds have no part."""
+    told = ["± half of the 95 % interval of the mean over the seeds (Student's t)."]
+    against = [test for test in tests if "base" in test]
+    if not against:
+        return told
+    pairs = sorted({test["difference"]["n"] for test in against})
+    told.append(f"base: {base}.")
+    told.append(
+        f"Differences seed by seed; p: paired t-test, of {series([str(n) for n in pairs])} "
+        f"{'pair' if pairs == [1] else 'pairs'} of seeds."
+    )
+    left: dict[tuple[tuple[int, str], ...], list[str]] = {}
+    for test in against:
+        reasons = tuple((one["seed"], one["why"]) for one in test["left_out"])
+        if reasons:
+            left.setdefault(reasons, []).append(test["metric"])
+    for some, metrics in left.items():
+        seeds = "; ".join(f"{seed} ({why})" for seed, why in some)
+        of = "" if len(metrics) == len(against) else f" of {series(metrics)}"
+        told.append(f"Seeds without a part in the tests{of}: {seeds}.")
+    return told
+
+
+def _of(line: Mapping[str, Any]) -> list[str]:
+    of = [line["variant"]] if line["variant"] else []
+    return of + [f"{key} {shown(key, value)}" for key, value in line["others"].items()]
+
+
+def _line_words(told: Mapping[str, Any], line: Mapping[str, Any]) -> list[str]:
+    key, of = told["key"], _of(line)
+    begin = f"{', '.join(of)}: " if of else ""
+    condition = told["text"].partition(" where ")[2]
+    outcome = line["outcome"]
+    legal = []
+    for one in line["refused"]:
+        ends = dict.fromkeys(shown(key, one[end]) for end in ("from", "to"))
+        legal.append(
+            f"{key} {' to '.join(ends)} was left out: the scenario refuses it: {one['reason']}"
+        )
+    if outcome == UNKNOWN:
+        return [f"{begin}nothing was looked at yet", *legal]
+    range_ = " to ".join(shown(key, end) for end in told["range"])
+    if outcome == REFUSED:
+        return [f"{begin}no {key} from {range_} is legal: {line['refused'][0]['reason']}"]
+    if outcome in (FOUND, EVERYWHERE):
+        lines = _found_words(told, line, begin, condition)
+        return [lines[0], *legal, *lines[1:]]
+    first = line["probes"][0]
+    looked = ", ".join(_probe(key, one) for one in line["probes"])
+    lines = [*legal, f"{many(len(line['probes']), 'value')} looked at: {looked}"]
+    at = shown(key, first["text"])
+    held = [shown(key, one["text"]) for one in line["probes"] if one["hold"] == one["seeds"]]
+    other = "smallest" if told["largest"] else "largest"
+    if outcome == FAILED:
+        failed = f"the run at {at} failed: {first['error']}"
+        lines.insert(0, f"{begin}no answer, since nothing is known of one end: {failed}")
+        if held:
+            lines.append(f"`{condition}` holds at {', '.join(held)}: let the range begin there")
+    elif outcome == ELSEWHERE:
+        lines.insert(
+            0,
+            f"{begin}no {key} from {range_}: `{condition}` does not hold at {at}, the end from "
+            f"which it is sought ({first['hold']} of {first['seeds']} seeds)",
+        )
+        lines.append(f"it does at {', '.join(held)}: is the {other} meant?")
+    else:
+        lines.insert(
+            0,
+            f"{begin}no {key} from {range_}: `{condition}` holds at none of the values that were "
+            "looked at",
+        )
+        errors = [one for one in line["probes"] if one["error"] is not None]
+        if errors:
+            at = shown(key, errors[0]["text"])
+            lines.append(f"a run fails at {at}: {errors[0]['error']}")
+    return lines
+
+
+def _probe(key: str, one: Mapping[str, Any]) -> str:
+    failed = "" if one["error"] is None else " (a run failed)"
+    return f"{shown(key, one['text'])} {one['hold']}/{one['seeds']}{failed}"
+
+
+def _found_words(
+    told: Mapping[str, Any], line: Mapping[str, Any], begin: str, condition: str
+) -> list[str]:
+    key, seeds = told["key"], len(told["seeds"])
+    which = "largest" if told["largest"] else "smallest"
+    over = many(seeds, "seed")
+    first = f"{begin}{which} {key}: {shown(key, line['answer'])}, with all of {over}"
+    if line["outcome"] == EVERYWHERE:
+        first += (
+            f"; that is the end of the {'legal values' if line['refused'] else 'range'}: "
+            f"`{condition}` held at all values looked at"
+        )
+    else:
+        failing = next(one for one in line["probes"] if one["text"] == line["fails"])
+        first += (
+            f"; at {shown(key, line['fails'])} `{condition}` fails with "
+            f"{failing['seeds'] - failing['hold']} of {failing['seeds']}"
+        )
+        if failing["error"] is not None:
+            first += f", since a run fails: {failing['error']}"
+    lines = [first]
+    lines.append(
+        f"{many(len(line['probes']), 'value')} looked at: "
+        + ", ".join(_probe(key, one) for one in line["probes"])
+    )
+    if line["against"]:
+        again = ", ".join(shown(key, value) for value in line["against"])
+        lines.append(
+            f"NOT MONOTONE: `{condition}` holds again at {again}; the answer "
+            "is the end of the first stretch, and there may be others between values looked at"
+        )
+    else:
+        lines.append("monotone at these values; between them it was not looked at")
+    if seeds > 1:
+        share = 0.05 ** (1 / seeds)
+        lines.append(
+            f"with {seeds} of {seeds} seeds, at least {share:.0%} of all seeds hold (95 % "
+            "confidence, one-sided)"
+        )
+    return lines
+
+
+def _point_words(told: Mapping[str, Any]) -> list[str]:
+    condition = told["text"].partition(" where ")[2]
+    within = f", {told['allowed']} of which meet `{condition}` with all seeds" if condition else ""
+    looked = f"{told['designs']} sets of values were looked at{within}"
+    failed = []
+    if told["failed"]:
+        failed.append(f"at {told['failed']} of them a run failed, first: {told['error']}")
+    if not told["points"]:
+        return [f"no point: {looked}", *failed]
+    if told["kind"] == "front":
+        beaten = f"{len(told['points'])} of them no other beats in both metrics"
+        return [looked, *failed, beaten, *_rounded(told["points"])]
+    one = told["points"][0]
+    values = [f"{key} = {shown(key, value, DIGITS)}" for key, value in one["values"].items()]
+    name = told["text"].split()[0]
+    test = next((test for test in one["tests"] if test["metric"] == name), None)
+    if test is None:
+        return [looked, *failed]
+    said = f"best: {', '.join([*([one['variant']] if one['variant'] else []), *values])}: "
+    return [
+        said + f"{name} {interval(test['value'])} {unit_of(name)}".rstrip(),
+        looked,
+        *failed,
+        *_rounded([one]),
+        "the interval does not count that the best of many was chosen: new seeds may find less",
+    ]
+
+
+def _rounded(points: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say that values are rounded, where some are."""
+    for one in points:
+        for key, value in one["values"].items():
+            if shown(key, value, DIGITS) != shown(key, value, 28):
+                return [f"values to {DIGITS} digits; the exact ones are in the data (`--json`)"]
+    return []
+
+
+def unit_of(name: str) -> str:
+    """Give the unit of a metric by its name."""
+    quantity = name.partition(":")[0]
+    for part in (quantity, quantity.partition("_")[2]):
+        if part in QUANTITIES:
+            return QUANTITIES[part].unit
+    return "us" if "fct" in quantity else ""
+
+
+def interval(spread: Mapping[str, Any]) -> str:
+    """Write a mean and the half of its interval."""
+    if spread["ci_low"] is None:
+        return figure(spread["mean"])
+    half = (spread["ci_high"] - spread["ci_low"]) / 2
+    if half <= 0:
+        return f"{figure(spread['mean'])} ± 0"
+    # Three digits of the interval say enough, and the mean has as many places.
+    places = max(0, 2 - math.floor(math.log10(half)))
+    return f"{spread['mean']:.{places}f} ± {half:.{places}f}"

@@ -1,0 +1,237 @@
+"""What goals come to where parts of a range are illegal, runs fail, or nothing holds; in words.
+
+Searches run here in this process, point by point, without a cluster.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import backwater
+from backwater.cli.sweep_plan import OPTIONS, sweeping
+from backwater.sweep.drive import task
+from backwater.sweep.findings import Design, paired
+from backwater.sweep.legal import stretch
+from backwater.sweep.pilot import recipe_of
+from backwater.sweep.point import run_points
+from backwater.sweep.seek import known
+from backwater.sweep.values import shown
+from backwater.sweep.words import remarks, tables, words
+from sweeping import HOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Command
+
+
+@pytest.fixture
+def hot(tmp_path: Path) -> Path:
+    file = tmp_path / "hot.toml"
+    file.write_text(HOT, encoding="utf-8")
+    return file
+
+
+def sought(hot: Path, goal: str, *vary: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Search, and give the answer as JSON has it."""
+    given = dict.fromkeys(OPTIONS) | {"variants": ["pfc"], "seeds": "1..2", "vary": vary} | more
+    asked = sweeping(str(hot), given | {"goal": goal}, str(hot.parent / "o"))
+    asked.directory.mkdir(exist_ok=True)
+    assert asked.seeking is not None
+    assert asked.answering is not None
+    seeking = asked.seeking()
+    rows: dict[str, dict[str, Any]] = {}
+    rounds = []
+    while (batch := seeking.ask(rows)) is not None:
+        rounds.append(batch)
+        missing = [task(batch.plan, point) for point in batch.points if point.id not in rows]
+        found = run_points(recipe_of(batch.plan, asked.metrics, ()), missing)["points"]
+        rows |= known(found.to_pylist())
+    return asked.answering(seeking, rounds, rows)
+
+
+def pauses(hot: Path, xoff: int) -> list[int]:
+    case = backwater.load(hot).variant("pfc").set("pfc.xoff", f"{xoff} KB")
+    totals = (case.run(seed).ports.to_pylist() for seed in (1, 2))
+    return [sum(row["pauses_received"] for row in ports) for ports in totals]
+
+
+def test_a_range_with_an_illegal_corner_is_searched_where_it_is_legal(hot: Path) -> None:
+    """Below xon, 2 KB, no xoff can be; single runs say where pauses cease."""
+    told = sought(hot, "largest pfc.xoff in 1 KB..60 KB step 1 KB where pauses >= 8")
+    [line] = told["lines"]
+    held = {size: min(pauses(hot, size)) >= 8 for size in range(2, 61)}
+    last = next(size for size in held if not held[size]) - 1
+    assert 2 < last < 60
+    assert (line["outcome"], line["answer"]) == ("found", f"{last} KB")
+    [refused] = line["refused"]
+    assert (refused["from"], refused["to"]) == ("1 KB", "1 KB")
+    assert "pfc.xoff 1 KB was left out: the scenario refuses it: " in words(told)[1]
+    assert "xon (2 KB) is above xoff (1 KB)" in words(told)[1]
+
+
+def test_draws_keep_to_what_is_legal(hot: Path) -> None:
+    """Three quarters of the interval are illegal: below xon, which is 75 KB."""
+    told = sought(hot, "mean_fct:hot min", "pfc.xoff=1 KB..100 KB", set=["pfc.xon=75 KB"], trials=4)
+    assert (told["designs"], told["failed"]) == (4, 0)
+    assert told["points"]
+
+
+def test_points_of_a_grid_that_are_illegal_are_counted(hot: Path) -> None:
+    told = sought(hot, "mean_fct:hot min", "pfc.xoff=1KB,10KB,20KB")
+    assert (told["designs"], told["failed"]) == (3, 1)
+    assert any("at 1 of them a run failed" in line for line in words(told))
+    assert told["points"]
+
+
+@pytest.mark.parametrize(
+    ("goal", "vary"),
+    [
+        ("largest pfc.xoff in 100 B..1 KB step 100 B where pauses >= 1", ()),
+        ("max_fct:victim min", ("--vary", "pfc.xoff=100 B..1 KB")),
+        ("max_fct:victim min", ("--vary", "pfc.xoff=1 KB,1.5 KB")),
+    ],
+)
+def test_a_range_without_a_legal_point_is_refused(
+    command: Command, hot: Path, tmp_path: Path, goal: str, vary: tuple[str, ...]
+) -> None:
+    said = command("sweep", str(hot), "--variant", "pfc", *vary, "--goal", goal, "--out", "o")
+    assert said.code == 2
+    assert "pfc.xon: xon (2 KB) is above xoff" in said.err
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 100, 5000])
+def test_the_legal_stretch_is_the_one_of_all_values(count: int) -> None:
+    for low, high in ((0, count), (count // 3, count), (0, count - count // 3), (count // 3,) * 2):
+        bounds = range(low, high)
+        asked: list[int] = []
+
+        def why(number: int, bounds: range = bounds, asked: list[int] = asked) -> str | None:
+            asked.append(number)
+            return None if number in bounds else f"{number} is bad"
+
+        legal, refused = stretch(count, why)
+        assert (list(legal) or None) == (list(range(low, high)) or None)
+        outside = [n for one in refused for n in range(one.first, one.last + 1)]
+        assert outside == [n for n in range(count) if not low <= n < high]
+        # Two ends, or these, 63 between, and two bisections.
+        assert len(asked) <= 65 + 2 * (count // 64 + 1).bit_length()
+
+
+def test_nowhere_everywhere_and_elsewhere_are_told_apart(hot: Path) -> None:
+    range_ = "pfc.xoff in 5 KB..75 KB step 5 KB"
+    told = sought(hot, f"largest {range_} where unfinished > 0")
+    assert told["lines"][0]["outcome"] == "nowhere"
+    assert "holds at none of the values that were looked at" in words(told)[0]
+    told = sought(hot, f"largest {range_} where unfinished == 0")
+    assert told["lines"][0]["outcome"] == "everywhere"
+    assert "held at all values looked at" in words(told)[0]
+    # Pauses cease with a large threshold: from the small end the condition never begins to hold.
+    told = sought(hot, f"largest {range_} where pauses == 0")
+    assert told["lines"][0]["outcome"] == "elsewhere"
+    assert "does not hold at 5 KB, the end from which it is sought (0 of 2 seeds)" in words(told)[0]
+    assert "is the smallest meant?" in words(told)[-1]
+
+
+def test_a_run_that_fails_at_an_end_is_no_absent_threshold(
+    hot: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from backwater.sweep import point
+
+    real = point._run
+
+    def broken(core: Any, warnings: Any, seed: int, stop: Any) -> Any:  # noqa: ANN401
+        # Only the smallest threshold pauses so often.
+        run = real(core, warnings, seed, stop)
+        if sum(row["pauses_sent"] for row in run.ports.to_pylist()) > limit:
+            raise backwater.ResultError("too much of it", None)
+        return run
+
+    limit = sum(
+        row["pauses_sent"]
+        for row in backwater.load(hot)
+        .variant("pfc")
+        .set("pfc.xoff", "10 KB")
+        .run(1)
+        .ports.to_pylist()
+    )
+    monkeypatch.setattr(point, "_run", broken)
+    told = sought(hot, "largest pfc.xoff in 3 KB..75 KB step 1 KB where pauses >= 0", seeds="1")
+    [line] = told["lines"]
+    assert (line["outcome"], line["answer"]) == ("failed", None)
+    said = words(told)
+    assert "no answer, since nothing is known of one end: the run at 3 KB failed" in said[0]
+    assert "too much of it" in said[0]
+    assert "let the range begin there" in said[-1]
+
+
+def test_an_answer_is_written_as_users_write_values(hot: Path) -> None:
+    told = sought(hot, "mean_fct:hot min", "pfc.xoff=12345 B..54321 B", trials=3)
+    [best] = told["points"]
+    [(_, exact)] = best["values"].items()
+    # Five digits were drawn, and all of them are in the data.
+    assert exact.endswith(" B")
+    size = int(exact.removesuffix(" B"))
+    rounded = f"{size / 1000:.2f}".rstrip("0").rstrip(".")
+    assert f"best: pfc, pfc.xoff = {rounded} KB: " in words(told)[0]
+    assert any("the exact ones are in the data" in line for line in words(told))
+    [(title, _)] = tables(told)
+    assert "KB" in title
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "digits", "text"),
+    [
+        ("pfc.xoff", 37_291, 4, "37.29 KB"),
+        ("pfc.xoff", "37291 B", 9, "37.291 KB"),
+        ("pfc.xoff", 20_000, 9, "20 KB"),
+        ("pfc.xoff", 999, 4, "999 B"),
+        ("pfc.xoff", 0, 4, "0 B"),
+        ("topology.link_delay", 347_812, 4, "347.8 ns"),
+        ("topology.rate", 400_000_000_000, 4, "400 Gb/s"),
+        ("ecn.pmax", 0.123456, 4, "0.1235"),
+        ("topology.hosts", 12, 4, "12"),
+        ("pfc.threshold", "dynamic", 4, "dynamic"),
+    ],
+)
+def test_values_have_units_and_digits_that_people_write(
+    key: str, value: object, digits: int, text: str
+) -> None:
+    assert shown(key, value, digits) == text
+
+
+def rows(values: dict[int, float | None], failed: tuple[int, ...] = ()) -> Design:
+    return Design(
+        "",
+        (),
+        tuple(
+            {"seed": seed, "status": "failed" if seed in failed else "done", "m": value}
+            for seed, value in values.items()
+        ),
+    )
+
+
+def test_a_paired_test_says_which_seeds_have_no_part_in_it() -> None:
+    test = paired(
+        rows({1: 1.0, 2: 5.0, 3: None, 4: 2.0, 6: 1.5}, failed=(2,)),
+        rows({1: 2.0, 2: 3.0, 3: 4.0, 4: 2.5, 5: 1.0, 6: None}),
+        "m",
+    )
+    assert test is not None
+    told = test.told()
+    assert told["difference"]["n"] == 2
+    assert told["left_out"] == [
+        {"seed": 2, "why": "failed here"},
+        {"seed": 3, "why": "no value here"},
+        {"seed": 5, "why": "not run here"},
+        {"seed": 6, "why": "no value at the base"},
+    ]
+    said = " ".join(remarks([told], "b"))
+    assert "paired t-test, of 2 pairs of seeds" in said
+    assert "Seeds without a part in the tests: 2 (failed here); 3 (no value here)" in said
+    whole = paired(rows({1: 1.0, 2: 2.0}), rows({1: 1.0, 2: 3.0}), "m")
+    assert whole is not None
+    assert "without a part" not in " ".join(remarks([whole.told()], "b"))
