@@ -94,11 +94,16 @@ def test_the_page_needs_no_network(page: str) -> None:
 
 def test_the_page_has_its_parts_in_order(page: str) -> None:
     headings = HEADINGS.findall(page)
-    assert headings == ["Assumptions", "Results", "Figures", "The fabric over time", "Run it again"]
+    assert headings == ["Results", "Figures", "The fabric over time", "Assumptions", "Run it again"]
     for figure in ("completion", "queue", "throughput", "paused", "pauses", "control"):
         assert f'<figure id="{figure}">' in page
     assert '<figure id="fabric-stills">' in page
     texts = " ".join(Elements(page).texts)
+    # What was set is there for who looks for it, and in nobody's way.
+    assumed = page.partition(">Assumptions</h2>")[2].partition("<section")[0]
+    assert re.findall(r"<summary>(.*?)</summary>", assumed)[0].endswith("parameters that are set")
+    assert assumed.index("<svg") < assumed.index("<details>") < assumed.index("pfc.xoff")
+    assert assumed.count("<table>") == assumed.count("<details>") == 2
     assert "pfc.xoff" in texts
     assert "Static threshold: bytes above which the class is paused." in texts
     assert "backwater run scenario.toml --seed" in texts

@@ -99,7 +99,7 @@ class Assumptions:
         return Picture("topology", drawn, caption)
 
     def parameters(self) -> list[Table]:
-        """List every value: first what was set, then, folded, defaults."""
+        """List every value, folded: first what was set, then defaults."""
         rows = [
             self._row(entry) for entry in self.manifest["origins"] if entry["value"] != "absent"
         ]
@@ -118,7 +118,9 @@ class Assumptions:
         given = [row for row in kept if row[2] != "default"]
         defaults = [row for row in kept if row[2] == "default"]
         return [
-            Table(columns, given, "Parameters", note),
+            Table(
+                columns, given, f"{len(given)} parameters that are set", note, folded=True
+            ),
             Table(
                 columns, defaults, f"{len(defaults)} parameters left at their defaults", folded=True
             ),

@@ -16,7 +16,7 @@ from backwater.numbers.rows import scan
 from backwater.numbers.run import group_times, port_totals
 from backwater.plot import data
 from backwater.report import draw
-from backwater.report.assumptions import Assumptions, recorded, tables_of
+from backwater.report.assumptions import OUTPUT, Assumptions, recorded, tables_of
 from backwater.report.film import Film, shoot, stills
 from backwater.report.jobs import jobs_section
 from backwater.report.layout import WIDTH
@@ -94,7 +94,6 @@ def run_page(run: Run) -> Page:
         failed=_sentences(undone(run.manifest)),
         lead=_lead(run),
         sections=[
-            assumptions_section(assumptions, _warned(run.warnings)),
             Section(
                 "results",
                 "Results",
@@ -103,10 +102,12 @@ def run_page(run: Run) -> Page:
                     *(f"{line}." for line in told(run.manifest.get("changed", ()))),
                     *map(offered, run.summary.get("offered", ())),
                     *_noticed(run.warnings),
+                    *_warned(run.warnings),
                 ],
             ),
-            *jobs_section(run),
             *run_sections(run, assumptions),
+            *jobs_section(run),
+            assumptions_section(assumptions),
             again_section(run),
         ],
         footer=footer(run),
@@ -134,10 +135,15 @@ def seeds_page(series: Series) -> Page:
         failed=[*_sentences(headlines(found)), *([partly] if partial else [])],
         lead=[],
         sections=[
-            assumptions_section(assumptions, _warned(found)),
-            Section("results", "Results over the seeds", [_statistics(series)], _noticed(found)),
-            *jobs_section(first, of),
+            Section(
+                "results",
+                "Results over the seeds",
+                [_statistics(series)],
+                [*_noticed(found), *_warned(found)],
+            ),
             *whole,
+            *jobs_section(first, of),
+            assumptions_section(assumptions),
             again_section(first, f"--seeds {seeds[0]}..{seeds[-1]}"),
         ],
         footer=footer(first),
@@ -166,7 +172,12 @@ def _scenario(run: Run) -> str:
     variants = dict.fromkeys(one[1] for one in found if one is not None)
     words = [f"variant {name}" for name in variants]
     words += [f"--with {name}" for name in run.manifest.get("with") or ()]
-    words += [f"--set {key}={value}" for key, value in (run.manifest.get("set") or {}).items()]
+    # What is recorded changes nothing of what happens.
+    words += [
+        f"--set {key}={value}"
+        for key, value in (run.manifest.get("set") or {}).items()
+        if not key.startswith(OUTPUT)
+    ]
     said = ", ".join(words)
     return f"{said[0].upper()}{said[1:]}: " if words else ""
 
@@ -188,13 +199,10 @@ def _noticed(warnings: list[dict[str, Any]]) -> list[str]:
     return [f"{one['message']}." for one in remarks(warnings)]
 
 
-def assumptions_section(assumptions: Assumptions, text: list[str] | None = None) -> Section:
-    """Show what everything after rests on."""
+def assumptions_section(assumptions: Assumptions) -> Section:
+    """Show what all of the page rests on."""
     return Section(
-        "assumptions",
-        "Assumptions",
-        [assumptions.topology(), *assumptions.parameters()],
-        text or [],
+        "assumptions", "Assumptions", [assumptions.topology(), *assumptions.parameters()]
     )
 
 

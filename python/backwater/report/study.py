@@ -89,7 +89,6 @@ def study_page(outcome: Outcome, progress: Callable[[int], Progress | None] | No
     assumptions = Assumptions(next(iter(outcome.runs(first))))
     said = [*conditions(outcome), *outcome.summary.sentences]
     sections = [
-        _assumptions(outcome, assumptions, first),
         Section(
             "results",
             "Published and measured",
@@ -112,7 +111,7 @@ def study_page(outcome: Outcome, progress: Callable[[int], Progress | None] | No
     if films:
         sections.append(Section("over-time", "The fabric over time", films))
     size = [f"Size: {study.size}."] if study.size else []
-    sections.append(_again(outcome))
+    sections += [_assumptions(outcome, assumptions, first), _again(outcome)]
     return Page(
         title=study.title,
         kicker=f"Backwater: study {study.id}",
