@@ -62,7 +62,9 @@ SUMMARY = "summary.txt"
 FIGURES = "figures"
 STUDY_FILES = ("table.json", "beside.json", "points.json", "measured.jsonl")
 _FILES = (MANIFEST, SCENARIO, STATISTICS, JOURNAL, PROGRESS, TRIALS, SUMMARY, *STUDY_FILES)
-FOLDERS = ("runs", "observed")
+OBSERVED = "observed"
+"""Runs that were repeated with samples, to be drawn."""
+FOLDERS = ("runs", OBSERVED)
 LOCK = ".backwater.lock"
 
 _PART = re.compile(r"part-(\d{5,})\.parquet")
@@ -115,7 +117,7 @@ def part_of_results(path: Path) -> bool:
 
 def _damaged(path: Path, names: list[str]) -> bool:
     """Whether all has the names of files of a run or series, and the manifest is no JSON."""
-    known = {MANIFEST, SCENARIO, JOURNAL, STATISTICS, *TABLES}
+    known = {MANIFEST, SCENARIO, JOURNAL, STATISTICS, OBSERVED, *TABLES}
     if not (MANIFEST in names and known.issuperset(names) and len(names) > 1):
         return False
     import json
@@ -194,19 +196,30 @@ def clear(path: Path) -> None:
 
 def _runs(path: Path, kind: str) -> list[Path]:
     """Where runs may lie that are part of results of a kind; others below are not looked at."""
-    if kind == RUN:
-        return [path]
     if kind == SWEEP:
         return []
+    if kind == RUN:
+        return [path, *_observed(path)]
     points = [point for name in FOLDERS for point in _inside(path / name)]
     places = {SEEDS: [path], STUDY: points, COMPARISON: _inside(path)}[kind]
     # Directories of single runs are of the format before series shared their tables.
     seeds = [one for place in places for one in _inside(place) if _SEED.fullmatch(one.name)]
     own = [one for one in places if kind == STUDY or kind_of(one) is not None]
+    if kind != STUDY:
+        seeds += [run for place in places for run in _observed(place)]
     return [run for run in (*own, *seeds) if run.is_dir() and not run.is_symlink()]
 
 
+def _observed(path: Path) -> list[Path]:
+    """Give the runs that a report has repeated, with samples, of the run or series in `path`."""
+    within = [one for one in _inside(path / OBSERVED) if _SEED.fullmatch(one.name)]
+    return [one for one in within if not one.is_symlink() and kind_of(one) == RUN]
+
+
 def _clear_run(path: Path) -> None:
+    for run in _observed(path):
+        _drop_run(run)
+    _fold(path / OBSERVED)
     remove_parts(path, ())
     _remove(path / SCENARIO)
     _sweep(path)

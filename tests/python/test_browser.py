@@ -1,55 +1,32 @@
-"""The page of a study as a browser shows it: Debian's headless Chromium, driven by playwright.
-
-Chromium is a package of the system (`apt-get install chromium`), not of Python. Where it is not
-installed these tests are skipped, and the summary says so; with CI set they fail.
-"""
+"""The page of a study as a browser shows it."""
 
 from __future__ import annotations
 
-import os
 import shutil
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
 
 import backwater
 from backwater import report
+from browsing import SIZES, chromium, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from playwright.sync_api import Browser
+
     from conftest import Shared
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-MISSING = "chromium is not installed: install Debian's package chromium to test pages"
-SIZES = {"screen": (1280, 900), "phone": (390, 844)}
 NAME = "<img src=x onerror=alert(1)> & <b>bold</b>"
-
-
-@dataclass
-class Opened:
-    """A page, and everything that it complained about or asked for."""
-
-    page: Page
-    complaints: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """One browser for all tests of this file."""
-    if CHROMIUM is None:
-        if os.environ.get("CI"):
-            pytest.fail(MISSING)
-        pytest.skip(MISSING)
-    with sync_playwright() as playwright:
-        # Its sandbox does not start as root, as containers are; what it opens is our own.
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
+    with chromium() as one:
+        yield one
 
 
 @pytest.fixture(scope="session")
@@ -61,23 +38,6 @@ def study_page(shared_folders: Shared, published_study: Path) -> Path:
         (folder / "page.html").write_text(report.of(folder / "sfc").html(), encoding="utf-8")
 
     return shared_folders.folder("study-page", make) / "page.html"
-
-
-def opened(browser: Browser, file: Path, size: str) -> Opened:
-    """Open a file and look at every figure, so that each chart comes alive."""
-    width, height = SIZES[size]
-    page = browser.new_page(viewport={"width": width, "height": height})
-    seen = Opened(page)
-    page.on("console", lambda said: seen.complaints.append(f"{said.type}: {said.text}"))
-    page.on("pageerror", lambda error: seen.complaints.append(str(error)))
-    page.on("dialog", lambda dialog: seen.complaints.append(f"dialog: {dialog.message}"))
-    page.on("request", lambda asked: seen.requests.append(asked.url))
-    page.goto(file.as_uri())
-    charts = page.locator("[data-spec]")
-    for number in range(charts.count()):
-        charts.nth(number).scroll_into_view_if_needed()
-        page.locator("[data-live=yes]").nth(number).wait_for(state="attached", timeout=60_000)
-    return seen
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -140,8 +100,11 @@ def test_the_slider_moves_the_fabric(browser: Browser, study_page: Path) -> None
     pfc, sfc = film.locator(".track").nth(0), film.locator(".track").nth(1)
     paused = "[...arguments[0].querySelectorAll('.pauses > g[visibility=visible]')].length"
     count = f"place => {paused.replace('arguments[0]', 'place')}"
-    before = clock.inner_text()
+    # It begins where most waits.
+    assert int(film.get_attribute("data-frame") or 0) > 0
     slider.focus()
+    slider.press("Home")
+    before = clock.inner_text()
     for _ in range(40):
         slider.press("ArrowRight")
     assert clock.inner_text() != before
@@ -196,7 +159,7 @@ def test_a_film_says_where_pauses_were_not_recorded(browser: Browser, tmp_path: 
         scenario = scenario.set(f"output.{key}", True)
     scenario.run(out=tmp_path / "run")
     file = tmp_path / "page.html"
-    file.write_text(report.of(tmp_path / "run").html(), encoding="utf-8")
+    file.write_text(report.of(tmp_path / "run", rerun=False).html(), encoding="utf-8")
     seen = opened(browser, file, "screen")
     said = seen.page.locator(".track .said").first.inner_text()
     assert said.endswith(" waiting, pauses not recorded")

@@ -33,15 +33,24 @@ def report(
         str | None,
         typer.Option("--figures", metavar="DIR", help="Write each figure as SVG, PNG and PDF too."),
     ] = None,
+    rerun: Annotated[
+        bool | None,
+        typer.Option(
+            "--rerun/--no-rerun",
+            help="Do the run again with samples where it took none, for what is shown over time; "
+            "by default only if it took at most ten minutes.",
+        ),
+    ] = None,
     figure: FigureFiles = None,
     width: Width = None,
     font: Font = None,
     theme: Theme = None,
 ) -> int:
-    """Write one page that needs no network: assumptions, results, figures, how to run it again.
+    """Write one page that needs no network: results, figures, assumptions, how to run it again.
 
     DIR is what `run --out`, `run --seeds --out`, `sweep --out` or `reproduce --out` wrote; a STUDY
-    is reproduced first, in results/STUDY, where what is there already is not run again.
+    is reproduced first, in results/STUDY, where what is there already is not run again. A run that
+    took no samples is done again with them, in DIR/observed, and has the same fingerprint.
     --width, --font and --theme are of the figures in files, not of those on the page. Text follows
     the width: it can be read in a column of 8.5cm.
     """
@@ -61,7 +70,7 @@ def report(
             folder = Path("results") / target
             study.reproduce(target, out=folder, progress=listener)
         with judging(folder):
-            page = report.of(folder, listener)
+            page = report.of(folder, listener, rerun=rerun)
             html = page.html()
     message(*page.failed)
     place = None if figures is None else _folder(Path(figures), page)

@@ -14,7 +14,8 @@ from backwater.plot import landscape
 from backwater.plot.shades import themed
 from backwater.report.assumptions import Assumptions
 from backwater.report.page import Code, Table
-from backwater.report.run import VARIANT, groups_table, made_by, run_page, seeds_page
+from backwater.report.repeated import seeds_page
+from backwater.report.run import VARIANT, groups_table, made_by, run_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

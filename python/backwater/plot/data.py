@@ -69,6 +69,38 @@ def samples(run: Run, quantity: str) -> pl.LazyFrame:
     return frame.filter(pl.col("quantity") == quantity)
 
 
+def received(run: Run, flows: pl.LazyFrame, interval: int) -> pl.LazyFrame:
+    """Give what flows received between two samples: columns line, time_ps (of the later), new.
+
+    `flows` are rows of the table with a column `line`, by which flows are put together.
+    """
+    sampled = series(run, "flow_received_bytes").select(
+        flow_id="flow", time_ps=pl.col("time_ps").cast(pl.Int64), got="value"
+    )
+    up = ((pl.col("time_ps") + interval - 1) // interval) * interval
+    by = ["line", up.alias("time_ps")]
+    new = pl.col("got").diff().over("flow_id").fill_null(pl.col("got"))
+    between = (
+        sampled.sort("flow_id", "time_ps")
+        .with_columns(new=new)
+        .join(flows.select("flow_id", "line"), on="flow_id")
+        .group_by(by)
+        .agg(pl.col("new").sum().cast(pl.Int64))
+    )
+    # What a flow got after its last sample is in no sample, but in its own row.
+    last = sampled.group_by("flow_id").agg(pl.col("got").max())
+    ended = pl.col("start_ps").cast(pl.Int64) + pl.col("fct_last_byte_ps").cast(pl.Int64)
+    rest = pl.col("received").cast(pl.Int64) - pl.col("got").cast(pl.Int64).fill_null(0)
+    after = (
+        flows.filter(pl.col("fct_last_byte_ps").is_not_null())
+        .join(last, on="flow_id", how="left")
+        .select("line", time_ps=ended, new=rest)
+        .group_by(by)
+        .agg(pl.col("new").sum())
+    )
+    return pl.concat([between, after])
+
+
 def _unsampled(quantity: str) -> InputError:
     return InputError(f"the run has no samples of {quantity}", f"run it with {sampling(quantity)}")
 

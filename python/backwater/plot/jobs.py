@@ -11,6 +11,7 @@ from backwater.errors import InputError
 from backwater.numbers.rows import scan
 from backwater.plot.flows import FlowPlots
 from backwater.plot.theme import HEIGHT, WIDTH, colour, dash, shape, title
+from backwater.plot.timeline import RANKS, timelines
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -18,6 +19,20 @@ if TYPE_CHECKING:
 
 class JobPlots(FlowPlots):
     """Charts of a run's tables of jobs."""
+
+    def timeline(self, job: str | None = None, *, most: int = RANKS) -> ChartType:
+        """When each rank took part in what, and the critical path across them: of the first job.
+
+        Of a job with several instances, the one that was complete last. `most` ranks have a row,
+        those on the critical path before others.
+        """
+        every = timelines(self._run, most)
+        chosen = [one for one in every if job in (None, one.job)]
+        if not chosen:
+            raise InputError(
+                f"there is no job {job!r}", f"there are {', '.join(one.job for one in every)}"
+            )
+        return chosen[0].chart
 
     def collectives(self) -> ChartType:
         """Share of each step's collectives complete within a time, in us.

@@ -71,31 +71,10 @@ class RunPlots(JobPlots):
             first = self._first_flows(*drawn)
             lines = first["line"].to_list()
             flows = flows.drop("line").join(first.lazy(), on="flow_id")
-        up = ((pl.col("time_ps") + interval - 1) // interval) * interval
-        by = [up.alias("time_ps"), pl.col("line").alias("link")]
-        new = pl.col("got").diff().over("flow_id").fill_null(pl.col("got"))
-        between = (
-            sampled.sort("flow_id", "time_ps")
-            .with_columns(new=new)
-            .join(flows.select("flow_id", "line"), on="flow_id")
-            .group_by(by)
-            .agg(value=pl.col("new").sum().cast(pl.Int64))
-        )
-        # What a flow got after its last sample is in no sample, but in its own row.
-        last = sampled.group_by("flow_id").agg(pl.col("got").max())
-        ended = pl.col("start_ps").cast(pl.Int64) + pl.col("fct_last_byte_ps").cast(pl.Int64)
-        rest = pl.col("received").cast(pl.Int64) - pl.col("got").cast(pl.Int64).fill_null(0)
-        after = (
-            flows.filter(pl.col("fct_last_byte_ps").is_not_null())
-            .join(last, on="flow_id", how="left")
-            .select("line", time_ps=ended, new=rest)
-            .group_by(by)
-            .agg(value=pl.col("new").sum())
-        )
         got = (
-            pl.concat([between, after])
-            .group_by("time_ps", "link")
-            .agg(pl.col("value").sum())
+            data.received(self._run, flows, interval)
+            .group_by("time_ps", link="line")
+            .agg(value=pl.col("new").sum())
             .collect(engine="streaming")
         )
         return self._over_time(
@@ -157,6 +136,11 @@ class RunPlots(JobPlots):
             .sort("node", "port", "time_ps")
             .collect()
         )
+        if held.is_empty():
+            raise InputError(
+                "no sample found a port paused",
+                f"there is one every {data.time_text(interval)}; pauses() has the whole run's",
+            )
         breaks = (pl.col("time_ps").diff().fill_null(0) != interval).cum_sum()
         spans = (
             held.with_columns(span=breaks.over("node", "port"))
@@ -206,6 +190,8 @@ class RunPlots(JobPlots):
             .join(names, on=["node", "port"])
             .sort("paused_ps", "link", descending=[True, False])
         )
+        if ports.is_empty():
+            raise InputError("no port was paused", "none received a pause")
         factor, unit = clock(float(ports["paused_ps"].max() or 1))  # type: ignore[arg-type]
         rows = ports["link"].to_list()[:most]
         shown = ports.head(most).select(

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 from backwater.errors import ResultError
 from backwater.manifest import RUN, SEEDS, STUDY, SWEEP, judging, say_build
 from backwater.reading import load_series
+from backwater.report.observe import observed
 from backwater.report.page import Figure, Page
-from backwater.report.run import run_page, seeds_page
+from backwater.report.repeated import first_of, seeds_page
+from backwater.report.run import run_page
 from backwater.report.study import study_page
 from backwater.report.sweep import sweep_page
 from backwater.results import load_run, manifest_at
@@ -36,11 +38,15 @@ __all__ = ["Figure", "Page", "of"]
 def of(
     directory: str | os.PathLike[str],
     progress: Callable[[int], Progress | None] | None = None,
+    *,
+    rerun: bool | None = None,
 ) -> Page:
     """Report what a result directory holds: a run, repeated runs, a study, or a sweep.
 
-    What a study shows over time is run once more with samples, into the directory. Raises
-    `ResultError` if it holds none of these.
+    What is shown over time is run once more, into `observed/` of the directory, where the run took
+    no samples of it. `rerun`: False does so never, True also if the run took more than ten minutes.
+    A study's runs have none, so theirs are always done. Raises `ResultError` if the directory holds
+    none of these.
     """
     path = Path(directory)
     manifest = manifest_at(path, RUN, SEEDS, STUDY, SWEEP)
@@ -51,8 +57,9 @@ def of(
         if manifest["kind"] == STUDY:
             return study_page(open_study(path), progress)
         if manifest["kind"] == RUN:
-            return run_page(load_run(path))
+            run = load_run(path)
+            return run_page(run, observed(run, rerun, progress))
         series = load_series(path)
         if not series.runs:
             raise ResultError(f"{path}: holds no runs", "it was killed before one had ended")
-        return seeds_page(series)
+        return seeds_page(series, observed(first_of(series), rerun, progress))

@@ -7,8 +7,11 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 import backwater
 from backwater import _core
+from backwater.numbers.rows import scan
 from backwater.report import draw
 from backwater.report.layout import Layout, lay_out
 from backwater.report.page import Column, Picture, Table
@@ -44,6 +47,16 @@ def tables_of(run: Run) -> list[tuple[str, Path]]:
         for entry in values.get(of, [])
         if key in entry
     ]
+
+
+def given_in_python(run: Run) -> list[str]:
+    """Name the groups whose flows came from a table in Python, which is in no file."""
+    known = {str(flow["label"]) for flow in run.scenario.get("flow", [])}
+    flows = scan(run, "flows")
+    if flows is None or run.scenario.get("job"):
+        return []
+    groups = flows.select(pl.col("group").unique(maintain_order=True)).collect()["group"]
+    return [str(group) for group in groups if group not in known]
 
 
 class Assumptions:
@@ -118,9 +131,7 @@ class Assumptions:
         given = [row for row in kept if row[2] != "default"]
         defaults = [row for row in kept if row[2] == "default"]
         return [
-            Table(
-                columns, given, f"{len(given)} parameters that are set", note, folded=True
-            ),
+            Table(columns, given, f"{len(given)} parameters that are set", note, folded=True),
             Table(
                 columns, defaults, f"{len(defaults)} parameters left at their defaults", folded=True
             ),

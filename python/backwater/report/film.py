@@ -16,6 +16,7 @@ import polars as pl
 from backwater.errors import InputError
 from backwater.numbers.rows import scan
 from backwater.plot import data
+from backwater.plot.theme import clock
 from backwater.report import draw
 from backwater.report.layout import WIDTH, Layout
 
@@ -66,6 +67,8 @@ class Film:
     tracks: list[Track]
     deepest: int
     """Bytes of the deepest drawn queue."""
+    waits: bool = False
+    """Whether it was recorded what flows waited for."""
 
     def time_ps(self, frame: int) -> int:
         """Give the time at which a step ends."""
@@ -106,6 +109,7 @@ class Film:
                     "backlog": track.backlog,
                 }
             )
+        unit, name = clock(self.end_ps)
         return {
             "begin_us": self.begin_ps / 1e6,
             "step_us": self.step_ps / 1e6,
@@ -113,6 +117,9 @@ class Film:
             "frames": self.frames,
             "tracks": tracks,
             "shades": draw.SHADES,
+            "clock_ps": unit,
+            "clock": name,
+            "waits": self.waits,
         }
 
 
@@ -138,22 +145,23 @@ def shoot(
     tracks = [_track(layout, name, run, grid, frames, interval) for name, run in runs]
     deepest = max((max(values) for track in tracks for values in track.waiting.values()), default=0)
     first = int(grid["step"][0])
-    return Film(layout, first, step, frames, int(grid["time_ps"][-1]), tracks, deepest)
+    waits = all(run.scenario.get("output", {}).get("waits") for _, run in runs)
+    return Film(layout, first, step, frames, int(grid["time_ps"][-1]), tracks, deepest, waits)
 
 
 def _track(
     layout: Layout, label: str, run: Run, grid: pl.DataFrame, frames: int, interval: int
 ) -> Track:
-    places = _places(layout, run)
+    of = places(layout, run)
     # The last step may have fewer samples than the others.
     numbered = grid.select(
         "time_ps",
         frame=pl.col("step").rank("dense").cast(pl.Int64) - 1,
         length=pl.len().over("step") * interval,
     )
-    busy = _samples(run, "sent_bytes", numbered, places)
-    waiting = _samples(run, "queue_bytes", numbered, places)
-    paused = _samples(run, "paused", numbered, places)
+    busy = _samples(run, "sent_bytes", numbered, of)
+    waiting = _samples(run, "queue_bytes", numbered, of)
+    paused = _samples(run, "paused", numbered, of)
     # The mean over a step of what a port sent; of several ports the busiest.
     length = pl.col("rate_bps").first() * pl.col("length").first()
     share = pl.col("value").sum() * 8e12 / length
@@ -174,7 +182,7 @@ def _track(
     )
 
 
-def _places(layout: Layout, run: Run) -> pl.DataFrame:
+def places(layout: Layout, run: Run) -> pl.DataFrame:
     """Between which blocks each port leads."""
     ports = scan(run, "ports")
     assert ports is not None

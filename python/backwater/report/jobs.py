@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from backwater.errors import InputError
-from backwater.jobs import collective_costs
+from backwater.jobs import COMPUTE, UNRECORDED, collective_costs
 from backwater.numbers.statistics import spread
 from backwater.numbers.units import PS_PER_US
+from backwater.plot.timeline import timelines
 from backwater.report.page import Column, Figure, Section, Table
+from backwater.why.words import size
 from backwater.wording import figure as number
 
 if TYPE_CHECKING:
+    from backwater.jobs import Leg
+    from backwater.plot.timeline import Timeline
     from backwater.results import Run
 
 # Rows of rounds, and of collectives, that a page shows: the slowest.
 SHOWN = 50
 
 
-def jobs_section(run: Run, of: str = "") -> list[Section]:
-    """Show when jobs, rounds and collectives were complete; none of a run without jobs."""
+def job_timelines(run: Run, of: str = "") -> tuple[list[Timeline], list[Figure]]:
+    """Draw the timeline of each job; none of a run without."""
+    try:
+        timed = timelines(run)
+    except InputError:
+        return [], []
+    caption = "What each rank took part in, and when."
+    figures = [
+        Figure(f"timeline-{n + 1}", one.chart, of + caption, clock_ps=one.clock_ps)
+        for n, one in enumerate(timed)
+    ]
+    return timed, figures
+
+
+def jobs_section(run: Run, of: str = "", *, timeline: bool = True) -> list[Section]:
+    """Show when jobs, rounds and collectives were complete; none of a run without jobs.
+
+    `timeline`: whether the timelines are drawn here, and not where time is shown.
+    """
     if not run.jobs.num_rows and not run.collectives.num_rows:
         return []
+    timed, figures = job_timelines(run, of)
+    shown = [replace(one, clock_ps=None) for one in figures] if timeline else []
     costs = collective_costs(run)
-    parts: list[Any] = [_instances(run), _rounds(run)]
+    parts: list[Any] = [_instances(run), *shown, *map(_path, timed), _rounds(run)]
     if costs.height:
         parts += [_steps(costs), _collectives(costs)]
     try:
@@ -51,6 +75,28 @@ def _instances(run: Run) -> Table:
         for row in run.jobs.to_pylist()
     ]
     return Table(columns, rows, note="Times are from job.start to the end of the last round.")
+
+
+def _path(of: Timeline) -> Table:
+    """List the critical path of an instance of a job."""
+    columns = [Column("from us", number=True), Column("took us", number=True), Column("what")]
+    rows = [[_us(leg.start_ps), _us(leg.duration_ps), _leg(leg)] for leg in of.legs[-SHOWN:]]
+    title = f"Critical path of {of.job}, instance {of.instance}: what ended it, from its start on"
+    said = f"The last {SHOWN} of {len(of.legs):,} are shown." if len(of.legs) > SHOWN else ""
+    return Table(columns, rows, title, said, folded=True)
+
+
+def _leg(leg: Leg) -> str:
+    if leg.transfer is not None:
+        about = leg.transfer
+        return (
+            f"transfer of {about['step']}, round {about['round']}: rank {about['src_rank']} → "
+            f"{about['dst_rank']}, {size(about['bytes'])}"
+        )
+    return {
+        COMPUTE: f"computation {leg.label}",
+        UNRECORDED: "not recorded",
+    }.get(leg.kind, "held: the next step had a time or an acknowledgement to wait for")
 
 
 def _rounds(run: Run) -> Table:

@@ -21,11 +21,14 @@ from markupsafe import Markup
 from backwater.errors import ResultError
 from backwater.files import write_file
 from backwater.plot.sheet import KINDS, VEGA_LITE, Sheet
-from backwater.plot.theme import NAME
+from backwater.plot.theme import INK, NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+
+SCRIPTS = ("page.js", "film.js", "looks.js")
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,8 @@ class Figure:
     """An Altair chart, or SVG as text."""
     caption: str
     counterpart: str = ""
+    clock_ps: float | None = None
+    """The unit of its axis of time, in ps, where the slider of a film moves a line on it."""
     kind: ClassVar[str] = "figure"
 
     @property
@@ -103,7 +108,8 @@ class Figure:
     def _chart_spec(self) -> dict[str, Any]:
         with alt.theme.enable(NAME):
             spec: dict[str, Any] = self.chart.to_dict()
-        return spec
+        spec["description"] = self.caption
+        return spec if self.clock_ps is None else timed(spec)
 
     def paths(self, folder: Path) -> list[Path]:
         """Name the files that `save` writes."""
@@ -151,7 +157,9 @@ class Page:
     @property
     def figures(self) -> list[Figure]:
         """Every figure, in order."""
-        return [p for section in self.sections for p in section.parts if isinstance(p, Figure)]
+        parts = [part for section in self.sections for part in section.parts]
+        own = [one for part in parts for one in (part, *getattr(part, "charts", ()))]
+        return [one for one in own if isinstance(one, Figure)]
 
     def html(self) -> str:
         """Write the page."""
@@ -166,9 +174,48 @@ class Page:
         return template.render(
             page=self,
             style=Markup(_static("page.css")),
-            script=Markup(_static("page.js")),
+            script=Markup("\n".join(_static(name) for name in SCRIPTS)),
+            theme=script_json(_config()) if live else "",
             bundle=Markup(_bundle()) if live else "",
         )
+
+
+NOW = {
+    # Of its own: it is there once, wherever the chart's data are from.
+    "data": {"values": [{}]},
+    "mark": {"type": "rule", "color": INK, "strokeWidth": 1.5},
+    "encoding": {"x": {"datum": {"expr": "now"}, "type": "quantitative"}},
+}
+"""A line at the time that the film's slider shows."""
+
+
+def timed(spec: dict[str, Any]) -> dict[str, Any]:
+    """Add a line at the signal `now` to a chart with an axis of time."""
+    if "layer" in spec:
+        layers = [*spec["layer"], NOW]
+        return {
+            **spec,
+            "layer": layers,
+            "params": [*spec.get("params", []), {"name": "now", "value": 0}],
+        }
+    inner = {key: spec[key] for key in ("mark", "encoding") if key in spec}
+    outer = {key: value for key, value in spec.items() if key not in inner}
+    encoding = dict(inner["encoding"])
+    rows = {"row": encoding.pop("row")} if "row" in encoding else None
+    view = {"layer": [{"mark": inner["mark"], "encoding": encoding}, NOW]}
+    params = [*outer.pop("params", []), {"name": "now", "value": 0}]
+    if rows is None:
+        return {**outer, **view, "params": params}
+    sizes = {key: outer.pop(key) for key in ("width", "height") if key in outer}
+    return {**outer, "facet": rows, "spec": {**sizes, **view}, "params": params}
+
+
+@cache
+def _config() -> dict[str, Any]:
+    """What all charts look like, for those that the page draws of its own."""
+    with alt.theme.enable(NAME):
+        theme: Any = alt.theme.get()
+        return dict(theme()["config"])
 
 
 def script_json(value: object) -> Markup:

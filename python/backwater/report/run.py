@@ -1,153 +1,59 @@
-"""The report of one run, and of repeated runs of one scenario."""
+"""The report of one run."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-from markupsafe import Markup
-
-from backwater.errors import InputError
-from backwater.findings import headlines, over_runs, remarks, undone
-from backwater.numbers.rows import scan
+from backwater.findings import remarks, undone
 from backwater.numbers.run import group_times, port_totals
 from backwater.plot import data
-from backwater.report import draw
-from backwater.report.assumptions import OUTPUT, Assumptions, recorded, tables_of
-from backwater.report.film import Film, shoot, stills
+from backwater.report.assumptions import OUTPUT, Assumptions, given_in_python, recorded, tables_of
 from backwater.report.jobs import jobs_section
-from backwater.report.layout import WIDTH
-from backwater.report.page import Code, Column, Figure, Page, Section, Table, script_json
+from backwater.report.observe import Observed
+from backwater.report.overtime import completion, drawn, over_time
+from backwater.report.page import Code, Column, Page, Section, Table
 from backwater.saved import told
 from backwater.wording import figure as number
 from backwater.wording import offered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from backwater.reading import Series
     from backwater.results import Run
 
-STILLS = 3
 VARIANT = re.compile(r"variant ([^ ]+) \(")
 
 
-@dataclass(frozen=True)
-class FilmPart:
-    """A film as the page shows it."""
-
-    id: str
-    last: int
-    tracks: list[dict[str, Any]]
-    key: Markup
-    caption: str
-    data: Markup
-    kind: ClassVar[str] = "film"
-
-
-def film_part(name: str, film: Film, named: set[int], about: str) -> FilmPart:
-    """Make a film's part of the page."""
-    tracks = []
-    for track in film.tracks:
-        marks = {edge: i for i, edge in enumerate(track.edges)}
-        drawn = draw.fabric(film.layout, film.state(track, 0), named, marks)
-        picture = draw.svg(
-            WIDTH, film.layout.height + 12, [drawn], f"the fabric under {track.label}"
-        )
-        tracks.append({"label": track.label, "svg": Markup(picture)})
-    caption = (
-        f"{about}A step is {data.time_text(film.step_ps)}: utilisation is the mean over it, a "
-        "queue its deepest sample, a port is marked if any sample found it paused. The strip above "
-        "each fabric is all that waits, over time."
-    )
-    caption += _unseen(film)
-    if film.layout.aggregated:
-        caption += " A line between blocks shows its busiest link and its deepest queue."
-    key = Markup(draw.key(film.deepest))
-    return FilmPart(name, film.frames - 1, tracks, key, caption, script_json(film.packed()))
-
-
-def film_figure(name: str, film: Film, named: set[int], counterpart: str = "") -> Figure:
-    """Make the stills of a film, for slides and paper."""
-    caption = (
-        "The fabric at several moments: links by utilisation, what waits for them, paused ports."
-        + _unseen(film)
-    )
-    return Figure(name, stills(film, named, STILLS), caption, counterpart)
-
-
-def _unseen(film: Film) -> str:
-    """Say of which tracks no pause can be shown."""
-    blind = [track.label for track in film.tracks if track.held is None]
-    return f" Pauses were not recorded of {', '.join(blind)}." if blind else ""
-
-
-def run_page(run: Run) -> Page:
-    """Report one run."""
+def run_page(run: Run, seen: Observed | None = None) -> Page:
+    """Report one run; `seen` is what is drawn over time, if not the run itself."""
     assumptions = Assumptions(run)
+    pictures = run_sections(seen or Observed(run), run, assumptions)
     return Page(
         title=str(run.manifest.get("title") or "A run"),
         kicker="Backwater: report of a run",
-        failed=_sentences(undone(run.manifest)),
+        failed=sentences(undone(run.manifest)),
         lead=_lead(run),
         sections=[
             Section(
                 "results",
                 "Results",
-                [groups_table(run)],
+                [groups_table(run), *completion(run)],
                 [
                     *(f"{line}." for line in told(run.manifest.get("changed", ()))),
                     *map(offered, run.summary.get("offered", ())),
-                    *_noticed(run.warnings),
-                    *_warned(run.warnings),
+                    *noticed(run.warnings),
+                    *warned(run.warnings),
                 ],
             ),
-            *run_sections(run, assumptions),
-            *jobs_section(run),
+            *pictures,
+            *jobs_section(run, timeline=not with_film(pictures)),
             assumptions_section(assumptions),
             again_section(run),
         ],
         footer=footer(run),
         version=str(run.manifest["versions"]["backwater"]),
-    )
-
-
-def seeds_page(series: Series) -> Page:
-    """Report repeated runs of one scenario: statistics over all, figures of the first."""
-    runs = series.runs
-    first = next((run for run in runs if run.status == "done"), runs[0])
-    assumptions = Assumptions(first)
-    seeds = [run.seed for run in runs]
-    of = f"Seed {first.seed}, the first of {len(seeds)}. " if len(seeds) > 1 else ""
-    partial = [str(run.seed) for run in runs if run.status != "done"]
-    partly = (
-        f"{len(seeds) - len(partial)} of these {len(seeds)} runs are complete; what is summed up "
-        f"is theirs. Not complete: seed {', '.join(partial)}. Seeds that never began are not here."
-    )
-    found = over_runs([(run.seed, run.warnings) for run in runs if run.status == "done"])
-    whole = run_sections(first, assumptions, of)
-    return Page(
-        title=str(first.manifest.get("title") or "Repeated runs"),
-        kicker=f"Backwater: report of {len(seeds)} runs, seeds {seeds[0]} to {seeds[-1]}",
-        failed=[*_sentences(headlines(found)), *([partly] if partial else [])],
-        lead=[],
-        sections=[
-            Section(
-                "results",
-                "Results over the seeds",
-                [_statistics(series)],
-                [*_noticed(found), *_warned(found)],
-            ),
-            *whole,
-            *jobs_section(first, of),
-            assumptions_section(assumptions),
-            again_section(first, f"--seeds {seeds[0]}..{seeds[-1]}"),
-        ],
-        footer=footer(first),
-        version=str(first.manifest["versions"]["backwater"]),
     )
 
 
@@ -182,7 +88,7 @@ def _scenario(run: Run) -> str:
     return f"{said[0].upper()}{said[1:]}: " if words else ""
 
 
-def _warned(warnings: list[dict[str, Any]]) -> list[str]:
+def warned(warnings: list[dict[str, Any]]) -> list[str]:
     """Say what the check warned of before the run."""
     return [
         f"Warning: {one['message']}. {one['hint'][:1].upper()}{one['hint'][1:]}."
@@ -191,11 +97,13 @@ def _warned(warnings: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _sentences(lines: list[str]) -> list[str]:
+def sentences(lines: list[str]) -> list[str]:
+    """Make a sentence of each."""
     return [f"{line[0].upper()}{line[1:]}." for line in lines]
 
 
-def _noticed(warnings: list[dict[str, Any]]) -> list[str]:
+def noticed(warnings: list[dict[str, Any]]) -> list[str]:
+    """Say what the run has found of itself."""
     return [f"{one['message']}." for one in remarks(warnings)]
 
 
@@ -245,86 +153,33 @@ def groups_table(run: Run) -> Table:
     return Table(columns, rows, note=note)
 
 
-def _statistics(series: Series) -> Table:
-    rows = series.statistics.to_pylist()
-    columns = [Column("of"), Column("quantity"), Column("unit"), Column("runs", number=True)]
-    columns += [
-        Column(c, number=True) for c in ("mean", "95 % interval from", "to", "least", "greatest")
-    ]
-    names = ("mean", "ci_low", "ci_high", "min", "max")
-    shown = [row for row in rows if row["mean"]]
-    return Table(
-        columns,
+def run_sections(seen: Observed, run: Run, assumptions: Assumptions, of: str = "") -> list[Section]:
+    """Give what a run's tables allow: what happened over time, and figures of the whole run."""
+    sections, still, missing = over_time(seen, assumptions, of)
+    figures = drawn(
         [
-            [r["of"], r["quantity"], r["unit"], str(r["n"]), *(number(r[c]) for c in names)]
-            for r in shown
+            (
+                "slowdown",
+                run.plot.slowdown,
+                "Completion time over that of the same flow in an idle network.",
+            ),
+            (
+                "pauses",
+                run.plot.pauses,
+                "Time paused and pauses received in the whole run, port by port.",
+            ),
         ],
-        note="Intervals are of the mean, by Student's t. What is 0 in all runs is left out.",
+        of,
+        missing,
     )
-
-
-def run_sections(run: Run, assumptions: Assumptions, of: str = "") -> list[Section]:
-    """Give the figures that a run's tables allow, and the film if it took samples.
-
-    `of` begins every caption, such as which of several runs is shown.
-    """
-    figures: list[Any] = []
-    wanted: list[tuple[str, Callable[[], Any], str]] = [
-        (
-            "completion",
-            run.plot.completion,
-            "How many of a group's flows were complete within a time.",
-        ),
-        (
-            "slowdown",
-            run.plot.slowdown,
-            "Completion time over that of the same flow in an idle network.",
-        ),
-        ("queue", run.plot.queue, "What waited for the ports where most did."),
-        (
-            "throughput",
-            run.plot.throughput,
-            "Payload that the receivers of each group got. A rate is the mean over a step: bursts "
-            "that come at nearly the pace of the steps show as a slow wave that is not there.",
-        ),
-        (
-            "paused",
-            run.plot.paused,
-            "When neighbours held ports; a held port sends nothing of the held class.",
-        ),
-        (
-            "pauses",
-            run.plot.pauses,
-            "Time paused and pauses received in the whole run, port by port.",
-        ),
-        ("control", run.plot.control, "Messages of the mechanisms, when they were sent."),
-    ]
-    missing = []
-    for name, chart, caption in wanted:
-        try:
-            figures.append(Figure(name, chart(), of + caption))
-        except InputError as error:
-            missing.append(f"{name}: {error.reason}")
-    sections = []
-    taken = all(data.recorded(run, name) for name in ("sent_bytes", "queue_bytes"))
-    if taken and run.ports.num_rows > 0:
-        try:
-            film = shoot(assumptions.layout, [("this run", run)])
-        except InputError as error:
-            missing.append(f"film: {error.reason}")
-        else:
-            still = film_figure("fabric-stills", film, assumptions.named)
-            figures.append(replace(still, caption=of + still.caption))
-            part = film_part("film", film, assumptions.named, of)
-            sections.append(Section("over-time", "The fabric over time", [part]))
+    figures += [] if still is None else [still]
     text = [f"Not drawn. {'; '.join(missing)}."] if missing else []
-    sections.insert(0, Section("figures", "Figures", figures, text))
-    if not taken:
-        text.append(
-            "For queues, throughput and the fabric over time run it with "
-            f"{data.EVERYTHING} (shorter intervals, more rows)."
-        )
-    return sections
+    return [*sections, Section("figures", "Figures", list(figures), text)]
+
+
+def with_film(sections: list[Section]) -> bool:
+    """Whether a film is among the parts of a page."""
+    return any(part.kind == "film" for section in sections for part in section.parts)
 
 
 def again_section(run: Run, seeds: str | None = None) -> Section:
@@ -353,16 +208,11 @@ def _from_elsewhere(run: Run) -> list[str]:
         "place of it in the group's `table`."
         for label, path in tables_of(run)
     ]
-    known = {str(flow["label"]) for flow in run.scenario.get("flow", [])}
-    flows = scan(run, "flows")
-    if flows is not None and not run.scenario.get("job"):
-        groups = flows.select(pl.col("group").unique(maintain_order=True)).collect()["group"]
-        said += [
-            f"The flows of {group} came from a table in Python, which is in no file: give it again "
-            f'with scenario.flows(table, "{group}").'
-            for group in groups
-            if group not in known
-        ]
+    said += [
+        f"The flows of {group} came from a table in Python, which is in no file: give it again "
+        f'with scenario.flows(table, "{group}").'
+        for group in given_in_python(run)
+    ]
     return said
 
 

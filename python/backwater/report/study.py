@@ -17,8 +17,9 @@ from backwater._core import version
 from backwater.errors import InputError
 from backwater.report.assumptions import Assumptions
 from backwater.report.film import shoot
+from backwater.report.overtime import film_figure, film_part
 from backwater.report.page import Code, Column, Figure, Page, Section, Table
-from backwater.report.run import film_figure, film_part, made_by
+from backwater.report.run import made_by
 from backwater.results import load_run
 from backwater.study.definition import STUDIES
 from backwater.study.execute import TABLE, Key

@@ -1,112 +1,62 @@
 "use strict";
+// What parts of the page tell one another: the time that the slider shows, and what the reader picks.
+const backwater = {
+  now: 0, views: new Set(), films: [],
+  // Move the line on charts that are on screen; the others follow when they come into sight.
+  move: function (us) {
+    backwater.now = us;
+    for (const one of backwater.views) if (one.seen) backwater.place(one);
+  },
+  place: function (one) {
+    if (one.at === backwater.now) return;
+    one.at = backwater.now;
+    one.view.signal("now", backwater.now * 1e6 / one.clock).runAsync();
+  },
+  add: function (view, place, clock) {
+    const one = { view: view, clock: clock, at: null, seen: true };
+    const sight = new IntersectionObserver(function (entries) {
+      one.seen = entries[entries.length - 1].isIntersecting;
+      if (one.seen) backwater.place(one);
+    });
+    sight.observe(place);
+    backwater.views.add(one);
+    backwater.place(one);
+    return function () { sight.disconnect(); backwater.views.delete(one); view.finalize(); };
+  },
+  // Charts over time are as wide as there is room, so that the same time stands in the same place.
+  widen: function (spec, room) {
+    const names = spec.title && spec.title.text && /held/.test(spec.title.text) ? 150 : 116;
+    const view = spec.spec || spec;
+    view.width = Math.max(180, room - names);
+  },
+  embed: { renderer: "svg", logLevel: 1, actions: { export: true, source: false, compiled: false, editor: false } },
+};
+
 // Charts come alive when they are first seen; until then, and on paper, they are the drawing made beforehand.
 (function () {
   if (!window.vegaEmbed || !window.IntersectionObserver) return;
-  const options = { renderer: "svg", logLevel: 1, actions: { export: true, source: false, compiled: false, editor: false } };
   const seen = new IntersectionObserver(function (entries) {
     for (const entry of entries) {
       if (!entry.isIntersecting) continue;
       const place = entry.target;
       seen.unobserve(place);
       const spec = JSON.parse(document.getElementById(place.dataset.spec).textContent);
+      if (place.dataset.clock) backwater.widen(spec, place.parentNode.clientWidth);
       const live = document.createElement("div");
       live.style.cssText = "position:absolute;visibility:hidden";
       place.parentNode.appendChild(live);
-      window.vegaEmbed(live, spec, options).then(function () {
+      window.vegaEmbed(live, spec, backwater.embed).then(function (made) {
         live.style.cssText = "";
         place.replaceChildren(live);
         place.dataset.live = "yes";
+        if (place.dataset.clock) backwater.add(made.view, place, Number(place.dataset.clock));
+        const film = place.closest(".film");
+        if (film) made.view.addEventListener("click", function (event, item) {
+          const about = item && item.datum;
+          if (about && film.pick) film.pick(about.collective || about.link || "");
+        });
       }).catch(function (error) { live.remove(); console.error(error); });
     }
   }, { rootMargin: "300px" });
   for (const place of document.querySelectorAll("[data-spec]")) seen.observe(place);
-})();
-
-// The fabric over time: only what changes from one step to the next is touched.
-(function () {
-  function bytes(text) {
-    return text ? Uint8Array.from(atob(text), function (letter) { return letter.charCodeAt(0); }) : null;
-  }
-  function time(us) {
-    return us >= 10000 ? (us / 1000).toFixed(2) + " ms" : us.toFixed(us < 100 ? 1 : 0) + " us";
-  }
-  function size(value) {
-    return value >= 1e6 ? (value / 1e6).toFixed(2) + " MB" : Math.round(value / 1e3) + " KB";
-  }
-
-  for (const root of document.querySelectorAll(".film")) {
-    const film = JSON.parse(document.getElementById(root.dataset.film).textContent);
-    const slider = root.querySelector("input"), output = root.querySelector("output"), button = root.querySelector("button");
-    const deepest = Math.max.apply(null, film.tracks.flatMap(function (track) { return track.backlog; }).concat(1));
-    const tracks = Array.from(root.querySelectorAll(".track"), function (place, number) {
-      const data = film.tracks[number];
-      const find = function (layer, tag) { return Array.from(place.querySelectorAll("." + layer + ">" + tag)); };
-      const points = data.backlog.map(function (value, i) {
-        return (1000 * (i + 1) / film.frames).toFixed(1) + " " + (46 - 44 * value / deepest).toFixed(1);
-      });
-      place.querySelector(".backlog").setAttribute("d", "M0 46L" + points.join("L") + "L1000 46z");
-      return {
-        data: data, said: place.querySelector(".said"), cursor: place.querySelector(".cursor"),
-        lines: find("links", "line"), queues: find("queues", "circle"), pauses: find("pauses", "g"),
-        busy: data.busy.map(bytes), waiting: data.waiting.map(bytes), paused: data.paused.map(bytes),
-        shown: data.busy.map(function () { return [-1, -1, -1]; }),
-      };
-    });
-
-    function show(frame) {
-      for (const track of tracks) {
-        for (let i = 0; i < track.shown.length; i++) {
-          const was = track.shown[i];
-          const busy = track.busy[i] ? track.busy[i][frame] : 0;
-          const waiting = track.waiting[i] ? track.waiting[i][frame] : 0;
-          const paused = track.paused[i] ? track.paused[i][frame] : 0;
-          if (busy !== was[0]) {
-            const line = track.lines[i], last = film.shades.length - 1;
-            line.setAttribute("stroke", film.shades[Math.min(last, Math.floor(busy / 100 * film.shades.length))]);
-            line.setAttribute("stroke-width", (1.2 + 0.032 * busy).toFixed(2));
-            line.setAttribute("visibility", busy ? "visible" : "hidden");
-          }
-          if (waiting !== was[1]) track.queues[i].setAttribute("r", (13 * Math.sqrt(waiting / 255)).toFixed(1));
-          if (paused !== was[2]) track.pauses[i].setAttribute("visibility", paused ? "visible" : "hidden");
-          track.shown[i] = [busy, waiting, paused];
-        }
-        const held = track.data.held && track.data.held[frame];
-        track.said.textContent = size(track.data.backlog[frame]) + " waiting, " +
-          (held === null ? "pauses not recorded" : held + (held === 1 ? " port" : " ports") + " paused");
-        const x = 1000 * (frame + 1) / film.frames;
-        track.cursor.setAttribute("x1", x);
-        track.cursor.setAttribute("x2", x);
-      }
-      output.textContent = time(Math.min(film.end_us, film.begin_us + (frame + 1) * film.step_us));
-      root.dataset.frame = frame;
-    }
-
-    let playing = null, began = 0;
-    function tick(now) {
-      if (playing === null) return;
-      const frame = Math.floor((now - began) / 1000 * film.frames / 12);
-      if (frame >= film.frames) { stop(); return; }
-      slider.value = frame;
-      show(frame);
-      playing = requestAnimationFrame(tick);
-    }
-    function stop() {
-      if (playing !== null) cancelAnimationFrame(playing);
-      playing = null;
-      button.textContent = "▶";
-      button.setAttribute("aria-label", "play");
-    }
-    button.addEventListener("click", function () {
-      if (playing !== null) { stop(); return; }
-      const from = Number(slider.value) >= film.frames - 1 ? 0 : Number(slider.value);
-      button.textContent = "❚❚";
-      button.setAttribute("aria-label", "pause");
-      playing = requestAnimationFrame(function (now) {
-        began = now - from / film.frames * 12000;
-        tick(now);
-      });
-    });
-    slider.addEventListener("input", function () { stop(); show(Number(slider.value)); });
-    show(0);
-  }
 })();

@@ -1,0 +1,291 @@
+"""What a page says of one port, flow or collective that its reader picks: curves, facts, waits.
+
+Few of many are in the page: the ports where most waited, the flows and collectives that took
+longest beyond what an idle network needs. All sums are made here; the page holds a byte a step and
+curve.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from backwater.jobs import collective_costs
+from backwater.numbers.rows import scan
+from backwater.numbers.units import BITS, PS_PER_S
+from backwater.plot import data
+from backwater.why.words import CAUSES, size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backwater.report.film import Film
+    from backwater.results import Run
+
+PORTS, FLOWS, COLLECTIVES = 240, 120, 80
+"""So many of each are in a page at most."""
+WAITS = 8
+"""Causes that are listed of each, the longest; the others are summed up."""
+FULL = 255
+_OF_COLLECTIVE = ("job", "step", "instance", "round", "communicator")
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Steps of a film."""
+
+    begin_ps: int
+    step_ps: int
+    frames: int
+    end_ps: int
+    interval_ps: int
+
+    def numbered(self, values: pl.LazyFrame) -> pl.LazyFrame:
+        """Add the step of each sample, and leave out those that are in none."""
+        time = pl.col("time_ps").cast(pl.Int64)
+        inside = values.filter(time > self.begin_ps, time <= self.end_ps)
+        return inside.with_columns(frame=(time - self.begin_ps - self.interval_ps) // self.step_ps)
+
+
+def looks(run: Run, film: Film, port_of: pl.DataFrame) -> dict[str, Any]:
+    """Give what the page needs to show single ports, flows and collectives over a film's time.
+
+    `port_of` has the drawn direction of each port: columns node, port, edge.
+    """
+    interval = data.sampling_ps(run)
+    assert interval is not None
+    grid = _Grid(film.begin_ps, film.step_ps, film.frames, film.end_ps, interval)
+    flows, of_flows = _flows(run)
+    collectives, of_collectives = _collectives(run)
+    return {
+        "ports": _ports(run, grid, port_of),
+        "flows": _with_rates(run, grid, flows, of_flows),
+        "collectives": _with_rates(run, grid, collectives, of_collectives),
+    }
+
+
+def _ports(run: Run, grid: _Grid, port_of: pl.DataFrame) -> list[dict[str, Any]]:
+    table = scan(run, "ports")
+    assert table is not None
+    facts = ("max_egress_bytes", "paused_ps", "pauses_received", "drop_frames", "tx_bytes")
+    all_ports = (
+        table.select("node", "port", *facts)
+        .collect()
+        .join(data.port_names(run), on=["node", "port"])
+        .join(port_of, on=["node", "port"], how="left")
+        .sort("max_egress_bytes", "paused_ps", "tx_bytes", "link", descending=[True] * 3 + [False])
+    )
+    # Each drawn line has the port that it stands for most, before any has a second one.
+    rank = (
+        pl.when(pl.col("edge").is_null())
+        .then(1 << 30)
+        .otherwise(pl.int_range(pl.len()).over("edge"))
+    )
+    used = all_ports.filter(pl.col("tx_bytes") > 0).with_columns(rank=rank)
+    kept = used.sort("rank", maintain_order=True).head(PORTS).with_row_index("key")
+    at = kept.lazy().select("node", "port", "key", "rate_bps")
+
+    def by_step(quantity: str, value: pl.Expr) -> dict[int, list[float]]:
+        if not data.recorded(run, quantity):
+            return {}
+        taken = grid.numbered(data.samples(run, quantity)).join(at, on=["node", "port"])
+        return _lines(taken.group_by("key", "frame").agg(value=value), grid.frames)
+
+    waiting = data.samples(run, "queue_bytes").group_by("time_ps", "node", "port")
+    depth: dict[int, list[float]] = {}
+    if data.recorded(run, "queue_bytes"):
+        taken = grid.numbered(waiting.agg(pl.col("value").sum())).join(at, on=["node", "port"])
+        depth = _lines(taken.group_by("key", "frame").agg(pl.col("value").max()), grid.frames)
+    whole = BITS * PS_PER_S / grid.step_ps / 1e9
+    sent = by_step("sent_bytes", pl.col("value").sum() * whole)
+    held = by_step("paused", pl.lit(1))
+    waits = _waits(run, ["node", "port"], kept.select("node", "port", "key"), place=False)
+    return [
+        {
+            "name": row["link"],
+            "edge": row["edge"],
+            "facts": [
+                ["link", f"{row['rate_bps'] / 1e9:g} Gb/s"],
+                ["sent", size(row["tx_bytes"])],
+                ["deepest queue", size(row["max_egress_bytes"])],
+                ["paused", f"{data.time_text(row['paused_ps'])}, {row['pauses_received']:,} times"],
+                ["dropped", f"{row['drop_frames']:,} frames"],
+            ],
+            "curves": [
+                *_curve("waiting (KB)", depth.get(row["key"]), 1e-3),
+                *_curve("sent (Gb/s)", sent.get(row["key"]), 1.0),
+                *_curve("paused", held.get(row["key"]), 1.0),
+            ],
+            "waits": waits.get(row["key"], []),
+        }
+        for row in kept.to_dicts()
+    ]
+
+
+def _flows(run: Run) -> tuple[list[dict[str, Any]], pl.DataFrame]:
+    """Choose flows, of each group those that were held up longest; and which rows they are of."""
+    table = scan(run, "flows")
+    if table is None:
+        return [], pl.DataFrame(schema={"flow_id": pl.UInt64, "key": pl.UInt32})
+    late = pl.col("fct_last_byte_ps") - pl.col("ideal_fct_ps")
+    names = ("flow_id", "group", "src", "dst", "bytes", "start_ps", "fct_last_byte_ps")
+    columns = table.select(*names, "slowdown", "state", late=late.fill_null(1 << 62))
+    groups = columns.select(pl.col("group").n_unique()).collect(engine="streaming").item()
+    each = max(1, FLOWS // max(1, groups))
+    kept = (
+        columns.sort("late", "flow_id", descending=[True, False])
+        .group_by("group", maintain_order=True)
+        .head(each)
+        .collect(engine="streaming")
+        .head(FLOWS)
+        .with_row_index("key")
+    )
+    shown = []
+    for row in kept.to_dicts():
+        took = row["fct_last_byte_ps"]
+        shown.append(
+            {
+                "name": f"{row['group']}: h{row['src']} → h{row['dst']}, flow {row['flow_id']}",
+                "group": row["group"],
+                "begin_us": row["start_ps"] / 1e6,
+                "end_us": None if took is None else (row["start_ps"] + took) / 1e6,
+                "facts": [
+                    ["size", size(row["bytes"])],
+                    ["start", data.time_text(row["start_ps"])],
+                    ["last byte after", "-" if took is None else data.time_text(took)],
+                    ["slowdown", "-" if row["slowdown"] is None else f"{row['slowdown']:.3g}"],
+                    ["state", row["state"]],
+                ],
+            }
+        )
+    return shown, kept.select("flow_id", "key")
+
+
+def _collectives(run: Run) -> tuple[list[dict[str, Any]], pl.DataFrame]:
+    none = pl.DataFrame(schema={"flow_id": pl.UInt64, "key": pl.UInt32})
+    costs = collective_costs(run)
+    transfers = scan(run, "transfers")
+    if not costs.height or transfers is None:
+        return [], none
+    kept = (
+        costs.sort("above_bound_ps", "start_ps", descending=[True, False], nulls_last=False)
+        .head(COLLECTIVES)
+        .with_row_index("key")
+    )
+    shown = []
+    for row in kept.to_dicts():
+        took, bound = row["duration_ps"], row["bound_ps"]
+        shown.append(
+            {
+                "name": f"{row['job']}/{row['step']}, instance {row['instance']}, round "
+                f"{row['round']}, group {row['communicator']}",
+                "begin_us": row["start_ps"] / 1e6,
+                "end_us": None if took is None else row["end_ps"] / 1e6,
+                "facts": [
+                    ["ranks", f"{row['ranks']:,}"],
+                    ["transfers", f"{row['transfers']:,}"],
+                    ["took", "-" if took is None else data.time_text(took)],
+                    ["bound by host links", "-" if bound is None else data.time_text(bound)],
+                ],
+            }
+        )
+    on = [name for name in _OF_COLLECTIVE if name in kept.columns]
+    key = kept.select(*on, "key").lazy()
+    of = transfers.select("flow_id", *on).join(key, on=on).select("flow_id", "key")
+    return shown, of.collect(engine="streaming")
+
+
+def _with_rates(
+    run: Run, grid: _Grid, shown: list[dict[str, Any]], of: pl.DataFrame
+) -> list[dict[str, Any]]:
+    """Add what flows of each received over time, and what they waited for."""
+    rates: dict[int, list[float]] = {}
+    table = scan(run, "flows")
+    if shown and table is not None and data.recorded(run, "flow_received_bytes"):
+        lines = table.join(of.lazy().rename({"key": "line"}), on="flow_id")
+        got = grid.numbered(data.received(run, lines, grid.interval_ps))
+        # A flow that ends between the last sample and the end of the film is in its last step.
+        by = got.group_by(key="line", frame=pl.col("frame").clip(0, grid.frames - 1))
+        whole = BITS * PS_PER_S / grid.step_ps / 1e9
+        rates = _lines(by.agg(value=pl.col("new").sum() * whole), grid.frames)
+    waits = _waits(run, ["flow_id"], of, place=True)
+    for key, one in enumerate(shown):
+        one["curves"] = _curve("received (Gb/s)", rates.get(key), 1.0)
+        one["waits"] = waits.get(key, [])
+    return shown
+
+
+def _waits(
+    run: Run, on: Sequence[str], of: pl.DataFrame, *, place: bool
+) -> dict[int, list[list[Any]]]:
+    """Sum up what was waited for: text and microseconds, the longest first.
+
+    `of` says by the columns `on` whose waits a row's are (`key`); of a port its own `place` is not
+    said, but who waited.
+    """
+    table = scan(run, "waits")
+    if table is None:
+        return {}
+    by = ["key", *(["node", "peer"] if place else ["group"]), "cause", "mechanism", "behind_group"]
+    if "peer" not in by:
+        by.append("peer")
+    sums = (
+        table.join(of.lazy(), on=list(on))
+        .group_by(by)
+        .agg(pl.col("wait_ps").sum())
+        .collect(engine="streaming")
+        .sort(["wait_ps", *by], descending=[True] + [False] * len(by), nulls_last=True)
+    )
+    found: dict[int, list[list[Any]]] = {}
+    for row in sums.to_dicts():
+        items = found.setdefault(row["key"], [])
+        us = row["wait_ps"] / 1e6
+        if len(items) < WAITS:
+            where = f"{row['node']} → {row['peer']}" if place else str(row["group"])
+            items.append([where, _why(row), us])
+        elif len(items) == WAITS:
+            items.append(["elsewhere", "further causes", us])
+        else:
+            items[-1][2] = round(items[-1][2] + us, 6)
+    return found
+
+
+def _why(row: dict[str, Any]) -> str:
+    cause = str(row["cause"])
+    if cause == "paused":
+        return f"paused by {row['peer']}"
+    if cause == "behind":
+        return f"behind {row['behind_group'] or 'several groups'}"
+    return CAUSES.get(cause, cause).format(row["mechanism"] or "a mechanism")
+
+
+def _lines(values: pl.LazyFrame, frames: int) -> dict[int, list[float]]:
+    """Give a value a step for each key; 0 where there is none."""
+    found: dict[int, list[float]] = {}
+    rows = values.select("key", "frame", "value").collect(engine="streaming")
+    for key, frame, value in rows.iter_rows():
+        if 0 <= frame < frames:
+            found.setdefault(key, [0.0] * frames)[frame] = float(value)
+    return found
+
+
+def _curve(name: str, line: Sequence[float] | None, unit: float) -> list[dict[str, Any]]:
+    """Pack a curve: its name, its greatest value, and the others as shares of that."""
+    if line is None or not (top := max(line)):
+        return []
+    octets = bytes(round(FULL * value / top) for value in line)
+    packed = base64.b64encode(octets).decode()
+    return [{"name": name, "top": float(f"{top * unit:.4g}"), "line": packed}]
+
+
+def port_edges(film: Film, places: pl.DataFrame) -> pl.DataFrame:
+    """Number the drawn direction of each port of the film's first run: columns node, port, edge."""
+    edges = film.tracks[0].edges
+    number = pl.DataFrame(
+        {"a": [a for a, _ in edges], "b": [b for _, b in edges], "edge": range(len(edges))},
+        schema={"a": pl.Int64, "b": pl.Int64, "edge": pl.Int64},
+    )
+    return places.select("node", "port", "a", "b").join(number, on=["a", "b"]).drop("a", "b")

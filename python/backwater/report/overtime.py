@@ -1,0 +1,165 @@
+"""What a page shows over time: the fabric, and charts that one slider moves together with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from markupsafe import Markup
+
+from backwater.errors import InputError
+from backwater.plot import data
+from backwater.plot.theme import clock
+from backwater.report import draw
+from backwater.report.film import Film, places, shoot, stills
+from backwater.report.jobs import job_timelines
+from backwater.report.layout import WIDTH
+from backwater.report.looks import looks, port_edges
+from backwater.report.page import Figure, Section, script_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backwater.report.assumptions import Assumptions
+    from backwater.report.observe import Observed
+    from backwater.results import Run
+
+STILLS = 3
+
+
+@dataclass(frozen=True)
+class FilmPart:
+    """A film as the page shows it."""
+
+    id: str
+    last: int
+    tracks: list[dict[str, Any]]
+    key: Markup
+    caption: str
+    data: Markup
+    charts: list[Figure] = field(default_factory=list)
+    """Charts over the same time, which the film's slider moves, too."""
+    looks: Markup | None = None
+    """What the page says of a port, a flow or a collective that its reader picks."""
+    kind: ClassVar[str] = "film"
+
+
+def film_part(
+    name: str, film: Film, named: set[int], about: str, charts: list[Figure] | None = None
+) -> FilmPart:
+    """Make a film's part of the page."""
+    tracks = []
+    for track in film.tracks:
+        marks = {edge: i for i, edge in enumerate(track.edges)}
+        drawn = draw.fabric(film.layout, film.state(track, 0), named, marks)
+        picture = draw.svg(
+            WIDTH, film.layout.height + 12, [drawn], f"the fabric under {track.label}"
+        )
+        tracks.append({"label": track.label, "svg": Markup(picture)})
+    caption = (
+        f"{about}A step is {data.time_text(film.step_ps)}: utilisation is the mean over it, a "
+        "queue its deepest sample, a port is marked if any sample found it paused. The strip above "
+        "each fabric is all that waits, over time."
+    )
+    caption += _unseen(film)
+    if film.layout.aggregated:
+        caption += " A line between blocks shows its busiest link and its deepest queue."
+    key = Markup(draw.key(film.deepest))
+    packed = script_json(film.packed())
+    return FilmPart(name, film.frames - 1, tracks, key, caption, packed, charts or [])
+
+
+def film_figure(name: str, film: Film, named: set[int], counterpart: str = "") -> Figure:
+    """Make the stills of a film, for slides and paper."""
+    caption = (
+        "The fabric at several moments: links by utilisation, what waits for them, paused ports."
+        + _unseen(film)
+    )
+    return Figure(name, stills(film, named, STILLS), caption, counterpart)
+
+
+def _unseen(film: Film) -> str:
+    """Say of which tracks no pause can be shown."""
+    blind = [track.label for track in film.tracks if track.held is None]
+    return f" Pauses were not recorded of {', '.join(blind)}." if blind else ""
+
+
+# Charts of a run: the figure's name, what draws it, its caption.
+Wanted = tuple[str, "Callable[[], Any]", str]
+
+
+def drawn(wanted: list[Wanted], of: str, missing: list[str]) -> list[Figure]:
+    """Draw charts; what cannot be drawn is added to `missing`, with its reason."""
+    figures = []
+    for name, chart, caption in wanted:
+        try:
+            figures.append(Figure(name, chart(), of + caption))
+        except InputError as error:
+            missing.append(f"{name}: {error.reason}")
+    return figures
+
+
+def completion(run: Run, of: str = "") -> list[Figure]:
+    """Draw completion times, which stand with the results; none of a run without flows."""
+    caption = "How many of a group's flows were complete within a time."
+    return drawn([("completion", run.plot.completion, caption)], of, [])
+
+
+def over_time(
+    seen: Observed, assumptions: Assumptions, of: str = ""
+) -> tuple[list[Section], Figure | None, list[str]]:
+    """Give the section over time, the stills of its film, and what is not drawn.
+
+    `of` begins every caption, such as which of several runs is shown.
+    """
+    run, missing = seen.run, list[str]()
+    charts = drawn(
+        [
+            ("queue", run.plot.queue, "What waited for the ports where most did."),
+            (
+                "throughput",
+                run.plot.throughput,
+                "Payload that the receivers of each group got. A rate is the mean over a step: "
+                "bursts that come at nearly the pace of the steps show as a slow wave that is not "
+                "there.",
+            ),
+            (
+                "paused",
+                run.plot.paused,
+                "When neighbours held ports; a held port sends nothing of the held class.",
+            ),
+            ("control", run.plot.control, "Messages of the mechanisms, when they were sent."),
+        ],
+        of,
+        missing,
+    )
+    film = None
+    taken = all(data.recorded(run, name) for name in ("sent_bytes", "queue_bytes"))
+    if taken and run.ports.num_rows > 0:
+        try:
+            film = shoot(assumptions.layout, [("this run", run)])
+        except InputError as error:
+            missing.append(f"film: {error.reason}")
+    text = [seen.said] if seen.said else []
+    if not taken:
+        text.append(
+            "For queues, throughput and the fabric over time run it with "
+            f"{data.EVERYTHING} (shorter intervals, more rows)."
+        )
+    if film is None:
+        parts: list[Any] = list(charts)
+        return (
+            ([Section("over-time", "Over time", parts, text)] if parts or text else []),
+            None,
+            missing,
+        )
+    unit, _ = clock(data.window_of(run, None)[1])
+    timed = [replace(chart, clock_ps=unit) for chart in charts]
+    # Jobs before all else: what was late in them is why their reader came.
+    timed = [*job_timelines(run, of)[1], *timed]
+    edges = port_edges(film, places(film.layout, run))
+    picked = script_json(looks(run, film, edges))
+    part = replace(film_part("film", film, assumptions.named, of, timed), looks=picked)
+    still = film_figure("fabric-stills", film, assumptions.named)
+    section = Section("over-time", "The fabric over time", [part], text)
+    return [section], replace(still, caption=of + still.caption), missing

@@ -1,0 +1,66 @@
+"""Debian's headless Chromium, driven by playwright, for tests of pages.
+
+Chromium is a package of the system (`apt-get install chromium`), not of Python. Where it is not
+installed these tests are skipped, and the summary says so; with CI set they fail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+MISSING = "chromium is not installed: install Debian's package chromium to test pages"
+SIZES = {"phone": (390, 844), "screen": (1280, 900), "wide": (1920, 1080)}
+
+
+@dataclass
+class Opened:
+    """A page, and everything that it complained about or asked for."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """One browser for the tests of a file."""
+    if CHROMIUM is None:
+        if os.environ.get("CI"):
+            pytest.fail(MISSING)
+        pytest.skip(MISSING)
+    with sync_playwright() as playwright:
+        # Its sandbox does not start as root, as containers are; what it opens is our own.
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def opened(
+    browser: Browser, file: Path, size: str, scheme: Literal["light", "dark"] = "light"
+) -> Opened:
+    """Open a file and look at every figure, so that each chart comes alive."""
+    width, height = SIZES[size]
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+    seen = Opened(page)
+    page.on("console", lambda said: seen.complaints.append(f"{said.type}: {said.text}"))
+    page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+    page.on("dialog", lambda dialog: seen.complaints.append(f"dialog: {dialog.message}"))
+    page.on("request", lambda asked: seen.requests.append(asked.url))
+    page.goto(file.as_uri())
+    charts = page.locator("[data-spec]")
+    for number in range(charts.count()):
+        charts.nth(number).scroll_into_view_if_needed()
+        page.locator("[data-live=yes]").nth(number).wait_for(state="attached", timeout=60_000)
+    return seen

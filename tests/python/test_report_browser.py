@@ -1,0 +1,140 @@
+"""The report of a run in a browser: one slider for all, and what a reader can pick."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import backwater
+from backwater import report
+from browsing import Opened, chromium, opened
+from conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+    from conftest import Shared
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests of this file."""
+    with chromium() as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def incast_page(shared_folders: Shared) -> Path:
+    """The page of an incast with a victim under PFC, which took no samples of its own."""
+
+    def make(folder: Path) -> None:
+        backwater.load(ROOT / "scenarios" / "incast-victim.toml").run(out=folder / "run")
+        (folder / "page.html").write_text(report.of(folder / "run").html(), encoding="utf-8")
+
+    return shared_folders.folder("incast-page", make) / "page.html"
+
+
+@pytest.fixture(scope="module")
+def seen(browser: Browser, incast_page: Path) -> Opened:
+    """The page on a screen, every chart alive."""
+    return opened(browser, incast_page, "screen")
+
+
+@pytest.fixture
+def page(seen: Opened) -> Iterator[Page]:
+    """The same page for each test, which leaves it without a complaint."""
+    yield seen.page
+    assert seen.complaints == []
+    assert all(url.startswith(("file:", "data:", "blob:")) for url in seen.requests)
+
+
+# Where the line of each chart that is in sight stands, in pixels of the page.
+LINES = """() => Array.from(document.querySelectorAll('[data-clock], .looked .chart'), place => {
+  const rules = Array.from(place.querySelectorAll('.mark-rule line'));
+  const tall = rules.filter(line => line.getBoundingClientRect().height > 10);
+  return tall.map(line => line.getBoundingClientRect().left);
+})"""
+
+
+def test_one_slider_moves_all_that_is_over_time(page: Page) -> None:
+    slider = page.locator(".film input[type=range]")
+    slider.focus()
+    slider.press("Home")
+    before = page.evaluate(LINES)
+    # Queues, throughput, pauses, control messages, and the curves of the port that is looked at.
+    assert len(before) == 5
+    assert all(before)
+    for _ in range(20):
+        slider.press("PageUp")
+    assert page.locator(".film").get_attribute("data-frame") != "0"
+    for chart in page.locator(".film [data-clock], .looked .chart").all():
+        chart.scroll_into_view_if_needed()
+        page.wait_for_timeout(60)
+    after = page.evaluate(LINES)
+    moved = [
+        new - old for a, b in zip(before, after, strict=True) for old, new in zip(a, b, strict=True)
+    ]
+    assert min(moved) > 100
+
+
+def test_a_click_on_the_drawing_shows_the_port(page: Page) -> None:
+    """The ports of the fabric by their lines: from the middle of one towards its sender."""
+    links = page.locator(".film .links line")
+    name = page.evaluate(
+        """() => {
+          const all = JSON.parse(document.getElementById(
+            document.querySelector('.look').dataset.looks).textContent);
+          return all.ports.map(port => [port.name, port.edge]).find(([, edge]) => edge === 3);
+        }"""
+    )
+    assert name is not None
+    at = links.nth(3).evaluate(
+        """line => {
+          const ends = ['x1', 'y1', 'x2', 'y2'].map(key => Number(line.getAttribute(key)));
+          const svg = line.ownerSVGElement, place = new DOMPoint(
+            .8 * ends[0] + .2 * ends[2], .8 * ends[1] + .2 * ends[3]);
+          svg.scrollIntoView({ block: 'center' });
+          const at = place.matrixTransform(svg.getScreenCTM());
+          return [at.x, at.y];
+        }"""
+    )
+    page.mouse.click(*at)
+    page.wait_for_function(f"document.querySelector('.looked').dataset.shown === '{name[0]}'")
+    assert page.locator(".looked h3").inner_text() == name[0]
+    assert page.locator(".look select").input_value() == name[0]
+    assert page.locator(".halo").get_attribute("visibility") == "visible"
+
+
+def test_a_flow_says_what_it_waited_for(page: Page, incast_page: Path) -> None:
+    """The victim waits behind the incast; that is what the table of waits says as well."""
+    select = page.locator(".look select")
+    victim = select.locator("option", has_text="victim: h5 → h1")
+    select.select_option(victim.get_attribute("value"))
+    page.wait_for_function("document.querySelector('.looked').dataset.shown.startsWith('victim')")
+    run = backwater.open_run(incast_page.parent / "run" / "observed" / "seed-1", backwater.Run)
+    behind = [
+        row["wait_ps"]
+        for row in run.waits.to_pylist()
+        if row["group"] == "victim" and row["node"] == "leaf1" and row["cause"] == "behind"
+    ]
+    said = page.locator(".waits tr").first.inner_text()
+    assert "leaf1 → spine0" in said
+    assert "behind incast" in said
+    assert f"{sum(behind) / 1e6:.2f} us" in said
+    # 2 MB at 200 Gb/s that are shared with one other: it received for all of its time.
+    assert "last byte after" in page.locator(".looked dl").inner_text()
+    assert page.locator(".looked .chart svg").count() == 1
+
+
+def test_a_line_of_a_chart_shows_its_port(page: Page) -> None:
+    page.locator(".look select").select_option("")
+    # Lines come in the order of their names: the first is that of leaf0.
+    line = page.locator("#queue .mark-line path").first
+    line.scroll_into_view_if_needed()
+    line.dispatch_event("click")
+    page.wait_for_selector(".looked h3")
+    assert page.locator(".looked h3").inner_text() == "leaf0 → h0"
