@@ -202,28 +202,6 @@ def test_damaged_results_are_named(command: Command, small: Path, tmp_path: Path
         _ = backwater.open_run(tmp_path / "run").flows
 
 
-def test_repeated_runs_have_their_intervals(command: Command, small: Path, tmp_path: Path) -> None:
-    assert command("run", str(small), "--seeds", "1..3", "--out", "seeds", *SAMPLED).code == 0
-    assert command("report", "seeds", "-o", "page.html").code == 0
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "report of 3 runs, seeds 1 to 3" in page
-    assert "95 % interval from" in page
-    # On a slide a figure stands alone: each says that it is of one seed.
-    captions = re.findall(r"<figure id=.*?<figcaption>(.*?)</figcaption>", page, re.DOTALL)
-    assert len(captions) >= 7
-    assert all(caption.startswith("Seed 1, the first of 3. ") for caption in captions)
-    film = page.partition('class="film"')[2]
-    assert "Seed 1, the first of 3. A step is" in film
-    # A folder that somebody else put there is none of the runs; a broken file is named.
-    (tmp_path / "seeds" / "seed-old").mkdir()
-    assert command("report", "seeds", "-o", "page.html").code == 0
-    (tmp_path / "seeds" / "statistics.parquet").write_bytes(b"not a table")
-    said = command("report", "seeds", "-o", "page.html")
-    assert said.code == 1
-    assert "statistics.parquet" in said.err
-    assert "at fault" not in said.err
-
-
 def test_what_a_killed_run_has_left_is_reported(made: Path, tmp_path: Path) -> None:
     """A killed run has no summary and no table of ports, but closed parts of others."""
     run = tmp_path / "killed"

@@ -1,4 +1,4 @@
-"""`backwater report`: one page of a run, of repeated runs, of a sweep, or of a study.
+"""`backwater report`: one page of a run, of repeated runs, a comparison, a sweep, or a study.
 
 The libraries that draw are imported when there is something to draw, so that help is quick.
 """
@@ -48,9 +48,10 @@ def report(
 ) -> int:
     """Write one page that needs no network: results, figures, assumptions, how to run it again.
 
-    DIR is what `run --out`, `run --seeds --out`, `sweep --out` or `reproduce --out` wrote; a STUDY
-    is reproduced first, in results/STUDY, where what is there already is not run again. A run that
-    took no samples is done again with them, in DIR/observed, and has the same fingerprint.
+    DIR is what `run --out`, `run --seeds --out`, `compare --out`, `sweep --out` or `reproduce
+    --out` wrote; a STUDY is reproduced first, in results/STUDY, where what is there already is not
+    run again. A run that took no samples is done again with them, in DIR/observed, and has the same
+    fingerprint.
     --width, --font and --theme are of the figures in files, not of those on the page. Text follows
     the width: it can be read in a column of 8.5cm.
     """

@@ -13,7 +13,7 @@ from backwater.directory import SCENARIO
 from backwater.plot import landscape
 from backwater.plot.shades import themed
 from backwater.report.assumptions import Assumptions
-from backwater.report.page import Code, Table
+from backwater.report.page import Code, Figure, Table
 from backwater.report.repeated import seeds_page
 from backwater.report.run import VARIANT, groups_table, made_by, run_page
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from backwater.reading import Series
-    from backwater.report.page import Figure, Page
+    from backwater.report.page import Page
     from backwater.results import Run
 
 NAMES = 1.35
@@ -107,8 +107,14 @@ def of_series(series: Series, pen: Pen) -> Talk:
     told = statistics.parts[0]
     lead = f"Over {len(runs)} seeds; intervals are 95 % of Student's t."
     slides += results("Results over the seeds", told, [lead, *statistics.text])
+    every = statistics.parts[-1]
+    slides += results(every.title, every)
     slides += jobs(page)
+    overall = [one for one in statistics.parts if isinstance(one, Figure)]
     for figure in page.figures:
+        if figure in overall:
+            slides += pen.figures(figure, figure.caption)
+            continue
         of = f"Seed {first.seed}, the first of {len(runs)}."
         slides += _run_figure(figure, first, pen, assumptions, of)
     slides += notes(page, first.warnings)

@@ -15,11 +15,10 @@ import polars as pl
 from backwater.errors import InputError
 from backwater.numbers.repeats import Spread
 from backwater.numbers.rows import scan
-from backwater.plot import curves, data
+from backwater.plot import curves
 from backwater.plot.marks import angle, diamonds, header, short, tooltips, whiskers
 from backwater.plot.own import charts
 from backwater.plot.points import StudyPoints, frame_of
-from backwater.plot.run import RunPlots
 from backwater.plot.theme import (
     COLOURS,
     FAINT,
@@ -34,6 +33,7 @@ from backwater.plot.theme import (
     shape,
     title,
 )
+from backwater.plot.together import together
 from backwater.study.execute import TABLE, Key
 
 if TYPE_CHECKING:
@@ -348,24 +348,7 @@ class StudyPlots(StudyPoints):
 
         `observed` are runs with what they are called; `lines` and the rest go to the chart.
         """
-        windows = [data.window_of(run, of.get("window")) for _, run in observed]
-        whole_time = (min(a for a, _ in windows), max(b for _, b in windows)) if windows else None
-        cells = []
-        for label, run in observed:
-            chart: Any = getattr(RunPlots(run, whole_time), kind)(*lines, **of)
-            below, heading = chart.title.subtitle, chart.title.text
-            cell = chart.properties(title=title(label, *below))
-            cells.append(cell if kind == "paused" else cell.properties(height=170))
-        if not cells:
-            raise InputError("nothing to draw: none of these points was run")
-        # The same scales, so that what is higher is more and what is longer took longer.
-        whole = alt.vconcat(*cells, title=title(heading))
-        # One call: a second would replace the first.
-        scales: dict[str, Any] = (
-            {"x": "shared"} if kind == "paused" else {"x": "shared", "y": "shared"}
-        )
-        drawn: ChartType = whole.resolve_scale(**scales)
-        return drawn
+        return together(kind, observed, *lines, **of)
 
     def pauses(
         self, cases: Sequence[str] | None = None, mechanisms: Sequence[str] | None = None

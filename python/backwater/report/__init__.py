@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backwater.errors import ResultError
-from backwater.manifest import RUN, SEEDS, STUDY, SWEEP, judging, say_build
-from backwater.reading import load_series
+from backwater.manifest import COMPARISON, RUN, SEEDS, STUDY, SWEEP, judging, say_build
+from backwater.reading import load_comparison, load_series
+from backwater.report.compare import compare_page
 from backwater.report.observe import observed
 from backwater.report.page import Figure, Page
 from backwater.report.repeated import first_of, seeds_page
@@ -41,7 +42,7 @@ def of(
     *,
     rerun: bool | None = None,
 ) -> Page:
-    """Report what a result directory holds: a run, repeated runs, a study, or a sweep.
+    """Report what a result directory holds: a run, repeated runs, a comparison, a study, a sweep.
 
     What is shown over time is run once more, into `observed/` of the directory, where the run took
     no samples of it. `rerun`: False does so never, True also if the run took more than ten minutes.
@@ -49,11 +50,13 @@ def of(
     none of these.
     """
     path = Path(directory)
-    manifest = manifest_at(path, RUN, SEEDS, STUDY, SWEEP)
+    manifest = manifest_at(path, RUN, SEEDS, STUDY, COMPARISON, SWEEP)
     if manifest["kind"] == SWEEP:
         return sweep_page(open_sweep(path))
     say_build(path, manifest)
     with judging(path):
+        if manifest["kind"] == COMPARISON:
+            return compare_page(load_comparison(path), rerun, progress)
         if manifest["kind"] == STUDY:
             return study_page(open_study(path), progress)
         if manifest["kind"] == RUN:

@@ -16,6 +16,7 @@ from backwater._core import RunError
 from backwater.directory import OBSERVED
 from backwater.errors import InputError, ResultError
 from backwater.journal import name_of
+from backwater.numbers.units import time_ps
 from backwater.plot import data
 from backwater.report.assumptions import given_in_python, recorded
 from backwater.running import find_done, interruptible, run_jobs
@@ -59,29 +60,33 @@ def observed(
     run: Run,
     repeat: bool | None = None,
     progress: Callable[[int], Progress | None] | None = None,
+    every: str | None = None,
 ) -> Observed:
     """Give a run with samples of all that pages draw over time: itself, or its repetition.
 
+    `every`: the time between two samples, for runs that are shown together.
     `repeat`: None repeats what took at most SECONDS, False nothing. Raises `backwater.Interrupted`
     on Ctrl-C or SIGTERM, `ResultError` if the repeated run is another.
     """
     missing = [key for name, key in QUANTITIES.items() if not data.recorded(run, name)]
     if run.summary.get("flows", 0) <= CAUSES and not run.scenario.get("output", {}).get("waits"):
         missing.append("waits")
+    if every is not None and data.sampling_ps(run) not in (None, time_ps(every)):
+        missing.append(f"samples every {every}")
     if not missing or repeat is False:
         return Observed(run)
     what = f"The run has recorded no {series(missing)}"
     if (why := _unrepeatable(run, repeat)) is not None:
         return Observed(run, f"{what}, and it was not done again for them: {why}.")
-    again, every = _again(run, progress)
+    again, told = _again(run, progress, every)
     if again is None:
-        return Observed(run, f"{what}, and it could not be done again for them: {every}.")
+        return Observed(run, f"{what}, and it could not be done again for them: {told}.")
     same = (
         f"its fingerprint is the same, {run.fingerprint}"
         if again.fingerprint == run.fingerprint
         else "it left no fingerprint to compare with"
     )
-    said = f"{what}: it was done again for this page, with a sample every {every}; {same}."
+    said = f"{what}: it was done again for this page, with a sample every {told}; {same}."
     return Observed(again, said, repeated=True)
 
 
@@ -107,9 +112,11 @@ def _seconds(run: Run) -> float:
     return (ended - began).total_seconds()
 
 
-def _again(run: Run, progress: Callable[[int], Progress | None] | None) -> tuple[Run | None, str]:
+def _again(
+    run: Run, progress: Callable[[int], Progress | None] | None, wanted: str | None
+) -> tuple[Run | None, str]:
     """Repeat a run; gives it and the time between two samples, or None and why it could not be."""
-    every = str(run.scenario.get("output", {}).get("interval") or interval(run))
+    every = wanted or str(run.scenario.get("output", {}).get("interval") or interval(run))
     try:
         scenario = backwater.parse(recorded(run), "<the run's scenario>")
         scenario = scenario.set("output.interval", every).set("output.nodes", [])

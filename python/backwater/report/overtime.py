@@ -25,6 +25,16 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 STILLS = 3
+SAMPLED = (
+    ("queue", "What waited for the ports where most did."),
+    (
+        "throughput",
+        "Payload that the receivers of each group got. A rate is the mean over a step: bursts that "
+        "come at nearly the pace of the steps show as a slow wave that is not there.",
+    ),
+    ("paused", "When neighbours held ports; a held port sends nothing of the held class."),
+)
+"""Charts of samples, by the name of their method, with their captions."""
 
 
 @dataclass(frozen=True)
@@ -115,19 +125,7 @@ def over_time(
     run, missing = seen.run, list[str]()
     charts = drawn(
         [
-            ("queue", run.plot.queue, "What waited for the ports where most did."),
-            (
-                "throughput",
-                run.plot.throughput,
-                "Payload that the receivers of each group got. A rate is the mean over a step: "
-                "bursts that come at nearly the pace of the steps show as a slow wave that is not "
-                "there.",
-            ),
-            (
-                "paused",
-                run.plot.paused,
-                "When neighbours held ports; a held port sends nothing of the held class.",
-            ),
+            *((kind, getattr(run.plot, kind), caption) for kind, caption in SAMPLED),
             ("control", run.plot.control, "Messages of the mechanisms, when they were sent."),
         ],
         of,
@@ -140,7 +138,7 @@ def over_time(
             film = shoot(assumptions.layout, [("this run", run)])
         except InputError as error:
             missing.append(f"film: {error.reason}")
-    text = [seen.said] if seen.said else []
+    text = [of + seen.said] if seen.said else []
     if not taken:
         text.append(
             "For queues, throughput and the fabric over time run it with "

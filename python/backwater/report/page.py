@@ -191,23 +191,25 @@ NOW = {
 
 def timed(spec: dict[str, Any]) -> dict[str, Any]:
     """Add a line at the signal `now` to a chart with an axis of time."""
-    if "layer" in spec:
-        layers = [*spec["layer"], NOW]
-        return {
-            **spec,
-            "layer": layers,
-            "params": [*spec.get("params", []), {"name": "now", "value": 0}],
-        }
-    inner = {key: spec[key] for key in ("mark", "encoding") if key in spec}
-    outer = {key: value for key, value in spec.items() if key not in inner}
+    params = [*spec.get("params", []), {"name": "now", "value": 0}]
+    if "vconcat" in spec:
+        return {**spec, "vconcat": [_timed(view) for view in spec["vconcat"]], "params": params}
+    return {**_timed(spec), "params": params}
+
+
+def _timed(view: dict[str, Any]) -> dict[str, Any]:
+    if "layer" in view:
+        return {**view, "layer": [*view["layer"], NOW]}
+    inner = {key: view[key] for key in ("mark", "encoding") if key in view}
+    outer = {key: value for key, value in view.items() if key not in inner}
     encoding = dict(inner["encoding"])
     rows = {"row": encoding.pop("row")} if "row" in encoding else None
-    view = {"layer": [{"mark": inner["mark"], "encoding": encoding}, NOW]}
-    params = [*outer.pop("params", []), {"name": "now", "value": 0}]
+    layers = {"layer": [{"mark": inner["mark"], "encoding": encoding}, NOW]}
     if rows is None:
-        return {**outer, **view, "params": params}
+        return {**outer, **layers}
+    # Layers cannot be in rows by an encoding.
     sizes = {key: outer.pop(key) for key in ("width", "height") if key in outer}
-    return {**outer, "facet": rows, "spec": {**sizes, **view}, "params": params}
+    return {**outer, "facet": rows, "spec": {**sizes, **layers}}
 
 
 @cache

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from backwater.findings import headlines, over_runs
+from backwater.numbers.run import groups
+from backwater.plot import seeds as charts
 from backwater.report.assumptions import Assumptions
 from backwater.report.jobs import jobs_section
 from backwater.report.observe import Observed
-from backwater.report.page import Column, Page, Section, Table
+from backwater.report.overtime import drawn, over_time
+from backwater.report.page import Column, Figure, Page, Section, Table
 from backwater.report.run import (
     again_section,
     assumptions_section,
@@ -25,6 +29,9 @@ if TYPE_CHECKING:
     from backwater.reading import Series
     from backwater.results import Run
 
+TIMES = (("fct_last_ack_us", "to the last ACK"), ("fct_last_byte_us", "to the last byte"))
+PANELS = ("mean", "p50", "p99", "max")
+
 
 def first_of(series: Series) -> Run:
     """Give the run that stands for a series where one alone can be shown: the first complete."""
@@ -38,13 +45,26 @@ def seeds_page(series: Series, seen: Observed | None = None) -> Page:
     assumptions = Assumptions(first)
     seeds = [run.seed for run in runs]
     of = f"Seed {first.seed}, the first of {len(seeds)}. " if len(seeds) > 1 else ""
+    done = [run for run in runs if run.status == "done"]
     partial = [str(run.seed) for run in runs if run.status != "done"]
     partly = (
         f"{len(seeds) - len(partial)} of these {len(seeds)} runs are complete; what is summed up "
         f"is theirs. Not complete: seed {', '.join(partial)}. Seeds that never began are not here."
     )
-    found = over_runs([(run.seed, run.warnings) for run in runs if run.status == "done"])
-    whole = run_sections(seen or Observed(first), first, assumptions, of)
+    found = over_runs([(run.seed, run.warnings) for run in done])
+    rows = [row for row in series.statistics.to_pylist() if row["mean"]]
+    # One run has no interval: its own figures say more.
+    if len(done) > 1:
+        pictures, still, missing = over_time(seen or Observed(first), assumptions, of)
+        overall = _figures(done, rows)
+        text = [f"Not drawn. {'; '.join(missing)}."] if missing else []
+        stills = [] if still is None else [still]
+        pictures = [
+            replace(one, parts=[*one.parts, *stills], text=[*one.text, *text]) for one in pictures
+        ]
+    else:
+        overall = []
+        pictures = run_sections(seen or Observed(first), first, assumptions, of)
     return Page(
         title=str(first.manifest.get("title") or "Repeated runs"),
         kicker=f"Backwater: report of {len(seeds)} runs, seeds {seeds[0]} to {seeds[-1]}",
@@ -54,11 +74,11 @@ def seeds_page(series: Series, seen: Observed | None = None) -> Page:
             Section(
                 "results",
                 "Results over the seeds",
-                [_statistics(series)],
+                [_by_group(rows), *overall, _statistics(rows)],
                 [*noticed(found), *warned(found)],
             ),
-            *whole,
-            *jobs_section(first, of, timeline=not with_film(whole)),
+            *pictures,
+            *jobs_section(first, of, timeline=not with_film(pictures)),
             assumptions_section(assumptions),
             again_section(first, f"--seeds {seeds[0]}..{seeds[-1]}"),
         ],
@@ -67,19 +87,93 @@ def seeds_page(series: Series, seen: Observed | None = None) -> Page:
     )
 
 
-def _statistics(series: Series) -> Table:
-    rows = series.statistics.to_pylist()
+def _figures(runs: list[Run], rows: list[dict[str, Any]]) -> list[Figure]:
+    """Draw what holds over the seeds: completion times as bands, numbers with their intervals."""
+    labels = list(dict.fromkeys(label for run in runs for label in groups(run)))
+    lines = {label: (runs, label) for label in labels[: charts.GROUPS]}
+    shown = [
+        row | {"panel": f"{_panel(row['quantity'])}{f' ({unit})' if (unit := row['unit']) else ''}"}
+        for row in rows
+        if row["of"] in labels and row["ci_low"] is not None and _panel(row["quantity"])
+    ]
+    few = len(labels) > charts.GROUPS
+    left = f" Of {len(labels)} groups the first {charts.GROUPS}." if few else ""
+    below = f"mean over {len(runs)} runs; blue: its 95 % interval; grey: from least to greatest"
+    return drawn(
+        [
+            (
+                "completion",
+                lambda: charts.completion(lines, "Completion times"),
+                f"How many of a group's flows were complete within a time, over all seeds.{left}",
+            ),
+            (
+                "intervals",
+                lambda: charts.intervals(shown, "Numbers of each group", below),
+                f"What each number came to over the seeds.{left}",
+            ),
+        ],
+        "",
+        [],
+    )
+
+
+def _panel(quantity: str) -> str:
+    """Give what a quantity of a group is called in a figure; empty if it is in none."""
+    of, _, statistic = quantity.partition(".")
+    words = dict(TIMES) | {"slowdown": ""}
+    if of not in words or statistic not in PANELS or (of == "slowdown" and statistic != "p50"):
+        return ""
+    told = "median slowdown" if of == "slowdown" else f"{statistic} completion time {words[of]}"
+    return told if of != "fct_last_byte_us" else ""
+
+
+def _by_group(rows: list[dict[str, Any]]) -> Table:
+    """Sum up completion times by group of flows, each with half of its interval."""
+    known = {(row["of"], row["quantity"]): row for row in rows}
+    labels = list(dict.fromkeys(row["of"] for row in rows if row["quantity"] == "flows"))
+    labels = [label for label in labels if label != "run"]
+    key, until = (
+        TIMES[0] if any((label, f"{TIMES[0][0]}.mean") in known for label in labels) else TIMES[1]
+    )
+    columns = [Column("group"), Column("flows", number=True), Column("complete", number=True)]
+    columns += [Column(f"{name} us", number=True) for name in PANELS]
+    columns.append(Column("slowdown, median", number=True))
+    quantities = ["flows", "complete", *(f"{key}.{name}" for name in PANELS), "slowdown.p50"]
+    table = [
+        [label, *(_plus_minus(known.get((label, quantity))) for quantity in quantities)]
+        for label in labels
+    ]
+    note = (
+        f"Completion times {until}. Means over the seeds, ± half of the 95 % interval of the mean "
+        "(Student's t); p99 takes 100 flows."
+    )
+    return Table(columns, table, note=note)
+
+
+def _plus_minus(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "-"
+    mean = float(row["mean"])
+    digits = max(0, 4 - len(str(int(abs(mean))))) if mean != int(mean) else 0
+    told = f"{mean:,.{digits}f}"
+    if row["ci_high"] is None or row["ci_high"] == row["mean"]:
+        return told
+    return f"{told} ± {row['ci_high'] - mean:,.{max(digits, 1)}f}"
+
+
+def _statistics(rows: list[dict[str, Any]]) -> Table:
     columns = [Column("of"), Column("quantity"), Column("unit"), Column("runs", number=True)]
     columns += [
         Column(c, number=True) for c in ("mean", "95 % interval from", "to", "least", "greatest")
     ]
     names = ("mean", "ci_low", "ci_high", "min", "max")
-    shown = [row for row in rows if row["mean"]]
     return Table(
         columns,
         [
             [r["of"], r["quantity"], r["unit"], str(r["n"]), *(number(r[c]) for c in names)]
-            for r in shown
+            for r in rows
         ],
-        note="Intervals are of the mean, by Student's t. What is 0 in all runs is left out.",
+        "Every number of the runs",
+        "Intervals are of the mean, by Student's t. What is 0 in all runs is left out.",
+        folded=True,
     )

@@ -25,9 +25,8 @@ const backwater = {
   },
   // Charts over time are as wide as there is room, so that the same time stands in the same place.
   widen: function (spec, room) {
-    const names = spec.title && spec.title.text && /held/.test(spec.title.text) ? 150 : 116;
-    const view = spec.spec || spec;
-    view.width = Math.max(180, room - names);
+    const named = /held/.test((spec.title && spec.title.text) || "") ? 150 : 116;
+    for (const view of spec.vconcat || [spec.spec || spec]) view.width = Math.max(180, room - named);
   },
   embed: { renderer: "svg", logLevel: 1, actions: { export: true, source: false, compiled: false, editor: false } },
 };

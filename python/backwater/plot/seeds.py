@@ -1,0 +1,180 @@
+"""Charts over the seeds of repeated runs: what holds for all of them, with 95 % intervals."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import polars as pl
+
+from backwater.errors import InputError
+from backwater.numbers.repeats import Spread
+from backwater.numbers.rows import scan
+from backwater.plot import data
+from backwater.plot.theme import BLUE, FAINT, HEIGHT, INK, WIDTH, clock, colour, dash, title
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from altair.typing import ChartType
+
+    from backwater.results import Run
+
+SHARES = [*(i / 50 for i in range(46)), *(0.9 + i / 200 for i in range(1, 21))]
+"""Shares of flows at which runs are put together: closer at the tail."""
+GROUPS = 12
+"""Groups that a chart lists."""
+
+
+def completion(lines: Mapping[str, tuple[Sequence[Run], str]], head: str) -> ChartType:
+    """Share of flows complete within a time: the mean over runs, and its interval as a band.
+
+    `lines` gives each line its runs and the group of flows. At every share of the flows the times
+    by which each run had so many complete are put together. Raises `InputError` without a
+    complete flow.
+    """
+    found: dict[str, list[pl.Series]] = {}
+    until = "byte"
+    for name, (runs, group) in lines.items():
+        times = []
+        for run in runs:
+            column, values = _times(run, group)
+            until = "ACK" if column == "fct_last_ack_ps" else until
+            times += [values] if values.len() else []
+        if times:
+            found[name] = times
+    if not found:
+        raise InputError("no flow of the runs is complete", "see their tables of flows")
+    last = max(float(one[-1]) for times in found.values() for one in times)
+    factor, unit = clock(last)
+    rows: list[dict[str, Any]] = []
+    for name, times in found.items():
+        for number, share in enumerate(SHARES):
+            spread = Spread.of([float(one[_place(share, one.len())]) / factor for one in times])
+            low = spread.mean if spread.ci_low is None else max(0.0, spread.ci_low)
+            high = spread.mean if spread.ci_high is None else spread.ci_high
+            rows.append(
+                {"line": name, "number": number, "share": share, "time": spread.mean}
+                | {"low": low, "high": high}
+            )
+    names = list(found)
+    shade = colour("line", names)
+    axis = f"completion time to the last {until} ({unit})"
+    room = alt.Scale(zero=False)
+    x = alt.X("time:Q", title=axis, scale=room)
+    y = alt.Y("share:Q", title="share of complete flows", axis=alt.Axis(format="%"))
+    tips: list[Any] = [
+        "line",
+        alt.Tooltip("share", format=".1%"),
+        *(alt.Tooltip(f"{edge}:Q", title=said, format=".6") for edge, said in _EDGES),
+    ]
+    base = alt.Chart(pl.DataFrame(rows)).encode(y=y, color=shade)
+    band = base.mark_area(opacity=0.25, orient="horizontal", line=False).encode(
+        x=alt.X("low:Q", title=axis, scale=room),
+        x2="high:Q",
+        tooltip=tips,
+    )
+    line = base.mark_line(strokeWidth=1.8).encode(
+        x=x, order="number:Q", strokeDash=dash("line", names), tooltip=tips
+    )
+    most = max(len(times) for times in found.values())
+    below = f"mean over {most} runs at each share of flows; band: its 95 % interval (Student's t)"
+    drawn: ChartType = alt.layer(band, line).properties(
+        width=WIDTH, height=HEIGHT, title=title(head, below)
+    )
+    return drawn
+
+
+def _place(share: float, count: int) -> int:
+    """Give the place of the first of so many values in order up to which the share lies."""
+    return min(count - 1, max(0, math.ceil(share * count - 1e-9) - 1))
+
+
+_EDGES = (("time", "mean"), ("low", "from"), ("high", "to"))
+
+
+def _times(run: Run, group: str) -> tuple[str, pl.Series]:
+    frame = scan(run, "flows")
+    if frame is None:
+        return "fct_last_byte_ps", pl.Series([], dtype=pl.Float64)
+    mine = frame.filter(pl.col("group") == group)
+    for column in ("fct_last_ack_ps", "fct_last_byte_ps"):
+        values = data.ordered(mine, column)
+        if values.len():
+            return column, values
+    return column, values
+
+
+def intervals(rows: Sequence[Mapping[str, Any]], head: str, below: str) -> ChartType:
+    """Means with their intervals: a panel a quantity, a line a group.
+
+    A row has `panel` (quantity and unit), `of`, `mean`, `ci_low`, `ci_high`, `min` and `max`.
+    Grey: the least and the greatest of a run. Raises `InputError` without rows.
+    """
+    if not rows:
+        raise InputError("there is nothing to draw with an interval", "one run has none")
+    panels = list(dict.fromkeys(str(row["panel"]) for row in rows))
+    charts = []
+    for panel in panels:
+        mine = [dict(row) for row in rows if row["panel"] == panel][:GROUPS]
+        names = [row["of"] for row in mine]
+        y = alt.Y("of:N", title=None, sort=names)
+        room = alt.Scale(zero=False, padding=10)
+
+        def x(field: str, panel: str = panel, room: alt.Scale = room) -> alt.X:
+            return alt.X(f"{field}:Q", title=panel, scale=room)
+
+        tips: list[Any] = ["of", *(alt.Tooltip(name, format=".6") for name in _TOLD)]
+        base = alt.Chart(pl.DataFrame(mine)).encode(y=y, tooltip=tips)
+        charts.append(
+            alt.layer(
+                base.mark_rule(color=FAINT, opacity=0.45, strokeWidth=7).encode(
+                    x=x("min"), x2="max:Q"
+                ),
+                base.mark_rule(color=BLUE, strokeWidth=2.5).encode(x=x("ci_low"), x2="ci_high:Q"),
+                base.mark_point(filled=True, size=70, color=INK, opacity=1).encode(x=x("mean")),
+            ).properties(width=WIDTH, height=alt.Step(24))
+        )
+    drawn: ChartType = alt.vconcat(*charts, spacing=14).properties(title=title(head, below))
+    return drawn
+
+
+_TOLD = ("mean", "ci_low", "ci_high", "min", "max")
+
+
+def differences(rows: Sequence[Mapping[str, Any]], shown: Sequence[str], base: str) -> ChartType:
+    """How much others differ from a base in percent, with intervals: a line a metric.
+
+    A row has `metric`, `scenario`, `share`, `low`, `high` (shares of the base's mean), `better`.
+    """
+    if not rows:
+        raise InputError("nothing differs", "all metrics that can be compared are the same")
+    frame = pl.DataFrame([dict(row) for row in rows])
+    metrics = frame["metric"].unique(maintain_order=True).to_list()
+    y = alt.Y("metric:N", title=None, sort=metrics)
+    percent = alt.Axis(format="+.0%")
+    tips: list[Any] = [
+        "metric",
+        "scenario",
+        *(alt.Tooltip(n, format="+.2%") for n in ("share", "low", "high")),
+    ]
+    base_chart = alt.Chart(frame).encode(
+        y=y,
+        yOffset=alt.YOffset("scenario:N", sort=list(shown)),
+        color=colour("scenario", list(shown)),
+        tooltip=tips,
+    )
+    whiskers = base_chart.mark_rule(strokeWidth=2.5).encode(
+        x=alt.X("low:Q", title=f"against {base}", axis=percent), x2="high:Q"
+    )
+    points = base_chart.mark_point(filled=True, size=80, opacity=1).encode(
+        x=alt.X("share:Q", title=f"against {base}", axis=percent)
+    )
+    zero = alt.Chart(pl.DataFrame({"x": [0.0]})).mark_rule(color=INK).encode(x="x:Q")
+    drawn: ChartType = alt.layer(zero, whiskers, points).properties(
+        width=WIDTH,
+        height=alt.Step(max(24, 14 * len(shown))),
+        title=title("What differs", "differences seed by seed; bars: their 95 % intervals"),
+    )
+    return drawn

@@ -1,0 +1,47 @@
+"""One chart over time of several runs, one below the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from backwater.errors import InputError
+from backwater.plot import data
+from backwater.plot.run import RunPlots
+from backwater.plot.theme import title
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from altair.typing import ChartType
+
+    from backwater.results import Run
+
+
+def together(
+    kind: str,
+    observed: Sequence[tuple[str, Run]],
+    *lines: str,
+    **of: Any,  # noqa: ANN401 - as the chart of a run
+) -> ChartType:
+    """Draw the chart `kind` of runs (`queue`, `throughput`, ...) over the same time.
+
+    `observed` are runs with what they are called; `lines` and the rest go to the chart.
+    """
+    windows = [data.window_of(run, of.get("window")) for _, run in observed]
+    whole_time = (min(a for a, _ in windows), max(b for _, b in windows)) if windows else None
+    cells = []
+    for label, run in observed:
+        chart: Any = getattr(RunPlots(run, whole_time), kind)(*lines, **of)
+        below, heading = chart.title.subtitle, chart.title.text
+        cell = chart.properties(title=title(label, *below))
+        cells.append(cell if kind == "paused" else cell.properties(height=170))
+    if not cells:
+        raise InputError("nothing to draw: none of these points was run")
+    # The same scales, so that what is higher is more and what is longer took longer.
+    whole = alt.vconcat(*cells, title=title(heading))
+    # One call: a second would replace the first.
+    scales: dict[str, Any] = {"x": "shared"} if kind == "paused" else {"x": "shared", "y": "shared"}
+    drawn: ChartType = whole.resolve_scale(**scales)
+    return drawn

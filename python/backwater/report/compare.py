@@ -1,0 +1,288 @@
+"""The report of a comparison: who is better in what, completion times, and fabrics side by side."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from backwater.errors import InputError
+from backwater.findings import headlines
+from backwater.numbers.rows import scan
+from backwater.numbers.run import groups
+from backwater.plot import data
+from backwater.plot import seeds as charts
+from backwater.plot.theme import clock
+from backwater.plot.together import together
+from backwater.report.assumptions import Assumptions
+from backwater.report.film import shoot
+from backwater.report.observe import interval, observed
+from backwater.report.overtime import SAMPLED, drawn, film_figure, film_part
+from backwater.report.page import Code, Column, Page, Section, Table
+from backwater.report.run import made_by, sentences
+from backwater.wording import figure as number
+from backwater.wording import series
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from backwater.reading import Comparison
+    from backwater.results import Run
+    from backwater.running import Progress
+
+GROUPS = 6
+"""Groups of flows whose completion times are drawn."""
+PORTS = 4
+"""Ports whose queues are drawn."""
+DIFFERENT = 40
+"""Parameters that differ, which the page lists."""
+
+
+def compare_page(
+    comparison: Comparison,
+    rerun: bool | None = None,
+    progress: Callable[[int], Progress | None] | None = None,
+) -> Page:
+    """Report what `backwater compare` left; `rerun` as in `backwater.report.of`."""
+    manifest = comparison.manifest
+    labels = _labels(list(comparison.runs))
+    runs = {labels[name]: mine for name, mine in comparison.runs.items() if mine}
+    failed = [
+        f"{labels[entry['scenario']]}: {line}"
+        for entry in manifest["scenarios"]
+        for line in headlines(entry.get("warnings") or [])
+    ]
+    if comparison.manifest["status"] != "done":
+        failed.insert(0, f"The comparison is {manifest['status']}: runs are missing")
+    seeds = manifest.get("seeds") or []
+    sections = [_results(comparison.rows, labels, runs, float(manifest.get("least") or 0))]
+    if runs:
+        sections += _over_time(runs, rerun, progress)
+        sections.append(_assumptions(runs))
+    sections.append(_again(comparison))
+    versions = manifest["versions"]
+    return Page(
+        title=" against ".join(labels.values()),
+        kicker=f"Backwater: comparison of {len(labels)} scenarios over {len(seeds)} seeds",
+        failed=sentences(failed),
+        lead=_lead(comparison.rows, labels),
+        sections=sections,
+        footer=f"Made by {made_by(versions)}. Results: {shlex.quote(str(comparison.directory))}.",
+        version=str(versions["backwater"]),
+    )
+
+
+def _labels(names: list[str]) -> dict[str, str]:
+    """Give each scenario the name of its file, where that tells them apart."""
+    short = [name.rsplit("/", 1)[-1].replace(".toml", "") for name in names]
+    return dict(zip(names, short if len(set(short)) == len(names) else names, strict=True))
+
+
+def _lead(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> list[str]:
+    """Say who wins what."""
+    won: dict[str, list[str]] = {}
+    for row in rows:
+        if row["verdict"] == "winner" and len(row["winners"]) == 1:
+            won.setdefault(labels[row["winners"][0]], []).append(row["metric"])
+    said = [f"{name} is better in {series(metrics)}." for name, metrics in won.items()]
+    return said or ["None of them is better in anything by what matters."]
+
+
+def _results(
+    rows: Sequence[Mapping[str, Any]],
+    labels: Mapping[str, str],
+    runs: Mapping[str, Sequence[Run]],
+    least: float,
+) -> Section:
+    of_groups = dict.fromkeys(label for mine in runs.values() for label in groups(mine[0]))
+    wanted: list[tuple[str, Callable[[], Any], str]] = []
+    shares, base = _shares(rows, labels)
+    if shares:
+        shown = [name for name in labels.values() if any(s["scenario"] == name for s in shares)]
+        said = "How much others differ, in percent of the first scenario's mean."
+        wanted.append(("differences", lambda: charts.differences(shares, shown, base), said))
+    for n, group in enumerate(list(of_groups)[:GROUPS]):
+        lines = {
+            name: ([run for run in mine if run.status == "done"], group)
+            for name, mine in runs.items()
+        }
+        wanted.append(
+            (
+                f"completion-{n + 1}",
+                lambda lines=lines, group=group: charts.completion(  # type: ignore[misc]
+                    lines, f"Completion times of {group}"
+                ),
+                f"How many flows of {group} were complete within a time, over all seeds.",
+            )
+        )
+    left = [f"Of {len(of_groups)} groups the first {GROUPS} are drawn."]
+    text = left if len(of_groups) > GROUPS else []
+    return Section(
+        "results", "Results", [*drawn(wanted, "", []), _table(rows, labels, least)], text
+    )
+
+
+def _shares(
+    rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str]
+) -> tuple[list[dict[str, Any]], str]:
+    """Give differences as shares of the base's mean, of what has an interval; and the base."""
+    found, base = [], ""
+    for row in rows:
+        of = next((s for s in row["scenarios"] if s["scenario"] == row["against"]), None)
+        if of is None or not of["mean"]:
+            continue
+        base = labels[row["against"]]
+        for one in row["scenarios"]:
+            more = one["difference"]
+            if more is None or more["ci_low"] is None:
+                continue
+            low, high = sorted((more["ci_low"] / of["mean"], more["ci_high"] / of["mean"]))
+            name, share = labels[one["scenario"]], more["mean"] / of["mean"]
+            found.append(
+                {"metric": row["metric"], "scenario": name, "share": share}
+                | {"low": low, "high": high}
+            )
+    return found, base
+
+
+def _table(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], least: float) -> Table:
+    first, *others = labels.values()
+    columns = [Column("metric"), Column("unit")]
+    columns += [Column(name, number=True) for name in labels.values()]
+    columns += [Column(f"{name} less {first}, 95 %", number=True) for name in others]
+    columns.append(Column("better"))
+    told = []
+    for row in rows:
+        of = {labels[one["scenario"]]: one for one in row["scenarios"]}
+        if all(one["mean"] in (None, 0) for one in of.values()):
+            continue
+        told.append(
+            [
+                row["metric"],
+                row["unit"],
+                *(number(_digits(of[name]["mean"])) for name in labels.values()),
+                *(_difference(of[name]["difference"]) for name in others),
+                ", ".join(labels[one] for one in row["winners"])
+                if row["verdict"] == "winner"
+                else row["verdict"],
+            ]
+        )
+    note = (
+        "Means over the seeds. Differences are taken seed by seed, ± half of their 95 % interval "
+        f"(Student's t). Who is better is clear of zero, and by at least {100 * least:g} %. What "
+        "is 0 in all is left out."
+    )
+    return Table(columns, told, "Every metric", note)
+
+
+def _digits(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.5g}")
+
+
+def _difference(of: Mapping[str, Any] | None) -> str:
+    if of is None:
+        return "-"
+    told = f"{of['mean']:+.4g}"
+    if of["ci_high"] is None:
+        return told
+    return f"{told} ± {of['ci_high'] - of['mean']:.2g}"
+
+
+def _over_time(
+    runs: Mapping[str, Sequence[Run]],
+    rerun: bool | None,
+    progress: Callable[[int], Progress | None] | None,
+) -> list[Section]:
+    """Show the first seed of each scenario over the same time."""
+    first = {name: mine[0] for name, mine in runs.items()}
+    seed = next(iter(first.values())).seed
+    longest = max(first.values(), key=lambda run: data.window_of(run, None)[1])
+    every = interval(longest)
+    seen = {name: observed(run, rerun, progress, every) for name, run in first.items()}
+    said = [f"{name}: {one.said}" for name, one in seen.items() if one.said]
+    shown = [(name, one.run) for name, one in seen.items()]
+    missing: list[str] = []
+    of = f"Seed {seed} of each. "
+    # The same ports of all, so that what is compared stands one below the other.
+    lines = {"queue": _deepest([run for _, run in shown])}
+    figures = drawn(
+        [
+            (
+                kind,
+                lambda kind=kind: together(kind, shown, *lines.get(kind, ())),  # type: ignore[misc]
+                caption,
+            )
+            for kind, caption in SAMPLED
+        ],
+        of,
+        missing,
+    )
+    parts: list[Any] = list(figures)
+    setups = [Assumptions(run) for run in first.values()]
+    sketches = [(one.sketch["nodes"], one.sketch["links"]) for one in setups]
+    try:
+        if any(one != sketches[0] for one in sketches):
+            raise InputError("the scenarios have different networks")
+        film = shoot(setups[0].layout, shown)
+    except InputError as error:
+        missing.append(f"film: {error.reason}")
+    else:
+        unit, _ = clock(film.end_ps)
+        timed = [replace(one, clock_ps=unit) for one in figures]
+        still = film_figure("fabric-stills", film, setups[0].named)
+        part = film_part("film", film, setups[0].named, of, timed)
+        parts = [part, replace(still, caption=of + still.caption)]
+    if missing:
+        said.append(f"Not drawn. {'; '.join(missing)}.")
+    return [Section("over-time", "The fabric over time", parts, said)] if parts or said else []
+
+
+def _deepest(runs: Sequence[Run]) -> list[str]:
+    """Name the ports, by their links, where most waited in any of the runs."""
+    found = []
+    for run in runs:
+        ports = scan(run, "ports")
+        if ports is None:
+            return []
+        depth = ports.select("node", "port", "max_egress_bytes").collect()
+        found.append(depth.join(data.port_names(run), on=["node", "port"]))
+    most = pl.concat(found).group_by("link").agg(pl.col("max_egress_bytes").max())
+    if any(set(one["link"]) != set(found[0]["link"]) for one in found):
+        return []
+    ordered = most.sort("max_egress_bytes", "link", descending=[True, False])
+    return [str(link) for link in ordered.head(PORTS)["link"]]
+
+
+def _assumptions(runs: Mapping[str, Sequence[Run]]) -> Section:
+    """Show the network, and what differs between the scenarios."""
+    values: dict[str, dict[str, str]] = {}
+    for name, mine in runs.items():
+        for entry in mine[0].manifest["origins"]:
+            if not entry["key"].startswith("output."):
+                values.setdefault(entry["key"], {})[name] = entry["value"]
+    names = list(runs)
+    other = [
+        [key, *(of.get(name, "absent") for name in names)]
+        for key, of in values.items()
+        if len({of.get(name, "absent") for name in names}) > 1
+    ]
+    left = f"{DIFFERENT} of {len(other)} are shown." if len(other) > DIFFERENT else ""
+    columns = [Column("parameter"), *(Column(name) for name in names)]
+    table = Table(columns, other[:DIFFERENT], "What differs", left)
+    assumptions = Assumptions(next(iter(runs.values()))[0])
+    own = assumptions.parameters()
+    own = [replace(one, title=f"{one.title}, of {names[0]}") for one in own]
+    return Section("assumptions", "Assumptions", [table, assumptions.topology(), *own])
+
+
+def _again(comparison: Comparison) -> Section:
+    seeds = comparison.manifest.get("seeds") or []
+    words = ["backwater", "compare", *map(shlex.quote, comparison.runs)]
+    if seeds:
+        words.append(f"--seeds {seeds[0]}..{seeds[-1]}")
+    place = shlex.quote(str(comparison.directory))
+    text = f"{' '.join(words)} --out {place}\nbackwater report {place}"
+    said = ["Settings that were given for all of them (`--set`, `--with`) are to be given again."]
+    return Section("again", "Run it again", [Code(text)], said)

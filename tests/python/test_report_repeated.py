@@ -1,0 +1,156 @@
+"""Reports of repeated runs and of comparisons: intervals over the seeds, not one of them."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import backwater
+from backwater import report
+from backwater.plot.seeds import _place, completion
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backwater.report.page import Page
+    from conftest import Command, Shared
+
+# Half of the 95 % interval of a mean of three, in standard errors: Student's t with 2 degrees.
+T_OF_THREE = 4.302653
+
+
+@pytest.fixture(scope="session")
+def repeated(shared_folders: Shared) -> Path:
+    """Three seeds of the small scenario, which differ, since its flows begin at random."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        scenario = folder / "small.toml"
+        scenario.write_text(backwater.new_scenario(), encoding="utf-8")
+        from backwater.cli import main
+
+        assert main(["run", str(scenario), "--seeds", "1..3", "--out", str(folder / "s")]) == 0
+        both = [str(scenario), f"{scenario}@sfc", "--seeds", "1..3"]
+        assert main(["compare", *both, "--out", str(folder / "c")]) == 0
+
+    return shared_folders.folder("repeated", make)
+
+
+def part(page: Page, section: str, figure: str) -> Any:  # noqa: ANN401 - some chart
+    [found] = [one for one in page.sections if one.id == section]
+    return next(one.chart for one in found.parts if getattr(one, "id", "") == figure)
+
+
+def rows(spec: dict[str, Any], view: dict[str, Any]) -> list[dict[str, Any]]:
+    named: list[dict[str, Any]] = spec["datasets"][view["data"]["name"]]
+    return named
+
+
+def test_a_share_of_the_flows_is_reached_by_the_first_that_complete_it() -> None:
+    assert [_place(share, 3) for share in (0.0, 1 / 3, 0.34, 2 / 3, 0.67, 1.0)] == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        2,
+    ]
+
+
+def test_completion_times_are_a_band_over_the_seeds(repeated: Path) -> None:
+    series = backwater.open_run(repeated / "s", backwater.Series)
+    spec = completion({"all": (series.runs, "incast")}, "x").to_dict()
+    drawn = rows(spec, spec) if "data" in spec else rows(spec, spec["layer"][0])
+    last = next(row for row in drawn if row["share"] == 1.0)
+    times = [
+        max(flow["fct_last_ack_ps"] for flow in run.flows.to_pylist() if flow["group"] == "incast")
+        / 1e6
+        for run in series.runs
+    ]
+    mean, half = statistics.fmean(times), T_OF_THREE * statistics.stdev(times) / 3**0.5
+    assert last["time"] == pytest.approx(mean)
+    assert (last["low"], last["high"]) == pytest.approx((mean - half, mean + half))
+
+
+def test_a_series_shows_numbers_with_their_intervals(repeated: Path) -> None:
+    page = report.of(repeated / "s")
+    html = page.html()
+    assert "report of 3 runs, seeds 1 to 3" in html
+    # First each group with ±, then pictures, then, folded, every number.
+    results = html.partition(">Results over the seeds</h2>")[2].partition("<section")[0]
+    ends = [results.index(text) for text in ("±", 'id="completion"', 'id="intervals"', "<details>")]
+    assert ends == sorted(ends)
+    assert "95 % interval from" in results
+    spec = part(page, "results", "intervals").to_dict()
+    mean = rows(spec, spec["vconcat"][0])[0]
+    assert mean["of"] == "incast"
+    known = backwater.open_run(repeated / "s", backwater.Series).statistics.to_pylist()
+    same = next(r for r in known if r["of"] == "incast" and r["quantity"] == "fct_last_ack_us.mean")
+    assert [mean[key] for key in ("mean", "ci_low", "ci_high")] == [
+        same[key] for key in ("mean", "ci_low", "ci_high")
+    ]
+    # What one run alone can show says of which seed it is.
+    captions = re.findall(r"<figure id=\"(.*?)\".*?<figcaption>(.*?)</figcaption>", html, re.DOTALL)
+    alone = [text for name, text in captions if name not in ("completion", "intervals")]
+    assert len(alone) >= 4
+    assert all(text.startswith("Seed 1, the first of 3. ") for text in alone)
+    assert "Seed 1, the first of 3. A step is" in html
+
+
+def test_broken_statistics_are_named(command: Command, small: Path, tmp_path: Path) -> None:
+    assert command("run", str(small), "--seeds", "1..2", "--out", "seeds").code == 0
+    # A folder that somebody else put there is none of the runs.
+    (tmp_path / "seeds" / "seed-old").mkdir()
+    assert command("report", "seeds", "-o", "page.html", "--no-rerun").code == 0
+    (tmp_path / "seeds" / "statistics.parquet").write_bytes(b"not a table")
+    said = command("report", "seeds", "-o", "page.html")
+    assert said.code == 1
+    assert "statistics.parquet" in said.err
+    assert "at fault" not in said.err
+
+
+def test_a_comparison_says_who_is_better_and_shows_both(repeated: Path) -> None:
+    page = report.of(repeated / "c")
+    assert page.title == "small against small@sfc"
+    html = page.html()
+    headings = re.findall(r"^<h2>(.*?)</h2>$", html, re.MULTILINE)
+    assert headings == ["Results", "The fabric over time", "Assumptions", "Run it again"]
+    # Two films, moved by one slider; each says that it was done again.
+    assert html.count('<figure class="track">') == 2
+    assert html.count("its fingerprint is the same") == 2
+    differs = html.partition(">What differs</h3>")[2].partition("</table>")[0]
+    assert "sfc.threshold" in differs
+    assert "pfc.xoff" not in differs
+    compared = backwater.open_run(repeated / "c", backwater.Comparison)
+    row = next(one for one in compared.rows if one["metric"] == "mean_fct:victim")
+    base, other = row["scenarios"]
+    spec = part(page, "results", "differences").to_dict()
+    shown = next(r for r in rows(spec, spec["layer"][1]) if r["metric"] == "mean_fct:victim")
+    assert shown["scenario"] == "small@sfc"
+    assert shown["share"] == pytest.approx(other["difference"]["mean"] / base["mean"])
+    assert shown["low"] == pytest.approx(other["difference"]["ci_low"] / base["mean"])
+
+
+def test_films_of_different_networks_are_not_put_together(
+    command: Command, small: Path, tmp_path: Path
+) -> None:
+    both = (str(small), f"{small},topology.spines=3")
+    assert command("compare", *both, "--seeds", "1", "--out", "c").code == 0
+    html = report.of(tmp_path / "c").html()
+    assert "film: the scenarios have different networks" in html
+    assert '<figure id="queue">' in html
+
+
+def test_who_replaces_a_comparison_replaces_what_was_done_again(
+    command: Command, small: Path, tmp_path: Path
+) -> None:
+    both = ("compare", str(small), f"{small}@sfc", "--seeds", "1", "--out", "c")
+    assert command(*both).code == 0
+    assert command("report", "c").code == 0
+    assert len(list((tmp_path / "c").glob("*/observed/seed-1"))) == 2
+    assert "2 are done already" in command(*both, "--plan").err
+    assert command("run", str(small), "--out", "c", "--force").code == 0
+    assert not list((tmp_path / "c").glob("*/observed"))
