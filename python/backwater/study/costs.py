@@ -3,45 +3,35 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pyarrow.compute as pc
 
 from backwater.numbers.units import PS_PER_S, size_bytes
 from backwater.study.measures import NotThereError, Observed, Reading, kind
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
-MIN_FRAME = 64
-"""Octets of the shortest Ethernet frame, which MAC control and credits of UEC's transport are."""
+def octets_of(message: str, sizes: Mapping[str, str], scenario: Mapping[str, Any]) -> int:
+    """Octets of a control message of a kind: the sum that the study gives for this kind.
 
-ORDERED_SET = 8
-"""Octets of a CF_Update (UEC 1.0, 5.2)."""
-
-TELEMETRY = 42
-"""Octets that HPCC adds to each data packet and each acknowledgement."""
-
-
-def _cim_octets(ci: Mapping[str, Any]) -> int:
-    """Octets of a CIM: Ethernet 18 with its FCS, tag and type, the PDU 22, and those it quotes."""
-    network = {"l2": 0, "ipv4": 28, "ipv6": 48}[ci["cim_type"]]
-    return max(MIN_FRAME, 40 + network + size_bytes(ci["min_header_octets"]))
+    Its terms, with ` + ` between them, are sizes (`"64 B"`) or keys of the scenario
+    (`"packet.header"`).
+    """
+    if message not in sizes:
+        raise NotThereError(f"the measure has no octets of {message!r}")
+    return sum(_size(term, scenario) for term in sizes[message].split(" + "))
 
 
-def octets_of(message: str, scenario: Mapping[str, Any]) -> int:
-    """Octets of a control message, by its kind: those of its own parameter, or of its format."""
-    if message.startswith("sfc-"):
-        return size_bytes(scenario["sfc"]["message_size"])
-    if message == "cnp":
-        return size_bytes(scenario["dcqcn"]["cnp_size"])
-    if message == "cim":
-        return _cim_octets(scenario["ci"])
-    if message == "cf-update":
-        return ORDERED_SET
-    if message in ("mac-control", "pull", "rts", "cc-update"):
-        return MIN_FRAME
-    raise NotThereError(f"nothing is known of the octets of {message!r}")
+def _size(term: str, scenario: Mapping[str, Any]) -> int:
+    if term[:1].isdigit():
+        return size_bytes(term)
+    found: Any = scenario
+    for key in term.split("."):
+        if not isinstance(found, Mapping) or key not in found:
+            raise NotThereError(f"the scenario has no {term}, which the measure's octets name")
+        found = found[key]
+    return size_bytes(found)
 
 
 @kind("all_control_messages", counts=True)
@@ -51,17 +41,24 @@ def all_control_messages(run: Observed) -> Reading:
 
 
 @kind("control_octets")
-def control_octets(run: Observed) -> Reading:
-    """Octets of all control messages where they begin, and of HPCC's telemetry, in KB.
+def control_octets(
+    run: Observed, octets: Mapping[str, str], in_every_frame: Mapping[str, str] | None = None
+) -> Reading:
+    """Octets of all control messages where they begin, in KB.
 
-    A pause that is signalled without a frame (`pfc.signal = "ideal"`) counts as the frame that it
-    stands for. Acknowledgements are none, and what marks and cuts say costs no octets.
+    `octets` has those of each kind of message. `in_every_frame` has those that a table of the
+    scenario adds to each data packet and each acknowledgement, where this table is on. A signal
+    without a frame counts as the frame that it stands for.
+    Acknowledgements are none, and what marks and cuts say costs no octets.
     """
+    scenario = run.run.scenario
     counts = run.run.control.group_by("kind").aggregate([("kind", "count")]).to_pylist()
-    total = sum(row["kind_count"] * octets_of(row["kind"], run.run.scenario) for row in counts)
-    if run.run.scenario.get("hpcc"):
+    total = sum(row["kind_count"] * octets_of(row["kind"], octets, scenario) for row in counts)
+    added = [size for table, size in (in_every_frame or {}).items() if scenario.get(table)]
+    if added:
         hosts = run.run.ports.filter(pc.field("tier") == "host")
-        total += TELEMETRY * int(pc.sum(hosts["tx_frames"]).as_py() or 0)
+        frames = int(pc.sum(hosts["tx_frames"]).as_py() or 0)
+        total += frames * sum(_size(one, scenario) for one in added)
     return Reading(total / 1e3)
 
 
