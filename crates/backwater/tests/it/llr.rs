@@ -146,8 +146,43 @@ fn a_link_that_fails() {
     }
 }
 
-/// With PFC and with credits, lossless, on links that damage frames of every kind: credits are taken once for a frame, and headroom that holds the
-/// replay buffer is enough.
+/// The headroom that a replay needs, at its bound. Frames are of 4096 B, s0's way out is so slow that none leaves, and h1's port pauses it once
+/// more than 10 frames are there. The 11th is damaged, and so is the NACK that asks for it. So h1 sends on until 25 frames are outstanding, and
+/// when its timer ends it sends all of them again: the first crosses xoff, and the other 24 come whatever the pause says, for it takes effect
+/// 0.51 us later and the replay lasts 8.2 us. So headroom is max(that of PFC, OUTSTANDING_BYTES_MAX): 25 frames hold, 24 lose the last of
+/// them. PFC alone needs 6: two whole ones, and what 332.8 + 500 + 500 ns of a 100 Gb/s link carry, 4.1 frames of 4096 B.
+#[test]
+fn headroom_holds_a_replay() {
+    const OUTSTANDING: u64 = 25;
+    let losses = |headroom: u64, faults: &str| {
+        let text = format!(
+            "[stop]\nat = \"100 us\"\n\
+             [topology]\nkind = \"star\"\nhosts = 2\nrate = \"100 Gb/s\"\nlink_delay = \"500 ns\"\n\
+             [[link.at]]\nfrom = \"s0\"\nto = \"h0\"\nrate = \"10 Mb/s\"\n\
+             [packet]\npayload = \"4032 B\"\nheader = \"64 B\"\ngap = \"0 B\"\n[ack]\nenabled = false\n\
+             [switch]\nbuffer = \"{} B\"\nbuffer_per = \"ingress\"\nrelease_at = \"end\"\n[pfc]\nxoff = \"40960 B\"\n\
+             [llr]\noutstanding_bytes = \"{} B\"\n\
+             [[llr.at]]\nnode = \"s0\"\nreplay_timer = \"10 ms\"\n\
+             [[flow]]\nfrom = \"h1\"\nto = \"h0\"\nsize = \"2 MB\"\n{faults}",
+            (10 + headroom) * 4096,
+            OUTSTANDING * 4096,
+        );
+        let (end, rows) = run(&text);
+        assert_eq!(count(&rows, "llr_timeouts"), u64::from(!faults.is_empty()));
+        end.drops
+    };
+    let damaged = |from: &str, to: &str, frame: &str, nth: u64| {
+        format!("[[fault]]\nkind = \"drop-nth\"\nfrom = \"{from}\"\nto = \"{to}\"\nframe = \"{frame}\"\nnth = {nth}\n")
+    };
+    let worst = damaged("h1", "s0", "data", 11) + &damaged("s0", "h1", "llr-nack", 1);
+    assert_eq!(losses(OUTSTANDING, &worst), 0);
+    assert_eq!(losses(OUTSTANDING - 1, &worst), 1);
+    assert_eq!(losses(6, &worst), OUTSTANDING - 6);
+    assert_eq!(losses(6, ""), 0);
+}
+
+/// With PFC and with credits, lossless, on links that damage frames of every kind: credits are taken once for a frame, and nothing is lost where
+/// memory has room for what damaged pauses let through.
 #[test]
 fn it_goes_together_with_pause_and_credits() {
     let pfc = "[pfc]\nxoff = \"60 KB\"\n";
