@@ -83,6 +83,7 @@ SHAPES: dict[str, dict[str, Any]] = {
         "keep": [str],
         "code": {str: str},
         "points": int,
+        "beside": [str],
     },
 }
 NEEDED = {

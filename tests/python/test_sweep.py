@@ -177,6 +177,11 @@ def test_conditions_leave_points_out() -> None:
         _ = plan(BUFFERS, where=("buffers > 1",)).points
     with pytest.raises(InputError, match=r"there is no switch\.bufer"):
         _ = plan(BUFFERS, where=("switch.bufer > 1 KB",)).points
+    # A point would come and go with others: the condition is of one alone.
+    with pytest.raises(InputError, match=r"`avg\(switch\.buffer\)` is of many points"):
+        _ = plan(BUFFERS, where=("switch.buffer > avg(switch.buffer)",)).points
+    some = plan(BUFFERS, where=("greatest(abs(switch.buffer), 1) <= 100 KB and (seed in (1, 2))",))
+    assert len(some.points) == 1
     # Quoted text stays as it is.
     assert sql("sfc.pause >= 3 us and variant == 'a.b == 3 us'") == (
         "sfc_pause >= 3000000 and variant = 'a.b == 3 us'"
@@ -455,7 +460,26 @@ def test_a_changed_file_is_told_by_its_values_not_its_text(sweep: Sweeper) -> No
     sweep.file.write_text(HOT.replace('"90 KB"', '"91 KB"'), encoding="utf-8")
     said = sweep("--vary", BUFFERS, "--out", "o")
     assert said.code == 2
-    assert "flow is" in said.err or "flow.0.size is 91 KB, and was 90 KB" in said.err
+    assert "o: holds points of another scenario: flow.0.size is 91 KB, and was 90 KB" in said.err
+
+
+def test_keys_in_another_order_are_the_same_sweep(sweep: Sweeper, tmp_path: Path) -> None:
+    assert sweep("--vary", BUFFERS, "--vary", DELAYS, "--out", "o").code == 0
+    before = rows(tmp_path / "o")
+    said = sweep("--vary", DELAYS, "--vary", BUFFERS, "--out", "o", "--json", "-")
+    assert said.code == 0, said.err
+    assert json.loads(said.out)["fresh"] == 0
+    assert rows(tmp_path / "o") == before
+    said = sweep("--vary", DELAYS, "--vary", f"{BUFFERS},1 MB", "--out", "o", "--json", "-")
+    assert json.loads(said.out)["fresh"] == 2
+    assert len(rows(tmp_path / "o")) == len(before) + 2
+
+
+@pytest.mark.parametrize("how", ["random 5", "lhs 5"])
+def test_samples_of_keys_in_another_order_are_the_same(how: str) -> None:
+    vary = ("switch.buffer=100 KB..200 KB", "topology.link_delay=100 ns..1 us")
+    drawn = [plan(*some, sampling=Sampling.of(how, 1)).points for some in (vary, vary[::-1])]
+    assert [one.id for one in drawn[0]] == [one.id for one in drawn[1]]
 
 
 def refused(sweep: Sweeper, again: tuple[str, ...], change: Callable[[], object]) -> str:

@@ -79,6 +79,13 @@ def test_draws_keep_to_what_is_legal(hot: Path) -> None:
     assert told["points"]
 
 
+def test_a_search_of_keys_in_another_order_is_the_same(hot: Path) -> None:
+    vary = ("pfc.xoff=5 KB..150 KB", "topology.link_delay=100ns..2us")
+    told = [sought(hot, "mean_fct:hot min", *some, trials=12) for some in (vary, vary[::-1])]
+    assert told[0]["points"] == told[1]["points"]
+    assert told[0]["designs"] == told[1]["designs"]
+
+
 def test_points_of_a_grid_that_are_illegal_are_counted(hot: Path) -> None:
     told = sought(hot, "mean_fct:hot min", "pfc.xoff=1KB,10KB,20KB")
     assert (told["designs"], told["failed"]) == (3, 1)

@@ -16,6 +16,7 @@ import pytest
 import backwater
 from backwater.errors import InputError
 from backwater.manifest import SWEEP, read_manifest
+from backwater.plot.sweep import SweepPlots
 from backwater.sweep.bisect import Bisection
 from backwater.sweep.conditions import SHOWN, names, sql
 from backwater.sweep.goal import Goal
@@ -134,6 +135,15 @@ def test_metrics_have_their_own_units_in_conditions() -> None:
         ("largest pfc.xoff in 20 KB where drops == 0", "has one value"),
         ("largest pfc.xoff in 3 KB..9 KB where pfc.xon > 2 KB", "pfc.xon is a key"),
         ("largest pfc.xoff in 3 KB..9 KB where drops <", "--goal … where drops <"),
+        (
+            "largest pfc.xoff in 3 KB..9 KB where avg(pauses) < 3",
+            "where avg(pauses) < 3: `avg(pauses)` is of many points",
+        ),
+        ("max_fct:victim min where drops < MAX(drops)", "`MAX(drops)` is of many points"),
+        ("max_fct:victim min where count(*) > 1", "`count(*)` is of many points"),
+        ("max_fct:victim min where quantile_cont(drops, 0.5) < 1", "is of many points"),
+        ("max_fct:victim min where sum(drops) over () < 1", "`sum(drops)` is of many points"),
+        ("max_fct:victim min where drops in (select 1)", "`select` is of many points"),
         ("largest pfc.xof in 3 KB..9 KB where drops == 0", "pfc.xof"),
         ("max_fct:victim min", "nothing is varied"),
     ],
@@ -365,7 +375,7 @@ def test_a_killed_search_ends_with_the_same_points(
 
 
 def test_a_threshold_is_sought_for_each_other_value(
-    command: Command, hot: Path, workers: tuple[str, str]
+    command: Command, hot: Path, tmp_path: Path, workers: tuple[str, str]
 ) -> None:
     goal = "smallest pfc.xoff in 5 KB..75 KB step 5 KB where pauses <= 4"
     said = command(
@@ -378,6 +388,15 @@ def test_a_threshold_is_sought_for_each_other_value(
         {"topology.link_delay": "5 us"},
     ]
     assert all(line["answer"] for line in lines)
+    # The base has the scenario's own delay, 500 ns, and is no part of what figures show.
+    plots = SweepPlots(backwater.open_sweep(tmp_path / "o"))
+    assert {one.values[0] for one in plots.designs} == {100_000, 5_000_000}
+    assert plots.base is not None
+    assert plots.base.values == (500_000, 20_000)
+    # Points that are asked for by a later command are no longer apart.
+    more = ("--vary", "pfc.xoff=20 KB", "--vary", "topology.link_delay=500ns")
+    assert command("sweep", str(hot), "--variant", "pfc", *more, "--out", "o", *workers).code == 0
+    assert SweepPlots(backwater.open_sweep(tmp_path / "o")).apart == 0
 
 
 def test_a_file_may_say_the_goal(

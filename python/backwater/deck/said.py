@@ -16,7 +16,6 @@ from backwater.wording import percent, series
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from backwater.plot.sweep import SweepPlots
     from backwater.report.film import Film
     from backwater.results import Run
     from backwater.study import Outcome
@@ -256,91 +255,3 @@ def film(of: Film) -> str:
             text += f" ({most} port{'' if most == 1 else 's'} paused in one step)"
         told.append(text)
     return f"At most there wait {series(told)}."
-
-
-def curve(plots: SweepPlots, key: str, metrics: Sequence[str]) -> str:
-    """Say what metrics are at the least and at the greatest value of a key, on average."""
-    from backwater.sweep.values import text_of
-
-    at = plots.keys.index(key)
-    values = [v for one in plots.designs if isinstance(v := one.values[at], int | float)]
-    if not values or not metrics:
-        return ""
-    low, high = min(values), max(values)
-    told = []
-    for metric in metrics[:2]:
-        ends = []
-        for value in (low, high):
-            mine = [one for one in plots.designs if one.values[at] == value]
-            means = [s.mean for one in mine if (s := one.spread(metric)) is not None]
-            ends.append(sum(means) / len(means) if means else None)
-        if None not in ends:
-            unit = plots.units.get(metric, "")
-            unit = "" if unit == metric else f" {unit}"
-            first, last = map(short, ends)
-            told.append(
-                f"{metric} goes from {first} to {last}{unit}"
-                if first != last
-                else f"{metric} has {first}{unit} at both"
-            )
-    if not told:
-        return ""
-    over = "" if len(plots.varied()) == 1 else ", means over all else that is varied"
-    return f"From {key} {text_of(key, low)} to {text_of(key, high)} {series(told)}{over}."
-
-
-def _extremes(plots: SweepPlots, metric: str) -> str:
-    from backwater.sweep.values import text_of
-
-    found = [(s.mean, one) for one in plots.designs if (s := one.spread(metric)) is not None]
-    if not found:
-        return ""
-    unit = plots.units.get(metric, "")
-
-    def at(value: float, one: Any) -> str:  # noqa: ANN401 - a design
-        settings = [one.variant] if len(plots.variants) > 1 else []
-        settings += [
-            f"{key} {text_of(key, value)}"
-            for key, value in zip(plots.keys, one.values, strict=True)
-            if value is not None
-        ]
-        return (
-            f"{short(value)}{f' {unit}' if unit and unit != metric else ''} ({', '.join(settings)})"
-        )
-
-    low, high = min(found, key=lambda f: f[0]), max(found, key=lambda f: f[0])
-    if low[0] == high[0]:
-        return f"{metric} is {short(low[0])} at every point."
-    return f"{metric} lies between {at(*low)} and {at(*high)}."
-
-
-def heat(plots: SweepPlots, metric: str) -> str:
-    """Say where a metric is least and greatest."""
-    return _extremes(plots, metric)
-
-
-def effects(plots: SweepPlots, metric: str) -> str:
-    """Say what most of a metric is due to."""
-    from backwater.sweep.findings import effects as found
-    from backwater.sweep.findings import ranks
-
-    variant = plots.variants[0] if plots.variants else ""
-    mine = [one for one in plots.designs if one.variant == variant]
-    shares = found(mine, plots.keys, metric)
-    if not shares:
-        ordered = ranks(mine, plots.keys, metric)
-        told = [
-            f"{'grows' if rank.rho > 0 else 'falls'} with {rank.key} "
-            f"(rank correlation {rank.rho:+.2f})"
-            for rank in ordered[:2]
-        ]
-        return f"{metric} {series(told)}." if told else _extremes(plots, metric)
-    top = max(shares, key=lambda one: one.share)
-    together = " and ".join(top.keys)
-    kind = "the two together, beyond their sum" if len(top.keys) > 1 else "by itself"
-    return f"{100 * top.share:.0f} % of the variance of {metric} is due to {together}, {kind}."
-
-
-def front(plots: SweepPlots, first: str, second: str) -> str:
-    """Say between which values both metrics lie."""
-    return f"{_extremes(plots, first)} {_extremes(plots, second)}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
 from typing import TYPE_CHECKING
 
 import backwater
-from backwater.deck import layout, said
+from backwater.deck import layout
+from backwater.deck import said_sweep as said
 from backwater.deck.content import NAMES, Pen, Talk, commands_slides, results
 from backwater.deck.layout import Rows
 from backwater.deck.model import date_of
@@ -20,7 +22,7 @@ from backwater.report.layout import lay_out
 from backwater.report.page import Code, Table
 from backwater.report.run import made_by
 from backwater.report.sweep import sweep_page
-from backwater.sweep.values import text_of
+from backwater.sweep.values import shown
 from backwater.wording import many, series
 
 if TYPE_CHECKING:
@@ -108,9 +110,9 @@ def _assumed(sweep: Sweep, plots: SweepPlots) -> list[Slide]:
     rows = []
     for n, key in enumerate(plots.keys):
         values = [v for v in dict.fromkeys(one.values[n] for one in plots.designs) if v is not None]
-        texts = [text_of(key, value) for value in sorted(values, key=lambda v: (str(type(v)), v))]
-        shown = ", ".join(texts[:12]) + (f", … ({len(texts)} values)" if len(texts) > 12 else "")
-        rows.append([key, shown, _meaning(key)])
+        texts = [shown(key, value) for value in sorted(values, key=lambda v: (str(type(v)), v))]
+        some = ", ".join(texts[:12]) + (f", … ({len(texts)} values)" if len(texts) > 12 else "")
+        rows.append([key, some, _meaning(key)])
     if any(plots.variants):
         rows.append(["variant", ", ".join(plots.variants), "a table of the scenario's file"])
     for key, value in (sweep.manifest.get("set") or {}).items():
@@ -140,7 +142,7 @@ def _points(plots: SweepPlots, metrics: list[str]) -> list[Slide]:
     for one in plots.designs[:_ROWS]:
         cells = [one.variant] if any(plots.variants) else []
         cells += [
-            text_of(key, v) if v is not None else "-"
+            shown(key, v) if v is not None else "-"
             for key, v in zip(plots.keys, one.values, strict=True)
         ]
         for metric in metrics:
@@ -173,5 +175,6 @@ def _sentence(figure: Figure, plots: SweepPlots, metrics: list[str]) -> str:
         first, second = Goal.of((plots.answer or {})["text"]).metrics
         return said.front(plots, first[0], second[0])
     if kind == "map":
-        return said.heat(plots, metrics[0])
+        pairs = list(itertools.combinations(plots.varied(), 2))
+        return said.heat(plots, *pairs[int(number) - 1], metrics[0])
     return said.curve(plots, plots.varied()[int(number) - 1], metrics)

@@ -30,21 +30,24 @@ def sweep_page(sweep: Sweep) -> Page:
     plots = SweepPlots(sweep)
     manifest, answer = sweep.manifest, sweep.manifest.get("answer")
     metrics = _metrics(plots, manifest)
-    points = len(sweep.points)
+    points = len(sweep.points) - plots.apart
     failed = sum(row["status"] == "failed" for row in sweep.points.to_pylist())
     sections = [] if answer is None else [_answer(answer)]
     sections += _figures(plots, metrics, answer)
     sections.append(
         Section("again", "Run it again", [Code(command(manifest, str(sweep.directory)))])
     )
-    unfinished = [f"The sweep is {sweep.status}: points are missing."]
-    unfinished = [] if sweep.status == "done" else unfinished
-    lead = [f"{many(points, 'point', ',')} of {_varied(sweep)}."]
+    lead = [f"{many(points, 'point', ',')} of {_varied(plots)}."]
+    if plots.apart:
+        called = f" ({answer['base']})" if plots.base is not None and answer is not None else ""
+        verb = "is" if plots.apart == 1 else "are"
+        apart = f"{many(plots.apart, 'point', ',')} of the base{called} {verb} in no line or map."
+        lead = [f"{lead[0]} {apart}"]
     if failed:
-        lead.append(f"{failed:,} of them have failed: they are in no figure.")
+        lead.append(f"{many(failed, 'point', ',')} failed: in no figure.")
     return Page(
         title=str(manifest.get("title") or "Sweep"),
-        kicker=f"Backwater: report of a sweep, {points:,} points",
+        kicker=f"Backwater: report of a sweep, {many(points, 'point', ',')}",
         lead=lead,
         sections=sections,
         footer=f"Made by {made_by(manifest['versions'])}. "
@@ -56,10 +59,10 @@ def sweep_page(sweep: Sweep) -> Page:
     )
 
 
-def _varied(sweep: Sweep) -> str:
-    axes = [axis["key"] for axis in sweep.manifest["axes"]]
-    keys = series(axes) if axes else "one setting"
-    counts = {name: len(sweep.points[name].unique()) for name in ("variant", "seed")}
+def _varied(plots: SweepPlots) -> str:
+    keys = series(plots.keys) if plots.keys else "one setting"
+    seeds = {row["seed"] for one in plots.designs for row in one.rows}
+    counts = {"variant": len(plots.variants), "seed": len(seeds)}
     told = [f"{count} {name}s" for name, count in counts.items() if count > 1]
     return f"{keys}, with {' and '.join(told)}" if told else keys
 

@@ -42,9 +42,11 @@ class Answering:
         self._goal, self._plan, self._rows = goal, plan, rows
         self._base = None
         self._called = ""
+        self._base_points: list[str] = []
         if base is not None and base[1] and all(point.id in rows for point in base[1]):
             self._called = base[0]
             self._base = self._design(base[1])
+            self._base_points = [point.id for point in base[1]]
         usual = [*goal.named, *asked]
         first = next((row for row in rows.values() if row["status"] == "done"), {})
         usual += [name for name in first if name.startswith(("mean_fct:", "max_fct:"))]
@@ -74,6 +76,7 @@ class Answering:
             "metrics": self.metrics,
             "seeds": list(self._plan.seeds),
             "base": self._called or None,
+            "base_points": self._base_points,
         }
 
     def _line(self, line: Line, key: int) -> dict[str, Any]:

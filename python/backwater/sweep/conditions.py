@@ -36,6 +36,11 @@ SHOWN = {"size": 1, "time": PS_PER_US, "rate": BPS_PER_GBPS}
 # Units of keys, and those of metrics, of each kind of quantity.
 _UNITS = {"size": ("B",), "time": ("ps", "us"), "rate": ("b/s", "Gb/s")}
 _COMPARED = re.compile(r"\s*(?:[<>!=]{1,2})\s*")
+_OF_ONE = frozenset(
+    "abs ceil coalesce exp floor greatest if ifnull least ln log log10 log2 mod nullif pow round "
+    "sign sqrt".split()
+)
+"""Functions whose value is of one point; others may be of all."""
 _WORDS = frozenset(["and", "or", "not", "is", "null", "between", "in", "like", "true", "false"])
 
 
@@ -92,6 +97,24 @@ def see_units(text: str, units: Mapping[str, str | None], said: str) -> None:
                 )
 
 
+def _see_alone(text: str, said: str) -> None:
+    """Refuse what is of many points: a condition is of one. Raises `InputError`."""
+    for match in _TOKEN.finditer(text):
+        word = match[0].lower()
+        if not match["word"] or word in _WORDS or word in _OF_ONE:
+            continue
+        rest = text[match.end() :]
+        called = re.match(r"\s*\([^()]*\)?", rest)
+        if called is None and word not in ("select", "over"):
+            continue
+        what = match[0] + (called[0] if called is not None and word != "over" else "")
+        raise InputError(
+            f"{said}: `{what}` is of many points, and a condition is held against each alone",
+            "name the number itself, as in `pauses < 4`: a goal's has to hold with all seeds; "
+            f"functions of one point are {', '.join(sorted(_OF_ONE - _WORDS))}",
+        )
+
+
 def _quantity(text: str) -> tuple[str, int]:
     """Give the kind of a quantity, and its number in base units. Raises `InputError`."""
     for kind in BASE:
@@ -136,7 +159,10 @@ def _filtered(rows: pl.DataFrame, text: str, condition: str, said: str, hint: st
     import polars as pl
 
     try:
-        return rows.filter(pl.sql_expr(condition))
+        expression = pl.sql_expr(condition)
+        # Whatever a name that SQL does not know is, the library says better.
+        _see_alone(text, said)
+        return rows.filter(expression)
     except pl.exceptions.ColumnNotFoundError as error:
         unknown = (name for name in names(text) if plain(name) not in rows.columns)
         reason = f"there is no {next(unknown, str(error).splitlines()[0])}"

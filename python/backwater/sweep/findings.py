@@ -1,4 +1,4 @@
-"""What the points of a sweep come to: curves, best points, effects, fronts, differences.
+"""What the points of a sweep come to: best points, fronts, differences.
 
 Points of one variant and one set of values are a *design*; its values over the seeds are repeats of
 one another. Intervals are 95 % of Student's t over the seeds (`backwater.numbers.repeats`).
@@ -6,7 +6,6 @@ one another. Intervals are 95 % of Student's t over the seeds (`backwater.number
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -138,105 +137,3 @@ def front(values: Sequence[Sequence[float]], least: Sequence[bool]) -> list[int]
             found.append(number)
             lowest, last = second, first
     return sorted(found)
-
-
-@dataclass(frozen=True)
-class Effect:
-    """How much of what a metric varies is due to one key, or to two together."""
-
-    keys: tuple[str, ...]
-    """One: its main effect; two: their interaction."""
-    share: float
-    """Of the sum of squares of the means of designs about their mean, 0 to 1."""
-    low: tuple[Any, float]
-    """The value of the key with the least mean, and that mean; of interactions the least one."""
-    high: tuple[Any, float]
-
-
-def effects(found: Sequence[Design], keys: Sequence[str], metric: str) -> list[Effect] | None:
-    """Part what a metric varies over a full factorial by keys and by pairs of keys.
-
-    The shares of all keys and pairs, and of what three keys and more do together, make 1 (analysis
-    of variance of the means, balanced). None unless all combinations are there, once each.
-    """
-    cells: dict[tuple[Any, ...], float] = {}
-    for one in found:
-        spread = one.spread(metric)
-        if spread is None or one.values in cells:
-            return None
-        cells[one.values] = spread.mean
-    levels = [sorted({cell[n] for cell in cells}, key=str) for n in range(len(keys))]
-    if len(cells) < 2 or math.prod(map(len, levels)) != len(cells):
-        return None
-    whole = math.fsum(cells.values()) / len(cells)
-    total = math.fsum((value - whole) ** 2 for value in cells.values())
-    if total <= 0:
-        return None
-    varied = [n for n, some in enumerate(levels) if len(some) > 1]
-    means = {n: _means(cells, (n,)) for n in varied}
-    told = [_effect(keys, (n,), means[n], lambda _: whole, cells, total) for n in varied]
-    for a, b in itertools.combinations(varied, 2):
-        both = _means(cells, (a, b))
-
-        def added(at: tuple[Any, ...], a: int = a, b: int = b) -> float:
-            return means[a][at[:1]] + means[b][at[1:]] - whole
-
-        told.append(_effect(keys, (a, b), both, added, cells, total))
-    return sorted(told, key=lambda one: -one.share)
-
-
-def _means(cells: Mapping[tuple[Any, ...], float], at: tuple[int, ...]) -> dict[Any, float]:
-    sums: dict[tuple[Any, ...], list[float]] = {}
-    for cell, value in cells.items():
-        sums.setdefault(tuple(cell[n] for n in at), []).append(value)
-    return {level: math.fsum(values) / len(values) for level, values in sums.items()}
-
-
-def _effect(
-    keys: Sequence[str],
-    at: tuple[int, ...],
-    means: Mapping[tuple[Any, ...], float],
-    expected: Any,  # noqa: ANN401 - a function
-    cells: Mapping[tuple[Any, ...], float],
-    total: float,
-) -> Effect:
-    each = len(cells) / len(means)
-    apart = math.fsum((mean - expected(level)) ** 2 for level, mean in means.items())
-    low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
-
-    def named(level: tuple[Any, ...]) -> Any:  # noqa: ANN401 - a value of a key
-        return level[0] if len(at) == 1 else level
-
-    return Effect(
-        tuple(keys[n] for n in at),
-        each * apart / total,
-        (named(low), means[low]),
-        (named(high), means[high]),
-    )
-
-
-@dataclass(frozen=True)
-class Rank:
-    """How a metric goes with a key over points that are no factorial: Spearman's rank."""
-
-    key: str
-    rho: float
-    p: float
-
-
-def ranks(found: Sequence[Design], keys: Sequence[str], metric: str) -> list[Rank]:
-    """Correlate a metric with each key of numbers, by ranks, over designs that have both."""
-    from scipy.stats import spearmanr
-
-    told = []
-    for n, key in enumerate(keys):
-        pairs = [
-            (one.values[n], spread.mean)
-            for one in found
-            if isinstance(one.values[n], int | float) and (spread := one.spread(metric)) is not None
-        ]
-        if len({x for x, _ in pairs}) < 3 or len({y for _, y in pairs}) < 2:
-            continue
-        rho, p = spearmanr([x for x, _ in pairs], [y for _, y in pairs])
-        told.append(Rank(key, float(rho), float(p)))
-    return sorted(told, key=lambda one: -abs(one.rho))

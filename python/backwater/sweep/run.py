@@ -66,6 +66,8 @@ class Sweeping:
     """Points that a search runs beside the plan's, as those of the base."""
     _earlier: dict[str, Any] = field(default_factory=dict)
     """The probes of the points that are there."""
+    _apart: set[str] = field(default_factory=set)
+    """Points of bases, which no command has asked for otherwise: figures keep them apart."""
 
     def known(self) -> dict[str, str]:
         """Give the status of each point that is there.
@@ -95,7 +97,8 @@ class Sweeping:
                 REPLACE,
             )
         axes = [{"key": axis.key, "unit": axis.unit} for axis in self.plan.axes]
-        if manifest["axes"] != axes:
+        # In whatever order they are given, it is the same sweep.
+        if _sorted(manifest["axes"]) != _sorted(axes):
             names = [_named(one) for one in (manifest["axes"], axes)]
             raise InputError(
                 f"{place}: its sweep varies {names[0]}, and this one {names[1]}", REPLACE
@@ -112,6 +115,7 @@ class Sweeping:
                 self._see_scenario(scenarios[probe["variant"]], probe)
         self.metrics, self.keep = tuple(manifest["metrics"]), tuple(manifest["keep"])
         self._earlier = manifest["probes"]
+        self._apart = set(manifest.get("beside") or ())
 
     def _see_scenario(self, case: Scenario, probe: Mapping[str, Any]) -> None:
         variant = probe["variant"]
@@ -149,7 +153,7 @@ class Sweeping:
         for plan, points in plans:
             for point in points:
                 # Of a key that is off nothing is set; a number stands for all of its kind.
-                told = (
+                told = sorted(
                     f"{axis.key}={'' if at < 0 else axis.values[at].text}"
                     for axis, at in zip(plan.drawn, point.values, strict=True)
                     if at < 0 or axis.unit is None
@@ -189,8 +193,12 @@ class Sweeping:
             known = {} if force else self.known()
             points = self.plan.points
             if not known:
-                self._earlier = {}
+                self._earlier, self._apart = {}, set()
                 clear(self.directory)
+            of_bases = {point.id for batch in self.beside for point in batch.points}
+            self._apart |= of_bases - known.keys()
+            if self.seeking is None:
+                self._apart -= {point.id for point in points}
             self._write("running")
             store = Store(self.directory)
             if retry and FAILED in known.values():
@@ -260,6 +268,8 @@ class Sweeping:
             counted: set[str] = set()
             while not stop.is_set() and (batch := seeking.ask(self._rows())) is not None:
                 rounds.append(batch)
+                if not batch.apart:
+                    self._apart -= {point.id for point in batch.points}
                 new = [point for point in batch.points if point.id not in counted]
                 counted |= {point.id for point in new}
                 there = [known[point.id] for point in new if point.id in known]
@@ -309,6 +319,7 @@ class Sweeping:
             "metrics": list(self.metrics),
             "keep": list(self.keep),
             "points": len(self.plan.points),
+            "beside": sorted(self._apart),
             "probes": self._probes | self._earlier,
             **more,
         }
@@ -337,6 +348,10 @@ def _without_failed(table: pa.Table) -> pa.Table:
     import pyarrow.compute as pc
 
     return table.filter(pc.field("status") != FAILED)
+
+
+def _sorted(axes: Sequence[Mapping[str, Any]]) -> list[tuple[str, str | None]]:
+    return sorted((one["key"], one["unit"]) for one in axes)
 
 
 def _named(axes: Sequence[Mapping[str, Any]]) -> str:

@@ -1,0 +1,140 @@
+"""One sentence a figure of a sweep, of the points that the figure is drawn from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from backwater.plot.marks import short
+from backwater.plot.sweep_points import order
+from backwater.sweep.effects import written
+from backwater.sweep.values import shown
+from backwater.wording import many, series
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backwater.plot.sweep_points import SweepPoints
+    from backwater.sweep.effects import Analysis, Rank
+
+
+def curve(plots: SweepPoints, key: str, metrics: Sequence[str]) -> str:
+    """Say what metrics are at the least and at the greatest value of a key, on average."""
+    at = plots.keys.index(key)
+    values = [v for one in plots.designs if isinstance(v := one.values[at], int | float)]
+    if not values or not metrics:
+        return ""
+    low, high = min(values), max(values)
+    told = []
+    used = []
+    for metric in metrics[:2]:
+        ends = []
+        for value in (low, high):
+            mine = [one for one in plots.designs if one.values[at] == value]
+            means = [s.mean for one in mine if (s := one.spread(metric)) is not None]
+            ends.append(sum(means) / len(means) if means else None)
+            used += mine
+        if None not in ends:
+            unit = _unit(plots, metric)
+            first, last = map(short, ends)
+            told.append(
+                f"{metric} goes from {first} to {last}{unit}"
+                if first != last
+                else f"{metric} has {first}{unit} at both"
+            )
+    if not told:
+        return ""
+    over = plots.over(used, (at,))
+    ends_ = f"{key} {shown(key, low)} to {shown(key, high)}"
+    return f"From {ends_} {series(told)}{f', {over}' if over else ''}."
+
+
+def _unit(plots: SweepPoints, metric: str) -> str:
+    unit = plots.units.get(metric, "")
+    return f" {unit}" if unit and unit != metric else ""
+
+
+def _extremes(plots: SweepPoints, metric: str) -> str:
+    found = [(s.mean, one) for one in plots.designs if (s := one.spread(metric)) is not None]
+    if not found:
+        return ""
+
+    def at(value: float, one: Any) -> str:  # noqa: ANN401 - a design
+        settings = [one.variant] if len(plots.variants) > 1 else []
+        settings += [
+            f"{key} {shown(key, value)}"
+            for key, value in zip(plots.keys, one.values, strict=True)
+            if value is not None
+        ]
+        return f"{short(value)}{_unit(plots, metric)} ({', '.join(settings)})"
+
+    low, high = min(found, key=lambda f: f[0]), max(found, key=lambda f: f[0])
+    if low[0] == high[0]:
+        return f"{metric} is {short(low[0])} at every point."
+    return f"{metric} lies between {at(*low)} and {at(*high)}."
+
+
+def heat(plots: SweepPoints, across: str, up: str, metric: str) -> str:
+    """Say where a metric is least and greatest in a map, and what its cells are means over."""
+    cells = plots.cells(across, up, metric)
+    # Of equal ones the first in the order of the axes, and not of the points.
+    ordered = sorted(cells.means, key=lambda cell: [order(value) for value in cell])
+    low, high = (pick(ordered, key=cells.means.__getitem__) for pick in (min, max))
+    over = f", {cells.over}" if cells.over else ""
+
+    def at(cell: tuple[Any, Any]) -> str:
+        where = f"{across} {shown(across, cell[0])}, {up} {shown(up, cell[1])}"
+        return f"{short(cells.means[cell])}{_unit(plots, metric)} ({where})"
+
+    if cells.means[low] == cells.means[high]:
+        return f"{metric} is {short(cells.means[low])} everywhere{over}."
+    return f"{metric} lies between {at(low)} and {at(high)}{over}."
+
+
+def effects(plots: SweepPoints, metric: str) -> str:
+    """Say what most of a metric is due to, as far as that is told from noise."""
+    found = plots.depends(metric)
+    if found.analysis is not None:
+        said = _shares(metric, found.analysis)
+    elif found.ranks:
+        said = _ranks(metric, found.ranks)
+    else:
+        return _extremes(plots, metric)
+    return f"Under {found.variant}, {said}" if found.variant else _upper(said)
+
+
+def _upper(text: str) -> str:
+    """Begin a sentence with a capital, unless it begins with the name of a metric."""
+    return f"N{text[1:]}" if text.startswith("no ") else text
+
+
+def _shares(metric: str, found: Analysis) -> str:
+    top = found.effects[0]
+    kind = "the two together, beyond their sum" if len(top.keys) > 1 else "by itself"
+    due = f"{100 * top.share:.0f} % of the variance of {metric} is due to {' and '.join(top.keys)}"
+    if top.p is None:
+        return f"{due}, {kind}; with one seed it is not known what of it is noise."
+    test = f"F test over {many(found.seeds, 'seed')}"
+    if top.clear:
+        return f"{due}, {kind} ({test}: {written(top.p)})."
+    keys = series(sorted({key for one in found.effects for key in one.keys}))
+    least = min(one.p for one in found.effects if one.p is not None)
+    return f"no effect of {keys} on {metric} is told from noise ({test}: least {written(least)})."
+
+
+def _ranks(metric: str, found: Sequence[Rank]) -> str:
+    told = [
+        f"{'grows' if rank.rho > 0 else 'falls'} with {rank.key} "
+        f"(rank correlation {rank.rho:+.2f}, {written(rank.p)})"
+        for rank in found[:2]
+        if rank.clear
+    ]
+    if told:
+        return f"{metric} {series(told)}."
+    keys = series([rank.key for rank in found])
+    least = min(rank.p for rank in found)
+    return f"no trend of {metric} with {keys} is told from noise (least {written(least)})."
+
+
+def front(plots: SweepPoints, first: str, second: str) -> str:
+    """Say between which values both metrics lie."""
+    return f"{_extremes(plots, first)} {_extremes(plots, second)}"

@@ -1,0 +1,142 @@
+"""The points of a sweep as charts and sentences take them, so that both say the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from backwater.errors import InputError
+from backwater.sweep.effects import Analysis, Rank, effects, ranks
+from backwater.sweep.findings import Design, designs
+from backwater.sweep.values import shown
+from backwater.wording import many, series
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backwater.sweep.dataset import Sweep
+
+BASE = "base"
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A metric over two keys, the mean of whatever else is varied."""
+
+    means: dict[tuple[Any, Any], float]
+    over: str
+    """What the means are over, for people; empty: over nothing."""
+
+
+@dataclass(frozen=True)
+class Depends:
+    """What a metric depends on, of the points of one variant."""
+
+    variant: str
+    """Empty: there is one alone."""
+    analysis: Analysis | None
+    """Of a full factorial."""
+    ranks: list[Rank]
+    """Of other points."""
+
+
+class SweepPoints:
+    """Reads the points of a sweep; those of a base are apart."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        """Read the points. Raises `ResultError`."""
+        beside = set(sweep.manifest.get("beside") or ())
+        rows = sweep.points.to_pylist()
+        self._rows = [row for row in rows if row["point"] not in beside]
+        self.keys = [axis["key"] for axis in sweep.manifest["axes"]]
+        self.units = {column.name: column.unit for column in sweep.columns}
+        self.metrics = [column.name for column in sweep.columns if column.role == "metric"]
+        self.answer = sweep.manifest.get("answer")
+        found = designs(self._rows, self.keys)
+        # Points lie in the order of their ids, which says nothing.
+        self.designs = sorted(found, key=lambda one: (one.variant, *map(order, one.values)))
+        self.variants = list(dict.fromkeys(one.variant for one in self.designs))
+        of_base = beside & set((self.answer or {}).get("base_points") or ())
+        apart = designs([row for row in rows if row["point"] in of_base], self.keys)
+        self.base: Design | None = apart[0] if apart else None
+        """What the answer is held against, where it is none of the other points."""
+        self.apart = len(rows) - len(self._rows)
+        """Points that are in no figure: of this base, and of earlier ones."""
+
+    def varied(self) -> list[str]:
+        """Give the keys that have several values."""
+        return [
+            key
+            for n, key in enumerate(self.keys)
+            if len({one.values[n] for one in self.designs} - {None}) > 1
+        ]
+
+    def place(self, key: str) -> int:
+        """Give the number of a key. Raises `InputError`."""
+        if key not in self.keys:
+            raise InputError(f"{key}: is not varied", f"there is {', '.join(self.keys)}")
+        return self.keys.index(key)
+
+    def name(self, one: Design, at: int = -1) -> str:
+        """Name a design by all that is varied but the key at a place."""
+        varied = self.varied()
+        parts = [one.variant] if len(self.variants) > 1 else []
+        parts += [
+            f"{key} {shown(key, one.values[n])}"
+            for n, key in enumerate(self.keys)
+            if n != at and key in varied and one.values[n] is not None
+        ]
+        return ", ".join(parts) or one.variant or "points"
+
+    def over(self, some: Sequence[Design], drawn: Sequence[int]) -> str:
+        """Say what a mean of designs is over: all that varies among them but what is drawn."""
+        told = []
+        for n, key in enumerate(self.keys):
+            levels = {one.values[n] for one in some} - {None}
+            if n not in drawn and len(levels) > 1:
+                told.append(f"{many(len(levels), 'value')} of {key}")
+        variants = {one.variant for one in some}
+        if len(variants) > 1:
+            told.append(many(len(variants), "variant"))
+        seeds = {row["seed"] for one in some for row in one.rows}
+        if len(seeds) > 1:
+            told.append(many(len(seeds), "seed"))
+        return f"mean over {series(told)}" if told else ""
+
+    def cells(self, across: str, up: str, metric: str) -> Cells:
+        """Give a metric over two keys. Raises `InputError` if there are not two values of each."""
+        a, b = self.place(across), self.place(up)
+        found: dict[tuple[Any, Any], list[float]] = {}
+        used = []
+        for one in self.designs:
+            spread = one.spread(metric)
+            if spread is not None and None not in (one.values[a], one.values[b]):
+                found.setdefault((one.values[a], one.values[b]), []).append(spread.mean)
+                used.append(one)
+        if any(len({cell[n] for cell in found}) < 2 for n in (0, 1)):
+            raise InputError(f"{across} and {up}: have not two values each with {metric}")
+        counts = sorted({len(some) for some in found.values()})
+        over = self.over(used, (a, b))
+        if len(counts) > 1:
+            over += f"; cells have {counts[0]} to {counts[-1]} sets of values"
+        return Cells({cell: sum(some) / len(some) for cell, some in found.items()}, over)
+
+    def depends(self, metric: str) -> Depends:
+        """Say what a metric depends on, in the (first) variant with the most points."""
+        variant = max(
+            self.variants, key=lambda v: sum(one.variant == v for one in self.designs), default=""
+        )
+        mine = [one for one in self.designs if one.variant == variant]
+        analysis = effects(mine, self.keys, metric)
+        told = ranks(mine, self.keys, metric) if analysis is None else []
+        return Depends(variant if len(self.variants) > 1 else "", analysis, told)
+
+
+def number(value: object) -> bool:
+    """Whether a value of a key is a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def order(value: object) -> tuple[int, Any]:
+    """Give by what values of a key are sorted: numbers, then words."""
+    return (0, value) if number(value) else (1, str(value))

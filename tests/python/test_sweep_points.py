@@ -1,0 +1,150 @@
+"""What charts and sentences of sweeps are drawn from: a base apart, means with what is in them."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+import pytest
+
+from backwater.deck import said_sweep as said
+from backwater.plot.sweep import SweepPlots
+from backwater.sweep.dataset import Column, Sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KEYS = ("pfc.xoff", "topology.link_delay")
+Point = tuple[str, int, int, int]
+
+
+@dataclass
+class Stub:
+    """A sweep of made-up rows: variant, two keys, seed, and a metric."""
+
+    manifest: dict[str, Any]
+    points: pa.Table
+    columns: list[Column]
+
+
+def plots(
+    points: list[Point], value: Callable[[Point], float], base: tuple[Point, ...] = ()
+) -> SweepPlots:
+    names = ("variant", *KEYS, "seed")
+    rows = [
+        dict(zip(names, point, strict=True)) | {"point": f"{n:03}", "status": "done"}
+        for n, point in enumerate([*points, *base])
+    ]
+    rows = [row | {"m": value(point)} for row, point in zip(rows, [*points, *base], strict=True)]
+    ids = [row["point"] for row in rows[len(points) :]]
+    manifest = {
+        "axes": [{"key": KEYS[0], "unit": "B"}, {"key": KEYS[1], "unit": "ps"}],
+        "beside": ids,
+        "answer": {"kind": "best", "text": "m min", "base": "its base", "base_points": ids},
+    }
+    columns = [Column("m", "m", "us", "metric", ""), Column(KEYS[0], "a", "B", "parameter", "")]
+    return SweepPlots(cast("Sweep", Stub(manifest, pa.Table.from_pylist(rows), columns)))
+
+
+def grid(*variants: str, seeds: int = 2, sizes: tuple[int, ...] = (10_000, 20_000)) -> list[Point]:
+    return [
+        (variant, a, b, seed)
+        for variant in variants
+        for a in sizes
+        for b in (1000, 2000)
+        for seed in range(1, seeds + 1)
+    ]
+
+
+def values(chart: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any of Altair's
+    return [row for rows in chart.to_dict()["datasets"].values() for row in rows]
+
+
+def below(chart: Any) -> str:  # noqa: ANN401 - any of Altair's
+    return " | ".join(chart.to_dict()["title"]["subtitle"])
+
+
+def test_a_base_is_in_no_line_map_or_effect() -> None:
+    """Its value, 900, is far from all others, which lie from 1 to 2."""
+
+    def value(point: Point) -> float:
+        return 900.0 if point[1] == 99_000 else 1.0 + (point[1] == 20_000)
+
+    base = tuple(("", 99_000, 3000, seed) for seed in (1, 2))
+    apart = plots(grid(""), value, base)
+    alone = plots(grid(""), value)
+    assert (apart.apart, alone.apart) == (2, 0)
+    assert apart.varied() == alone.varied() == list(KEYS)
+    assert values(apart.heat(*KEYS, "m")) == values(alone.heat(*KEYS, "m"))
+    assert values(apart.effects("m")) == values(alone.effects("m"))
+    assert "900" not in said.curve(apart, KEYS[0], ["m"])
+    # On a curve it is a level of its own.
+    lines = {row["series"]: row for row in values(apart.curve(KEYS[0], ["m"]))}
+    level = lines.pop("base (its base)")
+    assert (level["x"], level["value"]) == (None, 900.0)
+    assert set(lines) == {row["series"] for row in values(alone.curve(KEYS[0], ["m"]))}
+    front = values(apart.pareto(("m", True), ("seed", True)))
+    assert {row["which"] for row in front if row["x"] == 900.0} == {"base"}
+    assert {row["x"] for row in front if row["which"] != "base"} == {1.0, 2.0}
+
+
+def test_bars_and_sentence_are_of_one_variant_and_name_it() -> None:
+    """`a` has fewer points, and depends on the delay; `b` on the threshold."""
+
+    def value(point: Point) -> float:
+        variant, a, b, seed = point
+        return float(b if variant == "a" else a) + seed
+
+    both = plots([*grid("a"), *grid("b", sizes=(10_000, 20_000, 30_000))], value)
+    assert both.depends("m").variant == "b"
+    assert below(both.effects("m")).endswith("variant b")
+    first = max(values(both.effects("m")), key=lambda row: row["value"])
+    assert first["name"].startswith("pfc.xoff (p")
+    assert said.effects(both, "m") == (
+        "Under b, 100 % of the variance of m is due to pfc.xoff, by itself "
+        "(F test over 2 seeds: p < 0.001)."
+    )
+
+
+def test_what_a_map_is_a_mean_over_is_said() -> None:
+    def value(point: Point) -> float:
+        return point[1] / 1000 + (point[0] == "b") * 10
+
+    both = plots(grid("a", "b", seeds=3), value)
+    assert below(both.heat(*KEYS, "m")) == "mean over 2 variants and 3 seeds"
+    # 10 and 20 without, 20 and 30 with ten more.
+    assert said.heat(both, *KEYS, "m") == (
+        "m lies between 15 us (pfc.xoff 10 KB, topology.link_delay 1 ns) and 25 us (pfc.xoff "
+        "20 KB, topology.link_delay 1 ns), mean over 2 variants and 3 seeds."
+    )
+    assert said.curve(both, KEYS[0], ["m"]) == (
+        "From pfc.xoff 10 KB to 20 KB m goes from 15 to 25 us, mean over 2 values of "
+        "topology.link_delay, 2 variants and 3 seeds."
+    )
+    assert "subtitle" not in plots(grid("a", seeds=1), value).heat(*KEYS, "m").to_dict()["title"]
+    uneven = plots([*grid("a"), ("b", 10_000, 1000, 1)], value)
+    assert "cells have 1 to 2 sets of values" in below(uneven.heat(*KEYS, "m"))
+
+
+def test_a_curve_of_many_settings_says_what_it_is_a_mean_over() -> None:
+    points: list[Point] = [("", a, b, 1) for a in (1000, 2000) for b in range(1000, 9001, 1000)]
+    drawn = plots(points, lambda point: point[1] + point[2])
+    assert "mean over 9 values of topology.link_delay" in below(drawn.curve(KEYS[0], ["m"]))
+
+
+@pytest.mark.parametrize(
+    ("seeds", "sentence", "under"),
+    [
+        (5, "no effect of pfc.xoff and topology.link_delay on m is told from noise", "grey: not"),
+        (1, "; with one seed it is not known what of it is noise.", "one seed: what of it"),
+    ],
+)
+def test_effects_of_noise_are_not_told_as_effects(seeds: int, sentence: str, under: str) -> None:
+    dice = random.Random(2)
+    drawn = plots(grid("", seeds=seeds), lambda _: dice.gauss(100, 1))
+    assert sentence.lower() in said.effects(drawn, "m").lower()
+    assert under in below(drawn.effects("m"))
+    names = [row["name"] for row in values(drawn.effects("m"))]
+    assert [name.endswith("(not told from noise)") for name in names] == [seeds > 1] * 3
