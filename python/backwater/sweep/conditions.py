@@ -37,8 +37,10 @@ SHOWN = {"size": 1, "time": PS_PER_US, "rate": BPS_PER_GBPS}
 _UNITS = {"size": ("B",), "time": ("ps", "us"), "rate": ("b/s", "Gb/s")}
 _COMPARED = re.compile(r"\s*(?:[<>!=]{1,2})\s*")
 _OF_ONE = frozenset(
-    "abs ceil coalesce exp floor greatest if ifnull least ln log log10 log2 mod nullif pow round "
-    "sign sqrt".split()
+    [
+        *("abs", "ceil", "coalesce", "exp", "floor", "greatest", "if", "ifnull", "least", "ln"),
+        *("log", "log10", "log2", "mod", "nullif", "pow", "round", "sign", "sqrt"),
+    ]
 )
 """Functions whose value is of one point; others may be of all."""
 _WORDS = frozenset(["and", "or", "not", "is", "null", "between", "in", "like", "true", "false"])
