@@ -151,10 +151,12 @@ soak:
 	$(CARGO) run --profile soak --quiet --package backwater --example soak -- $(or $(SOAK),18446744073709551615) $(SEED)
 
 # Sweeps are killed at random instants, here and on a cluster; some ten minutes for a hundred kills.
+# KILL="--keep flows" compares flows, too, KILL=--goal kills a search.
 KILLS ?= 100
+KILL ?=
 .PHONY: kills
 kills: $(VENV)/built
-	$(BIN)/python tests/python/kills.py --kills $(KILLS) --seed $(SEED)
+	$(BIN)/python tests/python/kills.py --kills $(KILLS) --seed $(SEED) $(KILL)
 
 FUZZ_SECONDS ?= 300
 .PHONY: fuzz

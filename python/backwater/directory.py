@@ -58,10 +58,16 @@ SWEEP_PART = r"part-(\d{5,})-(\d{5,})\.parquet"
 PROGRESS = "progress.json"
 TRIALS = "optuna.log"
 """What Optuna's own tools read of a search."""
+MISSING = "missing.parquet"
+"""Points of a sweep that were asked for and are not there."""
 SUMMARY = "summary.txt"
 FIGURES = "figures"
+ANSWER_FIGURE = r"(?:curve|map|effects)-\d+\.svg|front\.svg"
 STUDY_FILES = ("table.json", "beside.json", "points.json", "measured.jsonl")
-_FILES = (MANIFEST, SCENARIO, STATISTICS, JOURNAL, PROGRESS, TRIALS, SUMMARY, *STUDY_FILES)
+_FILES = (
+    *(MANIFEST, SCENARIO, STATISTICS, JOURNAL, PROGRESS, TRIALS, MISSING, SUMMARY),
+    *STUDY_FILES,
+)
 OBSERVED = "observed"
 """Runs that were repeated with samples, to be drawn."""
 FOLDERS = ("runs", OBSERVED)
@@ -281,13 +287,19 @@ def _clear_sweep(path: Path) -> None:
             if re.fullmatch(SWEEP_PART, name["name"] if name else file.name):
                 _remove(file)
         _fold(folder)
-    for file in _inside(path / FIGURES):
-        if file.suffix == ".svg":
-            _remove(file)
-    _fold(path / FIGURES)
-    for known in (PROGRESS, TRIALS, SUMMARY):
+    clear_answer(path)
+    for known in (PROGRESS, TRIALS, MISSING):
         _remove(path / known)
     _sweep(path)
+
+
+def clear_answer(path: Path) -> None:
+    """Remove the answer to a goal from the directory of a sweep, and its figures."""
+    _remove(path / SUMMARY)
+    for file in _inside(path / FIGURES):
+        if re.fullmatch(ANSWER_FIGURE, file.name):
+            _remove(file)
+    _fold(path / FIGURES)
 
 
 _CLEAR = {

@@ -84,6 +84,7 @@ SHAPES: dict[str, dict[str, Any]] = {
         "code": {str: str},
         "points": int,
         "beside": [str],
+        "unfinished": [{"goal": str}],
     },
 }
 NEEDED = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -15,7 +16,11 @@ from typing import TYPE_CHECKING, Any
 import backwater
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
+
+    import pytest
 
 # Three hosts send into one, and one of them to another: a victim behind the pauses of `pfc`.
 HOT = """
@@ -51,6 +56,46 @@ def rows(directory: Path) -> list[dict[str, Any]]:
     """The points of a sweep, sorted; timings are in another table."""
     found: list[dict[str, Any]] = backwater.open_sweep(directory).points.to_pylist()
     return found
+
+
+class Done:
+    """What came of a task, at once."""
+
+    status = "finished"
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def add_done_callback(self, call: Callable[[Done], object]) -> None:
+        call(self)
+
+    def result(self, timeout: float | None = None) -> object:
+        del timeout
+        return self.value
+
+
+class Here:
+    """Runs tasks in this process, where a test is of no cluster: that needs seconds to start."""
+
+    status = "running"
+    scheduler = None
+
+    def nthreads(self) -> dict[str, int]:
+        return {"here": 1}
+
+    def submit(self, function: Callable[..., object], *arguments: object, pure: bool) -> Done:
+        del pure
+        given = (one.value if isinstance(one, Done) else one for one in arguments)
+        return Done(function(*given))
+
+
+def run_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have `backwater sweep` run points in this process."""
+
+    def engine(*_: object) -> Callable[[], AbstractContextManager[Here]]:
+        return lambda: contextlib.nullcontext(Here())
+
+    monkeypatch.setattr("backwater.cli.sweep._engine", engine)
 
 
 def free_port() -> int:

@@ -16,9 +16,9 @@ from pptx import Presentation
 
 import backwater
 from backwater import deck
+from backwater.cli import main
 from backwater.deck.model import HEIGHT, WIDTH, Drawing, Grid, Text
-from conftest import run_apart
-from sweeping import HOT, Cluster, rows
+from sweeping import HOT, rows, run_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,23 +46,18 @@ SWEEPS = {
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """All sweeps, by the command, on one cluster."""
+    """All sweeps, by the command, in this process."""
     folder = tmp_path_factory.mktemp("sweeps")
     (folder / "hot.toml").write_text(HOT, encoding="utf-8")
-    cluster = Cluster(folder / "cluster", workers=1).start()
-    for name, options in SWEEPS.items():
-        said = run_apart(
-            *("sweep", "hot.toml", "--variant", "pfc", *options),
-            *("--out", name, "--scheduler", cluster.address),
-            cwd=folder,
-        )
-        assert said.code == 0, said.err
     # Slides name directories as they are given, and the test of the last slide goes by that.
     before = os.getcwd()  # noqa: PTH109
     os.chdir(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        run_here(patch)
+        for name, options in SWEEPS.items():
+            assert main(["sweep", "hot.toml", "--variant", "pfc", *options, "--out", name]) == 0
     yield folder
     os.chdir(before)
-    cluster.close()
 
 
 @pytest.fixture(scope="module")

@@ -74,6 +74,7 @@ def _cell(value: Any) -> str:  # noqa: ANN401 - whatever a table holds
 def status(directory: Sweep, json: Json = None) -> int:
     """Say how far a sweep is, also one that runs elsewhere.
 
+    It counts all points that commands have asked for in the directory, not the last one's alone.
     Ends with 0 if it is done, 3 if points are missing, 1 if points have failed.
     """
     from backwater.manifest import SWEEP, read_manifest
@@ -84,6 +85,7 @@ def status(directory: Sweep, json: Json = None) -> int:
     facts = _progress(path / PROGRESS)
     points = manifest["points"]
     facts = {"status": manifest["status"], "points": points, "done": 0, "failed": 0} | facts
+    facts["unfinished_goals"] = [one["goal"] for one in manifest.get("unfinished") or ()]
     said = _alive(facts)
     facts["heard"] = said
     if json is not None:
@@ -93,7 +95,8 @@ def status(directory: Sweep, json: Json = None) -> int:
         _show(facts, directory)
     if facts["failed"]:
         return 1
-    return 0 if facts["done"] == points else 3
+    whole = facts["done"] == facts["points"] and not facts["unfinished_goals"]
+    return 0 if whole and facts["status"] == "done" else 3
 
 
 def _show(facts: dict[str, Any], directory: str) -> None:
@@ -105,6 +108,8 @@ def _show(facts: dict[str, Any], directory: str) -> None:
             f"{facts['failed']} points have failed; `backwater query {directory} "
             '"select * from failed"` says why'
         )
+    for goal in facts["unfinished_goals"]:
+        put(f"a search came to no end: {goal}")
     if facts["heard"] == "running" and "host" in facts:
         left = facts["seconds_left"]
         put(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,8 +15,8 @@ import pyarrow.parquet as pq
 from backwater.directory import SWEEP_TABLES
 from backwater.errors import InputError, ResultError
 from backwater.extras import needed
-from backwater.manifest import AGAIN, SWEEP, check_file, read_manifest, say_build
-from backwater.sweep.store import POINTS, files, read
+from backwater.manifest import SWEEP, check_file, read_manifest, say_build
+from backwater.sweep.store import POINTS, files, readable, settled, table_of
 from backwater.sweep.values import plain
 
 if TYPE_CHECKING:
@@ -74,11 +75,8 @@ class Sweep:
         """
         if table not in SWEEP_TABLES:
             raise InputError(f"{table}: a sweep has no such table", ", ".join(SWEEP_TABLES))
-        return read(files(self.directory, table)) if table == "flows" else self._ordered(table)
-
-    def _ordered(self, table: str) -> pa.Table:
-        found = read(files(self.directory, table))
-        return found.sort_by("point") if len(found) else found
+        found = table_of(self.directory, table)
+        return found if table == "flows" or not len(found) else found.sort_by("point")
 
     def polars(self, table: str = POINTS) -> pl.DataFrame:
         """Give a table as a frame of polars."""
@@ -97,6 +95,9 @@ class Sweep:
     @cached_property
     def columns(self) -> list[Column]:
         """The columns of the table of points."""
+        return settled(self._columns)
+
+    def _columns(self) -> list[Column]:
         fields: dict[str, pa.Field[Any]] = {}
         for path in files(self.directory, POINTS):
             for field in _schema(path):
@@ -116,29 +117,39 @@ class Sweep:
 
         Columns have plain names there (`columns`). Raises `InputError` if DuckDB refuses it.
         """
+        needed("duckdb", "sweep")
+        return settled(lambda: self._asked(sql))
+
+    def _asked(self, sql: str) -> pa.Table:
+        """Answer SQL. Raises `FileNotFoundError` if a file has gone on the way."""
         duckdb = needed("duckdb", "sweep")
+        views, paths = self._views()
         with contextlib.closing(duckdb.connect()) as connection:
-            for statement in self._views():
-                connection.execute(statement)
             try:
+                for statement in views:
+                    connection.execute(statement)
                 answer: pa.Table = connection.sql(sql).to_arrow_table()
             except AttributeError:
                 raise InputError("query: is no question", 'as in "select * from points"') from None
             except duckdb.Error as error:
+                for path in paths:
+                    path.stat()
                 raise InputError(
                     f"query: {str(error).strip()}",
                     f"views: {', '.join(VIEWS)}; `backwater query {self.directory}` lists columns",
                 ) from None
             return answer
 
-    def _views(self) -> list[str]:
-        """Give the statements that make the views."""
+    def _views(self) -> tuple[list[str], list[Path]]:
+        """Give the statements that make the views, and the files that these read."""
         columns = self.columns
         statements = []
+        every: list[Path] = []
         for table in SWEEP_TABLES:
             paths = files(self.directory, table)
             if not paths:
                 continue
+            every += paths
             names = _texts(*map(str, paths))
             source = f"read_parquet([{names}], union_by_name = true)"
             chosen = "*"
@@ -146,7 +157,7 @@ class Sweep:
                 chosen = ", ".join(f"{_quoted(one.name)} as {_quoted(one.sql)}" for one in columns)
             statements.append(f"create view {table} as select {chosen} from {source}")
         if not columns:
-            return ["create view points as select '' as point where false"]
+            return ["create view points as select '' as point where false"], []
         statements.append("create view failed as select * from points where status = 'failed'")
         rows = ", ".join(f"({_texts(c.sql, c.name, c.unit, c.role, c.about)})" for c in columns)
         names = "(column_name, name, unit, role, about)"
@@ -165,11 +176,12 @@ class Sweep:
             for one in columns
         ]
         made = {statement.split()[2] for statement in statements if statement.startswith("create")}
-        return statements + [
+        statements += [
             f"comment on view {name} is {_texts(about)}"
             for name, about in VIEWS.items()
             if name in made
         ]
+        return statements, every
 
 
 def _quoted(name: str) -> str:
@@ -181,10 +193,8 @@ def _texts(*texts: str) -> str:
 
 
 def _schema(path: Path) -> pa.Schema:
-    try:
+    with readable(path):
         return pq.read_schema(path)
-    except (OSError, pa.ArrowException) as error:
-        raise ResultError(f"{path}: {error}", f"it is damaged; {AGAIN}") from None
 
 
 def open_sweep(directory: str | os.PathLike[str]) -> Sweep:
@@ -194,9 +204,21 @@ def open_sweep(directory: str | os.PathLike[str]) -> Sweep:
     sweep, or not as it was written. Warns (`OtherBuildWarning`) if another build made it.
     """
     path = Path(directory)
-    manifest = read_manifest(path, SWEEP)
-    for name, wanted in (manifest.get("parts") or {}).items():
-        if (path / name).name.startswith("part-"):
-            check_file(path / name, wanted)
+    manifest = settled(lambda: _checked(path))
     say_build(path, manifest)
     return Sweep(manifest, path)
+
+
+def _checked(path: Path) -> dict[str, Any]:
+    """Read the manifest, and hold the files that it names against their hashes."""
+    manifest = read_manifest(path, SWEEP)
+    try:
+        for name, wanted in (manifest.get("parts") or {}).items():
+            if (path / name).name.startswith("part-"):
+                check_file(path / name, wanted)
+    except ResultError:
+        if read_manifest(path, SWEEP) != manifest:
+            # A command has begun to add to it.
+            raise FileNotFoundError(errno.ENOENT, "is gone", str(path)) from None
+        raise
+    return manifest

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-import socket
-import time
-import tomllib
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
-from backwater.directory import PROGRESS, SWEEP_TABLES, clear, locked, standing
+from backwater.directory import (
+    SWEEP_TABLES,
+    clear,
+    clear_answer,
+    locked,
+    standing,
+)
 from backwater.errors import InputError, ResultError
-from backwater.files import digest, write_text
+from backwater.files import digest
 from backwater.manifest import FORMATS, NAMES, SWEEP, check_file, read_manifest, write_manifest
 from backwater.results import unwritable
 from backwater.running import inputs_of
@@ -24,14 +24,16 @@ from backwater.sweep import seek
 from backwater.sweep.drive import WAIT_SECONDS, Drive, State
 from backwater.sweep.pilot import Estimate, pilot, recipe_of
 from backwater.sweep.point import DONE, FAILED, code, told
-from backwater.sweep.store import POINTS, Store, files, read
+from backwater.sweep.progress import Told
+from backwater.sweep.same import difference, in_order, named
+from backwater.sweep.store import POINTS, Store, files, table_of
+from backwater.sweep.whole import Whole, unfinished
+from backwater.sweep.whole import missing as missing_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
-
-    import pyarrow as pa
 
     from backwater.running import Stop
     from backwater.scenario import Scenario
@@ -66,6 +68,8 @@ class Sweeping:
     """Points that a search runs beside the plan's, as those of the base."""
     _earlier: dict[str, Any] = field(default_factory=dict)
     """The probes of the points that are there."""
+    _unfinished: list[dict[str, Any]] = field(default_factory=list)
+    """What earlier searches have asked that came to no end."""
     _apart: set[str] = field(default_factory=set)
     """Points of bases, which no command has asked for otherwise: figures keep them apart."""
 
@@ -84,6 +88,7 @@ class Sweeping:
         except ResultError as error:
             raise InputError(error.reason, REPLACE) from None
         self._see_same(manifest)
+        self._unfinished = unfinished(manifest, self.facts["asked"])
         return statuses(self.directory, manifest)
 
     def _see_same(self, manifest: Mapping[str, Any]) -> None:
@@ -98,8 +103,8 @@ class Sweeping:
             )
         axes = [{"key": axis.key, "unit": axis.unit} for axis in self.plan.axes]
         # In whatever order they are given, it is the same sweep.
-        if _sorted(manifest["axes"]) != _sorted(axes):
-            names = [_named(one) for one in (manifest["axes"], axes)]
+        if in_order(manifest["axes"]) != in_order(axes):
+            names = [named(one) for one in (manifest["axes"], axes)]
             raise InputError(
                 f"{place}: its sweep varies {names[0]}, and this one {names[1]}", REPLACE
             )
@@ -131,7 +136,7 @@ class Sweeping:
         if resolved != probe["scenario"]:
             raise InputError(
                 f"{self.directory}: holds points of another scenario{of}: "
-                f"{_difference(probe['scenario'], resolved)}",
+                f"{difference(probe['scenario'], resolved)}",
                 REPLACE,
             )
         if inputs_of(resolved, case.folder) != probe["inputs"]:
@@ -191,26 +196,40 @@ class Sweeping:
         """
         with locked(self.directory):
             known = {} if force else self.known()
+            before = [] if force else missing_of(self.directory)
             points = self.plan.points
             if not known:
                 self._earlier, self._apart = {}, set()
                 clear(self.directory)
+            if force:
+                self._unfinished = []
             of_bases = {point.id for batch in self.beside for point in batch.points}
             self._apart |= of_bases - known.keys()
             if self.seeking is None:
                 self._apart -= {point.id for point in points}
-            self._write("running")
-            store = Store(self.directory)
-            if retry and FAILED in known.values():
-                store.keep(_without_failed)
-                known = {point: status for point, status in known.items() if status != FAILED}
+            whole = Whole(self.directory, known, before)
+            mine = [] if self.seeking is not None else [point.id for point in points]
+            again: set[str] = set()
+            if retry:
+                # A search may ask for any of them.
+                some = known if self.seeking is not None else mine
+                again = {point for point in some if known.get(point) == FAILED}
+                whole.lose(again)
+            whole.take(mine)
+            known = {point: status for point, status in known.items() if point not in again}
+            there = [known[point] for point in mine if point in known]
+            state = State(len(mine), there.count(DONE), there.count(FAILED))
             missing = [point for point in points if point.id not in known]
-            mine = [known[point.id] for point in points if point.id in known]
-            state = State(len(points), mine.count(DONE), mine.count(FAILED))
-            told = _Told(self.directory, watching)
+            clear_answer(self.directory)
+            whole.write(point.id for point in missing if self.seeking is None)
+            self._write("running", points=whole.counts(state)["points"])
+            store = Store(self.directory)
+            if again:
+                store.drop(again)
+            told = Told(self.directory, watching, whole)
+            told.close(state)
             try:
                 if self.seeking is not None:
-                    state.points = state.done = state.failed = 0
                     self._seek(self.seeking(), known, store, state, told, engine, stop, announce)
                 elif missing:
                     self._run(missing, store, state, told, engine, stop, announce)
@@ -218,11 +237,22 @@ class Sweeping:
             except BaseException as error:
                 with contextlib.suppress(ResultError):
                     said = str(error) or type(error).__name__
-                    self._write("interrupted", error=said.partition("\n")[0])
+                    counts = whole.counts(state)
+                    self._write(
+                        "interrupted", points=counts["points"], error=said.partition("\n")[0]
+                    )
                 raise
-            ended = "interrupted" if stop.is_set() else DONE
+            if state.done + state.failed == state.points:
+                whole.write(())
+            left = stop.is_set() or whole.missing or self._unfinished
             more = {} if self.answer is None else {"answer": self.answer}
-            self._write(ended, parts=self._parts(), points=state.points, **more)
+            counts = whole.counts(state)
+            self._write(
+                "interrupted" if left else DONE,
+                parts=self._parts(),
+                points=counts["points"],
+                **more,
+            )
             told.stands(state)
             told.close(state)
             return state
@@ -232,7 +262,7 @@ class Sweeping:
         missing: Sequence[Point],
         store: Store,
         state: State,
-        told: _Told,
+        told: Told,
         engine: Callable[[], AbstractContextManager[Any]],
         stop: Stop,
         announce: Callable[[Estimate], None],
@@ -255,7 +285,7 @@ class Sweeping:
         known: dict[str, str],
         store: Store,
         state: State,
-        told: _Told,
+        told: Told,
         engine: Callable[[], AbstractContextManager[Any]],
         stop: Stop,
         announce: Callable[[Estimate], None],
@@ -272,6 +302,7 @@ class Sweeping:
                     self._apart -= {point.id for point in batch.points}
                 new = [point for point in batch.points if point.id not in counted]
                 counted |= {point.id for point in new}
+                told.whole.take(point.id for point in new)
                 there = [known[point.id] for point in new if point.id in known]
                 state.done += there.count(DONE)
                 state.failed += there.count(FAILED)
@@ -297,7 +328,7 @@ class Sweeping:
             self.answer = self.answering(seeking, rounds, self._rows())
 
     def _rows(self) -> Rows:
-        found = read(files(self.directory, POINTS))
+        found = table_of(self.directory, POINTS)
         return seek.known(found.to_pylist() if len(found) else [])
 
     def _parts(self) -> dict[str, str]:
@@ -319,6 +350,7 @@ class Sweeping:
             "metrics": list(self.metrics),
             "keep": list(self.keep),
             "points": len(self.plan.points),
+            "unfinished": self._unfinished,
             "beside": sorted(self._apart),
             "probes": self._probes | self._earlier,
             **more,
@@ -334,78 +366,10 @@ _PILOT_SECONDS = 2.0
 
 def statuses(directory: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
     """Give the status of each point that a directory has. Raises `ResultError`."""
-    paths = files(directory, POINTS)
     if manifest.get("parts"):
-        for path in paths:
+        for path in files(directory, POINTS):
             check_file(path, manifest["parts"].get(f"{POINTS}/{path.name}", ""))
-    table = read(paths)
+    table = table_of(directory, POINTS)
     if not len(table):
         return {}
     return {row["point"]: row["status"] for row in table.select(["point", "status"]).to_pylist()}
-
-
-def _without_failed(table: pa.Table) -> pa.Table:
-    import pyarrow.compute as pc
-
-    return table.filter(pc.field("status") != FAILED)
-
-
-def _sorted(axes: Sequence[Mapping[str, Any]]) -> list[tuple[str, str | None]]:
-    return sorted((one["key"], one["unit"]) for one in axes)
-
-
-def _named(axes: Sequence[Mapping[str, Any]]) -> str:
-    """Name keys, and whether their values are numbers, for people."""
-    kinds = (
-        f"{one['key']} ({'texts' if one['unit'] is None else one['unit'] or 'numbers'})"
-        for one in axes
-    )
-    return ", ".join(kinds) or "nothing"
-
-
-def _difference(before: str, now: str) -> str:
-    """Say in which value two scenarios differ first."""
-    old, new = (dict(_flat(tomllib.loads(text))) for text in (before, now))
-    for key in sorted(old.keys() | new.keys()):
-        if old.get(key) != new.get(key):
-            return f"{key} is {new.get(key, 'absent')}, and was {old.get(key, 'absent')}"
-    return "its values differ"
-
-
-def _flat(part: object, above: str = "") -> Iterator[tuple[str, object]]:
-    entries: Any = part.items() if isinstance(part, dict) else enumerate(part)  # type: ignore[arg-type]
-    for key, value in entries:
-        name = f"{above}.{key}" if above else str(key)
-        if isinstance(value, dict) or (
-            isinstance(value, list) and value and isinstance(value[0], dict)
-        ):
-            yield from _flat(value, name)
-        else:
-            yield name, value
-
-
-class _Told:
-    """Writes down where a sweep stands, for `backwater status`, and tells somebody else."""
-
-    def __init__(self, directory: Path, watching: Watching) -> None:
-        self._directory, self._watching = directory, watching
-        self._next = 0.0
-
-    def stands(self, state: State) -> None:
-        """Take note of it."""
-        self._watching.stands(state)
-        if time.monotonic() >= self._next:
-            self._next = time.monotonic() + 1.0
-            self.close(state)
-
-    def close(self, state: State) -> None:
-        """Write it down now."""
-        facts = {
-            **state.told(),
-            "host": socket.gethostname(),
-            "process": os.getpid(),
-            "updated": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        # It is no result: a sweep does not end by it.
-        with contextlib.suppress(OSError):
-            write_text(self._directory / PROGRESS, json.dumps(facts) + "\n")

@@ -4,19 +4,23 @@
 
 A commit writes a part of each table, the one of `points` last: a point is there if that has it.
 When 32 parts of one length have come together they are written as one, whose name says what it
-stands for; so a sweep of days has some hundred parts, and each row is written a few times. A part
-within the span of another is what a kill has left between the two, and not read.
+stands for, and then removed: who reads meanwhile looks again for what is gone. So a sweep of days
+has some hundred parts, and each row is written a few times. A part within the span of another is
+what a kill has left between the two, and not read.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import re
+import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from backwater.directory import SWEEP_PART, SWEEP_TABLES
@@ -25,13 +29,17 @@ from backwater.files import replacing, sync_directory
 from backwater.manifest import AGAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from pathlib import Path
+
+T = TypeVar("T")
 
 POINTS = "points"
 MERGED = 32
 # Parts that are larger together stay apart.
 _LARGEST = 256 << 20
+# Seconds within which files that were put together are found under their new name.
+_PATIENCE = 10.0
 
 
 @dataclass(frozen=True, order=True)
@@ -80,15 +88,53 @@ def files(directory: Path, table: str) -> list[Path]:
     ]
 
 
+def table_of(directory: Path, table: str) -> pa.Table:
+    """Read a table, also while a command writes it. Raises `ResultError`."""
+    return settled(lambda: read(files(directory, table)))
+
+
+def settled(reading: Callable[[], T]) -> T:
+    """Read files that a command may put together meanwhile: those that are gone are sought anew.
+
+    Raises `ResultError` if files go for longer than that takes.
+    """
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return reading()
+        except FileNotFoundError as error:
+            if time.monotonic() > until:
+                raise ResultError(
+                    f"{error.filename}: is gone, and no other file has its rows",
+                    "does something else remove files there? Read it again when it has ended",
+                ) from None
+            time.sleep(0.01)
+
+
 def read(paths: list[Path]) -> pa.Table:
-    """Read parts as one table. Raises `ResultError` for one that cannot be read."""
+    """Read parts as one table.
+
+    Raises `FileNotFoundError` for one that is gone, `ResultError` for one that cannot be read.
+    """
     tables = []
     for path in paths:
-        try:
+        with readable(path):
             tables.append(pq.ParquetFile(path).read())
-        except (OSError, pa.ArrowException) as error:
-            raise ResultError(f"{path}: {error}", f"it is damaged; {AGAIN}") from None
     return joined(tables)
+
+
+@contextlib.contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Raise `FileNotFoundError` for a file that is gone, `ResultError` for one that is damaged."""
+    try:
+        yield
+    except FileNotFoundError:
+        # By the library without its name.
+        raise FileNotFoundError(errno.ENOENT, "is gone", str(path)) from None
+    except pa.ArrowException as error:
+        raise ResultError(f"{path}: {error}", f"it is damaged; {AGAIN}") from None
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be read: {error}", "read it again") from None
 
 
 def joined(tables: list[pa.Table]) -> pa.Table:
@@ -118,13 +164,18 @@ class Store:
         """Write what is left in short parts as one."""
         self._merge(2)
 
-    def keep(self, wanted: Callable[[pa.Table], pa.Table]) -> None:
-        """Replace the rows of points by those of them that are wanted."""
-        for span in spans(self._directory, POINTS):
-            table = read([self._directory / POINTS / span.name])
-            left = wanted(table)
-            if len(left) < len(table):
-                self._write(POINTS, span, left)
+    def drop(self, points: Collection[str]) -> None:
+        """Remove all rows of points that are to be run again: of each the last attempt counts.
+
+        Those of `points` go last: until then, a kill leaves points that still are to be run again.
+        """
+        gone = pa.array(sorted(points), pa.string())
+        for table in sorted(SWEEP_TABLES, key=POINTS.__eq__):
+            for span in spans(self._directory, table):
+                there = read([self._directory / table / span.name])
+                left = there.filter(pc.invert(pc.is_in(there["point"], value_set=gone)))
+                if len(left) < len(there):
+                    self._write(table, span, left)
 
     def _drop_leftovers(self) -> None:
         for table in SWEEP_TABLES:

@@ -1,0 +1,51 @@
+"""Writes down where a sweep stands, for `backwater status`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from backwater.directory import PROGRESS
+from backwater.files import write_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backwater.sweep.drive import State, Watching
+    from backwater.sweep.whole import Whole
+
+
+class Told:
+    """Writes down where a sweep stands, for `backwater status`, and tells somebody else."""
+
+    def __init__(self, directory: Path, watching: Watching, whole: Whole) -> None:
+        self._directory, self._watching = directory, watching
+        self.whole = whole
+        self._next = 0.0
+
+    def stands(self, state: State) -> None:
+        """Take note of it."""
+        self._watching.stands(state)
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + 1.0
+            self.close(state)
+
+    def close(self, state: State) -> None:
+        """Write it down now."""
+        told = state.told()
+        facts = {
+            **told,
+            **self.whole.counts(state),
+            "command": {key: told[key] for key in ("points", "done", "failed")},
+            "host": socket.gethostname(),
+            "process": os.getpid(),
+            "updated": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        # It is no result: a sweep does not end by it.
+        with contextlib.suppress(OSError):
+            write_text(self._directory / PROGRESS, json.dumps(facts) + "\n")
