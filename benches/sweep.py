@@ -139,9 +139,11 @@ def small(place: Path, file: Path) -> None:
     """Print what 2,000 points in one command take."""
     run = run_itself(file)
     print(f"a run itself: {run * 1e3:.2f} ms of processor time")
-    few = Command().run("sweep", str(file), "--seeds", f"1..{FEW}", "--out", str(place / "few"))
+    # Asked for: the command runs few points itself, without workers.
+    sweep = ("sweep", str(file), "--workers", str(CORES))
+    few = Command().run(*sweep, "--seeds", f"1..{FEW}", "--out", str(place / "few"))
     many = Command().run(
-        *("sweep", str(file), "--seeds", f"1..{MANY}", "--out", str(place / "many")), sampled=True
+        *sweep, *("--seeds", f"1..{MANY}", "--out", str(place / "many")), sampled=True
     )
     alone = run_itself(file)
     print(f"a run itself, afterwards: {alone * 1e3:.2f} ms")

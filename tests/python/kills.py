@@ -75,7 +75,9 @@ class Round:
 
     def start(self) -> subprocess.Popen[str]:
         """Give the command, again."""
-        where = () if self.cluster is None else ("--scheduler", self.cluster.address)
+        where = ("--workers", "2")
+        if self.cluster is not None:
+            where = ("--scheduler", self.cluster.address)
         command = (sys.executable, "-m", "backwater", *self.sweep, "--out", self.name, *where)
         with (self.place / f"{self.name}.log").open("a") as log:
             self.process = subprocess.Popen(

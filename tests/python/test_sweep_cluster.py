@@ -18,7 +18,7 @@ from backwater.errors import InputError
 from backwater.sweep.clusters import Slurm
 from backwater.sweep.drive import Drive
 from backwater.sweep.store import POINTS as POINTS_TABLE
-from backwater.sweep.store import files, read
+from backwater.sweep.store import table_of
 from conftest import ROOT, start
 from sweeping import HOT, LONG, Cluster, rows, until
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 MANY = 600
 SWEEP = ("sweep", "long.toml", "--variant", "pfc")
 POINTS = (*SWEEP, "--vary", "topology.link_delay=500 ns..640 ns step 10 ns", "--seeds", "1..40")
+# Without it the command runs what takes less time than workers need to start.
+LOCAL = ("--workers", "2")
 FEW = (*SWEEP, "--vary", "topology.link_delay=500 ns..640 ns step 10 ns")
 
 
@@ -79,12 +81,12 @@ def workers_of(process: subprocess.Popen[str]) -> list[int]:
 
 def written(directory: Path) -> int:
     """How many points are on the disk."""
-    return len(read(files(directory, POINTS_TABLE)))
+    return len(table_of(directory, POINTS_TABLE))
 
 
 def test_a_cluster_makes_the_dataset_of_one_machine(place: Path, shared: Cluster) -> None:
     """A scheduler and two workers: three processes with directories of their own, over TCP."""
-    for name, more in (("here", ()), ("there", ("--scheduler", shared.address))):
+    for name, more in (("here", LOCAL), ("there", ("--scheduler", shared.address))):
         code, said = ended(place, *FEW, "--keep", "flows", "--out", name, *more)
         assert code == 0, said
     assert rows(place / "there") == rows(place / "here")
@@ -108,7 +110,7 @@ def test_killed_at_any_instant_it_comes_to_the_same_rows(
     assert {row["status"] for row in whole} == {"done"}
     chance = random.Random(1)
     # Here: a worker, then the driver.
-    with start(*POINTS, "--out", "here", cwd=place) as process:
+    with start(*POINTS, *LOCAL, "--out", "here", cwd=place) as process:
         assert until(30, lambda: written(place / "here") > 1)
         os.kill(chance.choice(workers_of(process)), signal.SIGKILL)
         process.kill()
@@ -139,7 +141,7 @@ def test_killed_at_any_instant_it_comes_to_the_same_rows(
 
 
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(place: Path) -> None:
-    with start(*POINTS, "--out", "o", cwd=place) as process:
+    with start(*POINTS, *LOCAL, "--out", "o", cwd=place) as process:
         assert until(30, lambda: written(place / "o") > 1)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from pathlib import Path
@@ -16,7 +17,7 @@ from backwater.manifest import SWEEP, read_manifest, write_manifest
 from backwater.sweep import store
 from backwater.sweep.drive import Drive
 from backwater.sweep.store import POINTS, Store, settled, table_of
-from sweeping import HOT, rows, run_here
+from sweeping import HOT, Here, rows, run_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +50,8 @@ def killed(sweep: Callable[..., Said], *arguments: str) -> None:
         raise KilledError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Drive, "run", kill)
+        for way in ("alone", "run"):
+            patch.setattr(Drive, way, kill)
         assert sweep(*arguments).code == 1
     # A kill lets nobody write that it was one.
     place = Path("o")
@@ -251,6 +253,39 @@ def test_nobody_who_reads_is_told_to_do_all_anew(
 
     monkeypatch.setattr("backwater.sweep.dataset.read_manifest", twice)
     assert backwater.open_sweep(tmp_path / "o").manifest["parts"] == manifest["parts"]
+
+
+def test_what_takes_less_than_workers_do_is_run_by_the_command(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what takes longer than was foreseen goes to workers, in the middle of a point."""
+    (tmp_path / "hot.toml").write_text(HOT, encoding="utf-8")
+    started = []
+
+    def engine(*_: object) -> Callable[[], Any]:
+        def start() -> Any:  # noqa: ANN401 - a context
+            started.append(1)
+            return contextlib.nullcontext(Here())
+
+        return start
+
+    monkeypatch.setattr("backwater.cli.sweep._engine", engine)
+    goal = "smallest pfc.xoff in 5 KB..75 KB step 5 KB where pauses <= 4"
+    for number, more in enumerate((("--vary", "pfc.xoff=20 KB,30 KB"), ("--goal", goal))):
+        begin = ("sweep", "hot.toml", "--variant", "pfc", *more, "--seeds", "1..2")
+        assert command(*begin, "--out", f"a{number}").code == 0
+        assert not started
+        if number == 0:
+            # Where they are asked for, workers run it.
+            assert command(*begin, "--workers", "1", "--out", "b").code == 0
+            assert started.pop()
+            assert rows(tmp_path / "a0") == rows(tmp_path / "b")
+        # Foreseen to take no time, it takes some; and none is left.
+        monkeypatch.setattr("backwater.sweep.run._LONGER", 0.0005)
+        assert command(*begin, "--out", f"c{number}").code == 0
+        monkeypatch.setattr("backwater.sweep.run._LONGER", 2.0)
+        assert started.pop()
+        assert rows(tmp_path / f"a{number}") == rows(tmp_path / f"c{number}")
 
 
 def test_waiting_has_an_end() -> None:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from backwater.sweep.run import Sweeping
 
 FAILED = 1
+# Seconds that worker processes take to start, at least.
+_ALONE = 1.5
 # Different errors of points that are told.
 _ERRORS = 5
 
@@ -195,6 +197,8 @@ def sweep(
             f"{wording.many(jobs.jobs, 'job')} of SLURM to be submitted; they may wait in its queue"
         )
         asked.wait = math.inf
+    if workers is None and memory is None and scheduler is None and jobs is None:
+        asked.alone = _ALONE
     code = _carry_out(
         asked,
         _engine(workers, memory, scheduler, jobs),
@@ -272,7 +276,7 @@ def _carry_out(
         there = len(asked.plan.points) - estimate.points
         if there and asked.seeking is None:
             message(f"{there} of them are in {asked.directory} already")
-        message(estimated(estimate, workers))
+        message(estimated(estimate, 1 if asked.small(estimate) else workers))
 
     with interruptible() as stop, watching(json=json_progress) as display:
         state = asked.carry_out(engine, display, stop, announce, force=force, retry=retry)
@@ -308,6 +312,7 @@ def carry_out_here(asked: Sweeping) -> int:
     from backwater.running import interruptible
 
     message(searching(asked))
+    asked.alone = _ALONE
     engine = _engine(None, None, None, None)
     with interruptible() as stop, watching(json=False) as display:
         asked.carry_out(engine, display, stop, lambda _: None)

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from backwater.errors import InputError, ResultError
 from backwater.sweep.costs import Costs
-from backwater.sweep.point import FAILED, OtherCodeError, Recipe, Task, lost, run_batch
+from backwater.sweep.point import (
+    FAILED,
+    Cut,
+    OtherCodeError,
+    Recipe,
+    Task,
+    lost,
+    run_batch,
+    run_points,
+)
 from backwater.sweep.store import POINTS, Store, joined
 
 if TYPE_CHECKING:
@@ -137,6 +146,33 @@ class Drive:
         """Take the rows of a point that was run in this process."""
         self._pending.remove(place)
         self.take(tables)
+
+    def alone(self, stop: Stop, seconds: float) -> None:
+        """Run points in this process, for so many seconds at most: workers take longer to start."""
+        until = time.monotonic() + seconds
+
+        def over() -> bool:
+            return stop.is_set() or time.monotonic() > until
+
+        try:
+            while self._pending and not over():
+                place = self._pending[0]
+                self.here(
+                    place, run_points(self._recipe, [task(self._plan, self._points[place])], over)
+                )
+                if time.monotonic() - self._since >= COMMIT_SECONDS:
+                    self.commit()
+                self._watching.stands(self._state)
+        except Cut:
+            # It takes longer than was foreseen, and workers run it.
+            return
+        finally:
+            self.commit()
+
+    @property
+    def left(self) -> int:
+        """How many points no worker has yet."""
+        return len(self._pending)
 
     def commit(self) -> None:
         """Write what has come back."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -56,6 +58,8 @@ class Sweeping:
     keep: tuple[str, ...] = ()
     wait: float = WAIT_SECONDS
     """So many seconds there may be no worker; jobs may wait in a queue for as long as they will."""
+    alone: float = 0.0
+    """What takes so many seconds at most is run in this process: workers take longer to start."""
     seeking: Callable[[], Seeking] | None = None
     """Makes the search that chooses points as others end; None: all points of the plan are run."""
     most: int | None = None
@@ -274,10 +278,17 @@ class Sweeping:
         for place, rows in estimate.measured:
             drive.here(place, rows)
         drive.commit()
-        if state.done + state.failed == state.points or stop.is_set():
+        if self.small(estimate):
+            drive.alone(stop, _LONGER * self.alone)
+        if not drive.left or stop.is_set():
             return
         with engine() as client:
             drive.run(client, stop, self.wait)
+
+    def small(self, estimate: Estimate) -> bool:
+        """Whether what is foreseen takes less than workers take to start."""
+        foreseen = math.inf if estimate.seconds is None else estimate.seconds * estimate.points
+        return foreseen <= self.alone
 
     def _seek(
         self,
@@ -295,6 +306,8 @@ class Sweeping:
         with contextlib.ExitStack() as stack:
             client: Any = None
             first = True
+            # Seconds that this process may still run points itself.
+            alone = 0.0
             counted: set[str] = set()
             while not stop.is_set() and (batch := seeking.ask(self._rows())) is not None:
                 rounds.append(batch)
@@ -320,8 +333,13 @@ class Sweeping:
                     for place, rows in estimate.measured:
                         drive.here(place, rows)
                     drive.commit()
-                    if len(missing) == len(estimate.measured) or stop.is_set():
-                        continue
+                    alone = _LONGER * self.alone if self.small(estimate) else 0.0
+                if client is None and alone > 0:
+                    began = time.monotonic()
+                    drive.alone(stop, alone)
+                    alone -= time.monotonic() - began
+                if not drive.left or stop.is_set():
+                    continue
                 client = client or stack.enter_context(engine())
                 drive.run(client, stop, self.wait)
         if self.answering is not None and not stop.is_set():
@@ -362,6 +380,8 @@ class Sweeping:
 
 
 _PILOT_SECONDS = 2.0
+# As many times what was foreseen this process goes on itself, and no longer.
+_LONGER = 2.0
 
 
 def statuses(directory: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
