@@ -154,6 +154,7 @@ class Drive:
         def over() -> bool:
             return stop.is_set() or time.monotonic() > until
 
+        self._state.workers = self._state.running = 1
         try:
             while self._pending and not over():
                 place = self._pending[0]
@@ -168,6 +169,7 @@ class Drive:
             return
         finally:
             self.commit()
+            self._state.running = 0
 
     @property
     def left(self) -> int:
