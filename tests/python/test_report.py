@@ -103,7 +103,7 @@ def test_the_page_has_its_parts_in_order(page: str) -> None:
     assumed = page.partition(">Assumptions</h2>")[2].partition("<section")[0]
     assert re.findall(r"<summary>(.*?)</summary>", assumed)[0].endswith("parameters that are set")
     assert assumed.index("<svg") < assumed.index("<details>") < assumed.index("pfc.xoff")
-    assert assumed.count("<table>") == assumed.count("<details>") == 2
+    assert assumed.count("<table") == assumed.count("<details>") == 2
     assert "pfc.xoff" in texts
     assert "Static threshold: bytes above which the class is paused." in texts
     assert "backwater run scenario.toml --seed" in texts

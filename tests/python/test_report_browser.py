@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
 import backwater
 from backwater import report
-from browsing import Opened, chromium, opened
+from browsing import SIZES, Opened, chromium, opened
 from conftest import ROOT
 
 if TYPE_CHECKING:
@@ -58,6 +58,117 @@ LINES = """() => Array.from(document.querySelectorAll('[data-clock], .looked .ch
   const tall = rules.filter(line => line.getBoundingClientRect().height > 10);
   return tall.map(line => line.getBoundingClientRect().left);
 })"""
+
+
+# What is wider than its place, or reaches beyond the screen.
+TOO_WIDE = """() => Array.from(document.querySelectorAll('body *')).filter(e => {
+  const style = getComputedStyle(e), box = e.getBoundingClientRect();
+  if (!box.width || e.closest('details:not([open]), .vega-actions, .skip')) return false;
+  const scrolls = /auto|scroll/.test(style.overflowX) && e.scrollWidth > e.clientWidth + 1;
+  const inside = e.closest('svg') && e.tagName !== 'svg';
+  return scrolls || (!inside && box.right > innerWidth + 1);
+}).map(e => e.outerHTML.slice(0, 80))"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_nothing_is_wider_than_the_screen(
+    browser: Browser, incast_page: Path, size: str, scheme: Literal["light", "dark"]
+) -> None:
+    one = opened(browser, incast_page, size, scheme)
+    assert one.complaints == []
+    assert one.page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
+    assert one.page.evaluate(TOO_WIDE) == []
+    # Text of charts is as large as it was made, not shrunk with the chart.
+    shrunk = one.page.evaluate(
+        """() => Array.from(document.querySelectorAll('svg.marks'), svg =>
+          svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"""
+    )
+    assert min(shrunk) > 0.9
+    # Beside one another where there is room for both, else one below the other.
+    stage, charts = (
+        one.page.locator(place).bounding_box() for place in (".film .stage", ".film .together")
+    )
+    assert stage is not None
+    assert charts is not None
+    assert (charts["x"] > stage["x"] + stage["width"]) == (size == "wide")
+    one.page.close()
+
+
+def test_the_drawing_can_be_looked_at_closely_by_keys(page: Page) -> None:
+    slider, film = page.locator(".film input[type=range]"), page.locator(".film")
+    slider.focus()
+    slider.press("+")
+    slider.press("+")
+    assert float(film.get_attribute("data-zoom") or 0) == pytest.approx(1 / 0.7**2, abs=0.01)
+    drawing = page.locator(".fabric").first
+    before = drawing.get_attribute("viewBox")
+    drawing.scroll_into_view_if_needed()
+    box = drawing.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 300, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 200, box["y"] + 100, steps=4)
+    page.mouse.up()
+    assert drawing.get_attribute("viewBox") != before
+    slider.press("0")
+    assert film.get_attribute("data-zoom") == "1.00"
+
+
+def test_drawings_and_charts_say_what_they_are(page: Page) -> None:
+    """To who does not see them: each has words, and each control has a name."""
+    unnamed = page.evaluate(
+        """() => Array.from(document.querySelectorAll('.fabric, .chart, button, input, select'))
+          .filter(e => !(e.getAttribute('aria-label') || (e.labels && e.labels.length)))
+          .map(e => e.outerHTML.slice(0, 80))"""
+    )
+    assert unnamed == []
+    assert page.locator(".fabric").first.get_attribute("role") == "img"
+    assert "2 spines, 4 leaves, 16 hosts" in str(
+        page.locator(".fabric").first.get_attribute("aria-label")
+    )
+
+
+def test_space_plays_and_the_strip_chooses_a_time(page: Page) -> None:
+    slider, film = page.locator(".film input[type=range]"), page.locator(".film")
+    slider.focus()
+    slider.press("Home")
+    slider.press(" ")
+    page.wait_for_function("document.querySelector('.film').dataset.frame > 3")
+    slider.press(" ")
+    strip = page.locator(".strip").first
+    strip.scroll_into_view_if_needed()
+    box = strip.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 10)
+    last = int(slider.get_attribute("max") or 0)
+    assert abs(int(film.get_attribute("data-frame") or 0) - last / 2) <= 1
+
+
+def test_a_link_that_fails_is_marked_while_it_does(browser: Browser, tmp_path: Path) -> None:
+    """The scenario's link from leaf0 to spine0 is down from 10 us to 60 us."""
+    backwater.load(ROOT / "scenarios" / "link-failure.toml").run(out=tmp_path / "run")
+    file = tmp_path / "page.html"
+    file.write_text(report.of(tmp_path / "run").html(), encoding="utf-8")
+    one = opened(browser, file, "screen").page
+    film = one.evaluate("JSON.parse(document.querySelector('[id^=film-]').textContent)")
+    seen = one.evaluate(
+        """() => {
+          const slider = document.querySelector('.film input'), found = [];
+          for (let i = 0; i <= Number(slider.max); i++) {
+            slider.value = i;
+            slider.dispatchEvent(new Event('input'));
+            found.push(document.querySelector('.faults > g').getAttribute('visibility'));
+          }
+          return found;
+        }"""
+    )
+    down = [n for n, one in enumerate(seen) if one != "hidden"]
+    ends = [film["begin_us"] + (n + 1) * film["step_us"] for n in down]
+    assert 10 < ends[0] <= 10 + film["step_us"]
+    assert 60 - film["step_us"] <= ends[-1] <= 60
+    assert "leaf0 to spine0 carries nothing from 10 us until 60 us" in one.content()
+    one.close()
 
 
 def test_one_slider_moves_all_that_is_over_time(page: Page) -> None:

@@ -53,7 +53,8 @@ def peak(directory: Path) -> int:
         text=True,
         env=os.environ | {"PYTHONPATH": str(ROOT / "python")},
     )
-    assert page.stat().st_size > 100_000
+    # However many flows there are, the page is sums of them.
+    assert 100_000 < page.stat().st_size < 5_000_000
     return int(done.stdout)
 
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import colorsys
 import re
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from backwater.plot.theme import COLOURS, FAINT, GREYS, GRID, INK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 LIGHT, DARK, PRINT = "light", "dark", "print"
 THEMES = (LIGHT, DARK, PRINT)
@@ -58,6 +62,24 @@ def themed(svg: str, theme: str) -> str:
     if theme == DARK:
         return _COLOUR.sub(lambda found: f'{found["name"]}{_dark(found["value"])}"', svg)
     return _printed(svg) if theme == PRINT else svg
+
+
+def dark_rules(drawings: Iterable[str]) -> str:
+    """Give rules of CSS by which drawings, and what a page draws anew, have the dark colours.
+
+    A rule is stronger than the colour that an element names itself.
+    """
+    found = {
+        (found["name"].rstrip('="'), found["value"].lower())
+        for drawn in drawings
+        for found in _COLOUR.finditer(drawn)
+    }
+    rules = []
+    for name, value in sorted(found):
+        other = _dark(value)
+        if other != value:
+            rules.append(f'svg [{name}="{value}" i] {{ {name}: {other}; }}')
+    return "\n".join(rules)
 
 
 def _dark(value: str) -> str:

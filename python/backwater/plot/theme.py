@@ -19,6 +19,8 @@ GREYS = ("#8c8c8c", "#bfbfbf")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [10, 4], [4, 1, 1, 1], [1, 3])
 INK, FAINT, GRID = "#1b1f24", "#59636e", "#e3e6ea"
+SHADES = ("#c6dbef", "#9ecae1", "#6baed6", "#3f8fc5", "#1c6cb1", "#08306b")
+"""From an idle link to one that is never idle: one hue, darker and wider."""
 FONT = "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 
 WIDTH, HEIGHT = 640, 260

@@ -13,6 +13,7 @@ import backwater
 from backwater import _core
 from backwater.numbers.rows import scan
 from backwater.report import draw
+from backwater.report.faults import outages
 from backwater.report.layout import Layout, lay_out
 from backwater.report.page import Column, Picture, Table
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 FLOWS = 2000
 """Flows of each source that are looked at for the drawing."""
 
+PHONE = 2.2
+"""How much larger names are on a phone, where the drawing is a third as wide."""
+OUTAGES = 6
+"""Failures of links that a caption lists."""
 TABLE_BYTES = 32_000_000
 """Flow tables that are larger in all are not read for the drawing."""
 TOO_LARGE = "its table is too large to be drawn from"
@@ -66,6 +71,7 @@ class Assumptions:
         self.manifest = run.manifest
         self.sketch = self._sketch(run)
         self.layout: Layout = lay_out(self.sketch)
+        self.outages = outages(run.scenario, self.layout)
 
     def _sketch(self, run: Run) -> dict[str, Any]:
         tables = tables_of(run)
@@ -108,8 +114,15 @@ class Assumptions:
             caption += (
                 " A node written as a number stands for so many; the pointer shows their names."
             )
-        drawn = draw.topology(self.layout, self.sketch, self.groups, text)
-        return Picture("topology", drawn, caption)
+        if self.outages:
+            few = [one.text for one in self.outages[:OUTAGES]]
+            more = len(self.outages) - len(few)
+            caption += f" Dashed: {'; '.join(few)}{f'; and {more} more' if more else ''}."
+        drawn, phone = (
+            draw.topology(self.layout, self.sketch, self.groups, larger, self.outages)
+            for larger in (text, PHONE)
+        )
+        return Picture("topology", drawn, caption, phone)
 
     def parameters(self) -> list[Table]:
         """List every value, folded: first what was set, then defaults."""

@@ -11,21 +11,24 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from backwater.plot.theme import COLOURS, DASHES, FAINT, FONT, INK, ORANGE, VERMILLION, of
-from backwater.report.layout import LEFT, WIDTH, Layout, only_way
+from backwater.plot.theme import COLOURS, DASHES, FAINT, FONT, INK, ORANGE, SHADES, VERMILLION, of
+from backwater.report.faults import failed
+from backwater.report.layout import LEFT, MANY, WIDTH, Layout, only_way
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from backwater.report.faults import Outage
 
 Edge = tuple[int, int]
 """A direction of a link: the number of the sending block and of the receiving one."""
 
-# From an idle link to one that is never idle: one hue, darker and wider.
-SHADES = ("#c6dbef", "#9ecae1", "#6baed6", "#3f8fc5", "#1c6cb1", "#08306b")
 MOST_ARROWS = 16
 """Arrows of a group; of more flows only the hosts are marked."""
 
 
+TOUCHING = 15.0
+"""What a letter takes on a phone, where names have 26 pixels of the drawing."""
 BOX = 11.0
 """Half of the height of a switch's box."""
 QUEUE, PAUSE = 24.0, 44.0
@@ -48,14 +51,19 @@ def shade(busy: float) -> str:
     return SHADES[min(len(SHADES) - 1, int(busy * len(SHADES)))]
 
 
-def breadth(busy: float) -> float:
+def breadth(busy: float, scale: float = 1.0) -> float:
     """Width of a link so busy, in pixels."""
-    return 1.2 + 3.2 * busy
+    return (1.2 + 3.2 * busy) * scale
 
 
-def radius(depth: float) -> float:
+def radius(depth: float, scale: float = 1.0) -> float:
     """Radius of a queue so deep: its area is proportional to the depth."""
-    return 13 * math.sqrt(depth)
+    return 13 * math.sqrt(depth * scale)
+
+
+def scale_of(layout: Layout) -> float:
+    """Give how large marks are beside those of a small fabric."""
+    return max(0.35, min(1.0, MANY / max(1, len(layout.edges))))
 
 
 def ends(layout: Layout, edge: Edge) -> tuple[float, float, float, float]:
@@ -96,24 +104,37 @@ def svg(width: float, height: float, content: list[str], label: str, attributes:
 
 
 def words(
-    x: float, y: float, text: str, size: float = 12, colour: str = INK, anchor: str = "start"
+    x: float,
+    y: float,
+    text: str,
+    size: float = 12,
+    colour: str = INK,
+    anchor: str = "start",
+    kind: str = "",
 ) -> str:
-    """Write text."""
+    """Write text; `kind` is by what the page's style knows it."""
+    known = f' class="{kind}"' if kind else ""
     return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" fill="{colour}" '
+        f'<text{known} x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" fill="{colour}" '
         f'text-anchor="{anchor}">{escape(text)}</text>'
     )
 
 
 def links(layout: Layout) -> str:
-    """Draw every link as a thin grey line."""
-    path = "".join(
-        f"M{layout.blocks[a].x:.1f} {layout.blocks[a].y:.1f}L{layout.blocks[b].x:.1f} "
-        f"{layout.blocks[b].y:.1f}"
-        for a, b in layout.edges
+    """Draw every link as a thin grey line, thicker the faster it is."""
+    thin = 0.7 if len(layout.edges) > MANY else 1.2
+    fastest = max(layout.rates.values(), default=1) or 1
+    paths: dict[int, list[str]] = {}
+    for a, b in layout.edges:
+        p, q = layout.blocks[a], layout.blocks[b]
+        line = f"M{p.x:.1f} {p.y:.1f}L{q.x:.1f} {q.y:.1f}"
+        paths.setdefault(layout.rates.get((a, b), fastest), []).append(line)
+    return "".join(
+        f'<path d="{"".join(lines)}" stroke="#d5dae0" '
+        f'stroke-width="{thin * (0.6 + 1.2 * rate / fastest if len(paths) > 1 else 1):.2f}" '
+        'fill="none"/>'
+        for rate, lines in paths.items()
     )
-    thin = 0.7 if len(layout.edges) > 200 else 1.2
-    return f'<path d="{path}" stroke="#d5dae0" stroke-width="{thin}" fill="none"/>'
 
 
 def nodes(layout: Layout, named: set[int], text: float = 1.0) -> str:
@@ -132,7 +153,7 @@ def nodes(layout: Layout, named: set[int], text: float = 1.0) -> str:
                 f'<circle cx="{block.x:.1f}" cy="{block.y:.1f}" r="{r:.1f}" fill="white" '
                 f'stroke="{INK}" stroke-width="1"><title>{escape(block.label)}</title></circle>'
             )
-            if i in named or space > 44:
+            if i in named or space > 44 * max(1.0, 0.55 * text):
                 up = block.y < layout.height / 2
                 # A name beside that of its neighbour goes a line further.
                 near = 7 * text * len(block.short)
@@ -140,7 +161,8 @@ def nodes(layout: Layout, named: set[int], text: float = 1.0) -> str:
                 further = 12 * text if crowded else 0
                 last = (block.x if not crowded else -99.0, block.y)
                 y = block.y - 12 - further if up else block.y + 10 + 11 * text + further
-                parts.append(words(block.x, y, block.short, 11 * text, anchor="middle"))
+                kind = "host" if TOUCHING * len(block.short) < space else "host tight"
+                parts.append(words(block.x, y, block.short, 11 * text, anchor="middle", kind=kind))
             continue
         w = box(space)
         parts.append(
@@ -150,7 +172,8 @@ def nodes(layout: Layout, named: set[int], text: float = 1.0) -> str:
         size = min(12.0 * text, w / (0.58 * max(1, len(block.short))))
         if size >= 6.5 * text:
             y = block.y + 0.35 * size
-            parts.append(words(block.x, y, block.short, round(size, 1), anchor="middle"))
+            kind = "switch" if TOUCHING * len(block.short) < space else "switch tight"
+            parts.append(words(block.x, y, block.short, round(size, 1), anchor="middle", kind=kind))
     return "".join(parts)
 
 
@@ -162,17 +185,18 @@ def state(
     `marks` numbers the directions, for the page's script to find them by.
     """
     lines, queues, pauses = [], [], []
+    scale = scale_of(layout)
     for edge, one in states.items():
         x1, y1, x2, y2 = ends(layout, edge)
         mark = "" if marks is None else f' data-e="{marks[edge]}"'
         hidden = "" if one.busy > 0 else ' visibility="hidden"'
         lines.append(
             f'<line{mark} x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-            f'stroke="{shade(one.busy)}" stroke-width="{breadth(one.busy):.1f}"{hidden}/>'
+            f'stroke="{shade(one.busy)}" stroke-width="{breadth(one.busy, scale):.1f}"{hidden}/>'
         )
         x, y = along(layout, edge, QUEUE)
         queues.append(
-            f'<circle{mark} cx="{x:.1f}" cy="{y:.1f}" r="{radius(one.depth):.1f}" '
+            f'<circle{mark} cx="{x:.1f}" cy="{y:.1f}" r="{radius(one.depth, scale):.1f}" '
             f'fill="{ORANGE}" fill-opacity=".9" stroke="#6b4a00" stroke-width=".8"/>'
         )
         x, y = along(layout, edge, PAUSE)
@@ -194,27 +218,38 @@ def fabric(
     named: set[int],
     marks: Mapping[Edge, int] | None = None,
     text: float = 1.0,
+    outages: Sequence[Outage] = (),
+    time: int = 0,
 ) -> str:
     """Draw the fabric in a state: links below nodes, queues and pauses above them.
 
-    `text` is how much larger names are than usual.
+    `text` is how much larger names are than usual. Of `outages` those at this time are seen.
     """
     under, over = state(layout, states, marks).split("@", 1)
+    under += failed(layout, outages, time)
     return links(layout) + under + nodes(layout, named, text) + over + tiers(layout, text)
 
 
 def tiers(layout: Layout, text: float = 1.0) -> str:
-    """Name the rows at the left, ending where they begin; `text` enlarges names."""
+    """Name the rows at the left, and the rates between them; `text` enlarges names."""
     x, anchor = (0.0, "start") if text == 1 else (LEFT - 14, "end")
-    return "".join(
+    rows = "".join(
         words(x, y + 4 + 15 * text * line, part, 12 * text, FAINT, anchor)
         for name, y in layout.rows
         for line, part in enumerate(name.split("\n"))
     )
+    speeds = "".join(
+        words(x, y + 4, name, 11 * text, FAINT, anchor, "speed") for name, y in layout.speeds
+    )
+    return f'<g class="tiers">{rows}{speeds}</g>'
 
 
 def topology(
-    layout: Layout, sketch: Mapping[str, Any], groups: list[str], text: float = 1.0
+    layout: Layout,
+    sketch: Mapping[str, Any],
+    groups: list[str],
+    text: float = 1.0,
+    outages: Sequence[Outage] = (),
 ) -> str:
     """Draw the tiers with the flows of the scenario on them, a colour and a dash a group.
 
@@ -254,8 +289,8 @@ def topology(
     left = 46 * (text - 1)
     body = (
         f"<defs>{heads}</defs>{legend}"
-        f'<g transform="translate({left:.0f} {top:.0f})">{links(layout)}{"".join(arrows)}'
-        f"{nodes(layout, named, text)}{marks}{tiers(layout, text)}</g>"
+        f'<g transform="translate({left:.0f} {top:.0f})">{links(layout)}{failed(layout, outages)}'
+        f"{''.join(arrows)}{nodes(layout, named, text)}{marks}{tiers(layout, text)}</g>"
     )
     height = layout.height + top + 24 * text + 10 * len(groups) * bool(marks)
     return svg(WIDTH + left, height, [body], "topology with the flows of the scenario")
@@ -319,32 +354,3 @@ def _legend(groups: list[str], drawn: Mapping[str, str], larger: float) -> tuple
         )
         x += width
     return "".join(parts), y + 16
-
-
-def key(deepest: int) -> str:
-    """Explain links, queues and pauses; the largest circle stands for `deepest` bytes."""
-    parts, x = [words(0, 24, "link utilisation 0 %", 13)], 128.0
-    for i in range(len(SHADES)):
-        busy = (i + 0.5) / len(SHADES)
-        parts.append(
-            f'<path d="M{x:.0f} 20h34" stroke="{shade(busy)}" stroke-width="{breadth(busy):.1f}"/>'
-        )
-        x += 36
-    parts.append(words(x + 4, 24, "100 %", 13))
-    x += 66
-    for share in (0.1, 0.4, 1.0):
-        r = radius(share)
-        parts.append(
-            f'<circle cx="{x + r:.1f}" cy="20" r="{r:.1f}" fill="{ORANGE}" fill-opacity=".9" '
-            'stroke="#6b4a00" stroke-width=".8"/>'
-        )
-        x += 2 * r + 4
-    most = f"{deepest / 1e6:.3g} MB" if deepest >= 1e6 else f"{deepest / 1e3:.3g} KB"
-    parts.append(words(x + 4, 24, f"waiting for the link, most {most}", 13))
-    x += 250
-    parts.append(
-        f'<g transform="translate({x:.0f} 20)"><rect x="-6" y="-6" width="12" height="12" rx="2.5" '
-        f'fill="{VERMILLION}"/><path d="M-2 -3.2V3.2M2 -3.2V3.2" stroke="white" '
-        f'stroke-width="1.8"/></g>' + words(x + 12, 24, "port paused", 13)
-    )
-    return "".join(parts)

@@ -8,7 +8,7 @@ direction stands for several ports it shows the busiest link, the deepest queue,
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -16,8 +16,10 @@ import polars as pl
 from backwater.errors import InputError
 from backwater.numbers.rows import scan
 from backwater.plot import data
-from backwater.plot.theme import clock
+from backwater.plot.theme import SHADES, clock
 from backwater.report import draw
+from backwater.report.faults import Outage, outages
+from backwater.report.key import key
 from backwater.report.layout import WIDTH, Layout
 
 if TYPE_CHECKING:
@@ -69,10 +71,23 @@ class Film:
     """Bytes of the deepest drawn queue."""
     waits: bool = False
     """Whether it was recorded what flows waited for."""
+    outages: list[Outage] = field(default_factory=list)
+    """Links that fail, of the first run."""
 
     def time_ps(self, frame: int) -> int:
         """Give the time at which a step ends."""
         return min(self.begin_ps + (frame + 1) * self.step_ps, self.end_ps)
+
+    @property
+    def key(self) -> str:
+        """What its marks mean, as SVG."""
+        return key(self.deepest, outages=bool(self.outages))
+
+    def _frame(self, time: int | None) -> int:
+        """Give the first step that ends after a time."""
+        if time is None:
+            return self.frames
+        return max(0, (time - self.begin_ps) // self.step_ps)
 
     def state(self, track: Track, frame: int) -> dict[draw.Edge, draw.State]:
         """Give what every direction is in a step."""
@@ -116,10 +131,14 @@ class Film:
             "end_us": self.end_ps / 1e6,
             "frames": self.frames,
             "tracks": tracks,
-            "shades": draw.SHADES,
+            "shades": SHADES,
             "clock_ps": unit,
             "clock": name,
             "waits": self.waits,
+            "scale": draw.scale_of(self.layout),
+            "faults": [
+                [self._frame(one.begin_ps), self._frame(one.end_ps)] for one in self.outages
+            ],
         }
 
 
@@ -146,7 +165,17 @@ def shoot(
     deepest = max((max(values) for track in tracks for values in track.waiting.values()), default=0)
     first = int(grid["step"][0])
     waits = all(run.scenario.get("output", {}).get("waits") for _, run in runs)
-    return Film(layout, first, step, frames, int(grid["time_ps"][-1]), tracks, deepest, waits)
+    return Film(
+        layout,
+        first,
+        step,
+        frames,
+        int(grid["time_ps"][-1]),
+        tracks,
+        deepest,
+        waits,
+        outages(runs[0][1].scenario, layout),
+    )
 
 
 def _track(
@@ -237,16 +266,21 @@ def stills(film: Film, named: set[int], count: int = 4) -> str:
                 f'<g transform="translate({x:.0f} {y:.0f})">'
                 + draw.words(0, head - 16, f"{track.label}, {time}", 22)
                 + f'<g transform="translate(0 {head:.0f})">'
-                + draw.fabric(film.layout, film.state(track, frame), named, text=text)
+                + _fabric(film, track, frame, named, text)
                 + "</g></g>"
             )
     whole = len(tracks) * (width + 2 * pad)
     bottom = count * cell + 8
     place = f"translate({pad} {bottom:.0f}) scale({text})"
-    parts.append(f'<g transform="{place}">{draw.key(film.deepest)}</g>')
+    parts.append(f'<g transform="{place}">{film.key}</g>')
     # On a phone it is scrolled rather than shrunk beyond reading.
     wide = 'style="min-width: 1100px"' if len(tracks) > 1 else ""
     return draw.svg(whole, bottom + 50 * text, parts, "the fabric at several moments", wide)
+
+
+def _fabric(film: Film, track: Track, frame: int, named: set[int], text: float) -> str:
+    states, time = film.state(track, frame), film.time_ps(frame)
+    return draw.fabric(film.layout, states, named, text=text, outages=film.outages, time=time)
 
 
 SLIDE = 1.35
@@ -264,9 +298,9 @@ def moments(film: Film, named: set[int], most: int = 3) -> list[str]:
         parts = [
             draw.words(0, 18, f"{track.label}, after {time}", 17),
             f'<g transform="translate({left:.0f} {top:.0f})">'
-            + draw.fabric(film.layout, film.state(track, frame), named, text=SLIDE)
+            + _fabric(film, track, frame, named, SLIDE)
             + "</g>",
-            f'<g transform="translate(0 {bottom:.0f}) scale(1.2)">{draw.key(film.deepest)}</g>',
+            f'<g transform="translate(0 {bottom:.0f}) scale(1.2)">{film.key}</g>',
         ]
         made.append(draw.svg(WIDTH + left, bottom + 56, parts, f"the fabric under {track.label}"))
     return made

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 WIDTH = 1120.0
 LEFT, MARGIN = 76.0, 28.0
 """Room for the names of tiers, and to the other sides."""
-ROW = 150.0
-"""Height from one tier to the next."""
+ROW, HIGH_ROW, MANY = 150.0, 230.0, 200
+"""Height from one tier to the next, and where more than MANY lines are drawn: they are steeper."""
 
 MOST_HOSTS = 200
 """More hosts are drawn as a block a switch."""
@@ -62,6 +62,10 @@ class Layout:
     height: float
     names: dict[str, int] = field(default_factory=dict)
     """Number of each node by its name."""
+    rates: dict[tuple[int, int], int] = field(default_factory=dict)
+    """The rate of each of `edges`, in b/s: of several links the fastest."""
+    speeds: list[tuple[str, float]] = field(default_factory=list)
+    """Rates between two rows as text, and the height between them."""
     _rooms: dict[float, float] = field(default_factory=dict, repr=False)
 
     @property
@@ -96,11 +100,29 @@ def lay_out(sketch: Mapping[str, Any]) -> Layout:
         if ends[0] != ends[1]:
             edges[ends] = edges.get(ends, 0) + 1
     rows = _rows(blocks, edges, depth)
-    _place(blocks, edges, rows)
-    height = 2 * MARGIN + ROW * (len(rows) - 1)
+    step = HIGH_ROW if len(edges) > MANY else ROW
+    _place(blocks, edges, rows, step)
+    height = 2 * MARGIN + step * (len(rows) - 1)
     names = {name: i for i, (name, _, _) in enumerate(nodes)}
     tiers = [(_tier(blocks, row), blocks[row[0]].y) for row in rows]
-    return Layout(blocks, of, edges, tiers, height, names)
+    rates: dict[tuple[int, int], int] = {}
+    between: dict[float, set[int]] = {}
+    for a, b, rate, _ in sketch["links"]:
+        ends = (min(of[a], of[b]), max(of[a], of[b]))
+        rates[ends] = max(rates.get(ends, 0), rate)
+        middle = (blocks[of[a]].y + blocks[of[b]].y) / 2
+        between.setdefault(middle, set()).add(rate)
+    heights = {y for _, y in tiers}
+    speeds = [(_speed(some), y) for y, some in sorted(between.items()) if y not in heights]
+    return Layout(blocks, of, edges, tiers, height, names, rates, speeds)
+
+
+def _speed(rates: set[int]) -> str:
+    """Write the rates of links between two rows."""
+    low, high = (f"{rate / 1e9:g}" for rate in (min(rates), max(rates)))
+    if low == high:
+        return f"{low} Gb/s"
+    return f"{low}{' and ' if len(rates) == 2 else ' to '}{high} Gb/s"
 
 
 def only_way(sketch: Mapping[str, Any], source: int, target: int) -> list[int] | None:
@@ -223,14 +245,16 @@ def _rows(
     return [*rows, hosts]
 
 
-def _place(blocks: list[Block], edges: dict[tuple[int, int], int], rows: list[list[int]]) -> None:
+def _place(
+    blocks: list[Block], edges: dict[tuple[int, int], int], rows: list[list[int]], height: float
+) -> None:
     near: dict[int, list[int]] = {}
     for a, b in edges:
         near.setdefault(a, []).append(b)
         near.setdefault(b, []).append(a)
     for number, row in enumerate(rows):
         for i in row:
-            blocks[i].y = MARGIN + ROW * number
+            blocks[i].y = MARGIN + height * number
         if blocks[row[0]].host:
             # Beside the switch they hang on, in the order of their numbers.
             row.sort(key=lambda i: (min(near.get(i, [0])), blocks[i].members[0]))

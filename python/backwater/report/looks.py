@@ -133,16 +133,20 @@ def _flows(run: Run) -> tuple[list[dict[str, Any]], pl.DataFrame]:
     late = pl.col("fct_last_byte_ps") - pl.col("ideal_fct_ps")
     names = ("flow_id", "group", "src", "dst", "bytes", "start_ps", "fct_last_byte_ps")
     columns = table.select(*names, "slowdown", "state", late=late.fill_null(1 << 62))
-    groups = columns.select(pl.col("group").n_unique()).collect(engine="streaming").item()
-    each = max(1, FLOWS // max(1, groups))
-    kept = (
-        columns.sort("late", "flow_id", descending=[True, False])
-        .group_by("group", maintain_order=True)
-        .head(each)
-        .collect(engine="streaming")
-        .head(FLOWS)
-        .with_row_index("key")
-    )
+    order = columns.group_by("group").agg(pl.col("flow_id").min()).collect(engine="streaming")
+    groups = order.sort("flow_id")["group"].to_list()[:FLOWS]
+    each = max(1, FLOWS // max(1, len(groups)))
+    # Each group's alone: a sort of all would hold all.
+    of_groups = [
+        columns.filter(pl.col("group") == group).top_k(each, by=["late", "flow_id"])
+        for group in groups
+    ]
+    if not of_groups:
+        return [], pl.DataFrame(schema={"flow_id": pl.UInt64, "key": pl.UInt32})
+    parts = pl.collect_all(of_groups, engine="streaming")
+    by = ["late", "flow_id"]
+    kept = pl.concat([one.sort(by, descending=[True, False]) for one in parts])
+    kept = kept.with_row_index("key")
     shown = []
     for row in kept.to_dicts():
         took = row["fct_last_byte_ps"]

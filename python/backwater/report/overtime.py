@@ -13,6 +13,7 @@ from backwater.plot.theme import clock
 from backwater.report import draw
 from backwater.report.film import Film, places, shoot, stills
 from backwater.report.jobs import job_timelines
+from backwater.report.key import Sign, signs
 from backwater.report.layout import WIDTH
 from backwater.report.looks import looks, port_edges
 from backwater.report.page import Figure, Section, script_json
@@ -44,7 +45,7 @@ class FilmPart:
     id: str
     last: int
     tracks: list[dict[str, Any]]
-    key: Markup
+    signs: list[Sign]
     caption: str
     data: Markup
     charts: list[Figure] = field(default_factory=list)
@@ -61,10 +62,14 @@ def film_part(
     tracks = []
     for track in film.tracks:
         marks = {edge: i for i, edge in enumerate(track.edges)}
-        drawn = draw.fabric(film.layout, film.state(track, 0), named, marks)
-        picture = draw.svg(
-            WIDTH, film.layout.height + 12, [drawn], f"the fabric under {track.label}"
+        states = film.state(track, 0)
+        drawn = draw.fabric(film.layout, states, named, marks, outages=film.outages)
+        what = ", ".join(name.replace("\n", ", ") for name, _ in film.layout.rows)
+        label = (
+            f"The fabric under {track.label}: {what}. The line above says how much waits and how "
+            "many ports are paused; single ports can be chosen by name below."
         )
+        picture = draw.svg(WIDTH, film.layout.height + 12, [drawn], label, 'class="fabric"')
         tracks.append({"label": track.label, "svg": Markup(picture)})
     caption = (
         f"{about}A step is {data.time_text(film.step_ps)}: utilisation is the mean over it, a "
@@ -74,9 +79,9 @@ def film_part(
     caption += _unseen(film)
     if film.layout.aggregated:
         caption += " A line between blocks shows its busiest link and its deepest queue."
-    key = Markup(draw.key(film.deepest))
     packed = script_json(film.packed())
-    return FilmPart(name, film.frames - 1, tracks, key, caption, packed, charts or [])
+    explained = signs(film.deepest, outages=bool(film.outages))
+    return FilmPart(name, film.frames - 1, tracks, explained, caption, packed, charts or [])
 
 
 def film_figure(name: str, film: Film, named: set[int], counterpart: str = "") -> Figure:

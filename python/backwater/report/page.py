@@ -20,14 +20,17 @@ from markupsafe import Markup
 
 from backwater.errors import ResultError
 from backwater.files import write_file
+from backwater.plot.shades import dark_rules
 from backwater.plot.sheet import KINDS, VEGA_LITE, Sheet
-from backwater.plot.theme import INK, NAME
+from backwater.plot.theme import BLUE, FAINT, GRID, INK, NAME, ORANGE, SHADES, VERMILLION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
 
+SCRIPTED = (*SHADES, INK, FAINT, GRID, ORANGE, BLUE, VERMILLION, "white")
+"""Colours that scripts of the page give to what they draw."""
 SCRIPTS = ("page.js", "film.js", "looks.js")
 
 
@@ -69,12 +72,19 @@ class Picture:
     id: str
     drawn: str
     caption: str = ""
+    narrow: str = ""
+    """The same with larger names, for phones."""
     kind: ClassVar[str] = "picture"
 
     @property
     def svg(self) -> Markup:
         """The drawing, for the page."""
         return Markup(apart(self.drawn, self.id))
+
+    @property
+    def phone(self) -> Markup:
+        """The drawing with larger names, for the page."""
+        return Markup(apart(self.narrow, f"{self.id}-phone"))
 
 
 @dataclass(frozen=True)
@@ -161,6 +171,15 @@ class Page:
         own = [one for part in parts for one in (part, *getattr(part, "charts", ()))]
         return [one for one in own if isinstance(one, Figure)]
 
+    def _drawings(self) -> list[str]:
+        """Whatever the page draws, and one thing of each colour that its scripts use."""
+        parts = [part for section in self.sections for part in section.parts]
+        own = [one for part in parts for one in (part, *getattr(part, "charts", ()))]
+        drawn = [str(one.svg) for one in own if hasattr(one, "svg")]
+        for part in parts:
+            drawn += [str(track["svg"]) for track in getattr(part, "tracks", ())]
+        return [*drawn, *(f'fill="{one}" stroke="{one}"' for one in SCRIPTED)]
+
     def html(self) -> str:
         """Write the page."""
         environment = jinja2.Environment(
@@ -174,6 +193,7 @@ class Page:
         return template.render(
             page=self,
             style=Markup(_static("page.css")),
+            dark=Markup(dark_rules(self._drawings())),
             script=Markup("\n".join(_static(name) for name in SCRIPTS)),
             theme=script_json(_config()) if live else "",
             bundle=Markup(_bundle()) if live else "",

@@ -1,6 +1,51 @@
 "use strict";
 // The fabric over time: only what changes from one step to the next is touched.
 (function () {
+  // The drawing closer: by buttons, by + - 0, by the wheel with Ctrl; when it is close it is moved by hand.
+  function zooming(root) {
+    const drawings = Array.from(root.querySelectorAll(".fabric"));
+    const whole = drawings[0].viewBox.baseVal, width = whole.width, height = whole.height;
+    const at = { x: 0, y: 0, share: 1 };
+    function set(share, x, y) {
+      at.share = Math.max(0.08, Math.min(1, share));
+      at.x = Math.max(0, Math.min(width * (1 - at.share), x));
+      at.y = Math.max(0, Math.min(height * (1 - at.share), y));
+      for (const svg of drawings) {
+        svg.setAttribute("viewBox", [at.x, at.y, width * at.share, height * at.share].join(" "));
+        svg.classList.toggle("zoomed", at.share < 1);
+        svg.classList.toggle("near", at.share < 0.55);
+      }
+      root.dataset.zoom = (1 / at.share).toFixed(2);
+    }
+    // Around a point, given in shares of what is seen.
+    function by(factor, px, py) {
+      const share = Math.max(0.08, Math.min(1, at.share * factor));
+      set(share, at.x + px * width * (at.share - share), at.y + py * height * (at.share - share));
+    }
+    root.querySelector(".in").addEventListener("click", function () { by(0.7, 0.5, 0.5); });
+    root.querySelector(".out").addEventListener("click", function () { by(1 / 0.7, 0.5, 0.5); });
+    root.querySelector(".all").addEventListener("click", function () { set(1, 0, 0); });
+    root.addEventListener("keydown", function (event) {
+      if (event.ctrlKey || event.metaKey || event.target.tagName === "SELECT") return;
+      if (event.key === "+") by(0.7, 0.5, 0.5);
+      else if (event.key === "-") by(1 / 0.7, 0.5, 0.5);
+      else if (event.key === "0") set(1, 0, 0);
+    });
+    for (const svg of drawings) {
+      svg.addEventListener("wheel", function (event) {
+        if (!event.ctrlKey && !event.metaKey) return;
+        event.preventDefault();
+        const box = svg.getBoundingClientRect();
+        by(event.deltaY < 0 ? 0.85 : 1 / 0.85, (event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height);
+      }, { passive: false });
+      svg.addEventListener("pointermove", function (event) {
+        if (!(event.buttons & 1) || at.share === 1) return;
+        const scale = width * at.share / svg.getBoundingClientRect().width;
+        set(at.share, at.x - event.movementX * scale, at.y - event.movementY * scale);
+      });
+    }
+  }
+
   function bytes(text) {
     return text ? Uint8Array.from(atob(text), function (letter) { return letter.charCodeAt(0); }) : null;
   }
@@ -25,6 +70,7 @@
       return {
         data: data, said: place.querySelector(".said"), cursor: place.querySelector(".cursor"),
         lines: find("links", "line"), queues: find("queues", "circle"), pauses: find("pauses", "g"),
+        faults: find("faults", "g"),
         busy: data.busy.map(bytes), waiting: data.waiting.map(bytes), paused: data.paused.map(bytes),
         shown: data.busy.map(function () { return [-1, -1, -1]; }),
       };
@@ -40,13 +86,17 @@
           if (busy !== was[0]) {
             const line = track.lines[i], last = film.shades.length - 1;
             line.setAttribute("stroke", film.shades[Math.min(last, Math.floor(busy / 100 * film.shades.length))]);
-            line.setAttribute("stroke-width", (1.2 + 0.032 * busy).toFixed(2));
+            line.setAttribute("stroke-width", (film.scale * (1.2 + 0.032 * busy)).toFixed(2));
             line.setAttribute("visibility", busy ? "visible" : "hidden");
           }
-          if (waiting !== was[1]) track.queues[i].setAttribute("r", (13 * Math.sqrt(waiting / 255)).toFixed(1));
+          if (waiting !== was[1]) track.queues[i].setAttribute("r", (13 * Math.sqrt(film.scale * waiting / 255)).toFixed(1));
           if (paused !== was[2]) track.pauses[i].setAttribute("visibility", paused ? "visible" : "hidden");
           track.shown[i] = [busy, waiting, paused];
         }
+        track.faults.forEach(function (place) {
+          const [from, to] = film.faults[Number(place.dataset.f)];
+          place.setAttribute("visibility", from <= frame && frame < to ? "visible" : "hidden");
+        });
         const held = track.data.held && track.data.held[frame];
         track.said.textContent = size(track.data.backlog[frame]) + " waiting, " +
           (held === null ? "pauses not recorded" : held + (held === 1 ? " port" : " ports") + " paused");
@@ -103,6 +153,7 @@
       strip.addEventListener("pointerdown", to);
       strip.addEventListener("pointermove", to);
     }
+    zooming(root);
     backwater.films.push({ root: root, film: film, bytes: bytes, go: go });
     // The moment when most waits says more than an idle fabric.
     const first = film.tracks[0].backlog;

@@ -37,7 +37,7 @@
         encoding: { x: { datum: { expr: "now" }, type: "quantitative" } },
       };
       const x = { field: "t", type: "quantitative", title: null, scale: { domain: [film.begin_us * us, film.end_us * us], nice: false } };
-      const width = Math.max(120, room - 110);
+      const width = Math.max(120, room - 84);
       const parts = about.curves.map(function (curve, number) {
         const bytes = one.bytes(curve.line), paused = curve.name === "paused";
         const values = Array.from(bytes, function (value, i) {

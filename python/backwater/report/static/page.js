@@ -28,6 +28,55 @@ const backwater = {
     const named = /held/.test((spec.title && spec.title.text) || "") ? 150 : 116;
     for (const view of spec.vconcat || [spec.spec || spec]) view.width = Math.max(180, room - named);
   },
+  // A chart in a narrow column: what is beside one another goes below, titles and legends break.
+  narrow: function (spec, room) {
+    const broken = function (text, size) {
+      const most = Math.max(12, Math.floor(room / size)), lines = [];
+      for (const part of [].concat(text)) {
+        let line = "";
+        for (const word of part.split(" ")) {
+          if (line && line.length + word.length >= most) { lines.push(line); line = word; } else line = line ? line + " " + word : word;
+        }
+        lines.push(line);
+      }
+      return lines;
+    };
+    const view = function (one, inside) {
+      if (one.hconcat) {
+        one.vconcat = one.hconcat;
+        delete one.hconcat;
+        // The names of rows were written once for all.
+        for (const part of one.vconcat) if (part.encoding && part.encoding.y && part.encoding.y.axis === null) delete part.encoding.y.axis;
+      }
+      if (one.title) {
+        if (typeof one.title === "string") one.title = { text: one.title };
+        if (one.title.text) one.title.text = broken(one.title.text, 9.2);
+        if (one.title.subtitle) one.title.subtitle = broken(one.title.subtitle, 6.6);
+      }
+      const facet = one.facet || one.encoding;
+      if (facet && facet.column) {
+        const column = facet.column;
+        if (facet.row) { facet.column = facet.row; delete facet.row; } else delete facet.column;
+        facet.row = Object.assign({}, column, { header: { labelAngle: 0, labelAlign: "left", labelOrient: "top", title: null } });
+      }
+      if (typeof one.width === "number") one.width = Math.max(90, Math.min(one.width, room - inside));
+      if (one.encoding) for (const name of ["color", "fill", "stroke", "shape", "strokeDash"]) {
+        const about = one.encoding[name];
+        if (!about || !about.field || about.legend === null) continue;
+        const names = about.scale && about.scale.domain;
+        const longest = Array.isArray(names) ? Math.max.apply(null, names.map(function (text) { return String(text).length; })) : 12;
+        about.legend = Object.assign({}, about.legend, { columns: Math.max(1, Math.floor(room / (40 + 6.8 * longest))), labelLimit: room - 40 });
+      }
+      const y = one.encoding && one.encoding.y;
+      if (y && y.title && y.title.length > 26) y.title = broken(y.title, room / 24);
+      for (const name of ["layer", "vconcat", "concat"]) for (const part of one[name] || []) view(part, inside);
+      if (one.spec) view(one.spec, inside);
+    };
+    const config = spec.config || (spec.config = {});
+    config.view = Object.assign({}, config.view, { continuousWidth: Math.max(120, room - 80) });
+    config.axis = Object.assign({}, config.axis, { labelLimit: 110 });
+    view(spec, /→|port|held/.test(JSON.stringify(spec.title || "")) ? 130 : 84);
+  },
   embed: { renderer: "svg", logLevel: 1, actions: { export: true, source: false, compiled: false, editor: false } },
 };
 
@@ -36,11 +85,13 @@ const backwater = {
   if (!window.vegaEmbed || !window.IntersectionObserver) return;
   const seen = new IntersectionObserver(function (entries) {
     for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
+      if (!entry.isIntersecting || !entry.target.parentNode.clientWidth) continue;
       const place = entry.target;
       seen.unobserve(place);
       const spec = JSON.parse(document.getElementById(place.dataset.spec).textContent);
-      if (place.dataset.clock) backwater.widen(spec, place.parentNode.clientWidth);
+      const room = place.parentNode.clientWidth;
+      if (room < 620) backwater.narrow(spec, room - 8);
+      else if (place.dataset.clock) backwater.widen(spec, room);
       const live = document.createElement("div");
       live.style.cssText = "position:absolute;visibility:hidden";
       place.parentNode.appendChild(live);

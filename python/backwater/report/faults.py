@@ -1,0 +1,109 @@
+"""Links that fail, or change their rate, during a run: when, and how a drawing shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from backwater.numbers.units import rate_bps, time_ps
+from backwater.plot import data
+from backwater.plot.theme import VERMILLION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from backwater.report.layout import Layout
+
+
+@dataclass(frozen=True)
+class Outage:
+    """A time in which a drawn link carries nothing, or has another rate in one direction."""
+
+    ends: tuple[int, int]
+    """Numbers of the two blocks."""
+    begin_ps: int
+    end_ps: int | None
+    """None: it lasts to the end of the run."""
+    name: str
+    """The link as the scenario names it."""
+    rate: str | None = None
+    """The other rate; None: it carries nothing."""
+
+    @property
+    def text(self) -> str:
+        """Say what happens, and when."""
+        until = "" if self.end_ps is None else f" until {data.time_text(self.end_ps)}"
+        what = "carries nothing" if self.rate is None else f"sends at {self.rate}"
+        return f"{self.name} {what} from {data.time_text(self.begin_ps)}{until}"
+
+    def lasts(self, time: int) -> bool:
+        """Whether it has begun, and is not over."""
+        return self.begin_ps <= time and (self.end_ps is None or time < self.end_ps)
+
+
+def outages(scenario: Mapping[str, Any], layout: Layout) -> list[Outage]:
+    """Read the failures of links, in the order of their begin."""
+    found: list[Outage] = []
+    begun: dict[tuple[str, str, str], tuple[str, str, int, str | None]] = {}
+    faults = [one for one in scenario.get("fault", []) if one.get("kind") in _KINDS]
+    for one in sorted(faults, key=_at):
+        a, b = str(one.get("a") or one.get("from")), str(one.get("b") or one.get("to"))
+        slow = one["kind"] == "rate-change"
+        key = ("rate", a, b) if slow else ("down", min(a, b), max(a, b))
+        earlier = begun.pop(key, None)
+        if earlier is not None:
+            found += _outage(layout, *earlier, _at(one))
+        if one["kind"] != "link-up" and not (slow and _own_rate(layout, a, b, str(one["rate"]))):
+            begun[key] = (a, b, _at(one), str(one["rate"]) if slow else None)
+    for earlier in begun.values():
+        found += _outage(layout, *earlier, None)
+    return sorted(found, key=lambda one: (one.begin_ps, one.ends))
+
+
+_KINDS = ("link-down", "link-up", "rate-change")
+
+
+def _at(fault: Mapping[str, Any]) -> int:
+    at = fault.get("at")
+    return 0 if at is None else time_ps(str(at))
+
+
+def _own_rate(layout: Layout, a: str, b: str, rate: str) -> bool:
+    """Whether a link is given back the rate that it is drawn with."""
+    ends = sorted(layout.of[layout.names[end]] for end in (a, b) if end in layout.names)
+    return len(ends) == 2 and layout.rates.get((ends[0], ends[1])) == rate_bps(rate)
+
+
+def _outage(
+    layout: Layout, a: str, b: str, begin: int, rate: str | None, end: int | None
+) -> list[Outage]:
+    if a not in layout.names or b not in layout.names:
+        return []
+    ends = layout.of[layout.names[a]], layout.of[layout.names[b]]
+    sign = "→" if rate is not None else "to"
+    return [] if ends[0] == ends[1] else [Outage(ends, begin, end, f"{a} {sign} {b}", rate)]
+
+
+def failed(layout: Layout, every: Sequence[Outage], time: int | None = None) -> str:
+    """Draw failed links: a dashed line and a cross at its middle; `time` shows those of then."""
+    parts = []
+    for number, one in enumerate(every):
+        a, b = (layout.blocks[end] for end in one.ends)
+        x, y = (a.x + b.x) / 2, (a.y + b.y) / 2
+        hidden = "" if time is None or one.lasts(time) else ' visibility="hidden"'
+        line = f"M{a.x:.1f} {a.y:.1f}L{b.x:.1f} {b.y:.1f}"
+        sign = CROSS if one.rate is None else SLOW
+        parts.append(
+            f'<g data-f="{number}"{hidden}><title>{escape(one.text)}</title>'
+            f'<path d="{line}" stroke="white" stroke-width="5"/>'
+            f'<path d="{line}" stroke="{VERMILLION}" stroke-width="2.2" stroke-dasharray="5 4"/>'
+            f'<g transform="translate({x:.1f} {y:.1f})">{sign}</g></g>'
+        )
+    return f'<g class="faults">{"".join(parts)}</g>' if parts else ""
+
+
+_PAPER = f'<circle r="8" fill="white" stroke="{VERMILLION}" stroke-width="1.6"/>'
+_STROKE = f'fill="none" stroke="{VERMILLION}" stroke-width="2"'
+CROSS = f'{_PAPER}<path d="M-3.4 -3.4L3.4 3.4M-3.4 3.4L3.4 -3.4" {_STROKE}/>'
+SLOW = f'{_PAPER}<path d="M0 -4V3M-3 0L0 4L3 0" {_STROKE}/>'

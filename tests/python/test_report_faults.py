@@ -1,0 +1,54 @@
+"""What a drawing shows of links: rates, and when they fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import backwater
+from backwater.report import draw
+from backwater.report.faults import outages
+from backwater.report.layout import lay_out
+
+
+def scenario(**more: str) -> dict[str, Any]:
+    """A small leaf-spine; `more` are keys of its topology."""
+    topology: dict[str, Any] = {"kind": "leaf-spine", "leaves": 2, "spines": 2}
+    topology |= {"hosts_per_leaf": 2, "rate": "100 Gb/s", "link_delay": "1 us"} | more
+    flow = {"label": "one", "from": "h0", "to": "h3", "size": "1 MB"}
+    return {"topology": topology, "flow": [flow]}
+
+
+def test_a_link_is_down_until_it_is_up_again_or_to_the_end() -> None:
+    ends = {"a": "leaf0", "b": "spine1"}
+    faults = [
+        {"kind": "link-down", "at": "40 us", **ends},
+        {"kind": "link-down", "at": "10 us", **ends},
+        {"kind": "link-up", "at": "25 us", "a": "spine1", "b": "leaf0"},
+        {"kind": "loss", "from": "h0", "to": "leaf0", "probability": 0.1},
+        {"kind": "rate-change", "at": "50 us", "rate": "100 Gb/s", "from": "h0", "to": "leaf0"},
+        {"kind": "rate-change", "at": "5 us", "rate": "10 Gb/s", "from": "h0", "to": "leaf0"},
+    ]
+    layout = lay_out(backwater.build(scenario()).complete().sketch(1, 10))
+    found = outages({"fault": faults}, layout)
+    assert [one.text for one in found] == [
+        "h0 → leaf0 sends at 10 Gb/s from 5 us until 50 us",
+        "leaf0 to spine1 carries nothing from 10 us until 25 us",
+        "leaf0 to spine1 carries nothing from 40 us",
+    ]
+    down = found[1]
+    assert [down.lasts(time * 10**6) for time in (9, 10, 24, 25)] == [False, True, True, False]
+    drawn = draw.fabric(layout, {}, set(), outages=found, time=30 * 10**6)
+    # Of three one is there at 30 us: the other rate.
+    assert drawn.count('data-f="') == 3
+    assert drawn.count('visibility="hidden"') == 2
+
+
+def test_rates_stand_between_the_tiers() -> None:
+    layout = lay_out(backwater.build(scenario()).complete().sketch(1, 10))
+    assert [text for text, _ in layout.speeds] == ["100 Gb/s", "100 Gb/s"]
+    mixed = scenario(fabric_rate="400 Gb/s")
+    layout = lay_out(backwater.build(mixed).complete().sketch(1, 10))
+    assert [text for text, _ in layout.speeds] == ["400 Gb/s", "100 Gb/s"]
+    # The faster a link, the thicker it is.
+    drawn = draw.links(layout)
+    assert drawn.count("<path") == 2
