@@ -59,7 +59,8 @@ def completion(lines: Mapping[str, tuple[Sequence[Run], str]], head: str) -> Cha
                 | {"low": low, "high": high}
             )
     names = list(found)
-    shade = colour("line", names)
+    # The legend's signs are lines, not as faint as the bands.
+    shade = colour("line", names).legend(symbolOpacity=1, symbolType="stroke")
     axis = f"completion time to the last {until} ({unit})"
     room = alt.Scale(zero=False)
     x = alt.X("time:Q", title=axis, scale=room)
@@ -69,14 +70,15 @@ def completion(lines: Mapping[str, tuple[Sequence[Run], str]], head: str) -> Cha
         alt.Tooltip("share", format=".1%"),
         *(alt.Tooltip(f"{edge}:Q", title=said, format=".6") for edge, said in _EDGES),
     ]
-    base = alt.Chart(pl.DataFrame(rows)).encode(y=y, color=shade)
+    base = alt.Chart(pl.DataFrame(rows)).encode(y=y)
     band = base.mark_area(opacity=0.25, orient="horizontal", line=False).encode(
         x=alt.X("low:Q", title=axis, scale=room),
         x2="high:Q",
+        color=shade,
         tooltip=tips,
     )
     line = base.mark_line(strokeWidth=1.8).encode(
-        x=x, order="number:Q", strokeDash=dash("line", names), tooltip=tips
+        x=x, order="number:Q", color=shade, strokeDash=dash("line", names), tooltip=tips
     )
     most = max(len(times) for times in found.values())
     below = f"mean over {most} runs at each share of flows; band: its 95 % interval (Student's t)"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 WIDTH = 1120.0
 LEFT, MARGIN = 76.0, 28.0
 """Room for the names of tiers, and to the other sides."""
-ROW, HIGH_ROW, MANY = 150.0, 230.0, 200
+ROW, HIGH_ROW, MANY = 150.0, 230.0, 300
 """Height from one tier to the next, and where more than MANY lines are drawn: they are steeper."""
 
 MOST_HOSTS = 200
