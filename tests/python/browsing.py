@@ -64,3 +64,17 @@ def opened(
         charts.nth(number).scroll_into_view_if_needed()
         page.locator("[data-live=yes]").nth(number).wait_for(state="attached", timeout=60_000)
     return seen
+
+
+# WCAG 2.2: relative luminance and contrast, of what a selector finds, by a property's colour.
+CONTRAST = """([selector, property]) => {
+  const rgb = text => text.match(/[0-9.]+/g).slice(0, 3).map(Number);
+  const power = s => s <= .04045 ? s / 12.92 : ((s + .055) / 1.055) ** 2.4;
+  const light = c => power(c / 255);
+  const value = c => c.map(light).reduce((sum, x, i) => sum + x * [.2126, .7152, .0722][i], 0);
+  const paper = value(rgb(getComputedStyle(document.body).backgroundColor));
+  return Array.from(document.querySelectorAll(selector), e => {
+    const ink = value(rgb(getComputedStyle(e)[property]));
+    return (Math.max(ink, paper) + .05) / (Math.min(ink, paper) + .05);
+  });
+}"""

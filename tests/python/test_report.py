@@ -35,6 +35,7 @@ MARKUP = "<img src=x onerror=alert(1)></script><b>bold</b> & 'quotes'"
 SAMPLED = (
     *("--set", "output.interval=2 us"),
     *(f"--set=output.{key}=true" for key in ("queues", "links", "pauses", "flows")),
+    '--set=output.waits=["all"]',
 )
 
 

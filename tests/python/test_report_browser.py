@@ -8,7 +8,7 @@ import pytest
 
 import backwater
 from backwater import report
-from browsing import SIZES, Opened, chromium, opened
+from browsing import CONTRAST, SIZES, Opened, chromium, opened
 from conftest import ROOT
 
 if TYPE_CHECKING:
@@ -70,12 +70,10 @@ TOO_WIDE = """() => Array.from(document.querySelectorAll('body *')).filter(e => 
 }).map(e => e.outerHTML.slice(0, 80))"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
-def test_nothing_is_wider_than_the_screen(
-    browser: Browser, incast_page: Path, size: str, scheme: Literal["light", "dark"]
-) -> None:
-    one = opened(browser, incast_page, size, scheme)
+def test_nothing_is_wider_than_the_screen(browser: Browser, incast_page: Path, size: str) -> None:
+    """In light and in dark, where what is written stands out as well."""
+    one = opened(browser, incast_page, size)
     assert one.complaints == []
     assert one.page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
     assert one.page.evaluate(TOO_WIDE) == []
@@ -92,6 +90,15 @@ def test_nothing_is_wider_than_the_screen(
     assert stage is not None
     assert charts is not None
     assert (charts["x"] > stage["x"] + stage["width"]) == (size == "wide")
+    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    for scheme in schemes:
+        one.page.emulate_media(color_scheme=scheme)
+        assert one.page.evaluate(TOO_WIDE) == []
+        assert (
+            min(one.page.evaluate(CONTRAST, ["p, td, th, figcaption, dt, option", "color"])) >= 4.5
+        )
+        drawn = [".chart svg.marks text, .fabric text", "fill"]
+        assert min(one.page.evaluate(CONTRAST, drawn)) >= 4.5
     one.page.close()
 
 
@@ -239,6 +246,26 @@ def test_a_flow_says_what_it_waited_for(page: Page, incast_page: Path) -> None:
     # 2 MB at 200 Gb/s that are shared with one other: it received for all of its time.
     assert "last byte after" in page.locator(".looked dl").inner_text()
     assert page.locator(".looked .chart svg").count() == 1
+
+
+def test_a_bar_of_a_timeline_shows_its_collective(browser: Browser, tmp_path: Path) -> None:
+    topology = {"kind": "star", "hosts": 4, "rate": "100 Gb/s", "link_delay": "1 us"}
+    step = {"label": "sum", "kind": "all-reduce", "size": "1 MB"}
+    job = {"label": "train", "ranks": 4, "step": [step]}
+    backwater.build({"topology": topology, "job": [job]}).run(out=tmp_path / "run")
+    file = tmp_path / "page.html"
+    file.write_text(report.of(tmp_path / "run").html(), encoding="utf-8")
+    seen = opened(browser, file, "screen")
+    page = seen.page
+    bar = page.locator("#timeline-1 .mark-rect path").first
+    bar.scroll_into_view_if_needed()
+    bar.dispatch_event("click")
+    page.wait_for_selector(".looked h3 >> text=train/sum, instance 0, round 0, group 0")
+    facts = page.locator(".looked dl").inner_text()
+    # A ring of four: three steps of reduction and three of gathering, four transfers in each.
+    assert "24" in facts.split("transfers")[1].split()[0]
+    assert seen.complaints == []
+    page.close()
 
 
 def test_a_line_of_a_chart_shows_its_port(page: Page) -> None:

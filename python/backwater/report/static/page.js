@@ -77,7 +77,8 @@ const backwater = {
     config.axis = Object.assign({}, config.axis, { labelLimit: 110 });
     view(spec, /→|port|held/.test(JSON.stringify(spec.title || "")) ? 130 : 84);
   },
-  embed: { renderer: "svg", logLevel: 1, actions: { export: true, source: false, compiled: false, editor: false } },
+  embed: { renderer: "svg", logLevel: 1, tooltip: { theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" },
+    actions: { export: true, source: false, compiled: false, editor: false } },
 };
 
 // Charts come alive when they are first seen; until then, and on paper, they are the drawing made beforehand.

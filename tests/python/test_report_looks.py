@@ -1,0 +1,124 @@
+"""What a page says of single ports and flows is what the tables of the run say."""
+
+from __future__ import annotations
+
+import base64
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import backwater
+from backwater.report import looks as module
+from backwater.report.assumptions import Assumptions
+from backwater.report.film import Film, places, shoot
+from backwater.report.looks import looks, port_edges
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> backwater.Run:
+    """An incast with a victim, and all that is recorded of it."""
+    scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "1 us")
+    for key in ("queues", "links", "pauses", "flows"):
+        scenario = scenario.set(f"output.{key}", True)
+    scenario = scenario.set("output.waits", ["all"])
+    return scenario.run(out=tmp_path_factory.mktemp("looks") / "run")
+
+
+@pytest.fixture(scope="module")
+def film(run: backwater.Run) -> Film:
+    return shoot(Assumptions(run).layout, [("run", run)])
+
+
+def told(run: backwater.Run, film: Film) -> dict[str, Any]:
+    return looks(run, film, port_edges(film, places(film.layout, run)))
+
+
+def curve(one: dict[str, Any], name: str) -> list[float]:
+    found = next(curve for curve in one["curves"] if curve["name"] == name)
+    return [octet / 255 * found["top"] for octet in base64.b64decode(found["line"])]
+
+
+def test_curves_of_a_port_are_its_samples(run: backwater.Run, film: Film) -> None:
+    node, peer = "leaf0", "h0"
+    port = next(one for one in told(run, film)["ports"] if one["name"] == f"{node} → {peer}")
+    row = next(one for one in run.ports.to_pylist() if (one["node"], one["peer"]) == (node, peer))
+    samples: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for one in run.series.to_pylist():
+        if one["node"] == node and one["port"] == row["port"]:
+            samples[one["quantity"]][one["time_ps"]] += one["value"]
+    assert film.step_ps == 10**6
+    for frame, (depth, sent) in enumerate(
+        zip(curve(port, "waiting (KB)"), curve(port, "sent (Gb/s)"), strict=True)
+    ):
+        time = film.time_ps(frame)
+        # A byte a step: to within half of 1/255 of the greatest, which has four digits.
+        deepest = max(samples["queue_bytes"].values()) / 1e3
+        assert depth == pytest.approx(samples["queue_bytes"][time] / 1e3, abs=deepest / 450)
+        assert sent == pytest.approx(samples["sent_bytes"][time] * 8e-3, abs=0.5)
+    # The drawing's line of the port is that from leaf0 to h0.
+    blocks = film.layout.blocks
+    assert [blocks[i].name for i in film.tracks[0].edges[port["edge"]]] == [node, peer]
+    assert ["link", f"{row['rate_bps'] / 1e9:g} Gb/s"] in port["facts"]
+
+
+def test_what_flows_waited_for_is_all_there(
+    run: backwater.Run, film: Film, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: dict[int, int] = defaultdict(int)
+    for row in run.waits.to_pylist():
+        waits[row["flow_id"]] += row["wait_ps"]
+    for most in (module.WAITS, 1):
+        monkeypatch.setattr(module, "WAITS", most)
+        flows = told(run, film)["flows"]
+        assert len(flows) == run.flows.num_rows
+        for one in flows:
+            number = int(one["name"].rpartition(" ")[2])
+            assert len(one["waits"]) <= most + 1
+            assert sum(us for _, _, us in one["waits"]) == pytest.approx(waits[number] / 1e6)
+            assert one["waits"][0][2] == max(us for _, _, us in one["waits"][:most])
+
+
+def test_a_flow_gets_what_it_received(run: backwater.Run, film: Film) -> None:
+    sizes = {row["flow_id"]: row["received"] for row in run.flows.to_pylist()}
+    for one in told(run, film)["flows"]:
+        rates = curve(one, "received (Gb/s)")
+        whole = sum(rates) * 1e9 / 8 * film.step_ps / 1e12
+        assert whole == pytest.approx(sizes[int(one["name"].rpartition(" ")[2])], rel=0.02)
+
+
+def test_of_many_the_worst_of_each_group_are_told(
+    run: backwater.Run, film: Film, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FLOWS", 2)
+    monkeypatch.setattr(module, "PORTS", 3)
+    few = told(run, film)
+    assert [one["group"] for one in few["flows"]] == ["incast", "victim"]
+    late = {
+        row["flow_id"]: row["fct_last_byte_ps"] - row["ideal_fct_ps"]
+        for row in run.flows.to_pylist()
+        if row["group"] == "incast"
+    }
+    assert few["flows"][0]["name"].endswith(f"flow {max(late, key=lambda one: late[one])}")
+    deepest = sorted((row["max_egress_bytes"] for row in run.ports.to_pylist()), reverse=True)
+    assert len(few["ports"]) == 3
+    assert few["ports"][0]["name"] in {
+        f"{row['node']} → {row['peer']}"
+        for row in run.ports.to_pylist()
+        if row["max_egress_bytes"] == deepest[0]
+    }
+
+
+def test_without_records_nothing_is_told(tmp_path: Path) -> None:
+    scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "1 us")
+    for key in ("queues", "links"):
+        scenario = scenario.set(f"output.{key}", True)
+    run = scenario.run(out=tmp_path / "run")
+    film = shoot(Assumptions(run).layout, [("run", run)])
+    assert film.packed()["waits"] is False
+    for one in told(run, film)["flows"]:
+        assert one["curves"] == []
+        assert one["waits"] == []
