@@ -5,6 +5,7 @@ Searches run here in this process, point by point, without a cluster.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +20,7 @@ from backwater.sweep.point import run_points
 from backwater.sweep.seek import known
 from backwater.sweep.values import shown
 from backwater.sweep.words import remarks, tables, words
+from conftest import ROOT
 from sweeping import HOT
 
 if TYPE_CHECKING:
@@ -208,6 +210,15 @@ def test_values_have_units_and_digits_that_people_write(
     key: str, value: object, digits: int, text: str
 ) -> None:
     assert shown(key, value, digits) == text
+
+
+def test_the_question_of_the_readme_has_the_answer_that_it_says(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    [(goal, said)] = re.findall(r'--goal "([^"]+)" --seeds 1\.\.3` answers (\d+ KB)', text)
+    file = tmp_path / "incast.toml"
+    file.write_text(backwater.new_scenario(), encoding="utf-8")
+    [line] = sought(file, goal, variants=["sfc"], seeds="1..3")["lines"]
+    assert (line["outcome"], line["answer"]) == ("found", said)
 
 
 def rows(values: dict[int, float | None], failed: tuple[int, ...] = ()) -> Design:

@@ -12,6 +12,7 @@ from backwater.cli.views import View
 from backwater.directory import FIGURES, SUMMARY, TRIALS
 from backwater.errors import InputError
 from backwater.manifest import SWEEP, read_manifest
+from backwater.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -181,7 +182,8 @@ def show_answer(directory: Path, answer: dict[str, Any], *, loud: bool) -> bool:
     folder.mkdir(exist_ok=True)
     for figure in page.figures:
         write(str(folder / f"{figure.id}.svg"), figure.drawing)
-    message(f"summary and {len(page.figures)} figures: {directory / SUMMARY}, {folder}")
+    figures = many(len(page.figures), "figure")
+    message(f"summary and {figures}: {directory / SUMMARY}, {folder}")
     return any(line["answer"] for line in answer.get("lines", ())) or bool(answer.get("points"))
 
 
