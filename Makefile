@@ -114,6 +114,11 @@ wheel: $(VENV)/built
 	$(BIN)/maturin sdist --out dist/wheel
 	bash tests/wheel.sh dist/wheel $(BIN)
 
+# What docs/own-mechanism.md promises, with a release build of a core that has one mechanism more: some minutes.
+.PHONY: own-mechanism
+own-mechanism: $(VENV)/built
+	bash tests/own.sh $(BIN)
+
 # The site has an environment of its own: its tools would pin libraries that ours need in other versions.
 DOCS_VENV := .venv-docs
 .PHONY: docs

@@ -21,11 +21,20 @@ fn main() -> Result<(), String> {
         println!("cargo::rerun-if-changed={}", krate.join("src").display());
         println!("cargo::rerun-if-changed={}", krate.join("Cargo.toml").display());
     }
+    // Mechanisms of a user's own make another core of it.
+    println!("cargo::rerun-if-env-changed=BACKWATER_MECHANISMS");
+    let mechanisms = env::var_os("BACKWATER_MECHANISMS").map(PathBuf::from);
+    if let Some(mechanisms) = &mechanisms {
+        println!("cargo::rerun-if-changed={}", mechanisms.display());
+        collect(mechanisms, &mut files)?;
+    }
     // By name, so that the order of a directory does not matter.
     files.sort();
     let mut hash = BASIS;
     for path in files.iter().filter(|path| path.is_file()) {
-        let name = path.strip_prefix(root).map_err(|e| e.to_string())?;
+        // The same on every machine.
+        let beside = mechanisms.as_ref().and_then(|mechanisms| path.strip_prefix(mechanisms).ok());
+        let name = beside.or(path.strip_prefix(root).ok()).unwrap_or(path);
         let content = fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
         for byte in name.to_string_lossy().bytes().chain([0]).chain(content).chain([0]) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);

@@ -12,7 +12,14 @@ its unit in the metadata of its field.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
+
+if "BACKWATER_CORE" in os.environ:
+    # Said by a command with mechanisms of its user's own, whose processes this is one of.
+    from backwater.own import use_given
+
+    use_given()
 
 if TYPE_CHECKING:
     from backwater._core import (

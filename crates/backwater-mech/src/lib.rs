@@ -19,6 +19,7 @@ pub mod hpcc;
 pub mod llr;
 pub mod mac_control;
 pub mod nscc;
+pub mod own;
 pub mod pause;
 pub mod pfc;
 pub mod qcn;

@@ -1,7 +1,8 @@
 //! Every mechanism, one line each: the stacks of sides, the scenario's tables, lists, documentation and schema follow from it.
-//! The order is the order in which hooks are called; a mechanism's place in it also names its random streams, so a new one comes last.
+//! The order is the order in which hooks are called; a mechanism's place in it also names its random streams, so a new one comes last. Behind them stand those
+//! of a user's own ([`crate::own`]).
 
-crate::stack::mechanisms! {
+crate::own::with_own! {
     pause => crate::pause::Pause,
     ecn => crate::ecn::Marker,
     pfc => crate::pfc::Pfc,

@@ -1,57 +1,12 @@
-//! `backwater._core`: conversion and error mapping between the core and Python, no logic.
-//!
-//! The contract is `python/backwater/_core.pyi`. Every entry point runs inside [`errors::guarded`], so that a defect of the
-//! core becomes a Python exception and never a panic.
+//! `backwater._core`, as the Python package has it. Whoever builds a core with a mechanism of their own has a crate like this one
+//! (`backwater new mechanism`).
 
-// The macros of pyo3 give Python functions their Rust documentation; the .pyi holds what Python people read.
-mod arrow;
-mod capture;
-mod columns;
-mod describe;
-mod diverge;
-mod errors;
-mod flows;
-mod import;
-mod operations;
-mod parquet;
-mod scenario;
-mod simulation;
-
+use backwater_binding::pyo3;
 use pyo3::prelude::*;
-
-// A run of a large network lies in huge pages, which `.cargo/config.toml` asks of it when it is compiled.
-#[cfg(target_os = "linux")]
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// The compiled part of Backwater. Private: `import backwater` is the front door.
 #[pymodule]
+#[pyo3(crate = "backwater_binding::pyo3")]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    errors::keep_panics_quiet();
-    let py = module.py();
-    module.add("ScenarioError", py.get_type::<errors::ScenarioError>())?;
-    module.add("RunError", py.get_type::<errors::RunError>())?;
-    module.add_class::<scenario::Scenario>()?;
-    module.add_class::<simulation::Simulation>()?;
-    module.add_class::<simulation::Status>()?;
-    module.add_class::<diverge::Divergence>()?;
-    module.add_class::<arrow::Batch>()?;
-    module.add_class::<parquet::Part>()?;
-    module.add_class::<capture::Capture>()?;
-    module.add_function(wrap_pyfunction!(describe::explain, module)?)?;
-    module.add_function(wrap_pyfunction!(describe::items, module)?)?;
-    module.add_function(wrap_pyfunction!(describe::schema, module)?)?;
-    module.add_function(wrap_pyfunction!(describe::new_scenario, module)?)?;
-    module.add_function(wrap_pyfunction!(describe::advice_forms, module)?)?;
-    module.add_function(wrap_pyfunction!(describe::advise, module)?)?;
-    module.add_function(wrap_pyfunction!(import::formats, module)?)?;
-    module.add_function(wrap_pyfunction!(import::recognise, module)?)?;
-    module.add_function(wrap_pyfunction!(import::import_files, module)?)?;
-    module.add_function(wrap_pyfunction!(capture::read_capture, module)?)?;
-    module.add_function(wrap_pyfunction!(capture::sample_frames, module)?)?;
-    module.add_function(wrap_pyfunction!(capture::write_capture, module)?)?;
-    module.add_function(wrap_pyfunction!(arrow::empty_tables, module)?)?;
-    module.add_function(wrap_pyfunction!(arrow::batches, module)?)?;
-    module.add_function(wrap_pyfunction!(describe::base_units, module)?)?;
-    module.add_function(wrap_pyfunction!(describe::version, module)?)
+    backwater_binding::fill(module)
 }

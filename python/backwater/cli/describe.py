@@ -33,7 +33,7 @@ from backwater.cli.output import (
 )
 from backwater.cli.targets import Kind, replaced, writable
 from backwater.cli.views import View
-from backwater.errors import InputError
+from backwater.errors import InputError, ResultError
 from backwater.wording import series
 
 
@@ -229,8 +229,14 @@ def new(
     file: Annotated[
         str | None,
         typer.Argument(
-            help="File to write; - is stdout. With --from it may be left out.", metavar="FILE"
+            help="File to write; - is stdout. With --from it may be left out. `mechanism`: write a "
+            "crate with a mechanism of your own.",
+            metavar="FILE",
         ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="After `mechanism`: its name, such as my_law.", metavar="NAME"),
     ] = None,
     source: Annotated[
         str | None,
@@ -241,11 +247,37 @@ def new(
             autocompletion=completing.scenarios,
         ),
     ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="DIRECTORY",
+            help="After `mechanism`: where its crate goes; by default a directory of its name.",
+        ),
+    ] = None,
+    backwater: Annotated[
+        str | None,
+        typer.Option(
+            "--backwater",
+            metavar="SOURCE",
+            help="After `mechanism`: a clone of Backwater, or the address of its repository; by "
+            "default the clone that this command runs from.",
+        ),
+    ] = None,
     force: Force = False,
 ) -> None:
-    """Write a commented scenario to start from."""
+    """Write a commented scenario to start from, or a crate with a mechanism of your own."""
     from backwater.shipped import shipped
 
+    if file == "mechanism" and (source is None or name is not None):
+        _new_mechanism(name, to, backwater, force=force)
+        return
+    for key, given in (("NAME", name), ("--to", to), ("--backwater", backwater)):
+        if given is not None:
+            raise InputError(
+                f"{key} {given}: only `backwater new mechanism` takes it",
+                "`backwater new FILE` writes a scenario, `backwater new mechanism NAME` a crate",
+            )
     if file is None and source is None:
         raise InputError("Missing argument 'FILE'.", "`backwater new --help` says what it takes")
     copied = None if source is None else shipped(source)
@@ -271,6 +303,26 @@ def new(
     write(file, text if source is None else text.replace(f"scenarios/{source}.toml", quoted))
     beside = f" with {series(list(tables))}" if tables else ""
     message(f"{file}: written{beside}; `backwater run {quoted}` runs it")
+
+
+def _new_mechanism(name: str | None, to: str | None, backwater: str | None, *, force: bool) -> None:
+    """Write a crate with a mechanism of this name."""
+    from backwater.own.crate import write_crate
+
+    if name is None:
+        raise InputError(
+            "Missing argument 'NAME'.",
+            "`backwater new mechanism my_law`; `backwater new ./mechanism` writes a scenario",
+        )
+    folder = Path(name if to is None else to)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is no directory", "give another --to")
+    try:
+        write_crate(name, folder, backwater, replace=force)
+    except OSError as error:
+        raise ResultError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    message(f"{folder}: written; its README.md says how it is tested, built and run")
+    message(f"the mechanism is {folder}/src/mechanisms/{name}.rs, a law that works: replace it")
 
 
 def schema(

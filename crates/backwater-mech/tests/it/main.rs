@@ -13,6 +13,7 @@ mod laws;
 mod losses;
 mod marking;
 mod nic_queues;
+mod own;
 mod physics;
 mod qcn;
 mod sfc_isolation;

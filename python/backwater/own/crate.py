@@ -1,0 +1,112 @@
+"""The crate that `backwater new mechanism` writes, from the one in `template`."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import shutil
+from pathlib import Path
+
+from backwater import _core
+from backwater.errors import InputError
+from backwater.files import write_text
+
+TEMPLATE = Path(__file__).parent / "template"
+# The mechanism of the template, and the type that it is.
+MODEL, TYPE, SHOUTED = "aimd", "Aimd", "AIMD"
+# Where a name of the template stands for one that begins with a dot: archives of packages leave
+# such directories out.
+PLACES = {"cargo-config.toml": ".cargo/config.toml"}
+
+
+def source_tree() -> Path | None:
+    """Give the tree that this package runs from, if it is one."""
+    root = Path(__file__).resolve().parents[3]
+    return root if (root / "crates/backwater-binding/Cargo.toml").is_file() else None
+
+
+def named(name: str) -> str:
+    """Give the name of a mechanism as a type's. Raises `InputError` if no mechanism can have it."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
+        raise InputError(
+            f"{name}: this can be no mechanism's name",
+            "small letters, digits and `_`, a letter first, no keyword; such as `my_law`",
+        )
+    if any(item["name"] == name for item in _core.items("mechanisms")):
+        raise InputError(
+            f"{name}: a mechanism of Backwater's has this name",
+            "give another; `backwater list mechanisms` names them",
+        )
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+def dependency(krate: str, where: str) -> str:
+    """Say in a manifest where a crate of Backwater's is: in a tree, or in a repository."""
+    if "://" in where or where.startswith("git@"):
+        return f'git = "{where}"'
+    return f'path = "{Path(where).resolve() / "crates" / krate}"'
+
+
+def see_tree(where: str) -> None:
+    """Look whether Backwater's source is there. Raises `InputError` if not."""
+    if "://" in where or where.startswith("git@"):
+        return
+    if not (Path(where) / "crates/backwater-binding/Cargo.toml").is_file():
+        raise InputError(
+            f"{where}: no source of Backwater's is there",
+            "--backwater takes the directory of a clone, or the address of a repository",
+        )
+
+
+def contents(name: str, where: str) -> dict[str, str]:
+    """Give the files of the crate for a mechanism of this name, by their paths in it."""
+    of_type = named(name)
+
+    def renamed(text: str) -> str:
+        return text.replace(MODEL, name).replace(TYPE, of_type).replace(SHOUTED, of_type)
+
+    files = {}
+    for path in sorted(TEMPLATE.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            text = renamed(path.read_text(encoding="utf-8"))
+            place = path.relative_to(TEMPLATE).as_posix()
+            if place == "Cargo.toml":
+                text = re.sub(
+                    r"^(backwater-\w+) = \{ BACKWATER \}$",
+                    lambda line: f"{line[1]} = {{ {dependency(line[1], where)} }}",
+                    text,
+                    flags=re.MULTILINE,
+                )
+            files[PLACES.get(place, renamed(place))] = text
+    return files
+
+
+def write_crate(name: str, to: Path, where: str | None, *, replace: bool = False) -> list[str]:
+    """Write a crate with a mechanism of this name into `to`; give the paths of its files in it.
+
+    `where`: Backwater's source, a directory or the address of a repository; by default the tree
+    that this package runs from. Raises `InputError` if there is none, no mechanism can have the
+    name, or a file is there already and nothing says to replace it.
+    """
+    tree = source_tree()
+    if where is None and tree is None:
+        raise InputError(
+            "Backwater's source is not known: this package was not installed from a clone",
+            "--backwater DIRECTORY names a clone, --backwater ADDRESS a repository",
+        )
+    where = str(tree) if where is None else where
+    see_tree(where)
+    files = contents(name, where)
+    there = [path for path in files if (to / path).exists()]
+    if there and not replace:
+        raise InputError(
+            f"{to / there[0]}: exists already", "give another --to, or --force to replace it"
+        )
+    for path, text in files.items():
+        (to / path).parent.mkdir(parents=True, exist_ok=True)
+        write_text(to / path, text)
+    lock = Path(where) / "Cargo.lock"
+    if lock.is_file():
+        # The versions of other people's crates that Backwater is tested with.
+        shutil.copyfile(lock, to / "Cargo.lock")
+    return list(files)

@@ -1,0 +1,177 @@
+//! AIMD — additive increase and multiplicative decrease by marks; Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for
+//! Congestion Avoidance in Computer Networks", Computer Networks and ISDN Systems 17 (1989).
+//!
+//! A window for each flow. It grows by a constant in each round trip, and shrinks to a share of itself when a packet comes back marked or is
+//! lost, at most once in a round trip.
+//!
+//! ```text
+//! ACK, not marked   w += a payload acked / w
+//! ACK, marked       if now - t_last >= rtt:  w = b w
+//! loss              as a mark;   after a timeout: w = payload
+//! always            payload <= w
+//! ```
+//!
+//! **Not modelled:** slow start.
+//! **Where we differ:** the source has rounds of equal length for all users; here each flow has its own round trips.
+
+use backwater_derive::parameters;
+use backwater_engine::Time;
+use backwater_net::Bytes;
+use backwater_net::hooks::{Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile, Reach};
+
+/// Parameters of AIMD.
+#[parameters]
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// Additive increase: packets per round trip.
+    #[param(symbol = "a", default = 1.0, range = >0.0.., source = "choice: RFC 5681 section 3.1", why = "a window would never grow")]
+    pub increase: f64,
+    /// Multiplicative decrease: what is left of the window.
+    #[param(symbol = "b", default = 0.5, range = >0.0..1.0, source = "choice: RFC 5681 section 3.1", why = "it must leave less, and something")]
+    pub decrease: f64,
+    /// Window of a new flow, in packets.
+    #[param(symbol = "w at first", default = 10.0, range = 1.0.., source = "choice: RFC 6928")]
+    pub initial: f64,
+}
+
+/// AIMD.
+pub enum Aimd {}
+
+impl Mechanism for Aimd {
+    const NAME: &'static str = "aimd";
+    const DEFINED_BY: &'static str = "Chiu and Jain, 1989";
+    const SUMMARY: &'static str = "widens each flow's window by a constant per round trip, and halves it at a mark";
+    const IDLE: &'static str = "never narrowed a window";
+    type Params = Params;
+    type Shared = ();
+    type Switch = Absent;
+    type Nic = Absent;
+    type Flow = Sender;
+
+    fn profile(_: &Params) -> Profile {
+        Profile {
+            claims: Claims { flow_rate: true, ..Claims::NONE },
+            needs: Needs { marks: true, acks: true, window: true, ..Needs::default() },
+            ..Profile::default()
+        }
+    }
+
+    fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
+        let payload = shape.payload.0 as f64;
+        Some(Sender {
+            payload,
+            window: params.initial * payload,
+            acked: 0,
+            rtt: Time::ZERO,
+            last: None,
+            cuts: 0,
+            params: Box::new(params.clone()),
+        })
+    }
+}
+
+/// The sender of one flow.
+#[derive(backwater_derive::State)]
+pub struct Sender {
+    /// \[bytes\] of a full packet
+    #[state(fixed)]
+    payload: f64,
+    /// \[bytes\] w
+    window: f64,
+    /// \[bytes\] acknowledged
+    acked: u64,
+    /// last measured
+    rtt: Time,
+    /// t_last: when the window was narrowed
+    last: Option<Time>,
+    /// times that it was
+    cuts: u64,
+    #[state(fixed)]
+    params: Box<Params>,
+}
+
+// The specification.
+impl FlowSide for Sender {
+    #[inline(always)]
+    fn window(&self) -> Option<Bytes> {
+        Some(Bytes(self.window as u64))
+    }
+
+    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
+        let acked = ack.received.saturating_sub(self.acked) as f64;
+        self.acked = self.acked.max(ack.received);
+        self.rtt = ack.rtt;
+        if ack.marked {
+            self.narrow(cx.now());
+        } else {
+            self.window += self.params.increase * self.payload * acked / self.window;
+        }
+    }
+
+    fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
+        if matches!(loss, Loss::Timeout { .. }) {
+            self.window = self.payload;
+        } else {
+            self.narrow(cx.now());
+        }
+    }
+
+    fn reach(&self) -> Reach {
+        Reach { acts: self.cuts, margin: None }
+    }
+}
+
+impl Sender {
+    fn narrow(&mut self, now: Time) {
+        if self.last.is_none_or(|last| now.since(last) >= self.rtt) {
+            self.window = (self.params.decrease * self.window).max(self.payload);
+            self.last = Some(now);
+            self.cuts += 1;
+        }
+    }
+}
+
+/// On the bench, by hand: packets of 1000 bytes, a window of ten of them.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backwater_net::Rate;
+    use backwater_net::bench::FlowBench;
+
+    fn flow() -> (FlowBench, Sender) {
+        let bench = FlowBench::new(Rate::gbps(100));
+        let sender = Aimd::flow(&Params::default(), bench.shape(), &()).expect("AIMD acts at flows");
+        (bench, sender)
+    }
+
+    fn ack(bench: &mut FlowBench, sender: &mut Sender, marked: bool) {
+        let received = sender.acked + 1000;
+        sender.on_ack(&mut bench.cx(), &Ack { received, rtt: Time::us(10), marked, carried: None, counted: None });
+    }
+
+    /// 1000 x 1000 / 10,000.
+    #[test]
+    fn a_window_of_acknowledgements_adds_a_packet() {
+        let (mut bench, mut sender) = flow();
+        ack(&mut bench, &mut sender, false);
+        assert_eq!(sender.window(), Some(Bytes(10_100)));
+    }
+
+    /// Half of it, once in 10 us, and no less than a packet.
+    #[test]
+    fn a_mark_halves_the_window_once_in_a_round_trip() {
+        let (mut bench, mut sender) = flow();
+        for (now, window) in [(0, 5000), (9, 5000), (10, 2500), (20, 1250), (30, 1000)] {
+            bench.now = Time::us(now);
+            ack(&mut bench, &mut sender, true);
+            assert_eq!(sender.window(), Some(Bytes(window)), "at {now} us");
+        }
+    }
+
+    #[test]
+    fn a_timeout_leaves_a_packet() {
+        let (mut bench, mut sender) = flow();
+        sender.on_loss(&mut bench.cx(), Loss::Timeout { bytes: 1000 });
+        assert_eq!(sender.window(), Some(Bytes(1000)));
+    }
+}

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# own.sh BIN: what docs/own-mechanism.md promises. A crate with a mechanism of one's own is written, tested, built and installed beside the
+# Backwater of this tree; a run with the mechanism ends, and one without it has the fingerprint of the command in BIN.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tree=$PWD bin=$(realpath "$1")
+fail() { echo "error: $1" >&2; exit 1; }
+
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+cd "$place"
+"$bin/backwater" new mechanism my_law
+cd my_law
+export PYO3_PYTHON=$bin/python CARGO_TARGET_DIR=$tree/target/own
+cargo test --quiet
+"$bin/maturin" build --release --out wheel --quiet
+"$bin/python" -m pip install --quiet --no-deps --target installed wheel/*.whl
+command=(env "PYTHONPATH=$PWD/installed" "$bin/python" -m backwater_my_law)
+
+said() { "$bin/python" -c 'import json, sys; print(json.load(sys.stdin)["fingerprint"])'; }
+with=$("${command[@]}" run scenario.toml --out with --json - | said)
+again=$("${command[@]}" run scenario.toml --out again --json - | said)
+[ "$with" = "$again" ] || fail "two runs with the mechanism differ: $with and $again"
+sed '/^\[my_law\]/,/^$/d' scenario.toml > without.toml
+ours=$("${command[@]}" run without.toml --out without --json - | said)
+theirs=$("$bin/backwater" run without.toml --out theirs --json - | said)
+[ "$ours" = "$theirs" ] || fail "without the mechanism the fingerprints differ: $ours and $theirs"
+[ "$with" != "$ours" ] || fail "the mechanism changes nothing"
+"${command[@]}" explain my_law | grep -q "my_law.decrease" || fail "the command does not explain the mechanism"
+"$bin/backwater" check scenario.toml > /dev/null 2>&1 && fail "the command without the mechanism takes its scenario"
+# Points of a sweep run in processes of their own.
+"${command[@]}" sweep scenario.toml --vary my_law.decrease=0.25,0.5 --seeds 1..2 --out sweep > /dev/null
+echo "a mechanism of one's own: $with with it; $ours without, as from the tree"
