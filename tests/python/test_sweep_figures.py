@@ -12,30 +12,26 @@ import backwater
 from backwater import report
 from backwater.errors import InputError
 from backwater.plot.sweep import SweepPlots
-from sweeping import HOT, Cluster, rows
+from sweeping import HOT, rows, run_here
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from conftest import Command
 
 
-@pytest.fixture(scope="module")
-def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    one = Cluster(tmp_path_factory.mktemp("cluster"), workers=1)
-    one.start()
-    yield "--scheduler", one.address
-    one.close()
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    run_here(monkeypatch)
 
 
 @pytest.fixture
-def swept(command: Command, tmp_path: Path, workers: tuple[str, str]) -> Path:
+def swept(command: Command, tmp_path: Path) -> Path:
     """A grid of two keys and two seeds."""
     (tmp_path / "hot.toml").write_text(HOT, encoding="utf-8")
     said = command(
         *("sweep", "hot.toml", "--variant", "pfc", "--vary", "pfc.xoff=5 KB,20 KB,60 KB"),
-        *("--vary", "topology.link_delay=100ns,2us", "--seeds", "1..2", "--out", "o", *workers),
+        *("--vary", "topology.link_delay=100ns,2us", "--seeds", "1..2", "--out", "o"),
     )
     assert said.code == 0, said
     return tmp_path / "o"
@@ -82,13 +78,11 @@ def test_what_cannot_be_drawn_is_said(swept: Path) -> None:
         plots.effects("unfinished_jobs")
 
 
-def test_many_settings_are_averaged_if_all_are_there(
-    command: Command, swept: Path, workers: tuple[str, str]
-) -> None:
+def test_many_settings_are_averaged_if_all_are_there(command: Command, swept: Path) -> None:
     """Eight settings beside a key: one line, which is the mean over them, seed by seed."""
     said = command(
         *("sweep", "hot.toml", "--variant", "pfc", "--vary", "pfc.xoff=5 KB,60 KB"),
-        *("--vary", "topology.link_delay=100ns..800ns in 8", "--out", "many", *workers),
+        *("--vary", "topology.link_delay=100ns..800ns in 8", "--out", "many"),
     )
     assert said.code == 0, said
     place = swept.parent / "many"
@@ -99,12 +93,10 @@ def test_many_settings_are_averaged_if_all_are_there(
         assert value == pytest.approx(sum(some) / 8)
 
 
-def test_an_answer_is_kept_with_its_figures(
-    command: Command, swept: Path, workers: tuple[str, str]
-) -> None:
+def test_an_answer_is_kept_with_its_figures(command: Command, swept: Path) -> None:
     goal = "smallest pfc.xoff in 5 KB..60 KB step 5 KB where pauses <= 4"
     begin = ("sweep", "hot.toml", "--variant", "pfc", "--goal", goal, "--seeds", "1..2")
-    said = command(*begin, "--out", "g", *workers)
+    said = command(*begin, "--out", "g")
     assert said.code == 0, said
     place = swept.parent / "g"
     summary = (place / "summary.txt").read_text()
@@ -121,7 +113,7 @@ def test_an_answer_is_kept_with_its_figures(
     assert marks == [{"x": float(found.split()[0]), "t": found}]
     # Another goal replaces them, and --force removes what is of Backwater's alone.
     (place / "figures" / "mine.txt").write_text("mine")
-    assert command(*begin, "--out", "g", "--force", *workers).code == 0
+    assert command(*begin, "--out", "g", "--force").code == 0
     assert (place / "figures" / "mine.txt").read_text() == "mine"
 
 

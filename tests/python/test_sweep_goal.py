@@ -22,7 +22,7 @@ from backwater.sweep.conditions import SHOWN, names, sql
 from backwater.sweep.goal import Goal
 from backwater.sweep.plan import Plan
 from backwater.sweep.values import axis
-from sweeping import HOT, Cluster, rows, until
+from sweeping import HOT, Cluster, rows, run_here, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,13 +31,19 @@ if TYPE_CHECKING:
     from conftest import Command, Said
 
 
-@pytest.fixture(scope="module")
-def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """The options for a cluster of these tests."""
-    one = Cluster(tmp_path_factory.mktemp("cluster"), workers=1)
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """The options for a cluster, where it matters that commands are killed."""
+    one = Cluster(tmp_path / "cluster", workers=1)
     one.start()
     yield "--scheduler", one.address
     one.close()
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points run in the process of the tests, unless a command has one of its own."""
+    run_here(monkeypatch)
 
 
 @pytest.fixture
@@ -194,11 +200,11 @@ def answer(directory: Path) -> dict[str, Any]:
 
 
 def test_a_threshold_is_the_one_of_the_whole_grid(
-    command: Command, hot: Path, tmp_path: Path, workers: tuple[str, str]
+    command: Command, hot: Path, tmp_path: Path
 ) -> None:
     """Against all points of the grid, looked at one by one."""
     goal = "smallest pfc.xoff where pauses <= 4"
-    begin = ("sweep", str(hot), "--variant", "pfc", "--seeds", "1..3", *workers)
+    begin = ("sweep", str(hot), "--variant", "pfc", "--seeds", "1..3")
     assert command(*begin, "--vary", XOFF, "--out", "all").code == 0
     said = command(*begin, "--vary", XOFF, "--goal", goal, "--out", "sought")
     assert said.code == 0, said
@@ -224,11 +230,9 @@ def test_a_threshold_is_the_one_of_the_whole_grid(
     assert told["goal"]["lines"] == [line]
 
 
-def test_a_goal_that_nothing_meets_is_said(
-    command: Command, hot: Path, workers: tuple[str, str]
-) -> None:
+def test_a_goal_that_nothing_meets_is_said(command: Command, hot: Path) -> None:
     goal = "largest pfc.xoff in 5 KB..25 KB step 5 KB where unfinished > 0"
-    said = command("sweep", str(hot), "--variant", "pfc", "--goal", goal, "--out", "o", *workers)
+    said = command("sweep", str(hot), "--variant", "pfc", "--goal", goal, "--out", "o")
     assert said.code == 1
     assert "no pfc.xoff from 5 KB to 25 KB" in said.out
     goal = "max_fct:victim min where unfinished > 0"
@@ -244,30 +248,25 @@ def test_a_goal_that_nothing_meets_is_said(
             goal,
             "--out",
             "p",
-            *workers,
         )
     )
     assert said.code == 1
     assert "no point: 2 sets of values were looked at, 0 of which meet" in said.out
 
 
-def test_a_percentile_of_too_few_flows_is_no_goal(
-    command: Command, hot: Path, workers: tuple[str, str]
-) -> None:
+def test_a_percentile_of_too_few_flows_is_no_goal(command: Command, hot: Path) -> None:
     goal = ["--goal", "p99_fct:victim min"]
     begin = ("sweep", str(hot), "--variant", "pfc", "--vary", BUFFERS)
-    said = command(*begin, *goal, "--out", "o", *workers)
+    said = command(*begin, *goal, "--out", "o")
     assert said.code == 2
     assert "p99_fct:victim has no value at any point" in said.err
     assert "max_" in said.err
 
 
-def test_the_best_point_is_that_of_all_points(
-    command: Command, hot: Path, tmp_path: Path, workers: tuple[str, str]
-) -> None:
+def test_the_best_point_is_that_of_all_points(command: Command, hot: Path, tmp_path: Path) -> None:
     said = command(
         *("sweep", str(hot), "--variant", "pfc", "--vary", XOFF, "--seeds", "1..3"),
-        *("--goal", "mean_fct:hot min where drops == 0", "--out", "o", *workers),
+        *("--goal", "mean_fct:hot min where drops == 0", "--out", "o"),
     )
     assert said.code == 0, said
     means: dict[str, list[float]] = {}
@@ -294,20 +293,18 @@ def trials(command: Command, hot: Path, *more: str, out: str = "o", many: int = 
     )
 
 
-def test_a_search_comes_again_and_goes_on(
-    command: Command, hot: Path, tmp_path: Path, workers: tuple[str, str]
-) -> None:
-    assert trials(command, hot, *workers, out="whole").code == 0
-    assert trials(command, hot, *workers, out="parts", many=6).code == 0
+def test_a_search_comes_again_and_goes_on(command: Command, hot: Path, tmp_path: Path) -> None:
+    assert trials(command, hot, out="whole").code == 0
+    assert trials(command, hot, out="parts", many=6).code == 0
     assert len(rows(tmp_path / "parts")) == 2 * 6 + 2
-    said = trials(command, hot, *workers, "--json", "-", out="parts")
+    said = trials(command, hot, "--json", "-", out="parts")
     assert json.loads(said.out)["fresh"] == 2 * 10
     keys = ("point", "fingerprint", "pfc.xoff", "topology.link_delay")
     same = [[[row[key] for key in keys] for row in rows(tmp_path / d)] for d in ("whole", "parts")]
     assert same[0] == same[1]
     assert answer(tmp_path / "whole") == answer(tmp_path / "parts")
     # Another seed of the sampler looks elsewhere.
-    assert trials(command, hot, *workers, "--sample-seed", "2", out="other").code == 0
+    assert trials(command, hot, "--sample-seed", "2", out="other").code == 0
     assert {row["point"] for row in rows(tmp_path / "other")} != {one[0] for one in same[0]}
 
 
@@ -331,13 +328,11 @@ def test_a_search_is_estimated_before_it_runs(
     assert not (tmp_path / "o").exists()
 
 
-def test_optuna_opens_the_trials(
-    command: Command, hot: Path, tmp_path: Path, workers: tuple[str, str]
-) -> None:
+def test_optuna_opens_the_trials(command: Command, hot: Path, tmp_path: Path) -> None:
     import optuna
     from optuna.storages.journal import JournalFileBackend
 
-    assert trials(command, hot, *workers, many=12).code == 0
+    assert trials(command, hot, many=12).code == 0
     backend = JournalFileBackend(str(tmp_path / "o" / "optuna.log"))
     storage = optuna.storages.JournalStorage(backend)
     study = optuna.load_study(study_name="backwater", storage=storage)
@@ -348,9 +343,9 @@ def test_optuna_opens_the_trials(
 
 
 def test_a_killed_search_ends_with_the_same_points(
-    command: Command, hot: Path, tmp_path: Path, workers: tuple[str, str]
+    command: Command, hot: Path, tmp_path: Path, cluster: tuple[str, str]
 ) -> None:
-    begin = ["sweep", str(hot), "--variant", "pfc", "--seeds", "1..8", *workers]
+    begin = ["sweep", str(hot), "--variant", "pfc", "--seeds", "1..8", *cluster]
     begin += ["--goal", "smallest pfc.xoff in 3 KB..130 KB step 1 KB where pauses == 0"]
     assert command(*begin, "--out", "whole").code == 0
     wanted = rows(tmp_path / "whole")
@@ -375,12 +370,12 @@ def test_a_killed_search_ends_with_the_same_points(
 
 
 def test_a_threshold_is_sought_for_each_other_value(
-    command: Command, hot: Path, tmp_path: Path, workers: tuple[str, str]
+    command: Command, hot: Path, tmp_path: Path
 ) -> None:
     goal = "smallest pfc.xoff in 5 KB..75 KB step 5 KB where pauses <= 4"
     said = command(
         *("sweep", str(hot), "--variant", "pfc", "--vary", "topology.link_delay=100ns,5us"),
-        *("--goal", goal, "--out", "o", "--json", "-", *workers),
+        *("--goal", goal, "--out", "o", "--json", "-"),
     )
     lines = json.loads(said.out)["goal"]["lines"]
     assert [line["others"] for line in lines] == [
@@ -395,18 +390,16 @@ def test_a_threshold_is_sought_for_each_other_value(
     assert plots.base.values == (500_000, 20_000)
     # Points that are asked for by a later command are no longer apart.
     more = ("--vary", "pfc.xoff=20 KB", "--vary", "topology.link_delay=500ns")
-    assert command("sweep", str(hot), "--variant", "pfc", *more, "--out", "o", *workers).code == 0
+    assert command("sweep", str(hot), "--variant", "pfc", *more, "--out", "o").code == 0
     assert SweepPlots(backwater.open_sweep(tmp_path / "o")).apart == 0
 
 
-def test_a_file_may_say_the_goal(
-    command: Command, hot: Path, tmp_path: Path, workers: tuple[str, str]
-) -> None:
+def test_a_file_may_say_the_goal(command: Command, hot: Path, tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(
         f'[sweep]\nscenario = "{hot.name}"\nvariants = ["pfc"]\n'
         'goal = "smallest pfc.xoff in 5 KB..75 KB step 5 KB where pauses <= 4"\n'
     )
-    assert command("sweep", "s.toml", "--out", "o", *workers).code == 0
+    assert command("sweep", "s.toml", "--out", "o").code == 0
     assert answer(tmp_path / "o")["kind"] == "threshold"
 
 
