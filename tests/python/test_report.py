@@ -423,6 +423,15 @@ def test_small_fabrics_are_drawn_node_by_node_and_large_ones_in_blocks() -> None
         assert all(0 <= block.x <= 1120 for block in layout.blocks)
 
 
+def test_names_of_blocks_are_there_for_who_looks_closely() -> None:
+    """A page shows them when it is near; a file of the drawing does not."""
+    layout = lay_out(sketch("leaf-spine", leaves=128, spines=16, hosts_per_leaf=16))
+    drawn = draw.nodes(layout, set())
+    assert drawn.count('<text display="none" class="full"') == 64
+    assert ">leaf0 to leaf3</text>" in drawn
+    assert ">h64 to h127</text>" in drawn
+
+
 def test_queues_are_drawn_outside_of_the_switches_that_hold_them() -> None:
     """A nearly level link leaves a wide box far from its middle; a circle there hid the name."""
     layout = lay_out(sketch("leaf-spine", leaves=4, spines=2, hosts_per_leaf=4))

@@ -110,6 +110,7 @@ def test_the_drawing_can_be_looked_at_closely_by_keys(page: Page) -> None:
     assert float(film.get_attribute("data-zoom") or 0) == pytest.approx(1 / 0.7**2, abs=0.01)
     drawing = page.locator(".fabric").first
     before = drawing.get_attribute("viewBox")
+    picked = page.locator(".look select").input_value()
     drawing.scroll_into_view_if_needed()
     box = drawing.bounding_box()
     assert box is not None
@@ -118,6 +119,8 @@ def test_the_drawing_can_be_looked_at_closely_by_keys(page: Page) -> None:
     page.mouse.move(box["x"] + 200, box["y"] + 100, steps=4)
     page.mouse.up()
     assert drawing.get_attribute("viewBox") != before
+    # It was pulled: nothing in it was picked.
+    assert page.locator(".look select").input_value() == picked
     slider.press("0")
     assert film.get_attribute("data-zoom") == "1.00"
 

@@ -142,11 +142,17 @@ def nodes(layout: Layout, named: set[int], text: float = 1.0) -> str:
 
     `text` is how much larger names are than usual.
     """
-    parts = []
+    parts, close = [], []
     room = {y: layout.room(y) for _, y in layout.rows}
     last = (-99.0, 0.0)
     for i, block in enumerate(layout.blocks):
         space = room[block.y]
+        if len(block.members) > 1:
+            # Too small to be read, other than from close by.
+            fits = min(6.0, 0.95 * space / (0.56 * len(block.name)))
+            y = block.y + BOX + 1.1 * fits
+            name = words(block.x, y, block.name, round(fits, 1), INK, "middle", "full")
+            close.append(name.replace("<text", '<text display="none"', 1))
         if block.host:
             r = min(7.0, max(2.2, space * 0.36))
             parts.append(
@@ -174,7 +180,7 @@ def nodes(layout: Layout, named: set[int], text: float = 1.0) -> str:
             y = block.y + 0.35 * size
             kind = "switch" if TOUCHING * len(block.short) < space else "switch tight"
             parts.append(words(block.x, y, block.short, round(size, 1), anchor="middle", kind=kind))
-    return "".join(parts)
+    return "".join([*parts, *close])
 
 
 def state(

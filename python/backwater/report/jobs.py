@@ -58,7 +58,7 @@ def jobs_section(run: Run, of: str = "", *, timeline: bool = True) -> list[Secti
     except InputError:
         # The tables show that none is complete.
         pass
-    return [Section("jobs", "Jobs", parts)]
+    return [Section("jobs", "Jobs", parts, [of.strip()] if of else [])]
 
 
 def _instances(run: Run) -> Table:

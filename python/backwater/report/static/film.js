@@ -31,7 +31,14 @@
       else if (event.key === "-") by(1 / 0.7, 0.5, 0.5);
       else if (event.key === "0") set(1, 0, 0);
     });
+    // Whoever has pulled the drawing has not picked anything in it.
+    let pulled = 0;
     for (const svg of drawings) {
+      svg.addEventListener("pointerdown", function () { pulled = 0; });
+      svg.addEventListener("click", function (event) {
+        if (pulled > 6) event.stopImmediatePropagation();
+        pulled = 0;
+      }, true);
       svg.addEventListener("wheel", function (event) {
         if (!event.ctrlKey && !event.metaKey) return;
         event.preventDefault();
@@ -41,6 +48,7 @@
       svg.addEventListener("pointermove", function (event) {
         if (!(event.buttons & 1) || at.share === 1) return;
         const scale = width * at.share / svg.getBoundingClientRect().width;
+        pulled += Math.abs(event.movementX) + Math.abs(event.movementY);
         set(at.share, at.x - event.movementX * scale, at.y - event.movementY * scale);
       });
     }
