@@ -225,7 +225,7 @@ def test_the_page_of_a_failed_run_says_why(command: Command) -> None:
     manifest = json.loads(Path("run/manifest.json").read_text(encoding="utf-8"))
     reason = manifest["error"].splitlines()[0]
     assert reason
-    page = report.of("run")
+    page = report.of("run", rerun=False)
     assert page.failed == [f"The run is failed: {reason}."]
     assert "of simulated time" in page.lead[0]
     shown = re.findall(r'<p class="lead">(.*?)</p>', page.html())
@@ -274,7 +274,7 @@ def test_a_run_with_a_flow_table_runs_again_as_it_is(
     assert again.fingerprint == first.fingerprint
     # What a run is known by does not tell where its files lie.
     assert f'table = "tables/{name}"' in first.manifest["scenario"]
-    page = report.of("first")
+    page = report.of("first", rerun=False)
     texts = " ".join(Elements(page.html()).texts)
     assert f"The flows of watched are read from {folder / name}" in texts
     [recorded] = [part for part in page.sections[-1].parts if part.folded]
@@ -283,7 +283,7 @@ def test_a_run_with_a_flow_table_runs_again_as_it_is(
     assert "watched: path left to the run" in texts
     # Without the file the page is made all the same, and says what is missing.
     (folder / name).unlink()
-    texts = " ".join(Elements(report.of("first").html()).texts)
+    texts = " ".join(Elements(report.of("first", rerun=False).html()).texts)
     assert "watched: its table is not there" in texts
     said = command("run", "first/scenario.toml", "--out", "third")
     assert said.code == 2
@@ -296,7 +296,7 @@ def test_the_first_sentence_names_variant_and_settings(command: Command) -> None
     Path("s.toml").write_text(text, encoding="utf-8")
     settings = ("--variant", "sfc", "--set", "sfc.threshold=100 KB", "--set", "packet.payload=1 KB")
     assert command("run", "s.toml", *settings, "--out", "run").code == 0
-    texts = " ".join(Elements(report.of("run").html()).texts)
+    texts = " ".join(Elements(report.of("run", rerun=False).html()).texts)
     # As they were given: a unit in small letters would be another one.
     assert "Variant sfc, --set sfc.threshold=100 KB, --set packet.payload=1 KB: 4 of 4" in texts
 
@@ -308,7 +308,7 @@ def test_a_large_flow_table_is_not_read_to_be_drawn(
     shutil.copy(ROOT / "scenarios" / "poisson-star.toml", tmp_path)
     assert command("run", "poisson-star.toml", "--out", "run").code == 0
     monkeypatch.setattr("backwater.report.assumptions.TABLE_BYTES", 100)
-    texts = " ".join(Elements(report.of("run").html()).texts)
+    texts = " ".join(Elements(report.of("run", rerun=False).html()).texts)
     assert "watched: its table is too large to be drawn from" in texts
 
 
