@@ -388,10 +388,14 @@ def test_a_threshold_is_sought_for_each_other_value(
     assert {one.values[0] for one in plots.designs} == {100_000, 5_000_000}
     assert plots.base is not None
     assert plots.base.values == (500_000, 20_000)
+    said = command("query", "o", "select distinct topology_link_delay d from points where base")
+    assert said.out.split() == ["d", "500000"]
     # Points that are asked for by a later command are no longer apart.
     more = ("--vary", "pfc.xoff=20 KB", "--vary", "topology.link_delay=500ns")
     assert command("sweep", str(hot), "--variant", "pfc", *more, "--out", "o").code == 0
     assert SweepPlots(backwater.open_sweep(tmp_path / "o")).apart == 0
+    said = command("query", "o", "select count(*) n from points where base")
+    assert said.out.split() == ["n", "0"]
 
 
 def test_a_file_may_say_the_goal(command: Command, hot: Path, tmp_path: Path) -> None:

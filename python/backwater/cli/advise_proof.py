@@ -12,6 +12,7 @@ from backwater import _core
 from backwater.cli.arguments import read
 from backwater.cli.output import message
 from backwater.errors import InputError
+from backwater.sweep.values import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -161,7 +162,7 @@ def _words(what: str, row: str | None, told: Mapping[str, Any], fails: str | Non
         f"holds: {found}, over {seeds}"
     ]
     if fails is not None and size is not None:
-        lines.append(f"with {told['key']} at {fails} it does not")
+        lines.append(f"with {told['key']} at {shown(told['key'], fails)} it does not")
     elif size is not None:
         lines.append("that is the end of the range: nothing that was looked at fails")
     if not told["monotone"]:

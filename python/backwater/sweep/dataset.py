@@ -155,6 +155,8 @@ class Sweep:
             chosen = "*"
             if table == POINTS:
                 chosen = ", ".join(f"{_quoted(one.name)} as {_quoted(one.sql)}" for one in columns)
+                beside = self.manifest.get("beside") or ()
+                chosen += f", point in ({_texts(*beside)}) as base" if beside else ", false as base"
             statements.append(f"create view {table} as select {chosen} from {source}")
         if not columns:
             return ["create view points as select '' as point where false"], []
@@ -170,6 +172,9 @@ class Sweep:
                 f"(unpivot (select point, {some} from points) on {some} "
                 "into name column_name value value) as u join columns as c using (column_name)"
             )
+        statements.append(
+            "comment on column points.base is 'whether it is of a goal''s base alone'"
+        )
         statements += [
             f"comment on column points.{_quoted(one.sql)} is "
             + _texts(f"{one.about}{f', {one.unit}' if one.unit else ''}")
