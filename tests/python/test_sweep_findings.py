@@ -119,6 +119,18 @@ def test_without_noise_whatever_differs_is_an_effect() -> None:
     assert shares(told)["a",] == pytest.approx(1.0)
 
 
+def test_what_rounding_leaves_is_neither_noise_nor_effect() -> None:
+    """Thirds about a million: without noise, and nothing but `a` differs."""
+    found = [
+        design((a, b), [1e6 + a / 3 + s / 7 for s in (1, 2, 3)]) for a in (0, 1) for b in (0, 1)
+    ]
+    told = effects(found, ["a", "b"], "m")
+    assert told is not None
+    assert {one.keys: one.p for one in told.effects} == {("a",): 0.0, ("b",): 1.0, ("a", "b"): 1.0}
+    flat = [design((a,), [0.1 + s / 7 for s in (1, 2, 3)]) for a in (0, 1)]
+    assert effects(flat, ["a"], "m") is None
+
+
 def test_effects_are_of_the_seeds_that_all_points_have() -> None:
     found = [design((0,), [1.0, 2.0, 9.0]), design((1,), [2.0, 4.0])]
     told = effects(found, ["a"], "m")

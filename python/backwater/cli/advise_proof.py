@@ -140,6 +140,8 @@ def _told(
         "fails_at": fails,
         "seeds": seeds,
         "monotone": not line["against"],
+        "outcome": line["outcome"],
+        "error": line["probes"][0]["error"] if line["probes"] else line["refused"][0]["reason"],
         "holds": None if advised is None else here is not None and advised <= here,
         "directory": directory,
     }
@@ -165,6 +167,8 @@ def _words(what: str, row: str | None, told: Mapping[str, Any], fails: str | Non
         lines.append(f"with {told['key']} at {shown(told['key'], fails)} it does not")
     elif size is not None:
         lines.append("that is the end of the range: nothing that was looked at fails")
+    if size is None and told["error"] is not None:
+        lines.append(f"at the end from which it is sought: {told['error']}")
     if not told["monotone"]:
         lines.append("NOT MONOTONE: it holds again beyond that, at values that were looked at")
     if told["holds"] is False:

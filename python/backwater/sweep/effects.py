@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 CLEAR = 0.05
 """An effect whose p is below is told from noise."""
-# Sums of squares below this share of all of them are what rounding leaves.
-_ROUNDING = 1e-18
+# So many last bits of the greatest value are what rounding leaves in a difference.
+_BITS = 8
 
 
 @dataclass(frozen=True)
@@ -103,16 +104,25 @@ class _Table:
         self._seeds = len(next(iter(cells.values())))
         self._cells = {cell: math.fsum(some) / self._seeds for cell, some in cells.items()}
         self._mean = math.fsum(self._cells.values()) / len(cells)
-        whole = math.fsum((v - self._mean) ** 2 for some in cells.values() for v in some)
         blocks = [math.fsum(some) / len(cells) for some in zip(*cells.values(), strict=True)]
-        self.between = self._seeds * self._squares(self._cells)
-        seeds = len(cells) * math.fsum((block - self._mean) ** 2 for block in blocks)
-        rest = whole - seeds - self.between
-        self._rest = rest if rest > _ROUNDING * whole else 0.0
+        greatest = max(abs(value) for some in cells.values() for value in some)
+        bit = _BITS * sys.float_info.epsilon * greatest
+        # Sums of squares up to this are none.
+        self._none = self._seeds * len(cells) * bit**2
+        self.between = self._seen(
+            self._seeds * math.fsum((mean - self._mean) ** 2 for mean in self._cells.values())
+        )
+        self._rest = self._seen(
+            math.fsum(
+                (value - self._cells[cell] - block + self._mean) ** 2
+                for cell, some in cells.items()
+                for value, block in zip(some, blocks, strict=True)
+            )
+        )
         self._freedom = (len(cells) - 1) * (self._seeds - 1)
 
-    def _squares(self, means: Mapping[Any, float]) -> float:
-        return math.fsum((mean - self._mean) ** 2 for mean in means.values())
+    def _seen(self, squares: float) -> float:
+        return squares if squares > self._none else 0.0
 
     @property
     def _noise(self) -> float:
@@ -131,7 +141,7 @@ class _Table:
         freedom = math.prod(len({level[n] for level in means}) - 1 for n in range(len(at)))
         low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
         ends = [(level[0] if len(at) == 1 else level, means[level]) for level in (low, high)]
-        squares = each * math.fsum(value**2 for value in apart.values())
+        squares = self._seen(each * math.fsum(value**2 for value in apart.values()))
         return _Part(at, squares, freedom, ends[0], ends[1])
 
     def _means(self, at: tuple[int, ...]) -> dict[tuple[Any, ...], float]:
@@ -158,7 +168,7 @@ class _Table:
                 found.append(float(fdtrc(part.freedom, self._freedom, ratio)))
             else:
                 # No seed changes anything: whatever differs does.
-                found.append(0.0 if part.squares > _ROUNDING * self.between else 1.0)
+                found.append(0.0 if part.squares else 1.0)
         return list(corrected(found))
 
 

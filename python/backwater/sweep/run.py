@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -157,6 +158,7 @@ class Sweeping:
         a point has no keys there, and files of flows are read at those that name them.
         """
         found: dict[tuple[str, ...], Any] = {}
+        tried: Counter[tuple[str, ...]] = Counter()
         plans = [(self.plan, self.plan.points)]
         plans += [(batch.plan, batch.points) for batch in self.beside]
         for plan, points in plans:
@@ -169,6 +171,9 @@ class Sweeping:
                 )
                 alike = (point.variant, *told)
                 if alike in found:
+                    continue
+                tried[alike] += 1
+                if tried[alike] > _TRIED and tried[alike] % _EACH:
                     continue
                 case = plan.at(point)
                 try:
@@ -380,6 +385,8 @@ class Sweeping:
 
 
 _PILOT_SECONDS = 2.0
+# Points of a kind that are tried one by one for a probe; where all of these are illegal, some.
+_TRIED, _EACH = 1000, 97
 # As many times what was foreseen this process goes on itself, and no longer.
 _LONGER = 2.0
 
