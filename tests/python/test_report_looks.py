@@ -112,6 +112,26 @@ def test_of_many_the_worst_of_each_group_are_told(
     }
 
 
+def test_hosts_have_the_names_that_the_scenario_gives_them(tmp_path: Path) -> None:
+    kinds = {"storage": "host", "middle": "switch", "compute": "host"}
+    link = {"rate": "100 Gb/s", "delay": "1 us"}
+    scenario = backwater.build(
+        {
+            "topology": {
+                "kind": "explicit",
+                "node": [{"name": name, "kind": kind} for name, kind in kinds.items()],
+                "link": [{"a": end, "b": "middle", **link} for end in ("storage", "compute")],
+            },
+            "flow": [{"label": "read", "from": "storage", "to": "compute", "size": "1 MB"}],
+            "output": {"interval": "1 us", "queues": True, "links": True, "flows": True},
+        }
+    )
+    run = scenario.run(out=tmp_path / "run")
+    film = shoot(Assumptions(run).layout, [("run", run)])
+    [flow] = told(run, film)["flows"]
+    assert flow["name"].startswith("read: storage → compute, flow ")
+
+
 def test_without_records_nothing_is_told(tmp_path: Path) -> None:
     scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "1 us")
     for key in ("queues", "links"):

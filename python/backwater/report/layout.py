@@ -62,6 +62,8 @@ class Layout:
     height: float
     names: dict[str, int] = field(default_factory=dict)
     """Number of each node by its name."""
+    hosts: list[str] = field(default_factory=list)
+    """Name of each host by its number, as tables of flows have it."""
     rates: dict[tuple[int, int], int] = field(default_factory=dict)
     """The rate of each of `edges`, in b/s: of several links the fastest."""
     speeds: list[tuple[str, float]] = field(default_factory=list)
@@ -114,7 +116,8 @@ def lay_out(sketch: Mapping[str, Any]) -> Layout:
         between.setdefault(middle, set()).add(rate)
     heights = {y for _, y in tiers}
     speeds = [(_speed(some), y) for y, some in sorted(between.items()) if y not in heights]
-    return Layout(blocks, of, edges, tiers, height, names, rates, speeds)
+    hosts = [name for name, _, host in nodes if host]
+    return Layout(blocks, of, edges, tiers, height, names, hosts, rates, speeds)
 
 
 def _speed(rates: set[int]) -> str:

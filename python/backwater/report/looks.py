@@ -58,7 +58,7 @@ def looks(run: Run, film: Film, port_of: pl.DataFrame) -> dict[str, Any]:
     interval = data.sampling_ps(run)
     assert interval is not None
     grid = _Grid(film.begin_ps, film.step_ps, film.frames, film.end_ps, interval)
-    flows, of_flows = _flows(run)
+    flows, of_flows = _flows(run, film.layout.hosts)
     collectives, of_collectives = _collectives(run)
     return {
         "ports": _ports(run, grid, port_of),
@@ -125,7 +125,7 @@ def _ports(run: Run, grid: _Grid, port_of: pl.DataFrame) -> list[dict[str, Any]]
     ]
 
 
-def _flows(run: Run) -> tuple[list[dict[str, Any]], pl.DataFrame]:
+def _flows(run: Run, hosts: Sequence[str]) -> tuple[list[dict[str, Any]], pl.DataFrame]:
     """Choose flows, of each group those that were held up longest; and which rows they are of."""
     table = scan(run, "flows")
     if table is None:
@@ -150,9 +150,10 @@ def _flows(run: Run) -> tuple[list[dict[str, Any]], pl.DataFrame]:
     shown = []
     for row in kept.to_dicts():
         took = row["fct_last_byte_ps"]
+        ends = [hosts[row[end]] for end in ("src", "dst")]
         shown.append(
             {
-                "name": f"{row['group']}: h{row['src']} → h{row['dst']}, flow {row['flow_id']}",
+                "name": f"{row['group']}: {ends[0]} → {ends[1]}, flow {row['flow_id']}",
                 "group": row["group"],
                 "begin_us": row["start_ps"] / 1e6,
                 "end_us": None if took is None else (row["start_ps"] + took) / 1e6,
