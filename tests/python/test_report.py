@@ -299,6 +299,12 @@ def test_the_first_sentence_names_variant_and_settings(command: Command) -> None
     texts = " ".join(Elements(report.of("run", rerun=False).html()).texts)
     # As they were given: a unit in small letters would be another one.
     assert "Variant sfc, --set sfc.threshold=100 KB, --set packet.payload=1 KB: 4 of 4" in texts
+    many = [f"--set=topology.{key}={n}" for key, n in (("leaves", 4), ("spines", 2))]
+    many += [f"--set=pfc.{key}={n} KB" for key, n in (("xoff", 200), ("xon", 100))]
+    many += ["--set=output.queues=false", "--set=packet.payload=1 KB", "--set=seed=1"]
+    assert command("run", "s.toml", *many, "--out", "many").code == 0
+    [lead] = report.of("many", rerun=False).lead
+    assert ", --set packet.payload=1 KB, and 1 more of these: 4 of 4 flows" in lead
 
 
 def test_a_large_flow_table_is_not_read_to_be_drawn(

@@ -122,7 +122,7 @@ def _below(run: Run, job: str, ranks: list[int], legs: list[Leg]) -> list[str]:
     cut = ", from where it is recorded on" if legs[0].kind == UNRECORDED else ""
     return [
         f"{few}bars: from a rank's first transfer in a collective to its last",
-        f"black: the critical path{cut}, across ranks with each transfer on it",
+        f"line: the critical path{cut}, across ranks with each transfer on it",
     ]
 
 

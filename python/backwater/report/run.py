@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from backwater.results import Run
 
+SETTINGS = 5
+"""Variants and settings that the first sentence names; the parameters have all."""
 VARIANT = re.compile(r"variant ([^ ]+) \(")
 
 
@@ -84,6 +86,9 @@ def _scenario(run: Run) -> str:
         for key, value in (run.manifest.get("set") or {}).items()
         if not key.startswith(OUTPUT)
     ]
+    more = len(words) - SETTINGS
+    if more > 0:
+        words = [*words[:SETTINGS], f"and {more} more of these"]
     said = ", ".join(words)
     return f"{said[0].upper()}{said[1:]}: " if words else ""
 
