@@ -65,6 +65,12 @@ def test_curves_of_a_port_are_its_samples(run: backwater.Run, film: Film) -> Non
     assert ["link", f"{row['rate_bps'] / 1e9:g} Gb/s"] in port["facts"]
 
 
+def test_a_step_of_few_packets_is_said(run: backwater.Run, film: Film) -> None:
+    """At 200 Gb/s a step of 1 us has 25,000 B, which are 6.1 packets of 4,096 B."""
+    assert film.step_ps == 10**6
+    assert str(told(run, film)["note"]).startswith("6.1 packets of ")
+
+
 def test_what_flows_waited_for_is_all_there(
     run: backwater.Run, film: Film, monkeypatch: pytest.MonkeyPatch
 ) -> None:

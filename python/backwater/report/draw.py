@@ -292,7 +292,7 @@ def topology(
         drawn = {group: sketch["reasons"].get(group, sketch["unknown"]) for group in groups}
     legend, top = _legend(groups, drawn, text)
     # Larger names of tiers end where they usually do, and begin further to the left.
-    left = 46 * (text - 1)
+    left = (46 if text < 2 else 80) * (text - 1)
     body = (
         f"<defs>{heads}</defs>{legend}"
         f'<g transform="translate({left:.0f} {top:.0f})">{links(layout)}{failed(layout, outages)}'

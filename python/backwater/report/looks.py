@@ -18,6 +18,7 @@ from backwater.numbers.rows import scan
 from backwater.numbers.units import BITS, PS_PER_S
 from backwater.plot import data
 from backwater.why.words import CAUSES, size
+from backwater.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,6 +62,8 @@ def looks(run: Run, film: Film, port_of: pl.DataFrame) -> dict[str, Any]:
     flows, of_flows = _flows(run, film.layout.hosts)
     collectives, of_collectives = _collectives(run)
     return {
+        # Of few packets a step, one more or less is a leap, and may be beyond the link's rate.
+        "note": data.coarse(run, film.step_ps),
         "ports": _ports(run, grid, port_of),
         "flows": _with_rates(run, grid, flows, of_flows),
         "collectives": _with_rates(run, grid, collectives, of_collectives),
@@ -111,8 +114,8 @@ def _ports(run: Run, grid: _Grid, port_of: pl.DataFrame) -> list[dict[str, Any]]
                 ["link", f"{row['rate_bps'] / 1e9:g} Gb/s"],
                 ["sent", size(row["tx_bytes"])],
                 ["deepest queue", size(row["max_egress_bytes"])],
-                ["paused", f"{data.time_text(row['paused_ps'])}, {row['pauses_received']:,} times"],
-                ["dropped", f"{row['drop_frames']:,} frames"],
+                ["paused", f"{data.time_text(row['paused_ps'])}, {_times(row['pauses_received'])}"],
+                ["dropped", many(row["drop_frames"], "frame", ",")],
             ],
             "curves": [
                 *_curve("waiting (KB)", depth.get(row["key"]), 1e-3),
@@ -123,6 +126,10 @@ def _ports(run: Run, grid: _Grid, port_of: pl.DataFrame) -> list[dict[str, Any]]
         }
         for row in kept.to_dicts()
     ]
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def _flows(run: Run, hosts: Sequence[str]) -> tuple[list[dict[str, Any]], pl.DataFrame]:

@@ -75,6 +75,7 @@
         drawn.setAttribute("role", "group");
         drawn.setAttribute("aria-label", "curves over time of " + about.name);
         said.appendChild(drawn);
+        if (all.note) said.appendChild(element("p", "A rate is the mean over a step: " + all.note + ".", "note"));
         window.vegaEmbed(drawn, chart(about, room), Object.assign({}, backwater.embed, { actions: false })).then(function (made) {
           if (mine !== latest) { made.view.finalize(); return; }
           forget = backwater.add(made.view, drawn, film.clock_ps);

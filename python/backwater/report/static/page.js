@@ -50,7 +50,7 @@ const backwater = {
       }
       if (one.title) {
         if (typeof one.title === "string") one.title = { text: one.title };
-        if (one.title.text) one.title.text = broken(one.title.text, 9.2);
+        if (one.title.text) one.title.text = broken(one.title.text, 10.4);
         if (one.title.subtitle) one.title.subtitle = broken(one.title.subtitle, 6.6);
       }
       const facet = one.facet || one.encoding;
