@@ -21,7 +21,7 @@ from backwater.sweep.seek import known
 from backwater.sweep.values import shown
 from backwater.sweep.words import remarks, tables, words
 from conftest import ROOT
-from sweeping import HOT
+from sweeping import HOT, run_here
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,6 +86,23 @@ def test_a_search_of_keys_in_another_order_is_the_same(hot: Path) -> None:
     told = [sought(hot, "mean_fct:hot min", *some, trials=12) for some in (vary, vary[::-1])]
     assert told[0]["points"] == told[1]["points"]
     assert told[0]["designs"] == told[1]["designs"]
+
+
+def test_a_scenario_that_is_refused_with_its_own_values_has_no_base(
+    command: Command, hot: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hot.write_text(HOT.replace('xoff = "20 KB"', 'xoff = "1 KB"'), encoding="utf-8")
+    run_here(monkeypatch)
+    goal = ("--goal", "max_fct:victim min", "--vary", "pfc.xoff=20 KB,40 KB")
+    said = command("sweep", str(hot), "--variant", "pfc", *goal, "--out", "o")
+    assert said.code == 0, said.err
+    assert "no base: the scenario is refused with its own values: xon (2 KB)" in said.err
+    assert "best: pfc, pfc.xoff = " in said.out
+    assert "difference" not in said.out
+    # Whoever asks for one is told.
+    said = command("sweep", str(hot), "--variant", "pfc", *goal, "--base", "pfc", "--out", "p")
+    assert said.code == 2
+    assert "pfc.xon: xon (2 KB) is above xoff (1 KB)" in said.err
 
 
 def test_points_of_a_grid_that_are_illegal_are_counted(hot: Path) -> None:

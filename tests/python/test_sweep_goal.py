@@ -388,6 +388,13 @@ def test_a_threshold_is_sought_for_each_other_value(
     assert {one.values[0] for one in plots.designs} == {100_000, 5_000_000}
     assert plots.base is not None
     assert plots.base.values == (500_000, 20_000)
+    # Given again, the command finds all there, and the base stays apart.
+    again = command(
+        *("sweep", str(hot), "--variant", "pfc", "--vary", "topology.link_delay=5us,100ns"),
+        *("--goal", goal, "--out", "o", "--json", "-"),
+    )
+    assert json.loads(again.out)["fresh"] == 0
+    assert SweepPlots(backwater.open_sweep(tmp_path / "o")).apart == 1
     said = command("query", "o", "select distinct topology_link_delay d from points where base")
     assert said.out.split() == ["d", "500000"]
     # Points that are asked for by a later command are no longer apart.
