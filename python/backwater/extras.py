@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING
 
 from backwater.errors import InputError
@@ -16,7 +17,17 @@ def needed(module: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise InputError(
-            f"the library {error.name} is not installed",
-            f"pip install 'backwater[{extra}]' installs what this needs",
-        ) from None
+        raise _missing(error.name or module, extra) from None
+
+
+def see(module: str, extra: str) -> None:
+    """See that such a library is there, without the time to import it. Raises `InputError`."""
+    if importlib.util.find_spec(module) is None:
+        raise _missing(module, extra)
+
+
+def _missing(module: str, extra: str) -> InputError:
+    return InputError(
+        f"the library {module} is not installed",
+        f"pip install 'backwater[{extra}]' installs what this needs",
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -286,6 +288,26 @@ def test_what_takes_less_than_workers_do_is_run_by_the_command(
         monkeypatch.setattr("backwater.sweep.run._LONGER", 2.0)
         assert started.pop()
         assert rows(tmp_path / f"a{number}") == rows(tmp_path / f"c{number}")
+
+
+def test_a_sweep_without_workers_does_without_their_library(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes a second to import. Where it is not installed, that is said before anything runs."""
+    (tmp_path / "hot.toml").write_text(HOT, encoding="utf-8")
+    words = ["sweep", "hot.toml", "--vary", BUFFERS, "--out", "o"]
+    script = (
+        "import sys\nfrom backwater.cli import main\n"
+        f"assert main({words}) == 0\n"
+        "print([name for name in ('distributed', 'dask') if name in sys.modules])\n"
+    )
+    said = subprocess.check_output([sys.executable, "-c", script], text=True, cwd=tmp_path)
+    assert said.splitlines()[-1] == "[]"
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    refused = command(*words, "--force")
+    assert refused.code == 2
+    assert "error: the library distributed is not installed" in refused.err
+    assert "pip install 'backwater[sweep]'" in refused.err
 
 
 def test_waiting_has_an_end() -> None:

@@ -236,11 +236,12 @@ def _processors() -> int:
 def _engine(
     workers: int | None, memory: str | None, scheduler: str | None, jobs: Slurm | None
 ) -> Callable[[], AbstractContextManager[Any]]:
-    from backwater.extras import needed
+    from backwater.extras import see
     from backwater.numbers.units import size_bytes
     from backwater.sweep import clusters
 
-    needed("distributed", "sweep")
+    # It takes a second to import, which a sweep without workers does not need.
+    see("distributed", "sweep")
     limit = None if memory is None else size_bytes(memory, "--memory")
     if limit is not None and limit < clusters.LEAST_MEMORY:
         raise InputError(
