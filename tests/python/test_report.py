@@ -429,6 +429,17 @@ def test_small_fabrics_are_drawn_node_by_node_and_large_ones_in_blocks() -> None
         assert all(0 <= block.x <= 1120 for block in layout.blocks)
 
 
+def test_a_dense_fabric_is_drawn_in_fewer_blocks() -> None:
+    """48 spines over 32 blocks of leaves would be 1,536 lines: they are 16 over 16."""
+    layout = lay_out(sketch("leaf-spine", leaves=96, spines=48, hosts_per_leaf=20))
+    assert [name for name, _ in layout.rows] == [
+        "48 spines\n3 each",
+        "96 leaves\n6 each",
+        "1920 hosts\n120 each",
+    ]
+    assert len(layout.edges) == 16 * 16 + 16
+
+
 def test_names_of_blocks_are_there_for_who_looks_closely() -> None:
     """A page shows them when it is near; a file of the drawing does not."""
     layout = lay_out(sketch("leaf-spine", leaves=128, spines=16, hosts_per_leaf=16))

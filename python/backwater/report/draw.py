@@ -63,7 +63,7 @@ def radius(depth: float, scale: float = 1.0) -> float:
 
 def scale_of(layout: Layout) -> float:
     """Give how large marks are beside those of a small fabric."""
-    return max(0.35, min(1.0, MANY / max(1, len(layout.edges))))
+    return max(0.35, min(1.0, MANY / max(1, layout.trunks)))
 
 
 def ends(layout: Layout, edge: Edge) -> tuple[float, float, float, float]:
@@ -122,7 +122,7 @@ def words(
 
 def links(layout: Layout) -> str:
     """Draw every link as a thin grey line, thicker the faster it is."""
-    thin = 0.7 if len(layout.edges) > MANY else 1.2
+    thin = 0.7 if len(layout.edges) > 200 else 1.2
     fastest = max(layout.rates.values(), default=1) or 1
     paths: dict[int, list[str]] = {}
     for a, b in layout.edges:
@@ -192,29 +192,34 @@ def state(
     """
     lines, queues, pauses = [], [], []
     scale = scale_of(layout)
+    # What is numbered is to be seen at another time; a drawing of one time has only what it shows.
+    later = marks is not None
     for edge, one in states.items():
-        x1, y1, x2, y2 = ends(layout, edge)
         mark = "" if marks is None else f' data-e="{marks[edge]}"'
-        hidden = "" if one.busy > 0 else ' visibility="hidden"'
-        lines.append(
-            f'<line{mark} x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-            f'stroke="{shade(one.busy)}" stroke-width="{breadth(one.busy, scale):.1f}"{hidden}/>'
-        )
-        x, y = along(layout, edge, QUEUE)
-        queues.append(
-            f'<circle{mark} cx="{x:.1f}" cy="{y:.1f}" r="{radius(one.depth, scale):.1f}" '
-            f'fill="{ORANGE}" fill-opacity=".9" stroke="#6b4a00" stroke-width=".8"/>'
-        )
-        x, y = along(layout, edge, PAUSE)
-        hidden = "" if one.paused else ' visibility="hidden"'
-        pauses.append(
-            f'<g{mark} transform="translate({x:.1f} {y:.1f})"{hidden}>'
-            f'<rect x="-6" y="-6" width="12" height="12" rx="2.5" fill="{VERMILLION}"/>'
-            '<path d="M-2 -3.2V3.2M2 -3.2V3.2" stroke="white" stroke-width="1.8"/></g>'
-        )
+        if later or one.busy > 0:
+            x1, y1, x2, y2 = ends(layout, edge)
+            hidden = "" if one.busy > 0 else ' visibility="hidden"'
+            lines.append(
+                f'<line{mark} x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke='
+                f'"{shade(one.busy)}" stroke-width="{breadth(one.busy, scale):.1f}"{hidden}/>'
+            )
+        if later or one.depth > 0:
+            x, y = along(layout, edge, QUEUE)
+            r = radius(one.depth, scale)
+            queues.append(f'<circle{mark} cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}"/>')
+        if later or one.paused:
+            x, y = along(layout, edge, PAUSE)
+            hidden = "" if one.paused else ' visibility="hidden"'
+            pauses.append(
+                f'<g{mark} transform="translate({x:.1f} {y:.1f})"{hidden}>'
+                '<rect x="-6" y="-6" width="12" height="12" rx="2.5" stroke="none"/>'
+                '<path d="M-2 -3.2V3.2M2 -3.2V3.2"/></g>'
+            )
     return (
-        f'<g class="links">{"".join(lines)}</g>'
-        f'@<g class="queues">{"".join(queues)}</g><g class="pauses">{"".join(pauses)}</g>'
+        f'<g class="links">{"".join(lines)}</g>@<g class="queues" fill="{ORANGE}" '
+        f'fill-opacity=".9" stroke="#6b4a00" stroke-width=".8">{"".join(queues)}</g>'
+        f'<g class="pauses" fill="{VERMILLION}" stroke="white" stroke-width="1.8">'
+        f"{''.join(pauses)}</g>"
     )
 
 

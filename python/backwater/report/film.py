@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
     from backwater.results import Run
 
-FRAMES = 300
-"""Steps of a film at most."""
+FRAMES, FEWEST = 300, 60
+"""Steps of a film at most, and at most where more than VALUES would be in it otherwise."""
+VALUES = 400_000
+"""Steps of all drawn directions together."""
 DEEPEST = 255
 LARGER = 1.6
 """Names of stills of two runs, against those of one."""
@@ -152,7 +154,8 @@ def shoot(
     interval = intervals.pop()
     if intervals or interval is None:
         raise InputError("the runs of a film were not sampled at the same interval")
-    grid, together = data.grid(begin, end, interval, FRAMES)
+    many = VALUES // max(1, 2 * len(layout.edges) * len(runs))
+    grid, together = data.grid(begin, end, interval, min(FRAMES, max(FEWEST, many)))
     if grid.is_empty():
         raise InputError(
             "no sample lies within the time to be filmed: there is one every "

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 WIDTH = 1120.0
 LEFT, MARGIN = 76.0, 28.0
 """Room for the names of tiers, and to the other sides."""
-ROW, HIGH_ROW, MANY = 150.0, 230.0, 300
-"""Height from one tier to the next, and where more than MANY lines are drawn: they are steeper."""
+ROW, HIGH_ROW, MANY = 150.0, 230.0, 160
+"""Height from one tier to the next, and where more than MANY lines join switches: it is larger."""
 
 MOST_HOSTS = 200
 """More hosts are drawn as a block a switch."""
-MOST_SWITCHES = 48
-"""More switches in a tier are drawn as a block a pod, or a run of them."""
+MOST_SWITCHES, FEWER_SWITCHES, MOST_LINES = 48, 24, 800
+"""More switches in a tier are drawn as a block a pod, or a run of them; fewer if they would be
+joined by more than so many lines."""
 
 
 @dataclass
@@ -68,6 +69,8 @@ class Layout:
     """The rate of each of `edges`, in b/s: of several links the fastest."""
     speeds: list[tuple[str, float]] = field(default_factory=list)
     """Rates between two rows as text, and the height between them."""
+    trunks: int = 0
+    """Lines that join two switches: of many each is thinner, and queues are smaller."""
     _rooms: dict[float, float] = field(default_factory=dict, repr=False)
 
     @property
@@ -94,15 +97,19 @@ def lay_out(sketch: Mapping[str, Any]) -> Layout:
         near[a].append(b)
         near[b].append(a)
     depth = _depths(nodes, near)
-    blocks = _blocks(nodes, near, depth)
-    of = {member: i for i, block in enumerate(blocks) for member in block.members}
-    edges: dict[tuple[int, int], int] = {}
-    for a, b, _, _ in sketch["links"]:
-        ends = (min(of[a], of[b]), max(of[a], of[b]))
-        if ends[0] != ends[1]:
-            edges[ends] = edges.get(ends, 0) + 1
+    for most in (MOST_SWITCHES, FEWER_SWITCHES):
+        blocks = _blocks(nodes, near, depth, most)
+        of = {member: i for i, block in enumerate(blocks) for member in block.members}
+        edges: dict[tuple[int, int], int] = {}
+        for a, b, _, _ in sketch["links"]:
+            ends = (min(of[a], of[b]), max(of[a], of[b]))
+            if ends[0] != ends[1]:
+                edges[ends] = edges.get(ends, 0) + 1
+        if len(edges) <= MOST_LINES:
+            break
     rows = _rows(blocks, edges, depth)
-    step = HIGH_ROW if len(edges) > MANY else ROW
+    trunks = sum(not blocks[a].host and not blocks[b].host for a, b in edges)
+    step = HIGH_ROW if trunks > MANY else ROW
     _place(blocks, edges, rows, step)
     height = 2 * MARGIN + step * (len(rows) - 1)
     names = {name: i for i, (name, _, _) in enumerate(nodes)}
@@ -117,7 +124,7 @@ def lay_out(sketch: Mapping[str, Any]) -> Layout:
     heights = {y for _, y in tiers}
     speeds = [(_speed(some), y) for y, some in sorted(between.items()) if y not in heights]
     hosts = [name for name, _, host in nodes if host]
-    return Layout(blocks, of, edges, tiers, height, names, hosts, rates, speeds)
+    return Layout(blocks, of, edges, tiers, height, names, hosts, rates, speeds, trunks)
 
 
 def _speed(rates: set[int]) -> str:
@@ -166,7 +173,7 @@ def _depths(nodes: Sequence[tuple[str, str, bool]], near: list[list[int]]) -> li
 
 
 def _blocks(
-    nodes: Sequence[tuple[str, str, bool]], near: list[list[int]], depth: list[int]
+    nodes: Sequence[tuple[str, str, bool]], near: list[list[int]], depth: list[int], most: int
 ) -> list[Block]:
     hosts = [i for i, (_, _, host) in enumerate(nodes) if host]
     switches = [i for i, (_, _, host) in enumerate(nodes) if not host]
@@ -176,9 +183,7 @@ def _blocks(
     groups: list[list[int]] = []
     together = _pods(nodes, near, depth)
     for members in tiers.values():
-        groups += (
-            [[i] for i in members] if len(members) <= MOST_SWITCHES else _runs(members, together)
-        )
+        groups += [[i] for i in members] if len(members) <= most else _runs(members, together, most)
     block_of = {i: number for number, members in enumerate(groups) for i in members}
     if len(hosts) <= MOST_HOSTS:
         groups += [[i] for i in hosts]
@@ -209,14 +214,14 @@ def _pods(
     return pod
 
 
-def _runs(members: list[int], pods: dict[int, int]) -> list[list[int]]:
+def _runs(members: list[int], pods: dict[int, int], most: int) -> list[list[int]]:
     """Put a tier's switches together: by pod if that makes few enough, else in runs of the same."""
     by_pod: dict[int, list[int]] = {}
     for i in members:
         by_pod.setdefault(pods.get(i, -1), []).append(i)
-    if 1 < len(by_pod) <= MOST_SWITCHES and -1 not in by_pod:
+    if 1 < len(by_pod) <= most and -1 not in by_pod:
         return list(by_pod.values())
-    size = -(-len(members) // (MOST_SWITCHES * 2 // 3))
+    size = -(-len(members) // (most * 2 // 3))
     return [members[i : i + size] for i in range(0, len(members), size)]
 
 
