@@ -72,6 +72,7 @@ LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<target>[^()\s]+)\)")
 HEADING = re.compile(r"^#{1,6} +(?P<text>.*?)[ #]*$", re.MULTILINE)
 WIDTH = 120
 
+QUOTED = re.compile(r"\"[^\"\\]*\"|'[^']*'")
 LOOP = re.compile(
     r"^for (?P<name>\w+) in (?P<words>[\w -]+); do\s(?P<body>[^;]*?)(?:;|\n) *done$", re.MULTILINE
 )
@@ -112,9 +113,9 @@ def commands(text: str) -> list[list[str]] | None:
             return None
         if not words:
             continue
-        lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
-        shell = any(set(word) & set("|&;<>()") for word in lexer)
-        if words[0] != "backwater" or shell or "$" in line or "`" in line or "*" in line:
+        # Between quotes a shell minds dollars and backticks at most.
+        shell = set(QUOTED.sub("", line)) & set("|&;<>()*") or set(line) & set("$`")
+        if words[0] != "backwater" or shell:
             return None
         found.append(words[1:])
     return found
@@ -361,3 +362,18 @@ def test_marked_blocks_are_found() -> None:
 def test_a_failing_example_fails(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="line 7"):
         perform(Example("bash", None, "echo no; false", 7), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "needs_shell"),
+    [
+        ("backwater x \"drops <= 4 and (a > 1)\" --b 'c | d'", False),
+        ("backwater x > file", True),
+        ("backwater x 'a' && backwater y", True),
+        ('backwater x "$HOME"', True),
+        ("backwater x *.toml", True),
+        ("ls", True),
+    ],
+)
+def test_a_line_that_needs_no_shell_is_known(line: str, *, needs_shell: bool) -> None:
+    assert (commands(line) is None) == needs_shell
