@@ -109,6 +109,53 @@ def foreign(frames: list[tuple[bytes, int]]) -> bytes:
     return head + b"".join(records)
 
 
+UEC = """
+[topology]
+kind = "star"
+hosts = 3
+rate = "100 Gb/s"
+link_delay = "1 us"
+[packet]
+payload = "4086 B"
+header = "64 B"
+[ack]
+size = "64 B"
+class = 7
+[switch]
+buffer_per = "queue"
+buffer = "20 KB"
+[transport]
+recovery = "rud"
+[[flow]]
+from = [1, 2]
+to = 0
+size = "100 KB"
+[nscc]
+network_rtt = "4674240 ps"
+"""
+
+
+def test_what_was_cut_says_so(command: Command) -> None:
+    text = UEC + '[trim]\nsize = "64 B"\nclass = 7\n'
+    Path("cut.toml").write_text(text, encoding="utf-8")
+    assert command("run", "cut.toml", "--capture", "all", "-o", "cut.pcapng").code == 0
+    shown = command("pcap", "show", "cut.pcapng", "--kind", "data", "--most", "0").out
+    # The star's one switch is the last hop. A packet has 4086 B, the last one of 100 KB 1936 B.
+    lines = shown.splitlines()[1:-1]
+    ends = {line.rpartition(", ")[2] for line in lines if "again" not in line}
+    assert ends == {"4086 B", "1936 B", "cut to its headers at the last hop"}
+
+
+def test_an_answer_to_a_probe_is_shown(command: Command) -> None:
+    text = UEC + 'sleek = true\n[[fault]]\nkind = "drop-nth"\nfrom = "h1"\nto = "s0"\n'
+    text += 'frame = "data"\nnth = 25\n'
+    Path("probe.toml").write_text(text, encoding="utf-8")
+    assert command("run", "probe.toml", "--capture", "all", "-o", "probe.pcapng").code == 0
+    said = command("pcap", "show", "probe.pcapng", "--kind", "ack", "--most", "0")
+    assert said.code == 0, said.err
+    assert ", probe 1, all to " in said.out
+
+
 def test_foreign_files_with_cut_and_broken_frames(command: Command, tmp_path: Path) -> None:
     frames = [octets for _, octets in _core.sample_frames()]
     cut = [(octets[:at], len(octets)) for octets in frames for at in (0, 5, 13, 14, 20, 40)]

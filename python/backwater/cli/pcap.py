@@ -199,7 +199,7 @@ def _row(frame: dict[str, Any], start: int) -> tuple[str, ...]:
         frame["kind"],
         frame.get("ip_source", frame["source"]),
         frame.get("ip_destination", frame["destination"]),
-        said(frame["kind"], frame["fields"]),
+        said(frame["kind"], frame["fields"] | {"ip_dscp": frame.get("ip_dscp", 0)}),
     )
 
 
@@ -241,13 +241,23 @@ def _pdcs(fields: dict[str, Any]) -> str:
     return f"PDC {fields['source_pdc']} > {fields['destination_pdc']}"
 
 
+# By the lower bits of the DSCP of a packet without payload; see docs/captures.md.
+CUT = {3: "cut to its headers", 7: "cut to its headers at the last hop"}
+
+
+def _payload(fields: dict[str, Any]) -> str:
+    """How much of the message a packet has; of one that a switch has cut nobody can say."""
+    size = fields["payload_bytes"]
+    return (CUT.get(fields["ip_dscp"] & 7) if size == 0 else None) or f"{size} B"
+
+
 def _data(fields: dict[str, Any]) -> str:
     if "pds_type" not in fields:
         what = f"queue pair 0x{fields['queue_pair']:06x}, PSN {fields['psn']}"
-        return f"{what}, {fields['payload_bytes']} B"
+        return f"{what}, {_payload(fields)}"
     target = fields.get("credit_target_256_bytes")
     return (
-        f"UET {_pdcs(fields)}, PSN {fields['psn']}, {fields['payload_bytes']} B"
+        f"UET {_pdcs(fields)}, PSN {fields['psn']}, {_payload(fields)}"
         + (", again" if fields["retransmitted"] else "")
         + (f", credit target {target} x 256 B" if target is not None else "")
     )
@@ -261,7 +271,9 @@ def _ack(fields: dict[str, Any]) -> str:
     if "pds_type" not in fields:
         nak = ", NAK" if fields["syndrome"] >= 0x60 else ""
         return f"queue pair 0x{fields['queue_pair']:06x}, PSN {fields['psn']}{nak}"
-    text = f"UET {_pdcs(fields)}, PSN {fields['psn']}"
+    # The answer to a probe has its number in place of a PSN.
+    of = f"PSN {fields['psn']}" if "psn" in fields else f"probe {fields['probe']}"
+    text = f"UET {_pdcs(fields)}, {of}"
     if "nack_code" in fields:
         code = fields["nack_code"]
         return f"{text}, NACK: {NACKS.get(code, f'code {code}')}"
