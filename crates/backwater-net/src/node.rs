@@ -1,23 +1,21 @@
 //! A node at work: the node itself, its own ports, and what all nodes share. Another node's ports, flows and counters are out of reach.
 //!
-//! What the two kinds of nodes do with their ports alike is here: which frame goes on the wire and when it arrives, MAC control and the
-//! pauses that it carries, and the table of control messages.
+//! What the two kinds of nodes do with their ports alike is here: which frame goes on the wire and when it arrives ([`wire`]: what may happen
+//! to it there), MAC control and the pauses that it carries ([`mac`]), and the table of control messages.
 
 mod again;
+mod mac;
+mod wire;
 
 use crate::event::{Event, order};
-use crate::hold::{Act, Hold, bit};
-use crate::hooks::{Departure, Fate, HoldStyle, Owner};
+use crate::hooks::{Departure, Fate, Owner};
 use crate::packet::{Body, CLASSES, Class, Control, ControlHeader, HostId, NodeId, Packet, Port as PortNo, Queue};
-use crate::part::{Beside, Crossing, Mail, Signal};
 use crate::port::{Port, express};
 use crate::record::ControlRow;
 use crate::slab::{Ix, NIL};
-use crate::spec::FrameKind;
-use crate::world::{Outcome, World};
+use crate::world::World;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
-use rand::RngExt;
 
 /// The frame on the wire is destroyed.
 pub(crate) const LOST: u8 = 1;
@@ -262,60 +260,6 @@ where
         self.kick(port);
     }
 
-    /// A frame has left to which something is done. The port looks for work, or the run lets it when it has done its part.
-    #[cold]
-    fn sent_specially(&mut self, port: u16, pkt: Ix, wire: u8, at_end: bool) {
-        // Of the port as the frame has left it: the memory that it gives back may let the next one start.
-        let from = (wire & TOLD != 0).then(|| self.departure(port, pkt));
-        if at_end && wire & AGAIN == 0 && !self.world.slab[pkt].pkt.is_mac() {
-            self.depart(port, pkt);
-            if wire & KEPT != 0 {
-                self.renew_kept(port, pkt);
-            }
-        }
-        if let Some(from) = from {
-            self.tell_sent(&from, pkt);
-        }
-        let wire = wire & !(TOLD | KEPT | AGAIN);
-        if wire == AWAY {
-            self.send_away(port, pkt);
-            return self.kick(port);
-        }
-        if wire == 0 {
-            return self.kick(port);
-        }
-        let port = self.global(port);
-        self.world.outcomes.push(Outcome::Sent { port, pkt, wire });
-    }
-
-    /// A frame has left for another part of the network. It goes there at its end, when nothing here will change it any more.
-    #[cold]
-    fn send_away(&mut self, port: u16, pkt: Ix) {
-        let p = &self.ports[usize::from(port)];
-        let header = self.world.slab[pkt].pkt;
-        let mut at = self.world.now + p.delay;
-        if !header.is_mac() {
-            at += p.peer_latency;
-        }
-        let control = header.control_header().map(|header| self.world.slab.take_control(header.content));
-        let carried = self.world.attachments.get(pkt, header.uid);
-        let report = self.world.reports.get(pkt, header.uid);
-        let beside = (control.is_some() || carried.is_some() || report.is_some())
-            .then(|| Box::new(Beside { control, carried, report }));
-        let crossing = Crossing { at, by: (self.world.now, self.world.order), port: p.peer, packet: header, beside };
-        self.world.slab.remove(pkt);
-        if let Some(part) = &mut self.world.part {
-            part.post(part.owners.of_port(crossing.port), Mail::Frame(crossing));
-        }
-    }
-
-    /// A port from which this frame leaves, which was counted last.
-    fn departure(&self, port: u16, pkt: Ix) -> Departure {
-        let (p, size) = (&self.ports[usize::from(port)], self.world.slab[pkt].pkt.size);
-        let (tx_frames, tx_bytes) = (p.tx_frames - 1, p.tx_bytes - u64::from(size));
-        Departure { port: PortNo(port), queue: self.queue_of(pkt), rate: p.serialiser.rate(), tx_frames, tx_bytes }
-    }
-
     /// Puts a row into the table of control messages.
     pub fn log(&mut self, port: Option<u16>, class: Option<Class>, to: Option<HostId>, kind: &'static str, value: u64) {
         let number = port.map(|port| PortNo(self.ports[usize::from(port)].local));
@@ -343,183 +287,5 @@ where
             self.look_on();
             self.world.probes.lose_waits(header, pkt);
         }
-    }
-
-    /// A mechanism pauses the neighbour.
-    pub fn hold_peer(&mut self, port: u16, owner: Owner, classes: u16, until: Time, style: HoldStyle) {
-        let now = self.world.now;
-        let mut asked = 0;
-        self.update_holds(port, classes, |p, class| {
-            let rate = p.serialiser.rate();
-            let held = p.rest.holds.is_signalled(class, now);
-            let act = p.rest.holds.hold(owner, class, now, until, style, rate);
-            if !held && act != Act::Nothing {
-                p.rest.stats.pauses_sent += 1;
-                asked |= bit(class);
-            }
-            act
-        });
-        if self.world.probes.pauses.is_some() {
-            self.note_asked(port, owner, asked);
-        }
-        if until == Time::NEVER {
-            self.world.suspect_pause();
-        }
-    }
-
-    /// It lets go.
-    pub fn release_peer(&mut self, port: u16, owner: Owner, classes: u16) {
-        let now = self.world.now;
-        self.update_holds(port, classes, |p, class| p.rest.holds.release(owner, class, now, p.serialiser.rate()));
-    }
-
-    /// A neighbour that is to be held may need another frame.
-    pub fn refresh(&mut self, port: u16, classes: u16) {
-        let now = self.world.now;
-        self.update_holds(port, classes, |p, class| p.rest.holds.review(class, now, p.serialiser.rate()));
-    }
-
-    /// Updates what is asked of the neighbour for each of these classes. One frame carries what is the same for several.
-    fn update_holds(&mut self, port: u16, classes: u16, mut act: impl FnMut(&mut Port, Option<Class>) -> Act) {
-        let mut signals: Vec<(Hold, Time, u8)> = Vec::new();
-        for number in (0..=CLASSES as u8).filter(|n| classes & (1 << n) != 0) {
-            let class = (usize::from(number) != CLASSES).then_some(Class(number));
-            match act(self.port(port), class) {
-                Act::Nothing => {}
-                Act::Look(at) => {
-                    let lifts = self.port(port).rest.holds.lifts(class);
-                    let port = self.global(port);
-                    self.world.push(at, Event::Refresh { port, class: number, others: 0, lifts });
-                }
-                Act::Signal(hold, again) => {
-                    let same =
-                        |(other, at, _): &&mut (Hold, Time, u8)| Hold { class, ..*other } == hold && *at == again;
-                    match signals.iter_mut().find(same) {
-                        Some((.., others)) => *others |= 1 << number,
-                        None => signals.push((hold, again, 0)),
-                    }
-                }
-            }
-        }
-        for (hold, again, others) in signals {
-            self.send_hold(port, hold, others, again);
-        }
-    }
-
-    /// Signals a hold of a class, and of others in the same frame, and looks again at a time.
-    fn send_hold(&mut self, port: u16, hold: Hold, others: u8, again: Time) {
-        let global = self.global(port);
-        let p = self.port(port);
-        let (peer, delay, framed) = (p.peer, p.delay, p.rest.holds.framed());
-        let mut frame = hold.frame_with(others);
-        if !p.up {
-            return;
-        }
-        self.log(Some(port), hold.class, None, frame.kind, frame.value);
-        if framed {
-            // MAC control that waits is overtaken by what is newer for the same class.
-            let p = self.port(port);
-            p.keep_mac(|f| Hold::strike(f, bit(hold.class) | u16::from(others)));
-            p.push_mac(frame);
-            self.kick(port);
-        } else {
-            if self.port(port).rest.captured {
-                let from = self.id();
-                self.capture_signal(port, frame, from, true);
-            }
-            frame.size = 0;
-            let number = self.port(port).rest.holds.number();
-            let at = self.world.now + delay;
-            if self.port(port).rest.leads_away {
-                let by = (self.world.now, self.world.order);
-                if let Some(part) = &mut self.world.part {
-                    let signal = Signal { at, by, port: peer, number, control: frame };
-                    part.post(part.owners.of_port(peer), Mail::Signal(Box::new(signal)));
-                }
-            } else {
-                let control = self.world.slab.insert_control(frame);
-                self.world.push(at, Event::Signal { port: peer, control, number });
-            }
-        }
-        if again != Time::NEVER {
-            let class = hold.class.map_or(CLASSES as u8, |c| c.0);
-            self.world.push(again, Event::Refresh { port: global, class, others, lifts: hold.lasting });
-        }
-    }
-
-    /// A mechanism's frame goes to the neighbour in the place of MAC control.
-    pub fn signal_peer(&mut self, port: u16, frame: Control) {
-        self.log(Some(port), None, None, frame.kind, frame.value);
-        self.port(port).push_mac(frame);
-        self.kick(port);
-    }
-
-    /// MAC control, or a mechanism's frame in its place, has arrived at a port.
-    pub fn mac_control(&mut self, port: u16, frame: &Control) {
-        let now = self.world.now;
-        let p = self.port(port);
-        let rate = p.serialiser.rate();
-        p.arrivals.fold(now.0, mix(Hold::digest(frame)));
-        let fate = self.hear(port, frame);
-        for hold in Hold::each(frame).filter(|_| fate == Fate::Consumed) {
-            let until = if hold.quanta == 0 { Time::ZERO } else { hold.until(now, rate) };
-            if self.world.probes.pauses.is_some() {
-                self.note_obeyed(port, hold.class, until);
-            }
-            self.port(port).held_by_peer(hold.class, now, until);
-        }
-    }
-
-    /// What will be done to a frame that is put on the link out of a special port.
-    #[cold]
-    pub(crate) fn wire_flags(&mut self, port: u16, pkt: Ix) -> u8 {
-        let captured = if self.ports[usize::from(port)].rest.captured { CAPTURED } else { 0 };
-        let watched = if self.ports[usize::from(port)].rest.watched { WATCHED } else { 0 };
-        if watched != 0 {
-            self.wire_begins(port, pkt);
-        }
-        let lost = self.is_lost(port, pkt);
-        let told = self.ports[usize::from(port)].rest.tells && !self.world.slab[pkt].pkt.is_mac();
-        if told {
-            let from = self.departure(port, pkt);
-            self.tell_start(&from, pkt);
-        }
-        let away = if self.ports[usize::from(port)].rest.leads_away { AWAY } else { 0 };
-        let lost = match self.ports[usize::from(port)].rest.kept {
-            Some(_) => self.keep_sent(port, pkt, lost),
-            None if lost => LOST,
-            None => 0,
-        };
-        captured | watched | lost | away | if told { TOLD } else { 0 }
-    }
-
-    /// Whether a fault of the link out of `port` destroys this frame on the wire.
-    fn is_lost(&mut self, port: u16, pkt: Ix) -> bool {
-        if !self.ports[usize::from(port)].up {
-            return true;
-        }
-        let header = &self.world.slab[pkt].pkt;
-        let control = header.control_header().map(|header| self.world.slab.control(header.content).kind);
-        let now = self.world.now;
-        let Some(faults) = self.ports[usize::from(port)].rest.faults.as_mut() else { return false };
-        faults.begins(now);
-        let counts = |what: &FrameKind| match what {
-            FrameKind::Data => header.is_data(),
-            FrameKind::Ack => matches!(header.body, Body::Ack(ack) if !ack.is_nack()),
-            FrameKind::Control(name) => control == Some(name.as_str()),
-        };
-        let mut lost = false;
-        for (what, share) in &faults.loss {
-            if what.as_ref().is_none_or(counts) && *share > 0.0 {
-                lost |= faults.rng.random::<f64>() < *share;
-            }
-        }
-        for (what, left) in &mut faults.drop_nth {
-            if counts(what) && *left > 0 {
-                *left -= 1;
-                lost |= *left == 0;
-            }
-        }
-        lost
     }
 }

@@ -1,0 +1,124 @@
+//! What may happen to a frame on the wire beside arriving: mechanisms and those who look on are told of it, a fault destroys it, it goes to
+//! another part of the network, or the port keeps it to send it again.
+
+use super::{AGAIN, AWAY, CAPTURED, KEPT, LOST, TOLD, WATCHED};
+use crate::hooks::Departure;
+use crate::node::{At, Node};
+use crate::packet::{Body, Port as PortNo};
+use crate::part::{Beside, Crossing, Mail};
+use crate::slab::Ix;
+use crate::spec::FrameKind;
+use crate::world::Outcome;
+use rand::RngExt;
+
+impl<N> At<'_, N>
+where
+    Self: Node,
+{
+    /// What will be done to a frame that is put on the link out of a special port.
+    #[cold]
+    pub(crate) fn wire_flags(&mut self, port: u16, pkt: Ix) -> u8 {
+        let captured = if self.ports[usize::from(port)].rest.captured { CAPTURED } else { 0 };
+        let watched = if self.ports[usize::from(port)].rest.watched { WATCHED } else { 0 };
+        if watched != 0 {
+            self.wire_begins(port, pkt);
+        }
+        let lost = self.is_lost(port, pkt);
+        let told = self.ports[usize::from(port)].rest.tells && !self.world.slab[pkt].pkt.is_mac();
+        if told {
+            let from = self.departure(port, pkt);
+            self.tell_start(&from, pkt);
+        }
+        let away = if self.ports[usize::from(port)].rest.leads_away { AWAY } else { 0 };
+        let lost = match self.ports[usize::from(port)].rest.kept {
+            Some(_) => self.keep_sent(port, pkt, lost),
+            None if lost => LOST,
+            None => 0,
+        };
+        captured | watched | lost | away | if told { TOLD } else { 0 }
+    }
+
+    /// Whether a fault of the link out of `port` destroys this frame on the wire.
+    pub(super) fn is_lost(&mut self, port: u16, pkt: Ix) -> bool {
+        if !self.ports[usize::from(port)].up {
+            return true;
+        }
+        let header = &self.world.slab[pkt].pkt;
+        let control = header.control_header().map(|header| self.world.slab.control(header.content).kind);
+        let now = self.world.now;
+        let Some(faults) = self.ports[usize::from(port)].rest.faults.as_mut() else { return false };
+        faults.begins(now);
+        let counts = |what: &FrameKind| match what {
+            FrameKind::Data => header.is_data(),
+            FrameKind::Ack => matches!(header.body, Body::Ack(ack) if !ack.is_nack()),
+            FrameKind::Control(name) => control == Some(name.as_str()),
+        };
+        let mut lost = false;
+        for (what, share) in &faults.loss {
+            if what.as_ref().is_none_or(counts) && *share > 0.0 {
+                lost |= faults.rng.random::<f64>() < *share;
+            }
+        }
+        for (what, left) in &mut faults.drop_nth {
+            if counts(what) && *left > 0 {
+                *left -= 1;
+                lost |= *left == 0;
+            }
+        }
+        lost
+    }
+
+    /// A frame has left to which something is done. The port looks for work, or the run lets it when it has done its part.
+    #[cold]
+    pub(super) fn sent_specially(&mut self, port: u16, pkt: Ix, wire: u8, at_end: bool) {
+        // Of the port as the frame has left it: the memory that it gives back may let the next one start.
+        let from = (wire & TOLD != 0).then(|| self.departure(port, pkt));
+        if at_end && wire & AGAIN == 0 && !self.world.slab[pkt].pkt.is_mac() {
+            self.depart(port, pkt);
+            if wire & KEPT != 0 {
+                self.renew_kept(port, pkt);
+            }
+        }
+        if let Some(from) = from {
+            self.tell_sent(&from, pkt);
+        }
+        let wire = wire & !(TOLD | KEPT | AGAIN);
+        if wire == AWAY {
+            self.send_away(port, pkt);
+            return self.kick(port);
+        }
+        if wire == 0 {
+            return self.kick(port);
+        }
+        let port = self.global(port);
+        self.world.outcomes.push(Outcome::Sent { port, pkt, wire });
+    }
+
+    /// A frame has left for another part of the network. It goes there at its end, when nothing here will change it any more.
+    #[cold]
+    fn send_away(&mut self, port: u16, pkt: Ix) {
+        let p = &self.ports[usize::from(port)];
+        let header = self.world.slab[pkt].pkt;
+        let mut at = self.world.now + p.delay;
+        if !header.is_mac() {
+            at += p.peer_latency;
+        }
+        let control = header.control_header().map(|header| self.world.slab.take_control(header.content));
+        let carried = self.world.attachments.get(pkt, header.uid);
+        let report = self.world.reports.get(pkt, header.uid);
+        let beside = (control.is_some() || carried.is_some() || report.is_some())
+            .then(|| Box::new(Beside { control, carried, report }));
+        let crossing = Crossing { at, by: (self.world.now, self.world.order), port: p.peer, packet: header, beside };
+        self.world.slab.remove(pkt);
+        if let Some(part) = &mut self.world.part {
+            part.post(part.owners.of_port(crossing.port), Mail::Frame(crossing));
+        }
+    }
+
+    /// A port from which this frame leaves, which was counted last.
+    fn departure(&self, port: u16, pkt: Ix) -> Departure {
+        let (p, size) = (&self.ports[usize::from(port)], self.world.slab[pkt].pkt.size);
+        let (tx_frames, tx_bytes) = (p.tx_frames - 1, p.tx_bytes - u64::from(size));
+        Departure { port: PortNo(port), queue: self.queue_of(pkt), rate: p.serialiser.rate(), tx_frames, tx_bytes }
+    }
+}
