@@ -200,6 +200,16 @@ def test_a_mechanism_that_never_acted_is_named_with_its_margin(
     assert "never paused a neighbour" in Path("o.html").read_text(encoding="utf-8")
 
 
+def test_what_was_not_done_is_that_of_the_law_in_use() -> None:
+    star = {"kind": "star", "hosts": 2, "rate": "100 Gb/s", "link_delay": "500 ns"}
+    flow = [{"from": 0, "to": 1, "size": "10 KB"}]
+    for law, said in (("rfc8257", "never narrowed a window"), ("ns3", "never lowered a rate")):
+        scenario = {"topology": star, "flow": flow, "ecn": {}, "dctcp": {"law": law}}
+        run = backwater.build(scenario).run()
+        idle = {one.get("mechanism"): one["message"] for one in run.warnings}
+        assert idle["dctcp"].startswith(f"`dctcp` {said}")
+
+
 def test_check_warns_of_losses_that_nothing_repairs(command: Command, lossy: str) -> None:
     said = command("check", lossy)
     assert "transport.recovery = none: s0 drops frames of class 3" in said.err

@@ -107,6 +107,13 @@ impl Mechanism for Dctcp {
     type Nic = Absent;
     type Flow = Sender;
 
+    fn idle(params: &Params) -> &'static str {
+        match params.law {
+            Law::Rfc8257 => Self::IDLE,
+            Law::Ns3 => "never lowered a rate, since no mark reached it",
+        }
+    }
+
     fn profile(_: &Params) -> Profile {
         Profile {
             claims: Claims { flow_rate: true, ..Claims::NONE },

@@ -315,6 +315,8 @@ pub struct CounterRow {
 pub struct ReachRow {
     /// Its mechanism.
     pub mechanism: &'static str,
+    /// What it has not done where it never acted, as in "never paused a neighbour".
+    pub idle: &'static str,
     /// How often it acted, and how near it came where it was nearest.
     pub reach: Reach,
     /// Where that was; `None`: at no node that can be named.

@@ -164,3 +164,11 @@ fn values_that_cannot_work_are_refused() {
         ["initial_window", "min_window"]
     );
 }
+
+/// Each law says what it has not done: the RFC's has a window, that of the public ns-3 code a rate, which losses leave alone.
+#[test]
+fn each_law_says_what_it_has_not_done() {
+    let idle = |law| Dctcp::idle(&Params { law, ..Params::default() });
+    assert_eq!(idle(Law::Rfc8257), "never narrowed a window, since no mark and no loss reached it");
+    assert_eq!(idle(Law::Ns3), "never lowered a rate, since no mark reached it");
+}

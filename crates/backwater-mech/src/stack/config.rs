@@ -356,9 +356,9 @@ macro_rules! config {
                 for_all!($list |M| all.push(M::MESSAGE));
                 all
             }
-            fn on(&self) -> Vec<(Owner, &'static str)> {
+            fn on(&self) -> Vec<(Owner, &'static str, &'static str)> {
                 let mut all = Vec::new();
-                for_sides!(each $list self.as_ref, |_scoped, owner, M| all.push((owner, M::NAME)));
+                for_sides!(each $list self.as_ref, |scoped, owner, M| all.push((owner, M::NAME, M::idle(&scoped.base))));
                 all
             }
             fn steering(&self) -> Option<Steering> { Config::steering(self) }

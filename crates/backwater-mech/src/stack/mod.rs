@@ -92,8 +92,6 @@ pub struct Entry {
     pub defined_by: &'static str,
     /// One line.
     pub summary: &'static str,
-    /// What it has not done where it never acted.
-    pub idle: &'static str,
     /// Kinds of control frames that it sends, beside MAC control.
     pub frames: &'static [&'static str],
     /// What their column `value` holds.
@@ -117,7 +115,6 @@ impl Entry {
             name: M::NAME,
             defined_by: M::DEFINED_BY,
             summary: M::SUMMARY,
-            idle: M::IDLE,
             frames: M::FRAMES,
             value: M::VALUE,
             counters: M::COUNTERS,

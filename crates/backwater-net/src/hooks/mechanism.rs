@@ -292,6 +292,10 @@ pub trait Mechanism {
     /// What it has not done where it never acted, as in "never paused a neighbour"; said after its name, and before how near it came
     /// ([`Reach`]).
     const IDLE: &'static str;
+    /// The same, where it depends on how it is configured.
+    fn idle(_params: &Self::Params) -> &'static str {
+        Self::IDLE
+    }
     /// Kinds of control frames that it sends, beside MAC control.
     const FRAMES: &'static [&'static str] = &[];
     /// The type of what its frames say ([`Control::carrying`]): a run that is saved has some under way.

@@ -119,9 +119,9 @@ impl<A: Actors> View<'_, A> {
         for controller in self.parts.iter().flat_map(|part| part.tables.controllers.list.iter().flatten()) {
             A::flow_reach(&controller.side, &mut |owner, done| tell(None, owner, done));
         }
-        for (owner, mechanism) in self.parts[0].actors.on() {
+        for (owner, mechanism, idle) in self.parts[0].actors.on() {
             let (reach, node) = all[usize::from(owner.0)];
-            sink.reach(&ReachRow { mechanism, reach, node });
+            sink.reach(&ReachRow { mechanism, idle, reach, node });
         }
     }
 

@@ -91,8 +91,8 @@ pub trait Actors {
     fn nic_counts(_side: &Self::Nic, _now: Time) -> Vec<(&'static str, Count)> {
         Vec::new()
     }
-    /// The mechanisms that are on: each with its number.
-    fn on(&self) -> Vec<(Owner, &'static str)> {
+    /// The mechanisms that are on: each with its number, its name, and what it has not done where it never acted.
+    fn on(&self) -> Vec<(Owner, &'static str, &'static str)> {
         Vec::new()
     }
     /// What mechanisms have done at a switch, by number, where they have a side there.

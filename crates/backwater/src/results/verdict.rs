@@ -10,7 +10,6 @@
 
 use super::Names;
 use backwater_engine::Time;
-use backwater_mech::registry::ENTRIES;
 use backwater_net::Actors;
 use backwater_net::Bytes;
 use backwater_net::config::{Losses, Recovery};
@@ -212,7 +211,6 @@ impl Verdict {
 
 /// That a mechanism was on for nothing, and how near it came.
 fn never_acted(names: &Names, row: &ReachRow) -> Finding {
-    let idle = ENTRIES.iter().find(|entry| entry.name == row.mechanism).map_or("never acted", |entry| entry.idle);
     let measured = row.reach.margin.map(|margin| {
         let shown = |value: u64| match margin.unit {
             Unit::Bytes => Bytes(value).to_string(),
@@ -225,7 +223,7 @@ fn never_acted(names: &Names, row: &ReachRow) -> Finding {
         kind: "never-acted",
         mechanism: Some(row.mechanism),
         failure: false,
-        message: format!("`{}` {idle}{}", row.mechanism, measured.unwrap_or_default()),
+        message: format!("`{}` {}{}", row.mechanism, row.idle, measured.unwrap_or_default()),
         hint: "the run says nothing about it: lower its threshold, load the network more, or leave it out".into(),
     }
 }
