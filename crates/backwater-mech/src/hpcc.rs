@@ -149,7 +149,11 @@ impl Mechanism for Hpcc {
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-        base_rtt::check(params.base_rtt, cx)
+        let mut findings = base_rtt::check(params.base_rtt, cx);
+        if params.telemetry == Telemetry::Int {
+            findings.extend(out_of_sight(cx));
+        }
+        findings
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Writer> {
@@ -177,6 +181,25 @@ impl Mechanism for Hpcc {
             params: Box::new(params.clone()),
         })
     }
+}
+
+/// What INT cannot tell a sender of this network.
+fn out_of_sight(cx: &CheckCx<'_>) -> Option<Finding> {
+    let many = cx.longest_way.filter(|way| way.switches > HOPS).map(|way| {
+        format!(
+            "INT has room for {HOPS} switches, and the way from {} to {} passes {}: the load behind the fifth is not seen",
+            way.between.0, way.between.1, way.switches
+        )
+    });
+    let spread = cx.spread_by.map(|name| {
+        format!(
+            "`{name}` sends packets of one flow over several ways, and a record of INT says something only beside that of the acknowledgement \
+             before, if both came the same way: most are not read"
+        )
+    });
+    let reasons: Vec<String> = many.into_iter().chain(spread).collect();
+    let hint = "telemetry = \"pint\": a packet brings the load of the busiest switch, whatever their number and the way of the packet before";
+    (!reasons.is_empty()).then(|| Finding::warning("telemetry", reasons.join("; "), hint))
 }
 
 /// What one switch has written.

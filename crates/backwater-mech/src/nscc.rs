@@ -89,6 +89,22 @@ struct Word {
 
 const PROBE: &str = "probe";
 
+impl Params {
+    fn round_trip_findings(&self, cx: &CheckCx<'_>) -> Vec<Finding> {
+        let Some(RoundTrip { time, between: (from, to) }) = cx.round_trip else { return Vec::new() };
+        if time <= self.network_rtt {
+            return Vec::from_iter(crate::uet::checks::too_long(self.network_rtt, cx));
+        }
+        let reason = format!(
+            "{} is shorter than the round trip of the idle network, {time} from {from} to {to} and back: the base RTT stays below every \
+             round trip, and a flow alone there is never without delay",
+            self.network_rtt
+        );
+        let hint = format!("that of the longest way, such as \"{time}\"");
+        vec![Finding::warning("network_rtt", reason, hint)]
+    }
+}
+
 /// NSCC.
 pub enum Nscc {}
 
@@ -138,17 +154,15 @@ impl Mechanism for Nscc {
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-        let Some(RoundTrip { time, between: (from, to) }) = cx.round_trip else { return Vec::new() };
-        if time <= params.network_rtt {
-            return Vec::from_iter(crate::uet::checks::too_long(params.network_rtt, cx));
+        let mut findings = params.round_trip_findings(cx);
+        if let Some(name) = cx.cut_by.filter(|_| params.sleek) {
+            let reason = format!(
+                "`sleek` finds losses where switches drop, and `{name}` cuts: senders are told of each packet that finds no memory, and packets \
+                 that overtake others are taken for the sign of a loss"
+            );
+            findings.push(Finding::warning("sleek", reason, format!("sleek = false, or {name} = false")));
         }
-        let reason = format!(
-            "{} is shorter than the round trip of the idle network, {time} from {from} to {to} and back: the base RTT stays below every \
-             round trip, and a flow alone there is never without delay",
-            params.network_rtt
-        );
-        let hint = format!("that of the longest way, such as \"{time}\"");
-        vec![Finding::warning("network_rtt", reason, hint)]
+        findings
     }
 
     fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {

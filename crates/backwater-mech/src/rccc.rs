@@ -122,7 +122,11 @@ impl Mechanism for Rccc {
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-        Vec::from_iter(crate::uet::checks::too_long(params.network_rtt, cx))
+        let found = [
+            crate::uet::checks::too_long(params.network_rtt, cx),
+            crate::uet::checks::of_class("pulls and requests", params.class, cx),
+        ];
+        found.into_iter().flatten().collect()
     }
 
     fn octets(frame: &Control, _: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {

@@ -119,20 +119,23 @@ impl Mechanism for Trim {
             classes: 1 << params.class,
             // What goes back passes nothing that goes on.
             reorders: params.to == To::Destination,
+            cuts: true,
             ..Profile::default()
         }
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        let mut findings = Vec::from_iter(crate::uet::checks::of_class("what is cut", params.class, cx));
         let shared = |(_, switch): &(&SwitchShape, &SwitchParams)| !may_give_way(switch);
         let first = cx.switches.iter().zip(cx.switch_params).find(shared).filter(|_| params.victim == Victim::Either);
-        Vec::from_iter(first.map(|(shape, _)| Finding {
+        findings.extend(first.map(|(shape, _)| Finding {
             fatal: true,
             key: "victim",
             reason: format!("the newest packet of a queue of {} has not the memory that the arriving one lacks", shape.name),
             hint: "switch.architecture = \"output-queued\" with switch.buffer_per = \"queue\" or \"egress\"; or victim = \"arriving\""
                 .into(),
-        }))
+        }));
+        findings
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Trimmer> {

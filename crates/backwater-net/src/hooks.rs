@@ -46,7 +46,8 @@ pub use advice::{
 pub use context::{FlowCx, NicCx, SwitchCx, Turn};
 pub(crate) use context::{Home, Unsent};
 pub use mechanism::{
-    Carrier, CheckCx, Claims, Mechanism, MemoryCx, Needs, Overhead, Preset, Profile, RateKey, RoundTrip, Unread, WireCx,
+    Carrier, CheckCx, Claims, LongestWay, Mechanism, MemoryCx, Needs, Overhead, Preset, Profile, RateKey, RoundTrip,
+    Unread, WireCx,
 };
 pub use notes::{FlowNote, FlowTimer, Gate, NicGate, NicNote, Note};
 pub(crate) use notes::{Notes, use_again};

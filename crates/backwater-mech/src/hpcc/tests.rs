@@ -4,6 +4,7 @@ use super::*;
 use crate::recorded::{Held, Line, SIX_DIGITS, Trace, traces};
 use backwater_net::bench::{FlowBench, SwitchBench, at_offset, data};
 use backwater_net::config::SwitchParams;
+use backwater_net::hooks::LongestWay;
 use backwater_net::packet::{Class, HostId, Port, Queue};
 use std::collections::HashMap;
 
@@ -270,4 +271,26 @@ fn refuses_what_cannot_work() {
         assert_eq!(refused(Params { pint_base, ..pint.clone() }), ["pint_base"]);
     }
     assert_eq!(refused(Params { r_ai: Rate(0), min_rate: Rate(0), ..good() }), ["r_ai", "min_rate"]);
+}
+
+/// INT has five records, and is compared with the acknowledgement before; PINT has one value, which stands alone.
+#[test]
+fn what_int_cannot_tell_is_said_and_what_can() {
+    let said = |telemetry, switches, spread_by| {
+        let way = LongestWay { switches, between: ("h0", "h9") };
+        let cx = CheckCx { longest_way: Some(way), spread_by, ..CheckCx::default() };
+        Hpcc::check(&Params { telemetry, ..Params::default() }, &cx)
+    };
+    for (switches, spread_by) in [(5, None), (6, None), (5, Some("spray")), (7, Some("spray"))] {
+        assert!(said(Telemetry::Pint, switches, spread_by).is_empty());
+        let found = said(Telemetry::Int, switches, spread_by);
+        assert_eq!(found.len(), usize::from(switches > 5 || spread_by.is_some()));
+        for finding in found {
+            assert_eq!((finding.fatal, finding.key), (false, "telemetry"));
+            assert!(finding.hint.contains("telemetry = \"pint\""), "{}", finding.hint);
+            let many = format!("from h0 to h9 passes {switches}");
+            assert_eq!(finding.reason.contains(&many), switches > 5, "{}", finding.reason);
+            assert_eq!(finding.reason.contains("`spray`"), spread_by.is_some(), "{}", finding.reason);
+        }
+    }
 }

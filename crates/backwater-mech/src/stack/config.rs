@@ -133,6 +133,17 @@ macro_rules! config {
                 self.profiles().iter().rfind(|(_, profile)| profile.reorders).map(|(name, _)| *name)
             }
 
+            /// A mechanism that sends packets of one flow over several ways, if there is one.
+            pub fn spreads(&self) -> Option<&'static str> {
+                let spreads = |profile: &Profile| profile.claims.path && profile.reorders;
+                self.profiles().iter().rfind(|(_, profile)| spreads(profile)).map(|(name, _)| *name)
+            }
+
+            /// A mechanism by which switches cut packets that find no memory, if there is one.
+            pub fn cuts(&self) -> Option<&'static str> {
+                self.profiles().iter().rfind(|(_, profile)| profile.cuts).map(|(name, _)| *name)
+            }
+
             /// Whether links send again what faults damage on them.
             pub fn repairs(&self) -> bool {
                 self.profiles().iter().any(|(_, profile)| profile.repairs)

@@ -128,6 +128,8 @@ pub struct Profile {
     pub couples: bool,
     /// Whether it sends again, over its link, what a fault has damaged there: such a fault loses nothing.
     pub repairs: bool,
+    /// Whether switches tell of packets that find no memory, by cutting them.
+    pub cuts: bool,
     /// Octets that it adds to every data packet and acknowledgement.
     pub overhead: Overhead,
     /// Whether it takes for granted that a host has one link: a switch acts for the hosts attached to it.
@@ -170,6 +172,23 @@ pub struct CheckCx<'a> {
     pub flows: u8,
     /// The longest round trip of the idle network; `None`: no two hosts are joined.
     pub round_trip: Option<RoundTrip<'a>>,
+    /// The way that passes most switches.
+    pub longest_way: Option<LongestWay<'a>>,
+    /// A mechanism that sends packets of one flow over several ways, if there is one.
+    pub spread_by: Option<&'static str>,
+    /// A mechanism by which switches cut packets that find no memory, if there is one.
+    pub cut_by: Option<&'static str>,
+    /// Classes of the data that the scenario names, a bit each.
+    pub data: u8,
+}
+
+/// The way between hosts that passes most switches.
+#[derive(Clone, Copy, Debug)]
+pub struct LongestWay<'a> {
+    /// Their number.
+    pub switches: usize,
+    /// Names of the two hosts.
+    pub between: (&'a str, &'a str),
 }
 
 /// A round trip of the idle network.
@@ -209,6 +228,10 @@ impl Default for CheckCx<'_> {
             styles: &[],
             flows: u8::MAX,
             round_trip: None,
+            longest_way: None,
+            spread_by: None,
+            cut_by: None,
+            data: 0,
         }
     }
 }

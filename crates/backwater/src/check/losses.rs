@@ -31,7 +31,7 @@ pub(super) fn check(resolved: &Resolved, graph: &Graph) -> Result<Vec<Warning>, 
 }
 
 /// Classes of the data of all flows but those of tables, a bit each.
-fn data_classes(resolved: &Resolved) -> u8 {
+pub(super) fn data_classes(resolved: &Resolved) -> u8 {
     let file = &resolved.file;
     let flows = file.flow.iter().filter(|group| group.table.is_none()).fold(0, |bits, group| {
         let own = group.classes.as_deref().map_or(1 << group.class, class_bits);

@@ -35,6 +35,7 @@ pub(super) fn check(
     // A promise holds for whatever frames come; what is only warned of is what the full frames of a queue do.
     let full = packet.header + packet.payload + packet.gap;
     let overrun = packet.overrun(if resolved.file.lossless { shortest } else { full }, rate);
+    let longest_way = super::round_trip::most_switches(graph);
     for (shape, params) in shapes.iter().zip(&params) {
         let styles = resolved.mechanisms.hold_styles(&shape.name, &shape.tier);
         let cx = CheckCx {
@@ -48,6 +49,10 @@ pub(super) fn check(
             kept: resolved.mechanisms.lossless_classes(&shape.name, &shape.tier),
             styles: &styles,
             round_trip,
+            longest_way,
+            spread_by: resolved.mechanisms.spreads(),
+            cut_by: resolved.mechanisms.cuts(),
+            data: super::losses::data_classes(resolved),
             ..CheckCx::default()
         };
         for (mechanism, finding) in resolved.mechanisms.check(&cx) {

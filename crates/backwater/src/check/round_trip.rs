@@ -2,11 +2,11 @@
 
 use crate::resolved::Resolved;
 use backwater_engine::Time;
-use backwater_net::hooks::RoundTrip;
+use backwater_net::hooks::{LongestWay, RoundTrip};
 use backwater_net::packet::NodeId;
 use backwater_net::topology::{Graph, NodeKind};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// A full packet's way to the host that is furthest, and its acknowledgement's way back, with nothing else on the links: from the host
 /// that is furthest from the first one, which in trees is an end of the longest way of all.
@@ -49,4 +49,32 @@ pub(super) fn longest<'g>(resolved: &Resolved, graph: &'g Graph) -> Option<Round
     let (time, to) = furthest(from)?;
     let name = |node: NodeId| graph.nodes[node.0 as usize].name.as_str();
     Some(RoundTrip { time, between: (name(from), name(to)) })
+}
+
+/// The way that passes most switches, as far as one can see from the host that is furthest from the first: in trees the longest of all.
+pub(super) fn most_switches(graph: &Graph) -> Option<LongestWay<'_>> {
+    let mut next_to = vec![Vec::new(); graph.nodes.len()];
+    for link in graph.links.iter().filter(|link| link.up) {
+        next_to[link.a.0 as usize].push(link.b);
+        next_to[link.b.0 as usize].push(link.a);
+    }
+    let is_host = |node: NodeId| graph.nodes[node.0 as usize].kind == NodeKind::Host;
+    let furthest = |from: NodeId| {
+        let mut links = vec![usize::MAX; graph.nodes.len()];
+        links[from.0 as usize] = 0;
+        let mut next = VecDeque::from([from]);
+        while let Some(node) = next.pop_front() {
+            for to in next_to[node.0 as usize].iter().filter(|_| node == from || !is_host(node)) {
+                if links[to.0 as usize] == usize::MAX {
+                    links[to.0 as usize] = links[node.0 as usize] + 1;
+                    next.push_back(*to);
+                }
+            }
+        }
+        graph.hosts().map(|host| (links[host.0 as usize], host)).filter(|(far, _)| *far != usize::MAX).max()
+    };
+    let (_, from) = furthest(graph.hosts().next()?)?;
+    let (links, to) = furthest(from)?;
+    let name = |node: NodeId| graph.nodes[node.0 as usize].name.as_str();
+    Some(LongestWay { switches: links.saturating_sub(1), between: (name(from), name(to)) })
 }

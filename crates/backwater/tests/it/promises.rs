@@ -103,6 +103,26 @@ fn a_watchdog_that_forwards_keeps_no_promise() {
     assert!(warned.iter().any(|warning| warning.key == "pfc.watchdog"), "{warned:?}");
 }
 
+/// INT has room for five switches: in a chain of six it does not see the last, and with sprayed packets seldom two of one way. PINT's one value has
+/// neither limit.
+#[test]
+fn what_telemetry_cannot_see_is_warned_of() {
+    let of = |switches: u32, telemetry: &str, more: &str| {
+        let text = format!(
+            "[topology]\nkind = \"parking-lot\"\nswitches = {switches}\nhosts_per_switch = 1\nrate = \"100 Gb/s\"\nlink_delay = \"1 us\"\n\
+             [transport]\nrecovery = \"rud\"\n[hpcc]\nbase_rtt = \"20 us\"\n{telemetry}\n{more}\n\
+             [[flow]]\nfrom = \"h0\"\nto = \"h1\"\nsize = \"1 MB\"\n"
+        );
+        let warnings = checked(&text).unwrap_or_else(|e| panic!("{e}")).check().unwrap().warnings;
+        warnings.into_iter().find(|warning| warning.key == "hpcc.telemetry").map(|warning| warning.reason)
+    };
+    let said = of(6, "", "").expect("a chain of six");
+    assert!(said.contains("from h5 to h0 passes 6") || said.contains("from h0 to h5 passes 6"), "{said}");
+    assert_eq!(of(5, "", ""), None);
+    assert!(of(5, "", "[spray]").is_some_and(|said| said.starts_with("`spray` sends packets of one flow")));
+    assert_eq!(of(6, "telemetry = \"pint\"", "[spray]"), None);
+}
+
 /// Each NACK for one gap sends a flow back: before what closes the gap can have come, that is once more for nothing. The round trip of
 /// the star: two links there and two back of 150 ns each, its switch's 300 ns twice, frames of 1102 B and acknowledgements of 84 B at
 /// 12.5 B a nanosecond.
