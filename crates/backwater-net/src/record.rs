@@ -128,7 +128,9 @@ pub struct FlowRow {
     pub blocked: u64,
     /// Data packets sent again.
     pub retransmitted: u64,
-    /// Times that it made no progress for the transport's timeout.
+    /// Data packets that the sender took for lost because later ones, or an answer to a probe, had come.
+    pub inferred: u64,
+    /// Timers of the transport that ran out.
     pub timeouts: u32,
     /// Start until its last payload byte would have been received in an idle network; not for streams.
     pub ideal: Option<Time>,

@@ -346,10 +346,14 @@ def _outcomes(one: dict[str, Any]) -> list[str]:
         if few and few["p99"] is None:
             said.append(f"{group['group']}: no {why_not('p99', few['n'], 'complete flows')}.")
         if again := group["retransmitted"]:
-            timeouts = group["timeouts"]
+            inferred, timeouts = group["inferred_lost"], group["timeouts"]
+            found = [
+                *([count(inferred, "inferred losses")] if inferred else []),
+                *([count(timeouts, "timeouts")] if timeouts else []),
+            ]
             said.append(
                 f"{group['group']}: {again} of {group['packets']} data packets were sent again"
-                + (f", after {count(timeouts, 'timeouts')} among others." if timeouts else ".")
+                + (f", after {' and '.join(found)} among others." if found else ".")
             )
         if group["failed"]:
             said.append(f"{group['group']}: {group['failed']} flows failed (transport.retries).")

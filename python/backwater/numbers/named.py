@@ -37,6 +37,7 @@ _COUNTS = {
     "bytes": ("B", "payload to be sent"),
     "received": ("B", "payload received"),
     "retransmitted": ("packets", "data packets sent again"),
+    "inferred_lost": ("packets", "data packets taken for lost before a timeout"),
     "timeouts": ("", "timeouts of senders"),
 }
 _PORTS = {

@@ -68,6 +68,7 @@ GROUP_UNITS = {
     "bytes": "B",
     "received": "B",
     "retransmitted": "packets",
+    "inferred_lost": "packets",
     "timeouts": "",
 }
 

@@ -11,7 +11,7 @@ from backwater.numbers.units import BPS_PER_GBPS, PS_PER_US
 if TYPE_CHECKING:
     from backwater.results import Run
 
-SUMS = ("bytes", "packets", "received", "retransmitted", "timeouts")
+SUMS = ("bytes", "packets", "received", "retransmitted", "inferred_lost", "timeouts")
 """Columns of the table of flows of which a group has a sum."""
 PORTS = (
     *("pauses_sent", "pauses_received", "paused_ps"),

@@ -37,7 +37,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let Some(at) = self.node.find_sending(flow) else { return };
         let Some(sender) = self.node.sending_mut(at).recovery.as_mut() else { return };
         if sender.outstanding.as_mut().is_some_and(|all| all.lose(number).is_some()) {
-            sender.lost.insert(number * step);
+            sender.infer(number * step, step);
         }
     }
 

@@ -18,9 +18,11 @@ pub(crate) struct Sending {
     pub arrived: u64,
     /// \[bytes\] by which the last packets of all messages before it on its connection are shorter than full ones
     pub short: u64,
-    /// Packets sent, those that were sent again among them, and how many times its packets had to wait for a timeout.
+    /// Packets sent, those that were sent again among them, those that were taken for lost before their time was over, and how many times a timer of
+    /// its packets ran out.
     pub sent: u64,
     pub retransmitted: u64,
+    pub inferred: u64,
     pub timeouts: u32,
     /// As in [`super::flow::SendFlow`].
     pub message: u32,
@@ -42,6 +44,7 @@ impl Sending {
             short: 0,
             sent: 0,
             retransmitted: 0,
+            inferred: 0,
             timeouts: 0,
             message,
             pair,

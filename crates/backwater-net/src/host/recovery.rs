@@ -31,6 +31,8 @@ pub(crate) struct Sender {
     /// \[bytes\] of payload sent so far, what was sent again included
     pub total: u64,
     pub retransmitted: u64,
+    /// Packets taken for lost because later ones, or an answer to a probe, had come.
+    pub inferred: u64,
     pub timeouts: u32,
     /// Its packets one by one, where they are acknowledged so ([`super::rud`]).
     pub outstanding: Option<Box<Outstanding>>,
@@ -106,7 +108,7 @@ impl Sender {
         let mut offset = self.noticed.max(acked);
         while offset < here {
             if !self.reported.contains(&offset) && !self.told.remove(&offset) {
-                news |= self.lost.insert(offset);
+                news |= self.infer(offset, step);
             }
             offset += step;
         }
@@ -120,6 +122,18 @@ impl Sender {
         if let Some(message) = self.messages.as_mut().and_then(|messages| messages.of_mut(offset, step)) {
             message.timeouts += 1;
         }
+    }
+
+    /// The packet at this offset is taken for lost, though its time is not over. Whether that is news.
+    pub fn infer(&mut self, offset: u64, step: u64) -> bool {
+        let news = self.lost.insert(offset);
+        self.inferred += u64::from(news);
+        if let Some(message) =
+            self.messages.as_mut().and_then(|messages| messages.of_mut(offset, step)).filter(|_| news)
+        {
+            message.inferred += 1;
+        }
+        news
     }
 
     /// Timeouts in a row since it last got further.

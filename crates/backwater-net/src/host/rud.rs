@@ -259,10 +259,10 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             if lost {
                 bytes = u64::from(outstanding.lose(number).unwrap_or(0));
                 sender.lost.insert(number * step);
-                sender.note_timeout(number * step, step);
             } else {
                 outstanding.time_anew(number, now);
             }
+            sender.note_timeout(number * step, step);
             if !self.count_try(at, sent) {
                 return;
             }

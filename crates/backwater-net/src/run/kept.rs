@@ -172,6 +172,7 @@ impl<A: Actors> Network<A> {
             reordered: come.reordered,
             marked: come.marked,
             retransmitted: message.retransmitted,
+            inferred: message.inferred,
             timeouts: message.timeouts,
             ideal: message.ideal,
             ..whole

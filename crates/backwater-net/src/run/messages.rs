@@ -129,6 +129,7 @@ impl FlowRow {
         self.reordered += other.reordered;
         self.marked += other.marked;
         self.retransmitted += other.retransmitted;
+        self.inferred += other.inferred;
         self.timeouts += other.timeouts;
         // Flows that share links are no flow alone.
         self.ideal = None;

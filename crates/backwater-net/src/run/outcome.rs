@@ -155,6 +155,7 @@ impl<A: Actors> Network<A> {
             marked: recv.marked.into(),
             blocked: flow.stream.as_ref().map_or(0, |stream| stream.blocked),
             retransmitted: sender.map_or(0, |sender| sender.retransmitted),
+            inferred: sender.map_or(0, |sender| sender.inferred),
             timeouts: sender.map_or(0, |sender| sender.timeouts),
             ideal: flow.ideal,
             state,

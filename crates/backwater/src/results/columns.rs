@@ -94,7 +94,18 @@ const FLOWS: &[Spec] = &[
         "of a stream: payload that found the source's queue full and was never sent; not part of bytes",
     ),
     always("retransmitted", DataType::UInt64, "packets", "data packets sent again"),
-    always("timeouts", DataType::UInt32, "", "times that the flow made no progress for transport.timeout"),
+    always(
+        "inferred_lost",
+        DataType::UInt64,
+        "packets",
+        "data packets that the sender took for lost because later ones, or an answer to a probe, had come; go-back-n infers none, it goes back",
+    ),
+    always(
+        "timeouts",
+        DataType::UInt32,
+        "",
+        "timers that ran out: times that the flow made no progress for transport.timeout; with transport.recovery = rud, packets whose acknowledgement had not come in that time",
+    ),
     maybe(
         "ideal_fct_ps",
         DataType::Int64,
@@ -111,7 +122,7 @@ const FLOWS: &[Spec] = &[
         "state",
         DataType::Utf8,
         "",
-        "complete: the last acknowledgement (without acknowledgements: the last byte) was received; failed: transport.retries timeouts in a row; unfinished: the run ended first",
+        "complete: the last acknowledgement (without acknowledgements: the last byte) was received; failed: more than transport.retries timeouts in a row, or requests for credit that nobody answered; unfinished: the run ended first",
     ),
     maybe("waits_for", DataType::Utf8, "", "what an unfinished flow waited for when the run ended, and where"),
 ];

@@ -281,6 +281,7 @@ impl Sink for Tables {
             U64(Some(row.marked)),
             U64(Some(row.blocked)),
             U64(Some(row.retransmitted)),
+            U64(Some(row.inferred)),
             U32(Some(row.timeouts)),
             I64(row.ideal.map(ps)),
             F64(slowdown),

@@ -144,6 +144,7 @@ mod tests {
             marked,
             blocked: 0,
             retransmitted: 0,
+            inferred: 0,
             timeouts: 0,
             ideal: None,
             state: State::Complete,

@@ -19,6 +19,7 @@ impl Tables {
             U64(Some(row.reordered)),
             U64(Some(row.marked)),
             U64(Some(row.retransmitted)),
+            U64(Some(row.inferred)),
             U32(Some(row.timeouts)),
             Text(Some(state_name(&row.state))),
         ];

@@ -29,6 +29,7 @@ fn flow(id: u64) -> FlowRow {
         marked: 1,
         blocked: 0,
         retransmitted: 0,
+        inferred: 0,
         timeouts: 0,
         ideal: Some(Time::ns(500)),
         state: State::Complete,

@@ -154,7 +154,7 @@ impl Verdict {
             parts.push(format!("{} unfinished{when}", of(missing)));
         }
         if self.failed > 0 {
-            parts.push(format!("{} failed after `transport.retries` timeouts", of(self.failed)));
+            parts.push(format!("{} failed after `transport.retries` timeouts or requests in vain", of(self.failed)));
         }
         if let Some(never) =
             self.flows_total.map(|total| total.saturating_sub(self.flows)).filter(|n| *n > 0 && !self.stops)

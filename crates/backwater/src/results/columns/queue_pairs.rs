@@ -25,6 +25,12 @@ pub(super) const QUEUE_PAIRS: &[Spec] = &[
     always("reordered", DataType::UInt64, "packets", "data packets that arrived after a later one of this queue pair"),
     always("marked", DataType::UInt64, "packets", "data packets that arrived with congestion experienced (ECN)"),
     always("retransmitted", DataType::UInt64, "packets", "data packets sent again"),
-    always("timeouts", DataType::UInt32, "", "times that the queue pair made no progress for transport.timeout"),
+    always(
+        "inferred_lost",
+        DataType::UInt64,
+        "packets",
+        "data packets that the sender took for lost because later ones, or an answer to a probe, had come; go-back-n infers none, it goes back",
+    ),
+    always("timeouts", DataType::UInt32, "", "timers that ran out, as of a flow"),
     always("state", DataType::Utf8, "", "complete, failed or unfinished, as of a flow"),
 ];
