@@ -7,7 +7,9 @@ from typing import Any
 import backwater
 from backwater.report import draw
 from backwater.report.faults import outages
+from backwater.report.film import shoot, stills
 from backwater.report.layout import lay_out
+from backwater.report.overtime import film_part
 
 
 def scenario(**more: str) -> dict[str, Any]:
@@ -52,3 +54,23 @@ def test_rates_stand_between_the_tiers() -> None:
     # The faster a link, the thicker it is.
     drawn = draw.links(layout)
     assert drawn.count("<path") == 2
+
+
+def test_each_film_of_several_has_the_failures_of_its_own_run() -> None:
+    ends = {"at": "5 us", "a": "leaf0", "b": "spine1"}
+    up = scenario() | {"output": {"interval": "5 us", "queues": True, "links": True}}
+    down = up | {"fault": [{"kind": "link-down", **ends}]}
+    runs = [(name, backwater.build(one).run()) for name, one in (("up", up), ("down", down))]
+    layout = lay_out(backwater.build(up).complete().sketch(1, 10))
+    for order in (runs, runs[::-1]):
+        film = shoot(layout, order)
+        drawn = {one["label"]: one["svg"] for one in film_part("film", film, set(), "").tracks}
+        faults = {one["label"]: one["faults"] for one in film.packed()["tracks"]}
+        assert "leaf0 to spine1 carries nothing" not in drawn["up"]
+        assert "leaf0 to spine1 carries nothing from 5 us" in drawn["down"]
+        # The second step is the first that ends after 5 us, when the link fails.
+        assert faults == {"up": [], "down": [[1, film.frames]]}
+        # Of three moments each is drawn once a run, and the key explains the sign.
+        assert stills(film, set(), 3).count("carries nothing") == 3
+        assert "link fails" in film.key
+    assert "link fails" not in shoot(layout, runs[:1]).key

@@ -51,6 +51,8 @@ class Track:
     """Ports paused, by step; None where that was not looked at."""
     backlog: list[int]
     """Bytes that wait in all queues, by step."""
+    outages: list[Outage] = field(default_factory=list)
+    """Links that fail in this run."""
 
     @property
     def edges(self) -> list[draw.Edge]:
@@ -73,17 +75,20 @@ class Film:
     """Bytes of the deepest drawn queue."""
     waits: bool = False
     """Whether it was recorded what flows waited for."""
-    outages: list[Outage] = field(default_factory=list)
-    """Links that fail, of the first run."""
 
     def time_ps(self, frame: int) -> int:
         """Give the time at which a step ends."""
         return min(self.begin_ps + (frame + 1) * self.step_ps, self.end_ps)
 
     @property
+    def fails(self) -> bool:
+        """Whether a link fails in any of the runs."""
+        return any(track.outages for track in self.tracks)
+
+    @property
     def key(self) -> str:
         """What its marks mean, as SVG."""
-        return key(self.deepest, outages=bool(self.outages))
+        return key(self.deepest, outages=self.fails)
 
     def _frame(self, time: int | None) -> int:
         """Give the first step that ends after a time."""
@@ -124,6 +129,10 @@ class Film:
                     "paused": [text(track.paused[e]) if e in track.paused else "" for e in edges],
                     "held": track.held,
                     "backlog": track.backlog,
+                    "faults": [
+                        [self._frame(one.begin_ps), self._frame(one.end_ps)]
+                        for one in track.outages
+                    ],
                 }
             )
         unit, name = clock(self.end_ps)
@@ -138,9 +147,6 @@ class Film:
             "clock": name,
             "waits": self.waits,
             "scale": draw.scale_of(self.layout),
-            "faults": [
-                [self._frame(one.begin_ps), self._frame(one.end_ps)] for one in self.outages
-            ],
         }
 
 
@@ -177,7 +183,6 @@ def shoot(
         tracks,
         deepest,
         waits,
-        outages(runs[0][1].scenario, layout),
     )
 
 
@@ -211,6 +216,7 @@ def _track(
         if data.recorded(run, "paused")
         else None,
         _line(whole.group_by("frame").agg(pl.col("value").max()), frames),
+        outages(run.scenario, layout),
     )
 
 
@@ -283,7 +289,7 @@ def stills(film: Film, named: set[int], count: int = 4) -> str:
 
 def _fabric(film: Film, track: Track, frame: int, named: set[int], text: float) -> str:
     states, time = film.state(track, frame), film.time_ps(frame)
-    return draw.fabric(film.layout, states, named, text=text, outages=film.outages, time=time)
+    return draw.fabric(film.layout, states, named, text=text, outages=track.outages, time=time)
 
 
 SLIDE = 1.35

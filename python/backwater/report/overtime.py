@@ -63,7 +63,7 @@ def film_part(
     for track in film.tracks:
         marks = {edge: i for i, edge in enumerate(track.edges)}
         states = film.state(track, 0)
-        drawn = draw.fabric(film.layout, states, named, marks, outages=film.outages)
+        drawn = draw.fabric(film.layout, states, named, marks, outages=track.outages)
         what = ", ".join(name.replace("\n", ", ") for name, _ in film.layout.rows)
         label = (
             f"The fabric under {track.label}: {what}. The line above says how much waits and how "
@@ -80,7 +80,7 @@ def film_part(
     if film.layout.aggregated:
         caption += " A line between blocks shows its busiest link and its deepest queue."
     packed = script_json(film.packed())
-    explained = signs(film.deepest, outages=bool(film.outages))
+    explained = signs(film.deepest, outages=film.fails)
     return FilmPart(name, film.frames - 1, tracks, explained, caption, packed, charts or [])
 
 

@@ -102,7 +102,7 @@
           track.shown[i] = [busy, waiting, paused];
         }
         track.faults.forEach(function (place) {
-          const [from, to] = film.faults[Number(place.dataset.f)];
+          const [from, to] = track.data.faults[Number(place.dataset.f)];
           place.setAttribute("visibility", from <= frame && frame < to ? "visible" : "hidden");
         });
         const held = track.data.held && track.data.held[frame];
