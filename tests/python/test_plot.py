@@ -13,6 +13,7 @@ import pytest
 import backwater
 from backwater import _core
 from backwater.plot import theme
+from backwater.plot.together import together
 from backwater.report.page import Figure
 from backwater.results import MemorySink
 from conftest import ROOT, load_file
@@ -184,6 +185,20 @@ def test_pauses_that_were_not_looked_at_are_not_drawn_as_none(run: Run) -> None:
     with pytest.raises(backwater.InputError, match=r"output\.pauses=true"):
         plain.plot.paused()
     assert rows(run.plot.paused(), "link", "begin").height > 0
+
+
+def test_of_runs_together_the_one_without_a_pause_is_named(run: Run) -> None:
+    # Memory without end pauses nobody.
+    endless = backwater.parse(backwater.new_scenario()).variant("endless")
+    for key, value in run.scenario["output"].items():
+        endless = endless.set(f"output.{key}", value)
+    calm = endless.run()
+    for order in ([("calm", calm), ("held", run)], [("held", run), ("calm", calm)]):
+        spec = together("paused", order).to_dict()
+        assert "calm: no sample found a port paused" in spec["title"]["subtitle"]
+        assert [view["title"]["text"] for view in spec["vconcat"]] == ["held"]
+    with pytest.raises(backwater.InputError, match="no sample found a port paused"):
+        together("paused", [("calm", calm)])
 
 
 def test_unknown_links_and_groups_are_named(run: Run) -> None:

@@ -27,20 +27,30 @@ def together(
 ) -> ChartType:
     """Draw the chart `kind` of runs (`queue`, `throughput`, ...) over the same time.
 
-    `observed` are runs with what they are called; `lines` and the rest go to the chart.
+    `observed` are runs with what they are called; `lines` and the rest go to the chart. Of a run
+    in which there is nothing to draw, the chart says so. Raises `InputError` if that is so in all.
     """
     windows = [data.window_of(run, of.get("window")) for _, run in observed]
     whole_time = (min(a for a, _ in windows), max(b for _, b in windows)) if windows else None
     cells = []
+    empty: list[InputError] = []
+    notes = []
     for label, run in observed:
-        chart: Any = getattr(RunPlots(run, whole_time), kind)(*lines, **of)
+        try:
+            chart: Any = getattr(RunPlots(run, whole_time), kind)(*lines, **of)
+        except InputError as error:
+            empty.append(error)
+            notes.append(f"{label}: {error.reason}")
+            continue
         below, heading = chart.title.subtitle, chart.title.text
         cell = chart.properties(title=title(label, *below))
         cells.append(cell if kind == "paused" else cell.properties(height=170))
+    if empty and not cells:
+        raise empty[0]
     if not cells:
         raise InputError("nothing to draw: none of these points was run")
     # The same scales, so that what is higher is more and what is longer took longer.
-    whole = alt.vconcat(*cells, title=title(heading))
+    whole = alt.vconcat(*cells, title=title(heading, *notes))
     # One call: a second would replace the first.
     scales: dict[str, Any] = {"x": "shared"} if kind == "paused" else {"x": "shared", "y": "shared"}
     drawn: ChartType = whole.resolve_scale(**scales)
