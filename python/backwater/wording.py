@@ -68,6 +68,12 @@ def figure(value: float | None) -> str:
     return f"{value:.{min(digits, 12)}f}".rstrip("0").rstrip(".") if digits else f"{value:.0f}"
 
 
+def difference(mean: float, half: float | None) -> str:
+    """A difference with its sign, and half of its interval: four digits, and two; no exponent."""
+    told = f"{'+' if mean > 0 else ''}{figure(float(f'{mean:.4g}'))}"
+    return f"{told} ±{figure(float(f'{half:.2g}'))}" if half else told
+
+
 def percent(value: float | None, *, signed: bool = True) -> str:
     """A ratio as a percentage, with its sign."""
     if value is None:

@@ -11,6 +11,7 @@ import pytest
 import backwater
 from backwater import report
 from backwater.plot.seeds import _place, completion
+from backwater.report.compare import _table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,6 +133,27 @@ def test_a_comparison_says_who_is_better_and_shows_both(repeated: Path) -> None:
     assert shown["scenario"] == "small@sfc"
     assert shown["share"] == pytest.approx(other["difference"]["mean"] / base["mean"])
     assert shown["low"] == pytest.approx(other["difference"]["ci_low"] / base["mean"])
+
+
+def test_differences_are_told_as_the_terminal_tells_them() -> None:
+    def row(metric: str, means: tuple[float, float], mean: float, half: float) -> dict[str, Any]:
+        found = {"mean": mean, "ci_low": mean - half, "ci_high": mean + half}
+        one, two = ({"scenario": name, "mean": means[n]} for n, name in enumerate("ab"))
+        many = [one | {"difference": None}, two | {"difference": found}]
+        said = {"metric": metric, "unit": "us", "verdict": "too few seeds", "winners": []}
+        return said | {"scenarios": many, "against": "a"}
+
+    rows = [
+        row("pauses", (123456.75, 123132.85), -323.9, 213.0),
+        row("max_fct", (822.389426, 822.389426), 0.0, 0.0),
+        row("drops", (0.0, 0.0), 0.0, 0.0),
+    ]
+    table = _table(rows, {"a": "a", "b": "b"}, 0.01)
+    assert [one[2:5] for one in table.rows] == [
+        ["123457", "123133", "-323.9 ±210"],
+        ["822.389", "822.389", "0"],
+    ]
+    assert table.note.endswith("All 0: drops.")
 
 
 def test_films_of_different_networks_are_not_put_together(

@@ -27,7 +27,7 @@ from backwater.results import Run
 from backwater.running import Job, fraction, interruptible, run_jobs, taken_up
 from backwater.samples import PAIRS
 from backwater.saving import SLICE_MS
-from backwater.wording import duration, figure
+from backwater.wording import difference, duration, figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -460,16 +460,7 @@ def _against(one: Row, number: int, letters: Sequence[str]) -> str:
 def _difference(found: Difference | None) -> str:
     if found is None:
         return "-"
-    mean = f"{'+' if found.mean > 0 else ''}{_plain(found.mean, 4)}"
-    if found.ci_high is None:
-        return mean
-    half = found.ci_high - found.mean
-    return f"{mean} ±{_plain(half, 2)}" if half else mean
-
-
-def _plain(value: float, digits: int) -> str:
-    """Give a number to so many digits, without an exponent."""
-    return figure(float(f"{value:.{digits}g}"))
+    return difference(found.mean, None if found.ci_high is None else found.ci_high - found.mean)
 
 
 def _winner(one: Row, letters: Sequence[str]) -> str:

@@ -22,8 +22,8 @@ from backwater.report.observe import interval, observed
 from backwater.report.overtime import SAMPLED, drawn, film_figure, film_part
 from backwater.report.page import Code, Column, Page, Section, Table
 from backwater.report.run import made_by, sentences
+from backwater.wording import difference, series
 from backwater.wording import figure as number
-from backwater.wording import series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -154,9 +154,11 @@ def _table(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], least: 
     columns += [Column(f"{name} less {first}, 95 %", number=True) for name in others]
     columns.append(Column("better"))
     told = []
+    zero: list[str] = []
     for row in rows:
         of = {labels[one["scenario"]]: one for one in row["scenarios"]}
         if all(one["mean"] in (None, 0) for one in of.values()):
+            zero += [row["metric"]] if any(one["mean"] == 0 for one in of.values()) else []
             continue
         told.append(
             [
@@ -171,23 +173,20 @@ def _table(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], least: 
         )
     note = (
         "Means over the seeds. Differences are taken seed by seed, ± half of their 95 % interval "
-        f"(Student's t). Who is better is clear of zero, and by at least {100 * least:g} %. What "
-        "is 0 in all is left out."
+        f"(Student's t). Who is better is clear of zero, and by at least {100 * least:g} %."
     )
+    note += f" All 0: {', '.join(zero)}." if zero else ""
     return Table(columns, told, "Every metric", note)
 
 
 def _digits(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.5g}")
+    return None if value is None else float(f"{value:.6g}")
 
 
 def _difference(of: Mapping[str, Any] | None) -> str:
     if of is None:
         return "-"
-    told = f"{of['mean']:+.4g}"
-    if of["ci_high"] is None:
-        return told
-    return f"{told} ± {of['ci_high'] - of['mean']:.2g}"
+    return difference(of["mean"], None if of["ci_high"] is None else of["ci_high"] - of["mean"])
 
 
 def _over_time(
