@@ -383,3 +383,35 @@ def test_without_the_extra_the_command_says_what_to_install(
 def test_a_paragraph_longer_than_a_slide_is_refused() -> None:
     with pytest.raises(InputError, match="longer than a slide"):
         layout.text("differs", "Notes", ["word " * 5000])
+
+
+def test_a_comparison_has_what_differs_and_the_table_of_differences(
+    command: Command, tmp_path: Path
+) -> None:
+    file = str(ROOT / "scenarios" / "incast-victim.toml")
+    assert command("compare", file, f"{file}@sfc", "--seeds", "3", "--out", "c").code == 0
+    said = command("deck", "c", "-o", "c.pdf")
+    assert said.code == 0, said.err
+    made = deck.of(tmp_path / "c")
+    see_fits(made)
+    kinds = list(dict.fromkeys(slide.kind for slide in made.slides))
+    assert kinds == ["title", "setup", "table", "figure", "again"]
+    grids = {s.title: p for s in made.slides for p in s.parts if isinstance(p, Grid)}
+    [differs] = [grid for title, grid in grids.items() if title.startswith("What differs")]
+    assert "sfc.threshold" in [row[0] for row in differs.rows]
+    assert list(differs.rows[0]) == ["parameter", "incast-victim", "incast-victim@sfc"]
+    compared = backwater.open_run(tmp_path / "c", backwater.Comparison)
+    [told] = [grid for title, grid in grids.items() if title.startswith("Results over")]
+    known = {row["metric"] for row in compared.rows}
+    assert {row[0] for row in told.rows[1:]} <= known
+    # Each figure has a sentence, with a number of each scenario where it is of one group.
+    row = next(one for one in compared.rows if one["metric"] == "mean_fct:victim")
+    figures = [s for s in made.slides if s.kind == "figure"]
+    victim = next(s for s in figures if s.title == "Completion times of victim")
+    sentence = next(p for p in victim.parts if isinstance(p, Text) and "take" in p.paragraphs[0])
+    for one in row["scenarios"]:
+        assert f"{one['mean']:.3g} us" in sentence.paragraphs[0]
+    assert any("under incast-victim@sfc" in str(s.parts) for s in figures)
+    again = str(made.slides[-1].parts)
+    assert "backwater compare" in again
+    assert "backwater deck" in again

@@ -34,9 +34,10 @@ def deck(
 ) -> int:
     """Make slides of results: set-up, assumptions, tables, figures, what differs, commands.
 
-    DIR is what `run --out`, `run --seeds --out`, `sweep --out` or `reproduce --out` wrote. Each
-    figure has one sentence, made of the numbers that it shows. Text and tables can be edited. The
-    same results give the same file. Needs the extra `deck` (python-pptx, pypdf).
+    DIR is what `run --out`, `run --seeds --out`, `compare --out`, `sweep --out` or
+    `reproduce --out` wrote. Each figure has one sentence, made of the numbers that it shows. Text
+    and tables can be edited. The same results give the same file. Needs the extra `deck`
+    (python-pptx, pypdf).
     """
     from backwater.extras import needed
     from backwater.plot.shades import LIGHT, THEMES

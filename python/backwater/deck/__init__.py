@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backwater.deck.compare import of_comparison
 from backwater.deck.content import Pen, of_run, of_series, opening
 from backwater.deck.layout import foot
 from backwater.deck.model import Deck
@@ -19,9 +20,9 @@ from backwater.deck.pptx import pptx
 from backwater.deck.study import of_study
 from backwater.deck.sweep import of_sweep
 from backwater.errors import InputError, ResultError
-from backwater.manifest import RUN, SEEDS, STUDY, SWEEP, judging, say_build
+from backwater.manifest import COMPARISON, RUN, SEEDS, STUDY, SWEEP, judging, say_build
 from backwater.plot.shades import LIGHT, THEMES
-from backwater.reading import load_series
+from backwater.reading import load_comparison, load_series
 from backwater.results import load_run, manifest_at
 from backwater.study import open_study
 from backwater.sweep.dataset import open_sweep
@@ -42,16 +43,16 @@ def of(
     theme: str = LIGHT,
     progress: Callable[[int], Progress | None] | None = None,
 ) -> Deck:
-    """Make slides of what a result directory holds: a run, repeated runs, a study, or a sweep.
+    """Make slides of a result directory: a run, repeated runs, a comparison, a study, or a sweep.
 
-    `theme` is one of light, dark, print. What a study shows over time is run once more with
-    samples, into the directory. Raises `ResultError` if it holds none of these, `InputError` for
-    another theme.
+    `theme` is one of light, dark, print. What a study or a comparison shows over time is run once
+    more with samples, into the directory. Raises `ResultError` if it holds none of these,
+    `InputError` for another theme.
     """
     if theme not in THEMES:
         raise InputError(f"theme {theme}: there is none", f"one of {', '.join(THEMES)}")
     path = Path(directory)
-    manifest = manifest_at(path, RUN, SEEDS, STUDY, SWEEP)
+    manifest = manifest_at(path, RUN, SEEDS, STUDY, COMPARISON, SWEEP)
     pen = Pen(theme)
     if manifest["kind"] == SWEEP:
         talk = of_sweep(open_sweep(path), pen)
@@ -60,6 +61,8 @@ def of(
         with judging(path):
             if manifest["kind"] == STUDY:
                 talk = of_study(open_study(path), pen, progress)
+            elif manifest["kind"] == COMPARISON:
+                talk = of_comparison(load_comparison(path), pen, progress)
             elif manifest["kind"] == RUN:
                 talk = of_run(load_run(path), pen)
             else:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from backwater.reading import Comparison
+    from backwater.report.observe import Observed
     from backwater.results import Run
     from backwater.running import Progress
 
@@ -44,11 +45,15 @@ def compare_page(
     comparison: Comparison,
     rerun: bool | None = None,
     progress: Callable[[int], Progress | None] | None = None,
+    seen: Mapping[str, Observed] | None = None,
 ) -> Page:
-    """Report what `backwater compare` left; `rerun` as in `backwater.report.of`."""
+    """Report what `backwater compare` left; `rerun` as in `backwater.report.of`.
+
+    `seen` is what `look` gave, for who needs that, too.
+    """
     manifest = comparison.manifest
     labels = _labels(list(comparison.runs))
-    runs = {labels[name]: mine for name, mine in comparison.runs.items() if mine}
+    runs = labelled_runs(comparison)
     failed = [
         f"{labels[entry['scenario']]}: {line}"
         for entry in manifest["scenarios"]
@@ -59,7 +64,7 @@ def compare_page(
     seeds = manifest.get("seeds") or []
     sections = [_results(comparison.rows, labels, runs, float(manifest.get("least") or 0))]
     if runs:
-        sections += _over_time(runs, rerun, progress)
+        sections += _over_time(runs, look(runs, rerun, progress) if seen is None else seen)
         sections.append(_assumptions(runs))
     sections.append(_again(comparison))
     versions = manifest["versions"]
@@ -72,6 +77,12 @@ def compare_page(
         footer=f"Made by {made_by(versions)}. Results: {shlex.quote(str(comparison.directory))}.",
         version=str(versions["backwater"]),
     )
+
+
+def labelled_runs(comparison: Comparison) -> dict[str, list[Run]]:
+    """Give the runs of each scenario that has any, by its short name."""
+    labels = _labels(list(comparison.runs))
+    return {labels[name]: mine for name, mine in comparison.runs.items() if mine}
 
 
 def _labels(names: list[str]) -> dict[str, str]:
@@ -189,17 +200,22 @@ def _difference(of: Mapping[str, Any] | None) -> str:
     return difference(of["mean"], None if of["ci_high"] is None else of["ci_high"] - of["mean"])
 
 
-def _over_time(
+def look(
     runs: Mapping[str, Sequence[Run]],
-    rerun: bool | None,
-    progress: Callable[[int], Progress | None] | None,
-) -> list[Section]:
+    rerun: bool | None = None,
+    progress: Callable[[int], Progress | None] | None = None,
+) -> dict[str, Observed]:
+    """Give the first seed of each scenario with samples of the same times."""
+    first = {name: mine[0] for name, mine in runs.items()}
+    longest = max(first.values(), key=lambda run: data.window_of(run, None)[1])
+    every = interval(longest)
+    return {name: observed(run, rerun, progress, every) for name, run in first.items()}
+
+
+def _over_time(runs: Mapping[str, Sequence[Run]], seen: Mapping[str, Observed]) -> list[Section]:
     """Show the first seed of each scenario over the same time."""
     first = {name: mine[0] for name, mine in runs.items()}
     seed = next(iter(first.values())).seed
-    longest = max(first.values(), key=lambda run: data.window_of(run, None)[1])
-    every = interval(longest)
-    seen = {name: observed(run, rerun, progress, every) for name, run in first.items()}
     said = [f"{name}: {one.said}" for name, one in seen.items() if one.said]
     shown = [(name, one.run) for name, one in seen.items()]
     missing: list[str] = []

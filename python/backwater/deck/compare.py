@@ -1,0 +1,136 @@
+"""What a deck says of a comparison: what differs between scenarios, and what comes of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from backwater.deck import said
+from backwater.deck.content import Pen, Talk, again, notes, results, setup
+from backwater.deck.model import date_of
+from backwater.errors import ResultError
+from backwater.numbers.run import groups
+from backwater.plot.marks import short
+from backwater.report.assumptions import Assumptions
+from backwater.report.compare import compare_page, labelled_runs, look
+from backwater.report.film import moments, shoot
+from backwater.report.page import Figure, Table
+from backwater.report.run import made_by
+from backwater.wording import percent, series
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from backwater.deck.model import Slide
+    from backwater.reading import Comparison
+    from backwater.results import Run
+    from backwater.running import Progress
+
+
+def of_comparison(
+    comparison: Comparison, pen: Pen, progress: Callable[[int], Progress | None] | None = None
+) -> Talk:
+    """Tell of scenarios side by side: tables over all seeds, the fabric of the first seed."""
+    runs = labelled_runs(comparison)
+    if not runs:
+        raise ResultError(
+            f"{comparison.directory}: holds no runs", "it was killed before one had ended"
+        )
+    seen = look(runs, None, progress)
+    page = compare_page(comparison, seen=seen)
+    shown = [(name, one.run) for name, one in seen.items()]
+    name, base = next(iter(runs.items()))
+    assumptions = Assumptions(base[0])
+    slides = setup(assumptions, pen, f"As in {name}.")
+    sections = {one.id: one for one in page.sections}
+    differs, *_ = (part for part in sections["assumptions"].parts if isinstance(part, Table))
+    lead = "" if differs.rows else "No parameter differs."
+    slides += results("What differs between the scenarios", differs, [lead] if lead else [])
+    [told] = [part for part in sections["results"].parts if isinstance(part, Table)]
+    slides += results("Results over the seeds", told, page.lead)
+    for figure in page.figures:
+        slides += _figure(figure, comparison, runs, shown, pen, assumptions)
+    slides += notes(page, [])
+    slides += again(page, f"backwater deck {comparison.directory} -o talk.pptx")
+    manifest = comparison.manifest
+    seeds = manifest.get("seeds") or []
+    over = f"Seeds {seeds[0]} to {seeds[-1]} of each." if seeds else ""
+    when = [run.manifest.get("started", "") for mine in runs.values() for run in mine]
+    day = max(when)[:10]
+    made = made_by(manifest["versions"])
+    return Talk(
+        page.title,
+        [
+            f"A comparison of {len(comparison.runs)} scenarios{f', {day}' if day else ''}, "
+            f"made by {made}.",
+            *page.failed,
+            *([over] if over else []),
+            *page.lead,
+        ],
+        slides,
+        made,
+        date_of(when),
+        any(when),
+    )
+
+
+def _figure(
+    figure: Figure,
+    comparison: Comparison,
+    runs: Mapping[str, Sequence[Run]],
+    shown: Sequence[tuple[str, Run]],
+    pen: Pen,
+    assumptions: Assumptions,
+) -> list[Slide]:
+    if isinstance(figure.chart, str):
+        film = shoot(assumptions.layout, shown)
+        svgs = moments(film, assumptions.named)
+        note = f"Seed {shown[0][1].seed} of each."
+        return pen.drawings("figure", "The fabric when most waits", svgs, said.film(film), note)
+    kind, _, number = figure.id.partition("-")
+    if figure.id == "differences":
+        sentence = furthest(comparison.rows)
+    elif kind == "completion":
+        labels = list(dict.fromkeys(g for mine in runs.values() for g in groups(mine[0])))
+        sentence = means(comparison.rows, labels[int(number) - 1], list(runs))
+    else:
+        sentence = said.over_time(figure.id, shown)
+    return pen.figures(figure, sentence or figure.caption, figure.caption if sentence else "")
+
+
+def furthest(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Say which metric differs most, as a share of the base, clear of zero if any is."""
+    found = []
+    for row in rows:
+        base = next((s["mean"] for s in row["scenarios"] if s["scenario"] == row["against"]), None)
+        for one in row["scenarios"]:
+            of = one["difference"]
+            if not base or of is None or of["ci_low"] is None:
+                continue
+            clear = of["ci_low"] > 0 or of["ci_high"] < 0
+            found.append((clear, abs(of["mean"] / base), of["mean"] / base, row, one, of))
+    if not found:
+        return ""
+    clear, size, share, row, one, of = max(found, key=lambda each: each[:2])
+    if not size:
+        return "No metric differs."
+    low, high = short(of["ci_low"]), short(of["ci_high"])
+    unit = f" {row['unit']}" if row["unit"] not in ("", row["metric"]) else ""
+    what = "Furthest apart" if clear else "No difference is clear of zero; furthest apart"
+    name = str(one["scenario"]).rsplit("/", 1)[-1].replace(".toml", "")
+    return (
+        f"{what} is {row['metric']}: {percent(share)} with {name}, "
+        f"{low} to {high}{unit} (95 % interval)."
+    )
+
+
+def means(rows: Sequence[Mapping[str, Any]], group: str, names: Sequence[str]) -> str:
+    """Say how long flows of a group take on average in each scenario, over the seeds."""
+    row = next((one for one in rows if one["metric"] == f"mean_fct:{group}"), None)
+    if row is None or len(names) != len(row["scenarios"]):
+        return ""
+    told = [
+        f"{short(one['mean'])} {row['unit']} in {name}"
+        for name, one in zip(names, row["scenarios"], strict=True)
+        if one["mean"] is not None
+    ]
+    return f"Flows of {group} take {series(told)} on average." if told else ""
