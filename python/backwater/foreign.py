@@ -26,6 +26,8 @@ START_UNITS = ("us", "ps")
 MOST_SERVERS = 4096
 """Servers that an imported topology can be of."""
 SCENARIO = ".toml"
+CACHE = "imported"
+"""Folder of what was imported in place of a scenario, within the user's cache."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ def imported(path: Path) -> Imported:
     home = Path(os.environ.get("XDG_CACHE_HOME") or "")
     if not home.is_absolute():
         home = Path.home() / ".cache"
-    cache = Path(home, "backwater", "imported")
+    cache = Path(home, "backwater", CACHE)
     name = f"{path.stem}{SCENARIO}"
     with _written(cache, name) as folder:
         brought = bring([path], folder / name)

@@ -415,3 +415,23 @@ def test_a_comparison_has_what_differs_and_the_table_of_differences(
     again = str(made.slides[-1].parts)
     assert "backwater compare" in again
     assert "backwater deck" in again
+
+
+def test_parameters_of_an_import_stand_together_without_folders(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    matrix = "Nodes 16\nConnections 2\n1->0 start 0 size 20000\n2->0 start 0 size 20000\n"
+    (tmp_path / "burst.cm").write_text(matrix, encoding="utf-8")
+    said = command("run", "burst.cm", "--set", "seed=7", "--out", "m")
+    assert said.code == 0, said.err
+    made = deck.of(tmp_path / "m")
+    see_fits(made)
+    assert "/imported/" not in str([slide.parts for slide in made.slides])
+    grids = {s.title: p for s in made.slides for p in s.parts if isinstance(p, Grid)}
+    own = grids["Assumptions: parameters"]
+    assert [row[0] for row in own.rows] == ["parameter", "seed"]
+    told = grids["Assumptions: import of burst.cm"]
+    assert list(told.rows[0]) == ["parameter", "value"] * 2
+    values = {row[n]: row[n + 1] for row in told.rows[1:] for n in (0, 2)}
+    assert values["topology.kind"] == "fat-tree"

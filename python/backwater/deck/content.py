@@ -12,7 +12,7 @@ from backwater.deck.model import BODY, LEAD, MARGIN, SMALL, TEXT, TOP, Slide, Te
 from backwater.directory import SCENARIO
 from backwater.plot import landscape
 from backwater.plot.shades import themed
-from backwater.report.assumptions import Assumptions
+from backwater.report.assumptions import IMPORTED, Assumptions
 from backwater.report.page import Code, Figure, Table
 from backwater.report.repeated import seeds_page
 from backwater.report.run import VARIANT, groups_table, made_by, run_page
@@ -169,6 +169,8 @@ def setup(assumptions: Assumptions, pen: Pen, note: str = "") -> list[Slide]:
 def parameters(assumptions: Assumptions, title: str = "Assumptions: parameters") -> list[Slide]:
     """Make the slides of what was set; defaults are counted."""
     given, defaults = assumptions.parameters()
+    imported = [row for row in given.rows if row[2].startswith(IMPORTED)]
+    given = replace(given, rows=[row for row in given.rows if row not in imported])
     rows = [
         [row[0], row[1], row[2], row[3]]
         for row in given.rows
@@ -182,7 +184,19 @@ def parameters(assumptions: Assumptions, title: str = "Assumptions: parameters")
         rows,
         f"{len(defaults.rows)} more parameters are at their defaults; the report lists them.",
     )
-    return layout.table("assumptions", title, told)
+    slides = layout.table("assumptions", title, told) if rows else []
+    return [*slides, *_compact(imported, "" if rows else told.note)]
+
+
+def _compact(rows: Sequence[Sequence[str]], note: str) -> list[Slide]:
+    """Make the slides of parameters of one origin: name and value, in two columns of each."""
+    if not rows:
+        return []
+    half = -(-len(rows) // 2)
+    pairs = [[row[0], row[1]] for row in rows] + [["", ""]] * (len(rows) % 2)
+    both = [[*left, *right] for left, right in zip(pairs[:half], pairs[half:], strict=True)]
+    told = Rows(("parameter", "value") * 2, (False, True) * 2, both, note)
+    return layout.table("assumptions", f"Assumptions: {rows[0][2]}", told)
 
 
 def results(title: str, told: Table, text: Sequence[str] = ()) -> list[Slide]:

@@ -11,6 +11,7 @@ import polars as pl
 
 import backwater
 from backwater import _core
+from backwater.foreign import CACHE
 from backwater.numbers.rows import scan
 from backwater.report import draw
 from backwater.report.faults import outages
@@ -32,6 +33,9 @@ OUTAGES = 6
 TABLE_BYTES = 32_000_000
 """Flow tables that are larger in all are not read for the drawing."""
 TOO_LARGE = "its table is too large to be drawn from"
+
+IMPORTED = "import of "
+"""How the origin of a value that an import gave begins."""
 
 OUTPUT = ("output.", "title", "description")
 """Keys that change nothing of what is simulated."""
@@ -62,6 +66,18 @@ def given_in_python(run: Run) -> list[str]:
         return []
     groups = flows.select(pl.col("group").unique(maintain_order=True)).collect()["group"]
     return [str(group) for group in groups if group not in known]
+
+
+def said_origin(origin: str, file: str) -> str:
+    """Give the origin of a value without folders, which are nobody else's concern.
+
+    What an import made lies in a cache: for it the file that was imported stands.
+    """
+    place, colon, line = origin.rpartition(":")
+    path = Path(place)
+    if not colon or not line.isdecimal() or not path.is_absolute():
+        return origin
+    return f"{IMPORTED}{Path(file).name}" if CACHE in path.parts else f"{path.name}:{line}"
 
 
 class Assumptions:
@@ -153,7 +169,8 @@ class Assumptions:
     def _row(self, entry: Mapping[str, str]) -> list[str]:
         meaning, source = _explained(entry["key"])
         # The scenario's file is named once, below the table.
-        origin = entry["origin"].replace(f"{self.manifest['file']}:", "line ")
+        file = str(self.manifest["file"])
+        origin = said_origin(entry["origin"].replace(f"{file}:", "line "), file)
         return [entry["key"], entry["value"], origin, meaning, source]
 
 
