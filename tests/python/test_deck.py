@@ -284,6 +284,11 @@ def test_a_series_has_statistics_and_its_seeds(command: Command, tmp_path: Path)
     assert isinstance(first, Text)
     assert "Seeds 2 to 4, 3 runs." in first.paragraphs
     assert any(slide.title.startswith("Results over the seeds") for slide in made.slides)
+    every = [s for s in made.slides if s.title.startswith("Every number of the runs")]
+    rows = [row for s in every for p in s.parts if isinstance(p, Grid) for row in p.rows[1:]]
+    # How many flows there are is the scenario's: a row for it says nothing, a sentence does.
+    assert not [row for row in rows if row[1] == "flows"]
+    assert "incast: flows 3, complete 3" in str(every[-1].parts)
 
 
 def test_a_study_has_published_numbers_and_what_differs(command: Command, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 import backwater
 from backwater import _core
 from backwater.journal import Journal
-from backwater.numbers.repeats import Spread, over_runs, student_t
+from backwater.numbers.repeats import Spread, fold, over_runs, said_same, student_t
 from conftest import change_line, start
 
 if TYPE_CHECKING:
@@ -198,3 +198,28 @@ def test_ctrl_c_keeps_what_is_complete_and_says_how_to_go_on(tmp_path: Path, sma
     assert f"stopped; {len(complete)} of 500 runs are complete in o" in said
     assert "--seeds 1..500 --out o` does the others" in said
     assert pq.ParquetFile(tmp_path / "o" / "statistics.parquet").read().num_rows > 0
+
+
+def test_what_is_the_same_in_all_runs_has_one_row_or_none() -> None:
+    def row(quantity: str, mean: float, least: float, most: float, n: int = 3) -> dict[str, Any]:
+        return {"of": "a", "quantity": quantity, "n": n, "mean": mean, "min": least, "max": most}
+
+    rows = [
+        row("flows", 4, 4, 4),
+        row("drops", 0, 0, 0),
+        row("slowdown.mean", 2.5, 2.5, 2.5),
+        row("slowdown.max", 2.5, 2.5, 2.5),
+        row("fct.mean", 7, 6, 8),
+        # One of three runs has no such number: that it is the same in two says less.
+        row("timeouts", 4, 4, 4, n=2),
+    ]
+    folded = fold(rows, 3)
+    assert [(one["quantity"], same) for one, same in folded.rows] == [
+        ("slowdown.mean", True),
+        ("fct.mean", False),
+        ("timeouts", False),
+    ]
+    assert said_same(folded.counts) == "The same in all runs: a: flows 4."
+    assert folded.zeros == {"drops": ["a"]}
+    # Of one run nothing varies, and all is told.
+    assert len(fold([row("flows", 4, 4, 4, n=1)], 1).rows) == 1

@@ -17,7 +17,7 @@ from backwater.findings import failures, headlines, hints, remarks
 from backwater.findings import over_runs as over_seeds
 from backwater.journal import name_of
 from backwater.manifest import SEEDS, kind_of, read_manifest, write_manifest
-from backwater.numbers.repeats import over_runs
+from backwater.numbers.repeats import fold, over_runs, said_same
 from backwater.numbers.run import (
     completion_times,
     group_times,
@@ -414,36 +414,23 @@ def _show_statistics(
         *("mean", "least", "greatest", "std. dev.", "95 % of the mean"),
     ):
         view.add_column(column, justify="right", overflow="fold")
-    # What never changes: statistics stand in the table once, counts below it.
-    told: set[tuple[str, str, float]] = set()
-    counts: dict[str, list[str]] = {}
-    zeros: dict[str, list[str]] = {}
-    for row in map(_scaled, rows):
-        of, quantity = row["of"], row["quantity"]
-        same = row["min"] == row["max"] and row["n"] == runs > 1
-        base, dot, _ = quantity.partition(".")
-        if same and not row["mean"]:
-            zeros.setdefault(quantity, []).append(of)
-        elif same and not dot:
-            counts.setdefault(of, []).append(f"{quantity} {figure(row['mean'])}")
-        elif not same or (of, base, row["mean"]) not in told:
-            told.update({(of, base, row["mean"])} if same else ())
-            view.add_row(
-                *(of, quantity, row["unit"]),
-                *([str(row["n"])] if some else []),
-                _short(row["mean"]),
-                *("" if same else _short(row[name]) for name in ("min", "max", "std")),
-                *(["the same"] if same else [_interval(row)]),
-            )
+    folded = fold([_scaled(row) for row in rows], runs)
+    for row, same in folded.rows:
+        view.add_row(
+            *(row["of"], row["quantity"], row["unit"]),
+            *([str(row["n"])] if some else []),
+            _short(row["mean"]),
+            *("" if same else _short(row[name]) for name in ("min", "max", "std")),
+            *(["the same"] if same else [_interval(row)]),
+        )
     below = ["The interval is Student's t."]
     if some:
         below.append("n: runs that have the number.")
-    if counts:
-        said = (f"{of}: {', '.join(known)}" for of, known in counts.items())
-        below.append(f"The same in all runs: {'; '.join(said)}.")
-    if zeros:
+    if folded.counts:
+        below.append(said_same(folded.counts))
+    if folded.zeros:
         alike: dict[str, list[str]] = {}
-        for quantity, of in zeros.items():
+        for quantity, of in folded.zeros.items():
             alike.setdefault(", ".join(of), []).append(quantity)
         said = (f"{', '.join(names)} ({of})" for of, names in alike.items())
         below.append(f"0 in all runs: {'; '.join(said)}.")

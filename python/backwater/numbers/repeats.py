@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from backwater.numbers.statistics import TOLD
+from backwater.wording import figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,3 +126,39 @@ def over_runs(reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         {"of": of, "quantity": name, "unit": unit, **asdict(Spread.of(numbers))}
         for (of, name, unit), numbers in values.items()
     ]
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Rows of `over_runs` that say something each, and what needs no row."""
+
+    rows: list[tuple[dict[str, Any], bool]]
+    """Each with whether it is the same in all runs."""
+    counts: dict[str, list[str]]
+    """Counts that are the same in all runs, such as `flows 4`, by what they are of."""
+    zeros: dict[str, list[str]]
+    """Of what a quantity is 0 in all runs."""
+
+
+def fold(rows: Sequence[dict[str, Any]], runs: int) -> Folded:
+    """Take together what never changes: statistics have one row, counts and zeros none."""
+    found = Folded([], {}, {})
+    told: set[tuple[str, str, float]] = set()
+    for row in rows:
+        of, quantity = row["of"], row["quantity"]
+        same = row["min"] == row["max"] and row["n"] == runs > 1
+        base, dot, _ = quantity.partition(".")
+        if same and not row["mean"]:
+            found.zeros.setdefault(quantity, []).append(of)
+        elif same and not dot:
+            found.counts.setdefault(of, []).append(f"{quantity} {figure(row['mean'])}")
+        elif not same or (of, base, row["mean"]) not in told:
+            told.update({(of, base, row["mean"])} if same else ())
+            found.rows.append((row, same))
+    return found
+
+
+def said_same(counts: Mapping[str, Sequence[str]]) -> str:
+    """Say which counts are the same in all runs; empty without one."""
+    said = "; ".join(f"{of}: {', '.join(known)}" for of, known in counts.items())
+    return f"The same in all runs: {said}." if said else ""

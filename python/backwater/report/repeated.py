@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from backwater.findings import headlines, over_runs
+from backwater.numbers.repeats import fold, said_same
 from backwater.numbers.run import groups
 from backwater.plot import seeds as charts
 from backwater.report.assumptions import Assumptions
@@ -74,7 +75,7 @@ def seeds_page(series: Series, seen: Observed | None = None) -> Page:
             Section(
                 "results",
                 "Results over the seeds",
-                [_by_group(rows), *overall, _statistics(rows)],
+                [_by_group(rows), *overall, _statistics(rows, len(done))],
                 [*noticed(found), *warned(found)],
             ),
             *pictures,
@@ -161,19 +162,25 @@ def _plus_minus(row: dict[str, Any] | None) -> str:
     return f"{told} ± {row['ci_high'] - mean:,.{max(digits, 1)}f}"
 
 
-def _statistics(rows: list[dict[str, Any]]) -> Table:
+def _statistics(rows: list[dict[str, Any]], runs: int) -> Table:
     columns = [Column("of"), Column("quantity"), Column("unit"), Column("runs", number=True)]
     columns += [
         Column(c, number=True) for c in ("mean", "95 % interval from", "to", "least", "greatest")
     ]
     names = ("mean", "ci_low", "ci_high", "min", "max")
+    folded = fold(rows, runs)
+    told = [
+        [
+            *(row["of"], row["quantity"], row["unit"], str(row["n"]), number(row["mean"])),
+            *(["the same", "", "", ""] if same else [number(row[c]) for c in names[1:]]),
+        ]
+        for row, same in folded.rows
+    ]
+    note = "Intervals are of the mean, by Student's t. What is 0 in all runs is left out."
     return Table(
         columns,
-        [
-            [r["of"], r["quantity"], r["unit"], str(r["n"]), *(number(r[c]) for c in names)]
-            for r in rows
-        ],
+        told,
         "Every number of the runs",
-        "Intervals are of the mean, by Student's t. What is 0 in all runs is left out.",
+        f"{note} {said_same(folded.counts)}".strip(),
         folded=True,
     )
