@@ -221,11 +221,13 @@ def test_a_run_without_jobs_has_no_list(command: Command, small: Path) -> None:
 
 def test_a_report_shows_jobs_rounds_and_collectives() -> None:
     run = job({"label": "mix", "kind": "all-to-all", "size": "400 KB"}, rounds=12).run()
-    [section] = jobs_section(run)
+    [section] = jobs_section(run, timeline=False)
     tables = [part for part in section.parts if part.kind == "table"]
-    instances, rounds, steps, collectives = tables
+    instances, path, rounds, steps, collectives = tables
     jct = int(run.jobs["duration_ps"][0].as_py())
     assert instances.rows[0][3] == "12 of 12"
+    begun, took, _ = (cell.replace(",", "") for cell in path.rows[-1])
+    assert float(begun) + float(took) == pytest.approx(jct / 1e6, abs=0.011), "the last leg ends it"
     assert float(instances.rows[0][4].replace(",", "")) == round(jct / 1e6, 2)
     took = [float(row[5].replace(",", "")) for row in rounds.rows]
     assert len(took) == 12
