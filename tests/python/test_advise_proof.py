@@ -100,3 +100,34 @@ def test_proofs_that_cannot_be_made_say_so(
     assert said.code == 2, said
     assert reason in said.err
     assert hint in said.err
+
+
+def test_a_key_that_has_no_effect_is_not_varied(command: Command, star: Path) -> None:
+    """A dynamic threshold does not read the key of the static one: all its values are the same."""
+    for per in ("ingress", "switch"):
+        words = ["--set", "pfc.threshold=dynamic", "--set", f"switch.buffer_per={per}"]
+        text = STAR.replace('xoff = "60 KB"', "").replace('xon = "50 KB"', "")
+        star.write_text(text, encoding="utf-8")
+        said = command("advise", "pfc", "--scenario", str(star), "--prove", *words)
+        assert said.code == 2, said
+        reason = 'pfc.xoff is without effect: it is read only with threshold = "static"'
+        assert said.err.startswith(f"error: --prove: {reason}\nhint: --prove varies this key")
+        assert "holds" not in said.out + said.err
+
+
+def test_a_scenario_that_never_pauses_proves_nothing(star: Path) -> None:
+    """One flow of 10 KB: no memory fills, whatever the threshold."""
+    text = STAR.replace('"0..3"', '"h0"').replace('"1 MB"', '"10 KB"')
+    star.write_text(text, encoding="utf-8")
+    case = backwater.load(star).set("pfc.xoff", "50 KB")
+    assert sum(row["pauses_received"] for row in case.run(1).ports.to_pylist()) == 0
+    found = proved(star, "pfc", "--seeds", "1")
+    assert (found["holds"], found["tested"], found["code"]) == (None, False, 1)
+
+
+def test_what_is_set_and_varied_is_named_by_the_options_given(command: Command, star: Path) -> None:
+    words = ("advise", "pfc", "--scenario", str(star), "--prove", "--set", "pfc.xoff=50 KB")
+    said = command(*words)
+    assert said.code == 2, said
+    assert "--vary" not in said.err
+    assert "--prove and --set pfc.xoff exclude each other" in said.err

@@ -35,7 +35,7 @@ def test_tables_as_csv(tmp_path: Path) -> None:
     assert flows[0] == (
         "flow_id,group,src,dst,class,bytes,start_ps,fct_last_byte_ps,fct_last_ack_ps,packets,"
         "received_bytes,reordered_packets,marked_packets,blocked_bytes,retransmitted_packets,"
-            "inferred_lost_packets,"
+        "inferred_lost_packets,"
         "timeouts,ideal_fct_ps,slowdown,state,waits_for"
     )
     messages = pl.read_csv(place / "messages.csv")

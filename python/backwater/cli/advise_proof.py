@@ -16,11 +16,16 @@ from backwater.sweep.values import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
+
+    from backwater.scenario import Scenario
 
 STEPS = 64
 """Steps of the range in which a value is sought."""
 # The range begins at this share of the advised value, or ends with so many headrooms.
 _BEGIN, _TIMES = 0.25, 4
+# A value with which it is asked whether the key has an effect.
+PROBE = "100 KB"
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,12 @@ def prove(
         raise InputError(
             f"--prove: `{mechanism}` is off in {file}", f"--with {mechanism} switches it on"
         )
+    if any(one.partition("=")[0].strip() == proof.key for one in asked["settings"] or ()):
+        raise InputError(
+            f"--prove and --set {proof.key} exclude each other",
+            f"leave --set {proof.key} out: --prove varies it",
+        )
+    _see_effect(proof, case)
     rows = {row["name"]: f"{row['value']} {row['unit']}" for row in advice["rows"]}
     advised, low, high = _range(proof, rows.get(proof.row, ""), own, facts)
     goal = f"largest {proof.key} in {low} B..{high} B in {STEPS + 1} where {proof.condition}"
@@ -91,7 +102,32 @@ def prove(
         raise InputError("--prove: was stopped", "the same command with its --out goes on")
     del code
     [line] = proving.answer["lines"]
-    return _told(proof, advised, rows.get(proof.row), own, line, str(proving.directory))
+    directory = proving.directory
+    # Room above a threshold is of use only where something is paused.
+    tested = proof.above is None or _paused(directory)
+    return _told(proof, advised, rows.get(proof.row), own, line, str(directory), tested=tested)
+
+
+def _see_effect(proof: Proof, case: Scenario) -> None:
+    """Refuse a scenario in which no value of the key changes anything."""
+    try:
+        said = case.set(proof.key, PROBE).check()
+    except _core.ScenarioError:
+        # Of this one value only: the search says which values cannot be.
+        return
+    for one in said:
+        if one["key"] == proof.key and one["reason"].startswith("without effect"):
+            raise InputError(
+                f"--prove: {proof.key} is {one['reason']}",
+                "--prove varies this key: simulate a scenario that reads it",
+            )
+
+
+def _paused(directory: Path) -> bool:
+    """Whether a port was paused in any of the runs."""
+    from backwater.sweep.dataset import open_sweep
+
+    return any(open_sweep(directory).points["pauses"].to_pylist())
 
 
 def _range(
@@ -126,6 +162,8 @@ def _told(
     own: Mapping[str, str],
     line: Mapping[str, Any],
     directory: str,
+    *,
+    tested: bool,
 ) -> dict[str, Any]:
     from backwater.numbers.units import size_bytes
 
@@ -142,7 +180,8 @@ def _told(
         "monotone": not line["against"],
         "outcome": line["outcome"],
         "error": line["probes"][0]["error"] if line["probes"] else line["refused"][0]["reason"],
-        "holds": None if advised is None else here is not None and advised <= here,
+        "tested": tested,
+        "holds": here is not None and advised <= here if advised is not None and tested else None,
         "directory": directory,
     }
     what = f"largest {proof.key}"
@@ -171,7 +210,9 @@ def _words(what: str, row: str | None, told: Mapping[str, Any], fails: str | Non
         lines.append(f"at the end from which it is sought: {told['error']}")
     if not told["monotone"]:
         lines.append("NOT MONOTONE: it holds again beyond that, at values that were looked at")
-    if told["holds"] is False:
+    if not told["tested"]:
+        lines.append("no port was paused in any of these runs: they say nothing of the advice")
+    elif told["holds"] is False:
         lines.append("the advice does not hold in this scenario")
     elif told["holds"]:
         lines.append("the advice holds in this scenario")
