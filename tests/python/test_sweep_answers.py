@@ -13,7 +13,7 @@ import pytest
 import backwater
 from backwater.cli.sweep_plan import OPTIONS, sweeping
 from backwater.sweep.drive import task
-from backwater.sweep.findings import Design, paired
+from backwater.sweep.findings import Design, alike, paired
 from backwater.sweep.legal import stretch
 from backwater.sweep.pilot import recipe_of
 from backwater.sweep.point import run_points
@@ -270,3 +270,26 @@ def test_a_paired_test_says_which_seeds_have_no_part_in_it() -> None:
     whole = paired(rows({1: 1.0, 2: 2.0}), rows({1: 1.0, 2: 3.0}), "m")
     assert whole is not None
     assert "without a part" not in " ".join(remarks([whole.told()], "b"))
+
+
+def design(number: int, *values: float) -> Design:
+    rows = [{"seed": seed, "status": "done", "m": value} for seed, value in enumerate(values)]
+    return Design("pfc", (number,), tuple(rows))
+
+
+def test_others_that_the_seeds_do_not_tell_from_the_best() -> None:
+    """By hand: differences 1, -1, 1, -1 have t = 0; 10, 11, 10, 11 have t = 10.5 / 0.289 = 36."""
+    best = design(0, 1.0, 2.0, 1.0, 2.0)
+    noise, worse = design(1, 2.0, 1.0, 2.0, 1.0), design(2, 11.0, 13.0, 11.0, 13.0)
+    equal, single = design(3, 1.0, 2.0, 1.0, 2.0), design(4, 1.5)
+    assert alike(best, [noise, worse, equal], "m") == {"tested": 3, "alike": 2}
+    assert alike(best, [worse], "m") == {"tested": 1, "alike": 0}
+    assert alike(best, [single], "m") == {"tested": 0, "alike": 0}
+
+
+def test_a_best_point_among_equal_ones_is_said_to_be_one_of_them(hot: Path) -> None:
+    """Where PFC never acts its thresholds are all the same."""
+    more = {"seeds": "1..3", "trials": 4}
+    told = sought(hot, "mean_fct:hot min", "pfc.xoff=150 KB..190 KB", **more)
+    assert told["alike"] == told["tested"] > 0
+    assert any(line.startswith("none of the ") for line in words(told))

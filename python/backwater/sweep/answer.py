@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError
 from backwater.numbers.metrics import metric
-from backwater.sweep.findings import Design, best, front, paired, spread_told
+from backwater.sweep.findings import Design, alike, best, front, paired, spread_told
 from backwater.sweep.point import DONE
 from backwater.sweep.seek import Thresholds
 from backwater.sweep.values import text_of
@@ -162,6 +162,8 @@ class Answering:
         if len(names) == 1:
             found = best(allowed, names[0], least=self._goal.metrics[0][1])
             chosen = [] if found is None else [found]
+            if found is not None:
+                told |= alike(found, [one for one in allowed if one is not found], names[0])
         else:
             known = [one for one in allowed if all(one.spread(name) for name in names)]
             values = [

@@ -122,6 +122,21 @@ def best(found: Sequence[Design], metric: str, *, least: bool) -> Design | None:
     return min(known, key=lambda pair: sign * pair[1])[0] if known else None
 
 
+LEVEL = 0.05
+"""Below this p two designs differ."""
+
+
+def alike(one: Design, others: Sequence[Design], metric: str) -> dict[str, int]:
+    """Count of other designs those that can be tested against one, and those no test tells apart.
+
+    Equal values of every seed are alike; one seed tells nothing of noise, so it tests nothing.
+    """
+    tests = [test for other in others if (test := paired(one, other, metric)) is not None]
+    tested = [test for test in tests if test.difference.n > 1]
+    same = sum(test.difference.mean == 0 if test.p is None else test.p >= LEVEL for test in tested)
+    return {"tested": len(tested), "alike": same}
+
+
 def front(values: Sequence[Sequence[float]], least: Sequence[bool]) -> list[int]:
     """Give the numbers of those that no other beats: as good in all, and better in one.
 

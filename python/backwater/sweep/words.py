@@ -194,8 +194,21 @@ def _point_words(told: Mapping[str, Any]) -> list[str]:
         looked,
         *failed,
         *_rounded([one]),
+        *_alike(told),
         "the interval does not count that the best of many was chosen: new seeds may find less",
     ]
+
+
+def _alike(told: Mapping[str, Any]) -> list[str]:
+    """Say how many others are no worse, as far as the seeds tell."""
+    others = told["tested"]
+    if not others:
+        return []
+    if told["alike"] == 0:
+        return [f"all {others} others differ from it (paired t-tests over the seeds, p < 0.05)"]
+    which = f"none of the {others} others" if told["alike"] == others else "not all others"
+    rest = "" if told["alike"] == others else f": {told['alike']} of {others} do not"
+    return [f"{which} can be told from it by these seeds (paired t-tests, p < 0.05){rest}"]
 
 
 def _rounded(points: Sequence[Mapping[str, Any]]) -> list[str]:
