@@ -26,7 +26,10 @@ ours=$("${command[@]}" run without.toml --out without --json - | said)
 theirs=$("$bin/backwater" run without.toml --out theirs --json - | said)
 [ "$ours" = "$theirs" ] || fail "without the mechanism the fingerprints differ: $ours and $theirs"
 [ "$with" != "$ours" ] || fail "the mechanism changes nothing"
-"${command[@]}" explain my_law | grep -q "my_law.decrease" || fail "the command does not explain the mechanism"
+case $("${command[@]}" explain my_law) in
+    *increase*decrease*initial*) ;;
+    *) fail "the command does not explain the mechanism" ;;
+esac
 "$bin/backwater" check scenario.toml > /dev/null 2>&1 && fail "the command without the mechanism takes its scenario"
 # Points of a sweep run in processes of their own.
 "${command[@]}" sweep scenario.toml --vary my_law.decrease=0.25,0.5 --seeds 1..2 --out sweep > /dev/null
