@@ -83,6 +83,15 @@ def test_nothing_is_replaced_unasked(tmp_path: Path) -> None:
     assert "my_law" in (tmp_path / "README.md").read_text(encoding="utf-8")
 
 
+def test_a_lock_file_of_the_users_is_kept(tmp_path: Path) -> None:
+    """It was replaced unasked."""
+    (tmp_path / "Cargo.lock").write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match=r"Cargo\.lock: exists already"):
+        write_crate("my_law", tmp_path, None)
+    assert [path.name for path in tmp_path.iterdir()] == ["Cargo.lock"]
+    assert (tmp_path / "Cargo.lock").read_text(encoding="utf-8") == "mine"
+
+
 def test_a_directory_without_backwaters_source(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no source of Backwater's is there"):
         write_crate("my_law", tmp_path / "crate", str(tmp_path))

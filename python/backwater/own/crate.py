@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import keyword
 import re
-import shutil
 from pathlib import Path
 
 from backwater import _core
@@ -22,7 +21,17 @@ PLACES = {"cargo-config.toml": ".cargo/config.toml"}
 def source_tree() -> Path | None:
     """Give the tree that this package runs from, if it is one."""
     root = Path(__file__).resolve().parents[3]
-    return root if (root / "crates/backwater-binding/Cargo.toml").is_file() else None
+    return root if is_tree(root) else None
+
+
+def is_tree(path: Path) -> bool:
+    """Whether Backwater's source is there."""
+    return (path / "crates/backwater-binding/Cargo.toml").is_file()
+
+
+def is_address(where: str) -> bool:
+    """Whether it names a repository, and no directory."""
+    return "://" in where or where.startswith("git@")
 
 
 def named(name: str) -> str:
@@ -42,20 +51,9 @@ def named(name: str) -> str:
 
 def dependency(krate: str, where: str) -> str:
     """Say in a manifest where a crate of Backwater's is: in a tree, or in a repository."""
-    if "://" in where or where.startswith("git@"):
+    if is_address(where):
         return f'git = "{where}"'
     return f'path = "{Path(where).resolve() / "crates" / krate}"'
-
-
-def see_tree(where: str) -> None:
-    """Look whether Backwater's source is there. Raises `InputError` if not."""
-    if "://" in where or where.startswith("git@"):
-        return
-    if not (Path(where) / "crates/backwater-binding/Cargo.toml").is_file():
-        raise InputError(
-            f"{where}: no source of Backwater's is there",
-            "--backwater takes the directory of a clone, or the address of a repository",
-        )
 
 
 def contents(name: str, where: str) -> dict[str, str]:
@@ -95,8 +93,16 @@ def write_crate(name: str, to: Path, where: str | None, *, replace: bool = False
             "--backwater DIRECTORY names a clone, --backwater ADDRESS a repository",
         )
     where = str(tree) if where is None else where
-    see_tree(where)
+    if not is_address(where) and not is_tree(Path(where)):
+        raise InputError(
+            f"{where}: no source of Backwater's is there",
+            "--backwater takes the directory of a clone, or the address of a repository",
+        )
     files = contents(name, where)
+    lock = Path(where) / "Cargo.lock"
+    if lock.is_file():
+        # The versions of other people's crates that Backwater is tested with.
+        files["Cargo.lock"] = lock.read_text(encoding="utf-8")
     there = [path for path in files if (to / path).exists()]
     if there and not replace:
         raise InputError(
@@ -105,8 +111,4 @@ def write_crate(name: str, to: Path, where: str | None, *, replace: bool = False
     for path, text in files.items():
         (to / path).parent.mkdir(parents=True, exist_ok=True)
         write_text(to / path, text)
-    lock = Path(where) / "Cargo.lock"
-    if lock.is_file():
-        # The versions of other people's crates that Backwater is tested with.
-        shutil.copyfile(lock, to / "Cargo.lock")
     return list(files)
