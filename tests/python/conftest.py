@@ -20,6 +20,7 @@ import backwater
 from backwater import study
 from backwater.cli import main
 from backwater.journal import Journal
+from sweeping import HOT
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -230,3 +231,11 @@ def change_line(series: Path, seed: int, **changes: object) -> None:
 def ungrouped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each run of a series go to the disk when it ends, into parts of its own."""
     monkeypatch.setattr("backwater.series.GROUP_SECONDS", 0.0)
+
+
+@pytest.fixture
+def hot(tmp_path: Path) -> Path:
+    """Give the file of a scenario for sweeps."""
+    file = tmp_path / "hot.toml"
+    file.write_text(HOT, encoding="utf-8")
+    return file

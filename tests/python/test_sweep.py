@@ -38,13 +38,6 @@ if TYPE_CHECKING:
     from conftest import Command, Said
 
 
-@pytest.fixture
-def hot(tmp_path: Path) -> Path:
-    file = tmp_path / "hot.toml"
-    file.write_text(HOT, encoding="utf-8")
-    return file
-
-
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     one = Cluster(tmp_path_factory.mktemp("cluster"))

@@ -29,13 +29,6 @@ if TYPE_CHECKING:
     from conftest import Command
 
 
-@pytest.fixture
-def hot(tmp_path: Path) -> Path:
-    file = tmp_path / "hot.toml"
-    file.write_text(HOT, encoding="utf-8")
-    return file
-
-
 def sought(hot: Path, goal: str, *vary: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401
     """Search, and give the answer as JSON has it."""
     given = dict.fromkeys(OPTIONS) | {"variants": ["pfc"], "seeds": "1..2", "vary": vary} | more

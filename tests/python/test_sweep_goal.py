@@ -46,13 +46,6 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     run_here(monkeypatch)
 
 
-@pytest.fixture
-def hot(tmp_path: Path) -> Path:
-    file = tmp_path / "hot.toml"
-    file.write_text(HOT, encoding="utf-8")
-    return file
-
-
 def searched(holds: list[bool]) -> Bisection:
     """Search among values of which it is known where the condition holds."""
     search = Bisection(len(holds))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
-from backwater.cli.arguments import read
+from backwater.cli.arguments import overrides, read
 from backwater.cli.output import message
 from backwater.errors import InputError
 from backwater.sweep.values import shown
@@ -76,7 +76,7 @@ def prove(
         raise InputError(
             f"--prove: `{mechanism}` is off in {file}", f"--with {mechanism} switches it on"
         )
-    if any(one.partition("=")[0].strip() == proof.key for one in asked["settings"] or ()):
+    if proof.key in dict(overrides(asked["settings"])):
         raise InputError(
             f"--prove and --set {proof.key} exclude each other",
             f"leave --set {proof.key} out: --prove varies it",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater.comparison import Difference
 from backwater.numbers.repeats import Spread
+from backwater.sweep.effects import CLEAR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -122,10 +123,6 @@ def best(found: Sequence[Design], metric: str, *, least: bool) -> Design | None:
     return min(known, key=lambda pair: sign * pair[1])[0] if known else None
 
 
-LEVEL = 0.05
-"""Below this p two designs differ."""
-
-
 def alike(one: Design, others: Sequence[Design], metric: str) -> dict[str, int]:
     """Count of other designs those that can be tested against one, and those no test tells apart.
 
@@ -133,7 +130,7 @@ def alike(one: Design, others: Sequence[Design], metric: str) -> dict[str, int]:
     """
     tests = [test for other in others if (test := paired(one, other, metric)) is not None]
     tested = [test for test in tests if test.difference.n > 1]
-    same = sum(test.difference.mean == 0 if test.p is None else test.p >= LEVEL for test in tested)
+    same = sum(test.difference.mean == 0 if test.p is None else test.p >= CLEAR for test in tested)
     return {"tested": len(tested), "alike": same}
 
 

@@ -1,12 +1,8 @@
 """The command `backwater-aimd`: the command `backwater` with the mechanism `aimd`."""
 
-from backwater.__main__ import script as backwater
+from backwater.__main__ import script
 
-
-def script() -> None:
-    """Be the command."""
-    backwater()
-
+__all__ = ["script"]
 
 if __name__ == "__main__":
     script()
