@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from backwater.deck import said
 from backwater.deck.content import Pen, Talk, again, notes, results, setup
 from backwater.deck.model import date_of
 from backwater.errors import ResultError
-from backwater.numbers.run import groups
 from backwater.plot.marks import short
 from backwater.report.assumptions import Assumptions
-from backwater.report.compare import compare_page, labelled_runs, look
+from backwater.report.compare import compare_page, groups_of, labelled_runs, labels_of, look
 from backwater.report.film import moments, shoot
 from backwater.report.page import Figure, Table
 from backwater.report.run import made_by
@@ -50,7 +50,7 @@ def of_comparison(
     for figure in page.figures:
         slides += _figure(figure, comparison, runs, shown, pen, assumptions)
     slides += notes(page, [])
-    slides += again(page, f"backwater deck {comparison.directory} -o talk.pptx")
+    slides += again(page, f"backwater deck {shlex.quote(str(comparison.directory))} -o talk.pptx")
     manifest = comparison.manifest
     seeds = manifest.get("seeds") or []
     over = f"Seeds {seeds[0]} to {seeds[-1]} of each." if seeds else ""
@@ -90,8 +90,7 @@ def _figure(
     if figure.id == "differences":
         sentence = furthest(comparison.rows)
     elif kind == "completion":
-        labels = list(dict.fromkeys(g for mine in runs.values() for g in groups(mine[0])))
-        sentence = means(comparison.rows, labels[int(number) - 1], list(runs))
+        sentence = means(comparison.rows, groups_of(runs)[int(number) - 1], list(runs))
     else:
         sentence = said.over_time(figure.id, shown)
     return pen.figures(figure, sentence or figure.caption, figure.caption if sentence else "")
@@ -116,7 +115,7 @@ def furthest(rows: Sequence[Mapping[str, Any]]) -> str:
     low, high = short(of["ci_low"]), short(of["ci_high"])
     unit = f" {row['unit']}" if row["unit"] not in ("", row["metric"]) else ""
     what = "Furthest apart" if clear else "No difference is clear of zero; furthest apart"
-    name = str(one["scenario"]).rsplit("/", 1)[-1].replace(".toml", "")
+    name = labels_of([each["scenario"] for each in row["scenarios"]])[one["scenario"]]
     return (
         f"{what} is {row['metric']}: {percent(share)} with {name}, "
         f"{low} to {high}{unit} (95 % interval)."

@@ -52,7 +52,7 @@ def compare_page(
     `seen` is what `look` gave, for who needs that, too.
     """
     manifest = comparison.manifest
-    labels = _labels(list(comparison.runs))
+    labels = labels_of(list(comparison.runs))
     runs = labelled_runs(comparison)
     failed = [
         f"{labels[entry['scenario']]}: {line}"
@@ -81,11 +81,16 @@ def compare_page(
 
 def labelled_runs(comparison: Comparison) -> dict[str, list[Run]]:
     """Give the runs of each scenario that has any, by its short name."""
-    labels = _labels(list(comparison.runs))
+    labels = labels_of(list(comparison.runs))
     return {labels[name]: mine for name, mine in comparison.runs.items() if mine}
 
 
-def _labels(names: list[str]) -> dict[str, str]:
+def groups_of(runs: Mapping[str, Sequence[Run]]) -> list[str]:
+    """Name the groups of flows of compared runs, each once."""
+    return list(dict.fromkeys(label for mine in runs.values() for label in groups(mine[0])))
+
+
+def labels_of(names: Sequence[str]) -> dict[str, str]:
     """Give each scenario the name of its file, where that tells them apart."""
     short = [name.rsplit("/", 1)[-1].replace(".toml", "") for name in names]
     return dict(zip(names, short if len(set(short)) == len(names) else names, strict=True))
@@ -107,14 +112,14 @@ def _results(
     runs: Mapping[str, Sequence[Run]],
     least: float,
 ) -> Section:
-    of_groups = dict.fromkeys(label for mine in runs.values() for label in groups(mine[0]))
+    of_groups = groups_of(runs)
     wanted: list[tuple[str, Callable[[], Any], str]] = []
     shares, base = _shares(rows, labels)
     if shares:
         shown = [name for name in labels.values() if any(s["scenario"] == name for s in shares)]
         said = "How much others differ, in percent of the first scenario's mean."
         wanted.append(("differences", lambda: charts.differences(shares, shown, base), said))
-    for n, group in enumerate(list(of_groups)[:GROUPS]):
+    for n, group in enumerate(of_groups[:GROUPS]):
         lines = {
             name: ([run for run in mine if run.status == "done"], group)
             for name, mine in runs.items()
