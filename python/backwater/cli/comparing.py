@@ -30,7 +30,7 @@ from backwater.saving import SLICE_MS
 from backwater.wording import difference, duration, figure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from backwater.cli.subjects import Subject
@@ -200,7 +200,7 @@ class Plan:
                 "hint: the same command does the others",
             )
             return stop.exit_code, None, None
-        rows = _rows(found, least)
+        rows = _rows(found, wanted, least)
         if not wanted:
             # Nobody has asked for a percentile of so few that it would be their greatest.
             rows = [one for one in rows if None in one.reasons]
@@ -264,7 +264,7 @@ def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
     return _Measured(run.seed, run.status == "done", run.warnings, values, flows)
 
 
-def _rows(found: list[list[_Measured]], least: float) -> list[Row]:
+def _rows(found: list[list[_Measured]], asked: Sequence[Metric], least: float) -> list[Row]:
     metrics = list(dict.fromkeys(metric for mine in found for one in mine for metric in one.values))
     # Groups first, in the order in which they come; then the totals of runs.
     metrics.sort(key=lambda metric: metric.statistic is None)
@@ -278,8 +278,14 @@ def _rows(found: list[list[_Measured]], least: float) -> list[Row]:
             min((n for one in mine if (n := one.flows.get(metric)) is not None), default=None)
             for mine in found
         ]
-        rows.append(row(metric, values, flows, least))
+        if metric in asked or not metric.quantity.where_some or any(map(_some, values)):
+            rows.append(row(metric, values, flows, least))
     return rows
+
+
+def _some(values: Mapping[int, float]) -> bool:
+    """Whether a scenario's values are not all 0."""
+    return any(values.values())
 
 
 def _changes(case: Subject) -> dict[str, Any]:

@@ -382,9 +382,10 @@ def _totals(one: dict[str, Any]) -> tuple[str, ...]:
         f"simulated {simulated(summary.get('time_ps', 0))}",
         count(summary.get("hops", 0), "packet-hops"),
     ]
-    flushed = ports.get("flushed_frames", 0)
+    flushed, lost = ports.get("flushed_frames", 0), summary.get("fault_losses", 0)
     frames = [
         f"{ports.get('drop_frames', 0)} frames dropped",
+        *([f"{lost} lost by faults"] if lost else []),
         *([f"{flushed} flushed from queues"] if flushed else []),
         f"{ports.get('marked_frames', 0)} marked",
         f"{ports.get('pauses_sent', 0)} pauses sent",

@@ -36,6 +36,8 @@ class Quantity:
     """Its one value of a run."""
     of_failed: bool = False
     """Whether a run that failed has it too: what else it has was cut short."""
+    where_some: bool = False
+    """Whether it is told unasked only where a run has some."""
 
     @property
     def of_flows(self) -> bool:
@@ -174,6 +176,13 @@ QUANTITIES = {
         "frames dropped for want of memory",
         False,
         of_run=_ports("drop_frames"),
+    ),
+    "fault_losses": Quantity(
+        "frames",
+        "frames lost by faults",
+        False,
+        of_run=lambda run: float(run.summary.get("fault_losses", 0)),
+        where_some=True,
     ),
     "retransmitted": Quantity(
         "packets",
@@ -319,6 +328,7 @@ def usual(
         "pauses",
         "pause_time",
         "drops",
+        "fault_losses",
         "retransmitted",
         "unfinished",
     )

@@ -65,10 +65,12 @@ def _lead(run: Run) -> list[str]:
         return []
     ports = port_totals(run)
     pauses = f"{ports['pauses_sent']:,} pauses sent; " if ports else ""
+    lost = facts.get("fault_losses", 0)
+    faults = f"{lost:,} lost by faults; " if lost else ""
     said = (
         f"{_scenario(run)}{facts['flows_done']:,} of {facts['flows']:,} flows complete in "
         f"{data.time_text(facts['time_ps'])} of simulated time; {pauses}{facts['drops']:,} frames "
-        f"dropped for want of memory; seed {run.seed}."
+        f"dropped for want of memory; {faults}seed {run.seed}."
     )
     return [said]
 

@@ -1,0 +1,71 @@
+"""Frames that faults take are told wherever lost frames are counted, and only where there are some.
+
+The drop rule takes two data frames by number, so the count is known without the simulator.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Command
+
+BASE = """
+[topology]
+kind = "star"
+hosts = 3
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[transport]
+recovery = "go-back-n"
+[[flow]]
+label = "one"
+from = 0
+to = 1
+size = "400 KB"
+"""
+LOST = "".join(
+    f'[[fault]]\nkind = "drop-nth"\nfrom = "h0"\nto = "s0"\nframe = "data"\nnth = {nth}\n'
+    for nth in (10, 40)
+)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    (tmp_path / "whole.toml").write_text(BASE, encoding="utf-8")
+    (tmp_path / "lost.toml").write_text(BASE + LOST, encoding="utf-8")
+    return str(tmp_path / "lost.toml"), str(tmp_path / "whole.toml")
+
+
+def test_a_run_and_its_report_name_them(
+    command: Command, files: tuple[str, str], tmp_path: Path
+) -> None:
+    lost, whole = files
+    for file, out in ((lost, "a"), (whole, "b")):
+        said = command("run", file, "--out", str(tmp_path / out))
+        assert said.code == 0, said.err
+        assert ("0 frames dropped, 2 lost by faults," in said.out) == (file == lost)
+        page = tmp_path / f"{out}.html"
+        assert command("report", str(tmp_path / out), "-o", str(page)).code == 0
+        text = page.read_text(encoding="utf-8")
+        assert "dropped for want of memory" in text
+        assert ("2 lost by faults; seed" in text) == (file == lost)
+
+
+def test_a_comparison_has_a_row_only_where_there_are_some(
+    command: Command, files: tuple[str, str], tmp_path: Path
+) -> None:
+    lost, whole = files
+    out = ("--seeds", "2", "--out", str(tmp_path / "c"), "--json", "-")
+    rows = json.loads(command("compare", lost, whole, *out).out)["rows"]
+    [row] = [row for row in rows if row["metric"] == "fault_losses"]
+    assert [one["mean"] for one in row["scenarios"]] == [2, 0]
+    alike = json.loads(command("compare", whole, f"{whole}+ecn", *out).out)["rows"]
+    assert "fault_losses" not in [row["metric"] for row in alike]
+    asked = command("compare", whole, f"{whole}+ecn", *out, "--metric", "fault_losses")
+    assert [row["metric"] for row in json.loads(asked.out)["rows"]] == ["fault_losses"]
