@@ -58,7 +58,11 @@ _SUMMARY = {
 }
 # What each run has, by the part of a name before the group; statistics have a name of their own.
 KNOWN = frozenset(
-    [*_COUNTS, *(name for name, _, _ in _PORTS.values()), *_SUMMARY.keys() - {"time_ps", "fault_losses"}]
+    [
+        *_COUNTS,
+        *(name for name, _, _ in _PORTS.values()),
+        *_SUMMARY.keys() - {"time_ps", "fault_losses"},
+    ]
     + [f"{one}_fct_last_byte" for one in _STATISTICS.values()]
 )
 """Names that a sweep has of each point and `backwater.numbers.metrics` does not know."""
