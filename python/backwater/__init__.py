@@ -23,6 +23,7 @@ if "BACKWATER_CORE" in os.environ:
 
 if TYPE_CHECKING:
     from backwater._core import (
+        Acknowledgement,
         Capture,
         RunError,
         ScenarioError,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         new_scenario,
         schema,
     )
+    from backwater.control import Control
     from backwater.errors import InputError, Interrupted, OtherBuildWarning, ResultError
     from backwater.exporting import export
     from backwater.foreign import Imported
@@ -45,6 +47,7 @@ else:
     # and its help needs none of them.
     _HOMES = {
         "_core": (
+            "Acknowledgement",
             "Capture",
             "RunError",
             "ScenarioError",
@@ -53,6 +56,7 @@ else:
             "new_scenario",
             "schema",
         ),
+        "control": ("Control",),
         "errors": ("InputError", "Interrupted", "OtherBuildWarning", "ResultError"),
         "exporting": ("export",),
         "foreign": ("Imported",),
@@ -79,8 +83,10 @@ else:
 
 
 __all__ = [
+    "Acknowledgement",
     "Capture",
     "Comparison",
+    "Control",
     "Imported",
     "InputError",
     "Interrupted",

@@ -12,6 +12,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+CONTROL_TABLE: str
+"""The table of a scenario that names a control: that of the mechanism that such a class is."""
+
 class ScenarioError(ValueError):
     """A scenario, a key or a value that cannot be used.
 
@@ -55,6 +58,14 @@ class Scenario:
 
         Where the key's mechanism is off it is skipped with `where_on`, and an error once the
         scenario is used without.
+        """
+
+    def with_control(
+        self, name: str, control: type, parameters: Sequence[str], marks: bool
+    ) -> Scenario:
+        """Offer a class under a name, and have every flow controlled by an object of it.
+
+        `parameters`: the names of its own; `marks`: it has a hook for marks.
         """
 
     def with_flows(self, table: object, label: str) -> Scenario:
@@ -211,6 +222,16 @@ class Divergence:
 
     def time_ps(self) -> int:
         """How far both are, in ps."""
+
+class Acknowledgement:
+    """What an acknowledgement tells a sender."""
+
+    received_bytes: int
+    """Payload that the receiver has received so far, in bytes."""
+    rtt_ps: int
+    """Time since the packet that it answers was sent, in ps."""
+    marked: bool
+    """Whether that packet was marked."""
 
 class Status:
     """Where a run stands. Times in ps; a hop is one frame put on one link, ACKs included."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from backwater.control import Control
     from backwater.results import Run
     from backwater.running import Job, Prepared
 
@@ -177,6 +178,28 @@ class Scenario:
         core = self._core.with_set(key, text, where_on=where_on)
         change = ("with_set", (key, text), {"where_on": where_on})
         return self._changed(core, change, {"set": overrides})
+
+    def prototype(self, control: type[Control], **parameters: float) -> Scenario:
+        """Have every flow controlled by an object of a Python class, derived from `Control`.
+
+        Slow, for prototypes: each acknowledgement is a call into Python. `parameters` replace
+        numbers that the class has; so does `set` afterwards, with the keys that `values` lists.
+        Results keep the class's name with a digest of its source. Such a run has one thread, and
+        cannot be saved. Raises `backwater.InputError` for anything else, or an unknown parameter.
+        """
+        from backwater.control import hears_marks, name_of, parameters_of, see
+
+        control = see(control, parameters)
+        table, name = _core.CONTROL_TABLE, name_of(control)
+        given = (name, control, list(parameters_of(control)), hears_marks(control))
+        core = self._core.with_control(*given)
+        names = dict.fromkeys((*self._facts.get("with", ()), table))
+        settings = {**self._facts.get("set", {}), f"{table}.control": json.dumps(name)}
+        facts = {"with": list(names), "set": settings}
+        scenario = self._changed(core, ("with_control", given, {}), facts)
+        for key, value in parameters.items():
+            scenario = scenario.set(f"{table}.parameters.{key}", float(value))
+        return scenario
 
     def flows(self, table: object, label: str = "table") -> Scenario:
         """Take the flows of an Arrow table (pyarrow, polars, pandas, ...) as a group `label`.

@@ -3,7 +3,6 @@
 use crate::errors;
 use backwater::ScenarioError;
 use backwater::capture::{self, Filter, NotBegun, Options, Shown, Value, show};
-use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_net::packet::{NodeId, Port};
 use backwater_net::spec::Spec;
@@ -183,7 +182,7 @@ pub fn read_capture<'py>(
         (Some(error), _) => Err(error),
         (None, Ok(Ok(()))) => Ok(()),
         (None, Ok(Err(problem))) => Err(PyValueError::new_err(problem.reason)),
-        (None, Err(_)) => Err(errors::defect(py, Time::ZERO)),
+        (None, Err(payload)) => Err(errors::unwound(payload).raise(py)),
     }
 }
 

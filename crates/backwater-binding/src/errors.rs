@@ -3,8 +3,9 @@
 use backwater::ScenarioError as CoreError;
 use backwater_engine::Time;
 use backwater_net::record::Broken;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Mutex, mpsc};
@@ -60,12 +61,8 @@ fn panicked() -> String {
     PANIC.with(|last| last.borrow_mut().take()).unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// A defect of the simulator itself, that has shown in this thread.
-pub fn defect(py: Python<'_>, time: Time) -> PyErr {
-    defective(py, time, &panicked())
-}
-
-fn defective(py: Python<'_>, time: Time, what: &str) -> PyErr {
+/// A defect of the simulator itself.
+pub fn defective(py: Python<'_>, time: Time, what: &str) -> PyErr {
     let reason = format!("the simulator has a defect: {what}");
     let hint = "this should never happen; please report it with the scenario, its seed and this message";
     run(py, time, &reason, &reason, Some(hint))
@@ -83,12 +80,56 @@ fn run(py: Python<'_>, time: Time, text: &str, reason: &str, hint: Option<&str>)
     filled.err().unwrap_or(raised)
 }
 
+/// What code of the user's has raised, within a run; it comes up through the core as the payload of an unwinding.
+pub struct Raised {
+    /// Whose hook it was.
+    pub of: String,
+    pub hook: &'static str,
+    pub time: Time,
+    pub error: PyErr,
+}
+
+impl Raised {
+    /// The exception: a failed run, with what was raised as its cause. What is to end a program, such as Ctrl-C, comes as it is.
+    pub fn raise(self, py: Python<'_>) -> PyErr {
+        let Raised { of, hook, time, error } = self;
+        if !error.is_instance_of::<PyException>(py) {
+            return error;
+        }
+        let place = place(py, &error).map_or_else(String::new, |place| format!(" ({place})"));
+        let reason = format!("{of} failed in {hook}: {error}{place}");
+        let raised = run(py, time, &format!("at {time}: {reason}"), &reason, None);
+        raised.set_cause(py, Some(error));
+        raised
+    }
+}
+
+/// File and line where an exception was raised.
+fn place(py: Python<'_>, error: &PyErr) -> Option<String> {
+    let mut at = error.traceback(py)?.into_any();
+    while let Some(next) = at.getattr("tb_next").ok().filter(|next| !next.is_none()) {
+        at = next;
+    }
+    let file = at.getattr("tb_frame").ok()?.getattr("f_code").ok()?.getattr("co_filename").ok()?;
+    Some(format!("{file}, line {}", at.getattr("tb_lineno").ok()?))
+}
+
+/// What has come out of the core instead of a result.
+pub fn unwound(payload: Box<dyn Any + Send>) -> Failure {
+    match payload.downcast::<Raised>() {
+        Ok(raised) => Failure::Raised(raised),
+        Err(_) => Failure::Defect(panicked()),
+    }
+}
+
 /// What can come out of a call into the core.
 pub enum Failure {
     /// The scenario cannot be used.
     Scenario(Box<CoreError>),
     /// The core panicked: what it said, and where.
     Defect(String),
+    /// Code of the user's has raised something.
+    Raised(Box<Raised>),
 }
 
 impl Failure {
@@ -97,6 +138,7 @@ impl Failure {
         match self {
             Failure::Scenario(error) => scenario(py, &error),
             Failure::Defect(what) => defective(py, Time::ZERO, &what),
+            Failure::Raised(raised) => raised.raise(py),
         }
     }
 }
@@ -107,7 +149,7 @@ impl Failure {
 pub fn guarded<T>(call: impl FnOnce() -> Result<T, CoreError>) -> Result<T, Failure> {
     match panic::catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => result.map_err(|error| Failure::Scenario(Box::new(error))),
-        Err(_) => Err(Failure::Defect(panicked())),
+        Err(payload) => Err(unwound(payload)),
     }
 }
 

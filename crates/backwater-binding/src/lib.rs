@@ -14,6 +14,7 @@ mod flows;
 mod import;
 mod operations;
 mod parquet;
+mod prototype;
 mod scenario;
 mod simulation;
 
@@ -36,6 +37,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("ScenarioError", py.get_type::<errors::ScenarioError>())?;
     module.add("RunError", py.get_type::<errors::RunError>())?;
+    module.add("CONTROL_TABLE", prototype::TABLE)?;
     module.add_class::<scenario::Scenario>()?;
     module.add_class::<simulation::Simulation>()?;
     module.add_class::<simulation::Status>()?;
@@ -43,6 +45,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<arrow::Batch>()?;
     module.add_class::<parquet::Part>()?;
     module.add_class::<capture::Capture>()?;
+    module.add_class::<prototype::Acknowledgement>()?;
     module.add_function(wrap_pyfunction!(describe::explain, module)?)?;
     module.add_function(wrap_pyfunction!(describe::items, module)?)?;
     module.add_function(wrap_pyfunction!(describe::schema, module)?)?;

@@ -5,6 +5,7 @@ use crate::describe::python;
 use crate::errors::{call, patiently, whole_number};
 use crate::flows;
 use crate::operations;
+use crate::prototype::{TABLE, offer_class};
 use crate::simulation::{Begin, Saved, Simulation};
 use backwater::advise::facts;
 use backwater::sketch::sketch;
@@ -77,6 +78,22 @@ impl Scenario {
                 false => read.scenario.with_set(&key, &value),
             };
             changed.map(Scenario::new)
+        })
+    }
+
+    /// Offers a class, and has every flow controlled by an object of it.
+    fn with_control(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        class: &Bound<'_, PyAny>,
+        parameters: Vec<String>,
+        marks: bool,
+    ) -> PyResult<Scenario> {
+        offer_class(name, class, parameters, marks);
+        call(py, || {
+            let scenario = self.0.scenario.with_mechanism(TABLE)?;
+            scenario.with_set(&format!("{TABLE}.control"), &format!("{name:?}")).map(Scenario::new)
         })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::arrow::{self, Batch};
 use crate::capture::{self, Capture};
-use crate::errors;
+use crate::errors::{self, Failure};
 use backwater::capture::{Tap, ports};
 use backwater::file::{LoadCounts, LoadOf};
 use backwater::fork;
@@ -153,7 +153,8 @@ pub enum Begin {
 /// How a slice ended, other than well.
 enum Mishap {
     Broken(Broken),
-    Defect,
+    /// A panic, or what code of the user's has raised.
+    Unwound(Failure),
     /// The capture cannot be written.
     Capture(io::Error),
 }
@@ -224,10 +225,10 @@ impl Run {
 
     /// Calls into the network, which is never called again after a panic.
     fn guarded<T>(&mut self, call: impl FnOnce(&mut Run) -> T) -> Result<T, Mishap> {
-        panic::catch_unwind(AssertUnwindSafe(|| call(self))).map_err(|_| {
+        panic::catch_unwind(AssertUnwindSafe(|| call(self))).map_err(|payload| {
             self.over = true;
             self.defective = true;
-            Mishap::Defect
+            Mishap::Unwound(errors::unwound(payload))
         })
     }
 
@@ -245,11 +246,12 @@ impl Run {
         }
     }
 
-    fn raise(&self, py: Python<'_>, mishap: &Mishap) -> PyErr {
+    fn raise(&self, py: Python<'_>, mishap: Mishap) -> PyErr {
         match mishap {
-            Mishap::Broken(broken) => errors::broken(py, broken),
-            Mishap::Defect => errors::defect(py, self.progress.time),
-            Mishap::Capture(error) => capture::raise(error),
+            Mishap::Broken(broken) => errors::broken(py, &broken),
+            Mishap::Unwound(Failure::Defect(what)) => errors::defective(py, self.progress.time, &what),
+            Mishap::Unwound(failure) => failure.raise(py),
+            Mishap::Capture(error) => capture::raise(&error),
         }
     }
 }
@@ -261,7 +263,7 @@ impl Simulation {
         let mut run = self.lock()?;
         let run = &mut *run;
         let result = py.detach(|| run.advance(Duration::from_millis(wall_ms), until_ps.map(Time)));
-        result.map(|()| run.status()).map_err(|mishap| run.raise(py, &mishap))
+        result.map(|()| run.status()).map_err(|mishap| run.raise(py, mishap))
     }
 
     /// What the run has come to. All batches have been taken, those included that are not full.
@@ -287,7 +289,7 @@ impl Simulation {
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         let mut run = self.lock()?;
         run.cut |= !run.over;
-        run.finish().map_err(|mishap| run.raise(py, &mishap))
+        run.finish().map_err(|mishap| run.raise(py, mishap))
     }
 
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -22,6 +22,7 @@ pub mod nscc;
 pub mod own;
 pub mod pause;
 pub mod pfc;
+pub mod prototype;
 pub mod qcn;
 pub mod rccc;
 #[cfg(test)]

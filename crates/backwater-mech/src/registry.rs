@@ -24,4 +24,5 @@ crate::own::with_own! {
     cbfc => crate::cbfc::Cbfc,
     llr => crate::llr::Llr,
     bbr => crate::bbr::Bbr,
+    prototype => crate::prototype::Prototype,
 }

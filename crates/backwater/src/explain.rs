@@ -176,7 +176,7 @@ impl At {
         let unit = text("x-unit").or_else(of_each);
         let default = match outer.get("default").or_else(|| schema.get("default")) {
             Some(value) if !value.is_object() => Some(plain(value)),
-            Some(_) => None,
+            Some(_) => schema.get("additionalProperties").filter(|free| free.is_object()).map(|_| "empty".into()),
             None if self.required && !matches!(kind, Kind::Table(_)) && !self.path.is_empty() => {
                 Some("none: must be given".into())
             }

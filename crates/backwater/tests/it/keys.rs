@@ -116,8 +116,28 @@ fn unknown_keys_name_the_nearest() {
 fn lists() {
     let names = |what| items(what).unwrap().into_iter().map(|i| i.name).collect::<Vec<_>>();
     let all = [
-        "pause", "ecn", "pfc", "dcqcn", "sfc", "qcn", "bcn", "spray", "flowlet", "ci", "dctcp", "swift", "timely",
-        "hpcc", "trim", "ev", "nscc", "rccc", "cbfc", "llr", "bbr",
+        "pause",
+        "ecn",
+        "pfc",
+        "dcqcn",
+        "sfc",
+        "qcn",
+        "bcn",
+        "spray",
+        "flowlet",
+        "ci",
+        "dctcp",
+        "swift",
+        "timely",
+        "hpcc",
+        "trim",
+        "ev",
+        "nscc",
+        "rccc",
+        "cbfc",
+        "llr",
+        "bbr",
+        "prototype",
     ];
     assert_eq!(names("mechanisms"), all);
     let kinds =

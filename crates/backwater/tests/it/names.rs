@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Their names are words that shared code needs for other things: a pause of any mechanism, the ECN field of IP, to cut the blanks off a
 /// text, and the field of a packet with an entropy value.
-const WORDS: [&str; 4] = ["pause", "ecn", "trim", "ev"];
+const WORDS: [&str; 5] = ["pause", "ecn", "trim", "ev", "prototype"];
 
 /// Where shared code is, how its files end, and files in it that may name mechanisms: of frames on the wire, of a study, and of files
 /// that other programs call after one.

@@ -1,6 +1,7 @@
 //! A random scenario: everything that the schema knows, in combinations that [`mend`](super::mend::mend) makes valid.
 
 mod confine;
+mod control;
 mod fit;
 mod operations;
 mod topology;
@@ -23,6 +24,7 @@ pub fn schema() -> &'static Json {
 
 /// Scenario `number` of a soak with `seed`, as drawn: it may be refused.
 pub fn case(seed: u64, number: u64, folder: &Folder) -> Case {
+    control::offer_it();
     let mut dice = Dice::new(seed, "soak", number);
     let mut case = Case::default();
     case.tree.insert("seed".into(), json!(dice.between(0, 9)));

@@ -53,6 +53,7 @@ pub fn value(dice: &mut Dice, key: &str, about: &Json) -> Option<Json> {
         "integer" => Some(json!(integer(dice, about))),
         "number" => Some(json!(number(dice, about))),
         "array" => list(dice, key, about),
+        _ if key == "control" => Some(json!(super::control::NAME)),
         _ if key == "window" => {
             Some(if dice.chance(0.4) { json!("bdp") } else { json!(format!("{} B", dice.log_whole(4_000, 300_000))) })
         }
