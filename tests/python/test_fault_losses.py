@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import backwater
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -69,3 +71,45 @@ def test_a_comparison_has_a_row_only_where_there_are_some(
     assert "fault_losses" not in [row["metric"] for row in alike]
     asked = command("compare", whole, f"{whole}+ecn", *out, "--metric", "fault_losses")
     assert [row["metric"] for row in json.loads(asked.out)["rows"]] == ["fault_losses"]
+
+
+@pytest.mark.parametrize("spines", [1, 2])
+def test_what_waits_at_a_port_is_lost_when_its_link_goes_down(spines: int) -> None:
+    """Two senders fill the queue of one uplink for 10 us: half of what they send waits there then.
+
+    Without acknowledgements every frame is data, so that what does not arrive is what faults took.
+    With two spines, what is sent afterwards takes the other one.
+    """
+    scenario = backwater.build(
+        {
+            "topology": {
+                "kind": "leaf-spine",
+                "leaves": 2,
+                "spines": spines,
+                "hosts_per_leaf": 2,
+                "rate": "100 Gb/s",
+                "link_delay": "500 ns",
+            },
+            "ack": {"enabled": False},
+            "flow": [{"from": "0..1", "to": "2..3", "size": "200 KB"}],
+            "fault": [
+                {"kind": "link-down", "at": "10 us", "a": "leaf0", "b": "spine0"},
+                {"kind": "link-up", "at": "60 us", "a": "leaf0", "b": "spine0"},
+            ],
+            "transport": {"recovery": "none", "loss": "expected"},
+            "stop": {"at": "1 ms"},
+        }
+    )
+    # Both flows of this seed are hashed onto the link that fails.
+    run = scenario.run(seed=1)
+    frames = 2 * -(-200_000 // 4096)
+    arrived = sum(-(-(count or 0) // 4096) for count in run.flows.column("received").to_pylist())
+    assert run.summary["drops"] == 0
+    assert run.summary["fault_losses"] == frames - arrived
+    # In 10 us an uplink carries 125 KB, less what the way takes; as much waits.
+    waiting = 100_000 // 4096
+    assert run.summary["fault_losses"] >= waiting
+    if spines == 2:
+        assert arrived > frames / 2, "what was sent later has another way"
+    else:
+        assert arrived <= 125_000 // 4096, "what was sent later has none"
