@@ -26,6 +26,20 @@ ours=$("${command[@]}" run without.toml --out without --json - | said)
 theirs=$("$bin/backwater" run without.toml --out theirs --json - | said)
 [ "$ours" = "$theirs" ] || fail "without the mechanism the fingerprints differ: $ours and $theirs"
 [ "$with" != "$ours" ] || fail "the mechanism changes nothing"
+as_class=$("$bin/python" - "$tree/docs/modelling/prototype.md" <<'END'
+# The law as the guide's class, up to where the guide begins its own scenario.
+import re
+import sys
+from pathlib import Path
+
+import backwater
+
+block = re.search(r"^```python runnable\n(.*?)^scenario = ", Path(sys.argv[1]).read_text(), re.DOTALL | re.MULTILINE)
+exec(block[1])
+print(backwater.load("without.toml").prototype(Aimd).run().fingerprint)
+END
+)
+[ "$with" = "$as_class" ] || fail "the law in Rust and the class in Python differ: $with and $as_class"
 case $("${command[@]}" explain my_law) in
     *increase*decrease*initial*) ;;
     *) fail "the command does not explain the mechanism" ;;
@@ -33,4 +47,4 @@ esac
 "$bin/backwater" check scenario.toml > /dev/null 2>&1 && fail "the command without the mechanism takes its scenario"
 # Points of a sweep run in processes of their own.
 "${command[@]}" sweep scenario.toml --vary my_law.decrease=0.25,0.5 --seeds 1..2 --out sweep > /dev/null
-echo "a mechanism of one's own: $with with it; $ours without, as from the tree"
+echo "a mechanism of one's own: $with with it and as a class of Python; $ours without, as from the tree"
