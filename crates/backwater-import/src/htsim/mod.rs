@@ -98,7 +98,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
             None => write_transport(&command, &matrix, work, &mut page),
         }
         if command.program.is_none() {
-            let text = "the program: htsim_uec without options; --command says otherwise";
+            let text = "transport and queues: those of htsim_uec without options; --command says otherwise";
             work.notes.assumed(matrix.name(), None, text);
         }
         failed(&content, &fabric, &command, &matrix, work, &mut page);
@@ -184,7 +184,7 @@ fn start_unit(
         let why = match (command.program, messages) {
             (Some(_), _) => "as that program reads them",
             (None, true) => "as htsim_uec reads them, whose messages are in the file",
-            (None, false) => "as all programs but htsim_uec read them",
+            (None, false) => "since neither a command line nor messages in the file say that htsim_uec reads it",
         };
         let name = if unit == StartUnit::Microseconds { "whole microseconds" } else { "picoseconds" };
         notes.assumed(
