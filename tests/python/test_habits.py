@@ -268,3 +268,21 @@ def test_the_schema_accepts_what_the_command_accepts() -> None:
             place = place.setdefault(key, {})
         place[path[-1]] = value
         assert not schema.is_valid(bad), path
+
+
+@pytest.mark.parametrize(
+    ("given", "said", "unsaid"),
+    [
+        (("export", "run", "--format", "ns3"), "perhaps --to;", "--force"),
+        (("run", "x.toml", "--sed", "3"), "perhaps --seed", "--force"),
+        (("compare", "a", "b", "--figure"), "its options: --set, --with,", "perhaps"),
+        (("run", "x.cm", "--command", "y"), "hint: `backwater run --help`", "perhaps"),
+    ],
+)
+def test_an_unknown_option_names_one_that_may_be_meant(
+    command: Command, given: tuple[str, ...], said: str, unsaid: str
+) -> None:
+    done = command(*given)
+    assert done.code == 2
+    assert said in done.err
+    assert unsaid not in done.err

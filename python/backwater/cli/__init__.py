@@ -14,8 +14,9 @@ import os
 import sys
 import traceback
 import warnings
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from typer import TyperException
 
@@ -109,8 +110,30 @@ def _usage(error: TyperException) -> int:
         # typer has shown the help already
         pass
     else:
-        message(f"error: {text}", f"hint: `{context.command_path} --help` says what it takes")
+        about = f"`{context.command_path} --help` says what it takes"
+        wrong = getattr(error, "option_name", None)
+        if wrong is not None:
+            text, near = f"No such option: {wrong}", _meant(wrong, context.command.params)
+            about = f"{near}; {about}" if near else about
+        message(f"error: {text}", f"hint: {about}")
     return BAD_INPUT if error.exit_code == BAD_INPUT else FAILED
+
+
+# What other programs call an option, and what it may be called here.
+SYNONYMS = {"--format": "--to", "--output": "--out"}
+# More options than these are for the help to show.
+FEW = 15
+
+
+def _meant(wrong: str, parameters: Sequence[Any]) -> str | None:
+    """Say which option may have been meant; typer's guess takes `--force` for `--format`."""
+    options = [name for one in parameters for name in one.opts if name.startswith("--")]
+    near = get_close_matches(wrong, options, cutoff=0.8)
+    if SYNONYMS.get(wrong) in options:
+        near = [SYNONYMS[wrong]]
+    if near:
+        return f"perhaps {' or '.join(near)}"
+    return f"its options: {', '.join(options)}" if 0 < len(options) <= FEW else None
 
 
 def _unexpected(error: BaseException) -> None:
