@@ -280,7 +280,7 @@ def test_a_run_with_a_flow_table_runs_again_as_it_is(
     [recorded] = [part for part in page.sections[-1].parts if part.folded]
     assert recorded.text == Path("first/scenario.toml").read_text(encoding="utf-8")
     assert "watched: its only path" not in texts
-    assert "watched: path left to the run" in texts
+    assert "watched: path chosen in the run" in texts
     # Without the file the page is made all the same, and says what is missing.
     (folder / name).unlink()
     texts = " ".join(Elements(report.of("first", rerun=False).html()).texts)

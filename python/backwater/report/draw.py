@@ -281,7 +281,7 @@ def topology(
         named |= {layout.of[way[0]], layout.of[way[-1]]}
         only = only_way(sketch, way[0], way[-1]) if len(way) == 2 else None
         drawn[group] = (
-            "path pinned" if len(way) > 2 else "its only path" if only else "path left to the run"
+            "path pinned" if len(way) > 2 else "its only path" if only else "path chosen in the run"
         )
         if len({layout.of[node] for node in only or way}) == 1:
             continue

@@ -89,15 +89,8 @@ def study_page(outcome: Outcome, progress: Callable[[int], Progress | None] | No
     first = next(iter(outcome.points))
     assumptions = Assumptions(next(iter(outcome.runs(first))))
     said = [*conditions(outcome), *outcome.summary.sentences]
-    sections = [
-        Section(
-            "results",
-            "Published and measured",
-            _tables(outcome),
-            said,
-        ),
-        Section("figures", "Figures", figures, left),
-    ]
+    # Pictures come before the table, which may have a hundred rows.
+    sections = [Section("figures", "Figures", figures, [*said, *left])]
     films = []
     for film in wanted.films:
         chosen = [(one.label, runs[one.id]) for one in seen if one.id in film["observe"]]
@@ -112,6 +105,7 @@ def study_page(outcome: Outcome, progress: Callable[[int], Progress | None] | No
     if films:
         sections.append(Section("over-time", "The fabric over time", films))
     size = [f"Size: {study.size}."] if study.size else []
+    sections.append(Section("results", "Published and measured", _tables(outcome)))
     sections += [_assumptions(outcome, assumptions, first), _again(outcome)]
     return Page(
         title=study.title,

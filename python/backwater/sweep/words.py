@@ -235,7 +235,7 @@ def interval(spread: Mapping[str, Any]) -> str:
         return figure(spread["mean"])
     half = (spread["ci_high"] - spread["ci_low"]) / 2
     if half <= 0:
-        return f"{figure(spread['mean'])} ± 0"
+        return f"{figure(spread['mean'])} always"
     # Three digits of the interval say enough, and the mean has as many places.
     places = max(0, 2 - math.floor(math.log10(half)))
     return f"{spread['mean']:.{places}f} ± {half:.{places}f}"
