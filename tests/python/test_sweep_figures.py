@@ -128,3 +128,23 @@ def test_a_sweep_has_a_page(command: Command, swept: Path, tmp_path: Path) -> No
     assert "12 points of pfc.xoff and topology.link_delay, with 2 seeds" in html
     assert "backwater sweep hot.toml --vary" in html
     assert (tmp_path / "figures" / "map-1.svg").is_file()
+
+
+def test_a_page_says_that_nothing_differs(command: Command, tmp_path: Path) -> None:
+    """When a run without an end is given up does not matter to runs that end."""
+    (tmp_path / "hot.toml").write_text(HOT)
+    varied = ("--vary", "stop.stall=50 ms,60 ms", "--seeds", "1..2", "--out", "same")
+    assert command("sweep", "hot.toml", *varied).code == 0
+    page = report.of(tmp_path / "same")
+    assert not page.figures
+    assert "No metric differs between them: what is varied changes nothing here." in page.lead
+
+
+def test_a_page_draws_what_differs_where_nothing_is_asked_for(
+    command: Command, tmp_path: Path
+) -> None:
+    """Marks of an ECN that nobody hears change, and no completion time."""
+    (tmp_path / "hot.toml").write_text(HOT)
+    varied = ("--with", "ecn", "--vary", "ecn.kmax=10 KB,90 KB", "--set", "ecn.kmin=5 KB")
+    assert command("sweep", "hot.toml", *varied, "--seeds", "1..2", "--out", "marks").code == 0
+    assert [figure.id for figure in report.of(tmp_path / "marks").figures] == ["curve-1"]

@@ -43,6 +43,8 @@ def sweep_page(sweep: Sweep) -> Page:
         verb = "is" if plots.apart == 1 else "are"
         apart = f"{many(plots.apart, 'point', ',')} of the base{called} {verb} in no line or map."
         lead = [f"{lead[0]} {apart}"]
+    if not metrics and failed < points:
+        lead.append("No metric differs between them: what is varied changes nothing here.")
     if failed:
         lead.append(f"{many(failed, 'point', ',')} failed: in no figure.")
     return Page(
@@ -73,12 +75,13 @@ def _metrics(plots: SweepPlots, manifest: Mapping[str, Any]) -> list[str]:
     wanted = [*_goal_metrics(answer), *manifest["metrics"]]
     wanted += [name for name in plots.metrics if name.startswith("max_fct:")]
     wanted += [name for name in ("pauses", "drops") if name in plots.metrics]
-    known = [
-        name
-        for name in dict.fromkeys(wanted)
-        if len({s.mean for one in plots.designs if (s := one.spread(name)) is not None}) > 1
-    ]
-    return known[:_METRICS]
+
+    def varies(name: str) -> bool:
+        spreads = [one.spread(name) for one in plots.designs]
+        return len({spread.mean for spread in spreads if spread is not None}) > 1
+
+    known = [name for name in dict.fromkeys(wanted) if varies(name)]
+    return (known or [name for name in plots.metrics if varies(name)])[:_METRICS]
 
 
 def _goal_metrics(answer: Mapping[str, Any]) -> list[str]:

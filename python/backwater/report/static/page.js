@@ -65,9 +65,16 @@ const backwater = {
         if (!about || !about.field || about.legend === null) continue;
         const names = about.scale && about.scale.domain;
         const longest = Array.isArray(names) ? Math.max.apply(null, names.map(function (text) { return String(text).length; })) : 12;
+        // A ramp of colours beside the chart would stand outside the page.
+        if (about.legend && about.legend.orient === "right") {
+          about.legend = Object.assign({}, about.legend, { orient: "top", direction: "horizontal", titleLimit: room - 20, gradientLength: Math.min(180, room - 60) });
+          continue;
+        }
         about.legend = Object.assign({}, about.legend, { columns: Math.max(1, Math.floor(room / (40 + 6.8 * longest))), labelLimit: room - 40 });
       }
       const y = one.encoding && one.encoding.y;
+      // What is said of a name in brackets goes below it: together they are cut.
+      if (y && y.type === "nominal" && y.axis !== null) y.axis = Object.assign({ labelLimit: inside > 84 ? 140 : 110, labelExpr: "split(replace(datum.label, ' (', '\\n('), '\\n')" }, y.axis);
       if (y && y.title && y.title.length > 26) y.title = broken(y.title, room / 24);
       for (const name of ["layer", "vconcat", "concat"]) for (const part of one[name] || []) view(part, inside);
       if (one.spec) view(one.spec, inside);
@@ -75,7 +82,7 @@ const backwater = {
     const config = spec.config || (spec.config = {});
     config.view = Object.assign({}, config.view, { continuousWidth: Math.max(120, room - 80) });
     config.axis = Object.assign({}, config.axis, { labelLimit: 110 });
-    view(spec, /→|port|held/.test(JSON.stringify(spec.title || "")) ? 130 : 84);
+    view(spec, /→|port|held|depends/.test(JSON.stringify(spec.title || "")) ? 130 : 84);
   },
   embed: { renderer: "svg", logLevel: 1, tooltip: { theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" },
     actions: { export: true, source: false, compiled: false, editor: false } },
