@@ -131,19 +131,23 @@ def hears_marks(control: type[Control]) -> bool:
 
 
 def name_of(control: type[Control]) -> str:
-    """Give the name of a class with a digest of its source: results are known by it."""
-    digest = hashlib.sha256()
+    """Give the name of a class with a digest of it: results are known by it.
+
+    In the digest are its source, its parameters, and what its functions take from around them.
+    """
+    digest = hashlib.sha256(repr(parameters_of(control)).encode())
     for of in control.__mro__[: control.__mro__.index(Control)]:
+        hooks = [hook for hook in vars(of).values() if inspect.isfunction(hook)]
         try:
-            text = inspect.getsource(of)
+            digest.update(inspect.getsource(of).encode())
         except (OSError, TypeError):
             # Typed in, so that no file has it.
-            hooks = (hook for hook in vars(of).values() if inspect.isfunction(hook))
-            codes = [
-                (hook.__name__, hook.__code__.co_code, hook.__code__.co_consts) for hook in hooks
-            ]
-            text = repr((of.__name__, parameters_of(control), codes))
-        digest.update(text.encode())
+            codes = [(one.__name__, one.__code__.co_code, one.__code__.co_consts) for one in hooks]
+            digest.update(repr((of.__name__, codes)).encode())
+        around = [inspect.getclosurevars(hook).nonlocals.items() for hook in hooks]
+        # The text of a function has its address, which no other process has.
+        told = [[(name, getattr(it, "__qualname__", repr(it))) for name, it in of] for of in around]
+        digest.update(repr(told).encode())
     return f"{control.__name__}-{digest.hexdigest()[:8]}"
 
 

@@ -265,6 +265,22 @@ def test_results_are_known_by_the_source() -> None:
     assert ends(first) == ends(incast().set("transport.window", f"{3 * 4096} B"))
 
 
+def test_a_class_is_known_by_what_it_takes_from_around_it() -> None:
+    """Made twice by one function, with another value: two controls of one source."""
+
+    def made(packets: int) -> type[Control]:
+        class Around(Control):
+            def on_start(self) -> None:
+                self.window_bytes = packets * self.payload_bytes
+
+        return Around
+
+    first, second = incast().prototype(made(3)), incast().prototype(made(9))
+    assert ends(first) == ends(incast().set("transport.window", f"{3 * 4096} B"))
+    assert ends(second) == ends(incast().set("transport.window", f"{9 * 4096} B"))
+    assert ends(incast().prototype(made(3))) == ends(first)
+
+
 def test_an_exception_says_where_it_was_raised(tmp_path: Path) -> None:
     class Faulty(Fixed):
         def on_mark(self, ack: Acknowledgement) -> None:
