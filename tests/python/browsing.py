@@ -72,9 +72,12 @@ CONTRAST = """([selector, property]) => {
   const power = s => s <= .04045 ? s / 12.92 : ((s + .055) / 1.055) ** 2.4;
   const light = c => power(c / 255);
   const value = c => c.map(light).reduce((sum, x, i) => sum + x * [.2126, .7152, .0722][i], 0);
-  const paper = value(rgb(getComputedStyle(document.body).backgroundColor));
+  const opaque = e => !/, 0\\)$|transparent/.test(getComputedStyle(e).backgroundColor);
+  const under = e => !e.parentElement || opaque(e) ? e : under(e.parentElement);
   return Array.from(document.querySelectorAll(selector), e => {
     const ink = value(rgb(getComputedStyle(e)[property]));
+    // A menu over a drawing has paper of its own.
+    const paper = value(rgb(getComputedStyle(under(e)).backgroundColor));
     return (Math.max(ink, paper) + .05) / (Math.min(ink, paper) + .05);
   });
 }"""

@@ -102,7 +102,7 @@ def test_run_and_check_take_a_matrix_as_it_is(command: Command) -> None:
     shutil.copy(FILES / "one.cm", "one.cm")
     checked = command("check", "one.cm")
     assert checked.code == 0
-    assert "one.cm: assumed: the program: htsim_uec" in checked.err
+    assert "one.cm: assumed: transport and queues: those of htsim_uec" in checked.err
     assert command("run", "one.cm", "--out", "there").code == 0
     assert backwater.open_run("there").flows["bytes"].to_pylist() == [2_000_000]
     assert command("compare", "one.cm", "one.cm,ack.bytes=64 B", "--out", "both").code == 0

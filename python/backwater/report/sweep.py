@@ -43,7 +43,7 @@ def sweep_page(sweep: Sweep) -> Page:
         verb = "is" if plots.apart == 1 else "are"
         apart = f"{many(plots.apart, 'point', ',')} of the base{called} {verb} in no line or map."
         lead = [f"{lead[0]} {apart}"]
-    if not metrics and failed < points:
+    if not metrics and len(plots.designs) > 1 and failed < points:
         lead.append("No metric differs between them: what is varied changes nothing here.")
     if failed:
         lead.append(f"{many(failed, 'point', ',')} failed: in no figure.")
