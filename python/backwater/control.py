@@ -16,7 +16,7 @@
 
     run = backwater.load("scenario.toml").prototype(Halving, share=0.7).run()
 
-Each acknowledgement is a call into Python, of some 4 us. A mechanism in Rust has all hooks, and is
+Each acknowledgement is a call into Python, of some 2 us. A mechanism in Rust has all hooks, and is
 much faster: `backwater new mechanism NAME` begins one.
 """
 
