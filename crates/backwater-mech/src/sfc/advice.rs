@@ -2,6 +2,7 @@
 
 use super::Params;
 use super::formula::advice;
+use super::incasts::ends;
 use super::question::{Case, GIVEN, MESSAGE};
 use backwater_net::Bytes;
 use backwater_net::config::LatencyAt;
@@ -80,8 +81,33 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         }
     }
     let mut advice = advice(&incast)?;
+    if advice.feasible {
+        advice.summary.extend(least_of_check(question));
+    }
     advice.summary.extend(taken(question));
     Ok(advice)
+}
+
+/// The limit beyond which `check` warns, and why it is another than those above.
+fn least_of_check(question: &Question) -> Option<String> {
+    // With an option in place of what the scenario says, the question is another than that of `check`.
+    let same = FORM.options.iter().filter(|option| !["threshold", "pause", "interval"].contains(&option.name));
+    let said = question.given.iter().filter(|(_, value)| !value.is_null());
+    if said.into_iter().any(|(key, _)| same.clone().any(|option| option.name == key.as_str())) {
+        return None;
+    }
+    let fact = |key: &str| question.fact(key).and_then(Value::as_str);
+    let (limit, carried) = (fact("check_threshold")?, question.fact("carried").and_then(Value::as_u64)?);
+    let senders = question.count("senders").ok().flatten()?;
+    let who = if carried < senders {
+        format!("the {carried} of {senders} senders that shared links bring at once")
+    } else {
+        format!("all {senders} senders")
+    };
+    Some(format!(
+        "The command check warns above {limit}, which no incast of this scenario may pass: it counts {who}, on the shortest loop, \
+         serialised. The limits above count all senders on the longest."
+    ))
 }
 
 fn no_senders(question: &Question) -> AdviceError {
@@ -115,7 +141,16 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
     let links = situation.paths.different.iter().map(Vec::len).max().unwrap_or_default();
     let limit = situation.paths.pause_threshold.clone();
     let limit = limit.or_else(|| situation.buffer.map(|(buffer, key)| (buffer, key.to_owned())));
+    let senders = situation.incast.as_ref().map(|(_, senders)| *senders);
+    let frames = (situation.frame, params.map_or(MESSAGE, |sfc| sfc.message_size));
+    // As `check` does: without a mechanism that pauses there is no limit.
+    let pauses = situation.paths.pause_threshold.as_ref().map(|(bytes, _)| *bytes);
+    let ends = senders.zip(pauses).and_then(|(senders, pauses)| {
+        ends(&situation.paths, senders, situation.rate, frames, Some(pauses), None).ok().flatten()
+    });
     let facts = json!({
+        "carried": senders.map(|senders| situation.paths.carried.min(senders)),
+        "check_threshold": ends.and_then(|(least, _)| least.largest_threshold).map(|bytes| bytes.to_string()),
         "receiver": situation.incast.as_ref().map(|(receiver, _)| receiver),
         "senders": situation.incast.as_ref().map(|(_, senders)| senders),
         "rate": situation.rate.to_string(),

@@ -8,9 +8,9 @@
 use super::Params;
 use super::formula::{Numbers, PathTime, headroom};
 use backwater_engine::Time;
-use backwater_net::Bytes;
+use backwater_net::{Bytes, Rate};
 use backwater_net::config::BufferPer;
-use backwater_net::hooks::{AdviceError, Finding, Incast, Incasts};
+use backwater_net::hooks::{AdviceError, Finding, Incast, Incasts, Paths};
 use backwater_net::packet::class_bits;
 
 /// Looks at the largest incast and at the smallest, which tell most.
@@ -51,21 +51,33 @@ fn crowding(params: &Params, incast: &Incast<'_>, incasts: &dyn Incasts) -> Opti
     })
 }
 
+/// The ends between which the numbers of an incast are: of those senders that the shared links bring at once, on the shortest loop, and of
+/// all senders on the longest. `frames`: a data frame and a message.
+pub(super) fn ends(
+    paths: &Paths,
+    senders: u64,
+    rate: Rate,
+    (frame, message): (Bytes, Bytes),
+    limit: Option<Bytes>,
+    threshold: Option<Bytes>,
+) -> Result<Option<(Numbers, Numbers)>, AdviceError> {
+    let way = |path: &Vec<_>| PathTime::of(path, frame, message).loops().map(|(_, serialised)| serialised);
+    let loops = paths.different.iter().map(way).collect::<Result<Vec<Time>, _>>()?;
+    let (Some(shortest), Some(longest)) = (loops.iter().min(), loops.iter().max()) else { return Ok(None) };
+    let numbers = |senders: u64, time: Time| {
+        let headroom = headroom(senders, rate, time)?;
+        Numbers::new(time, headroom, rate, limit.unwrap_or(Bytes::MAX), threshold)
+    };
+    Ok(Some((numbers(paths.carried.min(senders), *shortest)?, numbers(senders, *longest)?)))
+}
+
 /// What is illegal for an incast.
 fn illegal(params: &Params, incast: &Incast<'_>, incasts: &dyn Incasts) -> Result<Vec<Finding>, AdviceError> {
     let Some(paths) = incasts.paths(incast) else { return Ok(Vec::new()) };
-    let way = |path: &Vec<_>| {
-        PathTime::of(path, incasts.frame(), params.message_size).loops().map(|(_, serialised)| serialised)
-    };
-    let loops = paths.different.iter().map(way).collect::<Result<Vec<Time>, _>>()?;
-    let (Some(shortest), Some(longest)) = (loops.iter().min(), loops.iter().max()) else { return Ok(Vec::new()) };
-    let limit = paths.pause_threshold.map(|(bytes, _)| bytes);
-    let numbers = |senders: u64, time: Time| {
-        let headroom = headroom(senders, incast.rate, time)?;
-        Numbers::new(time, headroom, incast.rate, limit.unwrap_or(Bytes::MAX), Some(params.threshold))
-    };
-    let least = numbers(paths.carried.min(incast.senders), *shortest)?;
-    let most = numbers(incast.senders, *longest)?;
+    let frames = (incasts.frame(), params.message_size);
+    let limit = paths.pause_threshold.as_ref().map(|(bytes, _)| *bytes);
+    let ends = ends(&paths, incast.senders, incast.rate, frames, limit, Some(params.threshold))?;
+    let Some((least, most)) = ends else { return Ok(Vec::new()) };
     let who = format!("{} senders into {} at {}", incast.senders, incast.receiver, incast.rate);
     // What is beyond these limits is wrong. Within them PFC may still fire: `advise` counts every sender as if it shared no link.
     let hint = |legal: String| {
