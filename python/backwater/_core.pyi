@@ -63,7 +63,7 @@ class Scenario:
     def with_control(
         self, name: str, control: type, parameters: Sequence[str], marks: bool
     ) -> Scenario:
-        """Offer a class under a name, and have every flow controlled by an object of it.
+        """Offer a class under a name, which the scenario may then have for its control.
 
         `parameters`: the names of its own; `marks`: it has a hook for marks.
         """

@@ -114,11 +114,16 @@ class Control:
             setattr(self, name, value)
 
 
+def _written(control: type[Control]) -> tuple[type, ...]:
+    """Give the classes that the user has written, the class itself first."""
+    return control.__mro__[: control.__mro__.index(Control)]
+
+
 def parameters_of(control: type[Control]) -> dict[str, float]:
     """Give the parameters of a class: its public attributes that are numbers."""
     found: dict[str, float] = {}
-    for of in reversed(control.__mro__[: control.__mro__.index(Control)]):
-        for name, value in vars(of).items():
+    for one in reversed(_written(control)):
+        for name, value in vars(one).items():
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if number and not name.startswith("_") and name not in Control.__annotations__:
                 found[name] = float(value)
@@ -136,17 +141,20 @@ def name_of(control: type[Control]) -> str:
     In the digest are its source, its parameters, and what its functions take from around them.
     """
     digest = hashlib.sha256(repr(parameters_of(control)).encode())
-    for of in control.__mro__[: control.__mro__.index(Control)]:
-        hooks = [hook for hook in vars(of).values() if inspect.isfunction(hook)]
+    for one in _written(control):
+        hooks = [hook for hook in vars(one).values() if inspect.isfunction(hook)]
         try:
-            digest.update(inspect.getsource(of).encode())
+            digest.update(inspect.getsource(one).encode())
         except (OSError, TypeError):
             # Typed in, so that no file has it.
-            codes = [(one.__name__, one.__code__.co_code, one.__code__.co_consts) for one in hooks]
-            digest.update(repr((of.__name__, codes)).encode())
-        around = [inspect.getclosurevars(hook).nonlocals.items() for hook in hooks]
+            made = [(hook.__name__, hook.__code__) for hook in hooks]
+            codes = [(name, code.co_code, code.co_consts) for name, code in made]
+            digest.update(repr((one.__name__, codes)).encode())
         # The text of a function has its address, which no other process has.
-        told = [[(name, getattr(it, "__qualname__", repr(it))) for name, it in of] for of in around]
+        told = [
+            [(name, getattr(value, "__qualname__", repr(value))) for name, value in taken.items()]
+            for taken in (inspect.getclosurevars(hook).nonlocals for hook in hooks)
+        ]
         digest.update(repr(told).encode())
     return f"{control.__name__}-{digest.hexdigest()[:8]}"
 

@@ -192,11 +192,8 @@ class Scenario:
         control = see(control, parameters)
         table, name = _core.CONTROL_TABLE, name_of(control)
         given = (name, control, list(parameters_of(control)), hears_marks(control))
-        core = self._core.with_control(*given)
-        names = dict.fromkeys((*self._facts.get("with", ()), table))
-        settings = {**self._facts.get("set", {}), f"{table}.control": json.dumps(name)}
-        facts = {"with": list(names), "set": settings}
-        scenario = self._changed(core, ("with_control", given, {}), facts)
+        offered = self._changed(self._core.with_control(*given), ("with_control", given, {}))
+        scenario = offered.enable(table).set(f"{table}.control", name)
         for key, value in parameters.items():
             scenario = scenario.set(f"{table}.parameters.{key}", float(value))
         return scenario

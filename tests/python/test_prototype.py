@@ -261,7 +261,7 @@ def test_results_are_known_by_the_source() -> None:
     first, second = incast().prototype(made(3)), incast().prototype(Law)
     names = [one.facts["set"]["prototype.control"] for one in (first, second)]
     assert names[0] != names[1]
-    assert all(name.startswith('"Law-') for name in names)
+    assert all(name.startswith("Law-") for name in names)
     assert ends(first) == ends(incast().set("transport.window", f"{3 * 4096} B"))
 
 

@@ -8,7 +8,6 @@ use backwater_net::{Bytes, Rate};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 use std::collections::BTreeMap;
 use std::panic;
 use std::sync::Arc;
@@ -131,6 +130,6 @@ fn bound(control: &Bound<'_, PyAny>, name: &Bound<'_, pyo3::types::PyString>) ->
 /// Timers that were set, each a delay in ps and a token; they are taken off the list.
 fn armed(timers: &Bound<'_, PyAny>) -> PyResult<Vec<(Time, u16)>> {
     let all: Vec<(u64, u16)> = timers.extract()?;
-    timers.call_method("clear", PyTuple::empty(timers.py()), None)?;
+    timers.call_method0(intern!(timers.py(), "clear"))?;
     Ok(all.into_iter().map(|(after, token)| (Time(after), token)).collect())
 }

@@ -5,9 +5,9 @@ use crate::describe::python;
 use crate::errors::{call, patiently, whole_number};
 use crate::flows;
 use crate::operations;
-use crate::prototype::{TABLE, offer_class};
+use crate::prototype::offer_class;
 use crate::simulation::{Begin, Saved, Simulation};
-use backwater::advise::facts;
+use backwater::advise::{facts, facts_without_unworkable};
 use backwater::sketch::sketch;
 use backwater::{Checked, ScenarioError};
 use pyo3::prelude::*;
@@ -81,20 +81,10 @@ impl Scenario {
         })
     }
 
-    /// Offers a class, and has every flow controlled by an object of it.
-    fn with_control(
-        &self,
-        py: Python<'_>,
-        name: &str,
-        class: &Bound<'_, PyAny>,
-        parameters: Vec<String>,
-        marks: bool,
-    ) -> PyResult<Scenario> {
+    /// Offers a class; the scenario may then name it as its control.
+    fn with_control(&self, name: &str, class: &Bound<'_, PyAny>, parameters: Vec<String>, marks: bool) -> Scenario {
         offer_class(name, class, parameters, marks);
-        call(py, || {
-            let scenario = self.0.scenario.with_mechanism(TABLE)?;
-            scenario.with_set(&format!("{TABLE}.control"), &format!("{name:?}")).map(Scenario::new)
-        })
+        Scenario::new(self.0.scenario.clone())
     }
 
     fn with_flows(&self, table: &Bound<'_, PyAny>, label: &str) -> PyResult<Scenario> {
@@ -205,7 +195,11 @@ impl Scenario {
     /// What the scenario answers of the questions of a mechanism.
     fn facts<'py>(&self, py: Python<'py>, mechanism: String) -> PyResult<Bound<'py, PyAny>> {
         let read = self.read();
-        let facts = patiently(py, None, move || facts(&*read.resolved()?, &mechanism))?;
+        let facts = patiently(py, None, move || match read.resolved() {
+            Ok(checked) => facts(&checked, &mechanism),
+            Err(error) if error.unworkable => facts_without_unworkable(&read.scenario, &mechanism),
+            Err(error) => Err(error),
+        })?;
         python(py, &facts)
     }
 

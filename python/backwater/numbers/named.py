@@ -61,7 +61,7 @@ KNOWN = frozenset(
     [
         *_COUNTS,
         *(name for name, _, _ in _PORTS.values()),
-        *_SUMMARY.keys() - {"time_ps", "fault_losses"},
+        *_SUMMARY.keys() - {"time_ps"},
     ]
     + [f"{one}_fct_last_byte" for one in _STATISTICS.values()]
 )
