@@ -135,6 +135,22 @@ def test_bad_file(what: str, command: Command, tmp_path: Path, snapshot: Snapsho
     assert refused(command, tmp_path, "run", what) == snapshot
 
 
+def test_a_matrix_is_not_a_scenario_but_may_be_named_in_one(
+    command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "racks.csv").write_text("0,1,2\n1,0,3\n4,5,0\n", encoding="utf-8")
+    said = refused(command, tmp_path, "run", "racks.csv")
+    assert 'pattern = "matrix" and matrix = "racks.csv"' in said
+    for key in ("flow.matrix", "flow.table"):
+        assert "CSV" in command("explain", key).out
+
+
+def test_a_sweep_over_variants_is_told_how(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "star.toml").write_text(STAR + FLOW, encoding="utf-8")
+    said = refused(command, tmp_path, "sweep", "star.toml", "--vary", "variant=a,b", "--out", "out")
+    assert "--variant NAME" in said
+
+
 def test_unreadable_file(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "secret.toml"
     file.write_text(STAR, encoding="utf-8")

@@ -103,7 +103,8 @@ impl Mechanism for Pfc {
             return vec![fatal(
                 "xoff",
                 "a static threshold needs xoff".into(),
-                "give xoff, or threshold = \"dynamic\"",
+                "give xoff, as with --set pfc.xoff=\"200 KB\" (`backwater advise pfc` gives the room that must be left beyond \
+                 it), or threshold = \"dynamic\"",
             )];
         };
         findings.extend(headroom_findings(&pausing(Some(xoff)), cx));

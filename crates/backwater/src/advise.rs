@@ -3,6 +3,7 @@
 use crate::check::Checked;
 use crate::error::ScenarioError;
 use crate::incast::{Measure, incasts};
+use crate::scenario::Scenario;
 use backwater_mech::registry::{Config, ENTRIES};
 use backwater_net::Rate;
 use backwater_net::config::BufferPer;
@@ -28,13 +29,43 @@ pub fn advise(
     scenario: Option<(String, Map<String, Value>)>,
 ) -> Result<Advice, ScenarioError> {
     let form = form(mechanism)?;
-    Config::advise(mechanism, &Question { form, given, scenario }).map_err(|error| ScenarioError {
+    let left_out = scenario.as_ref().and_then(|(_, facts)| facts.get(LEFT_OUT)?.as_array()).cloned();
+    let mut advice = Config::advise(mechanism, &Question { form, given, scenario }).map_err(|error| ScenarioError {
         key: error.key.map(str::to_owned),
         value: error.value,
         reason: error.reason,
         hint: error.hint,
         ..ScenarioError::default()
-    })
+    })?;
+    let left_out = left_out.into_iter().flatten();
+    advice.cautions.extend(left_out.filter_map(|reason| reason.as_str().map(str::to_owned)));
+    Ok(advice)
+}
+
+/// Among facts: why mechanisms were left out of the scenario.
+const LEFT_OUT: &str = "left_out";
+
+/// As [`facts`], of a scenario that may have mechanisms which cannot work yet: whoever asks for advice may lack the very value. They are
+/// left out, and [`advise`] says so.
+///
+/// # Errors
+/// As of [`Scenario::check`] for anything else, and of [`facts`].
+pub fn facts_without_unworkable(scenario: &Scenario, mechanism: &str) -> Result<Map<String, Value>, ScenarioError> {
+    let (mut scenario, mut left_out) = (scenario.clone(), Vec::new());
+    let checked = loop {
+        let error = match scenario.check() {
+            Ok(checked) => break checked,
+            Err(error) => error,
+        };
+        let key = error.key.clone().filter(|_| error.unworkable && left_out.len() < ENTRIES.len());
+        let (Some(key), name) = (&key, key.as_deref().and_then(|key| key.split('.').next())) else { return Err(error) };
+        let Some(entry) = ENTRIES.iter().find(|entry| Some(entry.name) == name) else { return Err(error) };
+        scenario = scenario.with_set(entry.name, "false")?;
+        left_out.push(format!("{key}: {}; answered as without `{}`", error.reason, entry.name));
+    };
+    let mut facts = facts(&checked, mechanism)?;
+    facts.insert(LEFT_OUT.to_owned(), left_out.into());
+    Ok(facts)
 }
 
 fn form(mechanism: &str) -> Result<AdviceForm, ScenarioError> {

@@ -68,7 +68,14 @@ impl Scenario {
         let name = path.display().to_string();
         let text = read(path).map_err(|error| error.file(&name))?;
         let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Scenario::from_text(&text, &name, base)
+        Scenario::from_text(&text, &name, base).map_err(|error| {
+            let table = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
+            let hint = format!(
+                "a scenario is a TOML file, which names such a table: [[flow]] table = \"{name}\" for flows, or pattern = \"matrix\" \
+                 and matrix = \"{name}\" for weights; `backwater explain flow.table` and `flow.matrix` tell its columns"
+            );
+            if table { error.hint(hint) } else { error }
+        })
     }
 
     /// With `[variant.NAME]` merged over the file and the variants before it, below mechanisms that are switched on and settings.
@@ -122,7 +129,7 @@ impl Scenario {
         if steps.first().is_some_and(|s| s == "variant") {
             let reason = "variants are chosen, not set".to_owned();
             return Err(
-                ScenarioError { reason, ..error() }.hint("name the variant, and set the key that it would change")
+                ScenarioError { reason, ..error() }.hint("choose it with --variant NAME; a sweep takes several")
             );
         }
         let layer = Layer::Set(text.as_str().into());

@@ -4,6 +4,7 @@
 //! K > C RTT / 7        the least queue of DCTCP's sawtooth stays above 0 (Alizadeh et al., SIGCOMM 2010, section 3.4, equation 13)
 //! K < t_PFC / n        marks come before pauses where one ingress fills n egress queues alike (Zhu et al., SIGCOMM 2015, section 4)
 //! RTT = 2 (links x delay + switches x latency) + links x (t(frame) + t(acknowledgement))
+//! Kmin = C RTT / 5, Kmax = 4 C RTT / 5     to begin with (UEC 1.0.3, section 3.6.17)
 //! ```
 //!
 //! The first is of long flows of one window law that share the queue in step; DCQCN's paper tunes its Kmin and Kmax by a fluid model. In the second
@@ -21,6 +22,8 @@ use serde_json::{Map, Value, json};
 
 /// What DCTCP's analysis divides the bandwidth-delay product by.
 const SEVENTH: u64 = 7;
+/// Of the bandwidth-delay product, where marks begin and where all are marked (UEC 1.0.3, section 3.6.17).
+const FIFTHS: (u64, u64) = (1, 4);
 /// An acknowledgement, as the shortest frame of Ethernet.
 const ACKNOWLEDGEMENT: Bytes = Bytes(64);
 /// Longer round trips are no data centre's, and would overflow sums.
@@ -36,9 +39,10 @@ const fn count(name: &'static str, help: &'static str, default: Option<&'static 
 
 /// What may be asked.
 pub(super) const FORM: AdviceForm = AdviceForm {
-    about: "Least and greatest threshold at which ECN should mark.\n\n\
+    about: "Least and greatest threshold at which ECN should mark, and two to begin with.\n\n\
             More than a seventh of the bandwidth-delay product (DCTCP's analysis), and less than PFC's\n\
-            threshold. Ends with code 1 if there is nothing between.",
+            threshold. Begin with a fifth and four fifths of the product (UEC 1.0.3). Ends with code 1\n\
+            if there is nothing between.",
     options: &[
         option("rate", "Rate of the links. Default: the scenario's, or 200 Gb/s.", Some("200 Gb/s")),
         count("links", "Links from a sender to the receiver. Default: the scenario's, or 4.", Some("4")),
@@ -69,7 +73,8 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
         "link_delay": hops().map(|hop| hop.delay).max().unwrap_or_default().to_string(),
         "switch_latency": hops().map(|hop| hop.latency).max().unwrap_or_default().to_string(),
         "packet": situation.frame.to_string(),
-        "pfc_threshold": limit.map(|(bytes, _)| bytes.to_string()),
+        "pfc_threshold": limit.as_ref().map(|(bytes, _)| bytes.to_string()),
+        "pfc_pauses": situation.paths.pause_threshold.is_some(),
         "kmin": params.map(|ecn| ecn.kmin.at_rate(situation.rate, ecn.reference_rate).to_string()),
         "kmax": params.map(|ecn| ecn.kmax.at_rate(situation.rate, ecn.reference_rate).to_string()),
     });
@@ -103,14 +108,22 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         return Err(AdviceError::new(format!("{ports} is out of range")).key("ports").hint("1 to 1000"));
     }
     let limit: Option<Bytes> = question.quantity("pfc_threshold")?;
+    // Without PFC a scenario's limit is the memory.
+    let of_scenario = question.is_from_scenario("pfc_threshold");
+    let pauses = !of_scenario || question.fact("pfc_pauses").and_then(Value::as_bool).unwrap_or(true);
     let most = limit.map(|limit| Bytes(limit.0 / ports));
     if let Some((limit, most)) = limit.zip(most) {
-        let how = if ports == 1 {
-            "PFC threshold, so that marks come before pauses at one hot port".to_owned()
-        } else {
-            format!("{limit} of PFC / {ports} ports, so that marks come before pauses")
+        let how = match (ports, pauses) {
+            (1, true) => "PFC threshold, so that marks come before pauses at one hot port".to_owned(),
+            (_, true) => format!("{limit} of PFC / {ports} ports, so that marks come before pauses"),
+            (1, false) => "memory, so that marks come before losses at one hot port".to_owned(),
+            (_, false) => format!("{limit} of memory / {ports} ports, so that marks come before losses"),
         };
         rows.push(Row::new("threshold below", most, how));
+    }
+    let first = beginning(product, most);
+    if let Some((kmin, kmax)) = &first {
+        rows.extend([kmin.clone(), kmax.clone()]);
     }
     let mut advice = Advice {
         title: format!("Threshold of ECN's marks at {rate}"),
@@ -118,12 +131,17 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         feasible: true,
         summary: vec![format!(
             "More than {least}, or the queue runs empty (Alizadeh et al., SIGCOMM 2010, section 3.4){}.",
-            most.map_or_else(String::new, |most| format!(
-                "; less than {most}, or PFC pauses first (Zhu et al., SIGCOMM 2015)"
-            ))
+            most.map_or_else(String::new, |most| match pauses {
+                true => format!("; less than {most}, or PFC pauses first (Zhu et al., SIGCOMM 2015)"),
+                false => format!("; less than {most}, or frames are dropped first"),
+            })
         )],
         ..Advice::default()
     };
+    advice.summary.extend(first.map(|(kmin, kmax)| {
+        let (kmin, kmax) = (kmin.quantity(), kmax.quantity());
+        format!("Begin with kmin = \"{kmin}\" and kmax = \"{kmax}\", and compare with others: `backwater sweep` varies them.")
+    }));
     if let Some(most) = most.filter(|most| *most <= least) {
         advice.problems.push(format!("no threshold is above {least} and below {most}"));
         advice.feasible = false;
@@ -135,10 +153,34 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
     if let (Some(kmax), Some(most)) = (kmax, most)
         && kmax >= most
     {
-        advice.cautions.push(format!("ecn.kmax is {kmax}: PFC pauses from {most} on, before all are marked"));
+        let first = if pauses { "PFC pauses" } else { "frames are dropped" };
+        advice.cautions.push(format!("ecn.kmax is {kmax}: {first} from {most} on, before all are marked"));
     }
     advice.summary.extend(taken(question));
     Ok(advice)
+}
+
+/// Thresholds to begin with; none where the lower is not below what PFC allows.
+fn beginning(product: Bytes, most: Option<Bytes>) -> Option<(Row, Row)> {
+    let fifths = |many: u64| Bytes(product.0 * many / 5);
+    let (kmin, kmax) = (fifths(FIFTHS.0), fifths(FIFTHS.1));
+    if most.is_some_and(|most| kmin >= most) {
+        return None;
+    }
+    let source = "UEC 1.0.3, section 3.6.17";
+    let higher = match most.filter(|most| kmax >= *most) {
+        // Whose four fifths PFC would forestall.
+        Some(most) => {
+            let between = Bytes(kmin.0.midpoint(most.0));
+            Row::new(
+                "kmax to begin with",
+                between,
+                format!("half way from {kmin} to {most}, a choice: 4 x {product} / 5 is more"),
+            )
+        }
+        None => Row::new("kmax to begin with", kmax, format!("4 x {product} / 5 ({source})")),
+    };
+    Some((Row::new("kmin to begin with", kmin, format!("{product} / 5 ({source})")), higher))
 }
 
 fn round_trip(question: &Question, rate: Rate, rows: &mut Vec<Row>) -> Result<Time, AdviceError> {
@@ -183,8 +225,12 @@ fn too_long(key: &'static str, time: Time) -> AdviceError {
 fn taken(question: &Question) -> Option<String> {
     let (file, _) = question.scenario.as_ref()?;
     let keys = FORM.options.iter().map(|option| option.name).chain(["kmin", "kmax"]);
-    let names: Vec<String> =
-        keys.filter(|key| question.is_from_scenario(key)).map(|key| key.replace('_', " ")).collect();
+    let memory = question.fact("pfc_pauses") == Some(&Value::Bool(false));
+    let name = |key: &str| match key {
+        "pfc_threshold" if memory => "memory".to_owned(),
+        _ => key.replace('_', " "),
+    };
+    let names: Vec<String> = keys.filter(|key| question.is_from_scenario(key)).map(name).collect();
     Some(format!("From {file}: {}.", names.join(", ")))
 }
 
@@ -217,6 +263,20 @@ mod tests {
         assert_eq!(row(&said, "round trip"), "3.65024 us");
     }
 
+    /// 125 KB: a fifth is 25 KB, four fifths 100 KB. With PFC at 80 KB the upper one is half way from 25 KB, 52.5 KB.
+    #[test]
+    fn two_thresholds_to_begin_with() {
+        let begin = |limit: &[(&str, &str)]| {
+            let said = ask(&[&[("rate", "10 Gb/s"), ("rtt", "100 us")], limit].concat()).unwrap();
+            (row(&said, "kmin to begin with"), row(&said, "kmax to begin with"))
+        };
+        let both = |kmin: &str, kmax: &str| (kmin.to_owned(), kmax.to_owned());
+        assert_eq!(begin(&[]), both("25 KB", "100 KB"));
+        assert_eq!(begin(&[("pfc_threshold", "100.001 KB")]), both("25 KB", "100 KB"));
+        assert_eq!(begin(&[("pfc_threshold", "80 KB")]), both("25 KB", "52.5 KB"));
+        assert_eq!(begin(&[("pfc_threshold", "25 KB")]), both("", ""));
+    }
+
     #[test]
     fn nothing_between_is_a_problem() {
         let said = ask(&[("rate", "10 Gb/s"), ("rtt", "100 us"), ("pfc_threshold", "17 KB")]).unwrap();
@@ -230,6 +290,20 @@ mod tests {
         let said = ask(&[("rate", "10 Gb/s"), ("rtt", "10 us"), ("pfc_threshold", "200 KB"), ("ports", "8")]).unwrap();
         assert_eq!(row(&said, "threshold below"), "25 KB");
         assert!(said.feasible);
+    }
+
+    /// Without PFC frames are dropped where the memory ends, and nothing pauses.
+    #[test]
+    fn a_scenario_without_pfc_is_bounded_by_its_memory() {
+        let said = |pauses: bool, given: Map<String, Value>| {
+            let facts = json!({ "rate": "10 Gb/s", "rtt": "100 us", "pfc_threshold": "80 KB", "pfc_pauses": pauses });
+            let scenario = facts.as_object().map(|facts| ("net.toml".to_owned(), facts.clone()));
+            answer(&Question { form: FORM, given, scenario }).unwrap().summary.join(" ")
+        };
+        assert!(said(false, Map::new()).contains("less than 80 KB, or frames are dropped first"));
+        assert!(said(true, Map::new()).contains("or PFC pauses first"));
+        let given = Map::from_iter([("pfc_threshold".to_owned(), Value::from("90 KB"))]);
+        assert!(said(false, given).contains("less than 90 KB, or PFC pauses first"));
     }
 
     #[test]

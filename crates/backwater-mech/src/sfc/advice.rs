@@ -81,19 +81,16 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         }
     }
     let mut advice = advice(&incast)?;
-    if advice.feasible {
-        advice.summary.extend(least_of_check(question));
-    }
+    advice.summary.extend(limit_of_check(question));
     advice.summary.extend(taken(question));
     Ok(advice)
 }
 
 /// The limit beyond which `check` warns, and why it is another than those above.
-fn least_of_check(question: &Question) -> Option<String> {
+fn limit_of_check(question: &Question) -> Option<String> {
     // With an option in place of what the scenario says, the question is another than that of `check`.
-    let same = FORM.options.iter().filter(|option| !["threshold", "pause", "interval"].contains(&option.name));
-    let said = question.given.iter().filter(|(_, value)| !value.is_null());
-    if said.into_iter().any(|(key, _)| same.clone().any(|option| option.name == key.as_str())) {
+    let same = ["senders", "rate", "links", "switches", "link_delay", "switch_latency", "pfc_threshold", "packet"];
+    if !same.iter().all(|key| question.is_from_scenario(key)) {
         return None;
     }
     let fact = |key: &str| question.fact(key).and_then(Value::as_str);
@@ -105,8 +102,8 @@ fn least_of_check(question: &Question) -> Option<String> {
         format!("all {senders} senders")
     };
     Some(format!(
-        "The command check warns above {limit}, which no incast of this scenario may pass: it counts {who}, on the shortest loop, \
-         serialised. The limits above count all senders on the longest."
+        "`backwater check` warns above {limit}: it counts {who}, on the shortest loop, with serialisation. \
+         The limits above count all senders on the longest loop."
     ))
 }
 

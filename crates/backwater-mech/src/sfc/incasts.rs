@@ -8,10 +8,10 @@
 use super::Params;
 use super::formula::{Numbers, PathTime, headroom};
 use backwater_engine::Time;
-use backwater_net::{Bytes, Rate};
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{AdviceError, Finding, Incast, Incasts, Paths};
 use backwater_net::packet::class_bits;
+use backwater_net::{Bytes, Rate};
 
 /// Looks at the largest incast and at the smallest, which tell most.
 pub(super) fn findings(params: &Params, incasts: &dyn Incasts) -> Vec<Finding> {

@@ -23,7 +23,8 @@ pub(super) fn check(planned: &Planned, shapes: &[SwitchShape]) -> Result<Vec<War
             for finding in resolved.mechanisms.check_incasts(mechanism, number, &here) {
                 let key = overridden(mechanism, number, finding.key);
                 if finding.fatal {
-                    return Err(resolved.error(&key, finding.reason).hint(finding.hint));
+                    let error = resolved.error(&key, finding.reason).hint(finding.hint);
+                    return Err(ScenarioError { unworkable: true, ..error });
                 }
                 let value = resolved.written(&key).unwrap_or_default();
                 warnings.push(Warning { key, value, reason: finding.reason, hint: finding.hint });

@@ -230,7 +230,7 @@ fn judged(
             Some((_, hint)) => format!("{hint}; {}", finding.hint),
             None => finding.hint,
         };
-        return Err(resolved.error(key, reason).hint(hint));
+        return Err(ScenarioError { unworkable: true, ..resolved.error(key, reason).hint(hint) });
     }
     let value = resolved.written(key).unwrap_or_default();
     Ok(Some(Warning { key: key.into(), value, reason: finding.reason, hint: finding.hint }))

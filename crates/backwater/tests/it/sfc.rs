@@ -90,11 +90,36 @@ fn a_narrow_way_makes_no_incast() {
     assert!(keys(&read("800 Gb/s"), &[]).contains(&"sfc.threshold".into()));
 }
 
+fn advised(scenario: &Scenario, given: Map<String, Value>) -> Advice {
+    let facts = facts(&resolved(scenario, &[]), "sfc").unwrap_or_else(|e| panic!("{e}"));
+    advise("sfc", given, Some(("net.toml".into(), facts))).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A trunk of 400 Gb/s brings what four of the eight senders send. The loop is 4 us of links, 900 ns in switches, 332.64 and 83.16 ns of a
+/// frame of 4158 B, 9.28 and 2.32 ns of a message of 116 B: 5.3274 us, in which three senders bring 199.7775 KB beyond what leaves.
+#[test]
+fn advice_says_where_check_warns_and_why_it_is_elsewhere() {
+    let text = "[topology]\nkind = \"dumbbell\"\nleft_hosts = 8\nright_hosts = 1\nrate = \"100 Gb/s\"\ntrunk_rate = \"400 Gb/s\"\n\
+                link_delay = \"1 us\"\n[switch]\nbuffer = \"800 KB\"\n[pfc]\nxoff = \"500 KB\"\n[sfc]\nthreshold = \"450 KB\"\n\
+                [[flow]]\nfrom = \"0..7\"\nto = 8\nsize = \"1 MB\"\n";
+    let scenario = Scenario::from_text(text, "net.toml", Path::new(".")).unwrap();
+    let warned = warned(&scenario, &[]).into_iter().find(|(key, _)| key == "sfc.threshold").unwrap().1;
+    let limit = warned.split("at most ").nth(1).and_then(|rest| rest.split(" for").next()).unwrap();
+    let said = advised(&scenario, Map::new()).summary.join(" ");
+    assert_eq!(limit, "300.222 KB");
+    assert!(said.contains(&format!("warns above {limit}: it counts the 4 of 8 senders")), "{said} against {warned}");
+    // With another rate, the question is another.
+    let other = advised(&scenario, Map::from_iter([("rate".to_owned(), json!("200 Gb/s"))]));
+    assert!(!other.summary.join(" ").contains("warns above"));
+}
+
 #[test]
 fn advice_reads_the_facts_of_a_scenario() {
     let expected = json!({
         "receiver": "h0",
         "senders": 3,
+        "carried": 3,
+        "check_threshold": "235.232 KB",
         "rate": "200 Gb/s",
         "links": 3,
         "switches": 3,
@@ -119,7 +144,7 @@ fn advice_reads_the_facts_of_a_scenario() {
         ("flow.incast.via", r#"["spine0"]"#),
     ];
     let mut without = expected;
-    for key in ["receiver", "senders", "threshold", "pause", "interval"] {
+    for key in ["receiver", "senders", "carried", "check_threshold", "threshold", "pause", "interval"] {
         without[key] = Value::Null;
     }
     without["message"] = json!("116 B");

@@ -1,0 +1,59 @@
+"""Advice for scenarios that are not ready yet."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Command
+
+STAR = """
+[topology]
+kind = "star"
+hosts = 5
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer = "400 KB"
+[pfc]
+PFC
+[[flow]]
+label = "incast"
+from = "0..3"
+to = "h4"
+size = "1 MB"
+"""
+
+
+@pytest.mark.parametrize("mechanism", ["pfc", "ecn", "sfc"])
+def test_who_asks_for_advice_may_lack_the_value(
+    command: Command, tmp_path: Path, mechanism: str
+) -> None:
+    """The headroom does not depend on the threshold; a limit that is not there is the memory."""
+
+    def asked(pfc: str, *options: str) -> dict[str, Any]:
+        file = tmp_path / "star.toml"
+        file.write_text(STAR.replace("PFC", pfc), encoding="utf-8")
+        ran = command("advise", mechanism, "--scenario", str(file), *options, "--json", "-")
+        found: dict[str, Any] = json.loads(ran.out)
+        return found
+
+    limit = [] if mechanism == "pfc" else ["--pfc-threshold", "400 KB"]
+    without, given = asked(""), asked('xoff = "200 KB"\nxon = "190 KB"', *limit)
+    assert [row["value"] for row in without["rows"]] == [row["value"] for row in given["rows"]]
+    why = "pfc.xoff: a static threshold needs xoff; answered as without `pfc`"
+    assert why in without["cautions"]
+    assert why not in given["cautions"]
+
+
+def test_a_misspelt_key_is_refused_as_ever(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "star.toml"
+    file.write_text(STAR.replace("PFC", 'xof = "200 KB"'), encoding="utf-8")
+    ran = command("advise", "pfc", "--scenario", str(file))
+    assert ran.code == 2
+    assert "xof" in ran.err
