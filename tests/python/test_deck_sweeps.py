@@ -38,7 +38,7 @@ SWEEPS = {
     ),
     "front": (
         *("--vary", "pfc.xoff=12 KB..80 KB", "--vary", "topology.link_delay=100 ns..1 us"),
-        *("--goal", "max_fct:victim min, max_fct:hot min", "--trials", "4"),
+        *("--goal", "max_fct:victim min, max_fct:hot min", "--trials", "12"),
     ),
     "seeds": ("--seeds", "1..2"),
 }

@@ -206,6 +206,19 @@ def test_ranks_of_a_monotone_curve_are_one() -> None:
     assert rank.clear
 
 
+def test_few_points_say_little_however_well_they_are_ordered() -> None:
+    """Of the six orders of three points two are monotone; of the twenty ways to choose three of six
+    points as those with the greater value, two part them completely."""
+    three = [design((float(n),), [float(n)]) for n in range(3)]
+    [rank] = ranks(three, ["a"], "m")
+    assert rank.rho == pytest.approx(1.0)
+    assert rank.p == pytest.approx(1 / 3)
+    assert not rank.clear
+    halves = [design((float(n > 2),), [float(n)]) for n in range(6)]
+    [rank] = ranks(halves, ["a"], "m")
+    assert rank.p == pytest.approx(2 / 20)
+
+
 def test_ranks_of_noise_are_told_as_none() -> None:
     dice = random.Random(11)
     shown = 0
