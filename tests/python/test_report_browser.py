@@ -8,6 +8,7 @@ import pytest
 
 import backwater
 from backwater import report
+from backwater.cli import main
 from browsing import CONTRAST, SIZES, Opened, chromium, opened
 from conftest import ROOT
 
@@ -207,7 +208,7 @@ def test_a_click_on_the_drawing_shows_the_port(page: Page) -> None:
     links = page.locator(".film .links line")
     name = page.evaluate(
         """() => {
-          const all = JSON.parse(document.getElementById(
+          const [all] = JSON.parse(document.getElementById(
             document.querySelector('.look').dataset.looks).textContent);
           return all.ports.map(port => [port.name, port.edge]).find(([, edge]) => edge === 3);
         }"""
@@ -249,6 +250,31 @@ def test_a_flow_says_what_it_waited_for(page: Page, incast_page: Path) -> None:
     # 2 MB at 200 Gb/s that are shared with one other: it received for all of its time.
     assert "last byte after" in page.locator(".looked dl").inner_text()
     assert page.locator(".looked .chart svg").count() == 1
+
+
+def test_a_port_is_shown_of_each_run_of_a_comparison(browser: Browser, tmp_path: Path) -> None:
+    """PFC pauses the port before the victim; with SFC nothing is paused there."""
+    scenario = tmp_path / "incast.toml"
+    scenario.write_text(backwater.new_scenario(), encoding="utf-8")
+    both = [str(scenario), f"{scenario}@sfc", "--seeds", "1", "--out", str(tmp_path / "c")]
+    assert main(["compare", *both]) == 0
+    file = tmp_path / "page.html"
+    file.write_text(report.of(tmp_path / "c").html(), encoding="utf-8")
+    seen = opened(browser, file, "screen")
+    page = seen.page
+    page.locator(".look select").select_option("spine1 → leaf0")
+    page.wait_for_function("document.querySelector('.looked').dataset.shown === 'spine1 → leaf0'")
+    assert page.locator(".looked h4.run").all_inner_texts() == ["incast", "incast@sfc"]
+    paused = [
+        one.split("paused")[1].split("dropped")[0]
+        for one in page.locator(".looked dl").all_inner_texts()
+    ]
+    assert "times" in paused[0]
+    assert "0 times" in paused[1]
+    assert page.locator(".looked .chart svg").count() == 2
+    assert page.locator(".halo[visibility=visible]").count() == 2
+    assert seen.complaints == []
+    page.close()
 
 
 def test_a_bar_of_a_timeline_shows_its_collective(browser: Browser, tmp_path: Path) -> None:

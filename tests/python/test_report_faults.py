@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import backwater
 from backwater.report import draw
 from backwater.report.faults import outages
-from backwater.report.film import shoot, stills
+from backwater.report.film import moments, shoot, stills
+from backwater.report.key import key_width
 from backwater.report.layout import lay_out
 from backwater.report.overtime import film_part
 
@@ -64,7 +66,8 @@ def test_each_film_of_several_has_the_failures_of_its_own_run() -> None:
     layout = lay_out(backwater.build(up).complete().sketch(1, 10))
     for order in (runs, runs[::-1]):
         film = shoot(layout, order)
-        drawn = {one["label"]: one["svg"] for one in film_part("film", film, set(), "").tracks}
+        part = film_part("film", film, [run for _, run in order], set(), "")
+        drawn = {one["label"]: one["svg"] for one in part.tracks}
         faults = {one["label"]: one["faults"] for one in film.packed()["tracks"]}
         assert "leaf0 to spine1 carries nothing" not in drawn["up"]
         assert "leaf0 to spine1 carries nothing from 5 us" in drawn["down"]
@@ -73,4 +76,9 @@ def test_each_film_of_several_has_the_failures_of_its_own_run() -> None:
         # Of three moments each is drawn once a run, and the key explains the sign.
         assert stills(film, set(), 3).count("carries nothing") == 3
         assert "link fails" in film.key
+        # On a slide the key is as large as there is room for.
+        for slide in moments(film, set()):
+            [width] = re.findall(r'viewBox="0 0 ([0-9.]+) ', slide)
+            [size] = re.findall(r"scale\(([0-9.]+)\)", slide)
+            assert float(size) * key_width(film.deepest, outages=True) <= float(width) + 0.5
     assert "link fails" not in shoot(layout, runs[:1]).key

@@ -34,7 +34,7 @@ def film(run: backwater.Run) -> Film:
 
 
 def told(run: backwater.Run, film: Film) -> dict[str, Any]:
-    return looks(run, film, port_edges(film, places(film.layout, run)))
+    return looks(run, film, port_edges(film.tracks[0].edges, places(film.layout, run)))
 
 
 def curve(one: dict[str, Any], name: str) -> list[float]:

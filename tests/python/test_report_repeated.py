@@ -135,6 +135,18 @@ def test_a_comparison_says_who_is_better_and_shows_both(repeated: Path) -> None:
     assert shown["low"] == pytest.approx(other["difference"]["ci_low"] / base["mean"])
 
 
+def test_few_seeds_name_no_winner_and_the_command_has_all_that_was_set(
+    command: Command, small: Path, tmp_path: Path
+) -> None:
+    """What is skipped where its mechanism is off was given for all scenarios."""
+    both = ("compare", str(small), f"{small}@sfc", "--seeds", "1..2", "--out", "c")
+    assert command(*both, "--set", "sfc.pause=8 us", "--with", "ecn").code == 0
+    page = report.of(tmp_path / "c")
+    assert page.lead == ["2 seeds are too few to name a winner: --seeds 5 or more."]
+    again = page.sections[-1].parts[0].text
+    assert "--with ecn --set 'sfc.pause=8 us' --seeds 1..2" in again
+
+
 def test_differences_are_told_as_the_terminal_tells_them() -> None:
     def row(metric: str, means: tuple[float, float], mean: float, half: float) -> dict[str, Any]:
         found = {"mean": mean, "ci_low": mean - half, "ci_high": mean + half}

@@ -22,6 +22,7 @@ from backwater.report.observe import interval, observed
 from backwater.report.overtime import SAMPLED, drawn, film_figure, film_part
 from backwater.report.page import Code, Column, Page, Section, Table
 from backwater.report.run import made_by, sentences
+from backwater.samples import PAIRS
 from backwater.wording import difference, series
 from backwater.wording import figure as number
 
@@ -72,7 +73,7 @@ def compare_page(
         title=" against ".join(labels.values()),
         kicker=f"Backwater: comparison of {len(labels)} scenarios over {len(seeds)} seeds",
         failed=sentences(failed),
-        lead=_lead(comparison.rows, labels),
+        lead=_lead(comparison.rows, labels, len(seeds)),
         sections=sections,
         footer=f"Made by {made_by(versions)}. Results: {shlex.quote(str(comparison.directory))}.",
         version=str(versions["backwater"]),
@@ -96,8 +97,11 @@ def labels_of(names: Sequence[str]) -> dict[str, str]:
     return dict(zip(names, short if len(set(short)) == len(names) else names, strict=True))
 
 
-def _lead(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> list[str]:
+def _lead(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], seeds: int) -> list[str]:
     """Say who wins what."""
+    if seeds < PAIRS:
+        these = "One seed is" if seeds == 1 else f"{seeds} seeds are"
+        return [f"{these} too few to name a winner: --seeds {PAIRS} or more."]
     won: dict[str, list[str]] = {}
     for row in rows:
         if row["verdict"] == "winner" and len(row["winners"]) == 1:
@@ -252,7 +256,7 @@ def _over_time(runs: Mapping[str, Sequence[Run]], seen: Mapping[str, Observed]) 
         unit, _ = clock(film.end_ps)
         timed = [replace(one, clock_ps=unit) for one in figures]
         still = film_figure("fabric-stills", film, setups[0].named)
-        part = film_part("film", film, setups[0].named, of, timed)
+        part = film_part("film", film, [run for _, run in shown], setups[0].named, of, timed)
         parts = [part, replace(still, caption=of + still.caption)]
     if missing:
         said.append(f"Not drawn. {'; '.join(missing)}.")
@@ -300,9 +304,19 @@ def _assumptions(runs: Mapping[str, Sequence[Run]]) -> Section:
 def _again(comparison: Comparison) -> Section:
     seeds = comparison.manifest.get("seeds") or []
     words = ["backwater", "compare", *map(shlex.quote, comparison.runs)]
+    # Settings were given for all scenarios; where a mechanism is off, they are skipped.
+    switched: dict[str, None] = {}
+    settings: dict[str, str] = {}
+    for mine in comparison.runs.values():
+        for run in mine[:1]:
+            switched |= dict.fromkeys(run.manifest.get("with") or ())
+            settings |= run.manifest.get("set") or {}
+            skipped = run.manifest.get("skipped") or ()
+            settings |= {one["key"]: one["value"] for one in skipped}
+    words += [f"--with {name}" for name in switched]
+    words += [f"--set {shlex.quote(f'{key}={value}')}" for key, value in settings.items()]
     if seeds:
         words.append(f"--seeds {seeds[0]}..{seeds[-1]}")
     place = shlex.quote(str(comparison.directory))
     text = f"{' '.join(words)} --out {place}\nbackwater report {place}"
-    said = ["Settings that were given for all of them (`--set`, `--with`) are to be given again."]
-    return Section("again", "Run it again", [Code(text)], said)
+    return Section("again", "Run it again", [Code(text)])

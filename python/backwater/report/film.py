@@ -8,6 +8,7 @@ direction stands for several ports it shows the busiest link, the deepest queue,
 from __future__ import annotations
 
 import base64
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from backwater.plot import data
 from backwater.plot.theme import SHADES, clock
 from backwater.report import draw
 from backwater.report.faults import Outage, outages
-from backwater.report.key import key
+from backwater.report.key import key, key_width
 from backwater.report.layout import WIDTH, Layout
 
 if TYPE_CHECKING:
@@ -300,6 +301,8 @@ def moments(film: Film, named: set[int], most: int = 3) -> list[str]:
     """Draw the moment at which most waits in the first run, a drawing a run, for slides."""
     frame = max(range(film.frames), key=lambda n: film.tracks[0].backlog[n])
     left, top = 46 * (SLIDE - 1), 30.0
+    room = (WIDTH + left) / key_width(film.deepest, outages=film.fails)
+    size = math.floor(1000 * min(1.2, room)) / 1000
     made = []
     for track in film.tracks[:most]:
         time = data.time_text(film.time_ps(frame))
@@ -309,7 +312,7 @@ def moments(film: Film, named: set[int], most: int = 3) -> list[str]:
             f'<g transform="translate({left:.0f} {top:.0f})">'
             + _fabric(film, track, frame, named, SLIDE)
             + "</g>",
-            f'<g transform="translate(0 {bottom:.0f}) scale(1.2)">{film.key}</g>',
+            f'<g transform="translate(0 {bottom:.0f}) scale({size})">{film.key}</g>',
         ]
         made.append(draw.svg(WIDTH + left, bottom + 56, parts, f"the fabric under {track.label}"))
     return made

@@ -64,8 +64,17 @@ def key(deepest: int, *, outages: bool = False) -> str:
     for sign in signs(deepest, outages=outages):
         parts.append(f'<g transform="translate({x:.0f} 0)">{sign.drawn}</g>')
         parts.append(words(x + sign.width + 6, 24, sign.text, 13))
-        x += sign.width + 26 + LETTER * len(sign.text)
+        x += _room(sign)
     return "".join(parts)
+
+
+def key_width(deepest: int, *, outages: bool = False) -> float:
+    """Give the width of the key as drawn."""
+    return sum(_room(sign) for sign in signs(deepest, outages=outages))
+
+
+def _room(sign: Sign) -> float:
+    return sign.width + 26 + LETTER * len(sign.text)
 
 
 PAUSE = (

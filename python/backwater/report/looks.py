@@ -23,6 +23,7 @@ from backwater.wording import many
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from backwater.report.draw import Edge
     from backwater.report.film import Film
     from backwater.results import Run
 
@@ -51,26 +52,27 @@ class _Grid:
         return inside.with_columns(frame=(time - self.begin_ps - self.interval_ps) // self.step_ps)
 
 
-def looks(run: Run, film: Film, port_of: pl.DataFrame) -> dict[str, Any]:
+def looks(run: Run, film: Film, port_of: pl.DataFrame, runs: int = 1) -> dict[str, Any]:
     """Give what the page needs to show single ports, flows and collectives over a film's time.
 
-    `port_of` has the drawn direction of each port: columns node, port, edge.
+    `port_of` has the drawn direction of each port: columns node, port, edge. Where the page shows
+    several `runs`, fewer of each are kept.
     """
     interval = data.sampling_ps(run)
     assert interval is not None
     grid = _Grid(film.begin_ps, film.step_ps, film.frames, film.end_ps, interval)
-    flows, of_flows = _flows(run, film.layout.hosts)
-    collectives, of_collectives = _collectives(run)
+    flows, of_flows = _flows(run, film.layout.hosts, FLOWS // runs)
+    collectives, of_collectives = _collectives(run, COLLECTIVES // runs)
     return {
         # Of few packets a step, one more or less is a leap, and may be beyond the link's rate.
         "note": data.coarse(run, film.step_ps),
-        "ports": _ports(run, grid, port_of),
+        "ports": _ports(run, grid, port_of, PORTS // runs),
         "flows": _with_rates(run, grid, flows, of_flows),
         "collectives": _with_rates(run, grid, collectives, of_collectives),
     }
 
 
-def _ports(run: Run, grid: _Grid, port_of: pl.DataFrame) -> list[dict[str, Any]]:
+def _ports(run: Run, grid: _Grid, port_of: pl.DataFrame, most: int) -> list[dict[str, Any]]:
     table = scan(run, "ports")
     assert table is not None
     facts = ("max_egress_bytes", "paused_ps", "pauses_received", "drop_frames", "tx_bytes")
@@ -88,7 +90,7 @@ def _ports(run: Run, grid: _Grid, port_of: pl.DataFrame) -> list[dict[str, Any]]
         .otherwise(pl.int_range(pl.len()).over("edge"))
     )
     used = all_ports.filter(pl.col("tx_bytes") > 0).with_columns(rank=rank)
-    kept = used.sort("rank", maintain_order=True).head(PORTS).with_row_index("key")
+    kept = used.sort("rank", maintain_order=True).head(most).with_row_index("key")
     at = kept.lazy().select("node", "port", "key", "rate_bps")
 
     def by_step(quantity: str, value: pl.Expr) -> dict[int, list[float]]:
@@ -132,7 +134,7 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
-def _flows(run: Run, hosts: Sequence[str]) -> tuple[list[dict[str, Any]], pl.DataFrame]:
+def _flows(run: Run, hosts: Sequence[str], most: int) -> tuple[list[dict[str, Any]], pl.DataFrame]:
     """Choose flows, of each group those that were held up longest; and which rows they are of."""
     table = scan(run, "flows")
     if table is None:
@@ -141,8 +143,8 @@ def _flows(run: Run, hosts: Sequence[str]) -> tuple[list[dict[str, Any]], pl.Dat
     names = ("flow_id", "group", "src", "dst", "bytes", "start_ps", "fct_last_byte_ps")
     columns = table.select(*names, "slowdown", "state", late=late.fill_null(1 << 62))
     order = columns.group_by("group").agg(pl.col("flow_id").min()).collect(engine="streaming")
-    groups = order.sort("flow_id")["group"].to_list()[:FLOWS]
-    each = max(1, FLOWS // max(1, len(groups)))
+    groups = order.sort("flow_id")["group"].to_list()[:most]
+    each = max(1, most // max(1, len(groups)))
     # Each group's alone: a sort of all would hold all.
     of_groups = [
         columns.filter(pl.col("group") == group).top_k(each, by=["late", "flow_id"])
@@ -176,7 +178,7 @@ def _flows(run: Run, hosts: Sequence[str]) -> tuple[list[dict[str, Any]], pl.Dat
     return shown, kept.select("flow_id", "key")
 
 
-def _collectives(run: Run) -> tuple[list[dict[str, Any]], pl.DataFrame]:
+def _collectives(run: Run, most: int) -> tuple[list[dict[str, Any]], pl.DataFrame]:
     none = pl.DataFrame(schema={"flow_id": pl.UInt64, "key": pl.UInt32})
     costs = collective_costs(run)
     transfers = scan(run, "transfers")
@@ -184,7 +186,7 @@ def _collectives(run: Run) -> tuple[list[dict[str, Any]], pl.DataFrame]:
         return [], none
     kept = (
         costs.sort("above_bound_ps", "start_ps", descending=[True, False], nulls_last=False)
-        .head(COLLECTIVES)
+        .head(most)
         .with_row_index("key")
     )
     shown = []
@@ -293,9 +295,8 @@ def _curve(name: str, line: Sequence[float] | None, unit: float) -> list[dict[st
     return [{"name": name, "top": float(f"{top * unit:.4g}"), "line": packed}]
 
 
-def port_edges(film: Film, places: pl.DataFrame) -> pl.DataFrame:
-    """Number the drawn direction of each port of the film's first run: columns node, port, edge."""
-    edges = film.tracks[0].edges
+def port_edges(edges: Sequence[Edge], places: pl.DataFrame) -> pl.DataFrame:
+    """Number the drawn direction of each port of a film's run: columns node, port, edge."""
     number = pl.DataFrame(
         {"a": [a for a, _ in edges], "b": [b for _, b in edges], "edge": range(len(edges))},
         schema={"a": pl.Int64, "b": pl.Int64, "edge": pl.Int64},

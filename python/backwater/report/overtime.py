@@ -19,7 +19,7 @@ from backwater.report.looks import looks, port_edges
 from backwater.report.page import Figure, Section, script_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from backwater.report.assumptions import Assumptions
     from backwater.report.observe import Observed
@@ -48,17 +48,22 @@ class FilmPart:
     signs: list[Sign]
     caption: str
     data: Markup
+    looks: Markup
+    """What the page says of a port, a flow or a collective that its reader picks, run by run."""
     charts: list[Figure] = field(default_factory=list)
     """Charts over the same time, which the film's slider moves, too."""
-    looks: Markup | None = None
-    """What the page says of a port, a flow or a collective that its reader picks."""
     kind: ClassVar[str] = "film"
 
 
 def film_part(
-    name: str, film: Film, named: set[int], about: str, charts: list[Figure] | None = None
+    name: str,
+    film: Film,
+    runs: Sequence[Run],
+    named: set[int],
+    about: str,
+    charts: list[Figure] | None = None,
 ) -> FilmPart:
-    """Make a film's part of the page."""
+    """Make a film's part of the page, of the runs of its tracks."""
     tracks = []
     for track in film.tracks:
         marks = {edge: i for i, edge in enumerate(track.edges)}
@@ -81,7 +86,12 @@ def film_part(
         caption += " A line between blocks shows its busiest link and its deepest queue."
     packed = script_json(film.packed())
     explained = signs(film.deepest, outages=film.fails)
-    return FilmPart(name, film.frames - 1, tracks, explained, caption, packed, charts or [])
+    of_runs = []
+    for track, run in zip(film.tracks, runs, strict=True):
+        edges = port_edges(track.edges, places(film.layout, run))
+        of_runs.append({"label": track.label, **looks(run, film, edges, len(runs))})
+    picked = script_json(of_runs)
+    return FilmPart(name, film.frames - 1, tracks, explained, caption, packed, picked, charts or [])
 
 
 def film_figure(name: str, film: Film, named: set[int], counterpart: str = "") -> Figure:
@@ -160,9 +170,7 @@ def over_time(
     timed = [replace(chart, clock_ps=unit) for chart in charts]
     # Jobs before all else: what was late in them is why their reader came.
     timed = [*job_timelines(run, of)[1], *timed]
-    edges = port_edges(film, places(film.layout, run))
-    picked = script_json(looks(run, film, edges))
-    part = replace(film_part("film", film, assumptions.named, of, timed), looks=picked)
+    part = film_part("film", film, [run], assumptions.named, of, timed)
     still = film_figure("fabric-stills", film, assumptions.named)
     section = Section("over-time", "The fabric over time", [part], text)
     return [section], replace(still, caption=of + still.caption), missing

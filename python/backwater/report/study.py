@@ -99,7 +99,7 @@ def study_page(outcome: Outcome, progress: Callable[[int], Progress | None] | No
         shown = Assumptions(chosen[0][1])
         made = shoot(shown.layout, chosen, film.get("window"))
         about = f"{film.get('caption', '')} " if film.get("caption") else ""
-        films.append(film_part(film["id"], made, shown.named, about))
+        films.append(film_part(film["id"], made, [run for _, run in chosen], shown.named, about))
         stills = film_figure(f"{film['id']}-stills", made, shown.named, film.get("counterpart", ""))
         figures.append(stills)
     if films:

@@ -12,24 +12,29 @@
   for (const one of backwater.films) {
     const root = one.root, film = one.film, place = root.querySelector(".look");
     if (!place) continue;
-    const all = JSON.parse(document.getElementById(place.dataset.looks).textContent);
+    // Of each run of the film its own; a name is the same thing in all of them.
+    const runs = JSON.parse(document.getElementById(place.dataset.looks).textContent);
     const config = JSON.parse(document.getElementById("theme").textContent);
     const select = place.querySelector("select"), said = place.querySelector(".looked");
-    const byName = new Map(), byEdge = new Map();
+    for (const run of runs) {
+      run.byName = new Map();
+      run.byEdge = new Map();
+    }
     for (const [kind, title] of kinds) {
-      if (!all[kind].length) continue;
-      const group = element("optgroup");
+      const group = element("optgroup"), listed = new Set();
       group.label = title;
-      all[kind].forEach(function (about) {
-        byName.set(about.name, about);
-        if (about.edge !== undefined && about.edge !== null && !byEdge.has(about.edge)) byEdge.set(about.edge, about);
+      for (const run of runs) for (const about of run[kind]) {
+        run.byName.set(about.name, about);
+        if (about.edge !== undefined && about.edge !== null && !run.byEdge.has(about.edge)) run.byEdge.set(about.edge, about);
+        if (listed.has(about.name)) continue;
+        listed.add(about.name);
         const option = element("option", about.name);
         option.value = about.name;
         group.appendChild(option);
-      });
-      select.appendChild(group);
+      }
+      if (listed.size) select.appendChild(group);
     }
-    let forget = null, latest = 0;
+    let drawings = [], latest = 0;
 
     function chart(about, room) {
       const unit = film.clock_ps, us = 1e6 / unit, rule = {
@@ -54,37 +59,33 @@
       return { vconcat: parts, spacing: 6, params: [{ name: "now", value: 0 }], config: config, description: about.name };
     }
 
-    function show(about) {
-      said.replaceChildren();
-      const mine = ++latest;
-      if (forget) { forget(); forget = null; }
-      mark(about);
-      select.value = about ? about.name : "";
-      if (!about) return;
-      said.appendChild(element("h3", about.name));
-      const facts = element("dl");
+    function facts(about) {
+      const list = element("dl");
       for (const [name, value] of about.facts) {
         const pair = element("div");
         pair.append(element("dt", name), element("dd", value));
-        facts.appendChild(pair);
+        list.appendChild(pair);
       }
-      said.appendChild(facts);
-      const room = said.clientWidth;
-      if (about.curves.length && window.vegaEmbed) {
-        const drawn = element("div", undefined, "chart");
-        drawn.setAttribute("role", "group");
-        drawn.setAttribute("aria-label", "curves over time of " + about.name);
-        said.appendChild(drawn);
-        if (all.note) said.appendChild(element("p", "A rate is the mean over a step: " + all.note + ".", "note"));
-        window.vegaEmbed(drawn, chart(about, room), Object.assign({}, backwater.embed, { actions: false })).then(function (made) {
-          if (mine !== latest) { made.view.finalize(); return; }
-          forget = backwater.add(made.view, drawn, film.clock_ps);
-          said.dataset.shown = about.name;
-        }).catch(function (error) { console.error(error); });
-      } else {
+      said.appendChild(list);
+    }
+
+    // Curves, as soon as they are drawn: gives what is to be forgotten when another is picked.
+    function curves(run, about) {
+      if (!about.curves.length || !window.vegaEmbed) {
         said.appendChild(element("p", "Nothing of it was found in any sample.", "note"));
-        said.dataset.shown = about.name;
+        return null;
       }
+      const drawn = element("div", undefined, "chart");
+      drawn.setAttribute("role", "group");
+      drawn.setAttribute("aria-label", "curves over time of " + about.name);
+      said.appendChild(drawn);
+      if (run.note) said.appendChild(element("p", "A rate is the mean over a step: " + run.note + ".", "note"));
+      return window.vegaEmbed(drawn, chart(about, said.clientWidth), Object.assign({}, backwater.embed, { actions: false })).then(function (made) {
+        return [made.view, drawn];
+      });
+    }
+
+    function waits(about) {
       said.appendChild(element("h4", about.edge === undefined ? "What it waited for" : "What waited here, and why"));
       if (!about.waits.length) {
         said.appendChild(element("p", film.waits ? "Nothing." : "It was not recorded (output.waits).", "note"));
@@ -101,21 +102,56 @@
       said.appendChild(table);
     }
 
-    const svg = root.querySelector(".track .wide svg"), lines = Array.from(svg.querySelectorAll(".links > line"));
-    const halo = document.createElementNS("http://www.w3.org/2000/svg", "line");
-    halo.setAttribute("class", "halo");
-    halo.setAttribute("visibility", "hidden");
-    svg.querySelector(".links").after(halo);
-    function mark(about) {
-      const line = about && about.edge !== undefined && about.edge !== null ? lines[about.edge] : null;
-      halo.setAttribute("visibility", line ? "visible" : "hidden");
-      if (line) for (const name of ["x1", "y1", "x2", "y2"]) halo.setAttribute(name, line.getAttribute(name));
+    function show(name) {
+      said.replaceChildren();
+      const mine = ++latest;
+      for (const forget of drawings.splice(0)) forget();
+      mark(name);
+      select.value = name || "";
+      if (!name) return;
+      said.appendChild(element("h3", name));
+      const pending = [];
+      for (const run of runs) {
+        const about = run.byName.get(name);
+        if (runs.length > 1) said.appendChild(element("h4", run.label, "run"));
+        if (!about) {
+          said.appendChild(element("p", "It is not among those that the page keeps of this run.", "note"));
+          continue;
+        }
+        facts(about);
+        const made = curves(run, about);
+        if (made) pending.push(made);
+        waits(about);
+      }
+      Promise.all(pending).then(function (all) {
+        for (const [view, drawn] of all) {
+          if (mine !== latest) view.finalize();
+          else drawings.push(backwater.add(view, drawn, film.clock_ps));
+        }
+        if (mine === latest) said.dataset.shown = name;
+      }).catch(function (error) { console.error(error); });
     }
 
-    function nearest(event) {
-      const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    const fabrics = Array.from(root.querySelectorAll(".track .wide svg"), function (svg) {
+      const halo = document.createElementNS("http://www.w3.org/2000/svg", "line");
+      halo.setAttribute("class", "halo");
+      halo.setAttribute("visibility", "hidden");
+      svg.querySelector(".links").after(halo);
+      return { svg: svg, lines: Array.from(svg.querySelectorAll(".links > line")), halo: halo };
+    });
+    function mark(name) {
+      fabrics.forEach(function (fabric, number) {
+        const about = name && runs[number].byName.get(name);
+        const line = about && about.edge !== undefined && about.edge !== null ? fabric.lines[about.edge] : null;
+        fabric.halo.setAttribute("visibility", line ? "visible" : "hidden");
+        if (line) for (const key of ["x1", "y1", "x2", "y2"]) fabric.halo.setAttribute(key, line.getAttribute(key));
+      });
+    }
+
+    function nearest(fabric, byEdge, event) {
+      const svg = fabric.svg, at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
       let best = null, least = Infinity;
-      lines.forEach(function (line, i) {
+      fabric.lines.forEach(function (line, i) {
         if (!byEdge.has(i)) return;
         const [ax, ay, bx, by] = ["x1", "y1", "x2", "y2"].map(function (name) { return Number(line.getAttribute(name)); });
         const dx = bx - ax, dy = by - ay;
@@ -125,16 +161,19 @@
         if (away < least) { least = away; best = i; }
       });
       const reach = 16 * svg.viewBox.baseVal.width / svg.getBoundingClientRect().width;
-      return least < Math.max(10, reach) ? byEdge.get(best) : null;
+      return least < Math.max(10, reach) ? byEdge.get(best).name : null;
     }
-    svg.style.cursor = "pointer";
-    svg.addEventListener("click", function (event) { show(nearest(event)); });
-    select.addEventListener("change", function () { show(byName.get(select.value) || null); });
+    fabrics.forEach(function (fabric, number) {
+      fabric.svg.style.cursor = "pointer";
+      fabric.svg.addEventListener("click", function (event) { show(nearest(fabric, runs[number].byEdge, event)); });
+    });
+    select.addEventListener("change", function () { show(select.value); });
     root.pick = function (name) {
-      const about = byName.get(name) || all.flows.find(function (flow) { return flow.group === name; });
-      if (about) { show(about); place.scrollIntoView({ block: "nearest" }); }
+      const flow = runs.flatMap(function (run) { return run.flows; }).find(function (one) { return one.group === name; });
+      const known = runs.some(function (run) { return run.byName.has(name); });
+      if (known || flow) { show(known ? name : flow.name); place.scrollIntoView({ block: "nearest" }); }
     };
     // Where most waited, to begin with.
-    if (all.ports.length) show(all.ports[0]);
+    if (runs[0].ports.length) show(runs[0].ports[0].name);
   }
 })();

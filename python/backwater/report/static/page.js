@@ -41,6 +41,17 @@ const backwater = {
       }
       return lines;
     };
+    // The longest name of a row: names stand left of the chart, and take from its width.
+    const longestName = function (one) {
+      const y = one.encoding && one.encoding.y;
+      let longest = 0;
+      if (y && y.type === "nominal" && y.axis !== null) {
+        const data = one.data || spec.data || {}, rows = data.values || (spec.datasets || {})[data.name] || [];
+        for (const row of rows) longest = Math.max(longest, String(row[y.field]).length);
+      }
+      for (const name of ["layer", "vconcat", "hconcat", "concat"]) for (const part of one[name] || []) longest = Math.max(longest, longestName(part));
+      return one.spec ? Math.max(longest, longestName(one.spec)) : longest;
+    };
     const view = function (one, inside) {
       if (one.hconcat) {
         one.vconcat = one.hconcat;
@@ -82,7 +93,7 @@ const backwater = {
     const config = spec.config || (spec.config = {});
     config.view = Object.assign({}, config.view, { continuousWidth: Math.max(120, room - 80) });
     config.axis = Object.assign({}, config.axis, { labelLimit: 110 });
-    view(spec, /→|port|held|depends/.test(JSON.stringify(spec.title || "")) ? 130 : 84);
+    view(spec, longestName(spec) > 10 ? 130 : 84);
   },
   embed: { renderer: "svg", logLevel: 1, tooltip: { theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" },
     actions: { export: true, source: false, compiled: false, editor: false } },
