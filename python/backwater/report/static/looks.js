@@ -36,6 +36,12 @@
     }
     let drawings = [], latest = 0;
 
+    // One scale for all runs: they are there to be compared.
+    function top(name, curve) {
+      const all = runs.flatMap(function (run) { return (run.byName.get(name) || { curves: [] }).curves; });
+      return Math.max.apply(null, all.filter(function (one) { return one.name === curve; }).map(function (one) { return one.top; }));
+    }
+
     function chart(about, room) {
       const unit = film.clock_ps, us = 1e6 / unit, rule = {
         data: { values: [{}] }, mark: { type: "rule", color: "#1b1f24", strokeWidth: 1.5 },
@@ -52,7 +58,7 @@
         return {
           width: width, height: paused ? 18 : 84, layer: [
             { data: { values: values }, mark: { type: "area", interpolate: "step", line: { strokeWidth: 1.2 }, opacity: 0.75, color: paused ? "#D55E00" : number ? "#0072B2" : "#E69F00" },
-              encoding: { x: Object.assign({}, x, last ? { title: "time (" + film.clock + ")" } : {}), y: { field: "v", type: "quantitative", title: curve.name, axis: paused ? { labels: false, ticks: false, grid: false, titleAngle: 0, titleAlign: "right", titleBaseline: "middle" } : { tickCount: 3, minExtent: 52 } } } },
+              encoding: { x: Object.assign({}, x, last ? { title: "time (" + film.clock + ")" } : {}), y: { field: "v", type: "quantitative", title: curve.name, scale: { domain: [0, top(about.name, curve.name)] }, axis: paused ? { labels: false, ticks: false, grid: false, titleAngle: 0, titleAlign: "right", titleBaseline: "middle" } : { tickCount: 3, minExtent: 52 } } } },
             rule],
         };
       });
@@ -86,7 +92,7 @@
     }
 
     function waits(about) {
-      said.appendChild(element("h4", about.edge === undefined ? "What it waited for" : "What waited here, and why"));
+      said.appendChild(element("h4", about.edge === undefined ? "What its last byte waited for" : "What last bytes of flows waited for here"));
       if (!about.waits.length) {
         said.appendChild(element("p", film.waits ? "Nothing." : "It was not recorded (output.waits).", "note"));
         return;
@@ -100,6 +106,7 @@
         table.appendChild(row);
       }
       said.appendChild(table);
+      said.appendChild(element("p", "Of all waits those that made the last byte of a flow late; they add up to its delay. Other packets may have waited longer.", "note"));
     }
 
     function show(name) {
