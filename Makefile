@@ -12,6 +12,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 CARGO := cargo
+# What .venv has; what is measured and what is given away is a release.
+PROFILE := local
 # One interpreter for every build, so that cargo does not rebuild the binding between them.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -106,7 +108,7 @@ playground-test: $(VENV)/built playground tools
 	$(CARGO) test --manifest-path crates/backwater-wasm/Cargo.toml --target-dir target --locked --quiet
 	$(BIN)/python -m pytest --quiet -s tests/python/test_playground.py
 
-# Built as make demo builds, so that nothing is compiled twice. maturin names the oldest glibc that the wheel runs with.
+# A release, which takes two minutes more to compile than what make demo builds. maturin names the oldest glibc that the wheel runs with.
 .PHONY: wheel
 wheel: $(VENV)/built
 	rm -rf dist/wheel
@@ -138,6 +140,7 @@ $(DOCS_VENV)/installed: docs/site/requirements.lock | $(VENV)/bin/python
 
 .PHONY: bench
 bench: $(VENV)/built
+	$(BIN)/maturin develop --release > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
 	bash benches/run.sh
 	bash benches/series.sh
 	$(BIN)/python benches/sweep.py
@@ -173,19 +176,29 @@ fuzz:
 	cd crates/backwater-wire && $(CARGO) +nightly fuzz list | xargs -P 2 -I TARGET $(CARGO) +nightly fuzz run TARGET -- \
 		-max_total_time=$(FUZZ_SECONDS) -timeout=10 -print_final_stats=1
 
-# The package in .venv is the tree itself; only the compiled part needs building anew.
-$(VENV)/built: $(VENV)/installed $(RUST_SOURCES)
+# The package in .venv is the tree itself; only the compiled part needs building anew. Compilers and pip work side by side.
+$(VENV)/built: requirements.lock $(RUST_SOURCES) | $(VENV)/bin/python
 	@command -v $(CARGO) >/dev/null || { \
 		echo "error: cargo is missing; Backwater's core is written in Rust (1.95 or later)" >&2; \
 		echo "hint: install Rust and see that cargo is on the PATH" >&2; exit 1; }
-	@echo "building the core in release mode (two minutes the first time; $(VENV)/build.log)"
-	@$(BIN)/maturin develop --release > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/installed $(VENV)/compiled
+	@$(BIN)/maturin develop --profile $(PROFILE) > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
 	@touch $@
 
-$(VENV)/installed: requirements.lock | $(VENV)/bin/python
+$(VENV)/installed: requirements.lock | $(VENV)/bin/maturin
 	@echo "installing what requirements.lock lists into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements.lock
 	@touch $@
+
+$(VENV)/compiled: $(RUST_SOURCES) | $(VENV)/bin/maturin
+	@echo "compiling the core (four minutes the first time on two cores; $(VENV)/build.log)"
+	@$(BIN)/maturin build --profile $(PROFILE) --out $(VENV)/compiled.wheel > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
+	@rm -r $(VENV)/compiled.wheel
+	@touch $@
+
+$(VENV)/bin/maturin: | $(VENV)/bin/python
+	@sed -n '/^maturin==/,/[^\\]$$/p' requirements.lock > $(VENV)/maturin.lock
+	@$(BIN)/python -m pip install --quiet --require-hashes --requirement $(VENV)/maturin.lock
 
 $(VENV)/bin/python:
 	@command -v "$(PYTHON)" >/dev/null || { \
