@@ -133,6 +133,35 @@ def test_a_listing_says_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert " ".join(" ".join(line[2] for line in below).split()) == " ".join(["elsewhere"] * 4)
 
 
+def test_a_wide_listing_goes_on_below_with_whole_names_and_numbers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A sweep's points have some hundred columns; one of them may be empty in all rows."""
+    names = ["point", "warnings", *(f"p99_fct_last_byte_of_group_{n}" for n in range(120))]
+    rows = [[f"{row:016x}", "", *(f"{row}{n:05}.125" for n in range(120))] for row in (1, 2)]
+    listing(names, rows, "")
+    groups = [part.splitlines() for part in capsys.readouterr().out.strip().split("\n\n")]
+    assert max(len(line) for lines in groups for line in lines) <= PLAIN_WIDTH
+    assert {len(lines) for lines in groups} == {3}
+    heads = [lines[0].split() for lines in groups]
+    assert [name for head in heads for name in head[1:]] == names[1:]
+    # The first column tells rows apart, in each group.
+    assert {head[0] for head in heads} == {"point"}
+    for at, row in ((1, rows[0]), (2, rows[1])):
+        assert [cell for lines in groups for cell in lines[at].split()[1:]] == row[2:]
+        assert {lines[at].split()[0] for lines in groups} == {row[0]}
+
+
+def test_a_listing_has_room_for_one_column_that_is_wider_than_all(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    listing(["a" * 150], [["1"]], "")
+    listing(["a" * 150, "b" * 150], [["1", "2"]], "")
+    lone, *lines = capsys.readouterr().out.replace("\n1\n", "\n", 1).splitlines()
+    assert lone == "a" * 150
+    assert " ".join(lines[0].split()) == f"{'a' * 150} {'b' * 150}"
+
+
 def test_a_listing_of_100_000_rows_is_not_laid_out_cell_by_cell(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
