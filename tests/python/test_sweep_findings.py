@@ -219,6 +219,16 @@ def test_few_points_say_little_however_well_they_are_ordered() -> None:
     assert rank.p == pytest.approx(2 / 20)
 
 
+def test_ranks_with_ties_count_the_orders_that_are_as_far_either_way() -> None:
+    """Of four orders one puts the point that differs on itself, and so it is with seven. The other
+    orders are all less far, on the other side, and do not count."""
+    for values, p in (([1.0, 1.0, 1.0, 2.0], 1 / 4), ([1.0] * 6 + [2.0], 1 / 7)):
+        [rank] = ranks([design((x,), [x]) for x in values], ["a"], "m")
+        assert (rank.rho, rank.p) == (pytest.approx(1.0), pytest.approx(p))
+        [rank] = ranks([design((x,), [-x]) for x in values], ["a"], "m")
+        assert (rank.rho, rank.p) == (pytest.approx(-1.0), pytest.approx(p))
+
+
 def test_ranks_of_noise_are_told_as_none() -> None:
     dice = random.Random(11)
     shown = 0

@@ -156,7 +156,7 @@ def listing(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str) -
     """
     if title:
         put(title, style="bold")
-    table = [tuple(columns), *(tuple(visible(cell) for cell in row) for row in rows)]
+    table = [tuple(visible(cell) for cell in row) for row in (columns, *rows)]
     widths = [max(map(_columns, column)) for column in zip(*table, strict=True)]
     least = [_least(column) for column in zip(*table, strict=True)]
     groups = [list(range(len(columns)))]
