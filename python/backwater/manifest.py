@@ -74,7 +74,8 @@ SHAPES: dict[str, dict[str, Any]] = {
     RUN: _COMMON | _RUN,
     SEEDS: _COMMON | {"runs": [str], "warnings": [_WARNING], "run": _SHARED},
     STUDY: _COMMON | {"study": str, "points": [_POINT]},
-    COMPARISON: _COMMON | {"seeds": [int], "scenarios": [{"scenario": str, "directory": str}]},
+    COMPARISON: _COMMON
+    | {"with": [str], "seeds": [int], "scenarios": [{"scenario": str, "directory": str}]},
     SWEEP: _COMMON
     | {
         "axes": [_AXIS],

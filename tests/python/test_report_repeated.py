@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import statistics
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import backwater
 from backwater import report
+from backwater.manifest import COMPARISON, read_manifest, write_manifest
 from backwater.plot.seeds import _place, completion
 from backwater.report.compare import _table
 
@@ -145,6 +147,28 @@ def test_few_seeds_name_no_winner_and_the_command_has_all_that_was_set(
     assert page.lead == ["2 seeds are too few to name a winner: --seeds 5 or more."]
     again = page.sections[-1].parts[0].text
     assert "--with ecn --set 'sfc.pause=8 us' --seeds 1..2" in again
+
+
+def test_what_one_scenario_has_alone_is_not_given_to_all(
+    command: Command, small: Path, tmp_path: Path
+) -> None:
+    cases = (str(small), f"{small},switch.buffer=900KB", f"{small}@sfc+ecn")
+    more = ("--seeds", "1..2", "--out", "c", "--set", "sfc.pause=8 us", "--with", "pfc")
+    assert command("compare", *cases, *more).code == 0
+    again = report.of(tmp_path / "c").sections[-1].parts[0].text
+    told = shlex.split(again.splitlines()[0])
+    assert told[2:5] == list(cases)
+    place = str(tmp_path / "c")
+    given = ["--with", "pfc", "--set", "sfc.pause=8 us", *more[:2]]
+    assert told[5:] == [*given, "--out", place]
+    # The command does what there is already, and nothing else.
+    assert "6 are done already" in command(*told[1:], "--plan").err
+    # What an earlier version left does not say what was given for all.
+    manifest = read_manifest(tmp_path / "c", COMPARISON)
+    del manifest["set"], manifest["with"]
+    write_manifest(tmp_path / "c", manifest)
+    again = report.of(tmp_path / "c").sections[-1].parts[0].text
+    assert again.splitlines()[0].endswith(f"{cases[-1]} --seeds 1..2 --out {place}")
 
 
 def test_differences_are_told_as_the_terminal_tells_them() -> None:

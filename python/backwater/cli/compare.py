@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from backwater.cli import completing
-from backwater.cli.arguments import Allow, Force, Json, JsonProgress, Set, With, seeds
+from backwater.cli.arguments import Allow, Force, Json, JsonProgress, Set, With, overrides, seeds
 from backwater.cli.output import message, put, warn, write_json
 from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError
@@ -92,7 +92,8 @@ def compare(
         cases = subjects(scenarios, settings, mechanisms)
         for one in cases:
             warn(one.scenario.check())
-        plan = Plan.of(cases, seeds(many, cases[0].seed), Path(out), force=force)
+        given = {"with": mechanisms or [], "set": dict(overrides(settings))}
+        plan = Plan.of(cases, seeds(many, cases[0].seed), Path(out), given, force=force)
         plan.see_groups(wanted)
         message(*plan.words())
         if plan_only:

@@ -60,9 +60,13 @@ class Plan:
     jobs: list[list[Job]]
     done: list[list[Run | None]]
     base: Path
+    given: dict[str, Any]
+    """What was set and switched on for all scenarios: `set` and `with`."""
 
     @staticmethod
-    def of(cases: list[Subject], seeds: list[int], base: Path, *, force: bool) -> Plan:
+    def of(
+        cases: list[Subject], seeds: list[int], base: Path, given: dict[str, Any], *, force: bool
+    ) -> Plan:
         """Find what there is already: in `base`, or in the directories that are compared."""
         _may_hold(base)
         folders, jobs, done = [], [], []
@@ -71,11 +75,11 @@ class Plan:
             folder = base / _key(case.name, prepared.identity)
             mine = [Job.repeated(prepared, seed, folder) for seed in seeds]
             found = taken_up(mine, force=force)
-            given = {run.seed: run for run in case.runs if _is_of(run, mine[0])}
+            lent = {run.seed: run for run in case.runs if _is_of(run, mine[0])}
             folders.append(folder)
             jobs.append(mine)
-            done.append([run or given.get(job.seed) for job, run in zip(mine, found, strict=True)])
-        return Plan(cases, seeds, folders, jobs, done, base)
+            done.append([run or lent.get(job.seed) for job, run in zip(mine, found, strict=True)])
+        return Plan(cases, seeds, folders, jobs, done, base, given)
 
     @property
     def missing(self) -> list[tuple[int, Job]]:
@@ -147,6 +151,7 @@ class Plan:
             "kind": COMPARISON,
             "status": status,
             "versions": _core.version(),
+            **self.given,
             "seeds": self.seeds,
             **{
                 name: document[name]

@@ -304,16 +304,9 @@ def _assumptions(runs: Mapping[str, Sequence[Run]]) -> Section:
 def _again(comparison: Comparison) -> Section:
     seeds = comparison.manifest.get("seeds") or []
     words = ["backwater", "compare", *map(shlex.quote, comparison.runs)]
-    # Settings were given for all scenarios; where a mechanism is off, they are skipped.
-    switched: dict[str, None] = {}
-    settings: dict[str, str] = {}
-    for mine in comparison.runs.values():
-        for run in mine[:1]:
-            switched |= dict.fromkeys(run.manifest.get("with") or ())
-            settings |= run.manifest.get("set") or {}
-            skipped = run.manifest.get("skipped") or ()
-            settings |= {one["key"]: one["value"] for one in skipped}
-    words += [f"--with {name}" for name in switched]
+    # A scenario's own settings are in its name.
+    words += [f"--with {shlex.quote(name)}" for name in comparison.manifest.get("with") or ()]
+    settings = comparison.manifest.get("set") or {}
     words += [f"--set {shlex.quote(f'{key}={value}')}" for key, value in settings.items()]
     if seeds:
         words.append(f"--seeds {seeds[0]}..{seeds[-1]}")
