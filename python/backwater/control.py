@@ -22,9 +22,14 @@ much faster: `backwater new mechanism NAME` begins one.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import inspect
+import math
 import random
+import re
+from numbers import Real
+from types import CodeType
 from typing import TYPE_CHECKING
 
 from backwater.errors import InputError
@@ -47,7 +52,7 @@ class Control:
     window_bytes: float | None = None
     """Most bytes of payload that are not acknowledged. None: no bound; 0: nothing is sent."""
     rate_bps: float | None = None
-    """Rate of sending, in bit/s. None: that of the line; 0: nothing is sent."""
+    """Rate of sending, in bit/s. None: that of the line; 0: nothing after a flow's first packet."""
 
     now_ps: int
     """The simulated time, in ps."""
@@ -91,13 +96,14 @@ class Control:
     def on_timer(self, token: int) -> None:
         """Be told that a timer has run out that `arm` has set."""
 
-    def arm(self, delay_ps: int, token: int = 0) -> None:
-        """Have `on_timer` called with this token (0 to 65,535) after so many ps, at least 1."""
-        if delay_ps < 1 or delay_ps != int(delay_ps):
-            raise ValueError(f"arm: delay_ps = {delay_ps}: not a whole number of ps, at least 1")
-        if not 0 <= token < 2**16:
-            raise ValueError(f"arm: token = {token}: not from 0 to 65,535")
-        self._timers.append((int(delay_ps), token))
+    def arm(self, delay_ps: float, token: int = 0) -> None:
+        """Have `on_timer` called with this token (0 to 65,535) after so many ps, at least 1.
+
+        Both are whole numbers; `1e6` is one. Timers alone do not keep a run alive: where nothing
+        is under way, it ends with the next that lets nothing go.
+        """
+        delay, number = _whole("delay_ps", delay_ps, 1, _LONGEST), _whole("token", token, 0, 65_535)
+        self._timers.append((delay, number))
 
     _timers: list[tuple[int, int]]
 
@@ -111,22 +117,44 @@ class Control:
         )
         self.random = random.Random(seed)
         for name, value in parameters.items():
-            setattr(self, name, value)
+            whole = isinstance(getattr(type(self), name, None), int) and value.is_integer()
+            setattr(self, name, int(value) if whole else value)
 
 
-def _written(control: type[Control]) -> tuple[type, ...]:
+_LONGEST = 2**62
+"""Of timers, in ps: fifty days."""
+
+
+def _whole(name: str, value: object, least: int, most: int) -> int:
+    """Give a whole number within bounds. Raises `ValueError`."""
+    number = _number(value)
+    if number is None or not number.is_integer() or not least <= number <= most:
+        raise ValueError(f"arm: {name} = {value!r}: not a whole number from {least:,} to {most:,}")
+    return int(number)
+
+
+def _number(value: object) -> float | None:
+    """Give a number, of whichever library it is; None of what is none."""
+    if type(value) is bool or not isinstance(value, Real):
+        return None
+    return float(value)
+
+
+def _written(control: type[Control]) -> list[type]:
     """Give the classes that the user has written, the class itself first."""
-    return control.__mro__[: control.__mro__.index(Control)]
+    return [one for one in control.__mro__ if one is not Control and one.__module__ != "builtins"]
 
 
 def parameters_of(control: type[Control]) -> dict[str, float]:
     """Give the parameters of a class: its public attributes that are numbers."""
+    names = dict.fromkeys(name for one in reversed(_written(control)) for name in vars(one))
     found: dict[str, float] = {}
-    for one in reversed(_written(control)):
-        for name, value in vars(one).items():
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if number and not name.startswith("_") and name not in Control.__annotations__:
-                found[name] = float(value)
+    for name in names:
+        value = inspect.getattr_static(control, name)
+        number = _number(value)
+        public = not name.startswith("_") and name not in Control.__annotations__
+        if public and number is not None:
+            found[name] = number
     return found
 
 
@@ -138,25 +166,77 @@ def hears_marks(control: type[Control]) -> bool:
 def name_of(control: type[Control]) -> str:
     """Give the name of a class with a digest of it: results are known by it.
 
-    In the digest are its source, its parameters, and what its functions take from around them.
+    In the digest are its code and attributes, and what its functions take from around them and
+    from their module: numbers, texts, and functions with all of theirs.
     """
-    digest = hashlib.sha256(repr(parameters_of(control)).encode())
-    for one in _written(control):
-        hooks = [hook for hook in vars(one).values() if inspect.isfunction(hook)]
-        try:
-            digest.update(inspect.getsource(one).encode())
-        except (OSError, TypeError):
-            # Typed in, so that no file has it.
-            made = [(hook.__name__, hook.__code__) for hook in hooks]
-            codes = [(name, code.co_code, code.co_consts) for name, code in made]
-            digest.update(repr((one.__name__, codes)).encode())
-        # The text of a function has its address, which no other process has.
-        told = [
-            [(name, getattr(value, "__qualname__", repr(value))) for name, value in taken.items()]
-            for taken in (inspect.getclosurevars(hook).nonlocals for hook in hooks)
-        ]
-        digest.update(repr(told).encode())
+    seen: set[int] = set()
+    told = [
+        (name, _told(value, seen))
+        for one in _written(control)
+        for name, value in sorted(vars(one).items())
+        if inspect.isfunction(value) or not name.startswith("__")
+    ]
+    digest = hashlib.sha256(repr(told).encode())
     return f"{control.__name__}-{digest.hexdigest()[:8]}"
+
+
+def _told(value: object, seen: set[int]) -> object:
+    """Tell a value by what decides about a run, the same in every process."""
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+        return repr(value)
+    if id(value) in seen:
+        return "told already"
+    seen.add(id(value))
+    if (number := _number(value)) is not None:
+        return repr(number)
+    if isinstance(value, staticmethod | classmethod):
+        return type(value).__name__, _told(value.__func__, seen)
+    if isinstance(value, property):
+        return [_told(one, seen) for one in (value.fget, value.fset)]
+    if isinstance(value, CodeType):
+        constants = [_told(one, seen) for one in value.co_consts]
+        return value.co_code.hex(), value.co_names, value.co_varnames, constants
+    if inspect.isfunction(value):
+        # A method that takes its own class from around it would tell itself for ever.
+        taken = inspect.getclosurevars(value)
+        around = sorted({**taken.nonlocals, **taken.globals}.items())
+        told = [(name, _told(one, seen)) for name, one in around]
+        return _told(value.__code__, seen), _told(value.__defaults__, seen), told
+    if isinstance(value, list | tuple):
+        return [_told(one, seen) for one in value]
+    if isinstance(value, set | frozenset):
+        return sorted(repr(_told(one, seen)) for one in value)
+    if isinstance(value, dict):
+        return [(_told(key, seen), _told(one, seen)) for key, one in value.items()]
+    return getattr(value, "__qualname__", None) or getattr(value, "__name__", type(value).__name__)
+
+
+_HOOKS = {"on_start": "", "on_ack": "ack", "on_mark": "ack", "on_loss": "kind", "on_timer": "token"}
+"""Hooks, and what each is called with beside the control."""
+
+
+def _see_hooks(control: type[Control]) -> None:
+    """Refuse hooks that would never be called, or not as they are written."""
+    name = control.__name__
+    for own in (own for one in _written(control) for own in vars(one)):
+        if re.match(r"on(_|[A-Z])", own) and own not in _HOOKS:
+            near = difflib.get_close_matches(own.lower(), _HOOKS, n=1)
+            meant = f"did you mean {near[0]}? " if near else ""
+            raise InputError(
+                f"{name}.{own}: is no hook, and nothing calls it",
+                f"{meant}hooks are {', '.join(_HOOKS)}; other methods have other names",
+            )
+    for hook, argument in _HOOKS.items():
+        written = inspect.getattr_static(control, hook)
+        told = f"def {hook}(self, {argument})" if argument else f"def {hook}(self)"
+        if not inspect.isfunction(written) or inspect.iscoroutinefunction(written):
+            raise InputError(f"{name}.{hook}: is no plain method", f"write {told}")
+        try:
+            inspect.signature(written).bind(*range(2 if argument else 1))
+        except TypeError as error:
+            raise InputError(
+                f"{name}.{hook}: is not what is called: {error}", f"write {told}"
+            ) from None
 
 
 def see(control: object, given: Mapping[str, float]) -> type[Control]:
@@ -166,6 +246,7 @@ def see(control: object, given: Mapping[str, float]) -> type[Control]:
             f"{control!r} is not a class derived from backwater.Control",
             "give the class itself, as in scenario.prototype(MyLaw)",
         )
+    _see_hooks(control)
     known = parameters_of(control)
     for name, value in given.items():
         if name not in known:
@@ -173,8 +254,9 @@ def see(control: object, given: Mapping[str, float]) -> type[Control]:
             raise InputError(
                 f"{control.__name__} has no parameter {name!r}", f"its parameters: {listed}"
             )
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        number = _number(value)
+        if number is None or not math.isfinite(number):
             raise InputError(
-                f"{name} = {value!r}: not a number", "parameters of a control are numbers"
+                f"{name} = {value!r}: not a finite number", "parameters of a control are numbers"
             )
     return control

@@ -184,17 +184,25 @@ class Scenario:
 
         Slow, for prototypes: each acknowledgement is a call into Python. `parameters` replace
         numbers that the class has; so does `set` afterwards, with the keys that `values` lists.
-        Results keep the class's name with a digest of its source. Such a run has one thread, and
-        cannot be saved. Raises `backwater.InputError` for anything else, or an unknown parameter.
+        Results keep the class's name with a digest of its code. Such a run has one thread, and
+        cannot be saved. Raises `backwater.InputError` for what is no such class, for hooks that
+        nothing calls, unknown parameters, and a scenario that has a prototype already.
         """
         from backwater.control import hears_marks, name_of, parameters_of, see
 
         control = see(control, parameters)
         table, name = _core.CONTROL_TABLE, name_of(control)
+        own = (f"{table}.control", f"{table}.parameters")
+        before = [key for key in self._facts.get("set", ()) if key.startswith(own)]
+        if before:
+            raise InputError(
+                f"the scenario has a prototype already: {before[0]}",
+                "take the scenario from before it; set values after prototype(CLASS)",
+            )
         given = (name, control, list(parameters_of(control)), hears_marks(control))
         offered = self._changed(self._core.with_control(*given), ("with_control", given, {}))
         scenario = offered.enable(table).set(f"{table}.control", name)
-        for key, value in parameters.items():
+        for key, value in (parameters_of(control) | parameters).items():
             scenario = scenario.set(f"{table}.parameters.{key}", float(value))
         return scenario
 

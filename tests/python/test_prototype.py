@@ -13,6 +13,7 @@ import math
 import pickle
 from typing import TYPE_CHECKING
 
+import polars
 import pytest
 
 import backwater
@@ -44,6 +45,10 @@ from = "1..8"
 to = 0
 size = "600 KB"
 """
+
+
+class Idle(Control):
+    """Bounds nothing."""
 
 
 class Dctcp(Control):
@@ -311,15 +316,125 @@ def test_a_window_that_is_no_number_is_refused(value: object) -> None:
 
 @pytest.mark.parametrize(
     ("delay_ps", "token", "reason"),
-    [(0, 0, "delay_ps = 0"), (0.5, 0, "delay_ps = 0.5"), (1, 70_000, "token = 70000")],
+    [
+        (0, 0, "delay_ps = 0"),
+        (0.5, 0, "delay_ps = 0.5"),
+        (1, 70_000, "token = 70000"),
+        ("10 us", 0, "delay_ps = '10 us'"),
+        (10**30, 0, "delay_ps = 10"),
+        (1, 0.5, "token = 0.5"),
+    ],
 )
-def test_a_timer_that_cannot_be_is_refused(delay_ps: int, token: int, reason: str) -> None:
+def test_a_timer_that_cannot_be_is_refused(delay_ps: float, token: int, reason: str) -> None:
     class Timed(Control):
         def on_start(self) -> None:
             self.arm(delay_ps, token)
 
-    with pytest.raises(RunError, match=reason):
+    with pytest.raises(RunError, match=reason) as caught:
         incast().prototype(Timed).run()
+    assert "test_prototype.py, line" in str(caught.value)
+
+
+def test_a_timer_may_open_a_window_of_nothing() -> None:
+    """Nothing is sent before: the flow ends 2 us later than with that window from the start."""
+
+    class Late(Control):
+        packets = 10
+
+        def on_start(self) -> None:
+            self.window_bytes = 0
+            self.arm(2e6)
+
+        def on_timer(self, token: int) -> None:
+            self.window_bytes = self.packets * self.payload_bytes
+
+    run = incast().prototype(Late).run()
+    assert run.complete
+    begun = incast().prototype(Fixed, packets=10).run()
+    late, early = (polars.Series(one.flows["fct_last_ack_ps"]) for one in (run, begun))
+    assert (late - early).to_list() == [2_000_000] * 8
+
+
+@pytest.mark.parametrize(
+    ("name", "hook", "said"),
+    [
+        ("on_akc", lambda *_: None, "did you mean on_ack"),
+        ("onLoss", lambda *_: None, "did you mean on_loss"),
+        ("on_ack", lambda _: None, r"write def on_ack\(self, ack\)"),
+        ("on_ack", staticmethod(lambda _: None), "is no plain method"),
+        ("on_start", 5, r"write def on_start\(self\)"),
+    ],
+)
+def test_a_hook_that_nothing_would_call_is_refused(name: str, hook: object, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        incast().prototype(type("Mistyped", (Fixed,), {name: hook}))
+
+
+WIDE = 3
+
+
+def test_a_class_is_known_by_all_that_decides_about_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By laws that it takes from around it, globals, attributes, and constants of typed-in code."""
+
+    def made(law: object) -> type[Control]:
+        class Taken(Control):
+            def on_start(self) -> None:
+                self.window_bytes = law(WIDE) * self.payload_bytes  # type: ignore[operator]
+
+        return Taken
+
+    def name(control: type[Control]) -> str:
+        settings: dict[str, str] = incast().prototype(control).facts["set"]
+        return settings["prototype.control"]
+
+    names = [name(made(law)) for law in (lambda n: n, lambda n: 3 * n)]
+    with monkeypatch.context() as other:
+        other.setitem(globals(), "WIDE", 9)
+        names.append(name(made(lambda n: n)))
+    typed: dict[str, type[Control]] = {}
+    for text in ("window_bytes = 5e4", "rate_bps = 5e4"):
+        exec(f"class Typed(Control):\n def on_start(self):\n  self.{text}", globals(), typed)
+        names.append(name(typed["Typed"]))
+    listed = type("Listed", (Fixed,), {"table": [1]})
+    names += [name(listed), name(type("Listed", (Fixed,), {"table": [9]}))]
+    assert len(set(names)) == len(names)
+    assert name(made(lambda n: n)) == names[0]
+
+
+def test_parameters_are_the_class_s_own_and_all_are_told() -> None:
+    class Counted(Control):
+        packets = 3
+        share = 0.5
+
+        def on_start(self) -> None:
+            self.window_bytes = sum(1 for _ in range(self.packets)) * self.payload_bytes
+
+    scenario = incast().prototype(Counted, packets=2)
+    values = {one["key"]: one["value"] for one in scenario.values()}
+    assert values["prototype.parameters.packets"] == "2.0"
+    assert values["prototype.parameters.share"] == "0.5"
+    assert ends(scenario) == ends(incast().prototype(Fixed, packets=2))
+    with pytest.raises(InputError, match="has a prototype already"):
+        scenario.prototype(Fixed)
+
+
+def test_a_window_from_the_start_counts_as_acting() -> None:
+    told = [warning["message"] for warning in incast().prototype(Fixed).run().warnings]
+    assert not any("never" in one for one in told)
+    idle = [warning["message"] for warning in incast().prototype(Idle).run().warnings]
+    assert any("`prototype` never bounded a window" in one for one in idle)
+
+
+def test_an_inherited_hook_is_called_by_its_name() -> None:
+    class Inherited(Fixed):
+        def on_ack(self, ack: Acknowledgement) -> None:
+            if ack.marked:
+                raise ValueError("by hand")
+
+        packets = 100
+
+    with pytest.raises(RunError, match="failed in on_ack: ValueError"):
+        incast().prototype(Inherited).run()
 
 
 def test_ctrl_c_in_a_hook_is_ctrl_c() -> None:
@@ -337,7 +452,7 @@ def test_what_is_no_control_is_refused() -> None:
             incast().prototype(wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="Fixed has no parameter 'size'"):
         incast().prototype(Fixed, size=3)
-    with pytest.raises(InputError, match="not a number"):
+    with pytest.raises(InputError, match="not a finite number"):
         incast().prototype(Fixed, packets="3")  # type: ignore[arg-type]
     with pytest.raises(ScenarioError, match="has no parameter `size`"):
         incast().prototype(Fixed).set("prototype.parameters.size", 3).check()

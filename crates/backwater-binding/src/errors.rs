@@ -104,14 +104,18 @@ impl Raised {
     }
 }
 
-/// File and line where an exception was raised.
+/// File and line where an exception was raised, as far as that is the user's own: the deepest call that is not of Backwater's class.
 fn place(py: Python<'_>, error: &PyErr) -> Option<String> {
-    let mut at = error.traceback(py)?.into_any();
-    while let Some(next) = at.getattr("tb_next").ok().filter(|next| !next.is_none()) {
-        at = next;
+    let ours = py.import("backwater.control").and_then(|module| module.getattr("__file__")).ok();
+    let (mut found, mut next) = (None, error.traceback(py).map(Bound::into_any));
+    while let Some(at) = next.filter(|at| !at.is_none()) {
+        let file = at.getattr("tb_frame").ok()?.getattr("f_code").ok()?.getattr("co_filename").ok()?;
+        if ours.as_ref().is_none_or(|ours| !file.eq(ours).unwrap_or(false)) {
+            found = Some(format!("{file}, line {}", at.getattr("tb_lineno").ok()?));
+        }
+        next = at.getattr("tb_next").ok();
     }
-    let file = at.getattr("tb_frame").ok()?.getattr("f_code").ok()?.getattr("co_filename").ok()?;
-    Some(format!("{file}, line {}", at.getattr("tb_lineno").ok()?))
+    found
 }
 
 /// What has come out of the core instead of a result.

@@ -28,7 +28,7 @@ pub fn offer_class(name: &str, class: &Bound<'_, PyAny>, parameters: Vec<String>
     let class = Arc::new(class.clone().unbind());
     let make = move |parameters: &BTreeMap<String, f64>| -> Box<dyn Control> {
         let (class, parameters) = (Arc::clone(&class), parameters.clone());
-        Box::new(OfClass { class, parameters, control: None, ends: (0, 0) })
+        Box::new(OfClass { class, parameters, marks, control: None, ends: (0, 0) })
     };
     offer(name, Offer { parameters, marks, make: Arc::new(make) });
 }
@@ -37,6 +37,8 @@ pub fn offer_class(name: &str, class: &Bound<'_, PyAny>, parameters: Vec<String>
 struct OfClass {
     class: Arc<Py<PyAny>>,
     parameters: BTreeMap<String, f64>,
+    /// It has a hook of its own for marks.
+    marks: bool,
     /// `None`: the flow has not begun.
     control: Option<Py<PyAny>>,
     /// Numbers of the hosts that it is between.
@@ -54,23 +56,23 @@ impl Control for OfClass {
                 let class = class.map_or_else(|_| "?".to_owned(), |name| name.to_string());
                 let of = format!("control `{class}` of a flow from host {} to host {}", self.ends.0, self.ends.1);
                 // What the run would come to without an answer means nothing. The hook that tells of panics is not called.
-                panic::resume_unwind(Box::new(Raised { of, hook: hook(event), time: now, error }))
+                panic::resume_unwind(Box::new(Raised { of, hook: self.hook(event), time: now, error }))
             })
         })
     }
 }
 
-fn hook(event: Event<'_>) -> &'static str {
-    match event {
-        Event::Start { .. } => "on_start",
-        Event::Ack(ack) if ack.marked => "on_mark",
-        Event::Ack(_) => "on_ack",
-        Event::Loss(_) => "on_loss",
-        Event::Timer(_) => "on_timer",
-    }
-}
-
 impl OfClass {
+    fn hook(&self, event: Event<'_>) -> &'static str {
+        match event {
+            Event::Start { .. } => "on_start",
+            Event::Ack(ack) if ack.marked && self.marks => "on_mark",
+            Event::Ack(_) => "on_ack",
+            Event::Loss(_) => "on_loss",
+            Event::Timer(_) => "on_timer",
+        }
+    }
+
     fn call(&mut self, py: Python<'_>, now: Time, sent: Bytes, event: Event<'_>) -> PyResult<Answer> {
         let control = match (&self.control, event) {
             (_, Event::Start { shape, seed }) => self.begin(py, shape, seed)?,
@@ -84,7 +86,8 @@ impl OfClass {
             Event::Ack(ack) => {
                 let told =
                     Acknowledgement { received_bytes: ack.received, rtt_ps: ack.rtt.as_ps(), marked: ack.marked };
-                let hook = if ack.marked { intern!(py, "on_mark") } else { intern!(py, "on_ack") };
+                let marked = ack.marked && self.marks;
+                let hook = if marked { intern!(py, "on_mark") } else { intern!(py, "on_ack") };
                 control.call_method1(hook, (told,))?
             }
             Event::Loss(loss) => {
@@ -98,11 +101,9 @@ impl OfClass {
             Event::Timer(token) => control.call_method1(intern!(py, "on_timer"), (token,))?,
         };
         let timers = control.getattr(intern!(py, "_timers"))?;
-        Ok(Answer {
-            window: bound(&control, intern!(py, "window_bytes"))?.map(|bytes| Bytes(bytes as u64)),
-            rate: bound(&control, intern!(py, "rate_bps"))?.map(|bps| Rate(bps as u64)),
-            timers: if timers.is_truthy()? { armed(&timers)? } else { Vec::new() },
-        })
+        let window = bound(&control, intern!(py, "window_bytes"))?.map(|bytes| Bytes(bytes as u64));
+        let rate = bound(&control, intern!(py, "rate_bps"))?.map(|bps| Rate(bps as u64));
+        Ok(Answer { window, rate, timers: if timers.is_truthy()? { armed(&timers)? } else { Vec::new() } })
     }
 
     fn begin<'py>(&mut self, py: Python<'py>, shape: &FlowShape, seed: u64) -> PyResult<Bound<'py, PyAny>> {

@@ -109,7 +109,7 @@ impl Mechanism for Prototype {
     const DEFINED_BY: &'static str = "Backwater";
     const SUMMARY: &'static str =
         "has a Python class of the user's set each flow's window and rate; slow, for prototypes";
-    const IDLE: &'static str = "never lowered a window or a rate";
+    const IDLE: &'static str = "never bounded a window, nor a rate below the line's";
     type Params = Params;
     type Shared = ();
     type Switch = Absent;
@@ -156,7 +156,7 @@ impl Mechanism for Prototype {
 
     fn flow(params: &Params, _: &FlowShape, (): &()) -> Option<Sender> {
         let control = (offered(&params.control)?.make)(&params.parameters);
-        Some(Sender { control, answer: Answer::default(), sent: Bytes::ZERO, cuts: 0 })
+        Some(Sender { control, answer: Answer::default(), sent: Bytes::ZERO, bounds: 0 })
     }
 }
 
@@ -167,8 +167,8 @@ pub struct Sender {
     answer: Answer,
     /// of payload, sent at least once
     sent: Bytes,
-    /// times that the window or the rate was lowered
-    cuts: u64,
+    /// times that the window was bounded or narrowed, or the rate lowered below the line's
+    bounds: u64,
 }
 
 impl State for Sender {
@@ -216,7 +216,7 @@ impl FlowSide for Sender {
     }
 
     fn reach(&self) -> Reach {
-        Reach { acts: self.cuts, margin: None }
+        Reach { acts: self.bounds, margin: None }
     }
 }
 
@@ -226,10 +226,10 @@ impl Sender {
         for (after, token) in answer.timers.drain(..) {
             cx.arm(cx.now().after(after), token);
         }
-        // The first answer lowers nothing.
-        let first = matches!(event, Event::Start { .. });
-        let lowered = lower(answer.window, self.answer.window) || lower(answer.rate, self.answer.rate);
-        self.cuts += u64::from(lowered && !first);
+        let line = cx.shape().line;
+        let slower = answer.rate.filter(|rate| *rate < line);
+        let lowered = lower(answer.window, self.answer.window) || lower(slower, self.answer.rate);
+        self.bounds += u64::from(lowered);
         self.answer = answer;
     }
 }
