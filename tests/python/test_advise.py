@@ -46,9 +46,58 @@ def test_who_asks_for_advice_may_lack_the_value(
     limit = [] if mechanism == "pfc" else ["--pfc-threshold", "400 KB"]
     without, given = asked(""), asked('xoff = "200 KB"\nxon = "190 KB"', *limit)
     assert [row["value"] for row in without["rows"]] == [row["value"] for row in given["rows"]]
-    why = "pfc.xoff: a static threshold needs xoff; answered as without `pfc`"
+    why = "pfc.xoff: a static threshold needs xoff; answered without it"
     assert why in without["cautions"]
     assert why not in given["cautions"]
+
+
+def advice(command: Command, tmp_path: Path, text: str, *words: str) -> dict[str, Any]:
+    mechanism, *options = words
+    file = tmp_path / "star.toml"
+    file.write_text(text, encoding="utf-8")
+    ran = command("advise", mechanism, "--scenario", str(file), *options, "--json", "-")
+    assert ran.out, ran.err
+    found: dict[str, Any] = json.loads(ran.out)
+    return found | {"err": ran.err}
+
+
+@pytest.mark.parametrize(
+    ("pfc", "options"),
+    [('response = "5 us"', []), ('signal = "ideal"', []), ("", ["--set", "pfc.xon=100 KB"])],
+)
+def test_what_is_there_beside_a_missing_value_is_kept(
+    command: Command, tmp_path: Path, pfc: str, options: list[str]
+) -> None:
+    without = advice(command, tmp_path, STAR.replace("PFC", pfc), "pfc", *options)
+    whole = STAR.replace("PFC", f'xoff = "200 KB"\n{pfc}')
+    given = advice(command, tmp_path, whole, "pfc", *options)
+    assert without["rows"] == given["rows"]
+    assert "pfc.xoff: a static threshold needs xoff; answered without it" in without["cautions"]
+    if "response" in pfc:
+        [row] = [row for row in without["rows"] if row["name"] == "response"]
+        assert (row["value"], row["unit"]) == ("5", "us")
+
+
+@pytest.mark.parametrize(
+    ("pfc", "reason"),
+    [
+        ('xoff = "20 KB"\nxon = "30 KB"', "pfc.xon"),
+        ('xoff = "500 KB"', "is not below the buffer"),
+        # Each override has what the table above it has.
+        (
+            'xoff = "500 KB"\n[[pfc.at]]\ntier = "switch"\nresponse = "1 us"',
+            "is not below the buffer",
+        ),
+    ],
+)
+def test_contradictions_are_refused_as_ever(
+    command: Command, tmp_path: Path, pfc: str, reason: str
+) -> None:
+    file = tmp_path / "star.toml"
+    file.write_text(STAR.replace("PFC", pfc), encoding="utf-8")
+    ran = command("advise", "pfc", "--scenario", str(file))
+    assert ran.code == 2
+    assert reason in ran.err
 
 
 def test_a_misspelt_key_is_refused_as_ever(command: Command, tmp_path: Path) -> None:

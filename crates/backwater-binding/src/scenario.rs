@@ -7,7 +7,7 @@ use crate::flows;
 use crate::operations;
 use crate::prototype::offer_class;
 use crate::simulation::{Begin, Saved, Simulation};
-use backwater::advise::{facts, facts_without_unworkable};
+use backwater::advise::facts_of_draft;
 use backwater::sketch::sketch;
 use backwater::{Checked, ScenarioError};
 use pyo3::prelude::*;
@@ -195,11 +195,7 @@ impl Scenario {
     /// What the scenario answers of the questions of a mechanism.
     fn facts<'py>(&self, py: Python<'py>, mechanism: String) -> PyResult<Bound<'py, PyAny>> {
         let read = self.read();
-        let facts = patiently(py, None, move || match read.resolved() {
-            Ok(checked) => facts(&checked, &mechanism),
-            Err(error) if error.unworkable => facts_without_unworkable(&read.scenario, &mechanism),
-            Err(error) => Err(error),
-        })?;
+        let facts = patiently(py, None, move || facts_of_draft(&read.scenario.draft()?, &mechanism))?;
         python(py, &facts)
     }
 

@@ -1,9 +1,9 @@
 //! Advice of mechanisms on their settings, and what a scenario answers of their questions.
 
-use crate::check::Checked;
+use crate::check::Draft;
 use crate::error::ScenarioError;
 use crate::incast::{Measure, incasts};
-use crate::scenario::Scenario;
+use crate::planned::Planned;
 use backwater_mech::registry::{Config, ENTRIES};
 use backwater_net::Rate;
 use backwater_net::config::BufferPer;
@@ -29,7 +29,7 @@ pub fn advise(
     scenario: Option<(String, Map<String, Value>)>,
 ) -> Result<Advice, ScenarioError> {
     let form = form(mechanism)?;
-    let left_out = scenario.as_ref().and_then(|(_, facts)| facts.get(LEFT_OUT)?.as_array()).cloned();
+    let lacking = scenario.as_ref().and_then(|(_, facts)| facts.get(LACKING)?.as_array()).cloned();
     let mut advice = Config::advise(mechanism, &Question { form, given, scenario }).map_err(|error| ScenarioError {
         key: error.key.map(str::to_owned),
         value: error.value,
@@ -37,34 +37,25 @@ pub fn advise(
         hint: error.hint,
         ..ScenarioError::default()
     })?;
-    let left_out = left_out.into_iter().flatten();
-    advice.cautions.extend(left_out.filter_map(|reason| reason.as_str().map(str::to_owned)));
+    let lacking = lacking.into_iter().flatten();
+    advice.cautions.extend(lacking.filter_map(|reason| reason.as_str().map(str::to_owned)));
     Ok(advice)
 }
 
-/// Among facts: why mechanisms were left out of the scenario.
-const LEFT_OUT: &str = "left_out";
+/// Among facts: which values are missing that mechanisms of the scenario need, and why.
+const LACKING: &str = "lacking";
 
-/// As [`facts`], of a scenario that may have mechanisms which cannot work yet: whoever asks for advice may lack the very value. They are
-/// left out, and [`advise`] says so.
+/// As [`facts`], of a scenario that may lack values: [`advise`] says which.
 ///
 /// # Errors
-/// As of [`Scenario::check`] for anything else, and of [`facts`].
-pub fn facts_without_unworkable(scenario: &Scenario, mechanism: &str) -> Result<Map<String, Value>, ScenarioError> {
-    let (mut scenario, mut left_out) = (scenario.clone(), Vec::new());
-    let checked = loop {
-        let error = match scenario.check() {
-            Ok(checked) => break checked,
-            Err(error) => error,
-        };
-        let key = error.key.clone().filter(|_| error.unworkable && left_out.len() < ENTRIES.len());
-        let (Some(key), name) = (&key, key.as_deref().and_then(|key| key.split('.').next())) else { return Err(error) };
-        let Some(entry) = ENTRIES.iter().find(|entry| Some(entry.name) == name) else { return Err(error) };
-        scenario = scenario.with_set(entry.name, "false")?;
-        left_out.push(format!("{key}: {}; answered as without `{}`", error.reason, entry.name));
-    };
-    let mut facts = facts(&checked, mechanism)?;
-    facts.insert(LEFT_OUT.to_owned(), left_out.into());
+/// As of [`facts`].
+pub fn facts_of_draft(draft: &Draft, mechanism: &str) -> Result<Map<String, Value>, ScenarioError> {
+    let mut facts = facts(&draft.planned, mechanism)?;
+    let lacking = draft
+        .lacking
+        .iter()
+        .map(|error| format!("{}: {}; answered without it", error.key.as_deref().unwrap_or_default(), error.reason));
+    facts.insert(LACKING.to_owned(), lacking.collect());
     Ok(facts)
 }
 
@@ -81,15 +72,15 @@ fn form(mechanism: &str) -> Result<AdviceForm, ScenarioError> {
 ///
 /// # Errors
 /// There is no such path.
-pub fn facts(checked: &Checked, mechanism: &str) -> Result<Map<String, Value>, ScenarioError> {
+pub fn facts(planned: &Planned, mechanism: &str) -> Result<Map<String, Value>, ScenarioError> {
     form(mechanism)?;
-    let index = &checked.index;
-    let mut all = incasts(checked);
+    let index = &planned.index;
+    let mut all = incasts(planned);
     // Of equal ones the first.
     all.sort_by_key(|incast| std::cmp::Reverse(incast.senders.len()));
     let incast = all.first();
     let receiver = incast.map_or(HostId(0), |incast| incast.receiver);
-    let home = checked.graph.links.iter().find_map(|link| match index.node_of(receiver) {
+    let home = planned.graph.links.iter().find_map(|link| match index.node_of(receiver) {
         Some(host) if host == link.a => Some(link.b),
         Some(host) if host == link.b => Some(link.a),
         _ => None,
@@ -97,7 +88,7 @@ pub fn facts(checked: &Checked, mechanism: &str) -> Result<Map<String, Value>, S
     let Some(home) = home else {
         return Err(ScenarioError::new("the scenario has no hosts with a link").key("topology"));
     };
-    let measure = Measure::new(checked);
+    let measure = Measure::new(planned);
     let paths = match incast {
         Some(incast) => measure.paths(incast),
         None => measure.longest_from_first_host(),
@@ -106,23 +97,23 @@ pub fn facts(checked: &Checked, mechanism: &str) -> Result<Map<String, Value>, S
         let error = ScenarioError::new("the scenario's hosts are not joined through a switch").key("topology");
         return Err(error.hint("give the delays as options instead"));
     };
-    let about = &checked.graph.nodes[home.0 as usize];
+    let about = &planned.graph.nodes[home.0 as usize];
     let (name, tier) = (about.name.as_str(), about.tier.as_str());
-    let switch = checked.switch.of(name, tier);
-    let links = checked.graph.links.iter().filter(|link| [link.a, link.b].contains(&home));
+    let switch = planned.switch.of(name, tier);
+    let links = planned.graph.links.iter().filter(|link| [link.a, link.b].contains(&home));
     let rates: Vec<Rate> = links.map(|link| link.rate_from(home)).collect();
-    let kept = checked.mechanisms.lossless_classes(name, tier);
+    let kept = planned.mechanisms.lossless_classes(name, tier);
     let memory = MemoryCx { switch, rates: &rates, kept, class: incast.map(|incast| incast.class) };
-    paths.pause_threshold = checked.mechanisms.pause_threshold(name, tier, &memory);
+    paths.pause_threshold = planned.mechanisms.pause_threshold(name, tier, &memory);
     let class = incast.map_or(0, |incast| class_bits(&[incast.class]));
     let situation = Situation {
-        incast: incast.map(|incast| (checked.name(incast.receiver).to_owned(), incast.senders.len() as u64)),
-        rate: checked.arriving[receiver.0 as usize],
+        incast: incast.map(|incast| (planned.name(incast.receiver).to_owned(), incast.senders.len() as u64)),
+        rate: planned.arriving[receiver.0 as usize],
         paths,
         buffer: (switch.buffer_per != BufferPer::None).then(|| (switch.buffer_of(class), switch.buffer_key())),
         latency_at: switch.latency_at,
-        frame: checked.file.packet.payload + checked.file.packet.header,
-        gap: checked.file.packet.gap,
+        frame: planned.file.packet.payload + planned.file.packet.header,
+        gap: planned.file.packet.gap,
     };
-    Ok(checked.mechanisms.facts(mechanism, (name, tier), &situation))
+    Ok(planned.mechanisms.facts(mechanism, (name, tier), &situation))
 }

@@ -19,8 +19,6 @@ pub struct ScenarioError {
     pub reason: String,
     /// What would be right.
     pub hint: Option<String>,
-    /// Whether all could be read, and what a mechanism has at `key` cannot work: it is too large, or lacks a value that others need.
-    pub unworkable: bool,
     /// The line of the source, and how many of its characters from `column` on are meant.
     pub excerpt: Option<(String, usize)>,
 }

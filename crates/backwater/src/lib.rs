@@ -49,7 +49,7 @@ mod ways;
 
 pub use build::build;
 pub use changes::Skipped;
-pub use check::Checked;
+pub use check::{Checked, Draft};
 pub use error::{ScenarioError, Warning};
 pub use explain::{Explain, explain, keys, schema};
 pub use given::TableFlow;

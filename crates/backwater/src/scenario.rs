@@ -1,7 +1,7 @@
 //! A scenario as read: a tree into which variants and overrides are merged until it is resolved.
 
 use crate::changes::{self, Changes, Merged, Setting, Skipped};
-use crate::check::Checked;
+use crate::check::{Checked, Draft};
 use crate::error::{ScenarioError, nearest};
 use crate::given::{GivenOperations, GivenRows, LARGEST, RowsOf, TableFlow, is_parquet, place_of};
 use crate::layout::Layout;
@@ -237,12 +237,21 @@ impl Scenario {
 
     /// Merges everything, plans it and checks it, apart from tables of flows and of operations, which [`build`](crate::build) reads.
     pub fn check(&self) -> Result<Checked, ScenarioError> {
+        Checked::new(self.planned()?)
+    }
+
+    /// As [`Scenario::check`], but values may be missing that mechanisms need: whoever asks for advice may lack the very value.
+    pub fn draft(&self) -> Result<Draft, ScenarioError> {
+        Draft::new(self.planned()?)
+    }
+
+    fn planned(&self) -> Result<Planned, ScenarioError> {
         if let Some(refused) = &self.refused {
             return Err(refused.clone());
         }
         let resolved =
             resolved::resolve(self.root.clone(), self.source.clone(), &self.base_dir, &self.tables, &self.operations)?;
-        Checked::new(Planned::new(Layout::new(resolved)?)?)
+        Planned::new(Layout::new(resolved)?)
     }
 }
 

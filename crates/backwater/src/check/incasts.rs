@@ -2,7 +2,7 @@
 //!
 //! [`Mechanism::check_incasts`]: backwater_net::hooks::Mechanism::check_incasts
 
-use super::overridden;
+use super::{Lacking, overridden};
 use crate::error::{ScenarioError, Warning};
 use crate::incast::{self, Measure};
 use crate::planned::Planned;
@@ -13,7 +13,11 @@ use backwater_net::{Bytes, Rate};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-pub(super) fn check(planned: &Planned, shapes: &[SwitchShape]) -> Result<Vec<Warning>, ScenarioError> {
+pub(super) fn check(
+    planned: &Planned,
+    shapes: &[SwitchShape],
+    lacking: &mut Lacking,
+) -> Result<Vec<Warning>, ScenarioError> {
     let resolved = &planned.resolved;
     let known = Known { planned, shapes, incasts: OnceCell::new() };
     let mut warnings: Vec<Warning> = Vec::new();
@@ -24,7 +28,8 @@ pub(super) fn check(planned: &Planned, shapes: &[SwitchShape]) -> Result<Vec<War
                 let key = overridden(mechanism, number, finding.key);
                 if finding.fatal {
                     let error = resolved.error(&key, finding.reason).hint(finding.hint);
-                    return Err(ScenarioError { unworkable: true, ..error });
+                    lacking.refuse(resolved, &key, error)?;
+                    continue;
                 }
                 let value = resolved.written(&key).unwrap_or_default();
                 warnings.push(Warning { key, value, reason: finding.reason, hint: finding.hint });

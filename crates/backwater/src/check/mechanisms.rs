@@ -1,7 +1,7 @@
 //! Whether mechanisms go together and their parameters can work.
 
 use super::confined::{self, populations, shared};
-use super::{key_for, overrides};
+use super::{Lacking, key_for, overrides};
 use crate::error::{ScenarioError, Warning};
 use crate::file::RateLimiters;
 use crate::resolved::Resolved;
@@ -16,6 +16,7 @@ pub(super) fn check(
     graph: &Graph,
     shapes: &[SwitchShape],
     round_trip: Option<RoundTrip<'_>>,
+    lacking: &mut Lacking,
 ) -> Result<Vec<Warning>, ScenarioError> {
     let mut warnings = confined::check(resolved)?;
     clashes(resolved)?;
@@ -61,7 +62,7 @@ pub(super) fn check(
                 continue;
             }
             reported.push((key.clone(), finding.fatal));
-            warnings.extend(judged(resolved, &key, finding, params)?);
+            warnings.extend(judged(resolved, &key, finding, params, lacking)?);
         }
     }
     warnings.extend(defaults(resolved, shapes));
@@ -219,6 +220,7 @@ fn judged(
     key: &str,
     finding: Finding,
     params: &SwitchParams,
+    lacking: &mut Lacking,
 ) -> Result<Option<Warning>, ScenarioError> {
     let mixed = mixed_units(resolved, key, params);
     if finding.fatal || mixed.is_some() {
@@ -230,7 +232,7 @@ fn judged(
             Some((_, hint)) => format!("{hint}; {}", finding.hint),
             None => finding.hint,
         };
-        return Err(ScenarioError { unworkable: true, ..resolved.error(key, reason).hint(hint) });
+        return lacking.refuse(resolved, key, resolved.error(key, reason).hint(hint)).map(|()| None);
     }
     let value = resolved.written(key).unwrap_or_default();
     Ok(Some(Warning { key: key.into(), value, reason: finding.reason, hint: finding.hint }))

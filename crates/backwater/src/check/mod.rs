@@ -40,6 +40,42 @@ pub struct Checked {
     operations: Vec<OnceLock<Arc<Operations>>>,
 }
 
+/// A planned scenario that is checked as [`Checked`] is, but for values that its mechanisms need and do not have. It is for those who
+/// ask what these values should be, and cannot be run.
+pub struct Draft {
+    /// What is planned.
+    pub planned: Planned,
+    /// What a run would be refused for.
+    pub lacking: Vec<ScenarioError>,
+}
+
+impl Draft {
+    pub(crate) fn new(planned: Planned) -> Result<Draft, ScenarioError> {
+        let mut lacking = Lacking { allowed: true, found: Vec::new() };
+        warnings(&planned, &mut lacking)?;
+        Ok(Draft { planned, lacking: lacking.found })
+    }
+}
+
+/// Values that a mechanism needs and does not have.
+#[derive(Default)]
+struct Lacking {
+    /// Whether they do not end the check.
+    allowed: bool,
+    found: Vec<ScenarioError>,
+}
+
+impl Lacking {
+    /// An error about this key, unless the value is missing and may be.
+    fn refuse(&mut self, resolved: &Resolved, key: &str, error: ScenarioError) -> Result<(), ScenarioError> {
+        if !self.allowed || !resolved.lacks(key) {
+            return Err(error);
+        }
+        self.found.push(error);
+        Ok(())
+    }
+}
+
 impl Deref for Checked {
     type Target = Planned;
 
@@ -66,42 +102,48 @@ impl Checked {
     }
 
     pub(crate) fn new(planned: Planned) -> Result<Checked, ScenarioError> {
-        let (resolved, graph): (&Resolved, &Graph) = (&planned.resolved, &planned.graph);
-        clock(resolved, graph)?;
-        let round_trip = round_trip::longest(resolved, graph);
-        let without_effect = transport::check(resolved, round_trip)?;
-        nics::turns(resolved)?;
-        selectors(resolved, graph)?;
-        let shapes = shapes(&planned)?;
-        switches(resolved, &shapes)?;
-        let mut warnings = mechanisms::check(resolved, graph, &shapes, round_trip)?;
-        warnings.extend(without_effect);
-        warnings.extend(losses::check(resolved, graph)?);
-        warnings.extend(nics::idle(resolved));
-        warnings.extend(nics::two_ways(&planned));
-        warnings.extend(queue_pairs::check(resolved)?);
-        warnings.extend(load::check(&planned)?);
-        warnings.extend(incasts::check(&planned, &shapes)?);
-        let seed = resolved.seed();
-        jobs::labels_differ(&planned)?;
-        for (number, job) in resolved.file.job.iter().enumerate() {
-            match job.is_graph() {
-                true => drop(job_graphs::read(&planned, number, seed)?),
-                false => drop(jobs::build(&planned, number, jobs::read(&planned, number, seed)?, 0, seed)?),
-            }
-        }
-        if resolved.file.flow.is_empty() && resolved.tables.is_empty() && resolved.file.job.is_empty() {
-            warnings.push(Warning {
-                key: "flow".into(),
-                value: String::new(),
-                reason: "the scenario has no flows".into(),
-                hint: "add a [[flow]] or a [[job]]".into(),
-            });
-        }
-        output(resolved, &planned.index)?;
-        let operations = resolved.file.job.iter().map(|_| OnceLock::new()).collect();
+        let warnings = warnings(&planned, &mut Lacking::default())?;
+        let operations = planned.resolved.file.job.iter().map(|_| OnceLock::new()).collect();
         Ok(Checked { planned, warnings, operations })
     }
+}
+
+/// What the author may not have meant; what cannot be run is an error.
+fn warnings(planned: &Planned, lacking: &mut Lacking) -> Result<Vec<Warning>, ScenarioError> {
+    let (resolved, graph): (&Resolved, &Graph) = (&planned.resolved, &planned.graph);
+    clock(resolved, graph)?;
+    let round_trip = round_trip::longest(resolved, graph);
+    let without_effect = transport::check(resolved, round_trip)?;
+    nics::turns(resolved)?;
+    selectors(resolved, graph)?;
+    let shapes = shapes(planned)?;
+    switches(resolved, &shapes)?;
+    let mut warnings = mechanisms::check(resolved, graph, &shapes, round_trip, lacking)?;
+    warnings.extend(without_effect);
+    warnings.extend(losses::check(resolved, graph)?);
+    warnings.extend(nics::idle(resolved));
+    warnings.extend(nics::two_ways(planned));
+    warnings.extend(queue_pairs::check(resolved)?);
+    warnings.extend(load::check(planned)?);
+    warnings.extend(incasts::check(planned, &shapes, lacking)?);
+    let seed = resolved.seed();
+    jobs::labels_differ(planned)?;
+    for (number, job) in resolved.file.job.iter().enumerate() {
+        match job.is_graph() {
+            true => drop(job_graphs::read(planned, number, seed)?),
+            false => drop(jobs::build(planned, number, jobs::read(planned, number, seed)?, 0, seed)?),
+        }
+    }
+    if resolved.file.flow.is_empty() && resolved.tables.is_empty() && resolved.file.job.is_empty() {
+        warnings.push(Warning {
+            key: "flow".into(),
+            value: String::new(),
+            reason: "the scenario has no flows".into(),
+            hint: "add a [[flow]] or a [[job]]".into(),
+        });
+    }
+    output(resolved, &planned.index)?;
+    Ok(warnings)
 }
 
 /// Octets on the wire of the shortest frame that may be, and the rate of the link on which it takes the least time.
