@@ -100,6 +100,45 @@ def test_contradictions_are_refused_as_ever(
     assert reason in ran.err
 
 
+SFC = """xoff = "200 KB"
+[sfc]
+threshold = "100 KB"
+pause = "10 us"
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("", ""), True),
+        # Such an incast never fills the queue beyond the threshold.
+        (('size = "1 MB"', 'size = "20 KB"'), False),
+        (('pause = "10 us"', 'pause = "10 us"\nclasses = [5]'), False),
+    ],
+)
+def test_where_check_judges_no_incast_no_limit_of_it_is_told(
+    command: Command, tmp_path: Path, change: tuple[str, str], says: bool
+) -> None:
+    text = STAR.replace("PFC", SFC).replace(*change)
+    said = advice(command, tmp_path, text, "sfc")
+    assert said["rows"]
+    shown = command("advise", "sfc", "--scenario", str(tmp_path / "star.toml"))
+    assert ("`backwater check` warns above" in shown.out) == says
+    # And so does check.
+    checked = command("check", str(tmp_path / "star.toml"), "--set", "sfc.threshold=190 KB")
+    assert ("warning: sfc.threshold" in checked.err) == says
+
+
+def test_without_pfc_the_limit_of_sfc_is_the_memory(command: Command, tmp_path: Path) -> None:
+    text = STAR.replace("[pfc]\nPFC", '[sfc]\nthreshold = "390 KB"\npause = "1 us"')
+    said = advice(command, tmp_path, text, "sfc")
+    [row] = [row for row in said["rows"] if row["name"] == "largest threshold"]
+    assert row["formula"] == "memory 400 KB - headroom"
+    words = [row["formula"] for row in said["rows"]] + said["problems"] + said["cautions"]
+    assert not any("PFC" in one for one in words), words
+    assert any("frames may be dropped first" in one for one in said["problems"])
+
+
 def test_a_misspelt_key_is_refused_as_ever(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "star.toml"
     file.write_text(STAR.replace("PFC", 'xof = "200 KB"'), encoding="utf-8")

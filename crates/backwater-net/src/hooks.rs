@@ -40,8 +40,8 @@ mod sides;
 
 pub use crate::parameters::Finding;
 pub use advice::{
-    Advice, AdviceError, AdviceForm, AdviceOption, AdviceProof, AdviceRow, Hop, Incast, Incasts, Paths, Question,
-    Situation, needed,
+    Advice, AdviceError, AdviceForm, AdviceOption, AdviceProof, AdviceRow, Hop, Incast, Incasts, LargestIncast, Paths,
+    Question, Situation, needed,
 };
 pub use context::{FlowCx, NicCx, SwitchCx, Turn};
 pub(crate) use context::{Home, Unsent};

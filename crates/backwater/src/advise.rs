@@ -5,11 +5,11 @@ use crate::error::ScenarioError;
 use crate::incast::{Measure, incasts};
 use crate::planned::Planned;
 use backwater_mech::registry::{Config, ENTRIES};
-use backwater_net::Rate;
 use backwater_net::config::BufferPer;
 pub use backwater_net::hooks::{Advice, AdviceForm, AdviceRow};
-use backwater_net::hooks::{MemoryCx, Question, Situation};
+use backwater_net::hooks::{LargestIncast, MemoryCx, Question, Situation};
 use backwater_net::packet::{HostId, class_bits};
+use backwater_net::{Bytes, Rate};
 use serde_json::{Map, Value};
 
 /// What may be asked, by mechanism; first of those that a scenario can answer for.
@@ -107,7 +107,12 @@ pub fn facts(planned: &Planned, mechanism: &str) -> Result<Map<String, Value>, S
     paths.pause_threshold = planned.mechanisms.pause_threshold(name, tier, &memory);
     let class = incast.map_or(0, |incast| class_bits(&[incast.class]));
     let situation = Situation {
-        incast: incast.map(|incast| (planned.name(incast.receiver).to_owned(), incast.senders.len() as u64)),
+        incast: incast.map(|incast| LargestIncast {
+            receiver: planned.name(incast.receiver).to_owned(),
+            senders: incast.senders.len() as u64,
+            class: incast.class,
+            bytes: Bytes(incast.bytes),
+        }),
         rate: planned.arriving[receiver.0 as usize],
         paths,
         buffer: (switch.buffer_per != BufferPer::None).then(|| (switch.buffer_of(class), switch.buffer_key())),

@@ -2,7 +2,7 @@
 
 use super::Params;
 use super::formula::advice;
-use super::incasts::ends;
+use super::incasts::{ends, judges};
 use super::question::{Case, GIVEN, MESSAGE};
 use backwater_net::Bytes;
 use backwater_net::config::LatencyAt;
@@ -67,6 +67,9 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         switch_latency: needed("switch_latency", question.quantity("switch_latency")?)?,
         behind_latency: question.fact("behind_latency").and_then(Value::as_bool).unwrap_or(true),
         pfc_threshold: needed("pfc_threshold", question.quantity("pfc_threshold")?)?,
+        // Without PFC a scenario's limit is the memory.
+        pauses: !question.is_from_scenario("pfc_threshold")
+            || question.fact("pfc_pauses").and_then(Value::as_bool).unwrap_or(true),
         threshold: question.quantity("threshold")?,
         pause: question.quantity("pause")?,
         interval: question.quantity("interval")?,
@@ -138,18 +141,26 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
     let links = situation.paths.different.iter().map(Vec::len).max().unwrap_or_default();
     let limit = situation.paths.pause_threshold.clone();
     let limit = limit.or_else(|| situation.buffer.map(|(buffer, key)| (buffer, key.to_owned())));
-    let senders = situation.incast.as_ref().map(|(_, senders)| *senders);
+    let incast = situation.incast.as_ref();
+    let senders = incast.map(|incast| incast.senders);
     let frames = (situation.frame, params.map_or(MESSAGE, |sfc| sfc.message_size));
     // As `check` does: without a mechanism that pauses there is no limit.
     let pauses = situation.paths.pause_threshold.as_ref().map(|(bytes, _)| *bytes);
     let ends = senders.zip(pauses).and_then(|(senders, pauses)| {
         ends(&situation.paths, senders, situation.rate, frames, Some(pauses), None).ok().flatten()
     });
+    let check_threshold = ends.and_then(|(least, _)| least.largest_threshold);
+    // A threshold that is there decides what is judged now, and any above the limit what would be.
+    let classes = params.map_or_else(Params::default_classes, |sfc| sfc.classes.clone());
+    let threshold = params.map_or(Bytes::ZERO, |sfc| sfc.threshold);
+    let judged = |limit: &Bytes| {
+        incast.is_some_and(|incast| judges(&classes, incast.class, incast.bytes, threshold.max(*limit)))
+    };
     let facts = json!({
         "carried": senders.map(|senders| situation.paths.carried.min(senders)),
-        "check_threshold": ends.and_then(|(least, _)| least.largest_threshold).map(|bytes| bytes.to_string()),
-        "receiver": situation.incast.as_ref().map(|(receiver, _)| receiver),
-        "senders": situation.incast.as_ref().map(|(_, senders)| senders),
+        "check_threshold": check_threshold.filter(judged).map(|bytes| bytes.to_string()),
+        "receiver": incast.map(|incast| &incast.receiver),
+        "senders": senders,
         "rate": situation.rate.to_string(),
         "links": links,
         "switches": links,
@@ -157,6 +168,7 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
         "switch_latency": hops().map(|hop| hop.latency).max().unwrap_or_default().to_string(),
         "behind_latency": situation.latency_at != LatencyAt::Output,
         "pfc_threshold": limit.as_ref().map(|(bytes, _)| bytes.to_string()),
+        "pfc_pauses": pauses.is_some(),
         "pfc_threshold_key": limit.map_or_else(|| "switch.buffer".to_owned(), |(_, key)| key),
         "threshold": params.map(|sfc| sfc.threshold.to_string()),
         "pause": params.and_then(|sfc| sfc.pause).map(|time| time.to_string()),

@@ -262,7 +262,7 @@ fn describe_bound(q: &Case, b: &Bound, threshold: Bytes, rows: &mut Vec<Row>) {
     );
     row("headroom", b.headroom.to_string(), format!("(({n} - 1) x {} + 1) x {}", b.frames, b.frame));
     let most = b.largest_threshold.map_or_else(|| "none".into(), |t| t.to_string());
-    row("largest threshold", most, format!("PFC threshold {} - headroom", q.pfc_threshold));
+    row("largest threshold", most, format!("{} {} - headroom", q.limit(), q.pfc_threshold));
     row("pause at least", b.shortest_pause.to_string(), format!("{n} x {} x {t} - loop{}", b.frames, with_interval(q)));
     let full = format!("({threshold} + ({n} x whole frames of a loop - 1) x {}) / rate - loop", b.frame);
     row("pause at most", b.longest_pause.to_string(), full);
@@ -285,16 +285,22 @@ fn cautions(q: &Case, b: &Bound) -> Vec<String> {
     let mut cautions = Vec::new();
     if let Some(threshold) = q.threshold.filter(|threshold| b.largest_threshold.is_none_or(|most| *threshold > most)) {
         cautions.push(format!(
-            "by our bound {} come above a threshold of {threshold}: the queue can pass the PFC threshold ({}), which matters \
-             where PFC counts that queue or most of it came in through one port",
-            b.headroom, q.pfc_threshold
+            "by our bound {} come above a threshold of {threshold}: the queue can pass the {} ({}), which matters where {}",
+            b.headroom,
+            q.limit(),
+            q.pfc_threshold,
+            match q.pauses {
+                true => "PFC counts that queue or most of it came in through one port",
+                false => "that queue alone or one port has it",
+            }
         ));
     }
     if let Some(pause) = q.pause.filter(|pause| *pause < b.shortest_pause) {
         cautions.push(format!(
-            "by our bound a pause of {pause} is shorter than {}: with each pause the queue grows, and PFC fires once the flows \
+            "by our bound a pause of {pause} is shorter than {}: with each pause the queue grows, and {} once the flows \
              have lasted long enough",
-            b.shortest_pause
+            b.shortest_pause,
+            if q.pauses { "PFC fires" } else { "frames are dropped" }
         ));
     }
     if let Some(pause) = q.pause.filter(|pause| *pause > b.longest_pause) {
@@ -314,7 +320,7 @@ fn describe(q: &Case, n: &Numbers, suffix: &str, rows: &mut Vec<Row>) {
     row("loop", n.loop_time.to_string(), parts.into());
     row("headroom", n.headroom.to_string(), format!("({} - 1) x {} x {} / 8", q.senders, q.rate, n.loop_time));
     let most = n.largest_threshold.map_or_else(|| "none".into(), |t| t.to_string());
-    row("largest threshold", most, format!("PFC threshold {} - headroom", q.pfc_threshold));
+    row("largest threshold", most, format!("{} {} - headroom", q.limit(), q.pfc_threshold));
     if n.largest_threshold.is_some() || q.threshold.is_some() {
         let from = if q.threshold.is_some() { q.origin } else { "the largest" };
         row("threshold", n.threshold.to_string(), from.into());
@@ -329,16 +335,24 @@ fn describe(q: &Case, n: &Numbers, suffix: &str, rows: &mut Vec<Row>) {
 fn problems(q: &Case, n: &Numbers, prefix: &str) -> Vec<String> {
     let Some(largest) = n.largest_threshold else {
         return vec![format!(
-            "{prefix}no threshold is legal: the headroom of {} senders ({}) alone is not below the PFC threshold ({}), so PFC \
-             fires before the sources have heard; fewer senders, a shorter loop or a larger buffer would help",
-            q.senders, n.headroom, q.pfc_threshold
+            "{prefix}no threshold is legal: the headroom of {} senders ({}) alone is not below the {} ({}), so {} before the \
+             sources have heard; fewer senders, a shorter loop or a larger buffer would help",
+            q.senders,
+            n.headroom,
+            q.limit(),
+            q.pfc_threshold,
+            if q.pauses { "PFC fires" } else { "frames are dropped" }
         )];
     };
     let mut problems = Vec::new();
     if !n.threshold_fits() {
         problems.push(format!(
-            "{prefix}a threshold of {} leaves less than the headroom ({}) below the PFC threshold ({}): PFC may fire first; at most {largest}",
-            n.threshold, n.headroom, q.pfc_threshold
+            "{prefix}a threshold of {} leaves less than the headroom ({}) below the {} ({}): {} first; at most {largest}",
+            n.threshold,
+            n.headroom,
+            q.limit(),
+            q.pfc_threshold,
+            q.passed()
         ));
     }
     if n.threshold == Bytes::ZERO {
@@ -378,6 +392,7 @@ mod tests {
             switch_latency: Time::ns(300),
             behind_latency: true,
             pfc_threshold: Bytes(380_000),
+            pauses: true,
             threshold: threshold.map(Bytes),
             pause: None,
             interval: None,

@@ -16,7 +16,7 @@ use backwater_net::{Bytes, Rate};
 /// Looks at the largest incast and at the smallest, which tell most.
 pub(super) fn findings(params: &Params, incasts: &dyn Incasts) -> Vec<Finding> {
     let mut all = incasts.all();
-    all.retain(|incast| params.classes.contains(&incast.class) && incast.bytes > params.threshold);
+    all.retain(|incast| judges(&params.classes, incast.class, incast.bytes, params.threshold));
     let (Some(smallest), Some(largest)) = (all.first(), all.last()) else { return Vec::new() };
     let mut findings: Vec<Finding> = Vec::new();
     for incast in [largest, smallest].into_iter().take(all.len()) {
@@ -29,6 +29,11 @@ pub(super) fn findings(params: &Params, incasts: &dyn Incasts) -> Vec<Finding> {
         findings.extend(found);
     }
     findings
+}
+
+/// Whether an incast of so many bytes is looked at: it may pass the threshold.
+pub(super) fn judges(classes: &[u8], class: u8, bytes: Bytes, threshold: Bytes) -> bool {
+    classes.contains(&class) && bytes > threshold
 }
 
 /// Whether messages that nothing keeps from being dropped may fill the memory of what is kept, in a scenario that promises losslessness:

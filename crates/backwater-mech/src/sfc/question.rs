@@ -22,6 +22,8 @@ pub(super) struct Case {
     pub behind_latency: bool,
     /// Where PFC pauses.
     pub pfc_threshold: Bytes,
+    /// Whether it is that; otherwise it is the memory, beyond which frames are dropped.
+    pub pauses: bool,
     /// The SFC threshold in mind; `None`: the largest legal one.
     pub threshold: Option<Bytes>,
     /// The pause time in mind.
@@ -34,6 +36,18 @@ pub(super) struct Case {
     pub message: Bytes,
     /// Where the threshold comes from.
     pub origin: &'static str,
+}
+
+impl Case {
+    /// What has to hold threshold and headroom.
+    pub(super) fn limit(&self) -> &'static str {
+        if self.pauses { "PFC threshold" } else { "memory" }
+    }
+
+    /// What comes of a queue that passes it.
+    pub(super) fn passed(&self) -> &'static str {
+        if self.pauses { "PFC may fire" } else { "frames may be dropped" }
+    }
 }
 
 /// Length of an SFC message on the wire \[bytes\]: the default of `sfc.message_size`.

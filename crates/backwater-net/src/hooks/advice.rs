@@ -266,11 +266,24 @@ pub trait Incasts {
     fn is_lossless(&self) -> bool;
 }
 
+/// The largest incast that a scenario is known to have.
+#[derive(Clone, Debug)]
+pub struct LargestIncast {
+    /// The receiver's name.
+    pub receiver: String,
+    /// Number of senders.
+    pub senders: u64,
+    /// Class of the data.
+    pub class: u8,
+    /// Everything that they send, headers included.
+    pub bytes: Bytes,
+}
+
 /// What a scenario says of its largest known incast or, without one, of the path from its first host's farthest one.
 #[derive(Clone, Debug)]
 pub struct Situation {
-    /// Name of the receiver, and the number of senders, where an incast is known.
-    pub incast: Option<(String, u64)>,
+    /// That incast, where one is known.
+    pub incast: Option<LargestIncast>,
     /// Rate of the receiver's link.
     pub rate: Rate,
     /// How data comes to the receiver's switch.

@@ -127,6 +127,7 @@ fn advice_reads_the_facts_of_a_scenario() {
         "switch_latency": "300 ns",
         "behind_latency": true,
         "pfc_threshold": "380 KB",
+        "pfc_pauses": true,
         "pfc_threshold_key": "pfc.xoff",
         "threshold": "200 KB",
         "pause": "6 us",
@@ -149,6 +150,7 @@ fn advice_reads_the_facts_of_a_scenario() {
     }
     without["message"] = json!("116 B");
     without["pfc_threshold"] = json!("400 KB");
+    without["pfc_pauses"] = json!(false);
     without["pfc_threshold_key"] = json!("switch.buffer");
     assert_eq!(Value::Object(facts(&resolved(&study(), &off), "sfc").unwrap()), without);
 }
