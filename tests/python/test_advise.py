@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -127,6 +128,52 @@ def test_where_check_judges_no_incast_no_limit_of_it_is_told(
     # And so does check.
     checked = command("check", str(tmp_path / "star.toml"), "--set", "sfc.threshold=190 KB")
     assert ("warning: sfc.threshold" in checked.err) == says
+
+
+ECN = """xoff = "200 KB"
+[ecn]
+reference_rate = "50 Gb/s"
+"""
+
+
+def test_marks_to_begin_with_are_told_at_the_reference_rate(
+    command: Command, tmp_path: Path
+) -> None:
+    """At 50 Gb/s a threshold is half of that at 100 Gb/s."""
+
+    def quantity(name: str) -> float:
+        [row] = [row for row in said["rows"] if row["name"] == f"{name} to begin with"]
+        assert row["unit"] == "KB"
+        return float(row["value"])
+
+    said = advice(command, tmp_path, STAR.replace("PFC", ECN), "ecn")
+    shown = " ".join(
+        command("advise", "ecn", "--scenario", str(tmp_path / "star.toml")).out.split()
+    )
+    begin = re.search(r'kmin = "([\d.]+) KB" and kmax = "([\d.]+) KB" at the reference rate', shown)
+    assert begin is not None, shown
+    for name, text in zip(("kmin", "kmax"), begin.groups(), strict=True):
+        assert float(text) == pytest.approx(quantity(name) / 2, abs=0.001)
+
+
+def test_marks_that_come_after_pauses_are_cautioned_of(command: Command, tmp_path: Path) -> None:
+    text = STAR.replace("PFC", 'xoff = "200 KB"\n[ecn]\nkmin = "210 KB"\nkmax = "220 KB"')
+    said = advice(command, tmp_path, text, "ecn")
+    assert said["cautions"] == [
+        "ecn.kmin is 210 KB: PFC pauses from 200 KB on, before any are marked"
+    ]
+
+
+def test_defaults_are_not_told_as_the_scenarios(command: Command, tmp_path: Path) -> None:
+    text = STAR.replace("PFC", 'xoff = "200 KB"\n[ecn]\nkmin = "30 KB"')
+    said = advice(command, tmp_path, text, "ecn")
+    shown = " ".join(
+        command("advise", "ecn", "--scenario", str(tmp_path / "star.toml")).out.split()
+    )
+    assert ", kmin." in shown
+    assert "kmax." not in shown
+    [caution] = [one for one in said["cautions"] if "kmax" in one]
+    assert "(the default)" in caution
 
 
 def test_without_pfc_the_limit_of_sfc_is_the_memory(command: Command, tmp_path: Path) -> None:

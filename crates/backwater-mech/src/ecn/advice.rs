@@ -65,6 +65,7 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
     let links = situation.paths.different.iter().map(Vec::len).max().unwrap_or_default();
     let limit = situation.paths.pause_threshold.clone();
     let limit = limit.or_else(|| situation.buffer.map(|(buffer, key)| (buffer, key.to_owned())));
+    let own = Params::default();
     let facts = json!({
         "rate": situation.rate.to_string(),
         // The receiver's own link comes after its switch.
@@ -75,6 +76,9 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
         "packet": situation.frame.to_string(),
         "pfc_threshold": limit.as_ref().map(|(bytes, _)| bytes.to_string()),
         "pfc_pauses": situation.paths.pause_threshold.is_some(),
+        "reference_rate": params.and_then(|ecn| ecn.reference_rate).map(|rate| rate.to_string()),
+        "kmin_default": params.is_some_and(|ecn| ecn.kmin == own.kmin),
+        "kmax_default": params.is_some_and(|ecn| ecn.kmax == own.kmax),
         "kmin": params.map(|ecn| ecn.kmin.at_rate(situation.rate, ecn.reference_rate).to_string()),
         "kmax": params.map(|ecn| ecn.kmax.at_rate(situation.rate, ecn.reference_rate).to_string()),
     });
@@ -123,8 +127,9 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
     }
     let first = beginning(product, most);
     if let Some((kmin, kmax)) = &first {
-        rows.extend([kmin.clone(), kmax.clone()]);
+        rows.extend([kmin.row.clone(), kmax.row.clone()]);
     }
+    let reference: Option<Rate> = question.quantity("reference_rate")?;
     let mut advice = Advice {
         title: format!("Threshold of ECN's marks at {rate}"),
         rows,
@@ -139,29 +144,50 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         ..Advice::default()
     };
     advice.summary.extend(first.map(|(kmin, kmax)| {
-        let (kmin, kmax) = (kmin.quantity(), kmax.quantity());
-        format!("Begin with kmin = \"{kmin}\" and kmax = \"{kmax}\", and compare with others: `backwater sweep` varies them.")
+        // What `at_rate` undoes at the ports.
+        let written = |first: First| reference.map_or(first.bytes, |at| first.bytes.at_rate(at, Some(rate)));
+        let (kmin, kmax) = (written(kmin), written(kmax));
+        let at = reference.map_or_else(String::new, |at| format!(" at the reference rate of {at}"));
+        format!(
+            "Begin with kmin = \"{kmin}\" and kmax = \"{kmax}\"{at}, and compare with others: `backwater sweep` varies them."
+        )
     }));
     if let Some(most) = most.filter(|most| *most <= least) {
         advice.problems.push(format!("no threshold is above {least} and below {most}"));
         advice.feasible = false;
     }
+    let named = |key: &str| match is_default(question, key) {
+        true => format!("ecn.{key} (the default)"),
+        false => format!("ecn.{key}"),
+    };
     let (kmin, kmax): (Option<Bytes>, Option<Bytes>) = (question.quantity("kmin")?, question.quantity("kmax")?);
     if let Some(kmin) = kmin.filter(|kmin| *kmin <= least) {
-        advice.cautions.push(format!("ecn.kmin is {kmin}: from there on some are marked, below {least}"));
+        advice.cautions.push(format!("{} is {kmin}: from there on some are marked, below {least}", named("kmin")));
     }
-    if let (Some(kmax), Some(most)) = (kmax, most)
-        && kmax >= most
-    {
-        let first = if pauses { "PFC pauses" } else { "frames are dropped" };
-        advice.cautions.push(format!("ecn.kmax is {kmax}: {first} from {most} on, before all are marked"));
+    let first = if pauses { "PFC pauses" } else { "frames are dropped" };
+    if let Some((kmin, most)) = kmin.zip(most).filter(|(kmin, most)| kmin >= most) {
+        advice.cautions.push(format!("{} is {kmin}: {first} from {most} on, before any are marked", named("kmin")));
+    } else if let Some((kmax, most)) = kmax.zip(most).filter(|(kmax, most)| kmax >= most) {
+        advice.cautions.push(format!("{} is {kmax}: {first} from {most} on, before all are marked", named("kmax")));
     }
     advice.summary.extend(taken(question));
     Ok(advice)
 }
 
+/// Whether a value of the scenario is that of a scenario that says nothing of it.
+fn is_default(question: &Question, key: &str) -> bool {
+    question.fact(&format!("{key}_default")).and_then(Value::as_bool).unwrap_or(false)
+}
+
+/// A threshold to begin with, at the rate in question.
+struct First {
+    bytes: Bytes,
+    row: Row,
+}
+
 /// Thresholds to begin with; none where the lower is not below what PFC allows.
-fn beginning(product: Bytes, most: Option<Bytes>) -> Option<(Row, Row)> {
+fn beginning(product: Bytes, most: Option<Bytes>) -> Option<(First, First)> {
+    let first = |name: &str, bytes: Bytes, formula: String| First { bytes, row: Row::new(name, bytes, formula) };
     let fifths = |many: u64| Bytes(product.0 * many / 5);
     let (kmin, kmax) = (fifths(FIFTHS.0), fifths(FIFTHS.1));
     if most.is_some_and(|most| kmin >= most) {
@@ -172,15 +198,15 @@ fn beginning(product: Bytes, most: Option<Bytes>) -> Option<(Row, Row)> {
         // Whose four fifths PFC would forestall.
         Some(most) => {
             let between = Bytes(kmin.0.midpoint(most.0));
-            Row::new(
+            first(
                 "kmax to begin with",
                 between,
                 format!("half way from {kmin} to {most}, a choice: 4 x {product} / 5 is more"),
             )
         }
-        None => Row::new("kmax to begin with", kmax, format!("4 x {product} / 5 ({source})")),
+        None => first("kmax to begin with", kmax, format!("4 x {product} / 5 ({source})")),
     };
-    Some((Row::new("kmin to begin with", kmin, format!("{product} / 5 ({source})")), higher))
+    Some((first("kmin to begin with", kmin, format!("{product} / 5 ({source})")), higher))
 }
 
 fn round_trip(question: &Question, rate: Rate, rows: &mut Vec<Row>) -> Result<Time, AdviceError> {
@@ -230,7 +256,8 @@ fn taken(question: &Question) -> Option<String> {
         "pfc_threshold" if memory => "memory".to_owned(),
         _ => key.replace('_', " "),
     };
-    let names: Vec<String> = keys.filter(|key| question.is_from_scenario(key)).map(name).collect();
+    let names: Vec<String> =
+        keys.filter(|key| question.is_from_scenario(key) && !is_default(question, key)).map(name).collect();
     Some(format!("From {file}: {}.", names.join(", ")))
 }
 
