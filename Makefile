@@ -14,6 +14,8 @@ BIN := $(VENV)/bin
 CARGO := cargo
 # What .venv has; what is measured and what is given away is a release.
 PROFILE := local
+# Of what builds it only a failure is shown.
+LOGGED = > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
 # One interpreter for every build, so that cargo does not rebuild the binding between them.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -140,7 +142,7 @@ $(DOCS_VENV)/installed: docs/site/requirements.lock | $(VENV)/bin/python
 
 .PHONY: bench
 bench: $(VENV)/built
-	$(BIN)/maturin develop --release > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
+	$(BIN)/maturin develop --release $(LOGGED)
 	bash benches/run.sh
 	bash benches/series.sh
 	$(BIN)/python benches/sweep.py
@@ -182,7 +184,7 @@ $(VENV)/built: requirements.lock $(RUST_SOURCES) | $(VENV)/bin/python
 		echo "error: cargo is missing; Backwater's core is written in Rust (1.95 or later)" >&2; \
 		echo "hint: install Rust and see that cargo is on the PATH" >&2; exit 1; }
 	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/installed $(VENV)/compiled
-	@$(BIN)/maturin develop --profile $(PROFILE) > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
+	@$(BIN)/maturin develop --profile $(PROFILE) $(LOGGED)
 	@touch $@
 
 $(VENV)/installed: requirements.lock | $(VENV)/bin/maturin
@@ -192,7 +194,7 @@ $(VENV)/installed: requirements.lock | $(VENV)/bin/maturin
 
 $(VENV)/compiled: $(RUST_SOURCES) | $(VENV)/bin/maturin
 	@echo "compiling the core (four minutes the first time on two cores; $(VENV)/build.log)"
-	@$(BIN)/maturin build --profile $(PROFILE) --out $(VENV)/compiled.wheel > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
+	@$(BIN)/maturin build --profile $(PROFILE) --out $(VENV)/compiled.wheel $(LOGGED)
 	@rm -r $(VENV)/compiled.wheel
 	@touch $@
 

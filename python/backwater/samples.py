@@ -17,6 +17,16 @@ from functools import lru_cache
 
 PAIRS = 5
 """Paired seeds that a winner needs."""
+
+
+def too_few(seeds: int) -> str | None:
+    """Say that so few seeds name no winner; None: they may."""
+    if seeds >= PAIRS:
+        return None
+    these = "One seed is" if seeds == 1 else f"{seeds} seeds are"
+    return f"{these} too few to name a winner: --seeds {PAIRS} or more."
+
+
 RUNS = 5
 """Runs of our own that a prediction interval needs: with two it holds nearly everything."""
 INTERVAL = 3

@@ -199,10 +199,11 @@ class Scenario:
                 f"the scenario has a prototype already: {before[0]}",
                 "take the scenario from before it; set values after prototype(CLASS)",
             )
-        given = (name, control, list(parameters_of(control)), hears_marks(control))
+        known = parameters_of(control)
+        given = (name, control, list(known), hears_marks(control))
         offered = self._changed(self._core.with_control(*given), ("with_control", given, {}))
         scenario = offered.enable(table).set(f"{table}.control", name)
-        for key, value in (parameters_of(control) | parameters).items():
+        for key, value in (known | parameters).items():
             scenario = scenario.set(f"{table}.parameters.{key}", float(value))
         return scenario
 

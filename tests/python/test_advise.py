@@ -8,27 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from stars import incast_star
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from conftest import Command
 
-STAR = """
-[topology]
-kind = "star"
-hosts = 5
-rate = "100 Gb/s"
-link_delay = "500 ns"
-[switch]
-buffer = "400 KB"
-[pfc]
-PFC
-[[flow]]
-label = "incast"
-from = "0..3"
-to = "h4"
-size = "1 MB"
-"""
+STAR = incast_star('buffer = "400 KB"', "PFC")
 
 
 @pytest.mark.parametrize("mechanism", ["pfc", "ecn", "sfc"])

@@ -10,33 +10,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import backwater
+from stars import incast_star
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from conftest import Command
 
-STAR = """
-title = "Star"
-[topology]
-kind = "star"
-hosts = 5
-rate = "100 Gb/s"
-link_delay = "500 ns"
-[switch]
-buffer = "100 KB"
-buffer_per = "ingress"
-[transport]
-loss = "expected"
-[pfc]
-xoff = "60 KB"
-xon = "50 KB"
-[[flow]]
-label = "incast"
-from = "0..3"
-to = "h4"
-size = "1 MB"
-"""
+STAR = incast_star(
+    switch='buffer = "100 KB"\nbuffer_per = "ingress"\n[transport]\nloss = "expected"',
+    pfc='xoff = "60 KB"\nxon = "50 KB"',
+)
 
 
 @pytest.fixture

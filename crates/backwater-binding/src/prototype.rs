@@ -3,7 +3,7 @@
 use crate::errors::Raised;
 use backwater_engine::Time;
 use backwater_mech::prototype::{Answer, Control, Event, Offer, Prototype, offer};
-use backwater_net::hooks::{FlowShape, Loss, Mechanism};
+use backwater_net::hooks::{Ack, FlowShape, Loss, Mechanism};
 use backwater_net::{Bytes, Rate};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -63,10 +63,15 @@ impl Control for OfClass {
 }
 
 impl OfClass {
+    /// Whether the class hears of an acknowledgement by its hook for marks.
+    fn as_mark(&self, ack: &Ack<'_>) -> bool {
+        ack.marked && self.marks
+    }
+
     fn hook(&self, event: Event<'_>) -> &'static str {
         match event {
             Event::Start { .. } => "on_start",
-            Event::Ack(ack) if ack.marked && self.marks => "on_mark",
+            Event::Ack(ack) if self.as_mark(ack) => "on_mark",
             Event::Ack(_) => "on_ack",
             Event::Loss(_) => "on_loss",
             Event::Timer(_) => "on_timer",
@@ -86,8 +91,7 @@ impl OfClass {
             Event::Ack(ack) => {
                 let told =
                     Acknowledgement { received_bytes: ack.received, rtt_ps: ack.rtt.as_ps(), marked: ack.marked };
-                let marked = ack.marked && self.marks;
-                let hook = if marked { intern!(py, "on_mark") } else { intern!(py, "on_ack") };
+                let hook = if self.as_mark(ack) { intern!(py, "on_mark") } else { intern!(py, "on_ack") };
                 control.call_method1(hook, (told,))?
             }
             Event::Loss(loss) => {

@@ -237,12 +237,8 @@ impl Resolved {
     /// Whether a key of a mechanism has no value: none was given, and there is no default.
     pub(crate) fn lacks(&self, key: &str) -> bool {
         let all = Json::Object(self.json());
-        let of = |at: &Json, step: &str| match at {
-            Json::Array(list) => list.get(step.parse::<usize>().ok()?).cloned(),
-            other => other.get(step).cloned(),
-        };
-        let value = key.split('.').try_fold(all, |at, step| of(&at, step));
-        self.given(key).is_none() && value.is_none_or(|value| value.is_null())
+        let value = all.pointer(&format!("/{}", key.replace('.', "/")));
+        self.given(key).is_none() && value.is_none_or(Json::is_null)
     }
 
     /// What was given for a key, if anything was.

@@ -69,12 +69,13 @@ impl Scenario {
         let text = read(path).map_err(|error| error.file(&name))?;
         let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Scenario::from_text(&text, &name, base).map_err(|error| {
-            let table = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
-            let hint = format!(
+            if !path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) {
+                return error;
+            }
+            error.hint(format!(
                 "a scenario is a TOML file, which names such a table: [[flow]] table = \"{name}\" for flows, or pattern = \"matrix\" \
                  and matrix = \"{name}\" for weights; `backwater explain flow.table` and `flow.matrix` tell its columns"
-            );
-            if table { error.hint(hint) } else { error }
+            ))
         })
     }
 

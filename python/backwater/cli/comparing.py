@@ -25,7 +25,7 @@ from backwater.numbers.metrics import usual
 from backwater.numbers.run import groups, job_labels, job_steps
 from backwater.results import Run
 from backwater.running import Job, fraction, interruptible, run_jobs, taken_up
-from backwater.samples import PAIRS
+from backwater.samples import too_few
 from backwater.saving import SLICE_MS
 from backwater.wording import difference, duration, figure
 
@@ -417,11 +417,8 @@ def _remarks(
         "better, but for throughputs and bandwidths. Times are of complete flows, collectives, "
         "rounds; `samples` is how many, of the seed with fewest.",
     ]
-    if n < PAIRS:
-        remarks.append(
-            f"{'One seed is' if n == 1 else f'{n} seeds are'} too few to name a winner: "
-            f"--seeds {PAIRS} or more."
-        )
+    if (few := too_few(n)) is not None:
+        remarks.append(few)
     missing: dict[str, list[str]] = {}
     for told in rows:
         for letter, reason in zip(letters, told.reasons, strict=True):

@@ -22,7 +22,7 @@ from backwater.report.observe import interval, observed
 from backwater.report.overtime import SAMPLED, drawn, film_figure, film_part
 from backwater.report.page import Code, Column, Page, Section, Table
 from backwater.report.run import made_by, sentences
-from backwater.samples import PAIRS
+from backwater.samples import too_few
 from backwater.wording import difference, series
 from backwater.wording import figure as number
 
@@ -99,9 +99,8 @@ def labels_of(names: Sequence[str]) -> dict[str, str]:
 
 def _lead(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], seeds: int) -> list[str]:
     """Say who wins what."""
-    if seeds < PAIRS:
-        these = "One seed is" if seeds == 1 else f"{seeds} seeds are"
-        return [f"{these} too few to name a winner: --seeds {PAIRS} or more."]
+    if (few := too_few(seeds)) is not None:
+        return [few]
     won: dict[str, list[str]] = {}
     for row in rows:
         if row["verdict"] == "winner" and len(row["winners"]) == 1:
