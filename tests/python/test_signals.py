@@ -93,12 +93,12 @@ def writer(path: Path, process: subprocess.Popen[str]) -> io.FileIO:
 
 def ended(process: subprocess.Popen[str], number: int) -> tuple[int, str, str]:
     """Send a signal; gives code, stdout and stderr of what it ends."""
-    process.send_signal(number)
-    try:
-        out, err = process.communicate(timeout=PATIENCE)
-    finally:
-        process.kill()
-        process.wait()
+    with process:
+        process.send_signal(number)
+        try:
+            out, err = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
     return process.returncode, out, err
 
 
@@ -111,6 +111,19 @@ def test_while_a_scenario_is_read(
     process = start("check", str(path), cwd=tmp_path)
     with writer(path, process):
         assert ended(process, number) == (code, "", f"{said}\n")
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    """As of a shell's `check <(...)`: a second reader would wait for ever."""
+    path = fifo(tmp_path)
+    with start("check", str(path), cwd=tmp_path) as process:
+        with writer(path, process) as pipe:
+            pipe.write(LONG_RUN.encode())
+        try:
+            _, err = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+    assert (process.returncode, err.splitlines()[-1]) == (0, f"{path}: good")
 
 
 @pytest.mark.parametrize(

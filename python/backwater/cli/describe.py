@@ -108,9 +108,13 @@ def check(
 
 
 def _has_sweep(file: str) -> bool:
-    """Whether a file may have a table `[sweep]`: looked at as text, which costs nothing."""
+    """Whether a file may have a table `[sweep]`: looked at as text, which costs nothing.
+
+    What can be read only once, as a pipe, is left to the reader of scenarios.
+    """
+    path = Path(file)
     try:
-        return file != "-" and "[sweep" in Path(file).read_text(encoding="utf-8")
+        return path.is_file() and "[sweep" in path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return False
 
