@@ -51,6 +51,16 @@ def series(names: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def sentence(text: str) -> str:
+    """A text as a sentence: with a full stop, and a capital where it begins with a word.
+
+    A key, an option or a command in `backticks` stays as it is written.
+    """
+    first = text.partition(" ")[0].rstrip(",:;")
+    capital = text[0].upper() if first.replace("-", "").isalpha() else text[0]
+    return f"{capital}{text[1:]}{'' if text.endswith(('.', '?', '!')) else '.'}"
+
+
 def us(value: float | None) -> str:
     """A time in microseconds to the digits that matter, without its unit."""
     if value is None:

@@ -86,6 +86,24 @@ def test_proofs_that_cannot_be_made_say_so(
     assert hint in said.err
 
 
+def test_an_option_is_simulated_or_refused(command: Command, star: Path) -> None:
+    """A pause that is asked about is simulated; another rate is another network."""
+    words = ("advise", "sfc", "--scenario", str(star), "--with", "sfc", "--prove", "--seeds", "1")
+    said = command(*words, "--rate", "40 Gb/s")
+    assert said.code == 2
+    assert "--prove and --rate exclude each other: the scenario is simulated" in said.err
+    assert command(*words, "--pause", "9 us", "--out", "asked").code in (0, 1)
+    assert backwater.open_sweep(star.parent / "asked").manifest["set"]["sfc.pause"] == "9 us"
+
+
+def test_headroom_is_proved_without_a_threshold(star: Path) -> None:
+    """Whoever asks for the largest threshold may have none yet."""
+    with_xoff = proved(star, "pfc", "--seeds", "1")
+    star.write_text(STAR.replace('xoff = "60 KB"\n', ""), encoding="utf-8")
+    without = proved(star, "pfc", "--seeds", "1", "--out", "other")
+    assert without["simulated_bytes"] == with_xoff["simulated_bytes"]
+
+
 def test_a_key_that_has_no_effect_is_not_varied(command: Command, star: Path) -> None:
     """A dynamic threshold does not read the key of the static one: all its values are the same."""
     for per in ("ingress", "switch"):

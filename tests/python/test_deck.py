@@ -400,7 +400,7 @@ def test_a_comparison_has_what_differs_and_the_table_of_differences(
     made = deck.of(tmp_path / "c")
     see_fits(made)
     kinds = list(dict.fromkeys(slide.kind for slide in made.slides))
-    assert kinds == ["title", "setup", "table", "figure", "again"]
+    assert kinds == ["title", "setup", "assumptions", "table", "figure", "again"]
     grids = {s.title: p for s in made.slides for p in s.parts if isinstance(p, Grid)}
     [differs] = [grid for title, grid in grids.items() if title.startswith("What differs")]
     assert "sfc.threshold" in [row[0] for row in differs.rows]

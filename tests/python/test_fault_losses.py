@@ -113,3 +113,14 @@ def test_what_waits_at_a_port_is_lost_when_its_link_goes_down(spines: int) -> No
         assert arrived > frames / 2, "what was sent later has another way"
     else:
         assert arrived <= 125_000 // 4096, "what was sent later has none"
+
+
+def test_a_report_says_that_a_fault_took_no_frame(command: Command, tmp_path: Path) -> None:
+    """The host at the failing link neither sends nor receives."""
+    file = tmp_path / "spared.toml"
+    fault = '[[fault]]\nkind = "link-down"\nat = "1 us"\na = "h2"\nb = "s0"\n'
+    file.write_text(BASE + fault, encoding="utf-8")
+    assert command("run", str(file), "--out", str(tmp_path / "c")).code == 0
+    page = tmp_path / "c.html"
+    assert command("report", str(tmp_path / "c"), "-o", str(page)).code == 0
+    assert "none lost by faults; seed" in page.read_text(encoding="utf-8")

@@ -71,14 +71,14 @@ def test_each_film_of_several_has_the_failures_of_its_own_run() -> None:
         faults = {one["label"]: one["faults"] for one in film.packed()["tracks"]}
         assert "leaf0 to spine1 carries nothing" not in drawn["up"]
         assert "leaf0 to spine1 carries nothing from 5 us" in drawn["down"]
-        # The second step is the first that ends after 5 us, when the link fails.
+        # The second step is the first that ends after 5 us, when the link that has failed.
         assert faults == {"up": [], "down": [[1, film.frames]]}
         # Of three moments each is drawn once a run, and the key explains the sign.
         assert stills(film, set(), 3).count("carries nothing") == 3
-        assert "link fails" in film.key
+        assert "link that has failed" in film.key
         # On a slide the key is as large as there is room for.
         for slide in moments(film, set()):
             [width] = re.findall(r'viewBox="0 0 ([0-9.]+) ', slide)
             [size] = re.findall(r"scale\(([0-9.]+)\)", slide)
             assert float(size) * key_width(film.deepest, outages=True) <= float(width) + 0.5
-    assert "link fails" not in shoot(layout, runs[:1]).key
+    assert "link that has failed" not in shoot(layout, runs[:1]).key

@@ -127,6 +127,10 @@ def test_a_comparison_says_who_is_better_and_shows_both(repeated: Path) -> None:
     differs = html.partition(">What differs</h3>")[2].partition("</table>")[0]
     assert "sfc.threshold" in differs
     assert "pfc.xoff" not in differs
+    # What nobody has set stands in one row, and whole in a folded table.
+    assert "sfc.quanta" not in differs
+    assert re.search(r"sfc, \d+ defaults</td>.*?>absent<.*?>default<", differs)
+    assert "sfc.quanta" in html.partition("parameters that differ</summary>")[2]
     compared = backwater.open_run(repeated / "c", backwater.Comparison)
     row = next(one for one in compared.rows if one["metric"] == "mean_fct:victim")
     base, other = row["scenarios"]
@@ -135,6 +139,27 @@ def test_a_comparison_says_who_is_better_and_shows_both(repeated: Path) -> None:
     assert shown["scenario"] == "small@sfc"
     assert shown["share"] == pytest.approx(other["difference"]["mean"] / base["mean"])
     assert shown["low"] == pytest.approx(other["difference"]["ci_low"] / base["mean"])
+
+
+def test_warnings_of_scenarios_stand_with_their_results(
+    command: Command, small: Path, tmp_path: Path
+) -> None:
+    """A key without effect in one of two scenarios, and in a series of it."""
+    text = small.read_text(encoding="utf-8")
+    both_keys = '[variant.sfc.sfc]\nisolation_threshold = "1 KB"\n'
+    small.write_text(text.replace("[variant.sfc.sfc]\n", both_keys), encoding="utf-8")
+    warning = "Warning: sfc.isolation_threshold = 1 KB: without effect"
+    both = ("compare", str(small), f"{small}@sfc", "--seeds", "1..2", "--out", "c")
+    assert command(*both).code == 0
+    [results] = [one for one in report.of(tmp_path / "c").sections if one.id == "results"]
+    # What both runs found of themselves, then what the check said.
+    found, said = results.text
+    assert found.startswith("small@sfc: 2 of 2 runs; seed 1: `pfc` never paused")
+    assert said.startswith(f"{small.stem}@sfc: {warning}")
+    series = ("run", str(small), "--variant", "sfc", "--seeds", "2", "--out", "s")
+    assert command(*series).code == 0
+    [results] = [one for one in report.of(tmp_path / "s").sections if one.id == "results"]
+    assert any(line.startswith(warning) for line in results.text)
 
 
 def test_few_seeds_name_no_winner_and_the_command_has_all_that_was_set(

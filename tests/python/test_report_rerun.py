@@ -61,7 +61,7 @@ def test_a_long_run_is_done_again_only_for_who_asks(command: Command, run: Path)
     times = {"started": "2026-01-01T00:00:00+00:00", "ended": "2026-01-01T00:10:01+00:00"}
     write_manifest(run, manifest | times)
     page = command("report", str(run), "-o", "-").out
-    assert "it was not done again for them: it took 10 min 01 s (`--rerun`" in page
+    assert "it was not done again for them: it took 10 min 01 s (<code>--rerun</code>" in page
     assert FILM not in HEADINGS.findall(page)
     assert FILM in HEADINGS.findall(command("report", str(run), "-o", "-", "--rerun").out)
 

@@ -257,7 +257,7 @@ def test_the_page_of_a_study(command: Command, outcome: study.Outcome, tmp_path:
     assert "288.14" in page
     assert "Counterpart: part 1, tables of flow completion times" in page
     seeds = next(iter(outcome.seeds.values()))
-    asked = f"--seeds {seeds[0]}..{seeds[-1]}"
+    asked = f"--case 1 --seeds {seeds[0]}..{seeds[-1]}"
     assert f"backwater reproduce sfc-aidc-2025 {asked} --out {folder}" in page
 
 

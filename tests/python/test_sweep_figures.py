@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from conftest import Command
 
 
+SWEPT = (
+    *("hot.toml", "--variant", "pfc", "--vary", "pfc.xoff=5 KB,20 KB,60 KB"),
+    *("--vary", "topology.link_delay=100ns,2us", "--seeds", "1..2", "--out", "o"),
+)
+
+
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     run_here(monkeypatch)
@@ -29,10 +35,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 def swept(command: Command, tmp_path: Path) -> Path:
     """A grid of two keys and two seeds."""
     (tmp_path / "hot.toml").write_text(HOT, encoding="utf-8")
-    said = command(
-        *("sweep", "hot.toml", "--variant", "pfc", "--vary", "pfc.xoff=5 KB,20 KB,60 KB"),
-        *("--vary", "topology.link_delay=100ns,2us", "--seeds", "1..2", "--out", "o"),
-    )
+    said = command("sweep", *SWEPT)
     assert said.code == 0, said
     return tmp_path / "o"
 
@@ -128,6 +131,45 @@ def test_a_sweep_has_a_page(command: Command, swept: Path, tmp_path: Path) -> No
     assert "12 points of pfc.xoff and topology.link_delay, with 2 seeds" in html
     assert "backwater sweep hot.toml --vary" in html
     assert (tmp_path / "figures" / "map-1.svg").is_file()
+    assert "Intervals over 2 seeds are wide: --seeds 5 or more narrows them." in page.lead
+    # The page lists the points, and the command has told the same numbers at its end.
+    [listed] = [one for one in page.sections if one.id == "points"]
+    table = listed.parts[0]
+    assert [column.title for column in table.columns][:2] == ["pfc.xoff", "topology.link_delay"]
+    assert len(table.rows) == 6
+    again = command("sweep", *SWEPT)
+    assert again.code == 0
+    told = [line.split() for line in again.out.splitlines()]
+    for row in table.rows:
+        assert " ".join(row[:3]).split() in [
+            line[: len(" ".join(row[:3]).split())] for line in told
+        ]
+    assert f"`backwater report {swept.name}` draws them" in again.err
+
+
+def test_points_that_failed_say_why_and_many_are_told_by_their_ends(
+    command: Command, tmp_path: Path
+) -> None:
+    """A threshold below its xon cannot be; of twenty points the ends have a row each."""
+    (tmp_path / "hot.toml").write_text(HOT)
+    varied = ("--variant", "pfc", "--vary", "pfc.xoff=1KB..39KB step 2KB", "--seeds", "1")
+    said = command("sweep", "hot.toml", *varied, "--out", "o")
+    assert said.code == 1
+    by_xoff = {row["pfc.xoff"]: row["pauses"] for row in rows(tmp_path / "o")}
+    least = min(count for count in by_xoff.values() if count is not None)
+    [line] = [line for line in said.out.splitlines() if line.startswith("pauses ")]
+    words = line.split()
+    assert float(words[1]) == least
+    assert words[2] == "pfc.xoff"
+    assert by_xoff[int(float(words[3]) * 1000)] == least
+    page = report.of(tmp_path / "o")
+    assert "1 point failed, and is in no figure." in page.lead
+    [listed] = [one for one in page.sections if one.id == "points"]
+    assert listed.parts[0].folded
+    assert listed.parts[1].title == "Points that failed"
+    [[count, why]] = listed.parts[1].rows
+    assert count == "1"
+    assert "xon (2 KB) is above xoff (1 KB)" in why
 
 
 def test_a_page_says_that_nothing_differs(command: Command, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backwater.wording import MANY_NAMES, meant, series
+from backwater.wording import MANY_NAMES, meant, sentence, series
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +24,14 @@ def test_a_hint_lists_no_hundred_names() -> None:
 def test_names_in_a_sentence() -> None:
     assert series(["a"]) == "a"
     assert series(["a", "b", "c"]) == "a, b and c"
+
+
+def test_a_sentence_leaves_keys_and_commands_as_they_are() -> None:
+    assert sentence("lower xoff, or not") == "Lower xoff, or not."
+    assert sentence("lower: xoff") == "Lower: xoff."
+    for text in ("pfc.xoff is too high", "--set it", "`backwater check` says it", "2 of 5 runs"):
+        assert sentence(text) == f"{text}."
+    assert sentence("did you mean it?") == "Did you mean it?"
 
 
 def test_a_case_that_is_not_there(command: Command) -> None:

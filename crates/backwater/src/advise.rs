@@ -115,6 +115,7 @@ pub fn facts(planned: &Planned, mechanism: &str) -> Result<Map<String, Value>, S
         }),
         rate: planned.arriving[receiver.0 as usize],
         paths,
+        buffer_per: switch.buffer_per,
         buffer: (switch.buffer_per != BufferPer::None).then(|| (switch.buffer_of(class), switch.buffer_key())),
         latency_at: switch.latency_at,
         frame: planned.file.packet.payload + planned.file.packet.header,

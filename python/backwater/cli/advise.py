@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backwater import _core
-from backwater.cli.advise_proof import HELP, PROOFS
-from backwater.cli.arguments import Json, Out, Set, Variant, With, read
+from backwater.cli.advise_proof import HELP, PROOFS, asked_of
+from backwater.cli.arguments import Json, Out, Set, Variant, With
 from backwater.cli.output import message, show, write_json
 from backwater.cli.targets import Kind, writable
 from backwater.cli.views import View
 from backwater.errors import InputError
+from backwater.wording import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +56,11 @@ def _facts(
     variant: str | None,
 ) -> dict[str, Any] | None:
     if scenario is not None:
-        return read(scenario, variant, settings, mechanisms).advice_facts(mechanism)
+        asked: dict[str, Any] = {"scenario": scenario, "variant": variant, "settings": settings}
+        asked["mechanisms"] = mechanisms
+        facts, whole = asked_of(mechanism, asked, lambda case: case.advice_facts(mechanism))
+        # The value in mind, which then is nobody's.
+        return facts if whole else facts | {PROOFS[mechanism].key.rpartition(".")[2]: None}
     if variant is not None or settings or mechanisms:
         raise InputError(
             "--variant, --with and --set are about a scenario", "name it with --scenario FILE"
@@ -66,7 +71,7 @@ def _facts(
 def _show(advice: dict[str, Any], json: str | None, proof: dict[str, Any] | None = None) -> int:
     summary = advice.pop("summary")
     if proof is not None:
-        summary = [*summary, *(f"{line[0].upper()}{line[1:]}." for line in proof["words"])]
+        summary = [*summary, *map(sentence, proof["words"])]
         advice["proof"] = {key: value for key, value in proof.items() if key != "words"}
     if json is not None:
         write_json(json, advice)
@@ -117,7 +122,7 @@ def _command(mechanism: str, form: dict[str, Any]) -> Callable[..., int]:
         from backwater.cli.advise_proof import prove
 
         many = proving["seeds"] or SEEDS
-        found = prove(mechanism, advice, facts, asked, many, proving["out"])
+        found = prove(mechanism, values, advice, facts, asked, many, proving["out"])
         return _show(advice, json, found)
 
     options = [_option(option, default=not form["scenario"]) for option in form["options"]]

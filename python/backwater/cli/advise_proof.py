@@ -5,8 +5,8 @@ A bisection around the value, as `backwater sweep --goal` does it, with all seed
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from backwater import _core
 from backwater.cli.arguments import overrides, read
@@ -15,10 +15,12 @@ from backwater.errors import InputError
 from backwater.sweep.values import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from backwater.scenario import Scenario
+
+T = TypeVar("T")
 
 STEPS = 64
 """Steps of the range in which a value is sought."""
@@ -26,6 +28,8 @@ STEPS = 64
 _BEGIN, _TIMES = 0.25, 4
 # A value with which it is asked whether the key has an effect.
 PROBE = "100 KB"
+# One that any memory has room for.
+LEAST = "1 B"
 
 
 @dataclass(frozen=True)
@@ -41,10 +45,17 @@ class Proof:
     """The key of the memory that has to have so much room above the value."""
     below: str | None = None
     """The fact of a scenario that all values lie below."""
+    sets: Mapping[str, str] = field(default_factory=dict)
+    """Options that a simulation takes over, with the keys that they set."""
+    free: Sequence[str] = ()
+    """Options that change nothing of a simulation."""
 
 
 def _proof(said: Mapping[str, Any]) -> Proof:
-    return Proof(said["key"], said["condition"], said["row"], said["from"], said["below"])
+    key, condition, row, above, below = (
+        said[name] for name in ("key", "condition", "row", "from", "below")
+    )
+    return Proof(key, condition, row, above, below, dict(said["sets"]), said["free"])
 
 
 PROOFS = {name: _proof(form["proof"]) for name, form in _core.advice_forms() if form["proof"]}
@@ -52,8 +63,33 @@ PROOFS = {name: _proof(form["proof"]) for name, form in _core.advice_forms() if 
 HELP = "Hold the advice against simulations of the scenario."
 
 
+def asked_of(
+    mechanism: str,
+    asked: Mapping[str, Any],
+    ask: Callable[[Scenario], T],
+    instead: str = LEAST,
+) -> tuple[T, bool]:
+    """Ask a scenario that may lack the very value that is advised: then it has `instead`.
+
+    Gives whether it has its own, too. Raises `ScenarioError`.
+    """
+
+    def answer(more: Sequence[str]) -> T:
+        settings = [*(asked["settings"] or ()), *more]
+        return ask(read(asked["scenario"], asked["variant"], settings, asked["mechanisms"]))
+
+    try:
+        return answer(()), True
+    except _core.ScenarioError as error:
+        proof = PROOFS.get(mechanism)
+        if proof is None or error.key != proof.key or error.value is not None:
+            raise
+        return answer([f"{proof.key}={instead}"]), False
+
+
 def prove(
     mechanism: str,
+    options: Mapping[str, Any],
     advice: Mapping[str, Any],
     facts: Mapping[str, Any] | None,
     asked: Mapping[str, Any],
@@ -70,9 +106,15 @@ def prove(
         raise InputError("--prove: nothing to simulate", "name a scenario with --scenario FILE")
     if file == "-":
         raise InputError("--prove: stdin is read once", "write the scenario to a file")
-    case = read(file, asked["variant"], asked["settings"], asked["mechanisms"])
-    own = {one["key"]: one["value"] for one in case.values()}
-    if proof.key not in own:
+    taken = _taken(proof, options)
+    own_settings = [*(asked["settings"] or ()), *taken]
+    rows = {row["name"]: f"{row['value']} {row['unit']}" for row in advice["rows"]}
+    told = {**asked, "settings": own_settings}
+    largest = rows.get(f"largest {proof.key.rpartition('.')[2]}", "")
+    instead = largest if largest[:1].isdigit() else LEAST
+    (case, values), _ = asked_of(mechanism, told, lambda case: (case, case.values()), instead)
+    own = {one["key"]: one["value"] for one in values}
+    if not any(key.startswith(f"{mechanism}.") for key in own):
         raise InputError(
             f"--prove: `{mechanism}` is off in {file}", f"--with {mechanism} switches it on"
         )
@@ -82,11 +124,10 @@ def prove(
             f"leave --set {proof.key} out: --prove varies it",
         )
     _see_effect(proof, case)
-    rows = {row["name"]: f"{row['value']} {row['unit']}" for row in advice["rows"]}
     advised, low, high = _range(proof, rows.get(proof.row, ""), own, facts)
     goal = f"largest {proof.key} in {low} B..{high} B in {STEPS + 1} where {proof.condition}"
     # A promise of losslessness would end each run that shows where it breaks.
-    settings = [*(asked["settings"] or ()), "lossless=false"]
+    settings = [*own_settings, "lossless=false"]
     given = dict.fromkeys(OPTIONS) | {
         "variants": None if asked["variant"] is None else [asked["variant"]],
         "seeds": seeds,
@@ -106,6 +147,22 @@ def prove(
     # Room above a threshold is of use only where something is paused.
     tested = proof.above is None or _paused(directory)
     return _told(proof, advised, rows.get(proof.row), own, line, str(directory), tested=tested)
+
+
+def _taken(proof: Proof, options: Mapping[str, Any]) -> list[str]:
+    """Give the settings by which a simulation takes options over. Raises `InputError`."""
+    settings = []
+    for option, value in options.items():
+        if value is None or option in proof.free:
+            continue
+        if option not in proof.sets:
+            flag = f"--{option.replace('_', '-')}"
+            raise InputError(
+                f"--prove and {flag} exclude each other: the scenario is simulated as it is",
+                f"leave {flag} out; --set changes the scenario",
+            )
+        settings.append(f"{proof.sets[option]}={value}")
+    return settings
 
 
 def _see_effect(proof: Proof, case: Scenario) -> None:

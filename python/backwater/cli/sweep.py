@@ -301,6 +301,10 @@ def _carry_out(
     if state.failed:
         message(f"{state.failed} of {state.points} points have failed; --retry runs them again")
     message(f"results: {asked.directory}")
+    if json != "-" and state.done:
+        from backwater.cli.sweep_numbers import show_numbers
+
+        show_numbers(asked.directory)
     return FAILED if state.failed else 0
 
 
@@ -327,9 +331,7 @@ def _told(asked: Sweeping, state: State) -> dict[str, Any]:
 
     errors: dict[str, int] = {}
     if state.failed:
-        points = Sweep(read_manifest(asked.directory, SWEEP), asked.directory).arrow()
-        for error in map(str, points["error"].drop_null().to_pylist()):
-            errors[error] = errors.get(error, 0) + 1
+        errors = Sweep(read_manifest(asked.directory, SWEEP), asked.directory).errors
     return {
         "directory": str(asked.directory),
         "points": state.points,
@@ -337,10 +339,7 @@ def _told(asked: Sweeping, state: State) -> dict[str, Any]:
         "failed": state.failed,
         "fresh": state.fresh,
         "seconds": round(state.fresh / state.rate, 3) if state.fresh else 0.0,
-        "errors": [
-            {"error": error, "points": many}
-            for error, many in sorted(errors.items(), key=lambda one: -one[1])
-        ],
+        "errors": [{"error": error, "points": many} for error, many in errors.items()],
     }
 
 

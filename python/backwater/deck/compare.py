@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from backwater.deck import said
-from backwater.deck.content import Pen, Talk, again, notes, results, setup
+from backwater.deck.content import Pen, Talk, again, notes, parameters, results, setup
 from backwater.deck.model import date_of
 from backwater.errors import ResultError
 from backwater.plot.marks import short
@@ -41,6 +41,7 @@ def of_comparison(
     name, base = next(iter(runs.items()))
     assumptions = Assumptions(base[0])
     slides = setup(assumptions, pen, f"As in {name}.")
+    slides += parameters(assumptions, f"Assumptions: parameters of {name}")
     sections = {one.id: one for one in page.sections}
     differs, *_ = (part for part in sections["assumptions"].parts if isinstance(part, Table))
     lead = "" if differs.rows else "No parameter differs."
@@ -49,7 +50,7 @@ def of_comparison(
     slides += results("Results over the seeds", told, page.lead)
     for figure in page.figures:
         slides += _figure(figure, comparison, runs, shown, pen, assumptions)
-    slides += notes(page, [])
+    slides += notes(page, sections["results"].text)
     slides += again(page, f"backwater deck {shlex.quote(str(comparison.directory))} -o talk.pptx")
     manifest = comparison.manifest
     seeds = manifest.get("seeds") or []
@@ -106,19 +107,18 @@ def furthest(rows: Sequence[Mapping[str, Any]]) -> str:
             if not base or of is None or of["ci_low"] is None:
                 continue
             clear = of["ci_low"] > 0 or of["ci_high"] < 0
-            found.append((clear, abs(of["mean"] / base), of["mean"] / base, row, one, of))
+            share, *ends = (of[key] / base for key in ("mean", "ci_low", "ci_high"))
+            found.append((clear, abs(share), share, row, one, ends))
     if not found:
         return ""
-    clear, size, share, row, one, of = max(found, key=lambda each: each[:2])
+    clear, size, share, row, one, (low, high) = max(found, key=lambda each: each[:2])
     if not size:
         return "No metric differs."
-    low, high = short(of["ci_low"]), short(of["ci_high"])
-    unit = f" {row['unit']}" if row["unit"] not in ("", row["metric"]) else ""
     what = "Furthest apart" if clear else "No difference is clear of zero; furthest apart"
     name = labels_of([each["scenario"] for each in row["scenarios"]])[one["scenario"]]
     return (
         f"{what} is {row['metric']}: {percent(share)} with {name}, "
-        f"{low} to {high}{unit} (95 % interval)."
+        f"{percent(low)} to {percent(high)} (95 % interval)."
     )
 
 

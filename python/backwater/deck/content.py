@@ -16,6 +16,7 @@ from backwater.report.assumptions import IMPORTED, Assumptions
 from backwater.report.page import Code, Figure, Table
 from backwater.report.repeated import seeds_page
 from backwater.report.run import VARIANT, groups_table, made_by, run_page
+from backwater.wording import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +84,7 @@ def of_run(run: Run, pen: Pen) -> Talk:
     slides += jobs(page)
     for figure in page.figures:
         slides += _run_figure(figure, run, pen, assumptions)
-    slides += notes(page, run.warnings)
+    slides += notes(page, [sentence(one["message"]) for one in run.warnings])
     slides += rerun(run, f"--seed {run.seed}")
     seed = f"Seed {run.seed}; fingerprint {run.fingerprint}." if run.fingerprint else ""
     return Talk(
@@ -106,7 +107,7 @@ def of_series(series: Series, pen: Pen) -> Talk:
     [statistics] = [s for s in page.sections if s.id == "results"]
     told = statistics.parts[0]
     lead = f"Over {len(runs)} seeds; intervals are 95 % of Student's t."
-    slides += results("Results over the seeds", told, [lead, *statistics.text])
+    slides += results("Results over the seeds", told, [lead])
     every = statistics.parts[-1]
     slides += results(every.title, every)
     slides += jobs(page)
@@ -117,7 +118,7 @@ def of_series(series: Series, pen: Pen) -> Talk:
             continue
         of = f"Seed {first.seed}, the first of {len(runs)}."
         slides += _run_figure(figure, first, pen, assumptions, of)
-    slides += notes(page, first.warnings)
+    slides += notes(page, statistics.text)
     slides += rerun(first, f"--seeds {runs[0].seed}..{runs[-1].seed}", series.directory)
     seeds = f"Seeds {runs[0].seed} to {runs[-1].seed}, {len(runs)} runs."
     return Talk(
@@ -221,9 +222,9 @@ def jobs(page: Page) -> list[Slide]:
     return slides
 
 
-def notes(page: Page, warnings: Sequence[dict[str, Any]]) -> list[Slide]:
+def notes(page: Page, warnings: Sequence[str]) -> list[Slide]:
     """Make the slide of what the results themselves warn of; none where they do not."""
-    told = [*page.failed, *(f"{one['message']}." for one in warnings)]
+    told = [one.replace("`", "") for one in (*page.failed, *warnings)]
     return layout.text("differs", "What to keep in mind", told) if told else []
 
 

@@ -77,13 +77,11 @@ class StudySaid(StudyPoints):
         if not found:
             return ""
         told = [
-            f"{what.removesuffix(' (us)')} by {_range(shares)}"
-            for what, shares in list(found.items())[:2]
+            _changed(what.removesuffix(" (us)"), shares) for what, shares in list(found.items())[:2]
         ]
-        return (
-            f"{mechanisms[0]} shortens {series(told)} against {base}, over "
-            f"{max(map(len, found.values()))} cases (below 0: it takes longer)."
-        )
+        cases = max(map(len, found.values()))
+        over = f", over {cases} cases" if cases > 1 else ""
+        return f"Against {base} {mechanisms[0]} {series(told)}{over}."
 
     def _pauses(self, entry: Mapping[str, Any]) -> str:
         from backwater.study.execute import TABLE, Key
@@ -96,6 +94,15 @@ class StudySaid(StudyPoints):
                 mean = sum(one["pauses_received"] for one in totals) / len(totals)
                 told.append(f"{short(mean)} under {mechanism}")
         return f"Pauses obeyed in case {case}: {series(told)}." if told else ""
+
+
+def _changed(what: str, shares: Sequence[float]) -> str:
+    """Say what becomes of a time of which these shares are saved."""
+    if max(shares) <= 0 and min(shares) < 0:
+        return f"lengthens {what} by {_range([-share for share in shares])}"
+    if min(shares) >= 0:
+        return f"shortens {what} by {_range(shares)}"
+    return f"shortens {what} by {_range(shares)} (below 0: lengthens)"
 
 
 def _range(shares: Sequence[float]) -> str:

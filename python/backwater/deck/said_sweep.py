@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backwater.plot.marks import short
-from backwater.plot.sweep_points import order
 from backwater.sweep.effects import written
+from backwater.sweep.points import order
 from backwater.sweep.values import shown
 from backwater.wording import many, series
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from backwater.plot.sweep_points import SweepPoints
     from backwater.sweep.effects import Analysis, Rank
+    from backwater.sweep.points import SweepPoints
 
 
 def curve(plots: SweepPoints, key: str, metrics: Sequence[str]) -> str:

@@ -130,11 +130,9 @@ def _meaning(key: str) -> str:
 
 def _metrics(plots: SweepPlots) -> list[str]:
     """Give the metrics that the page draws, in its order; where none varies, the usual ones."""
-    from backwater.report.sweep import _metrics as chosen
-
     usual = [name for name in plots.metrics if name.startswith("max_fct:")]
     usual += [name for name in ("pauses", "drops") if name in plots.metrics]
-    return (chosen(plots, {"answer": plots.answer, "metrics": []}) or usual)[:_METRICS]
+    return (plots.telling() or usual)[:_METRICS]
 
 
 def _points(plots: SweepPlots, metrics: list[str]) -> list[Slide]:

@@ -17,9 +17,9 @@ import polars as pl
 
 from backwater.errors import InputError
 from backwater.plot.sweep_maps import SweepMaps
-from backwater.plot.sweep_points import BASE, number
 from backwater.plot.theme import COLOURS, FAINT, VERMILLION, colour, shape, title
 from backwater.sweep.findings import Design, front
+from backwater.sweep.points import BASE, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

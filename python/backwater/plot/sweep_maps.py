@@ -8,9 +8,9 @@ import altair as alt
 import polars as pl
 
 from backwater.errors import InputError
-from backwater.plot.sweep_points import SweepPoints, order
 from backwater.plot.theme import BLUE, GREYS, INK, title
 from backwater.sweep.effects import CLEAR, written
+from backwater.sweep.points import SweepPoints, order
 from backwater.sweep.values import shown
 from backwater.wording import many
 

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from backwater.errors import InputError
-from backwater.findings import headlines
+from backwater.findings import headlines, over_runs
 from backwater.numbers.rows import scan
 from backwater.numbers.run import groups
 from backwater.plot import data
 from backwater.plot import seeds as charts
 from backwater.plot.theme import clock
 from backwater.plot.together import together
-from backwater.report.assumptions import Assumptions
+from backwater.report.assumptions import OUTPUT, Assumptions
 from backwater.report.film import shoot
 from backwater.report.observe import interval, observed
 from backwater.report.overtime import SAMPLED, drawn, film_figure, film_part
 from backwater.report.page import Code, Column, Page, Section, Table
-from backwater.report.run import made_by, sentences
+from backwater.report.run import made_by, noticed, sentences, warned
 from backwater.samples import too_few
-from backwater.wording import difference, series
+from backwater.wording import difference, many, series
 from backwater.wording import figure as number
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ PORTS = 4
 """Ports whose queues are drawn."""
 DIFFERENT = 40
 """Parameters that differ, which the page lists."""
+ABSENT = "absent"
+"""What a parameter is that a scenario does not have."""
 
 
 def compare_page(
@@ -63,7 +65,8 @@ def compare_page(
     if comparison.manifest["status"] != "done":
         failed.insert(0, f"The comparison is {manifest['status']}: runs are missing")
     seeds = manifest.get("seeds") or []
-    sections = [_results(comparison.rows, labels, runs, float(manifest.get("least") or 0))]
+    least = float(manifest.get("least") or 0)
+    sections = [_results(comparison.rows, labels, runs, least, _warned(runs))]
     if runs:
         sections += _over_time(runs, look(runs, rerun, progress) if seen is None else seen)
         sections.append(_assumptions(runs))
@@ -114,6 +117,7 @@ def _results(
     labels: Mapping[str, str],
     runs: Mapping[str, Sequence[Run]],
     least: float,
+    warnings: Sequence[str],
 ) -> Section:
     of_groups = groups_of(runs)
     wanted: list[tuple[str, Callable[[], Any], str]] = []
@@ -137,10 +141,20 @@ def _results(
             )
         )
     left = [f"Of {len(of_groups)} groups the first {GROUPS} are drawn."]
-    text = left if len(of_groups) > GROUPS else []
+    text = [*(left if len(of_groups) > GROUPS else []), *warnings]
     return Section(
         "results", "Results", [*drawn(wanted, "", []), _table(rows, labels, least)], text
     )
+
+
+def _warned(runs: Mapping[str, Sequence[Run]]) -> list[str]:
+    """Say what the scenarios' checks and runs remarked, each once, and of which it is."""
+    found: dict[str, list[str]] = {}
+    for name, mine in runs.items():
+        over = over_runs([(run.seed, run.warnings) for run in mine])
+        for line in [*noticed(over), *warned(mine[0].warnings)]:
+            found.setdefault(line, []).append(name)
+    return [line if len(of) == len(runs) else f"{series(of)}: {line}" for line, of in found.items()]
 
 
 def _shares(
@@ -281,23 +295,45 @@ def _deepest(runs: Sequence[Run]) -> list[str]:
 def _assumptions(runs: Mapping[str, Sequence[Run]]) -> Section:
     """Show the network, and what differs between the scenarios."""
     values: dict[str, dict[str, str]] = {}
+    given: set[str] = set()
     for name, mine in runs.items():
         for entry in mine[0].manifest["origins"]:
-            if not entry["key"].startswith("output."):
+            if not entry["key"].startswith(OUTPUT):
                 values.setdefault(entry["key"], {})[name] = entry["value"]
+                given |= set() if entry["origin"] == "default" else {entry["key"]}
     names = list(runs)
     other = [
-        [key, *(of.get(name, "absent") for name in names)]
+        [key, *(of.get(name, ABSENT) for name in names)]
         for key, of in values.items()
-        if len({of.get(name, "absent") for name in names}) > 1
+        if len({of.get(name, ABSENT) for name in names}) > 1
     ]
-    left = f"{DIFFERENT} of {len(other)} are shown." if len(other) > DIFFERENT else ""
     columns = [Column("parameter"), *(Column(name) for name in names)]
-    table = Table(columns, other[:DIFFERENT], "What differs", left)
+    told = _without_defaults(other, given)
+    left = f"{DIFFERENT} of {len(told)} are shown." if len(told) > DIFFERENT else ""
+    tables = [Table(columns, told[:DIFFERENT], "What differs", left)]
+    if len(told) < len(other):
+        tables.append(
+            Table(columns, other, f"All {len(other)} parameters that differ", folded=True)
+        )
     assumptions = Assumptions(next(iter(runs.values()))[0])
     own = assumptions.parameters()
     own = [replace(one, title=f"{one.title}, of {names[0]}") for one in own]
-    return Section("assumptions", "Assumptions", [table, assumptions.topology(), *own])
+    return Section("assumptions", "Assumptions", [*tables, assumptions.topology(), *own])
+
+
+def _without_defaults(rows: Sequence[list[str]], given: set[str]) -> list[list[str]]:
+    """Give one row for all the defaults of a table, as `dcqcn`, that some scenarios lack."""
+    told: list[list[str]] = []
+    defaults: dict[tuple[str, ...], int] = {}
+    for key, *cells in rows:
+        if key in given or ABSENT not in cells:
+            told.append([key, *cells])
+            continue
+        of = (key.partition(".")[0], *(cell if cell == ABSENT else "" for cell in cells))
+        defaults[of] = defaults.get(of, 0) + 1
+    for (table, *cells), count in defaults.items():
+        told.append([f"{table}, {many(count, 'default')}", *(cell or "default" for cell in cells)])
+    return told
 
 
 def _again(comparison: Comparison) -> Section:

@@ -54,7 +54,7 @@ def signs(deepest: int, *, outages: bool = False) -> list[Sign]:
     ]
     if outages:
         cross = f'<g transform="translate(10 20)">{CROSS}</g>'
-        found.append(Sign(cross, 20, "link fails for a time"))
+        found.append(Sign(cross, 20, "link that has failed"))
     return found
 
 

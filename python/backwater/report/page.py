@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import altair as alt
 import jinja2
 import vl_convert
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from backwater.errors import ResultError
 from backwater.files import write_file
@@ -188,6 +188,7 @@ class Page:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        environment.filters["prose"] = prose
         template = environment.from_string(_static("page.html.j2"))
         live = any(figure.spec is not None for figure in self.figures)
         return template.render(
@@ -246,6 +247,11 @@ def script_json(value: object) -> Markup:
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)
+
+
+def prose(text: str) -> Markup:
+    """Give a text for the page, with what stands in backticks as code."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def apart(svg: str, name: str) -> str:

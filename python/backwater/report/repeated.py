@@ -76,7 +76,7 @@ def seeds_page(series: Series, seen: Observed | None = None) -> Page:
                 "results",
                 "Results over the seeds",
                 [_by_group(rows), *overall, _statistics(rows, len(done))],
-                [*noticed(found), *warned(found)],
+                [*noticed(found), *warned(first.warnings)],
             ),
             *pictures,
             *jobs_section(first, of, timeline=not with_film(pictures)),

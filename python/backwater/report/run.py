@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from backwater.findings import remarks, undone
+from backwater.findings import SETTING, remarks, undone
 from backwater.numbers.run import group_times, port_totals
 from backwater.plot import data
 from backwater.report.assumptions import OUTPUT, Assumptions, given_in_python, recorded, tables_of
@@ -16,13 +16,15 @@ from backwater.report.overtime import completion, drawn, over_time
 from backwater.report.page import Code, Column, Page, Section, Table
 from backwater.saved import told
 from backwater.wording import figure as number
-from backwater.wording import offered
+from backwater.wording import offered, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backwater.results import Run
 
+FAULT = "fault."
+"""What keys of failures of links begin with."""
 SETTINGS = 5
 """Variants and settings that the first sentence names; the parameters have all."""
 VARIANT = re.compile(r"variant ([^ ]+) \(")
@@ -66,7 +68,8 @@ def _lead(run: Run) -> list[str]:
     ports = port_totals(run)
     pauses = f"{ports['pauses_sent']:,} pauses sent; " if ports else ""
     lost = facts.get("fault_losses", 0)
-    faults = f"{lost:,} lost by faults; " if lost else ""
+    failing = any(one["key"].startswith(FAULT) for one in run.manifest["origins"])
+    faults = f"{f'{lost:,}' if lost else 'none'} lost by faults; " if lost or failing else ""
     said = (
         f"{_scenario(run)}{facts['flows_done']:,} of {facts['flows']:,} flows complete in "
         f"{data.time_text(facts['time_ps'])} of simulated time; {pauses}{facts['drops']:,} frames "
@@ -98,20 +101,20 @@ def _scenario(run: Run) -> str:
 def warned(warnings: list[dict[str, Any]]) -> list[str]:
     """Say what the check warned of before the run."""
     return [
-        f"Warning: {one['message']}. {one['hint'][:1].upper()}{one['hint'][1:]}."
+        f"Warning: {sentence(one['message'])} {sentence(one['hint'])}"
         for one in warnings
-        if one["kind"] == "setting"
+        if one["kind"] == SETTING
     ]
 
 
 def sentences(lines: list[str]) -> list[str]:
     """Make a sentence of each."""
-    return [f"{line[0].upper()}{line[1:]}." for line in lines]
+    return [sentence(line) for line in lines]
 
 
 def noticed(warnings: list[dict[str, Any]]) -> list[str]:
     """Say what the run has found of itself."""
-    return [f"{one['message']}." for one in remarks(warnings)]
+    return [sentence(one["message"]) for one in remarks(warnings)]
 
 
 def assumptions_section(assumptions: Assumptions) -> Section:

@@ -308,12 +308,19 @@ def _again(outcome: Outcome) -> Section:
     name = outcome.study.id
     folder = shlex.quote(str(outcome.directory))
     full = " --full" if _is_full(outcome) else ""
-    command = f"backwater reproduce {name}{full}{_seeds(outcome)} {sets}".rstrip()
+    command = f"backwater reproduce {name}{full}{_case(outcome)}{_seeds(outcome)} {sets}".rstrip()
     command += f" --out {folder}"
     code = Code(f"{command}\nbackwater report {folder} -o report.html --figures figures")
     return Section(
         "again", "Run it again", [code], ["What is complete in the directory is not run again."]
     )
+
+
+def _case(outcome: Outcome) -> str:
+    """Give the option for one case of several, if no other was run."""
+    run = {key.case for key in outcome.points}
+    [case, *others] = run
+    return "" if others or {one.id for one in outcome.study.cases} == run else f" --case {case}"
 
 
 def _seeds(outcome: Outcome) -> str:

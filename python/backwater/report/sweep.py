@@ -11,42 +11,52 @@ from backwater.errors import InputError
 from backwater.plot.sweep import SweepPlots
 from backwater.report.page import Code, Column, Figure, Page, Section, Table
 from backwater.report.run import made_by
-from backwater.sweep.words import interval, remarks, tables, unit_of, words
+from backwater.samples import PAIRS
+from backwater.sweep.findings import spread_told
+from backwater.sweep.values import shown
+from backwater.sweep.words import interval, remarks, tables, unit_of, with_unit, words
 from backwater.wording import many, series
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from backwater.numbers.repeats import Spread
     from backwater.sweep.dataset import Sweep
 
 # Metrics of a page, and keys and pairs of keys with figures of their own.
 _METRICS, _KEYS, _PAIRS = 4, 4, 3
 # Points of a front that have a table.
 _POINTS = 8
+# Points that are listed, those beyond which the list is folded, and different errors.
+_ROWS, _OPEN, _ERRORS = 500, 16, 10
 
 
 def sweep_page(sweep: Sweep) -> Page:
     """Report a sweep, finished or not. Raises `ResultError`."""
     plots = SweepPlots(sweep)
     manifest, answer = sweep.manifest, sweep.manifest.get("answer")
-    metrics = _metrics(plots, manifest)
+    metrics = plots.telling()[:_METRICS]
     points = len(sweep.points) - plots.apart
     failed = sum(row["status"] == "failed" for row in sweep.points.to_pylist())
     sections = [] if answer is None else [_answer(answer)]
     sections += _figures(plots, metrics, answer)
+    sections.append(_points(plots, metrics, sweep))
     sections.append(
         Section("again", "Run it again", [Code(command(manifest, str(sweep.directory)))])
     )
     lead = [f"{many(points, 'point', ',')} of {_varied(plots)}."]
     if plots.apart:
         called = f" ({answer['base']})" if plots.base is not None and answer is not None else ""
-        verb = "is" if plots.apart == 1 else "are"
-        apart = f"{many(plots.apart, 'point', ',')} of the base{called} {verb} in no line or map."
+        base = f"{many(plots.apart, 'point', ',')} of the base{called}"
+        apart = f"{base} {_are(plots.apart)} in no line or map."
         lead = [f"{lead[0]} {apart}"]
     if not metrics and len(plots.designs) > 1 and failed < points:
         lead.append("No metric differs between them: what is varied changes nothing here.")
+    most = max((len(one.rows) for one in plots.designs), default=0)
+    if 1 < most < PAIRS:
+        lead.append(f"Intervals over {most} seeds are wide: --seeds {PAIRS} or more narrows them.")
     if failed:
-        lead.append(f"{many(failed, 'point', ',')} failed: in no figure.")
+        lead.append(f"{many(failed, 'point', ',')} failed, and {_are(failed)} in no figure.")
     return Page(
         title=str(manifest.get("title") or "Sweep"),
         kicker=f"Backwater: report of a sweep, {many(points, 'point', ',')}",
@@ -61,33 +71,16 @@ def sweep_page(sweep: Sweep) -> Page:
     )
 
 
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
 def _varied(plots: SweepPlots) -> str:
     keys = series(plots.keys) if plots.keys else "one setting"
     seeds = {row["seed"] for one in plots.designs for row in one.rows}
     counts = {"variant": len(plots.variants), "seed": len(seeds)}
     told = [f"{count} {name}s" for name, count in counts.items() if count > 1]
     return f"{keys}, with {' and '.join(told)}" if told else keys
-
-
-def _metrics(plots: SweepPlots, manifest: Mapping[str, Any]) -> list[str]:
-    """Choose what is drawn: metrics of the goal, those asked for, times of groups; if they vary."""
-    answer = manifest.get("answer") or {}
-    wanted = [*_goal_metrics(answer), *manifest["metrics"]]
-    wanted += [name for name in plots.metrics if name.startswith("max_fct:")]
-    wanted += [name for name in ("pauses", "drops") if name in plots.metrics]
-
-    def varies(name: str) -> bool:
-        spreads = [one.spread(name) for one in plots.designs]
-        return len({spread.mean for spread in spreads if spread is not None}) > 1
-
-    known = [name for name in dict.fromkeys(wanted) if varies(name)]
-    return (known or [name for name in plots.metrics if varies(name)])[:_METRICS]
-
-
-def _goal_metrics(answer: Mapping[str, Any]) -> list[str]:
-    from backwater.sweep.goal import Goal
-
-    return Goal.of(answer["text"]).named if answer else []
 
 
 def _answer(answer: Mapping[str, Any]) -> Section:
@@ -116,6 +109,41 @@ def tests_table(title: str, tests: Sequence[Mapping[str, Any]], base: str | None
         rows.append(row)
     note = " ".join(remarks(tests, base))
     return Table(columns, rows, title, note)
+
+
+def _points(plots: SweepPlots, metrics: Sequence[str], sweep: Sweep) -> Section:
+    """List the points, and why some have failed."""
+    varied = plots.varied()
+    variants = ["variant"] if len(plots.variants) > 1 else []
+    columns = [Column(name) for name in (*variants, *varied)]
+    columns += [Column(with_unit(metric), number=True) for metric in metrics]
+    rows = [
+        [
+            *([one.variant or "-"] if variants else []),
+            *(shown(key, one.values[plots.place(key)]) for key in varied),
+            *(_cell(one.spread(metric)) for metric in metrics),
+        ]
+        for one in plots.designs
+        if any(row["status"] == "done" for row in one.rows)
+    ]
+    parts = []
+    if rows and columns:
+        more = f"{_ROWS:,} of {len(rows):,} are shown; `backwater query` gives all."
+        note = "Means over the seeds, ± half of their 95 % interval (Student's t)."
+        note = f"{note} {more}" if len(rows) > _ROWS else note
+        folded = len(rows) > _OPEN
+        parts.append(Table(columns, rows[:_ROWS], "Every point", note, folded=folded))
+    if sweep.errors:
+        errors = [Column("points", number=True), Column("reason")]
+        told = [[f"{count:,}", error] for error, count in list(sweep.errors.items())[:_ERRORS]]
+        left = len(sweep.errors) - _ERRORS
+        note = f"{many(left, 'more reason')} of fewer points." if left > 0 else ""
+        parts.append(Table(errors, told, "Points that failed", note))
+    return Section("points", "Points", parts)
+
+
+def _cell(spread: Spread | None) -> str:
+    return "-" if spread is None else interval(spread_told(spread))
 
 
 def _figures(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -91,6 +92,12 @@ class Sweep:
         needed("pandas", "sweep")
         frame: pd.DataFrame = self.arrow(table).to_pandas()
         return frame
+
+    @cached_property
+    def errors(self) -> dict[str, int]:
+        """Why points have failed, and how many for each reason; the commonest first."""
+        found = Counter(str(error) for error in self.points["error"].drop_null().to_pylist())
+        return dict(found.most_common())
 
     @cached_property
     def columns(self) -> list[Column]:

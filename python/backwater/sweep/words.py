@@ -229,6 +229,12 @@ def unit_of(name: str) -> str:
     return "us" if "fct" in quantity else ""
 
 
+def with_unit(metric: str) -> str:
+    """Give a metric's name with its unit, where that is not in the name."""
+    unit = unit_of(metric)
+    return f"{metric} ({unit})" if unit and unit not in metric else metric
+
+
 def interval(spread: Mapping[str, Any]) -> str:
     """Write a mean and the half of its interval."""
     if spread["ci_low"] is None:

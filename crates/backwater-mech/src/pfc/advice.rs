@@ -14,7 +14,7 @@ use super::Params;
 use crate::headroom::{headroom, unseen};
 use crate::mac_control::{Counter, Signal};
 use backwater_engine::Time;
-use backwater_net::config::PacketParams;
+use backwater_net::config::{BufferPer, PacketParams};
 use backwater_net::hooks::{
     Advice, AdviceError, AdviceForm, AdviceOption, AdviceProof, AdviceRow as Row, Hop, Question, Situation, needed,
 };
@@ -46,6 +46,8 @@ pub(super) const FORM: AdviceForm = AdviceForm {
         row: "headroom",
         below: None,
         from: Some("switch.buffer"),
+        sets: &[],
+        free: &["model"],
     }),
 };
 
@@ -67,6 +69,8 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
         "response": response(hop).to_string(),
         "gap": situation.gap.to_string(),
         "frameless": signal == Signal::Ideal,
+        // Of shared memory it depends on the other ports what is left above a threshold.
+        "ingress_buffer": situation.buffer.filter(|_| situation.buffer_per == BufferPer::Ingress).map(|(size, _)| size.to_string()),
     });
     match facts {
         Value::Object(facts) => facts,
@@ -101,6 +105,7 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         response: needed("response", question.quantity("response")?)?,
         gap: question.quantity("gap")?.unwrap_or(PacketParams::default().gap),
         frameless: question.fact("frameless").and_then(Value::as_bool).unwrap_or(false),
+        memory: question.quantity("ingress_buffer")?,
         model,
     })?;
     advice.summary.extend(taken(question));
@@ -133,6 +138,8 @@ struct Link {
     gap: Bytes,
     /// Whether a pause is told without a frame (`signal = "ideal"`).
     frameless: bool,
+    /// Memory of an ingress, where it has its own and that is known.
+    memory: Option<Bytes>,
     /// What it is for.
     model: Model,
 }
@@ -195,7 +202,7 @@ fn simulator(q: &Link) -> Result<Advice, AdviceError> {
         true => "no frame tells of a pause (signal = \"ideal\")".to_owned(),
         false => format!("({size} + {gap}{what}) x 8 / {}", q.rate),
     };
-    let rows = vec![
+    let mut rows = vec![
         Row::new("blocking frame", blocking, time(q.packet, " of gap")),
         Row::new("PFC frame", pause, time(q.control_packet, "")),
         Row::new("way of the PFC frame", q.link_delay, "propagation"),
@@ -206,8 +213,17 @@ fn simulator(q: &Link) -> Result<Advice, AdviceError> {
         Row::new("last frame", q.packet, "begun just before the stop"),
         Row::new("headroom", total, "sum of the three"),
     ];
+    let mut problems = Vec::new();
+    match q.memory {
+        Some(memory) if memory > total => {
+            let left = Bytes(memory.0 - total.0);
+            rows.push(Row::new("largest xoff", left, format!("{memory} of an ingress, less the headroom")));
+        }
+        Some(memory) => problems.push(format!("an ingress has {memory} of memory, its headroom needs {total}")),
+        None => {}
+    }
     let title = format!("PFC headroom of a port and class in this simulator, {} and {}", q.rate, q.link_delay);
-    Ok(Advice { title, rows, feasible: true, ..Advice::default() })
+    Ok(Advice { title, rows, feasible: problems.is_empty(), problems, ..Advice::default() })
 }
 
 fn standard(q: &Link) -> Result<Advice, AdviceError> {
@@ -263,6 +279,7 @@ mod tests {
             response: Time::ZERO,
             gap: PacketParams::default().gap,
             frameless: false,
+            memory: None,
             model,
         }
     }
@@ -306,6 +323,21 @@ mod tests {
             let own = headroom(rate, delay, Bytes(packet), PacketParams::default().gap, Time::ZERO, Signal::Timed);
             assert_eq!((items.into_iter().sum::<Bytes>(), value("headroom")), (own, own));
         }
+    }
+
+    /// 4158 B at 200 Gb/s over 150 ns, whose headroom the test above holds against the mechanism's own.
+    #[test]
+    fn what_an_ingress_has_beyond_its_headroom_is_the_largest_xoff() {
+        let mut question = ask(200, Time::ns(150), 4158, Model::Simulator);
+        let need =
+            headroom(question.rate, question.link_delay, question.packet, question.gap, Time::ZERO, Signal::Timed);
+        question.memory = Some(need + Bytes(1));
+        let said = advice(&question).unwrap();
+        let last = said.rows.last().unwrap();
+        assert_eq!((last.name.as_str(), last.value.as_str(), last.unit.as_str()), ("largest xoff", "1", "B"));
+        assert!(said.feasible);
+        question.memory = Some(need);
+        assert!(!advice(&question).unwrap().feasible);
     }
 
     #[test]

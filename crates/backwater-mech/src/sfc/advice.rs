@@ -52,6 +52,8 @@ pub(super) const FORM: AdviceForm = AdviceForm {
         row: "largest threshold",
         below: Some("pfc_threshold"),
         from: None,
+        sets: &[("pause", "sfc.pause"), ("interval", "sfc.min_interval")],
+        free: &[],
     }),
 };
 

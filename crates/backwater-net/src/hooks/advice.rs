@@ -2,7 +2,7 @@
 //! suit the incasts that a scenario is known to have.
 
 use super::SwitchShape;
-use crate::config::{LatencyAt, SwitchParams};
+use crate::config::{BufferPer, LatencyAt, SwitchParams};
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 use backwater_engine::quantity::QuantityError;
@@ -38,6 +38,10 @@ pub struct AdviceProof {
     pub below: Option<&'static str>,
     /// The key of a size from which the row is taken away to give the value; `None`: the row is the value.
     pub from: Option<&'static str>,
+    /// Options that a simulation takes over, each with the key that it sets; other options describe another network than the scenario's.
+    pub sets: &'static [(&'static str, &'static str)],
+    /// Options that choose how the advice is worked out, and change nothing of a simulation.
+    pub free: &'static [&'static str],
 }
 
 /// One option of such a command.
@@ -290,6 +294,8 @@ pub struct Situation {
     pub paths: Paths,
     /// Memory of one unit of that switch's `buffer_per`, and the key that gives it; `None`: it has no end.
     pub buffer: Option<(Bytes, &'static str)>,
+    /// What that memory is one of.
+    pub buffer_per: BufferPer,
     /// Where that switch's latency passes.
     pub latency_at: LatencyAt,
     /// Longest data frame.

@@ -12,7 +12,7 @@ from backwater.sweep.values import shown
 from backwater.wording import many, series
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from backwater.sweep.dataset import Sweep
 
@@ -51,7 +51,8 @@ class SweepPoints:
         self.keys = [axis["key"] for axis in sweep.manifest["axes"]]
         self.units = {column.name: column.unit for column in sweep.columns}
         self.metrics = [column.name for column in sweep.columns if column.role == "metric"]
-        self.answer = sweep.manifest.get("answer")
+        self.answer: Mapping[str, Any] | None = sweep.manifest.get("answer")
+        self._asked: list[str] = list(sweep.manifest.get("metrics") or ())
         found = designs(self._rows, self.keys)
         # Points lie in the order of their ids, which says nothing.
         self.designs = sorted(found, key=lambda one: (one.variant, *map(order, one.values)))
@@ -70,6 +71,23 @@ class SweepPoints:
             for n, key in enumerate(self.keys)
             if len({one.values[n] for one in self.designs} - {None}) > 1
         ]
+
+    def telling(self) -> list[str]:
+        """Name the metrics that tell most, of those that vary between the points.
+
+        First those of the goal and those that were asked for, then completion times of jobs, else
+        of groups of flows, then pauses and drops; without any of these, whatever varies.
+        """
+        wanted = [*_goal_metrics(self.answer), *self._asked]
+        times = ("max_jct:", "max_fct:")
+        wanted += [name for of in times for name in self.metrics if name.startswith(of)]
+        wanted += [name for name in ("pauses", "drops") if name in self.metrics]
+        known = [name for name in dict.fromkeys(wanted) if self._varies(name)]
+        return known or [name for name in self.metrics if self._varies(name)]
+
+    def _varies(self, metric: str) -> bool:
+        spreads = [one.spread(metric) for one in self.designs]
+        return len({spread.mean for spread in spreads if spread is not None}) > 1
 
     def place(self, key: str) -> int:
         """Give the number of a key. Raises `InputError`."""
@@ -140,3 +158,9 @@ def number(value: object) -> bool:
 def order(value: object) -> tuple[int, Any]:
     """Give by what values of a key are sorted: numbers, then words."""
     return (0, value) if number(value) else (1, str(value))
+
+
+def _goal_metrics(answer: Mapping[str, Any] | None) -> list[str]:
+    from backwater.sweep.goal import Goal
+
+    return Goal.of(answer["text"]).named if answer else []

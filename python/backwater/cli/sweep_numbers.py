@@ -1,0 +1,78 @@
+"""What a sweep came to, at the end of its command: its main metrics, point by point or extremes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backwater.cli.output import listing, message, put
+from backwater.sweep.dataset import open_sweep
+from backwater.sweep.findings import spread_told
+from backwater.sweep.points import SweepPoints
+from backwater.sweep.values import shown
+from backwater.sweep.words import interval, with_unit
+from backwater.wording import many, three
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backwater.numbers.repeats import Spread
+
+ROWS = 16
+"""Sets of values that have a row each; of more, the least and the greatest of each metric."""
+METRICS = 3
+
+
+def show_numbers(directory: Path) -> None:
+    """Print means over the seeds, and name the commands that show more."""
+    points = SweepPoints(open_sweep(directory))
+    metrics = points.telling()[:METRICS]
+    if metrics:
+        put("")
+        if len(points.designs) <= ROWS:
+            _every(points, metrics)
+        else:
+            _ends(points, metrics)
+    elif len(points.designs) > 1:
+        message("no metric differs between the points")
+    message(
+        f"`backwater report {directory}` draws them, `backwater query {directory} "
+        '"select * from points"` lists them'
+    )
+
+
+def _over(points: SweepPoints) -> str:
+    seeds = max((len(one.rows) for one in points.designs), default=0)
+    if seeds < 2:
+        return ""
+    return f"Means over {many(seeds, 'seed')}, with half of their 95 % interval"
+
+
+def _every(points: SweepPoints, metrics: list[str]) -> None:
+    varied = points.varied()
+    variants = ["variant"] if len(points.variants) > 1 else []
+    rows = [
+        (
+            *([one.variant or "-"] if variants else []),
+            *(shown(key, one.values[points.place(key)]) for key in varied),
+            *(_cell(one.spread(metric)) for metric in metrics),
+        )
+        for one in points.designs
+    ]
+    listing((*variants, *varied, *map(with_unit, metrics)), rows, _over(points))
+
+
+def _ends(points: SweepPoints, metrics: list[str]) -> None:
+    rows = []
+    for metric in metrics:
+        found = [
+            (spread.mean, points.name(one))
+            for one in points.designs
+            if (spread := one.spread(metric)) is not None
+        ]
+        (least, at), (most, there) = min(found), max(found)
+        rows.append((with_unit(metric), three(least), at, three(most), there))
+    listing(("metric", "least", "at", "greatest", "at"), rows, _over(points).partition(",")[0])
+
+
+def _cell(spread: Spread | None) -> str:
+    return "-" if spread is None else interval(spread_told(spread))
