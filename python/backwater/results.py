@@ -69,7 +69,7 @@ COMPRESS_BYTES = 64 << 10
 KEPT_BYTES = 16 << 20
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """One run's results, tables as Arrow tables: polars, pandas, DuckDB take them as they are."""
 
@@ -82,6 +82,12 @@ class Run:
     within: Path | None = None
     """The directory of the series in whose tables it lies; `directory` is its name in there then,
     such as DIR/seed-7, by which it is opened."""
+
+    def __repr__(self) -> str:
+        """Say what it is of; the manifest alone is hundreds of lines."""
+        title = str(self.manifest.get("title") or "untitled")
+        place = "in memory" if self.directory is None else str(self.directory)
+        return f"<backwater.Run {title!r}, seed {self.seed}, {self.status}, {place}>"
 
     def __getstate__(self) -> dict[str, Any]:
         """Be pickled: without the tables that were read, which `read` gives again."""

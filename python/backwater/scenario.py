@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from backwater import _core
 from backwater.errors import InputError
@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from backwater.results import Run
     from backwater.running import Job, Prepared
 
-Value = str | int | float | bool | Sequence[Any]
+
+class Listed(Protocol):
+    """A number or an array of numpy, or of what is like it."""
+
+    def tolist(self) -> Any:  # noqa: ANN401 - numbers, or lists of them
+        """Give it as Python's own."""
+
+
+Value = str | int | float | bool | Sequence[Any] | Listed
 """What a key can be set to. A string is read as on the command line: `"400 KB"`, `"voq"`, `"7"`."""
 
 Change = tuple[str, tuple[Any, ...], dict[str, Any]]
@@ -64,6 +72,24 @@ def build(content: Mapping[str, Any]) -> Scenario:
     except TypeError as error:
         raise InputError(f"not expressible in TOML: {error}") from None
     return parse(text, "<build>")
+
+
+def _written(value: Value) -> str:
+    """Write a value as TOML. Raises `InputError` for what no key can be."""
+
+    def plain(other: Any) -> Any:  # noqa: ANN401 - numbers and arrays of numpy, and whatever else
+        told = getattr(other, "tolist", None)
+        if told is None:
+            raise TypeError
+        return told()
+
+    try:
+        return json.dumps(value, default=plain)
+    except TypeError:
+        kind = type(value).__name__
+        raise InputError(
+            f"{value!r}: a key has no value of type {kind}", "text or numbers"
+        ) from None
 
 
 def shorter(path: Path) -> Path:
@@ -173,7 +199,7 @@ class Scenario:
         off, the setting is an error once the scenario is used; with `where_on` it is skipped there,
         and `skipped` lists it. `("sfc", True)` and `("sfc", False)` switch it on and off.
         """
-        text = value if isinstance(value, str) else json.dumps(value)
+        text = value if isinstance(value, str) else _written(value)
         overrides = {**self._facts.get("set", {}), key: text}
         core = self._core.with_set(key, text, where_on=where_on)
         change = ("with_set", (key, text), {"where_on": where_on})

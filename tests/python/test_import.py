@@ -98,6 +98,20 @@ def test_the_command_says_what_it_has_left_out(command: Command) -> None:
     assert command("import", "one.cm", "--force").code == 0
 
 
+def test_options_and_fractions_that_are_not_taken_over_are_told(
+    command: Command, tmp_path: Path
+) -> None:
+    matrix = "Nodes 16\nConnections 1\n1->0 id 1 msg start 1.5 size 20000\n"
+    (tmp_path / "f.cm").write_text(matrix, encoding="utf-8")
+    line = "htsim_uec -end 500 -seed 7"
+    said = command("import", "f.cm", "--command", line, "--out", "f.toml")
+    assert said.code == 0, said
+    for told in ("ignored: -end 500", "ignored: -seed 7", "f.cm:3: differs: starts are whole"):
+        assert told in said.err
+    [start] = backwater.load(tmp_path / "f.toml").run().flows["start_ps"].to_pylist()
+    assert start == 1_000_000
+
+
 def test_run_and_check_take_a_matrix_as_it_is(command: Command) -> None:
     shutil.copy(FILES / "one.cm", "one.cm")
     checked = command("check", "one.cm")

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import backwater
@@ -52,6 +53,20 @@ def test_compare_leaves_the_baseline_alone(command: Command) -> None:
         assert f"{names[0]}: skipped --set {THRESHOLD}: `sfc` is off" in text.replace("  ", " ")
     run = backwater.open_run(document["scenarios"][1]["directory"], backwater.Series).runs[0]
     assert run.manifest["set"] == {"sfc.threshold": "150 KB"}
+
+
+def test_numbers_and_arrays_of_numpy_are_values_as_pythons() -> None:
+    scenario = backwater.parse(backwater.new_scenario())
+    weights = np.array([2, 1, 1, 1, 1, 1, 1, 1])
+    mine = scenario.set("seed", np.int64(3)).set("switch.weights", weights)
+    assert mine.values() == scenario.set("seed", 3).set("switch.weights", [2, *[1] * 7]).values()
+    with pytest.raises(InputError, match="no value of type object"):
+        scenario.set("seed", object())  # type: ignore[arg-type]
+
+
+def test_a_run_is_written_in_a_line() -> None:
+    run = backwater.parse(backwater.new_scenario()).run(seed=3)
+    assert repr(run) == f"<backwater.Run {run.manifest['title']!r}, seed 3, done, in memory>"
 
 
 def test_compare_sets_a_value_for_one_scenario(command: Command) -> None:

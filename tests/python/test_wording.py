@@ -46,3 +46,5 @@ def test_check_names_the_variants_that_it_has_checked(command: Command, tmp_path
     assert command("new", str(file)).code == 0
     said = command("check", str(file))
     assert said.err.endswith(f"{file}: good, with its variants sfc, dcqcn, voq and endless\n")
+    warned = command("check", str(file), "--variant", "sfc", "--set", "sfc.isolation_threshold=1KB")
+    assert warned.err.endswith(f"{file}: good, apart from 1 warning\n")

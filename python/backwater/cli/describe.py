@@ -34,7 +34,7 @@ from backwater.cli.output import (
 from backwater.cli.targets import Kind, replaced, writable
 from backwater.cli.views import View
 from backwater.errors import InputError, ResultError
-from backwater.wording import series
+from backwater.wording import many, series
 
 
 class Listable(StrEnum):
@@ -104,7 +104,8 @@ def check(
         listing(("key", "value", "from"), rows, case.title)
     for control, flows in case.controls().items():
         message(f"{control} controls the flows {flows}")
-    message(f"{file}: good, with {checked}" if checked else f"{file}: good")
+    noted = f", apart from {many(len(warnings), 'warning')}" if warnings else ""
+    message(f"{file}: good{f', with {checked}' if checked else ''}{noted}")
 
 
 def _has_sweep(file: str) -> bool:

@@ -33,12 +33,8 @@ pub struct Command {
     pub tiers: u64,
     /// Low and high threshold of PAUSE, in packets.
     pub pfc: (u64, u64),
-    /// End of the run, in us; 0 is none.
-    pub end_us: u64,
     /// Links of aggregation switches upwards that run at a quarter.
     pub failed: u64,
-    /// Seed.
-    pub seed: u64,
     /// Messages share connections.
     pub conn_reuse: bool,
     /// Octets for which a receiver of `htsim_uec` waits before it acknowledges.
@@ -88,9 +84,7 @@ impl Default for Command {
             switch_latency_ps: 0,
             tiers: 3,
             pfc: (12, 15),
-            end_us: 1000,
             failed: 0,
-            seed: 13,
             conn_reuse: false,
             sack_threshold: 16384,
             strategy: None,
@@ -146,7 +140,9 @@ const NO_LIMIT: &str = "queues here hold everything: there is no trimming";
 const OF_UEC: &str = "an option of htsim_uec";
 
 /// Options that have no counterpart here, how many words follow them, and what that means.
-const LOST: [(&str, usize, &str); 14] = [
+const LOST: [(&str, usize, &str); 16] = [
+    ("-end", 1, "a run here ends when its flows are complete; `stop.at` ends it at a time"),
+    ("-seed", 1, "random numbers are others here; `backwater run --seed` chooses among them"),
     ("-oversubscribed_cc", 0, "pulls slow down where RCCC is alone and the tiers are oversubscribed, and nowhere else"),
     ("-force_disable_oversubscribed_cc", 0, "rccc.oversubscription = 1 keeps pulls from slowing down"),
     ("-qa_gate", 1, "the gate of quick adapt is an eighth of the greatest window here"),
@@ -199,9 +195,7 @@ pub fn parse(words: &[String], notes: &mut Notes) -> Result<Command, ImportError
             "-switch_latency" => command.switch_latency_ps = scaled(next()?, 1e6)?,
             "-tiers" => command.tiers = whole(next()?)?,
             "-pfc_thresholds" => command.pfc = (whole(next()?)?, whole(next()?)?),
-            "-end" => command.end_us = whole(next()?)?,
             "-failed" => command.failed = whole(next()?)?,
-            "-seed" => command.seed = whole(next()?)?,
             "-conn_reuse" => command.conn_reuse = true,
             "-sack_threshold" => command.sack_threshold = whole(next()?)?,
             "-strat" => command.strategy = Some(next()?.to_owned()),

@@ -4,6 +4,7 @@ use super::command::{Command, Program};
 use super::matrix::{Connection, Matrix, Start, TriggerKind};
 use super::payload;
 use crate::error::ImportError;
+use crate::note::Notes;
 use crate::options::StartUnit;
 use crate::page::Page;
 use crate::registry::Work;
@@ -47,7 +48,7 @@ pub fn write(
         let mut flows = Flows::new(format!("{}.{}", work.stem, group.label));
         for one in &group.flows {
             let Connection { src, dst, start, .. } = *one.connection;
-            let start_ps = start_ps(start, unit, one.connection, source)?;
+            let start_ps = start_ps(start, unit, one.connection, source, work.notes)?;
             flows.add(
                 Flow { id: one.id, src, dst, bytes: one.bytes, start_ps, class: None, path: None, ack_path: None },
                 work.place,
@@ -142,10 +143,20 @@ fn known<'a>(
     Ok(all)
 }
 
-fn start_ps(start: Start, unit: StartUnit, connection: &Connection, source: &Source) -> Result<u64, ImportError> {
+fn start_ps(
+    start: Start,
+    unit: StartUnit,
+    connection: &Connection,
+    source: &Source,
+    notes: &mut Notes,
+) -> Result<u64, ImportError> {
     let Start::At(time) = start else { return Ok(0) };
-    // That program reads whole microseconds.
-    let ps = if unit == StartUnit::Microseconds { time.trunc() * 1e6 } else { time.round() };
+    let whole = if unit == StartUnit::Microseconds { time.trunc() } else { time };
+    if whole != time {
+        let text = "starts are whole microseconds, as htsim_uec reads them: what is behind the point is cut off";
+        notes.differs(source.name(), Some(connection.line), text.to_owned());
+    }
+    let ps = if unit == StartUnit::Microseconds { whole * 1e6 } else { whole.round() };
     // 2^53 ps are two and a half hours; below it whole numbers are exact.
     if ps < 9e15 {
         return Ok(ps as u64);
@@ -204,7 +215,7 @@ fn operations(
             after,
             after_ack,
             needs,
-            start_ps: start_ps(start, unit, one.connection, source)?,
+            start_ps: start_ps(start, unit, one.connection, source, work.notes)?,
             ..Operation::new(one.id, src, Does::Send { peer: dst, bytes: one.bytes })
         };
         table.add(&operation, work.place)?;

@@ -14,7 +14,7 @@ fn command(line: &str) -> Options {
 #[test]
 fn a_matrix_becomes_a_table_and_a_fat_tree_of_its_size() {
     let (result, place) =
-        imported(&[("one.cm", &text("htsim/one.cm"))], &command("htsim_uec -end 1000 -sender_cc_only")).unwrap();
+        imported(&[("one.cm", &text("htsim/one.cm"))], &command("htsim_uec -sender_cc_only")).unwrap();
     assert_eq!(place.text("it.flows.csv"), "id,src,dst,bytes,start\n0,0,13,2000000,0\n");
     // 16 = 4^3 / 4 hosts: four pods of two ToRs, and four cores.
     for line in [
