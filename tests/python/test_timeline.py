@@ -68,6 +68,22 @@ def test_the_critical_path_leads_from_start_to_end_and_its_ranks_have_rows(
     assert {one["rank"] for one in corners} <= shown
 
 
+def test_each_corner_of_the_path_lies_in_a_row_whatever_their_number(run: backwater.Run) -> None:
+    """Rows are numbered from the top; of too few rows the path's end is drawn, and it says so."""
+    legs = critical_path(run, "training")
+    every = run.plot.timeline().to_dict()
+    assert len(rows(every, 1)) == 2 * len(legs)
+    assert "line: the critical path, across ranks" in str(every["title"])
+    few = run.plot.timeline(most=4).to_dict()
+    shown = {one["rank"] for one in rows(few, 0)}
+    corners = rows(few, 1)
+    assert len(shown) == 4
+    assert {one["rank"] for one in corners} <= shown
+    assert corners[-1] == rows(every, 1)[-1]
+    assert 0 < len(corners) < 2 * len(legs)
+    assert "the end of it that these ranks have" in str(few["title"])
+
+
 def test_many_short_collectives_are_few_bars(
     run: backwater.Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from backwater.errors import InputError
 from backwater.numbers.rows import scan
 from backwater.plot.flows import FlowPlots
 from backwater.plot.theme import HEIGHT, WIDTH, colour, dash, shape, title
-from backwater.plot.timeline import RANKS, timelines
+from backwater.plot.timeline import timelines
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 class JobPlots(FlowPlots):
     """Charts of a run's tables of jobs."""
 
-    def timeline(self, job: str | None = None, *, most: int = RANKS) -> ChartType:
+    def timeline(self, job: str | None = None, *, most: int | None = None) -> ChartType:
         """When each rank took part in what, and the critical path across them: of the first job.
 
         Of a job with several instances, the one that was complete last. `most` ranks have a row,
-        those on the critical path before others.
+        those on the critical path before others; without it 32, or as many as that path has, 96
+        at most.
         """
         every = timelines(self._run, most)
         chosen = [one for one in every if job in (None, one.job)]

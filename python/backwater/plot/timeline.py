@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 RANKS = 32
-"""Ranks that have a row, at most: those on the critical path, then others evenly."""
+"""Ranks that have a row, unless asked otherwise: on the critical path, then others evenly."""
+ON_PATH = 96
+"""Those of the critical path have a row even if they are more, up to these: its last."""
 MERGED = 600
 """What lies closer together than this share of the time is one bar."""
 FOLLOWED = 3_000_000
@@ -41,7 +43,7 @@ class Timeline:
     """The unit of its axis of time."""
 
 
-def timelines(run: Run, most: int = RANKS) -> list[Timeline]:
+def timelines(run: Run, most: int | None = None) -> list[Timeline]:
     """Draw, of each job, the instance that was complete last. Raises `InputError` without any."""
     transfers = scan(run, "transfers")
     if transfers is None:
@@ -65,7 +67,7 @@ def _which(run: Run, job: str, instance: int) -> str:
 
 
 def _chart(
-    run: Run, of: pl.LazyFrame, job: str, instance: int, legs: list[Leg], most: int
+    run: Run, of: pl.LazyFrame, job: str, instance: int, legs: list[Leg], most: int | None
 ) -> tuple[ChartType, float]:
     end = int(run.summary.get("time_ps", 0))
     ranks = _chosen(of, legs, most)
@@ -90,7 +92,7 @@ def _chart(
         .mark_bar(opacity=0.75, height={"band": 0.78}, stroke="white", strokeWidth=0.6)
         .encode(x=x, x2="end", y=y, color=colour("step", steps), tooltip=["collective", *times])
     )
-    points = _path(legs, factor)
+    points = _path(legs, factor, names)
     layers: list[alt.Chart] = [bars]
     if points.height:
         path = alt.Chart(points).encode(
@@ -108,30 +110,35 @@ def _chart(
         width=WIDTH,
         height=alt.Step(max(10, min(18, 420 // max(1, len(names))))),
         title=title(
-            f"Timeline of {job}{_which(run, job, instance)}", *_below(run, job, ranks, legs)
+            f"Timeline of {job}{_which(run, job, instance)}", *_below(run, job, ranks, legs, points)
         ),
     )
     return drawn, factor
 
 
-def _below(run: Run, job: str, ranks: list[int], legs: list[Leg]) -> list[str]:
+def _below(
+    run: Run, job: str, ranks: list[int], legs: list[Leg], points: pl.DataFrame
+) -> list[str]:
     every = next((one["ranks"] for one in run.jobs.to_pylist() if one["job"] == job), len(ranks))
     few = f"{len(ranks)} of {every:,} ranks; " if every > len(ranks) else ""
     if not legs:
         return [f"{few}bars: from a rank's first transfer in a collective to its last"]
     cut = ", from where it is recorded on" if legs[0].kind == UNRECORDED else ""
+    if points.is_empty() or points["number"][0] > 0:
+        cut = ", the end of it that these ranks have"
     return [
         f"{few}bars: from a rank's first transfer in a collective to its last",
         f"line: the critical path{cut}, across ranks with each transfer on it",
     ]
 
 
-def _chosen(of: pl.LazyFrame, legs: list[Leg], most: int) -> list[int]:
+def _chosen(of: pl.LazyFrame, legs: list[Leg], most: int | None) -> list[int]:
     """Choose ranks: those on the critical path, then others evenly over all."""
     both = pl.concat([of.select(rank="src_rank"), of.select(rank="dst_rank")])
     every: list[int] = both.unique().sort("rank").collect(engine="streaming")["rank"].to_list()
     ends = [leg.transfer for leg in legs if leg.transfer is not None]
     on_path = dict.fromkeys(one[end] for one in ends for end in ("src_rank", "dst_rank"))
+    most = most or max(RANKS, min(ON_PATH, len(on_path)))
     chosen = set(list(on_path)[-most:])
     others = [rank for rank in every if rank not in chosen]
     left = min(most - len(chosen), len(others))
@@ -173,8 +180,11 @@ def _last(spans: pl.DataFrame) -> int:
     return int(max([1, *spans["end"].to_list()]))
 
 
-def _path(legs: list[Leg], factor: float) -> pl.DataFrame:
-    """Give the corners of the critical path: a transfer leads from one rank to another."""
+def _path(legs: list[Leg], factor: float, ranks: list[str]) -> pl.DataFrame:
+    """Give the corners of the critical path: a transfer leads from one rank to another.
+
+    Of a path with more ranks than have a row, its end: as much as has all of them.
+    """
     corners: list[tuple[float, int, str]] = []
     for number, leg in enumerate(legs):
         if leg.kind == UNRECORDED:
@@ -192,12 +202,15 @@ def _path(legs: list[Leg], factor: float) -> pl.DataFrame:
         if rank is not None:
             what = f"computes {leg.label}" if leg.kind == COMPUTE else "held"
             corners += [(leg.start_ps, rank, what), (leg.end_ps, rank, what)]
+    lost = [n for n, (_, rank, _) in enumerate(corners) if str(rank) not in ranks]
+    first = lost[-1] + 1 if lost else 0
+    corners = corners[first:]
     return pl.DataFrame(
         {
             "begin": [time / factor for time, _, _ in corners],
             "rank": [str(rank) for _, rank, _ in corners],
             "what": [what for _, _, what in corners],
-            "number": list(range(len(corners))),
+            "number": list(range(first, first + len(corners))),
         },
         schema={"begin": pl.Float64, "rank": pl.String, "what": pl.String, "number": pl.Int64},
     )
