@@ -53,6 +53,18 @@ class Difference:
         return 1 if self.mean > 0 else -1
 
 
+ALIKE, NOT_TOLD = "no difference that matters", "not told apart"
+
+
+def judged(verdict: str, winners: Sequence[str], of: int) -> str:
+    """Write a verdict for people: the winner, or which of `of` scenarios no other beats."""
+    if verdict == ALIKE:
+        return "equal" if len(winners) == of else " = ".join(winners)
+    if verdict == NOT_TOLD:
+        return NOT_TOLD if len(winners) == of else " or ".join(winners)
+    return ", ".join(winners) if verdict == "winner" else verdict
+
+
 @dataclass(frozen=True)
 class Row:
     """One metric of all scenarios, over the seeds that all of those with values have."""
@@ -72,8 +84,10 @@ class Row:
     """The scenarios that no other beats: one is the winner, several differ by nothing that
     matters."""
     verdict: str
-    """`winner`, `no difference that matters`, `too few seeds`, `no values` (of two scenarios or
-    more) or `values missing` (no seed has values of all)."""
+    """`winner`, `no difference that matters` (between the winners: their whole intervals lie within
+    what matters), `not told apart` (they may differ by more: more seeds would tell), `too few
+    seeds`, `no values` (of two scenarios or more) or `values missing` (no seed has values of
+    all)."""
     samples: list[int | None]
     """Complete flows behind each scenario's values, of the seed with fewest; None: no number of
     flows."""
@@ -161,9 +175,25 @@ def _judged(
     sign = -1.0 if metric.quantity.more_is_better else 1.0
     best = min(known, key=lambda number: sign * math.fsum(paired[number].values()))
     same = [one for one in known if one != best and not _matters(paired[one], paired[best], least)]
-    if same:
-        return sorted([best, *same]), "no difference that matters"
-    return [best], "winner"
+    if not same:
+        return [best], "winner"
+    alike = all(_alike(paired[one], paired[best], least) for one in same)
+    return sorted([best, *same]), ALIKE if alike else NOT_TOLD
+
+
+def _alike(one: Mapping[int, float], best: Mapping[int, float], least: float) -> bool:
+    """Whether the whole interval of the difference is less than what matters."""
+    found = Difference.of(one, best)
+    if found is None:
+        return False
+    if found.ci_low is None or found.ci_high is None:
+        return found.mean == 0
+    most = least * _greater(one, best, found.n)
+    return max(abs(found.ci_low), abs(found.ci_high)) <= most
+
+
+def _greater(one: Mapping[int, float], best: Mapping[int, float], n: int) -> float:
+    return max(abs(math.fsum(side.values())) for side in (one, best)) / n
 
 
 def _matters(one: Mapping[int, float], best: Mapping[int, float], least: float) -> bool:
@@ -171,5 +201,4 @@ def _matters(one: Mapping[int, float], best: Mapping[int, float], least: float) 
     found = Difference.of(one, best)
     if found is None or not found.sign:
         return False
-    greater = max(abs(math.fsum(side.values())) for side in (one, best)) / found.n
-    return abs(found.mean) >= least * greater
+    return abs(found.mean) >= least * _greater(one, best, found.n)

@@ -69,9 +69,12 @@ def test_pairing_sees_what_means_do_not() -> None:
     assert (one.verdict, one.winners) == ("winner", [0])
     assert row(metric("mean_throughput"), [base, more]).winners == [1], "more is better"
     shuffled = dict(zip(base, [3.0, 1.0, 2.0, 5.0, 4.0], strict=True))
+    # Differences of -2, -2, 1, 2, 0 say nothing; none of more than a hundredth would be equal.
     assert row(metric("mean_fct"), [{s: float(s) for s in base}, shuffled]).verdict == (
-        "no difference that matters"
+        "not told apart"
     )
+    near = {seed: value + (0.1, -0.1, 0.1, -0.1, 0.0)[seed - 1] for seed, value in base.items()}
+    assert row(metric("mean_fct"), [base, near]).verdict == "no difference that matters"
     three = row(metric("mean_fct"), [base, dict(base), more])
     assert (three.verdict, three.winners) == ("no difference that matters", [0, 1])
     assert row(metric("mean_fct"), [{1: 1.0}, {1: 2.0}]).verdict == "too few seeds"
@@ -170,7 +173,7 @@ def test_plan_runs_and_what_is_found_again(command: Command, random: Path) -> No
         "ci_high": 0.0,
     }
     [line] = [line for line in said.out.splitlines() if line.startswith("mean_fct:rpc")]
-    assert line.endswith(" A=C"), "these two are equal"
+    assert line.endswith(" A = C"), "these two are equal"
     assert "All 0: " in said.out
     assert re.search(r"^All 0: .*unfinished", said.out, re.M), "no row of what is 0 in all"
     assert not re.search(r"^unfinished", said.out, re.M)

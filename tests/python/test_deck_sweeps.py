@@ -86,12 +86,16 @@ def test_slides_of_a_sweep_are_in_order_and_fit(decks: dict[str, Deck], name: st
     made = decks[name]
     kinds = list(dict.fromkeys(slide.kind for slide in made.slides))
     figures = [] if name == "seeds" else ["figure"]
-    # The search for a front runs one seed a point: there is nothing to keep in mind.
-    notes = [] if name == "front" else ["differs"]
-    assert kinds == ["title", "setup", "assumptions", "table", *figures, *notes, "again"]
+    assert kinds == ["title", "setup", "assumptions", "table", *figures, "differs", "again"]
     few = "Intervals over 2 seeds are wide: --seeds 5 or more narrows them."
-    if notes:
-        assert few in words(slide_of(made, "What to keep in mind"))
+    noted = words(slide_of(made, "What to keep in mind"))
+    # The search for a front runs one seed a point.
+    assert (few in noted) == (name != "front")
+    same = [list(row) for row in grid(slide_of(made, "Assumptions: the same at every point")).rows]
+    assert ["switch.buffer", "200 KB"] in same
+    # Neither what is varied nor what nobody has set.
+    assert ("pfc.xoff" in [row[0] for row in same]) == (name == "seeds")
+    assert "ack.first_packet" not in [row[0] for row in same]
     for slide in made.slides:
         for part in slide.parts:
             wide = sum(part.widths) if isinstance(part, Grid) else part.width
@@ -165,7 +169,7 @@ def test_files_have_a_page_a_slide(decks: dict[str, Deck]) -> None:
     pages = pypdf.PdfReader(io.BytesIO(deck.octets(made, "pdf"))).pages
     shown = Presentation(io.BytesIO(deck.octets(made, "pptx")))
     assert len(pages) == len(shown.slides) == len(made.slides)
-    assert "smallest pfc.xoff" in pages[3].extract_text()
+    assert "smallest pfc.xoff" in pages[4].extract_text()
 
 
 def test_the_command_on_the_last_slide_finds_all_there(decks: dict[str, Deck], place: Path) -> None:

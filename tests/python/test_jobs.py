@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import backwater
+from backwater import report
 from backwater.manifest import write_manifest
 from backwater.numbers.metrics import metric
 from backwater.numbers.repeats import over_runs
@@ -270,6 +271,23 @@ def test_no_statistics_of_what_is_not_complete() -> None:
     report = {"groups": [], "jobs": [step], "ports": {}, "summary": {}}
     names = {row["quantity"]: row["n"] for row in over_runs([report])}
     assert names["duration_us.mean"] == 1
+
+
+def test_statistics_over_seeds_have_job_completion_times(command: Command, tmp_path: Path) -> None:
+    """Drawn loads of experts make the seeds differ; the table of jobs gives each run's time."""
+    file = ROOT / "scenarios" / "ai-experts.toml"
+    said = command("run", str(file), "--seeds", "1..3", "--out", "s")
+    assert said.code == 0, said.err
+    runs = [backwater.open_run(tmp_path / "s" / f"seed-{seed}") for seed in (1, 2, 3)]
+    took: list[list[int]] = [run.jobs.to_pydict()["duration_ps"] for run in runs]
+    label = runs[0].jobs["job"].to_pylist()[0]
+    assert [len(one) for one in took] == [1, 1, 1]
+    mean = sum(one[0] for one in took) / 3 / 1e6
+    [line] = [line for line in said.out.splitlines() if line.startswith(f"{label} ")]
+    assert line.split()[1] == "jct_us"
+    assert float(line.split()[3]) == pytest.approx(mean, rel=1e-4)
+    [results] = [one for one in report.of(tmp_path / "s").sections if one.id == "results"]
+    assert [column.title for column in results.parts[0].columns][1] == "job completion time us"
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])

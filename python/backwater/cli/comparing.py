@@ -15,7 +15,7 @@ from backwater.cli.labels import see_labels
 from backwater.cli.output import message, show
 from backwater.cli.progress import Reporter, reporting
 from backwater.cli.views import View
-from backwater.comparison import Difference, Row, row
+from backwater.comparison import Difference, Row, judged, row
 from backwater.directory import locked, standing
 from backwater.errors import InputError, ResultError
 from backwater.findings import failures, headlines, over_runs
@@ -413,7 +413,8 @@ def _remarks(
     remarks = [
         f"{over}; differences are taken seed by seed, ± half of their 95 % interval (Student's t).",
         "A winner is clear of zero against each other one, and better by at least "
-        f"{100 * least:g} % (--least); those that no other beats by that are equal. Less is "
+        f"{100 * least:g} % (--least). What lies within that with its whole interval is equal; "
+        "what may differ by more is not told apart (A or B), and more seeds would tell. Less is "
         "better, but for throughputs and bandwidths. Times are of complete flows, collectives, "
         "rounds; `samples` is how many, of the seed with fewest.",
     ]
@@ -472,9 +473,9 @@ def _difference(found: Difference | None) -> str:
 
 
 def _winner(one: Row, letters: Sequence[str]) -> str:
-    if len(one.winners) == len(letters):
-        return "equal"
-    return "=".join(letters[winner] for winner in one.winners) or "-"
+    if not one.winners:
+        return "-"
+    return judged(one.verdict, [letters[winner] for winner in one.winners], len(letters))
 
 
 def _flows(one: Row) -> str:

@@ -86,7 +86,8 @@ def _figure(
         film = shoot(assumptions.layout, shown)
         svgs = moments(film, assumptions.named)
         note = f"Seed {shown[0][1].seed} of each."
-        return pen.drawings("figure", "The fabric when most waits", svgs, said.film(film), note)
+        title = f"The fabric when most waits under {shown[0][0]}"
+        return pen.drawings("figure", title, svgs, said.film(film), note)
     kind, _, number = figure.id.partition("-")
     if figure.id == "differences":
         sentence = furthest(comparison.rows)
@@ -108,6 +109,7 @@ def furthest(rows: Sequence[Mapping[str, Any]]) -> str:
                 continue
             clear = of["ci_low"] > 0 or of["ci_high"] < 0
             share, *ends = (of[key] / base for key in ("mean", "ci_low", "ci_high"))
+            ends[0] = max(ends[0], -1.0)
             found.append((clear, abs(share), share, row, one, ends))
     if not found:
         return ""

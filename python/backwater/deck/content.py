@@ -105,9 +105,10 @@ def of_series(series: Series, pen: Pen) -> Talk:
     assumptions = Assumptions(first)
     slides = [*setup(assumptions, pen), *parameters(assumptions)]
     [statistics] = [s for s in page.sections if s.id == "results"]
-    told = statistics.parts[0]
+    told = [one for one in statistics.parts if isinstance(one, Table) and not one.folded]
     lead = f"Over {len(runs)} seeds; intervals are 95 % of Student's t."
-    slides += results("Results over the seeds", told, [lead])
+    for table in told:
+        slides += results("Results over the seeds", table, [lead])
     every = statistics.parts[-1]
     slides += results(every.title, every)
     slides += jobs(page)
@@ -200,7 +201,7 @@ def _compact(rows: Sequence[Sequence[str]], note: str) -> list[Slide]:
     return layout.table("assumptions", f"Assumptions: {rows[0][2]}", told)
 
 
-def results(title: str, told: Table, text: Sequence[str] = ()) -> list[Slide]:
+def results(title: str, told: Table, text: Sequence[str] = (), kind: str = "table") -> list[Slide]:
     """Make the slides of a table of a page."""
     rows = Rows(
         [column.title for column in told.columns],
@@ -208,7 +209,7 @@ def results(title: str, told: Table, text: Sequence[str] = ()) -> list[Slide]:
         told.rows,
         told.note,
     )
-    return layout.table("table", title, rows, " ".join(text)[:400])
+    return layout.table(kind, title, rows, " ".join(text)[:400])
 
 
 def jobs(page: Page) -> list[Slide]:

@@ -16,14 +16,12 @@ from backwater.deck.model import date_of
 from backwater.directory import PROGRESS
 from backwater.plot.marks import short
 from backwater.plot.sweep import SweepPlots
-from backwater.report import draw
-from backwater.report.assumptions import FLOWS
-from backwater.report.layout import lay_out
 from backwater.report.page import Code, Table
 from backwater.report.run import made_by
-from backwater.report.sweep import sweep_page
+from backwater.report.sweep import sweep_page, warnings_of
+from backwater.report.sweep_setup import Probe, same_everywhere
 from backwater.sweep.values import shown
-from backwater.wording import many, series
+from backwater.wording import many, sentence, series
 
 if TYPE_CHECKING:
     from backwater.deck.model import Slide
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
 
 _ROWS = 200
 _METRICS = 5
+_WARNINGS = 5
 
 
 def of_sweep(sweep: Sweep, pen: Pen) -> Talk:
@@ -50,7 +49,9 @@ def of_sweep(sweep: Sweep, pen: Pen) -> Talk:
     slides += _points(plots, metrics)
     for figure in page.figures:
         slides += pen.figures(figure, _sentence(figure, plots, metrics), "")
-    told = [*page.failed, *page.lead[1:]]
+    warned = warnings_of(plots)[:_WARNINGS]
+    said_by = [f"{count} points: {sentence(text)}" for count, text in warned]
+    told = [*page.failed, *page.lead[1:], *(one.replace("`", "") for one in said_by)]
     if told:
         slides += layout.text("differs", "What to keep in mind", told)
     [section] = [one for one in page.sections if one.id == "again"]
@@ -82,28 +83,18 @@ def _dates(sweep: Sweep) -> list[str]:
 
 
 def _setup(sweep: Sweep, pen: Pen) -> list[Slide]:
-    probes = sweep.manifest.get("probes") or {}
-    if not probes:
+    if (probe := Probe.of(sweep)) is None:
         return []
-    variant, probe = next(iter(probes.items()))
-    try:
-        case = backwater.parse(probe["scenario"], "<the sweep's scenario>").complete()
-        sketch = case.sketch(case.seed, FLOWS)
-    except (backwater.ScenarioError, backwater.InputError):
-        # A flow table is no longer there.
-        return []
-    groups = list(dict.fromkeys(flow[0] for flow in sketch["flows"]))
-    drawn = draw.topology(lay_out(sketch), sketch, groups, NAMES)
+    sketch = probe.sketch
     hosts = sum(host for _, _, host in sketch["nodes"])
     sentence = (
         f"{many(hosts, 'host', ',')}, {many(len(sketch['nodes']) - hosts, 'switch', ',')}, "
         f"{many(len(sketch['links']), 'link', ',')}"
     )
-    keys = [key for key, _ in probe["settings"]]
-    if keys:
+    if keys := probe.settings:
         sentence += f"; {series(keys)} {'is' if len(keys) == 1 else 'are'} varied"
-    note = f"Variant {variant}." if variant else ""
-    return pen.drawings("setup", "Set-up", [drawn], f"{sentence}.", note)
+    note = f"Variant {probe.variant}." if probe.variant else ""
+    return pen.drawings("setup", "Set-up", [probe.drawn(NAMES)], f"{sentence}.", note)
 
 
 def _assumed(sweep: Sweep, plots: SweepPlots) -> list[Slide]:
@@ -118,7 +109,11 @@ def _assumed(sweep: Sweep, plots: SweepPlots) -> list[Slide]:
     for key, value in (sweep.manifest.get("set") or {}).items():
         rows.append([key, str(value), f"the same at every point: {_meaning(key)}"])
     told = Rows(("parameter", "values", "what it is"), (False,) * 3, rows)
-    return layout.table("assumptions", "Assumptions: what is varied", told)
+    slides = layout.table("assumptions", "Assumptions: what is varied", told)
+    if (probe := Probe.of(sweep)) is not None:
+        same = same_everywhere(probe, plots)
+        slides += results("Assumptions: the same at every point", same, kind="assumptions")
+    return slides
 
 
 def _meaning(key: str) -> str:

@@ -87,6 +87,14 @@ class Quantity:
 def quantities(report: Mapping[str, Any]) -> list[Quantity]:
     """Every number of a run's report (`cli.runs.report`), in its order."""
     found = []
+    for job in report.get("jct", []):
+        # Of a job of which an instance is not complete no time is told, as in a single run.
+        took = job["duration_us"] if job["complete"] == job["instances"] else None
+        named = [("jct_us", "max")] if job["instances"] == 1 else [(f"jct_us.{s}", s) for s in TOLD]
+        found += [
+            Quantity(job["job"], name, "us", None if took is None else took[statistic])
+            for name, statistic in named
+        ]
     for group in report["groups"]:
         found += [
             Quantity(group["group"], name, unit, group.get(name))

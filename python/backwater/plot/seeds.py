@@ -145,10 +145,13 @@ def intervals(rows: Sequence[Mapping[str, Any]], head: str, below: str) -> Chart
 _TOLD = ("mean", "ci_low", "ci_high", "min", "max")
 
 
-def differences(rows: Sequence[Mapping[str, Any]], shown: Sequence[str], base: str) -> ChartType:
+def differences(
+    rows: Sequence[Mapping[str, Any]], shown: Sequence[str], base: str, among: Sequence[str]
+) -> ChartType:
     """How much others differ from a base in percent, with intervals: a line a metric.
 
-    A row has `metric`, `scenario`, `share`, `low`, `high` (shares of the base's mean), `better`.
+    A row has `metric`, `scenario`, `share`, `low`, `high` (shares of the base's mean). Each
+    scenario has the colour that it has `among` all.
     """
     if not rows:
         raise InputError("nothing differs", "all metrics that can be compared are the same")
@@ -164,7 +167,7 @@ def differences(rows: Sequence[Mapping[str, Any]], shown: Sequence[str], base: s
     base_chart = alt.Chart(frame).encode(
         y=y,
         yOffset=alt.YOffset("scenario:N", sort=list(shown)),
-        color=colour("scenario", list(shown)),
+        color=colour("scenario", list(shown), list(among)),
         tooltip=tips,
     )
     whiskers = base_chart.mark_rule(strokeWidth=2.5).encode(

@@ -263,7 +263,8 @@ def _row(name: str, at: Any, spread: Spread, factor: float) -> dict[str, Any]:  
         "series": name,
         "x": at / factor if number(at) else None,
         "value": spread.mean,
-        "low": spread.ci_low,
+        # Of what is never below nothing an interval ends there.
+        "low": None if spread.ci_low is None else max(spread.ci_low, min(0.0, spread.min)),
         "high": spread.ci_high,
     }
 

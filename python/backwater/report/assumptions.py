@@ -37,6 +37,8 @@ TOO_LARGE = "its table is too large to be drawn from"
 IMPORTED = "import of "
 """How the origin of a value that an import gave begins."""
 
+ABSENT = "absent"
+"""What a parameter is that a scenario does not have."""
 OUTPUT = ("output.", "title", "description")
 """Keys that change nothing of what is simulated."""
 
@@ -142,9 +144,7 @@ class Assumptions:
 
     def parameters(self) -> list[Table]:
         """List every value, folded: first what was set, then defaults."""
-        rows = [
-            self._row(entry) for entry in self.manifest["origins"] if entry["value"] != "absent"
-        ]
+        rows = [self._row(entry) for entry in self.manifest["origins"] if entry["value"] != ABSENT]
         kept = [row for row in rows if not row[0].startswith(OUTPUT)]
         note = (
             f"Lines are those of {self.manifest['file']}. Source: the document that defines a "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from backwater.comparison import NOT_TOLD, judged
 from backwater.errors import InputError
 from backwater.findings import headlines, over_runs
 from backwater.numbers.rows import scan
@@ -16,14 +17,14 @@ from backwater.plot import data
 from backwater.plot import seeds as charts
 from backwater.plot.theme import clock
 from backwater.plot.together import together
-from backwater.report.assumptions import OUTPUT, Assumptions
+from backwater.report.assumptions import ABSENT, OUTPUT, Assumptions
 from backwater.report.film import shoot
 from backwater.report.observe import interval, observed
 from backwater.report.overtime import SAMPLED, drawn, film_figure, film_part
 from backwater.report.page import Code, Column, Page, Section, Table
 from backwater.report.run import made_by, noticed, sentences, warned
 from backwater.samples import too_few
-from backwater.wording import difference, many, series
+from backwater.wording import difference, many, percent, series
 from backwater.wording import figure as number
 
 if TYPE_CHECKING:
@@ -38,10 +39,10 @@ GROUPS = 6
 """Groups of flows whose completion times are drawn."""
 PORTS = 4
 """Ports whose queues are drawn."""
+TOLD = 3
+"""Metrics that the first sentence names of each winner."""
 DIFFERENT = 40
 """Parameters that differ, which the page lists."""
-ABSENT = "absent"
-"""What a parameter is that a scenario does not have."""
 
 
 def compare_page(
@@ -106,10 +107,27 @@ def _lead(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], seeds: i
         return [few]
     won: dict[str, list[str]] = {}
     for row in rows:
-        if row["verdict"] == "winner" and len(row["winners"]) == 1:
-            won.setdefault(labels[row["winners"][0]], []).append(row["metric"])
-    said = [f"{name} is better in {series(metrics)}." for name, metrics in won.items()]
+        winners = [labels[name] for name in row["winners"]]
+        if 0 < len(winners) < sum(one["mean"] is not None for one in row["scenarios"]):
+            who = " or ".join(winners) if row["verdict"] == NOT_TOLD else series(winners)
+            verb = "is" if len(winners) == 1 or row["verdict"] == NOT_TOLD else "are"
+            won.setdefault(f"{who} {verb}", []).append(f"{row['metric']}{_ahead(row)}")
+    said = []
+    for who, metrics in won.items():
+        more = len(metrics) - TOLD
+        some = [*metrics[:TOLD], *([f"{more} more"] if more > 0 else [])]
+        said.append(f"{who} better in {series(some)}.")
     return said or ["None of them is better in anything by what matters."]
+
+
+def _ahead(row: Mapping[str, Any]) -> str:
+    """Say by how much the best is ahead of the next that it beats."""
+    sign = -1 if row["better"] == "more" else 1
+    means = {one["scenario"]: one["mean"] for one in row["scenarios"] if one["mean"] is not None}
+    best = min((means[name] for name in row["winners"]), key=lambda mean: sign * mean)
+    beaten = [mean for name, mean in means.items() if name not in row["winners"]]
+    following = min(beaten, key=lambda mean: sign * mean)
+    return f" ({percent(best / following - 1)})" if following else ""
 
 
 def _results(
@@ -125,7 +143,9 @@ def _results(
     if shares:
         shown = [name for name in labels.values() if any(s["scenario"] == name for s in shares)]
         said = "How much others differ, in percent of the first scenario's mean."
-        wanted.append(("differences", lambda: charts.differences(shares, shown, base), said))
+        every = list(labels.values())
+        chart = lambda: charts.differences(shares, shown, base, every)  # noqa: E731
+        wanted.append(("differences", chart, said))
     for n, group in enumerate(of_groups[:GROUPS]):
         lines = {
             name: ([run for run in mine if run.status == "done"], group)
@@ -172,6 +192,10 @@ def _shares(
             if more is None or more["ci_low"] is None:
                 continue
             low, high = sorted((more["ci_low"] / of["mean"], more["ci_high"] / of["mean"]))
+            if not (low or high):
+                continue
+            # No metric can be less than nothing.
+            low = max(low, -1.0)
             name, share = labels[one["scenario"]], more["mean"] / of["mean"]
             found.append(
                 {"metric": row["metric"], "scenario": name, "share": share}
@@ -182,9 +206,7 @@ def _shares(
 
 def _table(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], least: float) -> Table:
     first, *others = labels.values()
-    columns = [Column("metric"), Column("unit")]
-    columns += [Column(name, number=True) for name in labels.values()]
-    columns += [Column(f"{name} less {first}, 95 %", number=True) for name in others]
+    columns = [Column("metric"), *(Column(name, number=True) for name in labels.values())]
     columns.append(Column("better"))
     told = []
     zero: list[str] = []
@@ -193,32 +215,40 @@ def _table(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], least: 
         if all(one["mean"] in (None, 0) for one in of.values()):
             zero += [row["metric"]] if any(one["mean"] == 0 for one in of.values()) else []
             continue
+        winners = [labels[one] for one in row["winners"]]
         told.append(
             [
-                row["metric"],
-                row["unit"],
-                *(number(_digits(of[name]["mean"])) for name in labels.values()),
-                *(_difference(of[name]["difference"]) for name in others),
-                ", ".join(labels[one] for one in row["winners"])
-                if row["verdict"] == "winner"
-                else row["verdict"],
+                _with_unit(row),
+                number(_digits(of[first]["mean"])),
+                *(_beside(of[name]) for name in others),
+                judged(row["verdict"], winners, len(labels)),
             ]
         )
     note = (
-        "Means over the seeds. Differences are taken seed by seed, ± half of their 95 % interval "
-        f"(Student's t). Who is better is clear of zero, and by at least {100 * least:g} %."
+        f"Means over the seeds; in brackets the difference against {first}, taken seed by seed, "
+        "± half of its 95 % interval (Student's t). Who is better is clear of zero, and by at "
+        f"least {100 * least:g} %; equal is what lies within that with its whole interval."
     )
     note += f" All 0: {', '.join(zero)}." if zero else ""
     return Table(columns, told, "Every metric", note)
+
+
+def _with_unit(row: Mapping[str, Any]) -> str:
+    bare = row["unit"] in ("", row["metric"])
+    return str(row["metric"]) if bare else f"{row['metric']} ({row['unit']})"
+
+
+def _beside(one: Mapping[str, Any]) -> str:
+    """Give a mean with its difference against the first."""
+    mean = number(_digits(one["mean"]))
+    return mean if one["difference"] is None else f"{mean} ({_difference(one['difference'])})"
 
 
 def _digits(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
 
 
-def _difference(of: Mapping[str, Any] | None) -> str:
-    if of is None:
-        return "-"
+def _difference(of: Mapping[str, Any]) -> str:
     return difference(of["mean"], None if of["ci_high"] is None else of["ci_high"] - of["mean"])
 
 

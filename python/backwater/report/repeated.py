@@ -75,7 +75,7 @@ def seeds_page(series: Series, seen: Observed | None = None) -> Page:
             Section(
                 "results",
                 "Results over the seeds",
-                [_by_group(rows), *overall, _statistics(rows, len(done))],
+                [*_by_job(rows), _by_group(rows), *overall, _statistics(rows, len(done))],
                 [*noticed(found), *warned(first.warnings)],
             ),
             *pictures,
@@ -149,6 +149,19 @@ def _by_group(rows: list[dict[str, Any]]) -> Table:
         "(Student's t); p99 takes 100 flows."
     )
     return Table(columns, table, note=note)
+
+
+def _by_job(rows: list[dict[str, Any]]) -> list[Table]:
+    """Sum up how long jobs took, if there are any."""
+    took = [row for row in rows if row["quantity"] in ("jct_us", "jct_us.max")]
+    columns = [Column("job"), Column("job completion time us", number=True)]
+    columns += [Column("least", number=True), Column("greatest", number=True)]
+    table = [
+        [row["of"], _plus_minus(row), number(round(row["min"], 2)), number(round(row["max"], 2))]
+        for row in took
+    ]
+    note = "Of several instances of a job the longest. ± as below."
+    return [Table(columns, table, note=note)] if table else []
 
 
 def _plus_minus(row: dict[str, Any] | None) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater._core import version
 from backwater.errors import InputError
-from backwater.report.assumptions import Assumptions
+from backwater.report.assumptions import ABSENT, Assumptions
 from backwater.report.film import shoot
 from backwater.report.overtime import film_figure, film_part
 from backwater.report.page import Code, Column, Figure, Page, Section, Table
@@ -230,7 +230,7 @@ def _mechanisms(outcome: Outcome) -> list[list[str]]:
         manifest = load_run(outcome.directory / "runs" / outcome.places[key][0]).manifest
         file = manifest["file"]
         for entry in manifest["origins"]:
-            if entry["origin"].startswith("variant") and entry["value"] != "absent":
+            if entry["origin"].startswith("variant") and entry["value"] != ABSENT:
                 origin = entry["origin"].replace(f"{file}:", "line ")
                 rows.append([mechanism, entry["key"], entry["value"], origin])
     return rows

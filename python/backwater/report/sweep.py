@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import itertools
 import shlex
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError
 from backwater.plot.sweep import SweepPlots
 from backwater.report.page import Code, Column, Figure, Page, Section, Table
 from backwater.report.run import made_by
+from backwater.report.sweep_setup import assumptions
 from backwater.samples import PAIRS
 from backwater.sweep.findings import spread_told
 from backwater.sweep.values import shown
@@ -41,6 +43,8 @@ def sweep_page(sweep: Sweep) -> Page:
     sections = [] if answer is None else [_answer(answer)]
     sections += _figures(plots, metrics, answer)
     sections.append(_points(plots, metrics, sweep))
+    if (assumed := assumptions(sweep, plots)) is not None:
+        sections.append(assumed)
     sections.append(
         Section("again", "Run it again", [Code(command(manifest, str(sweep.directory)))])
     )
@@ -111,6 +115,17 @@ def tests_table(title: str, tests: Sequence[Mapping[str, Any]], base: str | None
     return Table(columns, rows, title, note)
 
 
+def warnings_of(plots: SweepPlots) -> list[list[str]]:
+    """Give what checks and runs of points had to say, the commonest first: points, and what."""
+    said = Counter(
+        str(one)
+        for design in plots.designs
+        for row in design.rows
+        for one in row.get("warnings") or ()
+    )
+    return [[f"{count:,}", text] for text, count in said.most_common()]
+
+
 def _points(plots: SweepPlots, metrics: Sequence[str], sweep: Sweep) -> Section:
     """List the points, and why some have failed."""
     varied = plots.varied()
@@ -139,6 +154,11 @@ def _points(plots: SweepPlots, metrics: Sequence[str], sweep: Sweep) -> Section:
         left = len(sweep.errors) - _ERRORS
         note = f"{many(left, 'more reason')} of fewer points." if left > 0 else ""
         parts.append(Table(errors, told, "Points that failed", note))
+    if warned := warnings_of(plots):
+        columns = [Column("points", number=True), Column("what was said")]
+        left = len(warned) - _ERRORS
+        note = f"{many(left, 'more warning')} of fewer points." if left > 0 else ""
+        parts.append(Table(columns, warned[:_ERRORS], "Warnings of checks and runs", note))
     return Section("points", "Points", parts)
 
 

@@ -1,0 +1,82 @@
+"""What a sweep rests on: its network, and the values that are the same at all points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import backwater
+from backwater.report import draw
+from backwater.report.assumptions import ABSENT, FLOWS, OUTPUT, PHONE
+from backwater.report.layout import lay_out
+from backwater.report.page import Column, Picture, Section, Table
+from backwater.wording import many
+
+if TYPE_CHECKING:
+    from backwater.plot.sweep import SweepPlots
+    from backwater.sweep.dataset import Sweep
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A scenario of a sweep, as its first point has it, with what it looks like."""
+
+    variant: str
+    settings: list[str]
+    """Keys that the point sets."""
+    case: backwater.Scenario
+    sketch: dict[str, Any]
+
+    @staticmethod
+    def of(sweep: Sweep) -> Probe | None:
+        """Give the first; None if it can no longer be read: a table of flows is not there."""
+        for variant, probe in (sweep.manifest.get("probes") or {}).items():
+            try:
+                case = backwater.parse(probe["scenario"], "<the sweep's scenario>")
+                sketch = case.complete().sketch(case.seed, FLOWS)
+            except (backwater.ScenarioError, backwater.InputError):
+                return None
+            return Probe(variant, [key for key, _ in probe["settings"]], case, sketch)
+        return None
+
+    def drawn(self, text: float = 1.0) -> str:
+        """Draw the topology with its flows; `text` is how much larger names are."""
+        groups = list(dict.fromkeys(flow[0] for flow in self.sketch["flows"]))
+        return draw.topology(lay_out(self.sketch), self.sketch, groups, text)
+
+
+def assumptions(sweep: Sweep, plots: SweepPlots) -> Section | None:
+    """Show the network, and what is the same at all points."""
+    probe = Probe.of(sweep)
+    if probe is None:
+        return None
+    caption = "Tiers of the network, and the scenario's flows on them."
+    picture = Picture("topology", probe.drawn(), caption, probe.drawn(PHONE))
+    return Section("assumptions", "Assumptions", [picture, same_everywhere(probe, plots)])
+
+
+def same_everywhere(probe: Probe, plots: SweepPlots) -> Table:
+    """List what is not varied, without defaults: the text of a probe gives every value."""
+    rows = [
+        [one["key"], one["value"]]
+        for one in probe.case.values()
+        if one["key"] not in plots.keys
+        and not one["key"].startswith(OUTPUT)
+        and one["value"] not in (ABSENT, _default(one["key"]))
+    ]
+    of = f" (variant {probe.variant})" if probe.variant else ""
+    columns = [Column("parameter"), Column("value", number=True)]
+    title = f"{many(len(rows), 'parameter')} that are the same at every point{of}"
+    return Table(columns, rows, title, folded=True)
+
+
+def _default(key: str) -> str | None:
+    """Give a key's default; a group of flows is called by its number in keys."""
+    group, *rest = key.split(".")
+    for name in (key, ".".join([group, *rest[1:]])):
+        try:
+            found = backwater.explain(name).get("default")
+        except backwater.ScenarioError:
+            continue
+        return None if found is None else str(found)
+    return None
