@@ -84,8 +84,8 @@ const backwater = {
         about.legend = Object.assign({}, about.legend, { columns: Math.max(1, Math.floor(room / (40 + 6.8 * longest))), labelLimit: room - 40 });
       }
       const y = one.encoding && one.encoding.y;
-      // What is said of a name in brackets goes below it: together they are cut.
-      if (y && y.type === "nominal" && y.axis !== null) y.axis = Object.assign({ labelLimit: inside > 84 ? 140 : 110, labelExpr: "split(replace(datum.label, ' (', '\\n('), '\\n')" }, y.axis);
+      // What is said of a name in brackets goes below it, and so does what a metric is of: together they are cut.
+      if (y && y.type === "nominal" && y.axis !== null) y.axis = Object.assign({ labelLimit: inside > 84 ? 140 : 110, labelExpr: "split(replace(length(datum.label) > 18 ? replace(datum.label, ':', ':\\n') : datum.label, ' (', '\\n('), '\\n')" }, y.axis);
       if (y && y.title && y.title.length > 26) y.title = broken(y.title, room / 24);
       for (const name of ["layer", "vconcat", "concat"]) for (const part of one[name] || []) view(part, inside);
       if (one.spec) view(one.spec, inside);
