@@ -1,7 +1,8 @@
-"""Draws docs/pressure.svg, the README's first picture: one moment of a fabric under PFC and with SFC.
+"""Draws the README's first picture: one moment of a fabric under PFC and with SFC.
 
-    python docs/pressure.py docs/pressure.svg
+    python docs/pressure.py docs
 
+It writes pressure.svg, with both side by side, pressure-narrow.svg for phones, and both for dark screens.
 The scenario is scenarios/incast-victim.toml. The moment is the same in both: the first at which most ports are paused under PFC.
 """
 
@@ -10,7 +11,9 @@ import tempfile
 from pathlib import Path
 
 import backwater
+from backwater.plot.shades import DARK, LIGHT, themed
 from backwater.report import draw
+from backwater.report import key as signs_key
 from backwater.report.film import Film, shoot
 from backwater.report.layout import WIDTH, lay_out
 
@@ -46,30 +49,58 @@ def victim_us(run: backwater.Run) -> float:
     return next(row["fct_last_ack_ps"] for row in rows if row["group"] == "victim") / 1e6
 
 
-def picture(folder: Path) -> str:
-    scenario = backwater.load(ROOT / "scenarios" / "incast-victim.toml")
-    film, named, runs = film_of(scenario, folder)
+def picture(film: Film, named: set[int], runs: list[backwater.Run], *, narrow: bool) -> str:
+    """Draw both side by side, or one below the other with larger words."""
     paused = [track.held or [0] * film.frames for track in film.tracks]
     frame = paused[0].index(max(paused[0]))
     parts = [f'<rect width="100%" height="100%" rx="14" fill="{PAPER}"/>']
-    for column, (track, run) in enumerate(zip(film.tracks, runs, strict=True)):
-        said = f"{paused[column][frame]} ports paused; the victim, h5 to h1, takes {victim_us(run):.0f} us"
+    high = HEAD + film.layout.height + 48
+    for number, (track, run) in enumerate(zip(film.tracks, runs, strict=True)):
+        said = f"{paused[number][frame]} ports paused; the victim, h5 to h1, takes {victim_us(run):.0f} us"
+        x, y = (0.0, number * high) if narrow else (number * (WIDTH + 2 * PAD), 0.0)
         parts.append(
-            f'<g transform="translate({column * (WIDTH + 2 * PAD) + PAD:.0f} 24)">'
+            f'<g transform="translate({x + PAD:.0f} {y + 24:.0f})">'
             + draw.words(0, 44, f"{track.label}, after {film.time_ps(frame) / 1e6:.0f} us", 50)
-            + draw.words(0, 96, said, 36)
+            + draw.words(0, 96, said, 40 if narrow else 36)
             + f'<g transform="translate(0 {HEAD - 24:.0f})">'
             + draw.fabric(film.layout, film.state(track, frame), named, text=TEXT)
             + "</g></g>"
         )
-    bottom = HEAD + film.layout.height + 48
-    parts.append(
-        f'<g transform="translate({PAD} {bottom:.0f}) scale(2.7)">{draw.key(film.deepest)}</g>'
-    )
+    bottom = high * (2 if narrow else 1)
+    width = (1 if narrow else 2) * (WIDTH + 2 * PAD)
+    drawn, below = legend(film.deepest, bottom, width - 2 * PAD, narrow=narrow)
+    parts.append(drawn)
     label = "A fabric of four leaves at one moment, under PFC and with Source Flow Control: links by use, what waits for them, and paused ports"
-    return draw.svg(2 * (WIDTH + 2 * PAD), bottom + 120, parts, label)
+    return draw.svg(width, below, parts, label)
+
+
+def legend(deepest: int, top: float, room: float, *, narrow: bool) -> tuple[str, float]:
+    """Draw what the signs mean, on a phone one below the other; and say how far down that reaches."""
+    if not narrow:
+        size = min(2.7, room / signs_key.key_width(deepest))
+        place = f'<g transform="translate({PAD} {top:.0f}) scale({size:.3f})">'
+        return f"{place}{signs_key.key(deepest)}</g>", top + 44 * size
+    signs = signs_key.signs(deepest)
+    size = min(2.4, *(room / (one.width + 8 + 8.4 * len(one.text)) for one in signs))
+    rows = [
+        f'<g transform="translate({PAD} {top + 36 * size * n:.0f}) scale({size:.3f})">{one.drawn}'
+        + draw.words(one.width + 8, 25, one.text, 16)
+        + "</g>"
+        for n, one in enumerate(signs)
+    ]
+    return "".join(rows), top + 36 * size * len(rows) + 24
+
+
+def write(folder: Path) -> None:
+    scenario = backwater.load(ROOT / "scenarios" / "incast-victim.toml")
+    with tempfile.TemporaryDirectory() as runs:
+        film, named, done = film_of(scenario, Path(runs))
+        for narrow, size in ((False, ""), (True, "-narrow")):
+            drawn = picture(film, named, done, narrow=narrow)
+            for theme, name in ((LIGHT, ""), (DARK, "-dark")):
+                text = themed(drawn, theme) + "\n"
+                (folder / f"pressure{size}{name}.svg").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        Path(sys.argv[1]).write_text(picture(Path(folder)) + "\n", encoding="utf-8")
+    write(Path(sys.argv[1]))

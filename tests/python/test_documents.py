@@ -377,3 +377,15 @@ def test_a_failing_example_fails(tmp_path: Path) -> None:
 )
 def test_a_line_that_needs_no_shell_is_known(line: str, *, needs_shell: bool) -> None:
     assert (commands(line) is None) == needs_shell
+
+
+def test_the_first_picture_is_what_its_script_draws(tmp_path: Path) -> None:
+    """Side by side and one below the other, for light and dark screens."""
+    script = ROOT / "docs" / "pressure.py"
+    done = subprocess.run([sys.executable, str(script), str(tmp_path)], check=False)
+    assert done.returncode == 0
+    drawn = sorted(path.name for path in tmp_path.iterdir())
+    assert drawn == sorted(path.name for path in (ROOT / "docs").glob("pressure*.svg"))
+    for name in drawn:
+        assert (tmp_path / name).read_text() == (ROOT / "docs" / name).read_text(), name
+    assert all(f"docs/{name}" in (ROOT / "README.md").read_text() for name in drawn)

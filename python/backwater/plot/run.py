@@ -203,7 +203,7 @@ class RunPlots(JobPlots):
         tips = ["link", "pauses", alt.Tooltip("paused", title=f"paused ({unit})", format=".6")]
         time = bars.encode(x=alt.X("paused:Q", title=f"time paused ({unit})"), tooltip=tips)
         counts = bars.encode(
-            x=alt.X("pauses:Q", title="pauses received"),
+            x=alt.X("pauses:Q", title="pauses received", axis=alt.Axis(tickMinStep=1)),
             y=y.axis(None),
             tooltip=tips,
             color=alt.value(SKY),

@@ -320,6 +320,8 @@ def _arrow(layout: Layout, group: str, way: list[int], groups: list[str]) -> str
         upper = min(a.y, b.y)
         above = max((y for _, y in layout.rows if y < upper), default=upper - 60)
         top = upper - (upper - above) * (0.3 + 0.4 * min(1.0, abs(a.x - b.x) / WIDTH))
+        # Groups with the same ends do not cover one another.
+        top -= 7 * number
         bend = f"{(a.x + b.x) / 2:.1f} {2 * top - (a.y + b.y) / 2:.1f}"
         path = f"M{a.x:.1f} {a.y:.1f}Q{bend} {b.x:.1f} {b.y:.1f}"
         return f'<path d="{path}" {stroke} stroke-dasharray="7 4"/>'
