@@ -259,8 +259,12 @@ def _tables(outcome: Outcome) -> list[Table]:
         if any(row.discriminates is not None for row in numbers):
             notes.append(f"Null model: {null_models(outcome.study)}.")
         rows = [_number(outcome, row) for row in numbers]
-        # A column without a single entry only takes room from the others.
+        # A column without a single entry only takes room from the others, as one with one alone.
         kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+        statistic = words.index("statistic")
+        if len({row[statistic] for row in rows}) == 1:
+            notes.append(f"Statistic of every row: {rows[0][statistic]}.")
+            kept.remove(statistic)
         columns = [columns[i] for i in kept]
         shown = [[row[i] for i in kept] for row in rows]
         tables.append(Table(columns, shown, "Numbers", " ".join(notes), classes=CLASSES))
