@@ -73,6 +73,33 @@ def test_headroom(headroom: str, enough: bool) -> None:
     assert (totals(verdict["scenario"])["drop_frames"] == 0) is enough
 
 
+@pytest.mark.parametrize("limit", ["dynamic_th", "static_th"])
+@pytest.mark.parametrize(("cable", "frames"), [("5m", 3), ("300m", 19)])
+def test_headroom_is_lost_by_the_octet(cable: str, frames: int, limit: str) -> None:
+    """The run shows the worst case of whole frames.
+
+    A frame of 9122 B and its gap take 182.84 ns at 400 Gb/s, a PFC frame 1.68 ns. The pause waits
+    for the frame that has just begun (less 0.1 ns), and is under way for 25 or 1500 ns, as is what
+    is sent meanwhile: 182.74 + 1.68 + 50 ns are 1.28 frames, and with 3000 ns 17.4. The sender ends
+    the one that it has begun: 2 and 18. Before them comes one that finds no room below the limit.
+    """
+    most = 9122 * frames
+    for headroom in (most, most - 1):
+        names = [f"Ethernet{number}" for number in range(0, 32, 4)]
+        profile = {"xoff": str(headroom), "size": str(18432 + headroom)}
+        if limit == "static_th":
+            profile["static_th"] = "500000"
+        database = config(
+            BUFFER_PROFILE={PROFILE: profile},
+            CABLE_LENGTH={"AZURE": dict.fromkeys(names, cable)},
+            PORT={key: {"speed": "400000"} for key in names},
+        )
+        if limit == "static_th":
+            del database["BUFFER_PROFILE"][PROFILE]["dynamic_th"]
+        verdict = imported(database, "64 MB")["headroom"]
+        assert (totals(verdict["scenario"])["drop_frames"] > 0) is (headroom < most), headroom
+
+
 @pytest.mark.parametrize(("headroom", "enough"), [(32_438, True), (20_000, False)])
 def test_headroom_that_all_share(headroom: int, enough: bool) -> None:
     """Nothing is set aside, and lossy traffic that finds no room is not counted as lost."""
@@ -134,6 +161,38 @@ def test_ecn_before_pfc(kmin: str, kmax: str, marks_first: bool) -> None:
     assert (run["marked_frames"] > 0, run["pauses_sent"] == 0) == (marks_first, marks_first)
 
 
+def test_ports_that_never_mark_are_paused_before_any_mark() -> None:
+    """WRED at one of eight ports: the verdict is not of that one, and the run is of the others."""
+    database = config()
+    for key in [key for key in database["QUEUE"] if not key.startswith("Ethernet0|")]:
+        del database["QUEUE"][key]
+    verdict = imported(database, "16 MB")["ecn-before-pfc"]
+    assert verdict["holds"] is False
+    assert verdict["facts"]["ports_that_never_mark"] == 7
+    few = "Ethernet4, Ethernet8, Ethernet12 and 4 more (7 of 8 ports)"
+    assert verdict["says"].startswith(f"PFC pauses and ECN never marks at {few}")
+    run = totals(verdict["scenario"])
+    assert (run["marked_frames"], run["pauses_sent"] > 0) == (0, True)
+
+
+@pytest.mark.parametrize("action", ["drop", "forward"])
+@pytest.mark.parametrize(("detection", "holds"), [("200", False), ("5000", True)])
+def test_a_watchdog_fires_in_a_pause_of_congestion(
+    detection: str, holds: bool, action: str
+) -> None:
+    """Six of eight ports of 100 Mb/s hold 6 MB, 480 ms; all memory, 10.9 MB, leaves in 870 ms."""
+    names = [f"Ethernet{number}" for number in range(0, 32, 4)]
+    times = {"detection_time": detection, "restoration_time": "100", "action": action}
+    database = config(
+        PORT={key: {"speed": "100"} for key in names}, PFC_WD=dict.fromkeys(names, times)
+    )
+    verdict = imported(database, "16 MB")["watchdog"]
+    assert verdict["holds"] is holds
+    control = backwater.load(verdict["scenario"]).run().control.to_pylist()
+    fired = [row for row in control if row["kind"] == "pfc-watchdog"]
+    assert (fired == []) is holds
+
+
 def test_a_watchdog_outlasts_congestion() -> None:
     verdict = imported(config(), "16 MB")["watchdog"]
     assert verdict["holds"] is True
@@ -151,5 +210,5 @@ def test_a_watchdog_takes_congestion_for_a_storm() -> None:
     )
     del database["BUFFER_PROFILE"][PROFILE]["dynamic_th"]
     verdict = imported(database, "16 MB")["watchdog"]
-    assert verdict["holds"] is None
+    assert verdict["holds"] is False
     assert totals(verdict["scenario"])["flushed_frames"] > 0

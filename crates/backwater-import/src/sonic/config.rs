@@ -3,7 +3,7 @@
 //! sonic-net/SONiC and `doc/swss-schema.md` of sonic-swss say.
 
 use super::database::{Database, Entry};
-use super::qos::{class_map, dscps, pfc_classes, watchdog, wred};
+use super::qos::{class_map, dscps, pfc_classes, watchdog};
 use crate::error::ImportError;
 use crate::note::Notes;
 use std::collections::BTreeMap;
@@ -100,11 +100,20 @@ pub struct Wred {
     pub percent: u64,
 }
 
+/// What a port has of the marking of the scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marks {
+    /// The same.
+    Same,
+    /// Another profile.
+    Other,
+    /// None: it never marks.
+    Never,
+}
+
 /// `PFC_WD`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Watchdog {
-    /// Of which port it is.
-    pub port: String,
     /// Detection, in ms.
     pub detection_ms: u64,
     /// Restoration, in ms.
@@ -124,6 +133,8 @@ pub struct Config {
     pub ports: Vec<Port>,
     /// Classes under PFC.
     pub lossless: Vec<u8>,
+    /// Which ports have just these under PFC.
+    pub pauses: Vec<bool>,
     /// DSCPs of each class.
     pub dscps: [Vec<u8>; 8],
     /// Priority group of each class.
@@ -136,8 +147,12 @@ pub struct Config {
     pub profiles: Vec<Profile>,
     /// Marking, and the classes whose queues mark.
     pub wred: Option<(Wred, Vec<u8>)>,
+    /// What the ports have of it in the first lossless class that marks.
+    pub marks: Vec<Marks>,
     /// The watchdog.
     pub watchdog: Option<Watchdog>,
+    /// Which ports have just that one.
+    pub watched: Vec<bool>,
     /// Weights of the queues by class: 0 is served first.
     pub weights: Option<[u64; 8]>,
     /// Profiles of the queues of the first port that has any.
@@ -151,10 +166,11 @@ impl Config {
         let text = |name: &str| metadata.and_then(|entry| entry.get(name)).unwrap_or_default().to_owned();
         let mut ports = ports(database, notes)?;
         groups(database, &mut ports)?;
-        let pfc = pfc_classes(database, &ports, notes)?;
+        let (lossless, pauses) = pfc_classes(database, &ports, notes)?;
         let map = |field: &str, table: &str| class_map(database, &ports, field, table);
         let (group_of, queue_of) =
             (map("tc_to_pg_map", "TC_TO_PRIORITY_GROUP_MAP")?, map("tc_to_queue_map", "TC_TO_QUEUE_MAP")?);
+        let (watchdog, watched) = watchdog(database, &ports, notes)?;
         let mut config = Config {
             hwsku: text("hwsku"),
             hostname: text("hostname"),
@@ -162,11 +178,14 @@ impl Config {
             pools: pools(database)?,
             profiles: profiles(database)?,
             wred: None,
-            watchdog: watchdog(database, &ports, notes)?,
+            marks: Vec::new(),
+            watchdog,
+            watched,
             weights: None,
             egress: queue_profiles(database, &ports)?,
             ports,
-            lossless: pfc,
+            lossless,
+            pauses,
             group_of,
             queue_of,
         };
@@ -186,52 +205,6 @@ impl Config {
         let name = port.groups.get(usize::from(group))?.as_deref()?;
         self.profile(name).filter(|profile| profile.xoff.is_some_and(|xoff| xoff > 0))
     }
-
-    /// What `QUEUE` says: marking and weights.
-    fn queues(&mut self, database: &Database, notes: &mut Notes) -> Result<(), ImportError> {
-        let mut marked: BTreeMap<u8, &str> = BTreeMap::new();
-        let mut scheduled: BTreeMap<u8, &str> = BTreeMap::new();
-        for entry in database.table("QUEUE") {
-            let (ports, numbers) = spread(entry, 15)?;
-            if !ports.iter().any(|port| self.ports.iter().any(|own| own.name == *port)) {
-                continue;
-            }
-            for (field, of) in [("wred_profile", &mut marked), ("scheduler", &mut scheduled)] {
-                let Some(name) = entry.name(field) else { continue };
-                for queue in numbers.clone() {
-                    if *of.entry(queue).or_insert(name) != name {
-                        let text = format!("{field} of queue {queue} is {name} here: all ports have that of the first");
-                        notes.differs(&entry.file, Some(entry.line), text);
-                    }
-                }
-            }
-        }
-        let of_class = |class: u8| self.queue_of.get(usize::from(class)).copied().unwrap_or(class);
-        let first = self.lossless.iter().copied().chain(0..8).find_map(|class| marked.get(&of_class(class)));
-        if let Some(name) = first.copied()
-            && let Some(wred) = wred(database, name, notes)?
-        {
-            let classes = (0..8u8).filter(|class| marked.get(&of_class(*class)) == Some(&name)).collect();
-            for other in marked.values().filter(|other| **other != name) {
-                let text = format!("WRED profile {other}: all queues that mark have {name}");
-                notes.differs(database.table("QUEUE").next().map_or("", |entry| &entry.file), None, text);
-            }
-            self.wred = Some((wred, classes));
-        }
-        if !scheduled.is_empty() {
-            let mut weights = [1u64; 8];
-            for (weight, class) in weights.iter_mut().zip(0u8..) {
-                let Some(name) = scheduled.get(&of_class(class)) else { continue };
-                let Some(entry) = database.entry("SCHEDULER", name) else { continue };
-                *weight = match entry.get("type") {
-                    Some("STRICT") => 0,
-                    _ => entry.number("weight", 1, 100)?.unwrap_or(1).unsigned_abs(),
-                };
-            }
-            self.weights = Some(weights);
-        }
-        Ok(())
-    }
 }
 
 /// What nothing here reads: tables, with their lines, and fields.
@@ -249,7 +222,7 @@ fn skipped(database: &Database, notes: &mut Notes) {
 }
 
 /// Ports and numbers of a key as `Ethernet0,Ethernet4|3-4`.
-fn spread(entry: &Entry, most: u8) -> Result<(Vec<&str>, std::ops::RangeInclusive<u8>), ImportError> {
+pub(super) fn spread(entry: &Entry, most: u8) -> Result<(Vec<&str>, std::ops::RangeInclusive<u8>), ImportError> {
     // Of a chassis the key begins with host and ASIC.
     let (ports, numbers) =
         entry.key.rsplit_once('|').ok_or_else(|| entry.error("the key has no number behind a bar"))?;

@@ -9,8 +9,10 @@ mod database;
 mod devices;
 mod plan;
 mod qos;
+mod queues;
 mod runs;
 mod scenario;
+mod unlike;
 mod verdict;
 
 use crate::error::ImportError;
@@ -57,12 +59,12 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
 }
 
 impl Plan {
-    /// What the switch is called in titles.
-    pub(super) fn named(&self) -> &str {
+    /// What the switch is called in titles: its name, and what hardware it is.
+    pub(super) fn named(&self) -> String {
         match (self.config.hwsku.as_str(), self.config.hostname.as_str()) {
-            ("", "") => "the switch",
-            ("", name) => name,
-            (hwsku, _) => hwsku,
+            ("", "") => "the switch".to_owned(),
+            ("", one) | (one, "") => one.to_owned(),
+            (hwsku, name) => format!("{name} ({hwsku})"),
         }
     }
 }

@@ -107,8 +107,8 @@ impl Plan {
         for group in &mut groups {
             let xoff = group.profile.xoff.unwrap_or(0);
             (group.headroom, group.reserve) = match pool.xoff {
-                0 => (xoff.min(group.profile.size), group.profile.size.saturating_sub(xoff)),
-                all => (xoff.min(all / sharers.max(1)), group.profile.size),
+                0 => (xoff.min(group.profile.size), set_aside(&pool, &group.profile)),
+                all => (xoff.min(all / sharers.max(1)), set_aside(&pool, &group.profile)),
             };
             let (name, (file, line)) = (&group.profile.name, &group.profile.at);
             if pool.xoff == 0 && group.profile.size < xoff {
@@ -130,9 +130,25 @@ impl Plan {
         Ok(Plan { config, pool, memory, groups, frame })
     }
 
+    /// Whether a port has the PFC of the scenario.
+    pub fn pauses(&self, port: usize) -> bool {
+        self.config.pauses.get(port).copied().unwrap_or(true)
+    }
+
+    /// Those of some ports that are so, by name.
+    pub fn names_of(&self, ports: &[usize], is: impl Fn(usize) -> bool) -> Vec<&str> {
+        let of = |number: &usize| self.config.ports.get(*number).map(|port| port.name.as_str());
+        ports.iter().filter(|number| is(**number)).filter_map(of).collect()
+    }
+
     /// The group that the scenario has its values from.
     pub fn main(&self) -> Option<&Group> {
         self.groups.first()
+    }
+
+    /// What a priority group of a profile has to itself beside headroom, in octets.
+    pub fn set_aside(&self, profile: &Profile) -> u64 {
+        set_aside(&self.pool, profile)
     }
 
     /// The delay of a port's cable, in ps.
@@ -161,6 +177,13 @@ impl Plan {
             Limit::Static(octets) => octets.saturating_mul(ports).min(self.memory.shared),
         };
         shared + group.reserve * ports
+    }
+}
+
+fn set_aside(pool: &Pool, profile: &Profile) -> u64 {
+    match pool.xoff {
+        0 => profile.size.saturating_sub(profile.xoff.unwrap_or(0)),
+        _ => profile.size,
     }
 }
 

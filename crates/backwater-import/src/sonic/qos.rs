@@ -2,6 +2,7 @@
 
 use super::config::{Port, Watchdog, Wred};
 use super::database::{Database, Entry};
+use super::unlike::{self, Setting};
 use crate::error::ImportError;
 use crate::note::Notes;
 
@@ -11,13 +12,20 @@ fn qos<'a>(database: &'a Database, port: &str) -> Option<&'a Entry> {
     own.or_else(|| database.entry("PORT_QOS_MAP", "global"))
 }
 
-/// The classes under PFC: `pfc_enable` of the first port that has it.
-pub fn pfc_classes(database: &Database, ports: &[Port], notes: &mut Notes) -> Result<Vec<u8>, ImportError> {
-    let mut classes: Option<Vec<u8>> = None;
-    // One look-up for each entry, not for each port: there may be thousands of both.
+/// The classes under PFC, `pfc_enable` of the first port that has it, and which ports have the same.
+pub fn pfc_classes(
+    database: &Database,
+    ports: &[Port],
+    notes: &mut Notes,
+) -> Result<(Vec<u8>, Vec<bool>), ImportError> {
+    let numbers = unlike::numbers(ports);
+    let mut of: Setting<'_, Vec<u8>> = Setting::new(ports);
+    let (mut global, mut at) = (None, None);
+    // One look-up for each name, not for each port: there may be thousands of both.
     for entry in database.table("PORT_QOS_MAP") {
-        let own = |port: &Port| entry.key == "global" || entry.key.split(',').any(|name| name.trim() == port.name);
-        let Some(text) = entry.get("pfc_enable").filter(|_| ports.iter().any(own)) else { continue };
+        let own: Vec<usize> = entry.key.split(',').filter_map(|name| numbers.get(name.trim()).copied()).collect();
+        let is_global = entry.key == "global";
+        let Some(text) = entry.get("pfc_enable").filter(|_| is_global || !own.is_empty()) else { continue };
         let mut here = Vec::new();
         for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             match word.parse::<u8>() {
@@ -27,16 +35,35 @@ pub fn pfc_classes(database: &Database, ports: &[Port], notes: &mut Notes) -> Re
         }
         here.sort_unstable();
         here.dedup();
-        match &classes {
-            None => classes = Some(here),
-            Some(other) if *other != here => {
-                let text = format!("pfc_enable is {text} here: all ports have that of the first");
-                notes.differs(&entry.file, Some(entry.line), text);
-            }
-            Some(_) => {}
+        at.get_or_insert((&entry.file, entry.line));
+        // No class is none.
+        let here = Some(here).filter(|classes| !classes.is_empty());
+        if is_global {
+            global = here.clone();
+        }
+        for number in own {
+            of.set(number, here.clone().unwrap_or_default());
         }
     }
-    Ok(classes.unwrap_or_default())
+    for has in &mut of.has {
+        // An entry of the port's own that says nothing of it leaves it to that of all; an empty list does not.
+        *has = has.take().or_else(|| global.clone()).filter(|classes| !classes.is_empty());
+    }
+    let (Some((first, classes)), Some((file, line))) = (of.first(), at) else {
+        return Ok((Vec::new(), vec![false; ports.len()]));
+    };
+    let list = |classes: &[u8]| classes.iter().map(u8::to_string).collect::<Vec<_>>().join(",");
+    let here = format!("here all ports have that of {first}, {}", list(classes));
+    let lacking = of.lacking();
+    if !lacking.is_empty() {
+        let text = format!("no pfc_enable at {}: {here}", unlike::of_all(&lacking, ports.len()));
+        notes.differs(file, Some(line), text);
+    }
+    for (other, names) in of.others() {
+        let text = format!("pfc_enable is {} at {}: {here}", list(other), unlike::of_all(&names, ports.len()));
+        notes.differs(file, Some(line), text);
+    }
+    Ok((classes.clone(), of.like_first()))
 }
 
 /// A map of classes to priority groups or queues; each to its own number where there is none.
@@ -110,9 +137,15 @@ pub fn wred(database: &Database, name: &str, notes: &mut Notes) -> Result<Option
     Ok(Some(Wred { name: name.to_owned(), min, max, percent }))
 }
 
-/// The watchdog of the first port that has one.
-pub fn watchdog(database: &Database, ports: &[Port], notes: &mut Notes) -> Result<Option<Watchdog>, ImportError> {
-    let mut found: Option<Watchdog> = None;
+/// The watchdog of the first port that has one, and which ports have the same.
+pub fn watchdog(
+    database: &Database,
+    ports: &[Port],
+    notes: &mut Notes,
+) -> Result<(Option<Watchdog>, Vec<bool>), ImportError> {
+    let numbers = unlike::numbers(ports);
+    let mut of: Setting<'_, Watchdog> = Setting::new(ports);
+    let mut at = None;
     for entry in database.table("PFC_WD") {
         if entry.key == "GLOBAL" {
             for field in &entry.fields {
@@ -121,33 +154,59 @@ pub fn watchdog(database: &Database, ports: &[Port], notes: &mut Notes) -> Resul
             }
             continue;
         }
-        if !entry.key.split(',').any(|name| ports.iter().any(|port| port.name == name.trim())) {
+        let own: Vec<usize> = entry.key.split(',').filter_map(|name| numbers.get(name.trim()).copied()).collect();
+        if own.is_empty() {
             continue;
         }
-        // The YANG model has 100 to 5000 ms, and to 60 s; older files may have others.
-        let Some(detection) = entry.number("detection_time", 1, 3_600_000)? else { continue };
-        let restoration = entry.number("restoration_time", 1, 3_600_000)?.unwrap_or(detection);
+        // Ranges of the YANG model, in ms.
+        let Some(detection) = entry.number("detection_time", 100, 5_000)? else { continue };
+        let restoration = entry.number("restoration_time", 100, 60_000)?.unwrap_or(detection);
         let action = entry.get("action").unwrap_or("drop").to_owned();
         if !["drop", "forward"].contains(&action.as_str()) {
             let text = format!("the watchdog's action {action}: it touches no packet");
             notes.ignored(&entry.file, Some(entry.line), text);
             continue;
         }
-        let own = Watchdog {
-            port: entry.key.clone(),
-            detection_ms: detection.unsigned_abs(),
-            restoration_ms: restoration.unsigned_abs(),
-            action,
-        };
-        match &found {
-            None => found = Some(own),
-            Some(first) if Watchdog { port: own.port.clone(), ..first.clone() } != own => {
-                let text =
-                    format!("the watchdog of {} has other times: all ports have those of {}", own.port, first.port);
-                notes.differs(&entry.file, Some(entry.line), text);
-            }
-            Some(_) => {}
+        let (detection_ms, restoration_ms) = (detection.unsigned_abs(), restoration.unsigned_abs());
+        at.get_or_insert((&entry.file, entry.line));
+        for number in own {
+            of.set(number, Watchdog { detection_ms, restoration_ms, action: action.clone() });
         }
     }
-    Ok(found)
+    let (Some((first, watchdog)), Some((file, line))) = (of.first(), at) else {
+        return Ok((None, vec![false; ports.len()]));
+    };
+    let lacking = of.lacking();
+    if !lacking.is_empty() {
+        let text =
+            format!("no watchdog at {}: here all ports have that of {first}", unlike::of_all(&lacking, ports.len()));
+        notes.differs(file, Some(line), text);
+    }
+    for (other, names) in of.others() {
+        let text = format!(
+            "the watchdog of {} has {}: here all ports have that of {first}, {}",
+            unlike::of_all(&names, ports.len()),
+            other.beside(watchdog),
+            watchdog.beside(other)
+        );
+        notes.differs(file, Some(line), text);
+    }
+    Ok((Some(watchdog.clone()), of.like_first()))
+}
+
+impl Watchdog {
+    /// What it has otherwise than another one.
+    fn beside(&self, other: &Watchdog) -> String {
+        let mut differ = Vec::new();
+        if self.detection_ms != other.detection_ms {
+            differ.push(format!("detection_time {}", self.detection_ms));
+        }
+        if self.restoration_ms != other.restoration_ms {
+            differ.push(format!("restoration_time {}", self.restoration_ms));
+        }
+        if self.action != other.action {
+            differ.push(format!("action {}", self.action));
+        }
+        differ.join(", ")
+    }
 }

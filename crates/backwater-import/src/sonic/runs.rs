@@ -1,15 +1,21 @@
 //! Scenarios whose runs show what is said of a configuration.
 
-use super::config::Limit;
-use super::plan::{Group, Plan, alpha};
+use super::config::{Limit, Port};
+use super::plan::{Group, Memory, Plan, alpha};
 use super::scenario::{Fixed, Incast, incasts, xon};
 use super::verdict::about;
 use crate::error::ImportError;
 use crate::page::Page;
 use crate::registry::Work;
+use crate::units::time;
 
 /// Latency of a switch, the default of `switch.latency`, in ns.
 const LATENCY_NS: u64 = 300;
+
+/// What the wire takes beside a frame, in octets: the default of `packet.gap`.
+const GAP: u64 = 20;
+/// How long before a pause a frame that delays it begins, in ps.
+const JUST_PS: u64 = 100;
 
 /// A scenario, and what is to be looked at in its results.
 pub type Run = (String, &'static str);
@@ -102,71 +108,81 @@ fn halves(plan: &Plan, ports: &[usize]) -> (Vec<String>, Vec<String>) {
 
 /// A time from receipt of a pause to the stop that uses most of the headroom, in ps: all of it but four frames and the cable.
 fn slowest_response(plan: &Plan, group: &Group) -> u64 {
-    let octets = group.headroom.saturating_sub(4 * (plan.frame + 20));
+    let octets = group.headroom.saturating_sub(4 * (plan.frame + GAP));
     let ps = u128::from(octets) * 8_000_000_000_000 / u128::from(group.bps.max(1));
     u64::try_from(ps).unwrap_or(0).saturating_sub(2 * group.delay_ps)
 }
 
-/// Half of the ports of a group send to one of them, and each hears pauses late: the way to it is full of the longest frames, which
-/// the others send it.
+/// Two ports of a group fill memory from which nothing leaves, and each hears pauses as late as can be: the way to it is full of the
+/// longest frames, of which one has just begun when the pause is due.
 pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) -> Result<Option<Run>, ImportError> {
     let ports = plan.ports(group);
-    let [to, others @ ..] = ports.as_slice() else { return Ok(None) };
-    let (from, back) = others.split_at(others.len().div_ceil(2).max(2).min(others.len()));
-    if from.len() < 2 {
-        return Ok(None);
-    }
+    let [first, second, ..] = ports.as_slice() else { return Ok(None) };
     let lossless = &plan.config.lossless;
+    let Some(class) = lossless.first().copied() else { return Ok(None) };
     let Some(lossy) = (0..8u8).find(|class| !lossless.contains(class)) else { return Ok(None) };
-    let names = |ports: &[&super::config::Port]| ports.iter().map(|port| port.name.clone()).collect::<Vec<_>>();
-    // What the others send in a lossy class must not be lost, or it would be counted, too: each (port, class) has room for it.
+    // What passes through in a lossy class must not be lost, or it would be counted, too: each (port, class) has room for it.
     let in_transit = 4 * plan.frame + group.bps / 8 * LATENCY_NS / 1_000_000_000;
     let group = &Group { reserve: group.reserve.max(in_transit), ..group.clone() };
-    let held = plan.held(group, ports.len() as u64);
-    let flows = (from.len() * lossless.len()).max(1) as u64;
-    let incast = |class: &u8| Incast {
-        label: format!("incast-{class}"),
-        from: names(from),
-        to: to.name.clone(),
-        bytes: (2 * held / flows).max(100 * plan.payload()),
-        class: *class,
+    // Behind a static limit a frame takes what is left of the pool first: here the two take all of it.
+    let shared = match group.profile.limit {
+        Limit::Dynamic(_) => plan.memory.shared,
+        Limit::Static(octets) => octets.saturating_sub(group.reserve).saturating_mul(2).clamp(1, plan.memory.shared),
     };
+    let plan = &Plan { memory: Memory { shared, ..plan.memory.clone() }, ..plan.clone() };
+    let hosts = 5;
+    let held = plan.held(group, hosts).max(plan.frame);
+    let wire_ps = |octets: u64| {
+        let ps = u128::from(octets) * 8_000_000_000_000 / u128::from(group.bps.max(1));
+        u64::try_from(ps).unwrap_or(u64::MAX / 64)
+    };
+    // Two senders fill all memory in half the time that the sink takes for its first frame.
+    let slow = u128::from(group.bps) * u128::from(plan.frame) / u128::from(held);
+    let slow = (u64::try_from(slow).unwrap_or(group.bps) / 1000 * 1000).max(1000);
+    let frame_ps = wire_ps(plan.frame + GAP).max(1);
+    let end = wire_ps(held) / 2 + 8 * group.delay_ps + 60 * frame_ps;
+    // Frames of both ways are as long. One of the way back begins just before the pause of one that has come.
+    let begun = (LATENCY_NS * 1000 + JUST_PS) % frame_ps;
+    let back_start = frame_ps - begun;
+    let [sink, back_1, back_2] = ["sink", "back-1", "back-2"].map(|name| plan.free_name(name));
     let mut page = Page::new();
     page.remark(&format!(
-        "The headroom of ports with {}: {} B. Frames are lost if it is short by more than a frame. Half of the ports send to {}, and the \
-         way of pauses to them is full of frames from the others.",
+        "The headroom of ports with {}: {} B. Its worst case: {} and {} send to {sink}, whose link is so slow that nothing leaves while \
+         their pause is under way, as if the receiver were paused. The way of the pause is full of the longest frames from {back_1} and \
+         {back_2}, of which one has just begun. Frames are lost if headroom is short of what `backwater check` asks for by more than a \
+         frame. {sink}, {back_1} and {back_2} are no ports of the configuration.",
         about(group),
         group.headroom,
-        to.name
+        first.name,
+        second.name,
     ));
+    if let Limit::Static(_) = group.profile.limit {
+        page.remark("The rest of the pool is taken: behind a static limit a frame takes what is left of it first.");
+    }
     page.key("title", format!("{}: headroom of {}", plan.named(), about(group)));
-    let labels: Vec<String> = lossless.iter().map(|class| format!("incast-{class}")).collect();
-    page.head("[stop]").key("when", labels);
-    plan.star(&ports, &mut page);
-    plan.mechanisms(Some(group), ports.len() as u64, None, &mut page);
-    incasts(&lossless.iter().map(incast).collect::<Vec<_>>(), &mut page);
-    // The receiver sends, too: each sender has somebody to hear from, as far as there are so many.
-    let back: Vec<&super::config::Port> = std::iter::once(*to).chain(back.iter().copied()).collect();
-    for (source, sender) in back.iter().zip(from) {
-        let back = Incast {
-            label: "back".to_owned(),
-            from: vec![source.name.clone()],
-            to: sender.name.clone(),
-            bytes: 2 * held + 100 * plan.payload(),
-            class: lossy,
-        };
+    page.head("[stop]").key("at", time(end));
+    plan.star_beside(group, &[(&sink, slow), (&back_1, group.bps), (&back_2, group.bps)], &mut page);
+    plan.mechanisms(Some(group), hosts, None, &mut page);
+    page.head("[ack]").key_because("enabled", false, "acknowledgements would take from the rate of the senders");
+    let bytes = 2 * held + 200 * plan.payload();
+    let from = vec![first.name.clone(), second.name.clone()];
+    incasts(&[Incast { label: format!("incast-{class}"), from, to: sink, bytes, class }], &mut page);
+    for (from, to) in [(back_1, first), (back_2, second)] {
+        let back = Incast { label: "back".to_owned(), from: vec![from], to: to.name.clone(), bytes, class: lossy };
         incasts(&[back], &mut page);
+        page.key("start", time(back_start));
     }
     let name = format!("{}.headroom-{number}.toml", work.stem);
     write(&name, &page.into_text(), work)?;
     Ok(Some((name, "ports.drop_frames: 0 if headroom is enough")))
 }
 
-/// A queue that grows to a length between two, by two ports of the rate of the third.
+/// A queue that grows to a length between two, by two ports of the rate of the third; `marks`: whether the port marks.
 pub fn order(
     plan: &Plan,
     group: &Group,
     class: u8,
+    marks: bool,
     (low, high): (u64, u64),
     work: &mut Work<'_>,
 ) -> Result<Option<Run>, ImportError> {
@@ -182,35 +198,92 @@ pub fn order(
         class,
     };
     let mut page = Page::new();
-    page.remark(&format!(
-        "What comes first, ECN or PFC: a queue that grows to {} B. The lengths at which packets are marked and ports are paused lie on both \
-         sides of that.",
-        packets * plan.frame
-    ));
+    page.remark(&if marks {
+        format!(
+            "What comes first, ECN or PFC: a queue that grows to {} B. The lengths at which packets are marked and ports are paused lie on \
+             both sides of that.",
+            packets * plan.frame
+        )
+    } else {
+        "What comes first, ECN or PFC, at a port that never marks: its queue grows until those that fill it are paused.".to_owned()
+    });
     page.key("title", format!("{}: ECN and PFC", plan.named()));
     plan.star(&ports, &mut page);
-    plan.mechanisms(Some(group), ports.len() as u64, None, &mut page);
+    if marks {
+        plan.mechanisms(Some(group), ports.len() as u64, None, &mut page);
+    } else {
+        plan.unmarked(Some(group), ports.len() as u64, None, &mut page);
+    }
     incasts(&[incast], &mut page);
     let name = format!("{}.order.toml", work.stem);
     write(&name, &page.into_text(), work)?;
     Ok(Some((name, "ports.marked_frames and ports.pauses_sent: what comes first is there, the other is 0")))
 }
 
-/// A second switch of the kind pauses this one in its worst incast.
+/// The longest pause that the run of the watchdog is sure to show, in ps, and who is in it: what comes late from the first switch waits
+/// behind all that the others hold, since what it has in headroom leaves last.
+///
+/// ```text
+/// dynamic: n senders hold n alpha S / (1 + n alpha)      static: n xoff, at most S
+/// ```
+pub struct LatePause<'a> {
+    /// Who sends late, through the first switch.
+    pub late: &'a Port,
+    /// Who receives: the slowest.
+    pub to: &'a Port,
+    /// Its length, in ps.
+    pub ps: u64,
+}
+
+/// See [`LatePause`]. None: there are too few ports.
+pub fn late_pause<'a>(plan: &'a Plan, group: &Group) -> Option<LatePause<'a>> {
+    let all = &plan.config.ports;
+    let to = all.iter().min_by_key(|port| port.bps)?;
+    let late = plan.ports(group).into_iter().find(|port| port.name != to.name)?;
+    let others = all.len().checked_sub(2).filter(|others| *others >= 2)?;
+    let (n, shared) = (others as f64, plan.memory.shared);
+    let held = match group.profile.limit {
+        Limit::Dynamic(_) => (n * alpha(group) * shared as f64 / (1.0 + n * alpha(group))) as u64,
+        Limit::Static(octets) => octets.saturating_mul(others as u64).min(shared),
+    };
+    let ps = u128::from(held) * 8_000_000_000_000 / u128::from(to.bps.max(1));
+    Some(LatePause { late, to, ps: u64::try_from(ps).unwrap_or(u64::MAX / 8) })
+}
+
+/// A second switch of the kind is full when this one begins to send to it.
 pub fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Option<Run>, ImportError> {
-    if group.ports.len() < 4 {
-        return Ok(None);
-    }
+    let Some(LatePause { late, to, .. }) = late_pause(plan, group) else { return Ok(None) };
+    let Some(class) = plan.config.lossless.first().copied() else { return Ok(None) };
+    let all = &plan.config.ports;
+    let ports = all.len() as u64;
+    let held = plan.held(group, ports);
+    let full_ps = u128::from(held) * 8_000_000_000_000 / u128::from(to.bps.max(1));
+    let full_ps = u64::try_from(full_ps).unwrap_or(u64::MAX / 8);
+    let from: Vec<String> =
+        all.iter().filter(|port| ![&to.name, &late.name].contains(&&port.name)).map(|port| port.name.clone()).collect();
+    // They fill memory, and keep it full until all of it has left twice more.
+    let bytes = (4 * held / from.len().max(1) as u64).max(100 * plan.payload());
     let mut page = Page::new();
     page.remark(&format!(
-        "The watchdog: a second switch of the kind, next, pauses the port of {} that leads to it while its own memory is full.",
-        plan.switch()
+        "The watchdog: the others fill the memory of a second switch of the kind, next. Then {} sends through {}, whose port to next is \
+         paused until what the others hold has left through the port to {}. No link is faster, and no cable longer, than those of ports \
+         with {}.",
+        late.name,
+        plan.switch(),
+        to.name,
+        about(group)
     ));
     page.key("title", format!("{}: watchdog", plan.named()));
-    plan.two_switches(group, &mut page);
-    plan.mechanisms(Some(group), group.ports.len() as u64, None, &mut page);
-    incasts(&worst(plan, group, &group.ports), &mut page);
+    page.head("[stop]").key("when", vec![format!("late-{class}")]);
+    plan.two_switches(group, late, &mut page);
+    plan.mechanisms(Some(group), ports, None, &mut page);
+    incasts(&[Incast { label: format!("incast-{class}"), from, to: to.name.clone(), bytes, class }], &mut page);
+    // More than next takes of it at once: some of it waits.
+    let bytes = held.max(100 * plan.payload());
+    let late = vec![late.name.clone()];
+    incasts(&[Incast { label: format!("late-{class}"), from: late, to: to.name.clone(), bytes, class }], &mut page);
+    page.key("start", time(full_ps));
     let name = format!("{}.watchdog.toml", work.stem);
     write(&name, &page.into_text(), work)?;
-    Ok(Some((name, "ports.flushed_frames: 0 unless the watchdog gave up a queue")))
+    Ok(Some((name, "rows pfc-watchdog of the control table: none unless the watchdog gave up a queue")))
 }

@@ -66,14 +66,30 @@ impl Plan {
         fabric(&nodes, links.collect(), page);
     }
 
-    /// The star of a group behind a second switch of the same kind: what the first one meets that is paused.
-    pub fn two_switches(&self, group: &Group, page: &mut Page) {
-        let (first, ports) = (self.switch(), self.ports(group));
+    /// A star of the first two ports of a group and of hosts that are none, by names and rates.
+    pub fn star_beside(&self, group: &Group, others: &[(&str, u64)], page: &mut Page) {
+        let switch = self.switch();
+        let ports = self.ports(group);
+        let ports = ports.iter().take(2).map(|port| (name(&port.name), port.bps));
+        let hosts: Vec<(String, u64)> =
+            ports.chain(others.iter().map(|(name, bps)| ((*name).to_owned(), *bps))).collect();
+        let mut nodes = vec![(switch.clone(), "switch")];
+        nodes.extend(hosts.iter().map(|(name, _)| (name.clone(), "host")));
+        let links = hosts.into_iter().map(|(name, bps)| (name, switch.clone(), bps, group.delay_ps));
+        fabric(&nodes, links.collect(), page);
+    }
+
+    /// All ports at a second switch of the same kind, but for one, which is at the first: what that meets that is paused. None has a
+    /// faster link or a longer cable than those of the group, for which the headroom is.
+    pub fn two_switches(&self, group: &Group, late: &Port, page: &mut Page) {
+        let (first, ports) = (self.switch(), &self.config.ports);
         let mut nodes = vec![(first.clone(), "switch"), ("next".to_owned(), "switch")];
         nodes.extend(ports.iter().map(|port| (name(&port.name), "host")));
-        let at = |number: usize| if number == 1 { first.clone() } else { "next".to_owned() };
-        let hosts =
-            ports.iter().zip(0..).map(|(port, number)| (name(&port.name), at(number), port.bps, Plan::delay(port)));
+        let at = |port: &Port| if port.name == late.name { first.clone() } else { "next".to_owned() };
+        let hosts = ports.iter().map(|port| {
+            let (bps, delay) = (port.bps.min(group.bps), Plan::delay(port).min(group.delay_ps));
+            (name(&port.name), at(port), bps, delay)
+        });
         let mut links: Vec<_> = hosts.collect();
         links.push((first, "next".to_owned(), group.bps, group.delay_ps));
         fabric(&nodes, links, page);
@@ -84,8 +100,32 @@ impl Plan {
         group.ports.iter().filter_map(|number| self.config.ports.get(*number)).collect()
     }
 
+    /// A name that no port has.
+    pub fn free_name(&self, wanted: &str) -> String {
+        let taken = |own: &str| self.config.ports.iter().any(|port| name(&port.name) == own) || self.switch() == own;
+        let mut free = wanted.to_owned();
+        while taken(&free) {
+            free.push('_');
+        }
+        free
+    }
+
     /// Frames, memory and mechanisms. `ports`: how many there are at a switch.
     pub fn mechanisms(&self, group: Option<&Group>, ports: u64, fixed: Option<Fixed>, page: &mut Page) {
+        self.unmarked(group, ports, fixed, page);
+        if let Some((wred, classes)) = &self.config.wred {
+            page.head("[ecn]");
+            page.remark(&format!("WRED profile {}, green.", wred.name));
+            page.key("kmin", size(wred.min)).key("kmax", size(wred.max));
+            page.key("pmax", wred.percent as f64 / 100.0);
+            if classes.len() < 8 {
+                page.key("classes", integers(classes));
+            }
+        }
+    }
+
+    /// The same without marks.
+    pub fn unmarked(&self, group: Option<&Group>, ports: u64, fixed: Option<Fixed>, page: &mut Page) {
         page.head("[packet]");
         page.remark(&format!("With {HEADER} B of headers the longest frame has {} B.", self.frame));
         page.key("payload", size(self.payload()));
@@ -108,15 +148,6 @@ impl Plan {
         if let Some(group) = group {
             self.pfc(group, fixed, page);
         }
-        if let Some((wred, classes)) = &self.config.wred {
-            page.head("[ecn]");
-            page.remark(&format!("WRED profile {}, green.", wred.name));
-            page.key("kmin", size(wred.min)).key("kmax", size(wred.max));
-            page.key("pmax", wred.percent as f64 / 100.0);
-            if classes.len() < 8 {
-                page.key("classes", integers(classes));
-            }
-        }
     }
 
     fn carved(&self, group: &Group, ports: u64, page: &mut Page) {
@@ -132,7 +163,13 @@ impl Plan {
         page.key("buffer", size(self.memory.shared + aside));
         page.key_because("headroom", size(group.headroom), &format!("{}: xoff", group.profile.name));
         if group.reserve > 0 {
-            page.key_because("reserve", size(group.reserve), &format!("{}: size", group.profile.name));
+            let own = self.set_aside(&group.profile);
+            let why = if group.reserve == own {
+                format!("{}: size{}", group.profile.name, if self.pool.xoff == 0 { " without xoff" } else { "" })
+            } else {
+                format!("room for lossy frames that pass through; {} has {own} B", group.profile.name)
+            };
+            page.key_because("reserve", size(group.reserve), &why);
         }
         if group.profile.limit.alpha().is_some() {
             page.key_because("headroom_above", number(alpha(group)), "beyond its limit a group has headroom");

@@ -1,8 +1,9 @@
 //! What is to be said of a configuration: whether its memory is there, whether headroom is enough, what comes first, marks or
 //! pauses, and whether the watchdog waits for longer than congestion lasts. Each with a scenario whose run shows it.
 
+use super::config::Marks;
 use super::plan::{Group, Plan};
-use super::runs;
+use super::{runs, unlike};
 use crate::error::ImportError;
 use crate::note::Notes;
 use crate::registry::Work;
@@ -122,10 +123,14 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
             question: "headroom",
             holds: None,
             says: format!(
-                "{} B for each priority group of {} ports with {}{judge}",
+                "{} B for each priority group of {} ports with {}{}{judge}",
                 group.headroom,
                 group.ports.len(),
-                about(group)
+                about(group),
+                match plan.names_of(&group.ports, |port| !plan.pauses(port)).as_slice() {
+                    [] => String::new(),
+                    silent => format!(" (no such PFC at {}: headroom does nothing there)", unlike::names(silent)),
+                }
             ),
             facts: match facts {
                 Value::Object(facts) => facts,
@@ -156,15 +161,41 @@ fn order(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Option<Verdi
     } else {
         (None, None, "PFC may pause before ECN marks all")
     };
-    let says = format!(
+    let mut says = format!(
         "{says}: two ports that fill a queue are paused when it has {pause} B, and {} marks from {} B on and all from {} B on",
         wred.name, wred.min, wred.max
     );
+    // A scenario has one setting at all ports of a switch. What is said is not to claim more than the ports have.
+    let every: Vec<usize> = plan.groups.iter().flat_map(|group| &group.ports).copied().collect();
+    let marks = |port: usize| plan.config.marks.get(port).copied().unwrap_or(Marks::Same);
+    let never = plan.names_of(&every, |port| plan.pauses(port) && marks(port) == Marks::Never);
+    let other = plan.names_of(&every, |port| plan.pauses(port) && marks(port) == Marks::Other);
+    let silent = plan.names_of(&every, |port| !plan.pauses(port));
+    let (mut holds, mut between) = (holds, between);
+    if !silent.is_empty() {
+        holds = holds.filter(|holds| !holds);
+        says = format!(
+            "{says}. That is of ports with such PFC; there is none at {}",
+            unlike::of_all(&silent, every.len())
+        );
+    }
+    if !other.is_empty() {
+        holds = holds.filter(|holds| !holds);
+        says = format!("{says}. Another WRED profile is at {}", unlike::of_all(&other, every.len()));
+    }
+    if !never.is_empty() {
+        let at = unlike::of_all(&never, every.len());
+        says = format!("PFC pauses and ECN never marks at {at}, of which the run is. At the others {says}");
+        (holds, between) = (Some(false), Some((pause, 3 * pause)));
+    }
     let run = match between {
-        Some(between) => runs::order(plan, group, *class, between, work)?,
+        Some(between) => runs::order(plan, group, *class, never.is_empty(), between, work)?,
         None => None,
     };
     let facts = json!({
+        "ports": every.len(),
+        "ports_that_never_mark": never.len(),
+        "ports_without_pfc": silent.len(),
         "queue_at_pause_bytes": pause,
         "kmin_bytes": wred.min,
         "kmax_bytes": wred.max,
@@ -176,7 +207,7 @@ fn order(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Option<Verdi
 }
 
 /// The watchdog against the longest pause that congestion of one switch can make: all that its memory holds leaves through the
-/// slowest port. The run: a second switch of the kind pauses this one in its worst incast.
+/// slowest port. The run: a second switch of the kind pauses this one for most of that ([`runs::LatePause`]).
 fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Option<Verdict>, ImportError> {
     let Some(watchdog) = &plan.config.watchdog else { return Ok(None) };
     let slowest = plan.config.ports.iter().map(|port| port.bps).min().unwrap_or(group.bps).max(1);
@@ -184,11 +215,22 @@ fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Option<Ve
     let ps = u128::from(held) * 8 * 1_000_000_000_000 / u128::from(slowest);
     let longest_ps = u64::try_from(ps).unwrap_or(u64::MAX);
     let detection_ps = watchdog.detection_ms * 1_000_000_000;
-    let holds = (longest_ps < detection_ps).then_some(true);
-    let word =
-        if holds.is_some() { "waits for longer than congestion lasts" } else { "may take congestion for a storm" };
+    let late = runs::late_pause(plan, group).map(|late| late.ps);
+    let (holds, word) = if longest_ps < detection_ps {
+        (Some(true), "waits for longer than congestion lasts")
+    } else if late.is_some_and(|late| late > detection_ps) {
+        (Some(false), "takes congestion for a storm")
+    } else {
+        (None, "may take congestion for a storm, which the run need not show")
+    };
+    let every: Vec<usize> = (0..plan.config.ports.len()).collect();
+    let unlike = plan.names_of(&every, |port| !plan.config.watched.get(port).copied().unwrap_or(true));
+    let only = match unlike.as_slice() {
+        [] => String::new(),
+        ports => format!(". That is not of {}, which have no such watchdog", unlike::of_all(ports, every.len())),
+    };
     let says = format!(
-        "the watchdog {word}: it looks for pauses of {}, and {held} B leave through a port of {} in {}",
+        "the watchdog {word}: it looks for pauses of {}, and {held} B leave through a port of {} in {}{only}",
         time(detection_ps),
         rate(slowest),
         // Whole microseconds: nobody needs more.
@@ -198,6 +240,8 @@ fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Option<Ve
     let facts = json!({
         "detection_ps": detection_ps,
         "longest_pause_ps": longest_ps,
+        "pause_of_the_run_ps": late,
+        "ports_without_it": unlike.len(),
         "held_bytes": held,
         "slowest_bps": slowest,
     });

@@ -169,9 +169,15 @@ fn a_watchdog_is_longer_than_all_memory_takes_through_the_slowest_port() {
     let (_, place) = import(&leaf(&[]), Some(16_000_000)).unwrap();
     let fast = verdict(&place, "watchdog");
     assert_eq!((&fast["holds"], &fast["facts"]["longest_pause_ps"]), (&Value::Bool(true), &868_392_960.into()));
-    // At 100 Mb/s a thousand times that.
-    let (_, place) = import(&leaf(&[("\"speed\": \"100000\"", "\"speed\": \"100\"")]), Some(16_000_000)).unwrap();
-    assert_eq!(verdict(&place, "watchdog")["holds"], Value::Null);
+    // At 100 Mb/s a thousand times that. Six that send, with an alpha of a half, hold three quarters of the pool: 6,000,000 B, 480 ms.
+    let slow = ("\"speed\": \"100000\"", "\"speed\": \"100\"");
+    for (detection, holds) in [("200", Value::Bool(false)), ("500", Value::Null), ("900", Value::Bool(true))] {
+        let detection = format!("\"detection_time\": \"{detection}\"");
+        let (_, place) = import(&leaf(&[slow, ("\"detection_time\": \"200\"", &detection)]), Some(16_000_000)).unwrap();
+        let verdict = verdict(&place, "watchdog");
+        assert_eq!(verdict["facts"]["pause_of_the_run_ps"], 480_000_000_000_u64);
+        assert_eq!(verdict["holds"], holds, "{verdict}");
+    }
 }
 
 #[test]
@@ -182,9 +188,72 @@ fn ports_with_other_headroom_have_a_scenario_of_their_own() {
         "{:?}",
         notes(&result)
     );
-    // One port is no incast.
+    // One port is no worst case of two.
     assert_eq!(place.text("it.headroom-2.toml"), "");
     assert!(result.scenario.contains("{ a = \"Ethernet28\", b = \"leaf1\", rate = \"100 Gb/s\", delay = \"1.5 us\" }"));
+}
+
+/// Six of eight ports lack each setting, and one has another.
+#[test]
+fn ports_that_differ_are_named() {
+    let all = ["PFC_WD", "PORT_QOS_MAP", "QUEUE"];
+    let entry = |table: &str, port: u32| match table {
+        "PFC_WD" => {
+            let action = if port == 4 { "forward" } else { "drop" };
+            format!("\"Ethernet{port}\": {{\"action\": \"{action}\", \"detection_time\": \"200\"}}")
+        }
+        "PORT_QOS_MAP" => {
+            format!("\"Ethernet{port}\": {{\"pfc_enable\": \"{}\"}}", if port == 4 { "3" } else { "3,4" })
+        }
+        _ => {
+            let name = if port == 4 { "OTHER" } else { "AZURE_LOSSLESS" };
+            format!("\"Ethernet{port}|3-4\": {{\"wred_profile\": \"{name}\"}}")
+        }
+    };
+    let mut file: Value = serde_json::from_str(&text("sonic/leaf.json")).unwrap();
+    for table in all {
+        let entries = format!("{{{}, {}}}", entry(table, 0), entry(table, 4));
+        file[table] = serde_json::from_str(&entries).unwrap();
+    }
+    let (result, place) = import(&file.to_string(), Some(16_000_000)).unwrap();
+    let told = notes(&result);
+    let six = "Ethernet8, Ethernet12, Ethernet16 and 3 more (6 of 8 ports)";
+    for expected in [
+        format!("no pfc_enable at {six}: here all ports have that of Ethernet0, 3,4"),
+        "pfc_enable is 3 at Ethernet4 (1 of 8 ports): here all ports have that of Ethernet0, 3,4".to_owned(),
+        format!("wred_profile of queues 3, 4 is missing at {six}: here all ports have that of Ethernet0, AZURE_LOSSLESS"),
+        "wred_profile of queues 3, 4 is OTHER at Ethernet4 (1 of 8 ports): here all ports have that of Ethernet0, AZURE_LOSSLESS"
+            .to_owned(),
+        format!("no watchdog at {six}: here all ports have that of Ethernet0"),
+        // Times are the same.
+        "the watchdog of Ethernet4 (1 of 8 ports) has action forward: here all ports have that of Ethernet0, action drop"
+            .to_owned(),
+    ] {
+        assert!(told.iter().any(|note| note.ends_with(&expected)), "{expected} is not in {told:#?}");
+    }
+    let seven = "Ethernet4, Ethernet8, Ethernet12 and 4 more";
+    let order = verdict(&place, "ecn-before-pfc");
+    assert_eq!((&order["holds"], &order["facts"]["ports_without_pfc"]), (&Value::Null, &7.into()));
+    for (question, expected) in [
+        ("ecn-before-pfc", format!("there is none at {seven} (7 of 8 ports)")),
+        ("headroom", format!("no such PFC at {seven}: headroom does nothing there")),
+        ("watchdog", format!("That is not of {seven} (7 of 8 ports), which have no such watchdog")),
+    ] {
+        let says = verdict(&place, question)["says"].as_str().unwrap_or_default().to_owned();
+        assert!(says.contains(&expected), "{expected} is not in {says}");
+    }
+    // Where all have the same, nothing is said of it.
+    let (result, _) = import(&leaf(&[]), Some(16_000_000)).unwrap();
+    assert!(!notes(&result).iter().any(|note| note.contains("all ports have")), "{:#?}", notes(&result));
+}
+
+/// What passes through in a lossy class has 4 x 9122 B and what 100 Gb/s bring in 300 ns, 3750 B: above 18,432 B of the profile.
+#[test]
+fn a_reserve_that_is_not_the_profiles_says_so() {
+    let (_, place) = import(&leaf(&[]), Some(16_000_000)).unwrap();
+    let expected =
+        "reserve = \"40238 B\"  # room for lossy frames that pass through; pg_lossless_100000_40m_profile has 18432 B";
+    has(&place.text("it.headroom-1.toml"), &[expected, "title = \"leaf1 (Test-Leaf): headroom of"]);
 }
 
 #[test]
@@ -196,7 +265,7 @@ fn files_of_a_running_switch_are_read_as_one() {
     has(
         &result.scenario,
         &[
-            "title = \"Force10-S6100\"",
+            "title = \"s6100 (Force10-S6100)\"",
             "{ a = \"Ethernet0\", b = \"s6100\", rate = \"40 Gb/s\", delay = \"25 ns\" }",
             // 4,194,112 B for 44 ports x 2 classes.
             "headroom = \"47660 B\"",
@@ -307,6 +376,14 @@ fn what_is_wrong_is_said_with_its_line() {
         (
             "{PORT\"BUFFER_PROFILE\": {\"p\": {\"dynamic_th\": \"8\"}}}",
             "a.json:2: `8`: dynamic_th of BUFFER_PROFILE p is no number",
+        ),
+        (
+            "{PORT\"PFC_WD\": {\"Ethernet0\": {\n\"detection_time\": \"1\"}}}",
+            "a.json:3: `1`: detection_time of PFC_WD Ethernet0 is no number from 100 to 5000",
+        ),
+        (
+            "{PORT\"PFC_WD\": {\"Ethernet0\": {\"detection_time\": \"100\",\n\"restoration_time\": \"60001\"}}}",
+            "a.json:3: `60001`: restoration_time of PFC_WD Ethernet0 is no number from 100 to 60000",
         ),
         ("{PORT\"BUFFER_POOL\": {}}", "a.json: there is no buffer pool of what comes in"),
         ("{PORT\"BUFFER_POOL\": {\"p\": {}}}", "a.json:2: p has no size, and the memory of the switch is not known"),

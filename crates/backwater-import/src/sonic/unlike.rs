@@ -1,0 +1,102 @@
+//! Ports that differ: those of one switch have one setting in a scenario, so that who has another is said by name.
+
+use super::config::Port;
+use std::collections::BTreeMap;
+
+/// Names that are said before the rest is counted.
+const SAID: usize = 3;
+
+/// The number of each port by its name.
+pub fn numbers(ports: &[Port]) -> BTreeMap<&str, usize> {
+    ports.iter().map(|port| port.name.as_str()).zip(0..).collect()
+}
+
+/// A few names, and how many more there are: `Ethernet0, Ethernet4 and 5 more`.
+pub fn names(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [all @ .., last] if names.len() <= SAID + 1 => format!("{} and {last}", all.join(", ")),
+        _ => format!(
+            "{} and {} more",
+            names.iter().take(SAID).copied().collect::<Vec<_>>().join(", "),
+            names.len() - SAID
+        ),
+    }
+}
+
+/// The same of ports, and of how many they are.
+pub fn of_all(ports: &[&str], all: usize) -> String {
+    format!("{} ({} of {all} ports)", names(ports), ports.len())
+}
+
+/// What each port has of a setting, if it has it.
+pub struct Setting<'a, T> {
+    /// By port.
+    pub has: Vec<Option<T>>,
+    ports: &'a [Port],
+}
+
+impl<'a, T: Clone + PartialEq> Setting<'a, T> {
+    /// None of them has it.
+    pub fn new(ports: &'a [Port]) -> Setting<'a, T> {
+        Setting { has: vec![None; ports.len()], ports }
+    }
+
+    /// A port has it.
+    pub fn set(&mut self, number: usize, value: T) {
+        if let Some(has) = self.has.get_mut(number) {
+            *has = Some(value);
+        }
+    }
+
+    /// The first port that has it, and what it has.
+    pub fn first(&self) -> Option<(&'a str, &T)> {
+        self.ports.iter().zip(&self.has).find_map(|(port, has)| Some((port.name.as_str(), has.as_ref()?)))
+    }
+
+    /// Which ports have the same as the first.
+    pub fn like_first(&self) -> Vec<bool> {
+        let first = self.first().map(|(_, value)| value);
+        self.has.iter().map(|has| has.is_some() && has.as_ref() == first).collect()
+    }
+
+    /// Ports that have none, if others have it.
+    pub fn lacking(&self) -> Vec<&'a str> {
+        match self.first() {
+            Some(_) => self.named(|has| has.is_none()),
+            None => Vec::new(),
+        }
+    }
+
+    /// What other ports have than the first, each with them.
+    pub fn others(&self) -> Vec<(&T, Vec<&'a str>)> {
+        let first = self.first().map(|(_, value)| value);
+        let mut others: Vec<&T> = Vec::new();
+        for value in self.has.iter().flatten().filter(|value| Some(*value) != first) {
+            if !others.contains(&value) {
+                others.push(value);
+            }
+        }
+        others.into_iter().map(|value| (value, self.named(|has| has.as_ref() == Some(value)))).collect()
+    }
+
+    fn named(&self, is: impl Fn(&Option<T>) -> bool) -> Vec<&'a str> {
+        self.ports.iter().zip(&self.has).filter(|(_, has)| is(has)).map(|(port, _)| port.name.as_str()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_names_are_said_and_the_rest_is_counted() {
+        let said = |count: usize| names(&["a", "b", "c", "d", "e"][..count]);
+        assert_eq!(
+            (1..=5).map(said).collect::<Vec<_>>(),
+            ["a", "a and b", "a, b and c", "a, b, c and d", "a, b, c and 2 more"]
+        );
+        assert_eq!(of_all(&["a", "b"], 7), "a and b (2 of 7 ports)");
+    }
+}
