@@ -122,7 +122,7 @@ def _see_free(folder: Path, place: Path) -> None:
         if (place / one.name).exists():
             raise InputError(
                 f"{place / one.name}: exists already, and would be replaced",
-                "give the scenario another name, or force to replace it (--force)",
+                "give the scenario another name, or --force to replace it",
             )
 
 

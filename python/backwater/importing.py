@@ -46,7 +46,7 @@ def import_(
     several = [files] if isinstance(files, str | os.PathLike) else list(files)
     target = Path(out)
     if target.exists() and not force:
-        raise InputError(f"{target}: exists already", "give another name, or force to replace it")
+        raise InputError(f"{target}: exists already", "give another name, or --force to replace it")
 
     def see(written: Path) -> list[dict[str, str]]:
         try:

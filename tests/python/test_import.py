@@ -116,7 +116,7 @@ def test_run_and_check_take_a_matrix_as_it_is(command: Command) -> None:
     shutil.copy(FILES / "one.cm", "one.cm")
     checked = command("check", "one.cm")
     assert checked.code == 0
-    assert "one.cm: assumed: transport and queues: those of htsim_uec" in checked.err
+    assert "one.cm: assumed: no program is named: transport and queues" in checked.err
     assert command("run", "one.cm", "--out", "there").code == 0
     assert backwater.open_run("there").flows["bytes"].to_pylist() == [2_000_000]
     assert command("compare", "one.cm", "one.cm,ack.bytes=64 B", "--out", "both").code == 0
@@ -191,13 +191,14 @@ def test_a_matrix_comes_back_as_it_was(command: Command) -> None:
         "13->5 id 7 start 40000000 size 4086\n"
     )
     Path("three.cm").write_text(text)
-    assert command("import", "three.cm").code == 0
+    # Times of an export are picoseconds unless it is told otherwise.
+    assert command("import", "three.cm", "--start-unit", "ps").code == 0
     assert command("run", "three.toml", "--out", "there").code == 0
     assert command("export", "there", "--to", "cm", "-o", "back.cm").code == 0
     assert Path("back.cm").read_text() == text
     # And its table, which the second import writes anew.
     before = Path("three.flows.csv").read_text()
-    assert command("import", "back.cm").code == 0
+    assert command("import", "back.cm", "--start-unit", "ps").code == 0
     assert Path("back.flows.csv").read_text() == before
 
 
@@ -232,3 +233,16 @@ def test_an_import_in_the_cache_that_was_changed_is_made_anew(
     first.write_text(text.replace("100 Gb/s", "1 Gb/s"))
     assert imported(matrix).path == first
     assert first.read_text() == text
+
+
+def test_what_is_there_is_kept_without_force(command: Command) -> None:
+    shutil.copy(FILES / "one.cm", "one.cm")
+    assert command("import", "one.cm").code == 0
+    again = command("import", "one.cm")
+    assert again.code != 0
+    assert "hint: give another name, or --force to replace it" in again.err
+    # Another scenario whose table would replace what is there.
+    shutil.move("one.toml", "other.toml")
+    again = command("import", "one.cm")
+    assert "hint: give the scenario another name, or --force to replace it" in again.err
+    assert command("import", "one.cm", "--force").code == 0

@@ -42,14 +42,28 @@ pub struct Fabric {
 impl Fabric {
     /// The fat tree of k that has so many hosts: k^3 / 4 in three tiers, k^2 / 2 in two.
     pub fn of_hosts(nodes: u32, command: &Command, file: &str) -> Result<Fabric, ImportError> {
-        let of = |k: u64| if command.tiers == 3 { k * k * k / 4 } else { k * k / 2 };
+        let hosts = |tiers: u64, k: u64| if tiers == 3 { k * k * k / 4 } else { k * k / 2 };
+        let of = |k: u64| hosts(command.tiers, k);
         let k = (1..=4000u64).find(|k| of(*k) >= u64::from(nodes)).unwrap_or(4000);
         // An odd k has no halves.
         if of(k) != u64::from(nodes) || k % 2 == 1 {
             let formula =
                 if command.tiers == 3 { "k^3 / 4 (2, 16, 54, 128, …)" } else { "k^2 / 2 (2, 8, 18, 32, …)" };
             let reason = format!("a fat tree of {} tiers has {formula} hosts, not {nodes}", command.tiers);
-            let hint = "give the topology file beside it, or --command with -tiers";
+            // Those of an even k on both sides.
+            let above = k + k % 2;
+            let sizes = [above.saturating_sub(2), above].map(of);
+            let sizes: Vec<String> = sizes.iter().filter(|size| **size > 0).map(u64::to_string).collect();
+            let other = 5 - command.tiers;
+            let tiers = match (1..=2000u64).any(|half| hosts(other, 2 * half) == u64::from(nodes)) {
+                true => format!("--command \"... -tiers {other}\" has {nodes} hosts, or "),
+                false => String::new(),
+            };
+            let hint = format!(
+                "{tiers}give the topology file beside it; the next sizes with {} tiers: {}",
+                command.tiers,
+                sizes.join(", ")
+            );
             return Err(ImportError::new(reason).file(file).hint(hint));
         }
         let (half, k) = (k as u32 / 2, k as u32);

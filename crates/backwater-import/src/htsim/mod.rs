@@ -73,7 +73,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let content = matrix::parse(matrix.name(), &matrix.text()?)?;
     let mut page = Page::new();
     introduce(&matrix, &content, &words, work, &mut page);
-    let mut kept = false;
+    let (mut kept, mut assumed) = (false, false);
     if work.write_fabric(&mut page)? {
         if let Some((name, _)) = work.fabric {
             for option in NETWORK.iter().filter(|option| !matches!(**option, "-tm" | "-nodes")) {
@@ -97,16 +97,13 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
             Some(constants) => uec::write_controls(&fabric, &command, constants, &mut page, work.notes),
             None => write_transport(&command, &matrix, work, &mut page),
         }
-        if command.program.is_none() {
-            let text = "transport and queues: those of htsim_uec without options; --command says otherwise";
-            work.notes.assumed(matrix.name(), None, text);
-        }
+        assumed = command.program.is_none();
         failed(&content, &fabric, &command, &matrix, work, &mut page);
     }
     if command.said("-nodes").is_some_and(|said| said != content.nodes.to_string()) {
         command.ignored("-nodes", &format!("{} says {}", matrix.file_name(), content.nodes), work.notes);
     }
-    let unit = start_unit(work.options, &command, &content, &matrix, work.notes);
+    let unit = start_unit(work.options, &command, assumed, &content, &matrix, work.notes);
     workload::write(&content, &command, unit, kept, &matrix, work, &mut page)?;
     Ok(page)
 }
@@ -168,31 +165,50 @@ fn introduce(source: &Source, matrix: &Matrix, words: &[String], work: &Work<'_>
     work.title(source.file_name(), page);
 }
 
-/// The unit of start times: as the caller says, or as the program has it, or by what the file looks like.
+/// The unit of start times: as the caller says, or as the program has it. Where none is named it is `htsim_uec`, as it is for transport and
+/// queues. `transport`: whether those had to be assumed, too.
 fn start_unit(
     options: &Options,
     command: &Command,
+    transport: bool,
     matrix: &Matrix,
     source: &Source,
     notes: &mut crate::note::Notes,
 ) -> StartUnit {
-    let messages = matrix.connections.iter().any(|connection| connection.message.is_some());
-    let uec = command.program == Some(Program::Uec) || command.program.is_none() && (messages || command.conn_reuse);
-    let unit = options.start_unit.unwrap_or(if uec { StartUnit::Microseconds } else { StartUnit::Picoseconds });
-    let any = matrix.connections.iter().find(|c| matches!(c.start, matrix::Start::At(t) if t > 0.0));
-    if let Some(first) = any.filter(|_| options.start_unit.is_none()) {
-        let why = match (command.program, messages) {
-            (Some(_), _) => "as that program reads them",
-            (None, true) => "as htsim_uec reads them, whose messages are in the file",
-            (None, false) => "since neither a command line nor messages in the file say that htsim_uec reads it",
-        };
-        let name = if unit == StartUnit::Microseconds { "whole microseconds" } else { "picoseconds" };
-        notes.assumed(
-            source.name(),
-            Some(first.line),
-            format!("start times are {name}, {why}; --start-unit says otherwise"),
-        );
-    }
+    let by_program = if command.is_uec() { StartUnit::Microseconds } else { StartUnit::Picoseconds };
+    let unit = options.start_unit.unwrap_or(by_program);
+    let starts = matrix.connections.iter().filter_map(|connection| match connection.start {
+        matrix::Start::At(at) if at > 0.0 => Some((at, connection.line)),
+        _ => None,
+    });
+    // A unit that is wrong shows at the last of them.
+    let last = starts.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|_| options.start_unit.is_none());
+    let last = last.map(|(at, line)| {
+        let ps = if unit == StartUnit::Microseconds { at.trunc() * 1e6 } else { at.round() };
+        (time(ps.clamp(0.0, 9e18) as u64), line)
+    });
+    let name = if unit == StartUnit::Microseconds { "whole microseconds" } else { "picoseconds" };
+    let other = format!("`backwater import {} --command \"PROGRAM OPTIONS\"`", source.file_name());
+    let text = match (&last, command.program.is_some(), transport) {
+        (Some((at, _)), true, _) => {
+            format!("start times are {name}, as that program reads them, the last {at}; --start-unit says otherwise")
+        }
+        (Some((at, _)), false, true) => format!(
+            "no program is named: transport, queues and start times are those of htsim_uec without options. Start times are {name}, the \
+             last {at}; in other programs of htsim they are picoseconds. {other} says otherwise, and --start-unit the unit"
+        ),
+        (Some((at, _)), false, false) => format!(
+            "no program is named: start times are {name} as in htsim_uec, the last {at}; in other programs of htsim they are picoseconds. \
+             {other} says otherwise, and --start-unit the unit"
+        ),
+        (None, false, true) => {
+            format!(
+                "no program is named: transport and queues are those of htsim_uec without options. {other} says otherwise"
+            )
+        }
+        (None, ..) => return unit,
+    };
+    notes.assumed(source.name(), last.map(|(_, line)| line), text);
     unit
 }
 
@@ -229,8 +245,8 @@ fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, page
         page.head("[pause]");
         page.remark("A counter for each ingress: above so many packets the neighbour stops. No frame says so.");
         page.key("xoff", size(high * unit)).key("xon", size(low * unit)).key("signal", "ideal");
-        if command.strategy.as_deref().is_some_and(|strategy| strategy != "ecmp_host" && strategy != "single") {
-            work.notes.differs("--command", None, "-strat: each flow takes one way, by ECMP");
+        if let Some(strategy) = command.strategy.as_deref().filter(|one| !["ecmp_host", "single"].contains(one)) {
+            work.notes.differs(command::NAME, None, format!("-strat {strategy}: each flow takes one way, by ECMP"));
         }
         return;
     }
@@ -241,6 +257,11 @@ fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, page
     page.key_because("class", 7, "its switches serve headers and acknowledgements before data");
     if command.paths != Some(1) {
         page.head("[spray]").key("order", "random");
+    }
+    if let Some(strategy) = command.strategy.as_deref() {
+        let here =
+            if command.paths == Some(1) { "each flow takes one way, by ECMP" } else { "packets are sprayed at random" };
+        work.notes.differs(command::NAME, None, format!("-strat {strategy}: {here}"));
     }
     let text = "flows send at the rate of their link, queues hold everything, packets are sprayed at random";
     work.notes.differs(source.name(), None, text);

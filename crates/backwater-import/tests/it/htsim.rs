@@ -191,12 +191,70 @@ fn starts_are_microseconds_or_picoseconds() {
         (starts, result.notes.iter().any(|note| note.text.contains("--start-unit")))
     };
     // Rounded: half a picosecond is none.
-    assert_eq!(starts(&Options::default()), (vec!["41".to_owned(), "1000".to_owned()], true));
+    assert_eq!(starts(&command("htsim_ndp")), (vec!["41".to_owned(), "1000".to_owned()], true));
     // That program reads whole microseconds.
     let expected = vec!["40000000".to_owned(), "1000000000".to_owned()];
     assert_eq!(starts(&command("./htsim_uec")), (expected.clone(), true));
+    // Without a program its transport is assumed, and so its unit is.
+    assert_eq!(starts(&Options::default()), (expected.clone(), true));
     let options = Options { start_unit: Some(StartUnit::Microseconds), ..Options::default() };
     assert_eq!(starts(&options), (expected, false));
+}
+
+/// The program that is assumed is one for transport, queues and start times, and one note says it, with the last start as it is taken.
+#[test]
+fn the_program_that_is_assumed_is_said_once() {
+    let rows = "Nodes 16\nConnections 2\n0->13 start 0 size 1000\n1->13 start 20 size 1000\n";
+    let assumed = |line: &str, fabric: bool| -> Vec<String> {
+        let star = || ("star.toml".to_owned(), "[topology]\nkind = \"star\"\nhosts = 16\n".to_owned());
+        let options = Options { fabric: fabric.then(star), ..command(line) };
+        let (result, _) = imported(&[("a.cm", rows)], &options).unwrap();
+        let all = result.notes.iter().map(ToString::to_string);
+        all.filter_map(|note| note.split_once("assumed: ").map(|(_, text)| text.to_owned())).collect()
+    };
+    let [one] = assumed("", false).try_into().expect("one note");
+    assert!(one.starts_with("no program is named: transport, queues and start times are those of htsim_uec"), "{one}");
+    assert!(one.contains("whole microseconds, the last 20 us"), "{one}");
+    assert!(one.contains("`backwater import a.cm --command \"PROGRAM OPTIONS\"` says otherwise"), "{one}");
+    // On a fabric of the caller only the unit is left to assume.
+    let [one] = assumed("", true).try_into().expect("one note");
+    assert!(one.starts_with("no program is named: start times are whole microseconds as in htsim_uec"), "{one}");
+    assert_eq!(
+        assumed("htsim_ndp", false),
+        ["start times are picoseconds, as that program reads them, the last 20 ps; --start-unit says otherwise"]
+    );
+}
+
+#[test]
+fn a_way_of_choosing_paths_that_is_not_modelled_is_said() {
+    let rows = "Nodes 16\nConnections 1\n0->13 start 0 size 1000\n";
+    for (line, expected) in [
+        ("htsim_uec -strat ecmp_ar", "-strat ecmp_ar: switches choose ways by ECMP"),
+        ("htsim_roce -strat rr_ecmp", "-strat rr_ecmp: each flow takes one way, by ECMP"),
+        ("htsim_ndp -strat pull", "-strat pull: packets are sprayed at random"),
+        ("htsim_ndp -strat perm -paths 1", "-strat perm: each flow takes one way, by ECMP"),
+    ] {
+        let told = notes(&[("a.cm", rows)], line).unwrap();
+        assert!(told.iter().any(|note| note.ends_with(expected)), "{told:#?}");
+    }
+    let told = notes(&[("a.cm", rows)], "htsim_roce -strat ecmp_host").unwrap();
+    assert!(!told.iter().any(|note| note.contains("-strat")), "{told:#?}");
+}
+
+/// 16 is 4^3 / 4, and lies between 4^2 / 2 and 6^2 / 2; 18 is 6^2 / 2, and lies between 4^3 / 4 and 6^3 / 4; 17 is neither.
+#[test]
+fn a_number_of_hosts_that_is_no_fat_tree_is_answered_with_those_that_are() {
+    let hint = |nodes: u32, line: &str| {
+        let rows = format!("Nodes {nodes}\nConnections 1\n0->1 start 0 size 1\n");
+        let error = imported(&[("a.cm", &rows)], &command(line)).map(|_| ()).unwrap_err().to_string();
+        error.split_once("hint: ").map(|(_, hint)| hint.to_owned()).unwrap_or_default()
+    };
+    let file = "give the topology file beside it; the next sizes with";
+    let expected = format!("--command \"... -tiers 3\" has 16 hosts, or {file} 2 tiers: 8, 18");
+    assert_eq!(hint(16, "htsim_uec -tiers 2"), expected);
+    let expected = format!("--command \"... -tiers 2\" has 18 hosts, or {file} 3 tiers: 16, 54");
+    assert_eq!(hint(18, "htsim_uec"), expected);
+    assert_eq!(hint(17, "htsim_uec"), format!("{file} 3 tiers: 16, 54"));
 }
 
 #[test]
