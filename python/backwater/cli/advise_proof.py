@@ -24,8 +24,8 @@ T = TypeVar("T")
 
 STEPS = 64
 """Steps of the range in which a value is sought."""
-# The range begins at this share of the advised value, or ends with so many headrooms.
-_BEGIN, _TIMES = 0.25, 4
+# Where room above a value is sought, the range begins with so many advised headrooms.
+_TIMES = 4
 # A value with which it is asked whether the key has an effect.
 PROBE = "100 KB"
 # One that any memory has room for.
@@ -125,7 +125,9 @@ def prove(
         )
     _see_effect(proof, case)
     advised, low, high = _range(proof, rows.get(proof.row, ""), own, facts)
-    goal = f"largest {proof.key} in {low} B..{high} B in {STEPS + 1} where {proof.condition}"
+    # A range that begins with one step has as many values as steps.
+    many_values = STEPS + (proof.above is not None)
+    goal = f"largest {proof.key} in {low} B..{high} B in {many_values} where {proof.condition}"
     # A promise of losslessness would end each run that shows where it breaks.
     settings = [*own_settings, "lossless=false"]
     given = dict.fromkeys(OPTIONS) | {
@@ -209,7 +211,8 @@ def _range(
     high = (
         size_bytes(str(facts[proof.below]), str(proof.below)) if proof.below else 4 * (value or 1)
     )
-    return value, int(_BEGIN * (value or high)), high - 1
+    # The advice may be far too large: small values belong to what is looked at.
+    return value, max(1, high // STEPS), high - 1
 
 
 def _told(
@@ -236,6 +239,7 @@ def _told(
         "seeds": seeds,
         "monotone": not line["against"],
         "outcome": line["outcome"],
+        "looked_at": [line["probes"][end]["text"] for end in (0, -1)] if line["probes"] else [],
         "error": line["probes"][0]["error"] if line["probes"] else line["refused"][0]["reason"],
         "tested": tested,
         "holds": here is not None and advised <= here if advised is not None and tested else None,
@@ -255,9 +259,13 @@ def _words(what: str, row: str | None, told: Mapping[str, Any], fails: str | Non
     size = told.get("simulated_room_bytes", told["simulated_bytes"])
     seeds = f"{told['seeds']} seeds" if told["seeds"] > 1 else "1 seed"
     found = "none that was looked at" if size is None else f"{size / 1000:g} KB"
+    sought = ""
+    if told["looked_at"]:
+        first, last = (shown(told["key"], end) for end in told["looked_at"])
+        sought = f", sought with {told['key']} from {first} to {last}"
     lines = [
         f"advice: {row or 'none'}; in this scenario the {what} at which `{told['condition']}` "
-        f"holds: {found}, over {seeds}"
+        f"holds: {found}, over {seeds}{sought}"
     ]
     if fails is not None and size is not None:
         lines.append(f"with {told['key']} at {shown(told['key'], fails)} it does not")

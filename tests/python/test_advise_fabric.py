@@ -1,0 +1,87 @@
+"""Advice on twelve senders of a fabric: links of two rates, which the senders share."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import backwater
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+FABRIC = """
+lossless = true
+[topology]
+kind = "leaf-spine"
+leaves = 4
+spines = 2
+hosts_per_leaf = 5
+rate = "100 Gb/s"
+fabric_rate = "200 Gb/s"
+link_delay = "150 ns"
+[packet]
+GAP
+[switch]
+latency = "300 ns"
+buffer = "800 KB"
+buffer_per = "ingress"
+[pfc]
+xoff = "740 KB"
+xon = "640 KB"
+[sfc]
+threshold = "64 KB"
+pause = "42 us"
+[[flow]]
+label = "incast"
+from = ["h5..8", "h10..13", "h15..18"]
+to = "h0"
+size = "1 MB"
+[[flow]]
+label = "victim"
+from = "h9"
+to = "h1"
+size = "1 MB"
+"""
+
+
+@pytest.fixture
+def fabric(tmp_path: Path) -> Path:
+    file = tmp_path / "fabric.toml"
+    file.write_text(FABRIC.replace("GAP", ""), encoding="utf-8")
+    return file
+
+
+def said_of(command: Command, *words: str) -> dict[str, Any]:
+    """Ask once; gives the JSON, with what was shown in one line."""
+    file = Path("said.json")
+    file.unlink(missing_ok=True)
+    ran = command("advise", *words, "--json", str(file))
+    assert file.exists(), ran.err
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found | {"code": ran.code, "shown": " ".join(ran.out.split())}
+
+
+def quiet(file: Path, threshold: int, pause: str) -> bool:
+    case = backwater.load(file).set("sfc.threshold", f"{threshold} B").set("sfc.pause", pause)
+    run = case.set("lossless", value=False).run(2)
+    pauses = sum(row["pauses_received"] for row in run.ports.to_pylist())
+    return pauses == 0 and run.summary["drops"] == 0
+
+
+def test_small_thresholds_are_looked_at_where_the_advice_is_far_too_large(
+    command: Command, fabric: Path
+) -> None:
+    """The range begins at 740 KB / 64; the advice is several times what holds."""
+    words = ("sfc", "--scenario", str(fabric), "--pause", "42 us", "--prove", "--seeds", "2..2")
+    said = said_of(command, *words)
+    proof = said["proof"]
+    assert proof["looked_at"] == ["11562 B", "739999 B"]
+    assert "sought with sfc.threshold from 11.562 KB to 739.999 KB" in said["shown"]
+    found, step = proof["simulated_bytes"], (739_999 - 11_562) / 63
+    assert 0 < found < proof["advised_bytes"] / 3
+    assert quiet(fabric, found, "42 us")
+    assert not quiet(fabric, int(found + step + 1), "42 us")
