@@ -83,5 +83,8 @@ def test_small_thresholds_are_looked_at_where_the_advice_is_far_too_large(
     assert "sought with sfc.threshold from 11.562 KB to 739.999 KB" in said["shown"]
     found, step = proof["simulated_bytes"], (739_999 - 11_562) / 63
     assert 0 < found < proof["advised_bytes"] / 3
+    assert proof["simulated_with"] == {"sfc.pause": "42 us"}
+    assert "Simulated with sfc.pause 42 us." in said["shown"]
+    assert "The advice does not hold in this scenario." in said["shown"]
     assert quiet(fabric, found, "42 us")
     assert not quiet(fabric, int(found + step + 1), "42 us")

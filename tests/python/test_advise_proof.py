@@ -32,7 +32,9 @@ def star(tmp_path: Path) -> Path:
 
 def proved(star: Path, mechanism: str, *more: str) -> dict[str, Any]:
     """Prove in a process of its own, which may start workers of its own."""
-    words = ["advise", mechanism, "--scenario", str(star), "--prove", "--json", "-", *more]
+    file = star.parent / "said.json"
+    file.unlink(missing_ok=True)
+    words = ["advise", mechanism, "--scenario", str(star), "--prove", "--json", str(file), *more]
     said = subprocess.run(
         [sys.executable, "-m", "backwater", *words, "--out", "proof"],
         cwd=star.parent,
@@ -40,9 +42,9 @@ def proved(star: Path, mechanism: str, *more: str) -> dict[str, Any]:
         text=True,
         check=False,
     )
-    assert said.stdout, said.stderr
-    found: dict[str, Any] = json.loads(said.stdout)["proof"]
-    return found | {"code": said.returncode}
+    assert file.exists(), said.stderr
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))["proof"]
+    return found | {"code": said.returncode, "shown": " ".join(said.stdout.split())}
 
 
 def drops(star: Path, xoff: int, seed: int) -> int:
@@ -94,6 +96,43 @@ def test_an_option_is_simulated_or_refused(command: Command, star: Path) -> None
     assert "--prove and --rate exclude each other: the scenario is simulated" in said.err
     assert command(*words, "--pause", "9 us", "--out", "asked").code in (0, 1)
     assert backwater.open_sweep(star.parent / "asked").manifest["set"]["sfc.pause"] == "9 us"
+
+
+def test_the_option_that_is_varied_is_not_to_be_set_either(command: Command, star: Path) -> None:
+    words = ("advise", "sfc", "--scenario", str(star), "--with", "sfc", "--prove")
+    said = command(*words, "--threshold", "50 KB")
+    assert said.code == 2
+    assert "--prove and --threshold exclude each other" in said.err
+    assert "leave --threshold out: --prove varies sfc.threshold" in said.err
+    assert "--set" not in said.err
+
+
+ROOMY = incast_star(
+    switch='buffer = "200 KB"\nbuffer_per = "ingress"\n[transport]\nloss = "expected"',
+    pfc='xoff = "150 KB"\nxon = "140 KB"\n[sfc]\nthreshold = "20 KB"\npause = "4.4 us"',
+)
+
+
+@pytest.mark.parametrize(("pause", "legal"), [("3 us", False), ("10 us", True)])
+def test_a_proof_names_its_setting_and_whether_that_is_legal(
+    star: Path, pause: str, legal: bool
+) -> None:
+    """By hand: a loop of 1.3 us brings 48.75 KB, which take 3.9 us to leave.
+
+    150 KB take 12 us. With frames and messages on links a loop is above 1.6 us, and the headroom
+    takes more than 4.8 us: so 3 us are too short for any threshold, and 10 us are legal for the
+    largest one, though not for the 20 KB in mind.
+    """
+    star.write_text(ROOMY, encoding="utf-8")
+    found = proved(star, "sfc", "--seeds", "1", "--pause", pause)
+    assert found["simulated_with"] == {"sfc.pause": pause}
+    assert (found["legal"], found["code"]) == (legal, 1)
+    assert f"Simulated with sfc.pause {pause}." in found["shown"]
+    verdict = "The advice holds" in found["shown"] or "The advice does not hold" in found["shown"]
+    assert verdict == legal == (found["holds"] is not None)
+    nothing = "is not legal by the advice, so the proof says nothing about a legal one"
+    assert (nothing in found["shown"]) != legal
+    assert ("and not at the value in mind" in found["shown"]) == legal
 
 
 def test_headroom_is_proved_without_a_threshold(star: Path) -> None:

@@ -39,8 +39,8 @@ class Proof:
     key: str
     """The key; its largest value is sought at which the condition holds."""
     condition: str
-    row: str
-    """The row of the advice with the value, or with what has to be left above it."""
+    rows: Sequence[str]
+    """Rows of the advice with the value, or with what has to be left above it: the first counts."""
     above: str | None = None
     """The key of the memory that has to have so much room above the value."""
     below: str | None = None
@@ -50,12 +50,17 @@ class Proof:
     free: Sequence[str] = ()
     """Options that change nothing of a simulation."""
 
+    @property
+    def option(self) -> str:
+        """The name of the option of this very key, if the mechanism has one."""
+        return self.key.rpartition(".")[2]
+
 
 def _proof(said: Mapping[str, Any]) -> Proof:
-    key, condition, row, above, below = (
-        said[name] for name in ("key", "condition", "row", "from", "below")
+    key, condition, rows, above, below = (
+        said[name] for name in ("key", "condition", "rows", "from", "below")
     )
-    return Proof(key, condition, row, above, below, dict(said["sets"]), said["free"])
+    return Proof(key, condition, rows, above, below, dict(said["sets"]), said["free"])
 
 
 PROOFS = {name: _proof(form["proof"]) for name, form in _core.advice_forms() if form["proof"]}
@@ -108,9 +113,9 @@ def prove(
         raise InputError("--prove: stdin is read once", "write the scenario to a file")
     taken = _taken(proof, options)
     own_settings = [*(asked["settings"] or ()), *taken]
-    rows = {row["name"]: f"{row['value']} {row['unit']}" for row in advice["rows"]}
+    rows = {row["name"]: f"{row['value']} {row['unit']}".rstrip() for row in advice["rows"]}
     told = {**asked, "settings": own_settings}
-    largest = rows.get(f"largest {proof.key.rpartition('.')[2]}", "")
+    largest = rows.get(f"largest {proof.option}", "")
     instead = largest if largest[:1].isdigit() else LEAST
     (case, values), _ = asked_of(mechanism, told, lambda case: (case, case.values()), instead)
     own = {one["key"]: one["value"] for one in values}
@@ -124,7 +129,8 @@ def prove(
             f"leave --set {proof.key} out: --prove varies it",
         )
     _see_effect(proof, case)
-    advised, low, high = _range(proof, rows.get(proof.row, ""), own, facts)
+    row = next((name for name in proof.rows if name in rows), "")
+    advised, low, high = _range(proof, rows.get(row, ""), own, facts)
     # A range that begins with one step has as many values as steps.
     many_values = STEPS + (proof.above is not None)
     goal = f"largest {proof.key} in {low} B..{high} B in {many_values} where {proof.condition}"
@@ -148,7 +154,11 @@ def prove(
     directory = proving.directory
     # Room above a threshold is of use only where something is paused.
     tested = proof.above is None or _paused(directory)
-    return _told(proof, advised, rows.get(proof.row), own, line, str(directory), tested=tested)
+    legal = _legal(mechanism, proof, options, advice, facts, advised)
+    told = _told(proof, advised, own, line, str(directory), tested=tested, legal=legal)
+    told["advice"] = rows.get(row)
+    told["words"] = _words(proof, row, told, feasible=advice["feasible"])
+    return told
 
 
 def _taken(proof: Proof, options: Mapping[str, Any]) -> list[str]:
@@ -159,6 +169,11 @@ def _taken(proof: Proof, options: Mapping[str, Any]) -> list[str]:
             continue
         if option not in proof.sets:
             flag = f"--{option.replace('_', '-')}"
+            if option == proof.option:
+                raise InputError(
+                    f"--prove and {flag} exclude each other",
+                    f"leave {flag} out: --prove varies {proof.key}",
+                )
             raise InputError(
                 f"--prove and {flag} exclude each other: the scenario is simulated as it is",
                 f"leave {flag} out; --set changes the scenario",
@@ -207,7 +222,7 @@ def _range(
         need = value or 0
         least = own.get(f"{proof.key.partition('.')[0]}.xon", "absent")
         low = max(memory - _TIMES * need, 0 if least == "absent" else size_bytes(least, "xon"))
-        return memory - need, min(low, memory - need), memory
+        return memory - need, min(low, max(0, memory - need)), memory
     high = (
         size_bytes(str(facts[proof.below]), str(proof.below)) if proof.below else 4 * (value or 1)
     )
@@ -215,75 +230,124 @@ def _range(
     return value, max(1, high // STEPS), high - 1
 
 
+def _legal(
+    mechanism: str,
+    proof: Proof,
+    options: Mapping[str, Any],
+    advice: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    advised: int | None,
+) -> bool:
+    """Whether what is simulated is legal by the advice, at the advised value of the key."""
+    if advised is None or proof.option not in options:
+        return advised is not None and bool(advice["feasible"])
+    # What the command was asked may be another value of the very key.
+    asked = {**options, proof.option: f"{advised} B"}
+    return bool(_core.advise(mechanism, asked, dict(facts), "")["feasible"])
+
+
+def _holds(advised: int, probes: Sequence[Mapping[str, Any]]) -> bool | None:
+    """Whether the condition holds at the advised value; None: what was looked at does not tell."""
+    below = [one for one in probes if one["value"] <= advised][-1:]
+    above = [one for one in probes if one["value"] >= advised][:1]
+    near = below + above
+    held = {one["hold"] == one["seeds"] for one in near}
+    return held.pop() if len(held) == 1 and not any(one["error"] for one in near) else None
+
+
 def _told(
     proof: Proof,
     advised: int | None,
-    row: str | None,
     own: Mapping[str, str],
     line: Mapping[str, Any],
     directory: str,
     *,
     tested: bool,
+    legal: bool,
 ) -> dict[str, Any]:
     from backwater.numbers.units import size_bytes
 
-    found = next((one for one in line["probes"] if one["text"] == line["answer"]), None)
-    seeds = line["probes"][0]["seeds"] if line["probes"] else 0
-    here, fails = (None if found is None else found["value"]), line["fails"]
+    probes = line["probes"]
+    found = next((one for one in probes if one["text"] == line["answer"]), None)
+    here = None if found is None else found["value"]
     told = {
         "key": proof.key,
         "condition": proof.condition,
         "advised_bytes": advised,
         "simulated_bytes": here,
-        "fails_at": fails,
-        "seeds": seeds,
+        "simulated_with": {
+            key: own[key] for key in proof.sets.values() if own.get(key, "absent") != "absent"
+        },
+        "fails_at": line["fails"],
+        "seeds": probes[0]["seeds"] if probes else 0,
         "monotone": not line["against"],
         "outcome": line["outcome"],
-        "looked_at": [line["probes"][end]["text"] for end in (0, -1)] if line["probes"] else [],
-        "error": line["probes"][0]["error"] if line["probes"] else line["refused"][0]["reason"],
+        "looked_at": [probes[end]["text"] for end in (0, -1)] if probes else [],
+        "error": probes[0]["error"] if probes else line["refused"][0]["reason"],
         "tested": tested,
-        "holds": here is not None and advised <= here if advised is not None and tested else None,
+        "legal": legal,
+        "holds": _holds(advised, probes) if advised is not None and tested and legal else None,
         "directory": directory,
     }
-    what = f"largest {proof.key}"
     if proof.above is not None and advised is not None:
         memory = size_bytes(own[proof.above], proof.above)
         told["advised_room_bytes"] = memory - advised
         told["simulated_room_bytes"] = None if here is None else memory - here
-        what = f"least {proof.row} ({proof.above} - {proof.key})"
-    told["words"] = _words(what, row, told, fails)
     return told
 
 
-def _words(what: str, row: str | None, told: Mapping[str, Any], fails: str | None) -> list[str]:
-    size = told.get("simulated_room_bytes", told["simulated_bytes"])
+def _words(proof: Proof, row: str, told: Mapping[str, Any], *, feasible: bool) -> list[str]:
+    """Say it for people. `row`: the advice, as its row has it."""
+    key, size = told["key"], told.get("simulated_room_bytes", told["simulated_bytes"])
+    what = f"largest {key}"
+    if "advised_room_bytes" in told:
+        what = f"least {row} ({proof.above} - {key})"
     seeds = f"{told['seeds']} seeds" if told["seeds"] > 1 else "1 seed"
-    found = "none that was looked at" if size is None else f"{size / 1000:g} KB"
+    found = "none that was looked at" if told["monotone"] else "none below the first that fails"
+    if size is not None:
+        found = f"{size / 1000:g} KB"
     sought = ""
     if told["looked_at"]:
-        first, last = (shown(told["key"], end) for end in told["looked_at"])
-        sought = f", sought with {told['key']} from {first} to {last}"
+        first, last = (shown(key, end) for end in told["looked_at"])
+        sought = f", sought with {key} from {first} to {last}"
     lines = [
-        f"advice: {row or 'none'}; in this scenario the {what} at which `{told['condition']}` "
-        f"holds: {found}, over {seeds}{sought}"
+        f"advice: {told['advice'] or 'none'}; in this scenario the {what} at which "
+        f"`{told['condition']}` holds: {found}, over {seeds}{sought}"
     ]
-    if fails is not None and size is not None:
-        lines.append(f"with {told['key']} at {shown(told['key'], fails)} it does not")
+    if told["fails_at"] is not None and size is not None:
+        lines.append(f"with {key} at {shown(key, told['fails_at'])} it does not")
     elif size is not None:
         lines.append("that is the end of the range: nothing that was looked at fails")
     if size is None and told["error"] is not None:
         lines.append(f"at the end from which it is sought: {told['error']}")
     if not told["monotone"]:
         lines.append("NOT MONOTONE: it holds again beyond that, at values that were looked at")
+    if told["simulated_with"]:
+        values = (f"{name} {value}" for name, value in told["simulated_with"].items())
+        lines.append(f"simulated with {' and '.join(values)}")
+    return [*lines, *_verdict(told, feasible=feasible)]
+
+
+def _verdict(told: Mapping[str, Any], *, feasible: bool) -> list[str]:
+    """Say what the proof says of the advice."""
     if not told["tested"]:
-        lines.append("no port was paused in any of these runs: they say nothing of the advice")
-    elif told["holds"] is False:
-        lines.append("the advice does not hold in this scenario")
-    elif told["holds"]:
-        lines.append("the advice holds in this scenario")
-    return lines
-
-
-def say(told: Mapping[str, Any]) -> None:
-    """Tell a person what a proof came to."""
-    message(*told["words"])
+        return ["no port was paused in any of these runs: they say nothing of the advice"]
+    if not told["legal"]:
+        return [
+            "the simulated setting is not legal by the advice, so the proof says nothing about a "
+            "legal one"
+        ]
+    lines = []
+    if not feasible:
+        advised = shown(told["key"], told["advised_bytes"])
+        lines.append(
+            f"by the advice that is legal with {told['key']} at {advised}, and not at the value "
+            "in mind"
+        )
+    verdicts = {
+        True: "the advice holds in this scenario",
+        False: "the advice does not hold in this scenario",
+        None: "the advised value lies between two that were looked at and differ, or a run failed: "
+        "the proof does not tell whether the advice holds",
+    }
+    return [*lines, verdicts[told["holds"]]]

@@ -43,7 +43,7 @@ pub(super) const FORM: AdviceForm = AdviceForm {
         key: "pfc.xoff",
         largest: true,
         condition: "drops == 0",
-        row: "headroom",
+        rows: &["headroom"],
         below: None,
         from: Some("switch.buffer"),
         sets: &[],

@@ -49,7 +49,8 @@ pub(super) const FORM: AdviceForm = AdviceForm {
         key: "sfc.threshold",
         largest: true,
         condition: "pauses == 0 and drops == 0",
-        row: "largest threshold",
+        // What is legal is so by both.
+        rows: &["largest threshold with serialisation", "largest threshold"],
         below: Some("pfc_threshold"),
         from: None,
         sets: &[("pause", "sfc.pause"), ("interval", "sfc.min_interval")],

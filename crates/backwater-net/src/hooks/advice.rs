@@ -32,11 +32,11 @@ pub struct AdviceProof {
     pub largest: bool,
     /// The condition, of metrics, as goals of sweeps have them.
     pub condition: &'static str,
-    /// The row with the advised value.
-    pub row: &'static str,
+    /// Rows with the advised value: the first of them that there is.
+    pub rows: &'static [&'static str],
     /// The fact or option beyond which there are no values; `None`: the key has none.
     pub below: Option<&'static str>,
-    /// The key of a size from which the row is taken away to give the value; `None`: the row is the value.
+    /// The key of a size from which that row is taken away to give the value; `None`: the row is the value.
     pub from: Option<&'static str>,
     /// Options that a simulation takes over, each with the key that it sets; other options describe another network than the scenario's.
     pub sets: &'static [(&'static str, &'static str)],
