@@ -26,7 +26,7 @@
 //! suppression by "pause/resume messages": the next one can only come when the last has ended or been lifted.
 //!
 //! The congestion point stands in `sfc/point.rs`, the source in `source.rs`; what happens at the source's ToR in `edge.rs`, `proxy.rs`, `isolation.rs`
-//! and `cache.rs`. What it advises on stands in `advice.rs`, `formula.rs` (the document's numbers) and `bound.rs` (this project's); `incasts.rs` holds
+//! and `cache.rs`. What it advises on stands in `advice.rs`, `formula.rs` (the document's numbers), `bound.rs` (this project's) and `told.rs`; `incasts.rs` holds
 //! a scenario's settings against the former.
 //!
 //! **Where we differ:** clause 52.5 (variables, procedure, encoding) is not published; message size and class are choices. The
@@ -44,6 +44,7 @@ mod point;
 mod proxy;
 mod question;
 mod source;
+mod told;
 mod wire;
 
 use crate::headroom::refresh_finding;

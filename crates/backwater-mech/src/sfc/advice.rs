@@ -1,13 +1,17 @@
 //! What `advise` may be asked of Source Flow Control, and what a scenario answers.
 
 use super::Params;
-use super::formula::advice;
+use super::formula::PathTime;
 use super::incasts::{ends, judges};
 use super::question::{Case, GIVEN, MESSAGE};
-use backwater_net::Bytes;
+use super::told::advice;
 use backwater_net::config::LatencyAt;
-use backwater_net::hooks::{Advice, AdviceError, AdviceForm, AdviceOption, AdviceProof, Question, Situation, needed};
+use backwater_net::hooks::{
+    Advice, AdviceError, AdviceForm, AdviceOption, AdviceProof, Hop, Question, Situation, needed,
+};
+use backwater_net::{Bytes, Rate};
 use serde_json::{Map, Value, json};
+use std::cmp::Reverse;
 
 /// The threshold of the 3:1 cases of the study sfc-aidc-2025, whose network the defaults are.
 const STUDY_THRESHOLD: Bytes = Bytes(200_000);
@@ -29,7 +33,7 @@ pub(super) const FORM: AdviceForm = AdviceForm {
             serialisation and whole frames and only cautions.",
     options: &[
         count("senders", "Senders into one port. Default: of the scenario's incast.", None),
-        option("rate", "Rate of every link. Default: the scenario's, or 200 Gb/s.", Some("200 Gb/s")),
+        option("rate", "Rate of every link. Default: each link's in the scenario, or 200 Gb/s.", Some("200 Gb/s")),
         count("links", "Links from a sender to the receiver's switch. Default: the scenario's, or 3.", Some("3")),
         count("switches", "Switches on the way, the congested one too. Default: the scenario's, or 3.", Some("3")),
         option("link_delay", "Propagation delay of a link. Default: the scenario's, or 150 ns.", Some("150 ns")),
@@ -64,6 +68,7 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
     let mut incast = Case {
         senders,
         rate: needed("rate", question.quantity("rate")?)?,
+        rates: rates(question),
         links: needed("links", question.count("links")?)?,
         switches: needed("switches", question.count("switches")?)?,
         link_delay: needed("link_delay", question.quantity("link_delay")?)?,
@@ -90,6 +95,15 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
     advice.summary.extend(limit_of_check(question));
     advice.summary.extend(taken(question));
     Ok(advice)
+}
+
+/// The rates of the links on the scenario's longest way; none where an option gives one rate for all, or how many there are.
+fn rates(question: &Question) -> Vec<Rate> {
+    if !["rate", "links"].iter().all(|key| question.is_from_scenario(key)) {
+        return Vec::new();
+    }
+    let all = question.fact("link_rates").and_then(Value::as_array).into_iter().flatten();
+    all.map(|rate| rate.as_str()?.parse().ok()).collect::<Option<_>>().unwrap_or_default()
 }
 
 /// The limit beyond which `check` warns, and why it is another than those above.
@@ -141,7 +155,11 @@ fn taken(question: &Question) -> Option<String> {
 /// What a scenario says, quantities as text.
 pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<String, Value> {
     let hops = || situation.paths.different.iter().flatten();
-    let links = situation.paths.different.iter().map(Vec::len).max().unwrap_or_default();
+    // Of ways with as many links the one whose links take longest; of equal ones always the same.
+    let rates = |way: &[Hop]| way.iter().map(|hop| hop.rate).collect::<Vec<_>>();
+    let times = |way: &[Hop]| Reverse(PathTime::of(way, situation.frame, Bytes::ZERO).frames);
+    let longest = situation.paths.different.iter().min_by_key(|way| (Reverse(way.len()), times(way), rates(way)));
+    let links = longest.map(Vec::len).unwrap_or_default();
     let limit = situation.paths.pause_threshold.clone();
     let limit = limit.or_else(|| situation.buffer.map(|(buffer, key)| (buffer, key.to_owned())));
     let incast = situation.incast.as_ref();
@@ -166,6 +184,7 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
         "senders": senders,
         "rate": situation.rate.to_string(),
         "links": links,
+        "link_rates": longest.map(|way| way.iter().map(|hop| hop.rate.to_string()).collect::<Vec<_>>()),
         "switches": links,
         "link_delay": hops().map(|hop| hop.delay).max().unwrap_or_default().to_string(),
         "switch_latency": hops().map(|hop| hop.latency).max().unwrap_or_default().to_string(),

@@ -16,7 +16,8 @@
 //! m = ceil(L'/t)                         frames that a sender brings from the first one that is told on
 //! ```
 //!
-//! With `switch.latency_at = "output"`, the simulator's default, a frame is in its queue before that latency, and only the message
+//! Where links are of several rates, l t stands for what a frame takes on all of them, and l t_m for what a message does; t remains the
+//! frame's time at C. With `switch.latency_at = "output"`, the simulator's default, a frame is in its queue before that latency, and only the message
 //! passes it: 2 S - 1 in place of 2 S, which is the document's own count. Where a message may have to wait for a data frame at each
 //! hop, as on links that carry data both ways, L is up to l t longer: not counted.
 //!
@@ -82,7 +83,8 @@ pub(super) struct Bound {
 /// The bound for an incast whose threshold is `threshold`.
 pub(super) fn bound(q: &Case, threshold: Bytes) -> Result<Bound, AdviceError> {
     let frame = q.packet.unwrap_or(FRAME);
-    let (t, message) = (i128::from(q.rate.time_for(frame).0.max(1)), i128::from(q.rate.time_for(q.message).0));
+    let t = i128::from(q.rate.time_for(frame).0.max(1));
+    let (data, messages) = (i128::from(q.on_links(frame)?.0), i128::from(q.on_links(q.message)?.0));
     let (n, l, s) = (i128::from(q.senders), i128::from(q.links), i128::from(q.switches));
     let sum = |parts: [(i128, i128); 3]| {
         let products = parts.map(|(a, b)| a.checked_mul(b));
@@ -91,8 +93,8 @@ pub(super) fn bound(q: &Case, threshold: Bytes) -> Result<Bound, AdviceError> {
     let large = || AdviceError::too_large("the loop time");
     let (delay, latency) = (i128::from(q.link_delay.0), i128::from(q.switch_latency.0));
     let passed = 2 * s - i128::from(!q.behind_latency);
-    let least = sum([(2 * l, delay), (passed, latency), (l, t + message)]).ok_or_else(large)?;
-    let most = sum([(1, least), (l, message), (0, 0)]).ok_or_else(large)?;
+    let least = sum([(2 * l, delay), (passed, latency), (1, data + messages)]).ok_or_else(large)?;
+    let most = sum([(1, least), (1, messages), (0, 0)]).ok_or_else(large)?;
     let frames = ceil(most, t);
     let interval = q.interval.map(|interval| i128::from(interval.0));
     // Messages on later frames of a burst.

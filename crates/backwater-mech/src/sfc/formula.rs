@@ -11,10 +11,9 @@
 //! Source: contribution dw-chen-sfc-computation-simulation to IEEE P802.1Qdw, whose numbers come out exactly; that
 //! 2.4 us are 6 links and 5 switches is inferred. With serialisation every store-and-forward hop adds the time of its frame.
 
-use super::bound::{Bound, bound};
 use super::question::Case;
 use backwater_engine::Time;
-use backwater_net::hooks::{Advice, AdviceError, AdviceRow as Row, Hop};
+use backwater_net::hooks::{AdviceError, Hop};
 use backwater_net::{Bytes, Rate};
 use serde_json::{Map, Value, json};
 
@@ -96,7 +95,7 @@ impl Numbers {
     }
 
     /// By names that end in their unit.
-    fn named(&self) -> Map<String, Value> {
+    pub(super) fn named(&self) -> Map<String, Value> {
         let pairs = [
             ("headroom_bytes", json!(self.headroom.0)),
             ("threshold_max_bytes", json!(self.largest_threshold.map(|bytes| bytes.0))),
@@ -149,8 +148,8 @@ pub(super) fn numbers(question: &Case) -> Result<(Numbers, Option<Numbers>), Adv
         links: times(q.links, q.link_delay)?,
         switches: times(q.switches, q.switch_latency)?,
         congested: q.switch_latency,
-        frames: times(q.links, q.rate.time_for(packet))?,
-        messages: times(q.links, q.rate.time_for(q.message))?,
+        frames: q.on_links(packet)?,
+        messages: q.on_links(q.message)?,
     };
     let (bare, long) = way.loops()?;
     let of = |time: Time| {
@@ -160,232 +159,18 @@ pub(super) fn numbers(question: &Case) -> Result<(Numbers, Option<Numbers>), Adv
     Ok((of(bare)?, q.packet.map(|_| of(long)).transpose()?))
 }
 
-/// Headroom, largest threshold and legal pause times, as rows.
-pub(super) fn advice(question: &Case) -> Result<Advice, AdviceError> {
-    let q = question;
-    let (plain, serialised) = numbers(q)?;
-    let (l, s) = (q.links, q.switches);
-    let mut rows = vec![
-        Row::new("links", Time(2 * l * q.link_delay.0), format!("2 x {l} links x {}", q.link_delay)),
-        Row::new(
-            "switches",
-            Time((2 * s - 1) * q.switch_latency.0),
-            format!("(2 x {s} - 1) switches x {}", q.switch_latency),
-        ),
-    ];
-    describe(q, &plain, "", &mut rows);
-    if let (Some(numbers), Some(packet)) = (&serialised, q.packet) {
-        let frame = q.rate.time_for(packet);
-        let message = q.rate.time_for(q.message);
-        rows.push(Row::new("data frames", Time(l * frame.0), format!("{l} links x {frame} for {packet}")));
-        rows.push(Row::new("messages", Time(l * message.0), format!("{l} links x {message} for {}", q.message)));
-        describe(q, numbers, " with serialisation", &mut rows);
-    }
-    let problems: Vec<String> = match &serialised {
-        None => problems(q, &plain, ""),
-        Some(with) => {
-            problems(q, &plain, "").into_iter().chain(problems(q, with, "with serialisation counted, ")).collect()
-        }
-    };
-    let ours = bound(q, plain.threshold)?;
-    describe_bound(q, &ours, plain.threshold, &mut rows);
-    let title = format!("Source Flow Control, {} senders at {} into one port", q.senders, q.rate);
-    let cautions = cautions(q, &ours);
-    let feasible = problems.is_empty();
-    let summary = if feasible { summary(&rows) } else { Vec::new() };
-    let mut numbers = plain.named();
-    if let Some(serialised) = &serialised {
-        numbers.insert("with_serialisation".into(), Value::Object(serialised.named()));
-    }
-    numbers.insert("our_bound".into(), named_bound(&ours));
-    Ok(Advice { title, rows, feasible, problems, cautions, summary, numbers })
-}
-
-fn named_bound(bound: &Bound) -> Value {
-    json!({
-        "frame_bytes": bound.frame.0,
-        "loop_ps": bound.loop_time.as_ps(),
-        "frames": bound.frames,
-        "headroom_bytes": bound.headroom.0,
-        "threshold_max_bytes": bound.largest_threshold.map(|bytes| bytes.0),
-        "pause_min_ps": bound.shortest_pause.as_ps(),
-        "pause_max_ps": bound.longest_pause.as_ps(),
-    })
-}
-
-/// What it comes to: by the document's formula, by the same with serialisation, and by this project's bound.
-fn summary(rows: &[Row]) -> Vec<String> {
-    let value = |name: &str, end: &str| {
-        let row = rows.iter().find(|row| row.name.strip_suffix(end) == Some(name))?;
-        Some(row.quantity())
-    };
-    let sentence = |who: &str, end: &str, pause: [&str; 2], of_threshold: &str| {
-        Some(format!(
-            "{who}headroom {}; threshold at most {}; pause {} to {} at a threshold of {}.",
-            value("headroom", end)?,
-            value("largest threshold", end)?.trim_end(),
-            value(pause[0], end)?,
-            value(pause[1], end)?,
-            value("threshold", of_threshold)?,
-        ))
-    };
-    let own = ["pause longer than", "pause shorter than"];
-    let serialised = " with serialisation";
-    let all = [
-        sentence("\nThe contribution dw-chen-sfc-computation-simulation: ", "", own, ""),
-        sentence("The same, serialised: ", serialised, own, serialised),
-        sentence(
-            "This project's bound, of senders that share nothing but the last switch: ",
-            ", our bound",
-            ["pause at least", "pause at most"],
-            "",
-        ),
-    ];
-    all.into_iter().flatten().collect()
-}
-
-/// What this project's bound says, row by row.
-fn describe_bound(q: &Case, b: &Bound, threshold: Bytes, rows: &mut Vec<Row>) {
-    let mut row = |name: &str, quantity: String, formula: String| {
-        rows.push(Row::new(format!("{name}, our bound"), quantity, formula))
-    };
-    let (n, t) = (q.senders, q.rate.time_for(b.frame));
-    row(
-        "loop",
-        b.loop_time.to_string(),
-        format!("2 x {} links, {}, a frame of {} and a message at each hop", q.links, passed(q), b.frame),
-    );
-    row(
-        "frames a sender",
-        b.frames.to_string(),
-        format!("loop / {t}, whole frames, behind an acknowledgement at each hop"),
-    );
-    row("headroom", b.headroom.to_string(), format!("(({n} - 1) x {} + 1) x {}", b.frames, b.frame));
-    let most = b.largest_threshold.map_or_else(|| "none".into(), |t| t.to_string());
-    row("largest threshold", most, format!("{} {} - headroom", q.limit(), q.pfc_threshold));
-    row("pause at least", b.shortest_pause.to_string(), format!("{n} x {} x {t} - loop{}", b.frames, with_interval(q)));
-    let full = format!("({threshold} + ({n} x whole frames of a loop - 1) x {}) / rate - loop", b.frame);
-    row("pause at most", b.longest_pause.to_string(), full);
-}
-
-/// How often frames and messages pass a switch's latency.
-fn passed(q: &Case) -> String {
-    match q.behind_latency {
-        true => format!("2 x {} switches (latency before the queue)", q.switches),
-        false => format!("2 x {} - 1 switches (latency behind the queue)", q.switches),
-    }
-}
-
-fn with_interval(q: &Case) -> String {
-    q.interval.map_or_else(String::new, |interval| format!(", messages every {interval}"))
-}
-
-/// Where the setting in mind meets the document's formula or not, but not this project's bound.
-fn cautions(q: &Case, b: &Bound) -> Vec<String> {
-    let mut cautions = Vec::new();
-    if let Some(threshold) = q.threshold.filter(|threshold| b.largest_threshold.is_none_or(|most| *threshold > most)) {
-        cautions.push(format!(
-            "by our bound {} come above a threshold of {threshold}: the queue can pass the {} ({}), which matters where {}",
-            b.headroom,
-            q.limit(),
-            q.pfc_threshold,
-            match q.pauses {
-                true => "PFC counts that queue or most of it came in through one port",
-                false => "that queue alone or one port has it",
-            }
-        ));
-    }
-    if let Some(pause) = q.pause.filter(|pause| *pause < b.shortest_pause) {
-        cautions.push(format!(
-            "by our bound a pause of {pause} is shorter than {}: with each pause the queue grows, and {} once the flows \
-             have lasted long enough",
-            b.shortest_pause,
-            if q.pauses { "PFC fires" } else { "frames are dropped" }
-        ));
-    }
-    if let Some(pause) = q.pause.filter(|pause| *pause > b.longest_pause) {
-        cautions.push(format!(
-            "by our bound a pause of {pause} is longer than {}: the receiver's link idles",
-            b.longest_pause
-        ));
-    }
-    cautions
-}
-
-fn describe(q: &Case, n: &Numbers, suffix: &str, rows: &mut Vec<Row>) {
-    let mut row = |name: &str, quantity: String, formula: String| {
-        rows.push(Row::new(format!("{name}{suffix}"), quantity, formula))
-    };
-    let parts = if suffix.is_empty() { "links + switches" } else { "links + switches + data frames + messages" };
-    row("loop", n.loop_time.to_string(), parts.into());
-    row("headroom", n.headroom.to_string(), format!("({} - 1) x {} x {} / 8", q.senders, q.rate, n.loop_time));
-    let most = n.largest_threshold.map_or_else(|| "none".into(), |t| t.to_string());
-    row("largest threshold", most, format!("{} {} - headroom", q.limit(), q.pfc_threshold));
-    if n.largest_threshold.is_some() || q.threshold.is_some() {
-        let from = if q.threshold.is_some() { q.origin } else { "the largest" };
-        row("threshold", n.threshold.to_string(), from.into());
-        row("pause longer than", n.shortest_pause.to_string(), "headroom / rate".into());
-        row("pause shorter than", n.longest_pause.to_string(), "(threshold + headroom) / rate".into());
-    }
-    if let Some(pause) = q.pause.filter(|_| suffix.is_empty()) {
-        row("pause", pause.to_string(), "as given".into());
-    }
-}
-
-fn problems(q: &Case, n: &Numbers, prefix: &str) -> Vec<String> {
-    let Some(largest) = n.largest_threshold else {
-        return vec![format!(
-            "{prefix}no threshold is legal: the headroom of {} senders ({}) alone is not below the {} ({}), so {} before the \
-             sources have heard; fewer senders, a shorter loop or a larger buffer would help",
-            q.senders,
-            n.headroom,
-            q.limit(),
-            q.pfc_threshold,
-            if q.pauses { "PFC fires" } else { "frames are dropped" }
-        )];
-    };
-    let mut problems = Vec::new();
-    if !n.threshold_fits() {
-        problems.push(format!(
-            "{prefix}a threshold of {} leaves less than the headroom ({}) below the {} ({}): {} first; at most {largest}",
-            n.threshold,
-            n.headroom,
-            q.limit(),
-            q.pfc_threshold,
-            q.passed()
-        ));
-    }
-    if n.threshold == Bytes::ZERO {
-        return vec![format!(
-            "{prefix}a threshold of 0 leaves no legal pause time: the queue runs empty before senders are back"
-        )];
-    }
-    if let Some(pause) = q.pause.filter(|pause| n.too_short(*pause)) {
-        problems.push(format!(
-            "{prefix}a pause of {pause} is not longer than the headroom takes to leave ({}): sources are back before the queue \
-             has fallen to the threshold, and it grows beyond",
-            n.shortest_pause
-        ));
-    }
-    if let Some(pause) = q.pause.filter(|pause| n.too_long(*pause)) {
-        problems.push(format!(
-            "{prefix}a pause of {pause} is not shorter than threshold and headroom take to leave ({}): the queue runs empty \
-             before sources are back",
-            n.longest_pause
-        ));
-    }
-    problems
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::bound::bound;
     use super::super::question::{GIVEN, MESSAGE};
+    use super::super::told::advice;
     use super::*;
 
     fn study(senders: u64, threshold: Option<u64>) -> Case {
         Case {
             senders,
             rate: Rate::gbps(200),
+            rates: Vec::new(),
             links: 3,
             switches: 3,
             link_delay: Time::ns(150),
@@ -422,6 +207,28 @@ mod tests {
         // 3 x 162.56 ns of data and 3 x 4.64 ns of message.
         assert_eq!(with.loop_time, Time(2_400_000 + 3 * 162_560 + 3 * 4_640));
         assert_eq!(with.headroom, Bytes(145_080));
+    }
+
+    /// A fabric twice as fast as the hosts' links: 332.64 ns and 2 x 166.32 ns of data, 9.28 ns and 2 x 4.64 ns of message beside 2.4 us.
+    #[test]
+    fn each_link_has_its_own_rate() {
+        let rates = vec![Rate::gbps(100), Rate::gbps(200), Rate::gbps(200)];
+        let base = Case { rate: Rate::gbps(100), packet: Some(Bytes(4158)), ..study(12, Some(64_000)) };
+        let question = Case { rates, pfc_threshold: Bytes(740_000), behind_latency: false, ..base };
+        let with = numbers(&question).unwrap().1.unwrap();
+        assert_eq!(with.loop_time, Time(2_400_000 + 665_280 + 18_560));
+        // 11 x 12.5 B/ns x 3083.84 ns.
+        assert_eq!(with.headroom, Bytes(424_028));
+        // 64 KB and these.
+        assert_eq!(with.longest_pause, Time(39_042_240));
+        let said = advice(&question).unwrap();
+        let formula = |name: &str| said.rows.iter().find(|row| row.name == name).unwrap().formula.clone();
+        assert_eq!(formula("data frames"), "332.64 ns + 2 x 166.32 ns for 4.158 KB");
+        assert_eq!(formula("messages"), "9.28 ns + 2 x 4.64 ns for 116 B");
+        // Our bound: ten frames of 332.64 ns begin in that loop and the messages' own 18.56 ns.
+        let ours = bound(&question, Bytes(64_000)).unwrap();
+        assert_eq!((ours.loop_time, ours.frames), (Time(3_083_840), 10));
+        assert_eq!(ours.shortest_pause, Time(12 * 10 * 332_640 - 3_083_840));
     }
 
     /// By hand for the study: 6 x 150 + 6 x 300 + 3 x (162.56 + 2.56) ns are 3195.36 ns, in which 20 frames begin. So 3 x 20 x

@@ -1,6 +1,7 @@
 //! What `advise` is asked of Source Flow Control: an N:1 incast, and the values in mind.
 
 use backwater_engine::Time;
+use backwater_net::hooks::AdviceError;
 use backwater_net::{Bytes, Rate};
 
 /// An N:1 incast.
@@ -8,8 +9,10 @@ use backwater_net::{Bytes, Rate};
 pub(super) struct Case {
     /// Senders into one port.
     pub senders: u64,
-    /// Rate of every link.
+    /// Rate of the receiver's link.
     pub rate: Rate,
+    /// Rates of the links from a sender to the receiver's switch, in order; none: all have `rate`.
+    pub rates: Vec<Rate>,
     /// Links from a sender to the receiver's switch.
     pub links: u64,
     /// Switches on the way, the congested one too.
@@ -39,6 +42,27 @@ pub(super) struct Case {
 }
 
 impl Case {
+    /// What a frame takes on all links together, each behind the other.
+    pub(super) fn on_links(&self, size: Bytes) -> Result<Time, AdviceError> {
+        let time = match self.rates.is_empty() {
+            true => self.rate.time_for(size).0.checked_mul(self.links),
+            false => self.rates.iter().try_fold(0u64, |sum, rate| sum.checked_add(rate.time_for(size).0)),
+        };
+        time.map(Time).ok_or_else(|| AdviceError::too_large("the loop time"))
+    }
+
+    /// How that comes about.
+    pub(super) fn on_each_link(&self, size: Bytes) -> String {
+        if self.rates.iter().all(|rate| *rate == self.rate) {
+            return format!("{} links x {}", self.links, self.rate.time_for(size));
+        }
+        let alike = |rates: &[Rate]| match (rates.len(), rates[0].time_for(size)) {
+            (1, time) => time.to_string(),
+            (many, time) => format!("{many} x {time}"),
+        };
+        self.rates.chunk_by(|a, b| a == b).map(alike).collect::<Vec<_>>().join(" + ")
+    }
+
     /// What has to hold threshold and headroom.
     pub(super) fn limit(&self) -> &'static str {
         if self.pauses { "PFC threshold" } else { "memory" }
