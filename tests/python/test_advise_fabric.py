@@ -114,3 +114,19 @@ def test_each_link_of_the_way_has_its_own_rate(command: Command, fabric: Path) -
     said = said_of(command, "sfc", "--scenario", str(fabric), "--rate", "100 Gb/s")
     assert row(said, "data frames") == ("997.92 ns", "3 links x 332.64 ns for 4.158 KB")
     assert row(said, "loop with serialisation")[0] == "3.42576 us"
+
+
+@pytest.mark.parametrize("pause", ["38 us", "42 us"])
+def test_senders_that_share_links_are_cautioned_of(
+    command: Command, fabric: Path, pause: str
+) -> None:
+    """Two spines bring 400 Gb/s into the receiver's leaf: four senders of 100 Gb/s at once."""
+    said = said_of(command, "sfc", "--scenario", str(fabric), "--pause", pause)
+    [caution] = [one for one in said["cautions"] if "shared links" in one]
+    assert "of senders that share nothing but the last switch" in caution
+    assert "shared links bring 4 of 12 at once" in caution
+    assert "--prove" in caution
+    # The sentence is there whether the setting is feasible or not.
+    assert "of senders that share nothing but the last switch" in said["shown"]
+    own = said_of(command, "sfc", "--scenario", str(fabric), "--pause", pause, "--senders", "3")
+    assert not any("shared links" in one for one in own["cautions"])

@@ -4,7 +4,7 @@ use super::Params;
 use super::formula::PathTime;
 use super::incasts::{ends, judges};
 use super::question::{Case, GIVEN, MESSAGE};
-use super::told::advice;
+use super::told::{ASSUMED, advice};
 use backwater_net::config::LatencyAt;
 use backwater_net::hooks::{
     Advice, AdviceError, AdviceForm, AdviceOption, AdviceProof, Hop, Question, Situation, needed,
@@ -92,6 +92,7 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         }
     }
     let mut advice = advice(&incast)?;
+    advice.cautions.extend(sharing(question, senders));
     advice.summary.extend(limit_of_check(question));
     advice.summary.extend(taken(question));
     Ok(advice)
@@ -104,6 +105,16 @@ fn rates(question: &Question) -> Vec<Rate> {
     }
     let all = question.fact("link_rates").and_then(Value::as_array).into_iter().flatten();
     all.map(|rate| rate.as_str()?.parse().ok()).collect::<Option<_>>().unwrap_or_default()
+}
+
+/// Where senders of the scenario share links on their way, which the formulas do not know.
+fn sharing(question: &Question, senders: u64) -> Option<String> {
+    let carried = question.fact("carried").and_then(Value::as_u64).filter(|_| question.is_from_scenario("senders"))?;
+    (carried < senders).then(|| {
+        format!(
+            "our bound is {ASSUMED}; here shared links bring {carried} of {senders} at once, so that simulation (`--prove`) says more"
+        )
+    })
 }
 
 /// The limit beyond which `check` warns, and why it is another than those above.

@@ -8,6 +8,9 @@ use backwater_net::Bytes;
 use backwater_net::hooks::{Advice, AdviceError, AdviceRow as Row};
 use serde_json::{Value, json};
 
+/// Of what senders this project's bound is.
+pub(super) const ASSUMED: &str = "of senders that share nothing but the last switch";
+
 /// Headroom, largest threshold and legal pause times, as rows.
 pub(super) fn advice(question: &Case) -> Result<Advice, AdviceError> {
     let q = question;
@@ -39,7 +42,7 @@ pub(super) fn advice(question: &Case) -> Result<Advice, AdviceError> {
     let title = format!("Source Flow Control, {} senders at {} into one port", q.senders, q.rate);
     let cautions = cautions(q, &ours);
     let feasible = problems.is_empty();
-    let summary = if feasible { summary(&rows) } else { Vec::new() };
+    let summary = if feasible { summary(&rows) } else { vec![format!("\nOur bound is {ASSUMED}.")] };
     let mut numbers = plain.named();
     if let Some(serialised) = &serialised {
         numbers.insert("with_serialisation".into(), Value::Object(serialised.named()));
@@ -81,12 +84,7 @@ fn summary(rows: &[Row]) -> Vec<String> {
     let all = [
         sentence("\nThe contribution dw-chen-sfc-computation-simulation: ", "", own, ""),
         sentence("The same, serialised: ", serialised, own, serialised),
-        sentence(
-            "This project's bound, of senders that share nothing but the last switch: ",
-            ", our bound",
-            ["pause at least", "pause at most"],
-            "",
-        ),
+        sentence(&format!("This project's bound, {ASSUMED}: "), ", our bound", ["pause at least", "pause at most"], ""),
     ];
     all.into_iter().flatten().collect()
 }
