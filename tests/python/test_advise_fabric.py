@@ -116,17 +116,37 @@ def test_each_link_of_the_way_has_its_own_rate(command: Command, fabric: Path) -
     assert row(said, "loop with serialisation")[0] == "3.42576 us"
 
 
-@pytest.mark.parametrize("pause", ["38 us", "42 us"])
+@pytest.mark.parametrize(("threshold", "code"), [("64 KB", 1), ("200 KB", 0)])
 def test_senders_that_share_links_are_cautioned_of(
-    command: Command, fabric: Path, pause: str
+    command: Command, fabric: Path, threshold: str, code: int
 ) -> None:
     """Two spines bring 400 Gb/s into the receiver's leaf: four senders of 100 Gb/s at once."""
-    said = said_of(command, "sfc", "--scenario", str(fabric), "--pause", pause)
+    words = ("sfc", "--scenario", str(fabric), "--pause", "38 us", "--threshold", threshold)
+    said = said_of(command, *words)
+    assert said["code"] == code
     [caution] = [one for one in said["cautions"] if "shared links" in one]
     assert "of senders that share nothing but the last switch" in caution
     assert "shared links bring 4 of 12 at once" in caution
     assert "--prove" in caution
     # The sentence is there whether the setting is feasible or not.
     assert "of senders that share nothing but the last switch" in said["shown"]
-    own = said_of(command, "sfc", "--scenario", str(fabric), "--pause", pause, "--senders", "3")
+    own = said_of(command, *words, "--senders", "3")
     assert not any("shared links" in one for one in own["cautions"])
+
+
+@pytest.mark.parametrize(("threshold", "pauses"), [("94 KB", False), ("95 KB", True)])
+def test_where_no_pause_is_legal_by_both_formulas_it_is_said(
+    command: Command, fabric: Path, threshold: str, pauses: bool
+) -> None:
+    """Headrooms of 330 KB and 424.028 KB: below 94.028 KB the one range ends where the other begins.
+
+    330 KB and 94 KB leave in 33.92 us, 424.028 KB in 33.92224 us.
+    """
+    fabric.write_text(FABRIC.replace("GAP", 'gap = "0 B"'), encoding="utf-8")
+    settings = ("--set", "sfc.pause=33.95 us", "--threshold", threshold)
+    said = said_of(command, "sfc", "--scenario", str(fabric), *settings)
+    found = [one for one in said["problems"] if one.startswith("no pause is legal by both")]
+    assert (said["code"] == 0, not found) == (pauses, pauses)
+    if found:
+        assert "shorter than 33.92 us, with it longer than 33.92224 us" in found[0]
+        assert "a threshold above 94.028 KB (at most 315.972 KB) has such pauses" in found[0]

@@ -29,7 +29,8 @@ pub(super) const FORM: AdviceForm = AdviceForm {
     about: "Headroom, largest threshold and legal range of pause times of Source Flow Control.\n\n\
             What neither an option nor a scenario gives is the network of the study sfc-aidc-2025. Ends with\n\
             code 1 if there is no legal setting, or if the one in mind is not legal. That is by the formula\n\
-            of the contribution to P802.1Qdw; beside it stands this project's bound, which counts\n\
+            of the contribution to P802.1Qdw and, where the length of a frame is known (--packet, --scenario),\n\
+            by the same formula with serialisation, too. Beside it stands this project's bound, which counts\n\
             serialisation and whole frames and only cautions.",
     options: &[
         count("senders", "Senders into one port. Default: of the scenario's incast.", None),

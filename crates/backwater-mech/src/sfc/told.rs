@@ -31,12 +31,11 @@ pub(super) fn advice(question: &Case) -> Result<Advice, AdviceError> {
         }
         describe(q, numbers, " with serialisation", &mut rows);
     }
-    let problems: Vec<String> = match &serialised {
-        None => problems(q, &plain, ""),
-        Some(with) => {
-            problems(q, &plain, "").into_iter().chain(problems(q, with, "with serialisation counted, ")).collect()
-        }
-    };
+    let mut problems = problems(q, &plain, "");
+    if let Some(with) = &serialised {
+        problems.extend(self::problems(q, with, "with serialisation counted, "));
+        problems.extend(apart(q, &plain, with));
+    }
     let ours = bound(q, plain.threshold)?;
     describe_bound(q, &ours, plain.threshold, &mut rows);
     let title = format!("Source Flow Control, {} senders at {} into one port", q.senders, q.rate);
@@ -181,6 +180,28 @@ fn describe(q: &Case, n: &Numbers, suffix: &str, rows: &mut Vec<Row>) {
     if let Some(pause) = q.pause.filter(|_| suffix.is_empty()) {
         row("pause", pause.to_string(), "as given".into());
     }
+}
+
+/// Where no pause is in the ranges of both formulas.
+fn apart(q: &Case, plain: &Numbers, with: &Numbers) -> Option<String> {
+    let most = with.largest_threshold?;
+    let threshold = q.threshold.unwrap_or(most);
+    let longest = q.rate.time_for(threshold + plain.headroom);
+    if threshold == Bytes::ZERO || longest > with.shortest_pause {
+        return None;
+    }
+    let enough = with.headroom - plain.headroom;
+    let help = match enough < most {
+        true => format!("a threshold above {enough} (at most {most}) has such pauses"),
+        false => {
+            format!("no legal threshold is high enough for that: a {} above {} is", q.limit(), with.headroom + enough)
+        }
+    };
+    Some(format!(
+        "no pause is legal by both formulas at a threshold of {threshold}: without serialisation it is shorter than {longest}, with it \
+         longer than {}; the upper end of each range is (threshold + headroom) / rate, and {help}",
+        with.shortest_pause
+    ))
 }
 
 fn problems(q: &Case, n: &Numbers, prefix: &str) -> Vec<String> {
