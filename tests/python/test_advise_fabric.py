@@ -150,3 +150,18 @@ def test_where_no_pause_is_legal_by_both_formulas_it_is_said(
     if found:
         assert "shorter than 33.92 us, with it longer than 33.92224 us" in found[0]
         assert "a threshold above 94.028 KB (at most 315.972 KB) has such pauses" in found[0]
+
+
+def test_the_gap_between_frames_takes_time_on_links(command: Command, fabric: Path) -> None:
+    """20 B are 1.6 ns at 100 Gb/s and 0.8 ns at 200 Gb/s: 3.2 ns of a way, for each kind of frame.
+
+    A loop of 3090.24 ns brings 424.908 KB. The queue has frames without gaps: ten of 334.24 ns.
+    """
+    said = said_of(command, "sfc", "--scenario", str(fabric))
+    times = "334.24 ns + 2 x 167.12 ns for 4.158 KB and 20 B of gap"
+    assert row(said, "data frames") == ("668.48 ns", times)
+    assert row(said, "messages")[0] == "21.76 ns"
+    assert row(said, "loop with serialisation")[0] == "3.09024 us"
+    assert row(said, "headroom with serialisation")[0] == "424.908 KB"
+    # (11 x 10 + 1) x 4158 B.
+    assert row(said, "headroom, our bound")[0] == "461.538 KB"

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import pytest
 
+import backwater
 from backwater import _core
 from conftest import ROOT, load_file
 
@@ -54,6 +55,64 @@ def test_headroom_suffices_and_is_tight_within_two_frames(shape: Shape) -> None:
     size = 12 * shape.frames * (shape.frame - STUDY.HEADER)
     assert STUDY.pauses(shape, shape.least, peak, size, "egress") == 0
     assert STUDY.pauses(shape, shape.least, peak - 2 * shape.frame, size, "egress") > 0
+
+
+# Senders, Gb/s of hosts and of the fabric, bytes of a gap and of a frame.
+MIXED = [(3, 100, 400, 20, 4158), (4, 100, 400, 100, 1500)]
+
+
+@pytest.mark.parametrize(("senders", "gbps", "fabric", "gap", "frame"), MIXED)
+def test_the_bound_is_tight_where_links_differ_and_frames_have_gaps(
+    senders: int, gbps: int, fabric: int, gap: int, frame: int
+) -> None:
+    """What a scenario of links of two rates is advised, its own simulation needs."""
+    threshold = STUDY.FRAMES_OF_THRESHOLD * frame
+
+    def scenario(xoff: int, pause: int, size: int) -> backwater.Scenario:
+        return backwater.parse(f"""
+            [topology]
+            kind = "leaf-spine"
+            leaves = {senders + 1}
+            spines = {senders}
+            hosts_per_leaf = 1
+            rate = "{gbps} Gb/s"
+            fabric_rate = "{fabric} Gb/s"
+            link_delay = "150 ns"
+            [packet]
+            payload = "{frame - 64} B"
+            header = "64 B"
+            gap = "{gap} B"
+            [ack]
+            size = "64 B"
+            path = "reverse"
+            [switch]
+            buffer_per = "none"
+            [pfc]
+            xoff = "{xoff} B"
+            xon = "{xoff // 2} B"
+            signal = "ideal"
+            counter = "egress"
+            [sfc]
+            threshold = "{threshold} B"
+            pause = "{pause} ps"
+            message_size = "64 B"
+            [[flow]]
+            from = "1..{senders}"
+            to = 0
+            size = "{size} B"
+            via = {[[f"spine{i}"] for i in range(senders)]}
+            """)
+
+    facts = scenario(10_000_000, 9_000_000, 1_000_000).advice_facts("sfc")
+    ours = _core.advise("sfc", {}, facts, "net.toml")["our_bound"]
+
+    def pauses(xoff: int) -> int:
+        size = 12 * ours["frames"] * (frame - 64)
+        run = scenario(xoff, int(ours["pause_min_ps"]), size).run()
+        return sum(number or 0 for number in run.ports["pauses_sent"].to_pylist())
+
+    assert pauses(threshold + ours["headroom_bytes"]) == 0
+    assert pauses(threshold + ours["headroom_bytes"] - 2 * frame) > 0
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -83,6 +83,8 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         pause: question.quantity("pause")?,
         interval: question.quantity("interval")?,
         packet: question.quantity("packet")?,
+        // The study's frames, which the defaults are of, have none.
+        gap: question.quantity("gap")?.unwrap_or(Bytes::ZERO),
         message: question.quantity("message")?.unwrap_or(MESSAGE),
         origin: GIVEN,
     };
@@ -152,7 +154,7 @@ fn no_senders(question: &Question) -> AdviceError {
 /// What was taken from the scenario, in a line.
 fn taken(question: &Question) -> Option<String> {
     let (file, _) = question.scenario.as_ref()?;
-    let keys = FORM.options.iter().map(|option| option.name).chain(["message"]);
+    let keys = FORM.options.iter().map(|option| option.name).chain(["message", "gap"]);
     let name = |key: &str| match (key, question.fact("pfc_threshold_key").and_then(Value::as_str)) {
         // A dynamic threshold of PFC is the limit, or without PFC the memory itself.
         ("pfc_threshold", Some(key)) if key != "pfc.xoff" => format!("limit ({key})"),
@@ -169,18 +171,19 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
     let hops = || situation.paths.different.iter().flatten();
     // Of ways with as many links the one whose links take longest; of equal ones always the same.
     let rates = |way: &[Hop]| way.iter().map(|hop| hop.rate).collect::<Vec<_>>();
-    let times = |way: &[Hop]| Reverse(PathTime::of(way, situation.frame, Bytes::ZERO).frames);
+    let times = |way: &[Hop]| Reverse(PathTime::of(way, situation.frame + situation.gap, Bytes::ZERO).frames);
     let longest = situation.paths.different.iter().min_by_key(|way| (Reverse(way.len()), times(way), rates(way)));
     let links = longest.map(Vec::len).unwrap_or_default();
     let limit = situation.paths.pause_threshold.clone();
     let limit = limit.or_else(|| situation.buffer.map(|(buffer, key)| (buffer, key.to_owned())));
     let incast = situation.incast.as_ref();
     let senders = incast.map(|incast| incast.senders);
-    let frames = (situation.frame, params.map_or(MESSAGE, |sfc| sfc.message_size));
+    let message = params.map_or(MESSAGE, |sfc| sfc.message_size);
+    let on_links = (situation.frame + situation.gap, message + situation.gap);
     // As `check` does: without a mechanism that pauses there is no limit.
     let pauses = situation.paths.pause_threshold.as_ref().map(|(bytes, _)| *bytes);
     let ends = senders.zip(pauses).and_then(|(senders, pauses)| {
-        ends(&situation.paths, senders, situation.rate, frames, Some(pauses), None).ok().flatten()
+        ends(&situation.paths, senders, situation.rate, on_links, Some(pauses), None).ok().flatten()
     });
     let check_threshold = ends.and_then(|(least, _)| least.largest_threshold);
     // A threshold that is there decides what is judged now, and any above the limit what would be.
@@ -208,7 +211,8 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
         "pause": params.and_then(|sfc| sfc.pause).map(|time| time.to_string()),
         "interval": params.and_then(|sfc| sfc.min_interval).map(|time| time.to_string()),
         "packet": situation.frame.to_string(),
-        "message": params.map_or(MESSAGE, |sfc| sfc.message_size).to_string(),
+        "message": message.to_string(),
+        "gap": situation.gap.to_string(),
     });
     match facts {
         Value::Object(facts) => facts,

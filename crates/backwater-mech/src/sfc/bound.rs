@@ -3,7 +3,7 @@
 //! Assumptions:
 //!
 //! - (A1) N senders send without end into one port at its own rate C, over ways that share nothing but the last switch.
-//! - (A2) Frames have one length F and take t = 8 F/C, at every hop stored first; l links of delay d, S switches of latency s.
+//! - (A2) Frames have one length F and take t = 8 F/C (their gap included, which no queue holds), at every hop stored first; l links of delay d, S switches of latency s.
 //! - (A3) A frame is seen when it joins the egress queue, behind its switch's latency. If the queue is then above Th and its sender
 //!   was not told within the interval I, it is told at once. The message passes the same switch and the way back, and waits on each
 //!   link for at most one frame of its own length (an acknowledgement).
@@ -83,7 +83,7 @@ pub(super) struct Bound {
 /// The bound for an incast whose threshold is `threshold`.
 pub(super) fn bound(q: &Case, threshold: Bytes) -> Result<Bound, AdviceError> {
     let frame = q.packet.unwrap_or(FRAME);
-    let t = i128::from(q.rate.time_for(frame).0.max(1));
+    let t = i128::from(q.at(q.rate, frame).0.max(1));
     let (data, messages) = (i128::from(q.on_links(frame)?.0), i128::from(q.on_links(q.message)?.0));
     let (n, l, s) = (i128::from(q.senders), i128::from(q.links), i128::from(q.switches));
     let sum = |parts: [(i128, i128); 3]| {
@@ -113,6 +113,9 @@ pub(super) fn bound(q: &Case, threshold: Bytes) -> Result<Bound, AdviceError> {
     let headroom = sum([((n - 1) * (frames + late) + 1, i128::from(frame.0)), (0, 0), (0, 0)]).ok_or_else(over)?;
     let headroom = Bytes(u64::try_from(headroom).map_err(|_| AdviceError::too_large("the headroom"))?);
     let full = sum([(n * ceil(least, t) - 1, i128::from(frame.0)), (1, i128::from(threshold.0)), (0, 0)]);
+    // Each frame of that leaves with its gap.
+    let (whole, own) = (i128::from(frame.0) + i128::from(q.gap.0), i128::from(frame.0.max(1)));
+    let full = full.and_then(|full| Some(full.checked_mul(whole)? / own));
     let full = u64::try_from(full.ok_or_else(over)?).map_err(|_| over())?;
     let longest = i128::from(q.rate.time_for(Bytes(full)).0) - least - again;
     let time = |ps: i128| u64::try_from(ps.max(0)).map(Time).map_err(|_| over());

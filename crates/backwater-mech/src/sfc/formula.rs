@@ -182,6 +182,7 @@ mod tests {
             pause: None,
             interval: None,
             packet: None,
+            gap: Bytes::ZERO,
             message: MESSAGE,
             origin: GIVEN,
         }
@@ -207,6 +208,21 @@ mod tests {
         // 3 x 162.56 ns of data and 3 x 4.64 ns of message.
         assert_eq!(with.loop_time, Time(2_400_000 + 3 * 162_560 + 3 * 4_640));
         assert_eq!(with.headroom, Bytes(145_080));
+    }
+
+    /// 20 B take 0.8 ns at 200 Gb/s: three of a frame, and three of a message. A queue has none of them: 41 frames of headroom as without,
+    /// which leave with their gaps, as the 200 KB do: 59 x 163.36 ns and 8 us x 4084 / 4064.
+    #[test]
+    fn a_gap_takes_time_and_no_room() {
+        let question = Case { packet: Some(Bytes(4064)), message: Bytes(64), ..study(3, Some(200_000)) };
+        let gapped = Case { gap: Bytes(20), ..question.clone() };
+        let (without, with) = (numbers(&question).unwrap().1.unwrap(), numbers(&gapped).unwrap().1.unwrap());
+        assert_eq!(with.loop_time, Time(without.loop_time.0 + 6 * 800));
+        let ours = bound(&gapped, Bytes(200_000)).unwrap();
+        assert_eq!((ours.loop_time, ours.frames, ours.headroom), (Time(3_195_360 + 6 * 800), 20, Bytes(41 * 4064)));
+        assert_eq!(ours.shortest_pause, Time(60 * 163_360 - 3_200_160));
+        let longest = 59 * 163_360 + 8_000_000 * 4084 / 4064 - 3_200_160;
+        assert!(ours.longest_pause.0.abs_diff(longest) < 100, "{} against {longest}", ours.longest_pause);
     }
 
     /// A fabric twice as fast as the hosts' links: 332.64 ns and 2 x 166.32 ns of data, 9.28 ns and 2 x 4.64 ns of message beside 2.4 us.

@@ -57,7 +57,7 @@ fn crowding(params: &Params, incast: &Incast<'_>, incasts: &dyn Incasts) -> Opti
 }
 
 /// The ends between which the numbers of an incast are: of those senders that the shared links bring at once, on the shortest loop, and of
-/// all senders on the longest. `frames`: a data frame and a message.
+/// all senders on the longest. `frames`: a data frame and a message, with their gaps.
 pub(super) fn ends(
     paths: &Paths,
     senders: u64,
@@ -79,7 +79,7 @@ pub(super) fn ends(
 /// What is illegal for an incast.
 fn illegal(params: &Params, incast: &Incast<'_>, incasts: &dyn Incasts) -> Result<Vec<Finding>, AdviceError> {
     let Some(paths) = incasts.paths(incast) else { return Ok(Vec::new()) };
-    let frames = (incasts.frame(), params.message_size);
+    let frames = (incasts.frame() + incasts.gap(), params.message_size + incasts.gap());
     let limit = paths.pause_threshold.as_ref().map(|(bytes, _)| *bytes);
     let ends = ends(&paths, incast.senders, incast.rate, frames, limit, Some(params.threshold))?;
     let Some((least, most)) = ends else { return Ok(Vec::new()) };

@@ -35,6 +35,8 @@ pub(super) struct Case {
     pub interval: Option<Time>,
     /// Largest frame; with it serialisation is counted too.
     pub packet: Option<Bytes>,
+    /// Per frame that only links count: it takes time, and no room in a queue.
+    pub gap: Bytes,
     /// Length of an SFC message on the wire; [`MESSAGE`] unless there is reason for another.
     pub message: Bytes,
     /// Where the threshold comes from.
@@ -45,22 +47,29 @@ impl Case {
     /// What a frame takes on all links together, each behind the other.
     pub(super) fn on_links(&self, size: Bytes) -> Result<Time, AdviceError> {
         let time = match self.rates.is_empty() {
-            true => self.rate.time_for(size).0.checked_mul(self.links),
-            false => self.rates.iter().try_fold(0u64, |sum, rate| sum.checked_add(rate.time_for(size).0)),
+            true => self.at(self.rate, size).0.checked_mul(self.links),
+            false => self.rates.iter().try_fold(0u64, |sum, rate| sum.checked_add(self.at(*rate, size).0)),
         };
         time.map(Time).ok_or_else(|| AdviceError::too_large("the loop time"))
     }
 
+    /// What a frame takes on a link, its gap included.
+    pub(super) fn at(&self, rate: Rate, size: Bytes) -> Time {
+        rate.time_for(Bytes(size.0.saturating_add(self.gap.0)))
+    }
+
     /// How that comes about.
     pub(super) fn on_each_link(&self, size: Bytes) -> String {
-        if self.rates.iter().all(|rate| *rate == self.rate) {
-            return format!("{} links x {}", self.links, self.rate.time_for(size));
-        }
-        let alike = |rates: &[Rate]| match (rates.len(), rates[0].time_for(size)) {
+        let alike = |rates: &[Rate]| match (rates.len(), self.at(rates[0], size)) {
             (1, time) => time.to_string(),
             (many, time) => format!("{many} x {time}"),
         };
-        self.rates.chunk_by(|a, b| a == b).map(alike).collect::<Vec<_>>().join(" + ")
+        let times = match self.rates.iter().all(|rate| *rate == self.rate) {
+            true => format!("{} links x {}", self.links, self.at(self.rate, size)),
+            false => self.rates.chunk_by(|a, b| a == b).map(alike).collect::<Vec<_>>().join(" + "),
+        };
+        let gap = if self.gap == Bytes::ZERO { String::new() } else { format!(" and {} of gap", self.gap) };
+        format!("{times} for {size}{gap}")
     }
 
     /// What has to hold threshold and headroom.

@@ -27,7 +27,7 @@ pub(super) fn advice(question: &Case) -> Result<Advice, AdviceError> {
     describe(q, &plain, "", &mut rows);
     if let (Some(numbers), Some(packet)) = (&serialised, q.packet) {
         for (name, size) in [("data frames", packet), ("messages", q.message)] {
-            rows.push(Row::new(name, q.on_links(size)?, format!("{} for {size}", q.on_each_link(size))));
+            rows.push(Row::new(name, q.on_links(size)?, q.on_each_link(size)));
         }
         describe(q, numbers, " with serialisation", &mut rows);
     }
@@ -93,7 +93,7 @@ fn describe_bound(q: &Case, b: &Bound, threshold: Bytes, rows: &mut Vec<Row>) {
     let mut row = |name: &str, quantity: String, formula: String| {
         rows.push(Row::new(format!("{name}, our bound"), quantity, formula))
     };
-    let (n, t) = (q.senders, q.rate.time_for(b.frame));
+    let (n, t) = (q.senders, q.at(q.rate, b.frame));
     row(
         "loop",
         b.loop_time.to_string(),
@@ -108,7 +108,11 @@ fn describe_bound(q: &Case, b: &Bound, threshold: Bytes, rows: &mut Vec<Row>) {
     let most = b.largest_threshold.map_or_else(|| "none".into(), |t| t.to_string());
     row("largest threshold", most, format!("{} {} - headroom", q.limit(), q.pfc_threshold));
     row("pause at least", b.shortest_pause.to_string(), format!("{n} x {} x {t} - loop{}", b.frames, with_interval(q)));
-    let full = format!("({threshold} + ({n} x whole frames of a loop - 1) x {}) / rate - loop", b.frame);
+    let full = format!(
+        "({threshold} + ({n} x whole frames of a loop - 1) x {}) / rate{} - loop",
+        b.frame,
+        if q.gap == Bytes::ZERO { "" } else { ", with gaps," }
+    );
     row("pause at most", b.longest_pause.to_string(), full);
 }
 
