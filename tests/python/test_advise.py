@@ -163,6 +163,54 @@ def test_defaults_are_not_told_as_the_scenarios(command: Command, tmp_path: Path
     assert "(the default)" in caution
 
 
+@pytest.mark.parametrize("kmin", ["5 KB", "5000 B"])
+def test_a_given_value_is_no_default_though_it_is_the_same_number(
+    command: Command, tmp_path: Path, kmin: str
+) -> None:
+    """5 KB is the default of ecn.kmin."""
+    text = STAR.replace("PFC", f'xoff = "200 KB"\n[ecn]\nkmin = "{kmin}"')
+    options = ["--set", f"ecn.kmin={kmin}"]
+    bare = STAR.replace("PFC", 'xoff = "200 KB"\n[ecn]\nkmax = "30 KB"')
+    for said in (
+        advice(command, tmp_path, text, "ecn"),
+        advice(command, tmp_path, bare, "ecn", *options),
+    ):
+        [caution] = [one for one in said["cautions"] if "ecn.kmin" in one]
+        assert "ecn.kmin is 5 KB" in caution
+    [caution] = [one for one in advice(command, tmp_path, bare, "ecn")["cautions"] if "kmin" in one]
+    assert "ecn.kmin (the default) is 5 KB" in caution
+
+
+FABRIC = """
+[topology]
+kind = "leaf-spine"
+leaves = 16
+spines = 4
+hosts_per_leaf = 4
+rate = "400 Gb/s"
+link_delay = "100 ns"
+[switch]
+buffer = "64 MB"
+headroom = "100 KB"
+[pfc]
+threshold = "dynamic"
+[ecn]
+kmin = "200 KB"
+kmax = "800 KB"
+"""
+
+
+def test_the_lowest_threshold_of_pfc_on_the_way_counts(command: Command, tmp_path: Path) -> None:
+    """An alpha of 1/8 leaves a ninth.
+
+    That is of 64 MB less 8 x 100 KB at a leaf, and less 16 x 100 KB at a spine.
+    """
+    said = advice(command, tmp_path, FABRIC, "ecn")
+    [below] = [row for row in said["rows"] if row["name"] == "threshold below"]
+    assert (below["value"], below["unit"]) == ("6.933333", "MB")
+    assert below["formula"].startswith("PFC threshold of spine")
+
+
 def test_without_pfc_the_limit_of_sfc_is_the_memory(command: Command, tmp_path: Path) -> None:
     text = STAR.replace("[pfc]\nPFC", '[sfc]\nthreshold = "390 KB"\npause = "1 us"')
     said = advice(command, tmp_path, text, "sfc")

@@ -69,7 +69,7 @@ def quiet(file: Path, threshold: int, pause: str) -> bool:
     case = backwater.load(file).set("sfc.threshold", f"{threshold} B").set("sfc.pause", pause)
     run = case.set("lossless", value=False).run(2)
     pauses = sum(row["pauses_received"] for row in run.ports.to_pylist())
-    return pauses == 0 and run.summary["drops"] == 0
+    return bool(pauses == 0 and run.summary["drops"] == 0)
 
 
 def test_small_thresholds_are_looked_at_where_the_advice_is_far_too_large(
@@ -138,7 +138,7 @@ def test_senders_that_share_links_are_cautioned_of(
 def test_where_no_pause_is_legal_by_both_formulas_it_is_said(
     command: Command, fabric: Path, threshold: str, pauses: bool
 ) -> None:
-    """Headrooms of 330 KB and 424.028 KB: below 94.028 KB the one range ends where the other begins.
+    """Headrooms of 330 KB and 424.028 KB: up to 94.028 KB one range ends where the other begins.
 
     330 KB and 94 KB leave in 33.92 us, 424.028 KB in 33.92224 us.
     """

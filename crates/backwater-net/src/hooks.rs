@@ -41,7 +41,7 @@ mod sides;
 pub use crate::parameters::Finding;
 pub use advice::{
     Advice, AdviceError, AdviceForm, AdviceOption, AdviceProof, AdviceRow, Hop, Incast, Incasts, LargestIncast, Paths,
-    Question, Situation, needed,
+    Question, Situation, WRITTEN, needed,
 };
 pub use context::{FlowCx, NicCx, SwitchCx, Turn};
 pub(crate) use context::{Home, Unsent};

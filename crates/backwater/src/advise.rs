@@ -7,8 +7,8 @@ use crate::planned::Planned;
 use backwater_mech::registry::{Config, ENTRIES};
 use backwater_net::config::BufferPer;
 pub use backwater_net::hooks::{Advice, AdviceForm, AdviceRow};
-use backwater_net::hooks::{LargestIncast, MemoryCx, Question, Situation};
-use backwater_net::packet::{HostId, class_bits};
+use backwater_net::hooks::{LargestIncast, MemoryCx, Question, Situation, WRITTEN};
+use backwater_net::packet::{HostId, NodeId, class_bits};
 use backwater_net::{Bytes, Rate};
 use serde_json::{Map, Value};
 
@@ -97,14 +97,15 @@ pub fn facts(planned: &Planned, mechanism: &str) -> Result<Map<String, Value>, S
         let error = ScenarioError::new("the scenario's hosts are not joined through a switch").key("topology");
         return Err(error.hint("give the delays as options instead"));
     };
-    let about = &planned.graph.nodes[home.0 as usize];
-    let (name, tier) = (about.name.as_str(), about.tier.as_str());
+    let (name, tier) = called(planned, home);
     let switch = planned.switch.of(name, tier);
-    let links = planned.graph.links.iter().filter(|link| [link.a, link.b].contains(&home));
-    let rates: Vec<Rate> = links.map(|link| link.rate_from(home)).collect();
-    let kept = planned.mechanisms.lossless_classes(name, tier);
-    let memory = MemoryCx { switch, rates: &rates, kept, class: incast.map(|incast| incast.class) };
-    paths.pause_threshold = planned.mechanisms.pause_threshold(name, tier, &memory);
+    let limit = |node| pause_threshold(planned, node, incast.map(|incast| incast.class));
+    paths.pause_threshold = limit(home);
+    // Of equal ones that of the receiver's switch.
+    let all = std::iter::once(&home).chain(&paths.through);
+    let limits =
+        all.filter_map(|node| limit(*node).map(|(bytes, key)| (bytes, key, called(planned, *node).0.to_owned())));
+    let lowest_pause_threshold = limits.min_by_key(|(bytes, ..)| *bytes);
     let class = incast.map_or(0, |incast| class_bits(&[incast.class]));
     let situation = Situation {
         incast: incast.map(|incast| LargestIncast {
@@ -115,11 +116,29 @@ pub fn facts(planned: &Planned, mechanism: &str) -> Result<Map<String, Value>, S
         }),
         rate: planned.arriving[receiver.0 as usize],
         paths,
+        lowest_pause_threshold,
         buffer_per: switch.buffer_per,
         buffer: (switch.buffer_per != BufferPer::None).then(|| (switch.buffer_of(class), switch.buffer_key())),
         latency_at: switch.latency_at,
         frame: planned.file.packet.payload + planned.file.packet.header,
         gap: planned.file.packet.gap,
     };
-    Ok(planned.mechanisms.facts(mechanism, (name, tier), &situation))
+    let mut facts = planned.mechanisms.facts(mechanism, (name, tier), &situation);
+    facts.insert(WRITTEN.to_owned(), planned.keys_in(mechanism).into());
+    Ok(facts)
+}
+
+/// Name and tier of a node.
+fn called(planned: &Planned, node: NodeId) -> (&str, &str) {
+    let about = &planned.graph.nodes[node.0 as usize];
+    (&about.name, &about.tier)
+}
+
+/// The least bytes with which a mechanism pauses a neighbour of a switch, and the key that decides.
+fn pause_threshold(planned: &Planned, node: NodeId, class: Option<u8>) -> Option<(Bytes, String)> {
+    let (name, tier) = called(planned, node);
+    let links = planned.graph.links.iter().filter(|link| [link.a, link.b].contains(&node));
+    let rates: Vec<Rate> = links.map(|link| link.rate_from(node)).collect();
+    let (switch, kept) = (planned.switch.of(name, tier), planned.mechanisms.lossless_classes(name, tier));
+    planned.mechanisms.pause_threshold(name, tier, &MemoryCx { switch, rates: &rates, kept, class })
 }

@@ -12,7 +12,7 @@ use backwater_net::Rate;
 use backwater_net::hooks::{Hop, Paths};
 use backwater_net::packet::{HostId, NodeId};
 use backwater_net::topology::NodeKind;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 /// A flow of a pair: which plan, which pair of it.
 type Flow = (u32, u32);
@@ -189,8 +189,13 @@ impl<'p> Measure<'p> {
         for (nodes, _) in all {
             different.insert(nodes[..nodes.len() - 1].windows(2).map(hop).collect::<Option<Vec<Hop>>>()?);
         }
-        let carried = self.carried(all, rate);
-        Some(Paths { different: different.into_iter().collect(), carried, pause_threshold: None })
+        let through: BTreeSet<NodeId> = all.iter().flat_map(|(nodes, _)| &nodes[1..nodes.len() - 1]).copied().collect();
+        Some(Paths {
+            different: different.into_iter().collect(),
+            through: through.into_iter().collect(),
+            carried: self.carried(all, rate),
+            pause_threshold: None,
+        })
     }
 
     /// Senders that the links out of their first switch, and then those into the last, can carry at `rate`.

@@ -241,6 +241,12 @@ impl Resolved {
         self.given(key).is_none() && value.is_none_or(Json::is_null)
     }
 
+    /// Keys that a table has, by any text that gives values.
+    pub(crate) fn keys_in(&self, table: &str) -> Vec<String> {
+        let given = self.given(table).and_then(Node::table);
+        given.into_iter().flat_map(|table| table.keys().cloned()).collect()
+    }
+
     /// What was given for a key, if anything was.
     fn given(&self, key: &str) -> Option<&Node> {
         let path: Vec<String> = key.split('.').map(str::to_owned).collect();

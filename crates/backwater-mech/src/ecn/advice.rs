@@ -63,8 +63,11 @@ pub(super) const FORM: AdviceForm = AdviceForm {
 pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<String, Value> {
     let hops = || situation.paths.different.iter().flatten();
     let links = situation.paths.different.iter().map(Vec::len).max().unwrap_or_default();
-    let limit = situation.paths.pause_threshold.clone();
-    let limit = limit.or_else(|| situation.buffer.map(|(buffer, key)| (buffer, key.to_owned())));
+    let lowest = situation.lowest_pause_threshold.as_ref();
+    let limit = lowest.map(|(bytes, ..)| *bytes).or_else(|| situation.buffer.map(|(buffer, _)| buffer));
+    // Named where it is not the switch of the hot port itself.
+    let own_limit = situation.paths.pause_threshold.as_ref().map(|(bytes, _)| *bytes);
+    let lower = lowest.filter(|(bytes, ..)| own_limit.is_none_or(|own| *bytes < own));
     let own = Params::default();
     let facts = json!({
         "rate": situation.rate.to_string(),
@@ -74,8 +77,9 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
         "link_delay": hops().map(|hop| hop.delay).max().unwrap_or_default().to_string(),
         "switch_latency": hops().map(|hop| hop.latency).max().unwrap_or_default().to_string(),
         "packet": situation.frame.to_string(),
-        "pfc_threshold": limit.as_ref().map(|(bytes, _)| bytes.to_string()),
-        "pfc_pauses": situation.paths.pause_threshold.is_some(),
+        "pfc_threshold": limit.map(|bytes| bytes.to_string()),
+        "pfc_pauses": lowest.is_some(),
+        "pfc_at": lower.map(|(.., switch)| switch),
         "reference_rate": params.and_then(|ecn| ecn.reference_rate).map(|rate| rate.to_string()),
         "kmin_default": params.is_some_and(|ecn| ecn.kmin == own.kmin),
         "kmax_default": params.is_some_and(|ecn| ecn.kmax == own.kmax),
@@ -116,10 +120,12 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
     let of_scenario = question.is_from_scenario("pfc_threshold");
     let pauses = !of_scenario || question.fact("pfc_pauses").and_then(Value::as_bool).unwrap_or(true);
     let most = limit.map(|limit| Bytes(limit.0 / ports));
+    let at = question.fact("pfc_at").and_then(Value::as_str).filter(|_| of_scenario);
+    let at = at.map_or_else(String::new, |switch| format!(" of {switch}, the lowest on the way"));
     if let Some((limit, most)) = limit.zip(most) {
         let how = match (ports, pauses) {
-            (1, true) => "PFC threshold, so that marks come before pauses at one hot port".to_owned(),
-            (_, true) => format!("{limit} of PFC / {ports} ports, so that marks come before pauses"),
+            (1, true) => format!("PFC threshold{at}, so that marks come before pauses at one hot port"),
+            (_, true) => format!("{limit} of PFC{at} / {ports} ports, so that marks come before pauses"),
             (1, false) => "memory, so that marks come before losses at one hot port".to_owned(),
             (_, false) => format!("{limit} of memory / {ports} ports, so that marks come before losses"),
         };
@@ -174,9 +180,9 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
     Ok(advice)
 }
 
-/// Whether a value of the scenario is that of a scenario that says nothing of it.
+/// Whether a value of the scenario is that of a scenario that says nothing of it. Overrides of one tier are told by their value.
 fn is_default(question: &Question, key: &str) -> bool {
-    question.fact(&format!("{key}_default")).and_then(Value::as_bool).unwrap_or(false)
+    !question.is_written(key) && question.fact(&format!("{key}_default")).and_then(Value::as_bool).unwrap_or(false)
 }
 
 /// A threshold to begin with, at the rate in question.

@@ -3,6 +3,7 @@
 
 use super::SwitchShape;
 use crate::config::{BufferPer, LatencyAt, SwitchParams};
+use crate::packet::NodeId;
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 use backwater_engine::quantity::QuantityError;
@@ -57,6 +58,9 @@ pub struct AdviceOption {
     pub default: Option<&'static str>,
 }
 
+/// Among facts: keys of the mechanism's own table that the scenario gives.
+pub const WRITTEN: &str = "written";
+
 /// A question: what options give, then what a scenario gives, then the form's defaults.
 #[derive(Clone, Debug)]
 pub struct Question {
@@ -72,6 +76,11 @@ impl Question {
     /// Whether a value comes from the scenario.
     pub fn is_from_scenario(&self, key: &str) -> bool {
         !self.given.contains_key(key) && self.fact(key).is_some()
+    }
+
+    /// Whether the scenario gives a value of the mechanism itself, and it is no default.
+    pub fn is_written(&self, key: &str) -> bool {
+        self.fact(WRITTEN).and_then(Value::as_array).is_some_and(|keys| keys.iter().any(|one| one == key))
     }
 
     /// What the scenario says.
@@ -224,6 +233,8 @@ pub struct Hop {
 pub struct Paths {
     /// Each different path from a sender to that switch, its links in order.
     pub different: Vec<Vec<Hop>>,
+    /// Every switch on these paths.
+    pub through: Vec<NodeId>,
     /// Senders whose data the links of these paths can bring at once, at the rate of the receiver's link.
     pub carried: u64,
     /// Bytes of the incast's class from one port, all in one queue, with which a mechanism pauses that port at that switch, and the
@@ -292,6 +303,8 @@ pub struct Situation {
     pub rate: Rate,
     /// How data comes to the receiver's switch.
     pub paths: Paths,
+    /// The lowest threshold of all switches on these paths, the key that decides it, and the switch.
+    pub lowest_pause_threshold: Option<(Bytes, String, String)>,
     /// Memory of one unit of that switch's `buffer_per`, and the key that gives it; `None`: it has no end.
     pub buffer: Option<(Bytes, &'static str)>,
     /// What that memory is one of.

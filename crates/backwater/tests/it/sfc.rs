@@ -137,6 +137,7 @@ fn advice_reads_the_facts_of_a_scenario() {
         "packet": "4.064 KB",
         "message": "64 B",
         "gap": "0 B",
+        "written": ["threshold", "pause", "min_interval", "points", "message_size"],
     });
     assert_eq!(Value::Object(facts(&resolved(&study(), &[]), "sfc").unwrap()), expected);
     // Without an incast, PFC and SFC.
@@ -152,6 +153,7 @@ fn advice_reads_the_facts_of_a_scenario() {
         without[key] = Value::Null;
     }
     without["message"] = json!("116 B");
+    without["written"] = json!([]);
     without["pfc_threshold"] = json!("400 KB");
     without["pfc_pauses"] = json!(false);
     without["pfc_threshold_key"] = json!("switch.buffer");
