@@ -200,6 +200,34 @@ kmax = "800 KB"
 """
 
 
+def test_a_dynamic_threshold_has_a_headroom_and_no_largest_xoff(
+    command: Command, tmp_path: Path
+) -> None:
+    """Whether memory is shared or of each ingress."""
+    for per in ("switch", "ingress"):
+        said = advice(command, tmp_path, FABRIC, "pfc", "--set", f"switch.buffer_per={per}")
+        names = [row["name"] for row in said["rows"]]
+        assert "headroom" in names
+        assert "largest xoff" not in names
+    file = str(tmp_path / "star.toml")
+    shown = " ".join(command("advise", "pfc", "--scenario", file).out.split())
+    assert "A dynamic threshold moves with the free memory" in shown
+    assert "no largest xoff" in shown
+
+
+@pytest.mark.parametrize(
+    ("response", "told"), [("", False), ('response = "0 s"', True), ('response = "1 us"', True)]
+)
+def test_a_response_that_nobody_gives_is_not_told_as_the_scenarios(
+    command: Command, tmp_path: Path, response: str, told: bool
+) -> None:
+    file = tmp_path / "star.toml"
+    file.write_text(STAR.replace("PFC", f'xoff = "200 KB"\n{response}'), encoding="utf-8")
+    shown = " ".join(command("advise", "pfc", "--scenario", str(file)).out.split())
+    assert ("packet, response, gap." in shown) == told
+    assert ("packet, gap." in shown) != told
+
+
 def test_the_lowest_threshold_of_pfc_on_the_way_counts(command: Command, tmp_path: Path) -> None:
     """An alpha of 1/8 leaves a ninth.
 

@@ -152,8 +152,9 @@ def test_a_key_that_has_no_effect_is_not_varied(command: Command, star: Path) ->
         said = command("advise", "pfc", "--scenario", str(star), "--prove", *words)
         assert said.code == 2, said
         reason = 'pfc.xoff is without effect: it is read only with threshold = "static"'
-        assert said.err.startswith(f"error: --prove: {reason}\nhint: --prove varies this key")
-        assert "holds" not in said.out + said.err
+        assert said.err.startswith(f"error: --prove: {reason}\nhint: a dynamic threshold moves")
+        assert "--prove is for static thresholds" in said.err
+        assert "the advice holds" not in said.out + said.err
 
 
 def test_a_scenario_that_never_pauses_proves_nothing(star: Path) -> None:

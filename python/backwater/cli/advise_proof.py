@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from backwater import _core
 from backwater.cli.arguments import overrides, read
-from backwater.cli.output import message
 from backwater.errors import InputError
 from backwater.sweep.values import shown
 
@@ -49,6 +48,8 @@ class Proof:
     """Options that a simulation takes over, with the keys that they set."""
     free: Sequence[str] = ()
     """Options that change nothing of a simulation."""
+    unread: str | None = None
+    """What to say where the scenario does not read the key."""
 
     @property
     def option(self) -> str:
@@ -60,7 +61,9 @@ def _proof(said: Mapping[str, Any]) -> Proof:
     key, condition, rows, above, below = (
         said[name] for name in ("key", "condition", "rows", "from", "below")
     )
-    return Proof(key, condition, rows, above, below, dict(said["sets"]), said["free"])
+    return Proof(
+        key, condition, rows, above, below, dict(said["sets"]), said["free"], said["unread"]
+    )
 
 
 PROOFS = {name: _proof(form["proof"]) for name, form in _core.advice_forms() if form["proof"]}
@@ -193,7 +196,7 @@ def _see_effect(proof: Proof, case: Scenario) -> None:
         if one["key"] == proof.key and one["reason"].startswith("without effect"):
             raise InputError(
                 f"--prove: {proof.key} is {one['reason']}",
-                "--prove varies this key: simulate a scenario that reads it",
+                proof.unread or "--prove varies this key: simulate a scenario that reads it",
             )
 
 

@@ -10,7 +10,7 @@
 //! The first frame blocks the PFC frame at the port that asks; the second has just begun at the peer when it hears. Frames
 //! count with 8 bytes of preamble and 12 of gap.
 
-use super::Params;
+use super::{Params, Threshold};
 use crate::headroom::{headroom, unseen};
 use crate::mac_control::{Counter, Signal};
 use backwater_engine::Time;
@@ -47,6 +47,9 @@ pub(super) const FORM: AdviceForm = AdviceForm {
         below: None,
         from: Some("switch.buffer"),
         sets: &[],
+        unread: Some(
+            "a dynamic threshold moves with the free memory, so that there is no largest xoff: --prove is for static thresholds",
+        ),
         free: &["model"],
     }),
 };
@@ -68,6 +71,7 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
         "packet": situation.frame.to_string(),
         "response": response(hop).to_string(),
         "gap": situation.gap.to_string(),
+        "moving": params.is_some_and(|pfc| pfc.threshold == Threshold::Dynamic),
         "frameless": signal == Signal::Ideal,
         // Of shared memory it depends on the other ports what is left above a threshold.
         "ingress_buffer": situation.buffer.filter(|_| situation.buffer_per == BufferPer::Ingress).map(|(size, _)| size.to_string()),
@@ -82,8 +86,12 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
 fn taken(question: &Question) -> Option<String> {
     let (file, _) = question.scenario.as_ref()?;
     let keys = FORM.options.iter().map(|option| option.name).chain(["gap"]);
+    // A response of none is a default, unless the scenario says so.
+    let none = |key: &str| {
+        key == "response" && !question.is_written(key) && question.text(key) == Some(Time::ZERO.to_string())
+    };
     let names: Vec<String> =
-        keys.filter(|key| question.is_from_scenario(key)).map(|key| key.replace('_', " ")).collect();
+        keys.filter(|key| question.is_from_scenario(key) && !none(key)).map(|key| key.replace('_', " ")).collect();
     Some(format!("From {file}: {}.", names.join(", ")))
 }
 
@@ -97,6 +105,7 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
             return Err(error.hint("models are `simulator` and `standard`"));
         }
     };
+    let moving = question.fact("moving").and_then(Value::as_bool).unwrap_or(false);
     let mut advice = advice(&Link {
         rate: needed("rate", question.quantity("rate")?)?,
         link_delay: needed("link_delay", question.quantity("link_delay")?)?,
@@ -106,8 +115,16 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         gap: question.quantity("gap")?.unwrap_or(PacketParams::default().gap),
         frameless: question.fact("frameless").and_then(Value::as_bool).unwrap_or(false),
         memory: question.quantity("ingress_buffer")?,
+        moving,
         model,
     })?;
+    if moving {
+        advice.summary.push(
+            "A dynamic threshold moves with the free memory: there is one headroom, and no largest xoff. `--prove` is for static \
+             thresholds."
+                .to_owned(),
+        );
+    }
     advice.summary.extend(taken(question));
     Ok(advice)
 }
@@ -140,6 +157,8 @@ struct Link {
     frameless: bool,
     /// Memory of an ingress, where it has its own and that is known.
     memory: Option<Bytes>,
+    /// Whether the threshold moves with the free memory.
+    moving: bool,
     /// What it is for.
     model: Model,
 }
@@ -215,6 +234,7 @@ fn simulator(q: &Link) -> Result<Advice, AdviceError> {
     ];
     let mut problems = Vec::new();
     match q.memory {
+        Some(memory) if memory > total && q.moving => {}
         Some(memory) if memory > total => {
             let left = Bytes(memory.0 - total.0);
             rows.push(Row::new("largest xoff", left, format!("{memory} of an ingress, less the headroom")));
@@ -280,6 +300,7 @@ mod tests {
             gap: PacketParams::default().gap,
             frameless: false,
             memory: None,
+            moving: false,
             model,
         }
     }

@@ -92,7 +92,7 @@ fn a_scenario_says_what_headroom_pfc_needs() {
     let pfc = |more: &str| star("100 Gb/s", &format!("[pfc]\nxoff = \"100 KB\"\n{more}"));
     let (headroom_of_it, summary) = headroom(&pfc(""), &json!({}));
     assert_eq!(headroom_of_it, "28.31 KB");
-    assert_eq!(summary, ["From net.toml: rate, link delay, packet, response, gap."]);
+    assert_eq!(summary, ["From net.toml: rate, link delay, packet, gap."]);
     // 100 ns more are 1250 B more, and the switch's latency before the counters 3750 B.
     assert_eq!(headroom(&pfc("response = \"100 ns\"\n"), &json!({})).0, "29.56 KB");
     let late = pfc("").replace("[switch]", "[switch]\nlatency_at = \"input\"");
@@ -100,5 +100,5 @@ fn a_scenario_says_what_headroom_pfc_needs() {
     // Without a frame that tells of it: 2 us are 25,000 B.
     assert_eq!(headroom(&pfc("signal = \"ideal\"\n"), &json!({})).0, "27.164 KB");
     let (own, summary) = headroom(&pfc(""), &json!({ "link_delay": "0 ns" }));
-    assert_eq!((own.as_str(), summary[0].as_str()), ("3.31 KB", "From net.toml: rate, packet, response, gap."));
+    assert_eq!((own.as_str(), summary[0].as_str()), ("3.31 KB", "From net.toml: rate, packet, gap."));
 }
