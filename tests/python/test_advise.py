@@ -255,3 +255,24 @@ def test_a_misspelt_key_is_refused_as_ever(command: Command, tmp_path: Path) -> 
     ran = command("advise", "pfc", "--scenario", str(file))
     assert ran.code == 2
     assert "xof" in ran.err
+
+
+def test_flows_of_jobs_are_not_known_beforehand(command: Command, tmp_path: Path) -> None:
+    """An all-to-all has many at once: it would be false that there are none."""
+    flow = STAR[STAR.index("[[flow]]") :]
+    job = """[[job]]
+label = "train"
+ranks = 4
+[[job.step]]
+label = "moe"
+kind = "all-to-all"
+size = "32 KB"
+"""
+    file = tmp_path / "star.toml"
+    file.write_text(STAR.replace("PFC", 'xoff = "200 KB"').replace(flow, job), encoding="utf-8")
+    ran = command("advise", "sfc", "--scenario", str(file))
+    assert ran.code == 2
+    assert "which flows of jobs are there at once is not known beforehand" in ran.err
+    assert "--senders" in ran.err
+    assert "no flows" not in ran.err
+    assert command("advise", "sfc", "--scenario", str(file), "--senders", "3").out

@@ -114,6 +114,7 @@ pub fn facts(planned: &Planned, mechanism: &str) -> Result<Map<String, Value>, S
             class: incast.class,
             bytes: Bytes(incast.bytes),
         }),
+        jobs: !planned.file.job.is_empty(),
         rate: planned.arriving[receiver.0 as usize],
         paths,
         lowest_pause_threshold,

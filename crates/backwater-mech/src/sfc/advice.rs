@@ -145,6 +145,10 @@ fn limit_of_check(question: &Question) -> Option<String> {
 fn no_senders(question: &Question) -> AdviceError {
     match &question.scenario {
         None => AdviceError::new("--senders is missing").hint("how many send into one port, or --scenario FILE"),
+        Some((file, _)) if question.fact("jobs") == Some(&Value::Bool(true)) => {
+            AdviceError::new(format!("{file}: which flows of jobs are there at once is not known beforehand"))
+                .hint("say how many hosts may send into one with --senders")
+        }
         Some((file, _)) => {
             AdviceError::new(format!("{file}: no flows are known to start at once from several hosts into one"))
                 .hint("say how many there may be with --senders")
@@ -196,6 +200,7 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
     let facts = json!({
         "carried": senders.map(|senders| situation.paths.carried.min(senders)),
         "check_threshold": check_threshold.filter(judged).map(|bytes| bytes.to_string()),
+        "jobs": situation.jobs,
         "receiver": incast.map(|incast| &incast.receiver),
         "senders": senders,
         "rate": situation.rate.to_string(),

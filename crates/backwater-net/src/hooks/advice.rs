@@ -301,6 +301,8 @@ pub struct LargestIncast {
 pub struct Situation {
     /// That incast, where one is known.
     pub incast: Option<LargestIncast>,
+    /// Whether jobs start flows, of which none are known beforehand.
+    pub jobs: bool,
     /// Rate of the receiver's link.
     pub rate: Rate,
     /// How data comes to the receiver's switch.

@@ -117,6 +117,7 @@ fn advice_says_where_check_warns_and_why_it_is_elsewhere() {
 #[test]
 fn advice_reads_the_facts_of_a_scenario() {
     let expected = json!({
+        "jobs": false,
         "receiver": "h0",
         "senders": 3,
         "carried": 3,
