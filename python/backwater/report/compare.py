@@ -352,7 +352,7 @@ def _assumptions(runs: Mapping[str, Sequence[Run]]) -> Section:
 
 
 def _without_defaults(rows: Sequence[list[str]], given: set[str]) -> list[list[str]]:
-    """Give one row for all the defaults of a table, as `dcqcn`, that some scenarios lack."""
+    """Give one row for all the defaults of a table that some scenarios lack."""
     told: list[list[str]] = []
     defaults: dict[tuple[str, ...], int] = {}
     for key, *cells in rows:
