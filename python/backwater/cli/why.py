@@ -57,7 +57,8 @@ def why(
     from backwater.manifest import judging
     from backwater.why import diverge, evidence, facts
     from backwater.why.evidence import uncomparable
-    from backwater.why.words import divergence_words, run_words
+    from backwater.why.parted import divergence_words
+    from backwater.why.words import run_words
 
     names = [first] if second is None else [first, second]
     writable(json, Kind.JSON, *files(names))
