@@ -110,6 +110,19 @@ def many(count: int, what: str, form: str = "") -> str:
     return f"{count:{form}} {what}{'' if count == 1 else plural}"
 
 
+def sent_again(flows: Mapping[str, Any]) -> str:
+    """What had data packets sent again, as far as it was counted: empty, or `, after 8 timeouts`.
+
+    A packet that a receiver or a switch has told of is in neither count.
+    """
+    inferred, timeouts = flows["inferred_lost"], flows["timeouts"]
+    found = [
+        *([many(inferred, "inferred loss", ",")] if inferred else []),
+        *([many(timeouts, "timeout", ",")] if timeouts else []),
+    ]
+    return f", after {series(found)}" if found else ""
+
+
 def count(value: float, unit: str) -> str:
     """A large number with a decimal prefix: `3.2 M hops/s`."""
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):

@@ -16,6 +16,7 @@ import backwater
 from backwater.manifest import write_manifest
 from backwater.why import diverge, evidence, facts
 from backwater.why.pauses import DEPTH, flat, tree
+from backwater.why.words import run_words
 from conftest import ROOT
 
 if TYPE_CHECKING:
@@ -306,3 +307,57 @@ def test_what_cannot_be_explained(
     said = command("why", *(one.format(small) for one in arguments))
     assert said.code == 2
     assert text in said.err
+
+
+ONE_AT_A_TIME = """
+[topology]
+kind = "star"
+hosts = 2
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[transport]
+recovery = "selective-repeat"
+window = "4 KiB"
+timeout = "100 us"
+[[flow]]
+label = "one"
+from = 0
+to = 1
+size = "16 KiB"
+[[fault]]
+kind = "drop-nth"
+from = "h0"
+to = "s0"
+frame = "data"
+nth = 2
+"""
+
+
+def test_a_flow_tells_of_its_losses_and_timeouts(command: Command) -> None:
+    """The window is one packet: nothing after the second of four says that it is lost.
+
+    So that is sent again after the timeout of 100 us, and the flow sends five packets. A wait for
+    its window alone would not say that.
+    """
+    Path("one.toml").write_text(ONE_AT_A_TIME, encoding="utf-8")
+    said = command("why", "one.toml", "--json", "w.json")
+    assert said.code == 0, said.err
+    [told] = json.loads(Path("w.json").read_text())["runs"]
+    flow = of_group(told, "one")
+    assert (flow["packets"], flow["retransmitted"], flow["timeouts"]) == (5, 1, 1)
+    assert "It sent 5 data packets, 1 of them again, after 1 timeout.\n" in said.out
+    # Without the fault every packet is sent once, and there is nothing to tell.
+    whole = ONE_AT_A_TIME.partition("[[fault]]")[0]
+    Path("one.toml").write_text(whole, encoding="utf-8")
+    assert "data packets" not in command("why", "one.toml").out
+
+
+def test_a_flow_tells_of_its_marks(small: Path) -> None:
+    low = backwater.load(small).enable("ecn").set("ecn.kmin", "10 KB").set("ecn.kmax", "20 KB")
+    found = explained(low)
+    rows = {row["flow_id"]: row for row in low.run().flows.to_pylist()}
+    [most] = [flow for flow in found["delays"] if flow["group"] == "incast"]
+    marked = rows[most["flow_id"]]["marked"]
+    assert marked > 0
+    lines = list(run_words(found))
+    assert f"  It sent {most['packets']:,} data packets, {marked:,} arrived marked (ECN)." in lines

@@ -32,7 +32,7 @@ from backwater.running import interruptible, run_jobs, used_threads
 from backwater.samples import why_not
 from backwater.saved import told as told_changes
 from backwater.saving import last_save, save_at
-from backwater.wording import count, figure, offered, prefixed, simulated, three, us
+from backwater.wording import count, figure, offered, prefixed, sent_again, simulated, three, us
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -346,14 +346,10 @@ def _outcomes(one: dict[str, Any]) -> list[str]:
         if few and few["p99"] is None:
             said.append(f"{group['group']}: no {why_not('p99', few['n'], 'complete flows')}.")
         if again := group["retransmitted"]:
-            inferred, timeouts = group["inferred_lost"], group["timeouts"]
-            found = [
-                *([count(inferred, "inferred losses")] if inferred else []),
-                *([count(timeouts, "timeouts")] if timeouts else []),
-            ]
+            after = sent_again(group)
             said.append(
                 f"{group['group']}: {again} of {group['packets']} data packets were sent again"
-                + (f", after {' and '.join(found)} among others." if found else ".")
+                + (f"{after} among others." if after else ".")
             )
         if group["failed"]:
             said.append(f"{group['group']}: {group['failed']} flows failed (transport.retries).")

@@ -17,8 +17,9 @@ from backwater.jobs import collective_costs
 from backwater.numbers.rows import scan
 from backwater.numbers.units import BITS, PS_PER_S
 from backwater.plot import data
+from backwater.why.waits import COUNTS
 from backwater.why.words import CAUSES, size
-from backwater.wording import many
+from backwater.wording import many, sent_again
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,7 +141,7 @@ def _flows(run: Run, hosts: Sequence[str], most: int) -> tuple[list[dict[str, An
     if table is None:
         return [], pl.DataFrame(schema={"flow_id": pl.UInt64, "key": pl.UInt32})
     late = pl.col("fct_last_byte_ps") - pl.col("ideal_fct_ps")
-    names = ("flow_id", "group", "src", "dst", "bytes", "start_ps", "fct_last_byte_ps")
+    names = ("flow_id", "group", "src", "dst", "bytes", "start_ps", "fct_last_byte_ps", *COUNTS)
     columns = table.select(*names, "slowdown", "state", late=late.fill_null(1 << 62))
     order = columns.group_by("group").agg(pl.col("flow_id").min()).collect(engine="streaming")
     groups = order.sort("flow_id")["group"].to_list()[:most]
@@ -172,10 +173,17 @@ def _flows(run: Run, hosts: Sequence[str], most: int) -> tuple[list[dict[str, An
                     ["last byte after", "-" if took is None else data.time_text(took)],
                     ["slowdown", "-" if row["slowdown"] is None else f"{row['slowdown']:.3g}"],
                     ["state", row["state"]],
+                    ["sent again", _again(row)],
                 ],
             }
         )
     return shown, kept.select("flow_id", "key")
+
+
+def _again(row: dict[str, Any]) -> str:
+    again = row["retransmitted"]
+    of = f"{again:,} of {many(row['packets'], 'packet', ',')}" if again else "none"
+    return f"{of}{sent_again(row)}"
 
 
 def _collectives(run: Run, most: int) -> tuple[list[dict[str, Any]], pl.DataFrame]:

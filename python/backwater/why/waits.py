@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from backwater.why.pauses import Branch
 
+COUNTS = ("packets", "retransmitted", "inferred_lost", "timeouts", "marked")
+"""What the table of flows counts of each that may have made it slow."""
+
 
 def itemised(
     flows: pa.Table,
@@ -76,6 +79,7 @@ def _one(
         "waits_for": flow["waits_for"],
         "fct_last_byte_ps": took,
         "ideal_fct_ps": ideal,
+        **{name: flow[name] for name in COUNTS},
         "delay_ps": delay,
         "waited_ps": waited,
         # What of its own frames took longer, or less, than in the idle network.

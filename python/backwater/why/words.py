@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backwater.numbers.units import PS_PER_US
-from backwater.wording import many
+from backwater.wording import many, sent_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -216,6 +216,20 @@ def _flow(flow: dict[str, Any]) -> Iterator[str]:
         yield f"  {us(flow['own_ps']):>15}          its own frames, against the idle network{below}"
     if flow["delay_ps"] is not None and flow["items"]:
         yield f"  {us(flow['waited_ps'] + flow['own_ps']):>15}          together"
+    yield from _packets(flow)
+
+
+def _packets(flow: dict[str, Any]) -> Iterator[str]:
+    """Say what became of a flow's packets: a wait for its window does not tell of losses."""
+    sent = f"It sent {many(flow['packets'], 'data packet', ',')}"
+    said = []
+    if flow["retransmitted"] or sent_again(flow):
+        again = f"{flow['retransmitted']:,}" if flow["retransmitted"] else "none"
+        said.append(f"{again} of them again{sent_again(flow)}")
+    if flow["marked"]:
+        said.append(f"{flow['marked']:,} arrived marked (ECN)")
+    if said:
+        yield f"  {sent}, {'; '.join(said)}."
 
 
 def _rest(items: list[dict[str, Any]]) -> Iterator[str]:
