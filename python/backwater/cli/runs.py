@@ -379,8 +379,10 @@ def _totals(one: dict[str, Any]) -> tuple[str, ...]:
         count(summary.get("hops", 0), "packet-hops"),
     ]
     flushed, lost = ports.get("flushed_frames", 0), summary.get("fault_losses", 0)
+    cut = ports.get("trimmed", 0)
     frames = [
         f"{ports.get('drop_frames', 0)} frames dropped",
+        *([f"{cut} cut to their headers"] if cut else []),
         *([f"{lost} lost by faults"] if lost else []),
         *([f"{flushed} flushed from queues"] if flushed else []),
         f"{ports.get('marked_frames', 0)} marked",

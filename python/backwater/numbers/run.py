@@ -18,6 +18,8 @@ PORTS = (
     *("drop_frames", "flushed_frames", "marked_frames"),
 )
 """Columns of the table of ports of which a run has a sum."""
+CUT = ("trimmed", "returned")
+"""Counters of packets that a port cut to their headers, and sent on or back."""
 
 
 def group_times(run: Run) -> list[dict[str, Any]]:
@@ -156,12 +158,25 @@ def round_times(run: Run) -> list[dict[str, Any]]:
 
 
 def port_totals(run: Run) -> dict[str, int]:
-    """Sums over all ports, and how many ports received a pause."""
+    """Sums over all ports, how many ports received a pause, and packets cut to their headers."""
     ports = rows(run, "ports", *PORTS)
     if not len(ports):
         return {}
     totals = {name: ports.total(name) for name in PORTS}
-    return totals | {"ports_paused": len(ports.above("pauses_received", 0))}
+    counters = rows(run, "counters", "counter", "value")
+    cut = sum(counters.only(counter=name).total("value") for name in CUT)
+    return totals | {"ports_paused": len(ports.above("pauses_received", 0)), "trimmed": cut}
+
+
+def cut_by_port(run: Run) -> dict[tuple[str, int], int]:
+    """How many packets that were to leave by a port were cut to their headers, where any were."""
+    counters = rows(run, "counters", "node", "port", "mechanism", "counter", "value")
+    found: dict[tuple[str, int], int] = {}
+    for name in CUT:
+        of = counters.only(counter=name)
+        for node, port, _, value in of.distinct("node", "port", "mechanism", "value"):
+            found[node, port] = found.get((node, port), 0) + value
+    return found
 
 
 def count_control(run: Run, kind: str) -> int:

@@ -15,6 +15,7 @@ import polars as pl
 
 from backwater.jobs import collective_costs
 from backwater.numbers.rows import scan
+from backwater.numbers.run import cut_by_port
 from backwater.numbers.units import BITS, PS_PER_S
 from backwater.plot import data
 from backwater.why.waits import COUNTS
@@ -108,6 +109,7 @@ def _ports(run: Run, grid: _Grid, port_of: pl.DataFrame, most: int) -> list[dict
     whole = BITS * PS_PER_S / grid.step_ps / 1e9
     sent = by_step("sent_bytes", pl.col("value").sum() * whole)
     held = by_step("paused", pl.lit(1))
+    cut = cut_by_port(run)
     waits = _waits(run, ["node", "port"], kept.select("node", "port", "key"), place=False)
     return [
         {
@@ -119,6 +121,7 @@ def _ports(run: Run, grid: _Grid, port_of: pl.DataFrame, most: int) -> list[dict
                 ["deepest queue", size(row["max_egress_bytes"])],
                 ["paused", f"{data.time_text(row['paused_ps'])}, {_times(row['pauses_received'])}"],
                 ["dropped", many(row["drop_frames"], "frame", ",")],
+                *_cut(cut, row),
             ],
             "curves": [
                 *_curve("waiting (KB)", depth.get(row["key"]), 1e-3),
@@ -129,6 +132,12 @@ def _ports(run: Run, grid: _Grid, port_of: pl.DataFrame, most: int) -> list[dict
         }
         for row in kept.to_dicts()
     ]
+
+
+def _cut(cut: dict[tuple[str, int], int], row: dict[str, Any]) -> list[list[str]]:
+    """Say how many packets were cut that were to leave by a port, if the run has cut any."""
+    number = cut.get((row["node"], row["port"]), 0)
+    return [["cut to headers", many(number, "packet", ",")]] if cut else []
 
 
 def _times(count: int) -> str:

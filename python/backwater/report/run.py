@@ -70,10 +70,12 @@ def _lead(run: Run) -> list[str]:
     lost = facts.get("fault_losses", 0)
     failing = any(one["key"].startswith(FAULT) for one in run.manifest["origins"])
     faults = f"{f'{lost:,}' if lost else 'none'} lost by faults; " if lost or failing else ""
+    cut = ports.get("trimmed", 0)
+    cuts = f"{cut:,} packets cut to their headers; " if cut else ""
     said = (
         f"{_scenario(run)}{facts['flows_done']:,} of {facts['flows']:,} flows complete in "
         f"{data.time_text(facts['time_ps'])} of simulated time; {pauses}{facts['drops']:,} frames "
-        f"dropped for want of memory; {faults}seed {run.seed}."
+        f"dropped for want of memory; {cuts}{faults}seed {run.seed}."
     )
     return [said]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from backwater.errors import InputError
-from backwater.numbers.run import groups
+from backwater.numbers.run import cut_by_port, groups
 from backwater.why.jobs import paths, sums
 from backwater.why.pauses import behind_name, flat, paused_name, tree
 from backwater.why.waits import itemised
@@ -42,6 +42,7 @@ def facts(found: Evidence, wanted: Sequence[str] = ()) -> dict[str, Any]:
         "dropped": _dropped(run),
         "flushed": _lost(run, "flushed", "flushed_frames"),
         "fault_losses": _lost(run, "fault_losses", "fault_frames"),
+        "cut": _cut(run),
         "control": _control(run),
         "pause_roots": [root.told() for root in roots],
         "paused_ports": len({(place.node, place.port) for _, place in flat(roots)}),
@@ -100,6 +101,18 @@ def _lost(run: Run, total: str, column: str) -> dict[str, Any]:
         lost = ports.filter(pc.field(column) > 0).sort_by([(column, "descending")])
         rows = lost.select(["node", "port", "peer", column]).to_pylist()
     return {"frames": run.summary.get(total, 0), "ports": rows}
+
+
+def _cut(run: Run) -> dict[str, Any]:
+    """How many packets were cut to their headers, and at which ports, the one with most first."""
+    counts = sorted(cut_by_port(run).items(), key=lambda one: (-one[1], one[0]))
+    peers = run.ports.select(["node", "port", "peer"]).to_pylist() if counts else []
+    peer = {(row["node"], row["port"]): row["peer"] for row in peers}
+    ports = [
+        {"node": at[0], "port": at[1], "peer": peer.get(at), "packets": number}
+        for at, number in counts
+    ]
+    return {"packets": sum(number for _, number in counts), "ports": ports}
 
 
 def _control(run: Run) -> list[dict[str, Any]]:

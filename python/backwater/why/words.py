@@ -67,6 +67,7 @@ def run_words(facts: dict[str, Any]) -> Iterator[str]:
     yield from _roots(facts)
     yield from _dropped(facts)
     yield from _lost(facts)
+    yield from _cut(facts["cut"])
     yield from _control(facts)
     if deadlock := facts["deadlock"]:
         cycle = " -> ".join([*deadlock["cycle"], deadlock["cycle"][0]])
@@ -85,7 +86,9 @@ def run_words(facts: dict[str, Any]) -> Iterator[str]:
 def _first(facts: dict[str, Any]) -> Iterator[str]:
     drop, pause = facts["first_drop"], facts["first_pause"]
     if drop is None:
-        yield "First drop: none, no frame was dropped for want of memory."
+        cut = facts["cut"]["packets"]
+        instead = f"; {many(cut, 'packet', ',')} cut to their headers instead" if cut else ""
+        yield f"First drop: none, no frame was dropped for want of memory{instead}."
     else:
         asked = "had" if drop["pause_asked"] else "had not"
         yield (
@@ -165,6 +168,22 @@ def _lost(facts: dict[str, Any]) -> Iterator[str]:
             yield f"  {port['node']} port {port['port']} (to {port['peer']}): {number}"
         if len(lost["ports"]) > BRANCHES:
             yield f"  ... and {many(len(lost['ports']) - BRANCHES, 'further port')}"
+
+
+def _cut(cut: dict[str, Any]) -> Iterator[str]:
+    if not cut["packets"]:
+        return
+    yield ""
+    yield (
+        f"Cut to their headers for want of memory: {many(cut['packets'], 'packet', ',')}. "
+        "When is not recorded; they were to leave by these ports:"
+    )
+    for port in cut["ports"][:BRANCHES]:
+        number = many(port["packets"], "packet", ",")
+        yield f"  {port['node']} port {port['port']} (to {port['peer']}): {number}"
+    if more := cut["ports"][BRANCHES:]:
+        left = many(sum(port["packets"] for port in more), "packet", ",")
+        yield f"  ... and {many(len(more), 'further port')}: {left} (--json has all)"
 
 
 def _control(facts: dict[str, Any]) -> Iterator[str]:
