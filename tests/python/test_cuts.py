@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
 import pytest
 
 import backwater
+from backwater.numbers.named import named
 from backwater.numbers.run import cut_by_port
 from backwater.report.assumptions import Assumptions
 from backwater.report.film import places, shoot
@@ -108,3 +110,30 @@ def test_the_panel_of_a_port_has_them_beside_dropped_frames(
         row = rows[int(one["name"].rpartition(" ")[2])]
         again = f"{row['retransmitted']:,} of {row['packets']:,} packets"
         assert dict(one["facts"])["sent again"] == (again if row["retransmitted"] else "none")
+
+
+def test_a_comparison_has_a_row_only_where_there_are_some(
+    command: Command, file: tuple[str, int], tmp_path: Path
+) -> None:
+    path, cut = file
+    off = tmp_path / "off.toml"
+    text = INCAST.format(to="").replace("[trim]\nclass = 6\n", "")
+    off.write_text(text, encoding="utf-8")
+    out = ("--seeds", "2", "--out", str(tmp_path / "c"), "--json", "-")
+    rows = json.loads(command("compare", path, str(off), *out).out)["rows"]
+    [row] = [row for row in rows if row["metric"] == "trimmed"]
+    runs = [backwater.load(path).run(seed=seed) for seed in (1, 2)]
+    sent_again = [pc.sum(run.flows["retransmitted"]).as_py() for run in runs]
+    assert sent_again[0] == cut
+    means = [sum(sent_again) / 2, 0]
+    assert (row["unit"], [one["mean"] for one in row["scenarios"]]) == ("packets", means)
+    alike = json.loads(command("compare", str(off), f"{off}+ecn", *out).out)["rows"]
+    assert "trimmed" not in [row["metric"] for row in alike]
+    asked = command("compare", path, f"{path}+ecn", *out, "--metric", "trimmed")
+    assert [row["metric"] for row in json.loads(asked.out)["rows"]] == ["trimmed"]
+
+
+def test_points_of_a_sweep_have_them(file: tuple[str, int]) -> None:
+    path, cut = file
+    [found] = [one for one in named(backwater.load(path).run()) if one.name == "trimmed"]
+    assert (found.unit, found.value) == ("packets", cut)

@@ -184,6 +184,13 @@ QUANTITIES = {
         of_run=lambda run: float(run.summary.get("fault_losses", 0)),
         where_some=True,
     ),
+    "trimmed": Quantity(
+        "packets",
+        "packets cut to their headers for want of memory",
+        False,
+        of_run=_ports("trimmed"),
+        where_some=True,
+    ),
     "retransmitted": Quantity(
         "packets",
         "data packets sent again",
@@ -329,6 +336,7 @@ def usual(
         "pause_time",
         "drops",
         "fault_losses",
+        "trimmed",
         "retransmitted",
         "unfinished",
     )
