@@ -361,3 +361,59 @@ def test_a_flow_tells_of_its_marks(small: Path) -> None:
     assert marked > 0
     lines = list(run_words(found))
     assert f"  It sent {most['packets']:,} data packets, {marked:,} arrived marked (ECN)." in lines
+
+
+@pytest.mark.parametrize("per", ["queue", "egress"])
+def test_the_first_drop_names_the_egress_whose_memory_was_full(per: str, command: Command) -> None:
+    """Two hosts send to a third, and nothing pauses: the memory of its port is what is full.
+
+    What waits there and the frame together are more than the 40 KB of it.
+    """
+    Path("full.toml").write_text(
+        f"""
+[topology]
+kind = "star"
+hosts = 4
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer = "40 KB"
+buffer_per = "{per}"
+[transport]
+recovery = "go-back-n"
+[[flow]]
+from = "1..2"
+to = 3
+size = "400 KB"
+""",
+        encoding="utf-8",
+    )
+    said = command("why", "full.toml", "--json", "w.json")
+    assert said.code == 0, said.err
+    [told] = json.loads(Path("w.json").read_text())["runs"]
+    drop = told["first_drop"]
+    assert (drop["memory_per"], drop["egress_port"], drop["egress_peer"]) == (per, 3, "h3")
+    assert drop["port"] in (1, 2)
+    assert 40_000 - drop["bytes"] < drop["egress_bytes"] <= 40_000
+    assert drop["switch_bytes"] >= drop["egress_bytes"]
+    of = f" class {drop['queue']}" if per == "queue" else ""
+    assert f"s0 dropped a frame of {drop['bytes']} B for port 3 (to h3){of}, whose mem" in said.out
+    assert f"It had come in at port {drop['port']}.\n" in said.out
+    assert "been asked to pause" not in said.out, "nobody pauses here"
+    broken = command("run", "full.toml", "--set", "lossless=true")
+    of = "queue 3 of port 3" if per == "queue" else "port 3"
+    waiting = f"{drop['egress_bytes'] / 1000:g} KB of them for {of}"
+    assert waiting in broken.err, "the same drop ends a run that promises to lose nothing"
+
+
+def test_the_first_drop_speaks_of_pauses_only_where_there_are_some(
+    command: Command, small: Path
+) -> None:
+    """The switch asks too late, so that frames under way find no memory; or it never asks."""
+    text = small.read_text(encoding="utf-8").replace("lossless = true", "")
+    Path("tight.toml").write_text(text, encoding="utf-8")
+    said = command("why", "tight.toml", "--set", "pfc.xoff=398 KB")
+    assert "The neighbour had been asked to pause." in said.out
+    never = command("why", "tight.toml", "--set", "pfc=false")
+    assert "First drop: at" in never.out
+    assert "been asked to pause" not in never.out

@@ -338,6 +338,11 @@ impl Simulation {
             said.set_item("port", drop.port.0)?;
             said.set_item("class", drop.class.0)?;
             said.set_item("bytes", drop.size)?;
+            said.set_item("memory_per", drop.memory.name())?;
+            said.set_item("egress_port", drop.egress.0)?;
+            said.set_item("egress_peer", run.network.node_name(drop.to))?;
+            said.set_item("queue", drop.queue.0)?;
+            said.set_item("egress_bytes", drop.waiting)?;
             said.set_item("ingress_bytes", drop.ingress)?;
             said.set_item("switch_bytes", drop.total)?;
             said.set_item("pause_asked", drop.asked)?;

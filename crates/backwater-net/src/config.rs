@@ -307,6 +307,17 @@ impl BufferPer {
     pub fn is_carved(self) -> bool {
         matches!(self, BufferPer::Switch | BufferPer::Ingress)
     }
+
+    /// Its name, as scenarios have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            BufferPer::Switch => "switch",
+            BufferPer::Ingress => "ingress",
+            BufferPer::Egress => "egress",
+            BufferPer::Queue => "queue",
+            BufferPer::None => "none",
+        }
+    }
 }
 
 /// Where a frame spends the switch's fixed latency.

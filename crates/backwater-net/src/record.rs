@@ -1,5 +1,6 @@
 //! Result rows, as a run hands them out. Units are in the names.
 
+use crate::config::BufferPer;
 use crate::packet::{Class, Control, DsField, HostId, NodeId, Packet, Port, Queue, Report};
 use crate::place::Owner;
 use crate::reach::Reach;
@@ -410,10 +411,20 @@ pub struct FirstDrop {
     pub port: Port,
     /// Its class.
     pub class: Class,
+    /// The port by which it was to leave.
+    pub egress: Port,
+    /// The queue of that port.
+    pub queue: Queue,
+    /// What that port leads to.
+    pub to: NodeId,
+    /// Whose memory was full.
+    pub memory: BufferPer,
     /// \[bytes\] Its length.
     pub size: u64,
     /// \[bytes\] in the node that had come in at that port.
     pub ingress: u64,
+    /// \[bytes\] in the node that waited for its queue; where all queues of a port share memory, for its port.
+    pub waiting: u64,
     /// \[bytes\] in the node.
     pub total: u64,
     /// Whether the neighbour had been asked to pause that class, or the link.

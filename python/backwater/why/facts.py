@@ -44,6 +44,8 @@ def facts(found: Evidence, wanted: Sequence[str] = ()) -> dict[str, Any]:
         "fault_losses": _lost(run, "fault_losses", "fault_frames"),
         "cut": _cut(run),
         "control": _control(run),
+        # None: the whole link.
+        "paused_classes": pc.unique(run.pauses["class"]).to_pylist() if run.pauses.num_rows else [],
         "pause_roots": [root.told() for root in roots],
         "paused_ports": len({(place.node, place.port) for _, place in flat(roots)}),
         "deadlock": run.summary.get("deadlock"),

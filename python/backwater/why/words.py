@@ -90,13 +90,7 @@ def _first(facts: dict[str, Any]) -> Iterator[str]:
         instead = f"; {many(cut, 'packet', ',')} cut to their headers instead" if cut else ""
         yield f"First drop: none, no frame was dropped for want of memory{instead}."
     else:
-        asked = "had" if drop["pause_asked"] else "had not"
-        yield (
-            f"First drop: at {us(drop['time_ps'])} {drop['node']} dropped a frame of "
-            f"{drop['bytes']} B that came in at port {drop['port']} in class {drop['class']}; "
-            f"{size(drop['ingress_bytes'])} from that port were in the switch, "
-            f"{size(drop['switch_bytes'])} in all. The neighbour {asked} been asked to pause."
-        )
+        yield f"First drop: at {us(drop['time_ps'])} {_drop(drop)}{_asked(facts)}"
     if pause is None:
         yield "First pause: none, nobody was paused."
     else:
@@ -105,6 +99,36 @@ def _first(facts: dict[str, Any]) -> Iterator[str]:
             f"{size(pause['ingress_bytes'])} had come in at port {pause['port']}; "
             f"in force from {us(pause['start_ps'])} at {pause['paused']}; behind {pause['behind']}."
         )
+
+
+def _drop(drop: dict[str, Any]) -> str:
+    """Say what was dropped, and whose memory was full: an ingress does not know that of others."""
+    frame = f"{drop['node']} dropped a frame of {drop['bytes']} B"
+    memory = drop.get("memory_per")
+    if memory in ("egress", "queue"):
+        of = f" class {drop['queue']}" if memory == "queue" else ""
+        return (
+            f"{frame} for port {drop['egress_port']} (to {drop['egress_peer']}){of}, whose memory "
+            f"was full: {size(drop['egress_bytes'])} waited there, "
+            f"{size(drop['switch_bytes'])} were in the switch. It had come in at port "
+            f"{drop['port']}."
+        )
+    return (
+        f"{frame} that came in at port {drop['port']} in class {drop['class']}; "
+        f"{size(drop['ingress_bytes'])} from that port were in the switch, "
+        f"{size(drop['switch_bytes'])} in all."
+    )
+
+
+def _asked(facts: dict[str, Any]) -> str:
+    """Say whether who sent the dropped frame had been asked to pause, if anybody ever was."""
+    drop = facts["first_drop"]
+    if drop["pause_asked"]:
+        return " The neighbour had been asked to pause."
+    of = facts["paused_classes"]
+    if drop["class"] in of or None in of:
+        return " The neighbour had not been asked to pause."
+    return ""
 
 
 def _roots(facts: dict[str, Any]) -> Iterator[str]:

@@ -122,13 +122,13 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         })
     }
 
-    /// A frame is dropped for want of memory.
-    pub(crate) fn note_drop(&mut self, pkt: Ix) {
+    /// A frame is dropped for want of memory; `place` is where there was none for it.
+    pub(crate) fn note_drop(&mut self, pkt: Ix, place: &Place) {
         if self.world.totals.first_drop.is_some() {
             return;
         }
         let (s, slot) = (&*self.node, &self.world.slab[pkt]);
-        let (port, class) = (slot.place.ingress, slot.place.class);
+        let (port, class) = (place.ingress, place.class);
         let holds = &self.ports[usize::from(port.0)].rest.holds;
         self.world.totals.first_drop_order = self.world.order;
         self.world.totals.first_drop = Some(FirstDrop {
@@ -136,8 +136,13 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
             node: s.home.shape.node,
             port,
             class,
+            egress: place.egress,
+            queue: place.queue,
+            to: self.world.fabric.peer(self.id(), place.egress.0),
+            memory: s.occupancy.memory(),
             size: u64::from(slot.pkt.size),
             ingress: s.occupancy.ingress_port(port).0,
+            waiting: s.occupancy.waiting(place.egress, place.queue).0,
             total: s.occupancy.total().0,
             asked: holds.is_signalled(Some(class), self.world.now) || holds.is_signalled(None, self.world.now),
         });

@@ -6,6 +6,7 @@
 //! that is being sent has left its queue, though the accounts have it until `switch.release_at`.
 
 use super::{Switch, cx};
+use crate::config::BufferPer;
 use crate::hooks::{Full, SwitchSide};
 use crate::node::At;
 use crate::occupancy::Pool;
@@ -106,19 +107,30 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         stats.drop_frames += 1;
         stats.drop_bytes += u64::from(size);
         self.world.totals.progress.drops += 1;
-        self.note_drop(pkt);
+        self.note_drop(pkt, &place);
         let s = &*self.node;
         // A message of a mechanism may be lost: its sender counts with that, and no pause is promised for its class.
         if self.world.rules.lossless && !matches!(self.world.slab[pkt].pkt.body, Body::Control(_)) {
+            let most = match s.occupancy.memory() {
+                BufferPer::Egress => {
+                    format!("{} of them for port {}", s.occupancy.egress_port(place.egress), place.egress.0)
+                }
+                BufferPer::Queue => {
+                    let waiting = s.occupancy.egress(place.egress, place.queue);
+                    format!("{waiting} of them for queue {} of port {}", place.queue.0, place.egress.0)
+                }
+                BufferPer::Switch | BufferPer::Ingress | BufferPer::None => {
+                    format!("{} of them from that port", s.occupancy.ingress_port(place.ingress))
+                }
+            };
             self.world.broken(
                 format!(
                     "the scenario is lossless, but {} dropped a frame of {size} B that came in at port {} in class {}: \
-                     {} were in the switch, {} of them from that port",
+                     {} were in the switch, {most}",
                     s.home.shape.name,
                     place.ingress.0,
                     place.class.0,
                     s.occupancy.total(),
-                    s.occupancy.ingress_port(place.ingress)
                 ),
                 "leave more headroom above the pause threshold; `backwater advise` itemises it",
             );

@@ -159,6 +159,14 @@ impl Occupancy {
     pub fn egress_port(&self, port: Port) -> Bytes {
         Bytes(sum(&self.counts(port).egress))
     }
+    /// Bytes that wait for `queue` of `port`; where all queues of a port share memory, for all of them.
+    pub(crate) fn waiting(&self, port: Port, queue: Queue) -> Bytes {
+        if self.per == BufferPer::Egress { self.egress_port(port) } else { self.egress(port, queue) }
+    }
+    /// What has memory of its own.
+    pub(crate) fn memory(&self) -> BufferPer {
+        self.per
+    }
     /// Bytes in the switch.
     #[inline(always)]
     pub fn total(&self) -> Bytes {
