@@ -219,6 +219,9 @@ def test_check_warns_of_losses_that_nothing_repairs(command: Command, lossy: str
     assert "nothing sends them again" not in kept.err
     faulty = command("check", lossy, "--set", "switch.buffer_per=none", "--set", FAULT)
     assert "`fault.0` loses frames, and nothing sends them again" in faulty.err
+    # A pause keeps frames from full memory, and not from a link that is down.
+    assert "a mechanism that pauses before memory is full" in said.err
+    assert "a mechanism that pauses" not in faulty.err
 
 
 FAULT = 'fault=[{kind="link-down", at="1 us", a="h1", b="s0"}]'

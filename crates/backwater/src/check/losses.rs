@@ -190,14 +190,18 @@ fn for_good(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
             unkept(resolved, graph, data | ack_classes(resolved, data)).filter(|_| !resolved.file.lossless)?;
         Some(format!("{switch} drops frames of {} when its memory is full", named(left)))
     };
+    let faulty = fault.is_some();
     let why = fault.or_else(full)?;
+    // No pause helps against a fault, or once everybody pauses.
+    let pausing = if faulty { "" } else { "; or a mechanism that pauses before memory is full, and lossless = true" };
     Some(Warning {
         key: "transport.recovery".into(),
         value: "none".into(),
         reason: format!("{why}, and nothing sends them again: flows that lose one never end"),
-        hint: "transport.recovery = \"go-back-n\", as RoCEv2 interfaces do; or transport.loss = \"expected\" where losses are what \
-               the scenario is about; or a mechanism that pauses before memory is full, and lossless = true"
-            .into(),
+        hint: format!(
+            "transport.recovery = \"go-back-n\", as RoCEv2 interfaces do; or transport.loss = \"expected\" where losses are what the \
+             scenario is about{pausing}"
+        ),
     })
 }
 
