@@ -83,9 +83,56 @@ def test_what_flows_waited_for_is_all_there(
         assert len(flows) == run.flows.num_rows
         for one in flows:
             number = int(one["name"].rpartition(" ")[2])
-            assert len(one["waits"]) <= most + 1
-            assert sum(us for _, _, us in one["waits"]) == pytest.approx(waits[number] / 1e6)
-            assert one["waits"][0][2] == max(us for _, _, us in one["waits"][:most])
+            rows = [row for row in one["waits"] if row[0] != "its own frames"]
+            assert len(rows) <= most + 1
+            assert sum(us for _, _, us in rows) == pytest.approx(waits[number] / 1e6)
+            assert rows[0][2] == max(us for _, _, us in rows[:most])
+
+
+def test_what_a_flow_waited_for_and_its_own_frames_are_its_delay(tmp_path: Path) -> None:
+    """A packet is lost and sent again: that it was sent in vain is no wait, and not idle either."""
+    drop = {"kind": "drop-nth", "from": "h1", "to": "s0", "frame": "data", "nth": 2}
+    scenario = backwater.build(
+        {
+            "topology": {"kind": "star", "hosts": 3, "rate": "100 Gb/s", "link_delay": "500 ns"},
+            "transport": {"recovery": "selective-repeat", "window": "4 KiB", "timeout": "50 us"},
+            "flow": [{"label": "pair", "from": "1..2", "to": 0, "size": "16 KiB"}],
+            "fault": [drop],
+            "output": {"interval": "1 us", "waits": ["all"]}
+            | dict.fromkeys(("queues", "links", "pauses", "flows"), True),
+        }
+    )
+    run = scenario.run(out=tmp_path / "run")
+    flows = told(run, shoot(Assumptions(run).layout, [("run", run)]))["flows"]
+    rows = {row["flow_id"]: row for row in run.flows.to_pylist()}
+    assert len(flows) == 2
+    own = 0.0
+    for one in flows:
+        row = rows[int(one["name"].rpartition(" ")[2])]
+        delay = (row["fct_last_byte_ps"] - row["ideal_fct_ps"]) / 1e6
+        assert one["delay_us"] == pytest.approx(delay)
+        assert sum(us for _, _, us in one["waits"]) == pytest.approx(delay, abs=1e-6)
+        own += sum(us for where, _, us in one["waits"] if where == "its own frames")
+    assert own > 0
+
+
+def test_of_one_group_the_flows_that_are_not_told_apart_are_of_it(tmp_path: Path) -> None:
+    """A flow meets 70 others at one port, and 64 of them are named."""
+    output = {"interval": "1 us", "waits": ["all"], "queues": True, "links": True}
+    flow = {"label": "many", "from": "1..70", "to": 0, "size": "40 KB"}
+    base = {
+        "topology": {"kind": "star", "hosts": 72, "rate": "100 Gb/s", "link_delay": "500 ns"},
+        "switch": {"buffer_per": "none"},
+        "output": output | {"pauses": True, "flows": True},
+    }
+    for number, other in enumerate(([], [{"label": "one", "from": 71, "to": 0, "size": "40 KB"}])):
+        run = backwater.build(base | {"flow": [flow, *other]}).run(out=tmp_path / f"{number}")
+        assert any(row["behind_flow"] is None for row in run.waits.to_pylist())
+        found = told(run, shoot(Assumptions(run).layout, [("run", run)]))
+        port = next(one for one in found["ports"] if one["name"] == "s0 → h0")
+        causes = {why for _, why, _ in port["waits"]}
+        assert ("behind several flows of many" in causes) == (not other)
+        assert ("behind several flows" in causes) == bool(other)
 
 
 def test_a_flow_gets_what_it_received(run: backwater.Run, film: Film) -> None:

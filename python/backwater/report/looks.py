@@ -15,7 +15,7 @@ import polars as pl
 
 from backwater.jobs import collective_costs
 from backwater.numbers.rows import scan
-from backwater.numbers.run import cut_by_port
+from backwater.numbers.run import cut_by_port, groups
 from backwater.numbers.units import BITS, PS_PER_S
 from backwater.plot import data
 from backwater.why.waits import COUNTS
@@ -65,11 +65,16 @@ def looks(run: Run, film: Film, port_of: pl.DataFrame, runs: int = 1) -> dict[st
     grid = _Grid(film.begin_ps, film.step_ps, film.frames, film.end_ps, interval)
     flows, of_flows = _flows(run, film.layout.hosts, FLOWS // runs)
     collectives, of_collectives = _collectives(run, COLLECTIVES // runs)
+    shown = _with_rates(run, grid, flows, of_flows)
+    every = "all" in (run.scenario.get("output", {}).get("waits") or ())
+    for one in shown:
+        if one["waits"] or every:
+            _own_frames(one)
     return {
         # Of few packets a step, one more or less is a leap, and may be beyond the link's rate.
         "note": data.coarse(run, film.step_ps),
         "ports": _ports(run, grid, port_of, PORTS // runs),
-        "flows": _with_rates(run, grid, flows, of_flows),
+        "flows": shown,
         "collectives": _with_rates(run, grid, collectives, of_collectives),
     }
 
@@ -151,7 +156,9 @@ def _flows(run: Run, hosts: Sequence[str], most: int) -> tuple[list[dict[str, An
         return [], pl.DataFrame(schema={"flow_id": pl.UInt64, "key": pl.UInt32})
     late = pl.col("fct_last_byte_ps") - pl.col("ideal_fct_ps")
     names = ("flow_id", "group", "src", "dst", "bytes", "start_ps", "fct_last_byte_ps", *COUNTS)
-    columns = table.select(*names, "slowdown", "state", late=late.fill_null(1 << 62))
+    columns = table.select(
+        *names, "slowdown", "state", late=late.fill_null(1 << 62), ideal=pl.col("ideal_fct_ps")
+    )
     order = columns.group_by("group").agg(pl.col("flow_id").min()).collect(engine="streaming")
     groups = order.sort("flow_id")["group"].to_list()[:most]
     each = max(1, most // max(1, len(groups)))
@@ -174,6 +181,8 @@ def _flows(run: Run, hosts: Sequence[str], most: int) -> tuple[list[dict[str, An
             {
                 "name": f"{row['group']}: {ends[0]} → {ends[1]}, flow {row['flow_id']}",
                 "group": row["group"],
+                # Of a flow that is not complete there is none.
+                "delay_us": None if took is None or row["ideal"] is None else row["late"] / 1e6,
                 "begin_us": row["start_ps"] / 1e6,
                 "end_us": None if took is None else (row["start_ps"] + took) / 1e6,
                 "facts": [
@@ -270,13 +279,16 @@ def _waits(
         .collect(engine="streaming")
         .sort(["wait_ps", *by], descending=[True] + [False] * len(by), nulls_last=True)
     )
+    unnamed = sums.filter(pl.col("cause") == "behind", pl.col("behind_group").is_null())
+    known = groups(run) if unnamed.height else []
+    of_group = f" of {known[0]}" if len(known) == 1 else ""
     found: dict[int, list[list[Any]]] = {}
     for row in sums.to_dicts():
         items = found.setdefault(row["key"], [])
         us = row["wait_ps"] / 1e6
         if len(items) < WAITS:
             where = f"{row['node']} → {row['peer']}" if place else str(row["group"])
-            items.append([where, _why(row), us])
+            items.append([where, _why(row, of_group), us])
         elif len(items) == WAITS:
             items.append(["elsewhere", "further causes", us])
         else:
@@ -284,12 +296,21 @@ def _waits(
     return found
 
 
-def _why(row: dict[str, Any]) -> str:
+def _own_frames(one: dict[str, Any]) -> None:
+    """Add to a flow's waits what its own frames took longer, or less: then they are its delay."""
+    waited = round(sum(us for _, _, us in one["waits"]), 6)
+    own = 0.0 if one["delay_us"] is None else round(one["delay_us"] - waited, 6)
+    if own:
+        one["waits"].append(["its own frames", "against the idle network", own])
+
+
+def _why(row: dict[str, Any], of: str) -> str:
     cause = str(row["cause"])
     if cause == "paused":
         return f"paused by {row['peer']}"
     if cause == "behind":
-        return f"behind {row['behind_group'] or 'several groups'}"
+        # Of many flows on one way the record names the first ones.
+        return f"behind {row['behind_group'] or f'several flows{of}'}"
     return CAUSES.get(cause, cause).format(row["mechanism"] or "a mechanism")
 
 

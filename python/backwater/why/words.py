@@ -372,7 +372,7 @@ def _cause(item: dict[str, Any]) -> str:
     if cause == "behind":
         other = item["behind"]
         if other is None:
-            return "the port sent data of other flows"
+            return "the port sent data of several other flows"
         return f"the port sent data of {named(other)}"
     return CAUSES.get(cause, cause).format(item["mechanism"] or "a mechanism")
 

@@ -106,7 +106,10 @@
         table.appendChild(row);
       }
       said.appendChild(table);
-      said.appendChild(element("p", "Of all waits those that made the last byte of a flow late; they add up to its delay. Other packets may have waited longer.", "note"));
+      const of = about.delay_us === undefined ? "Of all waits those that made the last byte of a flow late."
+        : about.delay_us === null ? "It is not complete: until the end of the run it had waited for this."
+        : "Of all waits those that made its last byte late; together these are its delay, " + about.delay_us.toFixed(2) + " us.";
+      said.appendChild(element("p", of + " Other packets may have waited longer.", "note"));
     }
 
     function show(name) {
