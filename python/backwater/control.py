@@ -121,6 +121,9 @@ class Control:
             setattr(self, name, int(value) if whole else value)
 
 
+OFFERED: set[str] = set()
+"""Controls that this process has, by the names that results keep."""
+
 _LONGEST = 2**62
 """Of timers, in ps: fifty days."""
 

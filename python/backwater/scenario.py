@@ -214,7 +214,7 @@ class Scenario:
         cannot be saved. Raises `backwater.InputError` for what is no such class, for hooks that
         nothing calls, unknown parameters, and a scenario that has a prototype already.
         """
-        from backwater.control import hears_marks, name_of, parameters_of, see
+        from backwater.control import OFFERED, hears_marks, name_of, parameters_of, see
 
         control = see(control, parameters)
         table, name = _core.CONTROL_TABLE, name_of(control)
@@ -228,6 +228,7 @@ class Scenario:
         known = parameters_of(control)
         given = (name, control, list(known), hears_marks(control))
         offered = self._changed(self._core.with_control(*given), ("with_control", given, {}))
+        OFFERED.add(name)
         scenario = offered.enable(table).set(f"{table}.control", name)
         for key, value in (known | parameters).items():
             scenario = scenario.set(f"{table}.parameters.{key}", float(value))

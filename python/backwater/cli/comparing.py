@@ -23,11 +23,12 @@ from backwater.findings import remarks as noticed
 from backwater.manifest import COMPARISON, FORMATS, write_manifest
 from backwater.numbers.metrics import usual
 from backwater.numbers.run import groups, job_labels, job_steps
+from backwater.programs import in_python, why_not
 from backwater.results import Run
 from backwater.running import Job, fraction, interruptible, run_jobs, taken_up
 from backwater.samples import too_few
 from backwater.saving import SLICE_MS
-from backwater.wording import difference, duration, figure
+from backwater.wording import difference, duration, figure, many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -79,6 +80,7 @@ class Plan:
             folders.append(folder)
             jobs.append(mine)
             done.append([run or lent.get(job.seed) for job, run in zip(mine, found, strict=True)])
+            _see_lent(case, [job.seed for job, run in zip(mine, done[-1], strict=True) if not run])
         return Plan(cases, seeds, folders, jobs, done, base, given)
 
     @property
@@ -235,6 +237,21 @@ class Plan:
     def see_groups(self, wanted: Sequence[Metric]) -> None:
         """Complain about groups and jobs that no scenario has, before anything is run."""
         see_labels(wanted, [jobs[0].prepared.resolved for jobs in self.jobs])
+
+
+def _see_lent(case: Subject, missing: Sequence[int]) -> None:
+    """Refuse a scenario that cannot be run here, unless its directory has all runs that count."""
+    if case.control is None or not missing:
+        return
+    there = [run.seed for run in case.runs]
+    stale = any(seed in missing for seed in there)
+    what = f"{many(len(missing), 'run')} (seed {', '.join(map(str, missing))}) "
+    raise InputError(
+        f"{case.label}: lacks {what}{'of this build' if stale else ''}".rstrip()
+        + f", and none can be done here: {why_not(case.control)}",
+        f"there: {in_python({}, 'out=DIR, seed=N')}"
+        + ("" if stale or not there else f"; --seeds {there[0]}..{there[0]} takes what is there"),
+    )
 
 
 def _may_hold(base: Path) -> None:

@@ -15,6 +15,7 @@ from backwater._core import ScenarioError
 from backwater.cli.arguments import changed, overrides, read, see_used
 from backwater.errors import InputError
 from backwater.manifest import RUN, SEEDS, judging, say_build
+from backwater.programs import stand_in
 from backwater.reading import load_series
 from backwater.results import Run, load_run, manifest_at, present
 from backwater.saved import told
@@ -45,6 +46,8 @@ class Subject:
     """What is set in it, for all and for it alone."""
     runs: list[Run]
     """Of a result directory: its run, or the runs of its seeds."""
+    control: str | None = None
+    """Of a result directory: the control that only its program has; then nothing can be run."""
 
     @property
     def seed(self) -> int:
@@ -92,6 +95,7 @@ def _subject(
                 "it is a run of no scenario, so it cannot be repeated or stand for one",
                 "give a scenario that has these values from its start",
             )
+    control = stand_in(runs[0]) if runs else None
     scenario = _scenario_of(runs[0], path) if runs else read(place)
     if rest.startswith(VARIANT):
         if runs:
@@ -116,7 +120,7 @@ def _subject(
     # With other settings it is another scenario, of which there is nothing yet.
     same = not names and not mechanisms and len(scenario.skipped) == len(settings)
     name = path.name.removesuffix(".toml") + text[len(place) :]
-    return Subject(text, name, scenario, settings, runs if same else [])
+    return Subject(text, name, scenario, settings, runs if same else [], control)
 
 
 def folders(texts: Sequence[str]) -> list[Path]:

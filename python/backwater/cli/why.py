@@ -55,6 +55,7 @@ def why(
     from backwater.cli.progress import Reporter, reporting
     from backwater.cli.subjects import files, folders, subjects
     from backwater.manifest import judging
+    from backwater.programs import why_not
     from backwater.why import diverge, evidence, facts
     from backwater.why.evidence import uncomparable
     from backwater.why.parted import divergence_words
@@ -64,6 +65,7 @@ def why(
     writable(json, Kind.JSON, *files(names))
     found: list[Evidence] = []
     lines: list[str] = []
+    foreign: list[str] = []
     with judging(*folders(names)):
         for one in subjects(names, settings, mechanisms):
             message(*one.skipped)
@@ -72,15 +74,21 @@ def why(
             earlier = next((run for run in one.runs if run.seed == wanted), None)
             if earlier is None:
                 warn(one.scenario.check())
-            elif (ended := uncomparable(earlier)) is not None:
+            elif one.control is None and (ended := uncomparable(earlier)) is not None:
                 message(f"{one.label}: {ended}; it is done again to its end")
             with reporting() as display:
-                found.append(evidence(one.scenario, wanted, earlier, Reporter(1, display)))
+                listener = Reporter(1, display)
+                found.append(evidence(one.scenario, wanted, earlier, listener, one.control))
+            foreign += [f"{one.label}: {why_not(one.control)}"] if one.control else []
         told: list[dict[str, Any]] = [facts(one, flow or ()) for one in found]
         for name, said in zip(names, told, strict=True):
             lines += [*([f"== {name}"] if second is not None else []), *run_words(said), ""]
     document: dict[str, Any] = {"runs": [{"run": n, **t} for n, t in zip(names, told, strict=True)]}
-    if second is not None:
+    if second is not None and foreign:
+        # To find where they part both are done again, side by side.
+        document["divergence"] = None
+        lines += [f"Where they part cannot be found here: {'; '.join(foreign)}.", ""]
+    elif second is not None:
         apart = diverge(found[0], found[1])
         document["divergence"] = apart
         lines += [*divergence_words(apart, (first, second)), ""]

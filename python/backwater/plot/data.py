@@ -164,11 +164,16 @@ def grid(begin: int, end: int, interval: int, most: int) -> tuple[pl.DataFrame, 
     )
 
 
+SAMPLED: dict[str, str | bool] = {
+    "output.interval": "1 us",
+    **{f"output.{key}": True for key in ("queues", "links", "pauses", "flows")},
+}
+"""Values with which a run samples all that reports draw."""
 EVERYTHING = " ".join(
-    ['--set "output.interval=1 us"']
-    + [f"--set output.{key}=true" for key in ("queues", "links", "pauses", "flows")]
+    f"--set {key}=true" if value is True else f'--set "{key}={value}"'
+    for key, value in SAMPLED.items()
 )
-"""Options with which a run samples all that reports draw."""
+"""The same as options."""
 
 
 def recorded(run: Run, quantity: str) -> bool:

@@ -18,6 +18,7 @@ from backwater.errors import InputError, ResultError
 from backwater.journal import name_of
 from backwater.numbers.units import time_ps
 from backwater.plot import data
+from backwater.programs import STANDING, control_of, why_not
 from backwater.report.assumptions import given_in_python, recorded
 from backwater.running import find_done, interruptible, run_jobs
 from backwater.wording import duration, series
@@ -116,6 +117,9 @@ def _again(
     run: Run, progress: Callable[[int], Progress | None] | None, wanted: str | None
 ) -> tuple[Run | None, str]:
     """Repeat a run; gives it and the time between two samples, or None and why it could not be."""
+    control = control_of(run)
+    if control in STANDING:
+        return None, why_not(control)
     every = wanted or str(run.scenario.get("output", {}).get("interval") or interval(run))
     try:
         scenario = backwater.parse(recorded(run), "<the run's scenario>")
@@ -126,7 +130,7 @@ def _again(
             scenario = scenario.set("output.waits", ["all"])
         job = scenario.job(run.seed, _place(run))
     except (backwater.ScenarioError, InputError) as error:
-        return None, str(error).partition("\n")[0]
+        return None, str(error).partition("\n")[0] if control is None else why_not(control)
     with interruptible() as stop:
         [there] = find_done([job], force=True)
         if there is None:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from backwater.errors import InputError
 from backwater.plot import data
 from backwater.plot.theme import clock
+from backwater.programs import control_of, in_python
 from backwater.report import draw
 from backwater.report.film import Film, places, shoot, stills
 from backwater.report.jobs import job_timelines
@@ -155,9 +156,12 @@ def over_time(
             missing.append(f"film: {error.reason}")
     text = [of + seen.said] if seen.said else []
     if not taken:
+        how = f"with {data.EVERYTHING}"
+        if control_of(run) is not None:
+            how = f"in its program: {in_python(data.SAMPLED, f'out=DIR, seed={run.seed}')}"
         text.append(
-            "For queues, throughput and the fabric over time run it with "
-            f"{data.EVERYTHING} (shorter intervals, more rows)."
+            f"For queues, throughput and the fabric over time run it {how} "
+            "(shorter intervals, more rows)."
         )
     if film is None:
         parts: list[Any] = list(charts)

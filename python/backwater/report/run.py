@@ -6,9 +6,11 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from backwater._core import CONTROL_TABLE
 from backwater.findings import SETTING, remarks, undone
 from backwater.numbers.run import group_times, port_totals
 from backwater.plot import data
+from backwater.programs import control_of, in_python, why_not
 from backwater.report.assumptions import OUTPUT, Assumptions, given_in_python, recorded, tables_of
 from backwater.report.jobs import jobs_section
 from backwater.report.observe import Observed
@@ -86,13 +88,17 @@ def _scenario(run: Run) -> str:
     found = (VARIANT.match(origin) for origin in origins)
     variants = dict.fromkeys(one[1] for one in found if one is not None)
     words = [f"variant {name}" for name in variants]
-    words += [f"--with {name}" for name in run.manifest.get("with") or ()]
+    with_, set_ = run.manifest.get("with") or (), run.manifest.get("set") or {}
+    if control := control_of(run):
+        # Its program has set these, and no option could.
+        own = f"{CONTROL_TABLE}.parameters."
+        words.append(f"control {control}")
+        words += [f"{k.removeprefix(own)}={v}" for k, v in set_.items() if k.startswith(own)]
+        with_ = [name for name in with_ if name != CONTROL_TABLE]
+        set_ = {k: v for k, v in set_.items() if not k.startswith(f"{CONTROL_TABLE}.")}
+    words += [f"--with {name}" for name in with_]
     # What is recorded changes nothing of what happens.
-    words += [
-        f"--set {key}={value}"
-        for key, value in (run.manifest.get("set") or {}).items()
-        if not key.startswith(OUTPUT)
-    ]
+    words += [f"--set {key}={value}" for key, value in set_.items() if not key.startswith(OUTPUT)]
     more = len(words) - SETTINGS
     if more > 0:
         words = [*words[:SETTINGS], f"and {more} more of these"]
@@ -198,15 +204,20 @@ def again_section(run: Run, seeds: str | None = None) -> Section:
     """Say how to do the run again, or all of its series: then `run` is the one that is shown."""
     which = seeds or f"--seed {run.seed}"
     of = "" if seeds is None else f" with seed {run.seed}"
+    how = f"backwater run scenario.toml {which} --out again\nbackwater report again"
+    save = "Save the text below as scenario.toml."
+    if control := control_of(run):
+        how = in_python({}, f'out="again", seed={run.seed}')
+        save = f"{sentence(why_not(control))} The text below has the values of its scenario."
     return Section(
         "again",
         "Run it again",
         [
-            Code(f"backwater run scenario.toml {which} --out again\nbackwater report again"),
+            Code(how),
             Code(recorded(run), "scenario.toml, every value", folded=True),
         ],
         [
-            "Save the text below as scenario.toml."
+            save
             + (f" Fingerprint of the result{of}: {run.fingerprint}." if run.fingerprint else ""),
             *_from_elsewhere(run),
         ],

@@ -6,17 +6,23 @@ Runs are deterministic, and recording moves nothing: the fingerprint of the repe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from backwater import _core
 from backwater.errors import InputError
 from backwater.findings import ending
+from backwater.numbers.run import groups, port_totals
+from backwater.programs import in_python, why_not
 from backwater.running import Job, interruptible, run_job
 
 if TYPE_CHECKING:
     from backwater.results import Run
     from backwater.running import Progress
     from backwater.scenario import Scenario
+
+PAUSE_CAUSES = "output.pause_causes"
+CAUSES: dict[str, list[str] | bool] = {"output.waits": ["all"], PAUSE_CAUSES: True}
+"""Keys with which a run records its causes."""
 
 
 @dataclass(frozen=True)
@@ -33,19 +39,31 @@ class Evidence:
     """What ended the run before its time, if anything did."""
     cut_short: str | None = None
     """How the run that was done before ended, if it left nothing to compare the repeated one to."""
+    unrecorded: tuple[str, ...] = ()
+    """Keys of what is not recorded, where the run cannot be done again."""
 
 
 def evidence(
-    scenario: Scenario, seed: int, earlier: Run | None, progress: Progress | None = None
+    scenario: Scenario,
+    seed: int,
+    earlier: Run | None,
+    progress: Progress | None = None,
+    control: str | None = None,
 ) -> Evidence:
     """Give a run of `scenario` with the waits of all flows and all pauses recorded.
 
-    `earlier` is a run of it that was done before, perhaps without. Raises `InputError` if the run
-    cannot be repeated as it was, and `backwater.Interrupted` on Ctrl-C or SIGTERM.
+    `earlier` is a run of it that was done before, perhaps without. `control`: a class that only
+    another program has, so that nothing is run and what was recorded must do. Raises
+    `InputError` if the run cannot be repeated as it was, and `backwater.Interrupted` on Ctrl-C or
+    SIGTERM.
     """
     if earlier is not None and earlier.status == "done" and _has_causes(earlier):
         return Evidence(earlier, scenario, seed, False, None)
-    recording = scenario.set("output.waits", ["all"]).set("output.pause_causes", True)
+    if control is not None:
+        return _recorded(scenario, seed, earlier, control)
+    recording = scenario
+    for key, value in CAUSES.items():
+        recording = recording.set(key, value)
     job = Job(recording.prepare(), seed, None)
     error = None
     with interruptible() as stop:
@@ -67,11 +85,30 @@ def uncomparable(earlier: Run) -> str | None:
     return None if whole else ending(earlier.manifest)
 
 
+def _recorded(scenario: Scenario, seed: int, earlier: Run | None, control: str) -> Evidence:
+    """Give a run that cannot be done again, if it has recorded what its flows waited for."""
+    if earlier is None or earlier.status != "done" or not _has_waits(earlier):
+        which = "there is no such run"
+        if earlier is not None:
+            which = f"{earlier.directory}: not all that flows waited for is recorded"
+        if earlier is not None and (ended := ending(earlier.manifest)) is not None:
+            which = f"{earlier.directory}: {ended}"
+        raise InputError(
+            f"{which}, and it cannot be done again here: {why_not(control)}",
+            f"there: {in_python(CAUSES, f'out=DIR, seed={seed}')}",
+        )
+    paused = port_totals(earlier).get("pauses_received", 0)
+    return Evidence(earlier, scenario, seed, False, None, None, (PAUSE_CAUSES,) if paused else ())
+
+
 def _has_causes(run: Run) -> bool:
-    origins: list[dict[str, Any]] = run.manifest.get("origins") or []
-    values = {origin["key"]: origin["value"] for origin in origins}
-    waits = values.get("output.waits", values.get("output.waits.0", ""))
-    return "all" in waits and values.get("output.pause_causes") == "true"
+    return _has_waits(run) and bool(run.scenario.get("output", {}).get("pause_causes"))
+
+
+def _has_waits(run: Run) -> bool:
+    """Whether a run has recorded what all its flows waited for."""
+    waits = run.scenario.get("output", {}).get("waits") or []
+    return "all" in waits or (bool(waits) and set(groups(run)) <= set(waits))
 
 
 def _compare(earlier: Run, run: Run) -> None:

@@ -35,6 +35,7 @@ def facts(found: Evidence, wanted: Sequence[str] = ()) -> dict[str, Any]:
         "repeated": found.repeated,
         "cut_short": found.cut_short,
         "error": found.error,
+        "unrecorded": list(found.unrecorded),
         "time_ps": end_ps,
         "flows": run.summary.get("flows", 0),
         "first_pause": _first_pause(run),

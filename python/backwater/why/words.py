@@ -91,7 +91,9 @@ def _first(facts: dict[str, Any]) -> Iterator[str]:
         yield f"First drop: none, no frame was dropped for want of memory{instead}."
     else:
         yield f"First drop: at {us(drop['time_ps'])} {_drop(drop)}{_asked(facts)}"
-    if pause is None:
+    if pause is None and facts["unrecorded"]:
+        yield f"First pause: not recorded ({', '.join(facts['unrecorded'])})."
+    elif pause is None:
         yield "First pause: none, nobody was paused."
     else:
         yield (
