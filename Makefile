@@ -28,7 +28,7 @@ DEMO_RESULTS := results/demo
 
 .PHONY: help
 help:
-	@echo "make demo    set up, build, and reproduce the study sfc-aidc-2025 (writes $(DEMO_RESULTS))"
+	@echo "make demo    set up, build, and reproduce the study sfc-aidc-2025 (writes $(DEMO_RESULTS)); WHEEL=FILE compiles nothing"
 	@echo "make test    set up, and run every lint and test"
 	@echo "make lint    formatters, clippy, ruff, mypy"
 	@echo "make fuzz    every parser of frames for FUZZ_SECONDS (300), two at a time"
@@ -44,13 +44,29 @@ help:
 	@echo "make lock    renew requirements.lock from pyproject.toml, and that of the site"
 	@echo "make clean   remove what was built; results stay"
 
+# With a wheel that is at hand (make demo WHEEL=dist/wheel/FILE) nothing is compiled, and .venv is left alone.
+ifdef WHEEL
+DEMO := dist/demo/bin
+DEMO_BUILT := dist/demo/built
+else
+DEMO := $(BIN)
+DEMO_BUILT := $(VENV)/built
+endif
+
 .PHONY: demo
-demo: $(VENV)/built
-	$(BIN)/backwater reproduce sfc-aidc-2025 --seeds 1 --out $(DEMO_RESULTS) --force
+demo: $(DEMO_BUILT)
+	$(DEMO)/backwater reproduce sfc-aidc-2025 --seeds 1 --out $(DEMO_RESULTS) --force
 	@echo
-	@echo "One seed, which says nothing about spread: $(BIN)/backwater reproduce sfc-aidc-2025 runs ten."
+	@echo "One seed, which says nothing about spread: $(DEMO)/backwater reproduce sfc-aidc-2025 runs ten."
 	@echo "Results: $(DEMO_RESULTS)/table.json is the table above, $(DEMO_RESULTS)/runs holds every run"
-	@echo "(Parquet tables and a manifest each). Try next: $(BIN)/backwater --help"
+	@echo "(Parquet tables and a manifest each). Try next: $(DEMO)/backwater --help"
+
+dist/demo/built: $(WHEEL)
+	@echo "installing $(WHEEL) into dist/demo"
+	@rm -rf dist/demo
+	@"$(PYTHON)" -m venv dist/demo
+	@dist/demo/bin/python -m pip install --quiet "$(WHEEL)"
+	@touch $@
 
 # What compiles leaves cores idle where one crate waits for another; the tests of Python fill them. Compilers take their share of
 # the jobs, so these are more than the targets.
