@@ -11,6 +11,7 @@ not corrected for their number. Who wins needs enough seeds, and a difference th
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -173,12 +174,24 @@ def _judged(
     if seeds < PAIRS:
         return [], "too few seeds"
     sign = -1.0 if metric.quantity.more_is_better else 1.0
-    best = min(known, key=lambda number: sign * math.fsum(paired[number].values()))
-    same = [one for one in known if one != best and not _matters(paired[one], paired[best], least)]
-    if not same:
-        return [best], "winner"
-    alike = all(_alike(paired[one], paired[best], least) for one in same)
-    return sorted([best, *same]), ALIKE if alike else NOT_TOLD
+
+    def beats(one: int, other: int) -> bool:
+        found = Difference.of(paired[one], paired[other])
+        better = found is not None and sign * found.mean < 0
+        return better and _matters(paired[one], paired[other], least)
+
+    first = [one for one in known if not any(beats(other, one) for other in known)]
+    others = [one for one in known if one not in first]
+    clear = all(beats(one, other) for one in first for other in others)
+    if len(first) == 1:
+        if clear:
+            return first, "winner"
+        # The first beats one that beats another, and is not told apart from that itself.
+        rest = [other for other in others if not beats(first[0], other)]
+        return sorted([*first, *rest]), NOT_TOLD
+    pairs = itertools.combinations(first, 2)
+    alike = clear and all(_alike(paired[one], paired[other], least) for one, other in pairs)
+    return first, ALIKE if alike else NOT_TOLD
 
 
 def _alike(one: Mapping[int, float], best: Mapping[int, float], least: float) -> bool:

@@ -56,6 +56,8 @@ def sentence(text: str) -> str:
 
     A key, an option or a command in `backticks` stays as it is written.
     """
+    if not text:
+        return ""
     first = text.partition(" ")[0].rstrip(",:;")
     capital = text[0].upper() if first.replace("-", "").isalpha() else text[0]
     return f"{capital}{text[1:]}{'' if text.endswith(('.', '?', '!')) else '.'}"

@@ -173,3 +173,13 @@ def test_what_is_set_and_varied_is_named_by_the_options_given(command: Command, 
     assert said.code == 2, said
     assert "--vary" not in said.err
     assert "--prove and --set pfc.xoff exclude each other" in said.err
+
+
+def test_a_mechanism_that_does_nothing_at_the_advised_value_proves_nothing(star: Path) -> None:
+    """Three flows of 20 KB never make a queue as long as the advised threshold."""
+    text = STAR.replace('"0..3"', '"0..2"').replace('"1 MB"', '"20 KB"')
+    text = text.replace('"100 KB"', '"500 KB"').replace('"60 KB"', '"400 KB"')
+    star.write_text(f'{text}[sfc]\npause = "6 us"\nthreshold = "100 KB"\n', encoding="utf-8")
+    found = proved(star, "sfc", "--seeds", "1")
+    assert found["advised_bytes"] > 60_000
+    assert (found["holds"], found["tested"], found["code"]) == (None, False, 1)

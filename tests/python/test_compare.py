@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backwater
-from backwater.comparison import Difference, row
+from backwater.comparison import Difference, judged, row
 from backwater.errors import InputError
 from backwater.numbers.metrics import QUANTITIES, metric
 from conftest import ROOT
@@ -61,6 +61,14 @@ def test_a_paired_difference() -> None:
     assert single.sign is None
 
 
+def test_verdicts_are_written_of_the_scenarios_with_values() -> None:
+    same = dict.fromkeys(range(5), 100.0)
+    one = row(metric("mean_fct"), [same, dict(same), {}])
+    assert judged(one.verdict, ["A", "B"], 2) == "equal"
+    assert judged(one.verdict, ["A", "B"], 3) == "A = B"
+    assert judged("not told apart", ["A", "C"], 3) == "A or C"
+
+
 def test_pairing_sees_what_means_do_not() -> None:
     """Seeds vary by 100, scenarios by 4: only the differences within a seed show it."""
     base = {seed: 100.0 * seed for seed in range(1, 6)}
@@ -75,6 +83,19 @@ def test_pairing_sees_what_means_do_not() -> None:
     )
     near = {seed: value + (0.1, -0.1, 0.1, -0.1, 0.0)[seed - 1] for seed, value in base.items()}
     assert row(metric("mean_fct"), [base, near]).verdict == "no difference that matters"
+    # A noisy first, a second that beats the third in every seed: only the third is out.
+    noisy = dict(enumerate([60.0, 140.0, 70.0, 135.0, 95.0]))
+    second, third = ({seed: of + 0.1 * seed for seed in range(5)} for of in (101.0, 110.0))
+    found = row(metric("mean_fct"), [noisy, second, third])
+    assert (found.verdict, found.winners) == ("not told apart", [0, 1])
+    # The first two lie within a hundredth; the third is beaten by the first alone.
+    first = dict.fromkeys(range(5), 100.0)
+    second = dict(enumerate([100.9, 100.0, 100.9, 100.0, 100.2]))
+    third = dict.fromkeys(range(5), 101.3)
+    assert row(metric("mean_fct"), [first, second]).verdict == "no difference that matters"
+    assert row(metric("mean_fct"), [second, third]).verdict == "not told apart"
+    found = row(metric("mean_fct"), [first, second, third])
+    assert (found.verdict, found.winners) == ("not told apart", [0, 1])
     three = row(metric("mean_fct"), [base, dict(base), more])
     assert (three.verdict, three.winners) == ("no difference that matters", [0, 1])
     assert row(metric("mean_fct"), [{1: 1.0}, {1: 2.0}]).verdict == "too few seeds"

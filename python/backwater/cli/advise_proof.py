@@ -156,7 +156,7 @@ def prove(
     [line] = proving.answer["lines"]
     directory = proving.directory
     # Room above a threshold is of use only where something is paused.
-    tested = proof.above is None or _paused(directory)
+    tested = _paused(directory) if proof.above else _acted(mechanism, proof, directory, advised)
     legal = _legal(mechanism, proof, options, advice, facts, advised)
     told = _told(proof, advised, own, line, str(directory), tested=tested, legal=legal)
     told["advice"] = rows.get(row)
@@ -207,6 +207,24 @@ def _paused(directory: Path) -> bool:
     return any(open_sweep(directory).points["pauses"].to_pylist())
 
 
+def _acted(mechanism: str, proof: Proof, directory: Path, advised: int | None) -> bool:
+    """Whether the mechanism did anything at the value next below the advised one."""
+    from backwater.sweep.dataset import open_sweep
+
+    rows = [row for row in open_sweep(directory).points.to_pylist() if row["status"] == "done"]
+    values = {row[proof.key] for row in rows}
+    if not values or advised is None:
+        return True
+    near = max((value for value in values if value <= advised), default=min(values))
+    # As a run remarks that a mechanism was on for nothing.
+    idle = f"`{mechanism}` never "
+    return any(
+        not any(str(said).startswith(idle) for said in row["warnings"] or ())
+        for row in rows
+        if row[proof.key] == near
+    )
+
+
 def _range(
     proof: Proof, row: str, own: Mapping[str, str], facts: Mapping[str, Any]
 ) -> tuple[int | None, int, int]:
@@ -226,6 +244,11 @@ def _range(
         least = own.get(f"{proof.key.partition('.')[0]}.xon", "absent")
         low = max(memory - _TIMES * need, 0 if least == "absent" else size_bytes(least, "xon"))
         return memory - need, min(low, max(0, memory - need)), memory
+    if proof.below and facts.get(proof.below) is None:
+        raise InputError(
+            f"--prove: {proof.key} has no end in this scenario: nothing pauses or drops above it",
+            "--with pfc, or switch.buffer_per and switch.buffer, give it one",
+        )
     high = (
         size_bytes(str(facts[proof.below]), str(proof.below)) if proof.below else 4 * (value or 1)
     )
@@ -334,7 +357,10 @@ def _words(proof: Proof, row: str, told: Mapping[str, Any], *, feasible: bool) -
 def _verdict(told: Mapping[str, Any], *, feasible: bool) -> list[str]:
     """Say what the proof says of the advice."""
     if not told["tested"]:
-        return ["no port was paused in any of these runs: they say nothing of the advice"]
+        if "advised_room_bytes" in told:
+            return ["no port was paused in any of these runs: they say nothing of the advice"]
+        name = told["key"].partition(".")[0]
+        return [f"{name} did nothing at the advised value: these runs say nothing of the advice"]
     if not told["legal"]:
         return [
             "the simulated setting is not legal by the advice, so the proof says nothing about a "

@@ -492,7 +492,8 @@ def _difference(found: Difference | None) -> str:
 def _winner(one: Row, letters: Sequence[str]) -> str:
     if not one.winners:
         return "-"
-    return judged(one.verdict, [letters[winner] for winner in one.winners], len(letters))
+    judged_ = sum(mean is not None for mean in one.means)
+    return judged(one.verdict, [letters[winner] for winner in one.winners], judged_)
 
 
 def _flows(one: Row) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from backwater.cli.output import listing, message, put
@@ -32,10 +33,11 @@ def show_numbers(directory: Path) -> None:
             _every(points, metrics)
         else:
             _ends(points, metrics)
-    elif len(points.designs) > 1:
+    elif points.compared > 1:
         message("no metric differs between the points")
+    place = shlex.quote(str(directory))
     message(
-        f"`backwater report {directory}` draws them, `backwater query {directory} "
+        f"`backwater report {place}` draws them, `backwater query {place} "
         '"select * from points"` lists them'
     )
 

@@ -108,26 +108,35 @@ def _lead(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], seeds: i
     won: dict[str, list[str]] = {}
     for row in rows:
         winners = [labels[name] for name in row["winners"]]
-        if 0 < len(winners) < sum(one["mean"] is not None for one in row["scenarios"]):
+        if 0 < len(winners) < _with_values(row):
             who = " or ".join(winners) if row["verdict"] == NOT_TOLD else series(winners)
             verb = "is" if len(winners) == 1 or row["verdict"] == NOT_TOLD else "are"
             won.setdefault(f"{who} {verb}", []).append(f"{row['metric']}{_ahead(row)}")
+    against = "the next" if len(labels) > 2 else "the other"
     said = []
     for who, metrics in won.items():
         more = len(metrics) - TOLD
         some = [*metrics[:TOLD], *([f"{more} more"] if more > 0 else [])]
-        said.append(f"{who} better in {series(some)}.")
+        of = f", against {against}" if any(told.endswith(")") for told in metrics[:TOLD]) else ""
+        said.append(f"{who} better in {series(some)}{of}.")
     return said or ["None of them is better in anything by what matters."]
 
 
+def _with_values(row: Mapping[str, Any]) -> int:
+    return sum(one["mean"] is not None for one in row["scenarios"])
+
+
 def _ahead(row: Mapping[str, Any]) -> str:
-    """Say by how much the best is ahead of the next that it beats."""
+    """Say by how much the winner is ahead of the next; empty where several may be the best."""
+    if row["verdict"] == NOT_TOLD:
+        return ""
     sign = -1 if row["better"] == "more" else 1
     means = {one["scenario"]: one["mean"] for one in row["scenarios"] if one["mean"] is not None}
     best = min((means[name] for name in row["winners"]), key=lambda mean: sign * mean)
     beaten = [mean for name, mean in means.items() if name not in row["winners"]]
     following = min(beaten, key=lambda mean: sign * mean)
-    return f" ({percent(best / following - 1)})" if following else ""
+    share = best / following - 1 if following else 0.0
+    return f" ({percent(share)})" if abs(share) >= 0.0005 else ""
 
 
 def _results(
@@ -221,7 +230,7 @@ def _table(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], least: 
                 _with_unit(row),
                 number(_digits(of[first]["mean"])),
                 *(_beside(of[name]) for name in others),
-                judged(row["verdict"], winners, len(labels)),
+                judged(row["verdict"], winners, _with_values(row)),
             ]
         )
     note = (

@@ -109,7 +109,7 @@ def _scenario(run: Run) -> str:
 def warned(warnings: list[dict[str, Any]]) -> list[str]:
     """Say what the check warned of before the run."""
     return [
-        f"Warning: {sentence(one['message'])} {sentence(one['hint'])}"
+        f"Warning: {sentence(one['message'])} {sentence(one['hint'])}".rstrip()
         for one in warnings
         if one["kind"] == SETTING
     ]

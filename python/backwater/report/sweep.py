@@ -54,7 +54,7 @@ def sweep_page(sweep: Sweep) -> Page:
         base = f"{many(plots.apart, 'point', ',')} of the base{called}"
         apart = f"{base} {_are(plots.apart)} in no line or map."
         lead = [f"{lead[0]} {apart}"]
-    if not metrics and len(plots.designs) > 1 and failed < points:
+    if not metrics and plots.compared > 1:
         lead.append("No metric differs between them: what is varied changes nothing here.")
     most = max((len(one.rows) for one in plots.designs), default=0)
     if 1 < most < PAIRS:

@@ -85,6 +85,12 @@ class SweepPoints:
         known = [name for name in dict.fromkeys(wanted) if self._varies(name)]
         return known or [name for name in self.metrics if self._varies(name)]
 
+    @property
+    def compared(self) -> int:
+        """How many sets of values have numbers of all seeds: of fewer than two nothing differs."""
+        whole = [all(row["status"] == "done" for row in one.rows) for one in self.designs]
+        return sum(whole)
+
     def _varies(self, metric: str) -> bool:
         spreads = [one.spread(metric) for one in self.designs]
         return len({spread.mean for spread in spreads if spread is not None}) > 1

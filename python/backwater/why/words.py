@@ -59,7 +59,8 @@ def run_words(facts: dict[str, Any]) -> Iterator[str]:
         again += f"; earlier: {facts['cut_short']}"
     elif again:
         again += ": the same fingerprint"
-    yield f"{facts['title']} (seed {facts['seed']}, fingerprint {facts['fingerprint']}{again})"
+    title = facts["title"] or "A scenario without a title"
+    yield f"{title} (seed {facts['seed']}, fingerprint {facts['fingerprint']}{again})"
     yield ""
     if facts["error"]:
         yield f"The run ended before its time: {facts['error']}."
