@@ -59,6 +59,18 @@ def test_the_worst_incast_of_a_good_configuration_loses_nothing() -> None:
     assert run["pauses_sent"] > 0
 
 
+def test_ports_may_have_the_names_of_what_is_no_port() -> None:
+    text = json.dumps(config())
+    for number, name in enumerate(["next", "sink", "back-1", "back-2", "switch"]):
+        for end in '",|':
+            text = text.replace(f"Ethernet{4 * number}{end}", f"{name}{end}")
+    verdicts = imported(json.loads(text), "16 MB")
+    scenarios = [verdict["scenario"] for verdict in verdicts.values()]
+    assert len(scenarios) == 4
+    for scenario in ["leaf.toml", *scenarios]:
+        assert not warnings(scenario), scenario
+
+
 @pytest.mark.parametrize(
     # 9122 B of a frame at 100 Gb/s and 200 ns each way need 32,438 B (`advise pfc`).
     ("headroom", "enough"),

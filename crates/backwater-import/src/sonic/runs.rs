@@ -263,10 +263,11 @@ pub fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Optio
         all.iter().filter(|port| ![&to.name, &late.name].contains(&&port.name)).map(|port| port.name.clone()).collect();
     // They fill memory, and keep it full until all of it has left twice more.
     let bytes = (4 * held / from.len().max(1) as u64).max(100 * plan.payload());
+    let next = plan.next_switch();
     let mut page = Page::new();
     page.remark(&format!(
-        "The watchdog: the others fill the memory of a second switch of the kind, next. Then {} sends through {}, whose port to next is \
-         paused until what the others hold has left through the port to {}. No link is faster, and no cable longer, than those of ports \
+        "The watchdog: the others fill the memory of a second switch of the kind, {next}. Then {} sends through {}, whose port to {next} \
+         is paused until what the others hold has left through the port to {}. No link is faster, and no cable longer, than those of ports \
          with {}.",
         late.name,
         plan.switch(),
@@ -278,7 +279,7 @@ pub fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Optio
     plan.two_switches(group, late, &mut page);
     plan.mechanisms(Some(group), ports, None, &mut page);
     incasts(&[Incast { label: format!("incast-{class}"), from, to: to.name.clone(), bytes, class }], &mut page);
-    // More than next takes of it at once: some of it waits.
+    // More than the next one takes of it at once: some of it waits.
     let bytes = held.max(100 * plan.payload());
     let late = vec![late.name.clone()];
     incasts(&[Incast { label: format!("late-{class}"), from: late, to: to.name.clone(), bytes, class }], &mut page);

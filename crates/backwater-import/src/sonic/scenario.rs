@@ -44,12 +44,29 @@ pub fn name(name: &str) -> String {
     name.chars().map(allowed).collect()
 }
 
+/// A name that is not taken.
+fn free(wanted: &str, taken: impl Fn(&str) -> bool) -> String {
+    let mut free = wanted.to_owned();
+    while taken(&free) {
+        free.push('_');
+    }
+    free
+}
+
 impl Plan {
     /// The name of the switch: that of the file, unless a host has it.
     pub fn switch(&self) -> String {
         let own = name(&self.config.hostname);
-        let taken = |name: &String| self.config.ports.iter().any(|port| super::scenario::name(&port.name) == *name);
-        if own.is_empty() || own == "next" || taken(&own) { "switch".to_owned() } else { own }
+        if own.is_empty() || own == "next" || self.is_port(&own) {
+            free("switch", |name| self.is_port(name))
+        } else {
+            own
+        }
+    }
+
+    /// The name of the second switch, where there is one.
+    pub fn next_switch(&self) -> String {
+        self.free_name("next")
     }
 
     /// Payload of the longest packet.
@@ -82,16 +99,16 @@ impl Plan {
     /// All ports at a second switch of the same kind, but for one, which is at the first: what that meets that is paused. None has a
     /// faster link or a longer cable than those of the group, for which the headroom is.
     pub fn two_switches(&self, group: &Group, late: &Port, page: &mut Page) {
-        let (first, ports) = (self.switch(), &self.config.ports);
-        let mut nodes = vec![(first.clone(), "switch"), ("next".to_owned(), "switch")];
+        let (first, next, ports) = (self.switch(), self.next_switch(), &self.config.ports);
+        let mut nodes = vec![(first.clone(), "switch"), (next.clone(), "switch")];
         nodes.extend(ports.iter().map(|port| (name(&port.name), "host")));
-        let at = |port: &Port| if port.name == late.name { first.clone() } else { "next".to_owned() };
+        let at = |port: &Port| if port.name == late.name { first.clone() } else { next.clone() };
         let hosts = ports.iter().map(|port| {
             let (bps, delay) = (port.bps.min(group.bps), Plan::delay(port).min(group.delay_ps));
             (name(&port.name), at(port), bps, delay)
         });
         let mut links: Vec<_> = hosts.collect();
-        links.push((first, "next".to_owned(), group.bps, group.delay_ps));
+        links.push((first.clone(), next.clone(), group.bps, group.delay_ps));
         fabric(&nodes, links, page);
     }
 
@@ -100,14 +117,14 @@ impl Plan {
         group.ports.iter().filter_map(|number| self.config.ports.get(*number)).collect()
     }
 
-    /// A name that no port has.
+    /// A name that no port has, and the switch neither.
     pub fn free_name(&self, wanted: &str) -> String {
-        let taken = |own: &str| self.config.ports.iter().any(|port| name(&port.name) == own) || self.switch() == own;
-        let mut free = wanted.to_owned();
-        while taken(&free) {
-            free.push('_');
-        }
-        free
+        let switch = self.switch();
+        free(wanted, |name| self.is_port(name) || switch == name)
+    }
+
+    fn is_port(&self, own: &str) -> bool {
+        self.config.ports.iter().any(|port| name(&port.name) == own)
     }
 
     /// Frames, memory and mechanisms. `ports`: how many there are at a switch.

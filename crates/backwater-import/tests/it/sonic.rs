@@ -193,6 +193,34 @@ fn ports_with_other_headroom_have_a_scenario_of_their_own() {
     assert!(result.scenario.contains("{ a = \"Ethernet28\", b = \"leaf1\", rate = \"100 Gb/s\", delay = \"1.5 us\" }"));
 }
 
+/// Names that scenarios give to what is no port. The switch is called as a port, too.
+#[test]
+fn no_two_nodes_have_one_name() {
+    let names = ["next", "sink", "back-1", "back-2", "switch", "next_", "leaf1", "late-3"];
+    let renamed = (0..8).rev().fold(leaf(&[]), |text, port| {
+        // With what follows: Ethernet2 is no part of Ethernet28.
+        ["\"", ",", "|"].iter().fold(text, |text, end| {
+            text.replace(&format!("Ethernet{}{end}", 4 * port), &format!("{}{end}", names[port]))
+        })
+    });
+    let (result, place) = import(&renamed, Some(16_000_000)).unwrap();
+    let nodes = |text: &str| -> Vec<String> {
+        let scenario: toml::Value = toml::from_str(text).expect("TOML");
+        let all = scenario["topology"]["node"].as_array().expect("nodes");
+        all.iter().map(|node| node["name"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(nodes(&result.scenario)[0], "switch_");
+    assert_eq!(nodes(&place.text("it.watchdog.toml"))[..2], ["switch_", "next__"]);
+    assert_eq!(nodes(&place.text("it.headroom-1.toml"))[3..], ["sink_", "back-1_", "back-2_"]);
+    for name in ["it.headroom-1.toml", "it.memory.toml", "it.order.toml", "it.watchdog.toml"] {
+        let mut nodes = nodes(&place.text(name));
+        let all = nodes.len();
+        nodes.sort_unstable();
+        nodes.dedup();
+        assert_eq!(nodes.len(), all, "{name}: {nodes:?}");
+    }
+}
+
 /// Six of eight ports lack each setting, and one has another.
 #[test]
 fn ports_that_differ_are_named() {
