@@ -6,6 +6,9 @@ use super::unlike::{self, Setting};
 use crate::error::ImportError;
 use crate::note::Notes;
 
+/// Longest time of a watchdog, in ms: an hour.
+const MOST_MS: i64 = 3_600_000;
+
 /// The entry of a port, or that of all.
 fn qos<'a>(database: &'a Database, port: &str) -> Option<&'a Entry> {
     let own = database.table("PORT_QOS_MAP").find(|entry| entry.key.split(',').any(|name| name.trim() == port));
@@ -137,6 +140,17 @@ pub fn wred(database: &Database, name: &str, notes: &mut Notes) -> Result<Option
     Ok(Some(Wred { name: name.to_owned(), min, max, percent }))
 }
 
+/// A time of the watchdog, in ms. The YANG model has 100 to `most`; other files exist and run, so that their values are kept.
+fn watchdog_ms(entry: &Entry, name: &str, most: u64, notes: &mut Notes) -> Result<Option<u64>, ImportError> {
+    let Some(ms) = entry.number(name, 1, MOST_MS)?.map(i64::unsigned_abs) else { return Ok(None) };
+    if !(100..=most).contains(&ms) {
+        let line = entry.fields.iter().find(|field| field.name == name).map_or(entry.line, |field| field.line);
+        let text = format!("{name} of {ms} ms is outside the range of SONiC's YANG models, 100 to {most} ms");
+        notes.differs(&entry.file, Some(line), text);
+    }
+    Ok(Some(ms))
+}
+
 /// The watchdog of the first port that has one, and which ports have the same.
 pub fn watchdog(
     database: &Database,
@@ -158,16 +172,15 @@ pub fn watchdog(
         if own.is_empty() {
             continue;
         }
-        // Ranges of the YANG model, in ms.
-        let Some(detection) = entry.number("detection_time", 100, 5_000)? else { continue };
-        let restoration = entry.number("restoration_time", 100, 60_000)?.unwrap_or(detection);
+        // Most of the YANG model's ranges, in ms.
+        let Some(detection_ms) = watchdog_ms(entry, "detection_time", 5_000, notes)? else { continue };
+        let restoration_ms = watchdog_ms(entry, "restoration_time", 60_000, notes)?.unwrap_or(detection_ms);
         let action = entry.get("action").unwrap_or("drop").to_owned();
         if !["drop", "forward"].contains(&action.as_str()) {
             let text = format!("the watchdog's action {action}: it touches no packet");
             notes.ignored(&entry.file, Some(entry.line), text);
             continue;
         }
-        let (detection_ms, restoration_ms) = (detection.unsigned_abs(), restoration.unsigned_abs());
         at.get_or_insert((&entry.file, entry.line));
         for number in own {
             of.set(number, Watchdog { detection_ms, restoration_ms, action: action.clone() });

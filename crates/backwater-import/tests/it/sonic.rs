@@ -180,6 +180,38 @@ fn a_watchdog_is_longer_than_all_memory_takes_through_the_slowest_port() {
     }
 }
 
+/// Ranges of `pfcwd.yang`: 100 to 5000 ms, and 100 to 60000 ms.
+#[test]
+fn times_outside_the_ranges_of_the_model_are_kept_and_told() {
+    let range = |most: u32| format!("outside the range of SONiC's YANG models, 100 to {most} ms");
+    for (detection, restoration, expected, wrong) in [
+        (99, 99, "99 ms", vec![("detection_time", 5000), ("restoration_time", 60_000)]),
+        (100, 60_000, "60 s", vec![]),
+        (5000, 100, "100 ms", vec![]),
+        (5001, 60_001, "60.001 s", vec![("detection_time", 5000), ("restoration_time", 60_000)]),
+        (1, 3_600_000, "3600 s", vec![("detection_time", 5000), ("restoration_time", 60_000)]),
+    ] {
+        let field = |name: &str, ms: u64| format!("\"{name}_time\": \"{ms}\"");
+        let text = leaf(&[
+            (&field("detection", 200), &field("detection", detection)),
+            (&field("restoration", 200), &field("restoration", restoration)),
+        ]);
+        let (result, place) = import(&text, Some(16_000_000)).unwrap();
+        let told: Vec<String> = notes(&result).into_iter().filter(|note| note.contains("YANG")).collect();
+        assert_eq!(told.len(), wrong.len(), "{told:?}");
+        for ((name, most), note) in wrong.iter().zip(&told) {
+            assert!(note.contains(&format!("differs: {name} of ")) && note.contains(&range(*most)), "{note}");
+            // Eight ports have it.
+            assert!(note.contains("7 times more"), "{note}");
+        }
+        let ps = detection * 1_000_000_000;
+        assert_eq!(verdict(&place, "watchdog")["facts"]["detection_ps"], ps);
+        let scenario: toml::Value = toml::from_str(&result.scenario).unwrap();
+        let kept = scenario["pfc"]["watchdog_restore"].as_str().unwrap_or_default();
+        assert_eq!(kept, expected);
+    }
+}
+
 #[test]
 fn ports_with_other_headroom_have_a_scenario_of_their_own() {
     let (result, place) = import(&leaf(&[("\"Ethernet28\": \"40m\"", "\"Ethernet28\": \"300m\"")]), None).unwrap();
@@ -406,12 +438,12 @@ fn what_is_wrong_is_said_with_its_line() {
             "a.json:2: `8`: dynamic_th of BUFFER_PROFILE p is no number",
         ),
         (
-            "{PORT\"PFC_WD\": {\"Ethernet0\": {\n\"detection_time\": \"1\"}}}",
-            "a.json:3: `1`: detection_time of PFC_WD Ethernet0 is no number from 100 to 5000",
+            "{PORT\"PFC_WD\": {\"Ethernet0\": {\n\"detection_time\": \"0\"}}}",
+            "a.json:3: `0`: detection_time of PFC_WD Ethernet0 is no number from 1 to 3600000",
         ),
         (
-            "{PORT\"PFC_WD\": {\"Ethernet0\": {\"detection_time\": \"100\",\n\"restoration_time\": \"60001\"}}}",
-            "a.json:3: `60001`: restoration_time of PFC_WD Ethernet0 is no number from 100 to 60000",
+            "{PORT\"PFC_WD\": {\"Ethernet0\": {\"detection_time\": \"100\",\n\"restoration_time\": \"3600001\"}}}",
+            "a.json:3: `3600001`: restoration_time of PFC_WD Ethernet0 is no number from 1 to 3600000",
         ),
         ("{PORT\"BUFFER_POOL\": {}}", "a.json: there is no buffer pool of what comes in"),
         ("{PORT\"BUFFER_POOL\": {\"p\": {}}}", "a.json:2: p has no size, and the memory of the switch is not known"),
