@@ -49,11 +49,12 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let group = plan.main();
     plan.star(&plan.config.ports.iter().collect::<Vec<_>>(), &mut page);
     plan.mechanisms(group, plan.config.ports.len() as u64, None, &mut page);
-    if let Some(group) = group {
+    let worst = group.map(|group| runs::worst(&plan, group, &group.ports)).unwrap_or_default();
+    if !worst.is_empty() {
         page.gap().remark(
             "The worst that the ports can do to it: all send at once to one of them, until memory is full twice over.",
         );
-        scenario::incasts(&runs::worst(&plan, group, &group.ports), &mut page);
+        scenario::incasts(&worst, &mut page);
     }
     Ok(page)
 }
@@ -71,9 +72,9 @@ impl Plan {
 
 fn introduce(plan: &Plan, file: &str, verdicts: &[Verdict], page: &mut Page) {
     page.remark(&format!(
-        "{file}: the configuration of a SONiC switch, {}, with {} ports.",
+        "{file}: the configuration of a SONiC switch, {}, with {}.",
         plan.named(),
-        plan.config.ports.len()
+        unlike::count(plan.config.ports.len(), "port")
     ));
     for class in &plan.config.lossless {
         let dscps = plan.config.dscps.get(usize::from(*class)).map(Vec::as_slice).unwrap_or_default();

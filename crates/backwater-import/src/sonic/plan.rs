@@ -9,7 +9,7 @@
 //! `size + xoff` of the pools and what the profiles set aside.
 
 use super::config::{Config, Limit, Pool, Port, Profile};
-use super::devices;
+use super::{devices, unlike};
 use crate::error::ImportError;
 use crate::note::Notes;
 use crate::options::Options;
@@ -120,9 +120,12 @@ impl Plan {
             }
             if pool.xoff > 0 && group.headroom < xoff {
                 let text = format!(
-                    "{name}: {sharers} priority groups share {} B of headroom. Each has {} B when all want theirs at once, and \
-                     never more here; the switch lets one of them take up to {xoff} B",
-                    pool.xoff, group.headroom
+                    "{name}: {} {} {} B of headroom. Each has {} B when all want theirs at once, and never more here; the switch \
+                     lets one of them take up to {xoff} B",
+                    unlike::count(usize::try_from(sharers).unwrap_or(usize::MAX), "priority group"),
+                    if sharers == 1 { "has" } else { "share" },
+                    pool.xoff,
+                    group.headroom
                 );
                 notes.differs(file, Some(*line), text);
             }

@@ -177,6 +177,20 @@ pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) 
     Ok(Some((name, "ports.drop_frames: 0 if headroom is enough")))
 }
 
+/// Why there is no run of the headroom of a group.
+pub fn no_headroom(plan: &Plan, group: &Group) -> &'static str {
+    match (group.ports.len(), plan.config.lossless.len()) {
+        (0 | 1, _) => "two ports that are alike have to fill memory",
+        (_, 8) => "what delays the pause is of a class without PFC, and there is none",
+        _ => "it has no lossless class",
+    }
+}
+
+/// Whether [`order`] has a run.
+pub fn has_order(plan: &Plan, group: &Group) -> bool {
+    plan.ports(group).len() > 2
+}
+
 /// A queue that grows to a length between two, by two ports of the rate of the third; `marks`: whether the port marks.
 pub fn order(
     plan: &Plan,

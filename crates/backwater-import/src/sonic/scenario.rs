@@ -172,9 +172,11 @@ impl Plan {
         // A scenario sets a reserve aside for all eight classes.
         let aside = group.headroom * ports * classes + group.reserve * ports * 8;
         page.remark(&format!(
-            "{} B of {} for all, and {aside} B that are set aside: headroom for {classes} classes of {ports} ports{}.",
+            "{} B of {} for all, and {aside} B that are set aside: headroom for {classes} class{} of {ports} port{}{}.",
             self.memory.shared,
             self.pool.name,
+            if classes == 1 { "" } else { "es" },
+            if ports == 1 { "" } else { "s" },
             if group.reserve > 0 { ", a reserve for all 8 of each, those that nothing uses too" } else { "" },
         ));
         page.key("buffer", size(self.memory.shared + aside));

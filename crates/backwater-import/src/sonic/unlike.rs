@@ -25,9 +25,14 @@ pub fn names(names: &[&str]) -> String {
     }
 }
 
-/// The same of ports, and of how many they are.
+/// A number of things: `1 port`, `2 ports`.
+pub fn count(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A few names of ports, and of how many they are.
 pub fn of_all(ports: &[&str], all: usize) -> String {
-    format!("{} ({} of {all} ports)", names(ports), ports.len())
+    format!("{} ({} of {})", names(ports), ports.len(), count(all, "port"))
 }
 
 /// What each port has of a setting, if it has it.
@@ -98,5 +103,6 @@ mod tests {
             ["a", "a and b", "a, b and c", "a, b, c and d", "a, b, c and 2 more"]
         );
         assert_eq!(of_all(&["a", "b"], 7), "a and b (2 of 7 ports)");
+        assert_eq!(of_all(&["a"], 1), "a (1 of 1 port)");
     }
 }

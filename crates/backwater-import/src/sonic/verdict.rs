@@ -108,7 +108,7 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
         let run = runs::headroom(plan, group, number + 1, work)?;
         let judge = match &run {
             Some((name, _)) => format!(": `backwater check {name}` says whether it is enough"),
-            None => String::new(),
+            None => format!(". No run shows whether it is enough: {}", runs::no_headroom(plan, group)),
         };
         let facts = json!({
             "profile": group.profile.name,
@@ -123,9 +123,9 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
             question: "headroom",
             holds: None,
             says: format!(
-                "{} B for each priority group of {} ports with {}{}{judge}",
+                "{} B for each priority group of {} with {}{}{judge}",
                 group.headroom,
-                group.ports.len(),
+                unlike::count(group.ports.len(), "port"),
                 about(group),
                 match plan.names_of(&group.ports, |port| !plan.pauses(port)).as_slice() {
                     [] => String::new(),
@@ -152,6 +152,33 @@ pub fn about(group: &Group) -> String {
 fn order(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Option<Verdict>, ImportError> {
     let Some((wred, classes)) = &plan.config.wred else { return Ok(None) };
     let Some(class) = plan.config.lossless.iter().find(|class| classes.contains(class)) else { return Ok(None) };
+    // A scenario has one setting at all ports of a switch. What is said is not to claim more than the ports have.
+    let every: Vec<usize> = plan.groups.iter().flat_map(|group| &group.ports).copied().collect();
+    let marks = |port: usize| plan.config.marks.get(port).copied().unwrap_or(Marks::Same);
+    let never = plan.names_of(&every, |port| plan.pauses(port) && marks(port) == Marks::Never);
+    let other = plan.names_of(&every, |port| plan.pauses(port) && marks(port) == Marks::Other);
+    let silent = plan.names_of(&every, |port| !plan.pauses(port));
+    let facts = |pause: Option<u64>| {
+        let facts = json!({
+            "ports": every.len(),
+            "ports_that_never_mark": never.len(),
+            "ports_without_pfc": silent.len(),
+            "queue_at_pause_bytes": pause,
+            "kmin_bytes": wred.min,
+            "kmax_bytes": wred.max,
+            "shared_bytes": plan.memory.shared,
+            "alpha": group.profile.limit.alpha(),
+        });
+        if let Value::Object(facts) = facts { facts } else { Map::new() }
+    };
+    if every.len() < 2 || plan.config.ports.len() < 3 {
+        let says = format!(
+            "not known: two lossless ports have to fill the queue of a third port, and of {} {} lossless",
+            unlike::count(plan.config.ports.len(), "port"),
+            if every.len() == 1 { "1 is".to_owned() } else { format!("{} are", every.len()) },
+        );
+        return Ok(Some(Verdict { question: "ecn-before-pfc", holds: None, says, facts: facts(None), run: None }));
+    }
     let pause = plan.queue_at_pause(group, 2);
     let frames = 4 * plan.frame;
     let (holds, between, says) = if wred.max + frames < pause {
@@ -165,12 +192,6 @@ fn order(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Option<Verdi
         "{says}: two ports that fill a queue are paused when it has {pause} B, and {} marks from {} B on and all from {} B on",
         wred.name, wred.min, wred.max
     );
-    // A scenario has one setting at all ports of a switch. What is said is not to claim more than the ports have.
-    let every: Vec<usize> = plan.groups.iter().flat_map(|group| &group.ports).copied().collect();
-    let marks = |port: usize| plan.config.marks.get(port).copied().unwrap_or(Marks::Same);
-    let never = plan.names_of(&every, |port| plan.pauses(port) && marks(port) == Marks::Never);
-    let other = plan.names_of(&every, |port| plan.pauses(port) && marks(port) == Marks::Other);
-    let silent = plan.names_of(&every, |port| !plan.pauses(port));
     let (mut holds, mut between) = (holds, between);
     if !silent.is_empty() {
         holds = holds.filter(|holds| !holds);
@@ -184,26 +205,18 @@ fn order(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Option<Verdi
         says = format!("{says}. Another WRED profile is at {}", unlike::of_all(&other, every.len()));
     }
     if !never.is_empty() {
-        let at = unlike::of_all(&never, every.len());
-        says = format!("PFC pauses and ECN never marks at {at}, of which the run is. At the others {says}");
+        let (at, shown) = (unlike::of_all(&never, every.len()), runs::has_order(plan, group));
+        says = format!(
+            "PFC pauses and ECN never marks at {at}{}. At the others {says}",
+            if shown { ", of which the run is" } else { "" }
+        );
         (holds, between) = (Some(false), Some((pause, 3 * pause)));
     }
     let run = match between {
         Some(between) => runs::order(plan, group, *class, never.is_empty(), between, work)?,
         None => None,
     };
-    let facts = json!({
-        "ports": every.len(),
-        "ports_that_never_mark": never.len(),
-        "ports_without_pfc": silent.len(),
-        "queue_at_pause_bytes": pause,
-        "kmin_bytes": wred.min,
-        "kmax_bytes": wred.max,
-        "shared_bytes": plan.memory.shared,
-        "alpha": group.profile.limit.alpha(),
-    });
-    let facts = if let Value::Object(facts) = facts { facts } else { Map::new() };
-    Ok(Some(Verdict { question: "ecn-before-pfc", holds, says, facts, run }))
+    Ok(Some(Verdict { question: "ecn-before-pfc", holds, says, facts: facts(Some(pause)), run }))
 }
 
 /// The watchdog against the longest pause that congestion of one switch can make: all that its memory holds leaves through the
@@ -220,31 +233,45 @@ fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Option<Ve
         (Some(true), "waits for longer than congestion lasts")
     } else if late.is_some_and(|late| late > detection_ps) {
         (Some(false), "takes congestion for a storm")
-    } else {
+    } else if late.is_some() {
         (None, "may take congestion for a storm, which the run need not show")
+    } else {
+        (None, "may take congestion for a storm, and the ports are too few for a run that shows it")
     };
     let every: Vec<usize> = (0..plan.config.ports.len()).collect();
     let unlike = plan.names_of(&every, |port| !plan.config.watched.get(port).copied().unwrap_or(true));
     let only = match unlike.as_slice() {
         [] => String::new(),
-        ports => format!(". That is not of {}, which have no such watchdog", unlike::of_all(ports, every.len())),
+        ports => format!(
+            ". That is not of {}, which {} no such watchdog",
+            unlike::of_all(ports, every.len()),
+            if ports.len() == 1 { "has" } else { "have" }
+        ),
     };
-    let says = format!(
+    let mut says = format!(
         "the watchdog {word}: it looks for pauses of {}, and {held} B leave through a port of {} in {}{only}",
         time(detection_ps),
         rate(slowest),
         // Whole microseconds: nobody needs more.
         time(longest_ps / 1_000_000 * 1_000_000)
     );
+    let alone = every.len() < 2;
+    if alone {
+        // What comes in at the only port has no way out.
+        says = format!(
+            "not known: congestion takes two ports, and there is 1; the watchdog looks for pauses of {}{only}",
+            time(detection_ps)
+        );
+    }
     let run = runs::watchdog(plan, group, work)?;
     let facts = json!({
         "detection_ps": detection_ps,
-        "longest_pause_ps": longest_ps,
+        "longest_pause_ps": (!alone).then_some(longest_ps),
         "pause_of_the_run_ps": late,
         "ports_without_it": unlike.len(),
         "held_bytes": held,
         "slowest_bps": slowest,
     });
     let facts = if let Value::Object(facts) = facts { facts } else { Map::new() };
-    Ok(Some(Verdict { question: "watchdog", holds, says, facts, run }))
+    Ok(Some(Verdict { question: "watchdog", holds: holds.filter(|_| !alone), says, facts, run }))
 }

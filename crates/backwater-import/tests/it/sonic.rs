@@ -253,6 +253,52 @@ fn no_two_nodes_have_one_name() {
     }
 }
 
+/// Runs that cannot be: one port sends to nobody, and of two none has a queue that two fill.
+#[test]
+fn what_takes_more_ports_than_there_are_is_not_known() {
+    let of = |ports: usize| {
+        let mut file: Value = serde_json::from_str(&text("sonic/leaf.json")).unwrap();
+        let all = file["PORT"].as_object_mut().unwrap();
+        all.retain(|name, _| ["Ethernet0", "Ethernet4", "Ethernet8"][..ports].contains(&name.as_str()));
+        import(&file.to_string(), Some(16_000_000)).unwrap()
+    };
+    let says = |place: &Memory, question: &str| {
+        let verdict = verdict(place, question);
+        (
+            verdict["holds"].clone(),
+            verdict["says"].as_str().unwrap_or_default().to_owned(),
+            verdict["scenario"].is_null(),
+        )
+    };
+    let third = "not known: two lossless ports have to fill the queue of a third port, and of";
+    let (result, one) = of(1);
+    let expected = format!("{third} 1 port 1 is lossless");
+    assert_eq!(says(&one, "ecn-before-pfc"), (Value::Null, expected, true));
+    assert_eq!(verdict(&one, "ecn-before-pfc")["facts"]["queue_at_pause_bytes"], Value::Null);
+    let expected = "not known: congestion takes two ports, and there is 1; the watchdog looks for pauses of 200 ms";
+    assert_eq!(says(&one, "watchdog"), (Value::Null, expected.to_owned(), true));
+    let (holds, said, none) = says(&one, "headroom");
+    assert!(holds.is_null() && none && said.starts_with("160000 B for each priority group of 1 port with"), "{said}");
+    assert!(
+        said.ends_with(". No run shows whether it is enough: two ports that are alike have to fill memory"),
+        "{said}"
+    );
+    has(&result.scenario, &["with 1 port.", "2 classes of 1 port"]);
+    assert!(
+        !result.scenario.contains("1 ports") && !result.scenario.contains("all send at once"),
+        "{}",
+        result.scenario
+    );
+    let (_, two) = of(2);
+    assert_eq!(says(&two, "ecn-before-pfc"), (Value::Null, format!("{third} 2 ports 2 are lossless"), true));
+    // All memory leaves in far less than 200 ms, whoever fills it.
+    assert_eq!(says(&two, "watchdog").0, true);
+    assert!(!says(&two, "headroom").2);
+    let (_, three) = of(3);
+    let (holds, _, none) = says(&three, "ecn-before-pfc");
+    assert_eq!((holds, none), (Value::Bool(true), false));
+}
+
 /// Six of eight ports lack each setting, and one has another.
 #[test]
 fn ports_that_differ_are_named() {
