@@ -189,6 +189,50 @@ def test_drops_and_headroom(command: Command, small: Path) -> None:
     assert "waits for " in said.out
 
 
+@pytest.mark.parametrize(("lossy", "headroom"), [(0, False), (3, True)])
+def test_no_headroom_is_short_of_a_class_that_nobody_pauses(
+    command: Command, lossy: int, headroom: bool
+) -> None:
+    """Class 0 is dropped where class 3 would be paused."""
+    text = """
+[topology]
+kind = "star"
+hosts = 7
+rate = "200 Gb/s"
+link_delay = "150 ns"
+[switch]
+buffer = "400 KB"
+buffer_per = "ingress"
+[transport]
+recovery = "go-back-n"
+[pfc]
+classes = [3]
+xoff = "XOFF"
+xon = "80 KB"
+[[flow]]
+label = "kept"
+from = ["h1", "h2"]
+to = "h0"
+size = "1 MB"
+class = 3
+[[flow]]
+label = "lossy"
+from = ["h1", "h4", "h5"]
+to = "h6"
+size = "1 MB"
+class = LOSSY
+"""
+    # 399 KB leave less above them than any headroom is.
+    text = text.replace("LOSSY", str(lossy)).replace("XOFF", "399 KB" if headroom else "100 KB")
+    Path("mixed.toml").write_text(text, encoding="utf-8")
+    said = command("why", "mixed.toml")
+    assert said.code == 0, said.err
+    shown = " ".join(said.out.split())
+    assert "it had asked h1 to pause" in shown
+    assert ("its headroom was short" in shown) is headroom
+    assert ("nobody was asked to in class 0" in shown) is not headroom
+
+
 def test_a_deadlock_is_named(command: Command) -> None:
     said = command("why", str(ROOT / "scenarios" / "ring-deadlock.toml"))
     assert said.code == 0, said.err

@@ -47,6 +47,7 @@ def facts(found: Evidence, wanted: Sequence[str] = ()) -> dict[str, Any]:
         "control": _control(run),
         # None: the whole link.
         "paused_classes": pc.unique(run.pauses["class"]).to_pylist() if run.pauses.num_rows else [],
+        "carried_classes": _carried(run),
         "pause_roots": [root.told() for root in roots],
         "paused_ports": len({(place.node, place.port) for _, place in flat(roots)}),
         "deadlock": run.summary.get("deadlock"),
@@ -94,6 +95,13 @@ def _dropped(run: Run) -> list[dict[str, Any]]:
         "max_ingress_bytes",
     )
     return lost.select(list(names)).to_pylist()
+
+
+def _carried(run: Run) -> list[int]:
+    """Classes of the data and of its acknowledgements."""
+    of_data: list[Any] = pc.unique(run.flows["class"]).to_pylist() if run.flows.num_rows else []
+    ack = run.scenario.get("ack", {}).get("class")
+    return sorted({*of_data, *([] if ack is None else [ack])})
 
 
 def _lost(run: Run, total: str, column: str) -> dict[str, Any]:

@@ -176,8 +176,30 @@ def _dropped(facts: dict[str, Any]) -> Iterator[str]:
             by = f"at most {lost_there}, all that was dropped there"
             if facts["error"]:
                 by = f"{lost_there} or more, as the run ended with the first drop"
-            short = f"; it had asked {port['peer']} to pause: its headroom was short, by {by}"
+            short = f"; it had asked {port['peer']} to pause"
+            unpaused = _unpaused(facts, port)
+            if not unpaused:
+                short += f": its headroom was short, by {by}"
+            elif facts["error"]:
+                short += ", but not in the class of what was dropped"
+            else:
+                of = ", ".join(str(number) for number in unpaused)
+                short += (
+                    f", but nobody was asked to in class{'es' if len(unpaused) > 1 else ''} {of}: "
+                    "what was dropped may be of that, not for want of headroom"
+                )
         yield f"{port['node']} port {port['port']} (from {port['peer']}): {lost}{short}."
+
+
+def _unpaused(facts: dict[str, Any], port: dict[str, Any]) -> list[int]:
+    """Classes that nobody was ever asked to pause, and of which frames dropped there may be."""
+    of = facts["paused_classes"]
+    # What travels, the first drop's among it; a run that ended with that dropped no other.
+    first = facts["first_drop"] or {}
+    here = all(first.get(key) == port[key] for key in ("node", "port"))
+    own = {first["class"]} if here else set()
+    may = own if own and facts["error"] else own | set(facts["carried_classes"])
+    return [] if None in of else sorted(may - set(of))
 
 
 def _lost(facts: dict[str, Any]) -> Iterator[str]:
