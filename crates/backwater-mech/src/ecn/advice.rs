@@ -63,10 +63,13 @@ pub(super) const FORM: AdviceForm = AdviceForm {
 pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<String, Value> {
     let hops = || situation.paths.different.iter().flatten();
     let links = situation.paths.different.iter().map(Vec::len).max().unwrap_or_default();
-    let lowest = situation.lowest_pause_threshold.as_ref();
-    let limit = lowest.map(|(bytes, ..)| *bytes).or_else(|| situation.buffer.map(|(buffer, _)| buffer));
-    // Named where it is not the switch of the hot port itself.
     let own_limit = situation.paths.pause_threshold.as_ref().map(|(bytes, _)| *bytes);
+    // Where the switch of the hot port pauses nobody, its memory may end before a far one pauses.
+    let memory = situation.buffer.map(|(buffer, _)| buffer).filter(|_| own_limit.is_none());
+    let lowest = situation.lowest_pause_threshold.as_ref();
+    let lowest = lowest.filter(|(bytes, ..)| memory.is_none_or(|memory| *bytes <= memory));
+    let limit = lowest.map(|(bytes, ..)| *bytes).or(memory);
+    // Named where it is not the switch of the hot port itself.
     let lower = lowest.filter(|(bytes, ..)| own_limit.is_none_or(|own| *bytes < own));
     let own = Params::default();
     let facts = json!({
@@ -337,6 +340,36 @@ mod tests {
         assert!(said(true, Map::new()).contains("or PFC pauses first"));
         let given = Map::from_iter([("pfc_threshold".to_owned(), Value::from("90 KB"))]);
         assert!(said(false, given).contains("less than 90 KB, or PFC pauses first"));
+    }
+
+    /// A far switch pauses at 300 KB, and 100 KB of memory at the receiver's, which pauses nobody, end before that; 500 KB do not. Where
+    /// that switch pauses, too, the lowest threshold is the limit.
+    #[test]
+    fn a_far_pause_is_no_limit_beyond_the_memory() {
+        use backwater_net::config::{BufferPer, LatencyAt};
+        use backwater_net::hooks::Paths;
+        let limit = |memory: u64, own: Option<u64>| {
+            let pause_threshold = own.map(|bytes| (Bytes(bytes), String::new()));
+            let facts = facts(
+                None,
+                &Situation {
+                    incast: None,
+                    jobs: false,
+                    rate: Rate::gbps(100),
+                    paths: Paths { pause_threshold, ..Paths::default() },
+                    lowest_pause_threshold: Some((Bytes(300_000), String::new(), "leaf1".to_owned())),
+                    buffer: Some((Bytes(memory), "switch.buffer")),
+                    buffer_per: BufferPer::Ingress,
+                    latency_at: LatencyAt::Output,
+                    frame: Bytes(4158),
+                    gap: Bytes(20),
+                },
+            );
+            (facts["pfc_threshold"].clone(), facts["pfc_pauses"].clone(), facts["pfc_at"].clone())
+        };
+        assert_eq!(limit(100_000, None), (json!("100 KB"), json!(false), Value::Null));
+        assert_eq!(limit(500_000, None), (json!("300 KB"), json!(true), json!("leaf1")));
+        assert_eq!(limit(100_000, Some(350_000)), (json!("300 KB"), json!(true), json!("leaf1")));
     }
 
     #[test]
