@@ -96,6 +96,7 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         }
     }
     let mut advice = advice(&incast)?;
+    advice.cautions.extend(faster(question));
     advice.cautions.extend(sharing(question, senders));
     advice.summary.extend(limit_of_check(question));
     advice.summary.extend(taken(question));
@@ -109,6 +110,16 @@ fn rates(question: &Question) -> Vec<Rate> {
     }
     let all = question.fact("link_rates").and_then(Value::as_array).into_iter().flatten();
     all.map(|rate| rate.as_str()?.parse().ok()).collect::<Option<_>>().unwrap_or_default()
+}
+
+/// Where some sender of the scenario is faster than the receiver, whatever rate an option gives to all links.
+fn faster(question: &Question) -> Option<String> {
+    let rate = |key: &str| question.fact(key).and_then(Value::as_str)?.parse::<Rate>().ok();
+    let (own, receiver) = rate("fastest_sender").zip(rate("rate")).filter(|(own, receiver)| own > receiver)?;
+    Some(format!(
+        "senders' links (up to {own}) are faster than the receiver's ({receiver}): all formulas count a sender at the receiver's rate, \
+         and their figures are too small here: the excess is the sum of the senders' rates less the receiver's, not (N - 1) C"
+    ))
 }
 
 /// Where senders of the scenario share links on their way, which the formulas do not know.
@@ -178,6 +189,7 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
     let rates = |way: &[Hop]| way.iter().map(|hop| hop.rate).collect::<Vec<_>>();
     let times = |way: &[Hop]| Reverse(PathTime::of(way, situation.frame + situation.gap, Bytes::ZERO).frames);
     let longest = situation.paths.different.iter().min_by_key(|way| (Reverse(way.len()), times(way), rates(way)));
+    let fastest = situation.paths.different.iter().filter_map(|way| Some(way.first()?.rate)).max();
     let links = longest.map(Vec::len).unwrap_or_default();
     let limit = situation.paths.pause_threshold.clone();
     let limit = limit.or_else(|| situation.buffer.map(|(buffer, key)| (buffer, key.to_owned())));
@@ -205,6 +217,7 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
         "senders": senders,
         "rate": situation.rate.to_string(),
         "links": links,
+        "fastest_sender": fastest.map(|rate| rate.to_string()),
         "link_rates": longest.map(|way| way.iter().map(|hop| hop.rate.to_string()).collect::<Vec<_>>()),
         "switches": links,
         "link_delay": hops().map(|hop| hop.delay).max().unwrap_or_default().to_string(),

@@ -13,8 +13,20 @@ pub(super) const ASSUMED: &str = "of senders that share nothing but the last swi
 
 /// Headroom, largest threshold and legal pause times, as rows.
 pub(super) fn advice(question: &Case) -> Result<Advice, AdviceError> {
-    let q = question;
-    let (plain, serialised) = numbers(q)?;
+    let (plain, serialised) = numbers(question)?;
+    // Where none is in mind, both formulas are held against one that is legal by both: a setting has but one.
+    let (largest, origin) = match &serialised {
+        Some(with) => {
+            (plain.largest_threshold.zip(with.largest_threshold).map(|(a, b)| a.min(b)), "the largest by both")
+        }
+        None => (plain.largest_threshold, "the largest"),
+    };
+    let case = match largest.filter(|_| question.threshold.is_none()) {
+        Some(largest) => Case { threshold: Some(largest), origin, ..question.clone() },
+        None => question.clone(),
+    };
+    let (plain, serialised) = numbers(&case)?;
+    let q = &case;
     let (l, s) = (q.links, q.switches);
     let mut rows = vec![
         Row::new("links", Time(2 * l * q.link_delay.0), format!("2 x {l} links x {}", q.link_delay)),
@@ -36,21 +48,27 @@ pub(super) fn advice(question: &Case) -> Result<Advice, AdviceError> {
         problems.extend(self::problems(q, with, "with serialisation counted, "));
         problems.extend(apart(q, &plain, with));
     }
-    let ours = bound(q, plain.threshold)?;
-    describe_bound(q, &ours, plain.threshold, &mut rows);
+    // Of a threshold that nobody has in mind no more than the bound allows.
+    let most = bound(q, plain.threshold)?.largest_threshold;
+    let at = match question.threshold {
+        Some(threshold) => Some(threshold),
+        None => most.map(|most| most.min(plain.threshold)),
+    };
+    let ours = bound(q, at.unwrap_or(Bytes::ZERO))?;
+    describe_bound(q, &ours, at, &mut rows);
     let title = format!("Source Flow Control, {} senders at {} into one port", q.senders, q.rate);
-    let cautions = cautions(q, &ours);
+    let cautions = cautions(question, &ours, at);
     let feasible = problems.is_empty();
     let summary = if feasible { summary(&rows) } else { vec![format!("\nOur bound is {ASSUMED}.")] };
     let mut numbers = plain.named();
     if let Some(serialised) = &serialised {
         numbers.insert("with_serialisation".into(), Value::Object(serialised.named()));
     }
-    numbers.insert("our_bound".into(), named_bound(&ours));
+    numbers.insert("our_bound".into(), named_bound(&ours, at));
     Ok(Advice { title, rows, feasible, problems, cautions, summary, numbers })
 }
 
-fn named_bound(bound: &Bound) -> Value {
+fn named_bound(bound: &Bound, threshold: Option<Bytes>) -> Value {
     json!({
         "frame_bytes": bound.frame.0,
         "loop_ps": bound.loop_time.as_ps(),
@@ -58,7 +76,7 @@ fn named_bound(bound: &Bound) -> Value {
         "headroom_bytes": bound.headroom.0,
         "threshold_max_bytes": bound.largest_threshold.map(|bytes| bytes.0),
         "pause_min_ps": bound.shortest_pause.as_ps(),
-        "pause_max_ps": bound.longest_pause.as_ps(),
+        "pause_max_ps": threshold.map(|_| bound.longest_pause.as_ps()),
     })
 }
 
@@ -80,16 +98,22 @@ fn summary(rows: &[Row]) -> Vec<String> {
     };
     let own = ["pause longer than", "pause shorter than"];
     let serialised = " with serialisation";
+    let ours = format!("This project's bound, {ASSUMED}: ");
+    let of_bound = match value("threshold", ", our bound") {
+        Some(_) => sentence(&ours, ", our bound", ["pause at least", "pause at most"], ", our bound"),
+        None => value("headroom", ", our bound")
+            .map(|headroom| format!("{ours}headroom {headroom}; no threshold is legal, and so no pause.")),
+    };
     let all = [
         sentence("\nThe contribution dw-chen-sfc-computation-simulation: ", "", own, ""),
         sentence("The same, serialised: ", serialised, own, serialised),
-        sentence(&format!("This project's bound, {ASSUMED}: "), ", our bound", ["pause at least", "pause at most"], ""),
+        of_bound,
     ];
     all.into_iter().flatten().collect()
 }
 
 /// What this project's bound says, row by row.
-fn describe_bound(q: &Case, b: &Bound, threshold: Bytes, rows: &mut Vec<Row>) {
+fn describe_bound(q: &Case, b: &Bound, threshold: Option<Bytes>, rows: &mut Vec<Row>) {
     let mut row = |name: &str, quantity: String, formula: String| {
         rows.push(Row::new(format!("{name}, our bound"), quantity, formula))
     };
@@ -107,7 +131,15 @@ fn describe_bound(q: &Case, b: &Bound, threshold: Bytes, rows: &mut Vec<Row>) {
     row("headroom", b.headroom.to_string(), format!("(({n} - 1) x {} + 1) x {}", b.frames, b.frame));
     let most = b.largest_threshold.map_or_else(|| "none".into(), |t| t.to_string());
     row("largest threshold", most, format!("{} {} - headroom", q.limit(), q.pfc_threshold));
+    if let Some(threshold) = threshold {
+        let lowered = q.threshold.is_none_or(|asked| asked != threshold);
+        row("threshold", threshold.to_string(), if lowered { "the largest by this bound" } else { q.origin }.into());
+    }
     row("pause at least", b.shortest_pause.to_string(), format!("{n} x {} x {t} - loop{}", b.frames, with_interval(q)));
+    let Some(threshold) = threshold else {
+        row("pause at most", "none".into(), "no threshold is legal by this bound".into());
+        return;
+    };
     let full = format!(
         "({threshold} + ({n} x whole frames of a loop - 1) x {}) / rate{} - loop",
         b.frame,
@@ -129,14 +161,8 @@ fn with_interval(q: &Case) -> String {
 }
 
 /// Where the setting in mind meets the document's formula or not, but not this project's bound.
-fn cautions(q: &Case, b: &Bound) -> Vec<String> {
+fn cautions(q: &Case, b: &Bound, at: Option<Bytes>) -> Vec<String> {
     let mut cautions = Vec::new();
-    if let Some(own) = q.rates.first().filter(|own| **own > q.rate) {
-        cautions.push(format!(
-            "the senders' links ({own}) are faster than the receiver's ({}): all formulas count a sender at the receiver's rate",
-            q.rate
-        ));
-    }
     if let Some(threshold) = q.threshold.filter(|threshold| b.largest_threshold.is_none_or(|most| *threshold > most)) {
         cautions.push(format!(
             "by our bound {} come above a threshold of {threshold}: the queue can pass the {} ({}), which matters where {}",
@@ -157,7 +183,7 @@ fn cautions(q: &Case, b: &Bound) -> Vec<String> {
             if q.pauses { "PFC fires" } else { "frames are dropped" }
         ));
     }
-    if let Some(pause) = q.pause.filter(|pause| *pause > b.longest_pause) {
+    if let Some(pause) = q.pause.filter(|pause| at.is_some() && *pause > b.longest_pause) {
         cautions.push(format!(
             "by our bound a pause of {pause} is longer than {}: the receiver's link idles",
             b.longest_pause
