@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from conftest import ROOT
 from stars import incast_star
 
 if TYPE_CHECKING:
@@ -213,6 +214,99 @@ def test_a_dynamic_threshold_has_a_headroom_and_no_largest_xoff(
     shown = " ".join(command("advise", "pfc", "--scenario", file).out.split())
     assert "A dynamic threshold moves with the free memory" in shown
     assert "no largest xoff" in shown
+
+
+OWN = incast_star('buffer = "400 KB"\nbuffer_per = "ingress"', 'xoff = "200 KB"')
+
+
+def test_check_agrees_with_the_largest_xoff(command: Command, tmp_path: Path) -> None:
+    """4158 B at 100 Gb/s over 500 ns, by hand.
+
+    The frame takes 334.24 ns with its gap, the PFC frame 6.72 ns: 1340.96 ns with both ways. In
+    that come 16681 B, with two whole frames 24997 B, which leave 375003 B of 400 KB.
+    """
+    rows = advice(command, tmp_path, OWN, "pfc")["rows"]
+    assert (rows[-1]["name"], rows[-1]["value"]) == ("largest xoff", "375.003")
+    file = str(tmp_path / "star.toml")
+    for xoff, warned in ((375_003, False), (375_004, True)):
+        said = command("check", file, "--set", f"pfc.xoff={xoff} B", "--set", "lossless=false")
+        assert ("of headroom" in said.out + said.err) is warned
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('"200 KB"\n', '"200 KB"\nclasses = [3, 4]\n', "several classes are paused"),
+        ("[pfc]", 'reserve = "1 KB"\n[pfc]', "reserves or headrooms are set aside"),
+        ('"200 KB"\n', '"200 KB"\ncounter = "egress"\n', "pfc.counter is not"),
+        ('size = "1 MB"', 'size = "1 MB"\nclass = 0', "frames of a class that is not paused"),
+        (
+            "[[flow]]",
+            '[[pfc.at]]\ntier = "switch"\nxoff = "100 KB"\nxon = "90 KB"\n[[flow]]',
+            "switches differ",
+        ),
+    ],
+)
+def test_no_largest_xoff_where_other_things_take_of_the_memory(
+    command: Command, tmp_path: Path, old: str, new: str, why: str
+) -> None:
+    said = advice(command, tmp_path, OWN.replace(old, new, 1), "pfc")
+    assert "largest xoff" not in [row["name"] for row in said["rows"]]
+    file = str(tmp_path / "star.toml")
+    shown = " ".join(command("advise", "pfc", "--scenario", file).out.split())
+    assert f"No largest xoff is told: {why}" in shown
+
+
+MIXED = """
+[topology]
+kind = "explicit"
+node = [
+    { name = "s0", kind = "switch" },
+    { name = "r", kind = "host" },
+    { name = "h1", kind = "host" },
+    { name = "h2", kind = "host" },
+]
+link = [
+    { a = "r", b = "s0", rate = "100 Gb/s", delay = "2 us" },
+    { a = "h1", b = "s0", rate = "100 Gb/s", delay = "2 us" },
+    { a = "h2", b = "s0", rate = "FAST", delay = "2 us" },
+]
+[switch]
+buffer = "1 MB"
+[transport]
+recovery = "go-back-n"
+[sfc]
+threshold = "150 KB"
+[[flow]]
+label = "in"
+from = ["h1", "h2"]
+to = "r"
+size = "2 MB"
+"""
+
+
+@pytest.mark.parametrize(("fast", "told"), [("400 Gb/s", True), ("100 Gb/s", False)])
+@pytest.mark.parametrize("options", [[], ["--rate", "100 Gb/s"], ["--links", "1"]])
+def test_any_sender_faster_than_the_receiver_is_told(
+    command: Command, tmp_path: Path, fast: str, told: bool, options: list[str]
+) -> None:
+    """The slowest way has a sender at the receiver's rate."""
+    said = advice(command, tmp_path, MIXED.replace("FAST", fast), "sfc", *options)
+    assert any("too small here" in one for one in said["cautions"]) is told
+
+
+def test_a_pause_is_judged_at_one_threshold(command: Command) -> None:
+    """Three senders at 200 Gb/s in a loop of 6 us: 300 KB, or 306.984 KB with frames and messages.
+
+    13 us are 325 KB, and the plain formula has them below threshold and headroom above 25 KB only.
+    The other has 22.53 KB as its largest threshold (329.514 KB less its headroom).
+    """
+    file = str(ROOT / "scenarios" / "ns3-incast.toml")
+    for pause, code in (("13 us", 1), ("12.5 us", 0)):
+        ran = command("advise", "sfc", "--scenario", file, "--with", "sfc", "--pause", pause)
+        assert ran.code == code, ran.out + ran.err
+        shown = " ".join(ran.out.split())
+        assert "threshold, our bound 20.354 KB the largest by this bound" in shown
 
 
 @pytest.mark.parametrize(

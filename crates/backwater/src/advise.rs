@@ -1,14 +1,15 @@
 //! Advice of mechanisms on their settings, and what a scenario answers of their questions.
 
-use crate::check::Draft;
+use crate::check::{Draft, longest_frame, losses};
 use crate::error::ScenarioError;
 use crate::incast::{Measure, incasts};
 use crate::planned::Planned;
 use backwater_mech::registry::{Config, ENTRIES};
 use backwater_net::config::BufferPer;
 pub use backwater_net::hooks::{Advice, AdviceForm, AdviceRow};
-use backwater_net::hooks::{LargestIncast, MemoryCx, Question, Situation, WRITTEN};
+use backwater_net::hooks::{Hop, LargestIncast, MemoryCx, Question, Situation, WRITTEN};
 use backwater_net::packet::{HostId, NodeId, class_bits};
+use backwater_net::topology::NodeKind;
 use backwater_net::{Bytes, Rate};
 use serde_json::{Map, Value};
 
@@ -120,6 +121,13 @@ pub fn facts(planned: &Planned, mechanism: &str) -> Result<Map<String, Value>, S
         lowest_pause_threshold,
         buffer_per: switch.buffer_per,
         buffer: (switch.buffer_per != BufferPer::None).then(|| (switch.buffer_of(class), switch.buffer_key())),
+        set_aside: switch.reserve > Bytes::ZERO || switch.headroom > Bytes::ZERO,
+        alike: planned.switch.at.is_empty()
+            && planned.mechanisms.overrides().iter().all(|(name, at)| *name != mechanism || at.is_empty()),
+        clocked: planned.file.packet.clock.is_some(),
+        classes: losses::all_classes(planned),
+        into_switches: into_switches(planned),
+        longest_frame: longest_frame(planned, &planned.graph),
         latency_at: switch.latency_at,
         frame: planned.file.packet.payload + planned.file.packet.header,
         gap: planned.file.packet.gap,
@@ -127,6 +135,18 @@ pub fn facts(planned: &Planned, mechanism: &str) -> Result<Map<String, Value>, S
     let mut facts = planned.mechanisms.facts(mechanism, (name, tier), &situation);
     facts.insert(WRITTEN.to_owned(), planned.keys_in(mechanism).into());
     Ok(facts)
+}
+
+/// Every link into a switch, as its port sends and as its neighbour does.
+fn into_switches(planned: &Planned) -> Vec<Hop> {
+    let ends = planned.graph.links.iter().flat_map(|link| [(link, link.a), (link, link.b)]);
+    let switches = ends.filter(|(_, end)| planned.graph.nodes[end.0 as usize].kind == NodeKind::Switch);
+    let hops = switches.flat_map(|(link, end)| {
+        let (name, tier) = called(planned, end);
+        let latency = planned.switch.of(name, tier).latency;
+        [link.a, link.b].map(|from| Hop { rate: link.rate_from(from), delay: link.delay, latency })
+    });
+    hops.collect()
 }
 
 /// Name and tier of a node.

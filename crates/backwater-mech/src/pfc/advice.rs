@@ -65,7 +65,20 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
     let need = |hop: &Hop| headroom(hop.rate, hop.delay, situation.frame, situation.gap, response(hop), signal);
     let hops = situation.paths.different.iter().flatten();
     let Some(hop) = hops.max_by_key(|hop| (need(hop), hop.rate, hop.delay)) else { return Map::new() };
+    // As `check` counts: over all ports, whatever is on the way of the question.
+    let most = situation.into_switches.iter().map(|hop| {
+        headroom(
+            hop.rate,
+            hop.delay,
+            situation.frame.max(situation.longest_frame),
+            situation.gap,
+            response(hop),
+            signal,
+        )
+    });
     let facts = json!({
+        "no_xoff": no_largest_xoff(params, situation),
+        "most_headroom": most.max().map(|bytes| bytes.to_string()),
         "rate": hop.rate.to_string(),
         "link_delay": hop.delay.to_string(),
         "packet": situation.frame.to_string(),
@@ -80,6 +93,26 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
         Value::Object(facts) => facts,
         _ => Map::new(),
     }
+}
+
+/// Why an ingress's own memory less one headroom may be more than the largest `xoff`.
+fn no_largest_xoff(params: Option<&Params>, situation: &Situation) -> Option<&'static str> {
+    let classes = params.map_or(1, |pfc| pfc.class_bits().count_ones());
+    // Without PFC the question is of one class, whichever it is.
+    let others = params.map_or(situation.classes.count_ones() > 1, |pfc| situation.classes & !pfc.class_bits() != 0);
+    let reasons = [
+        (classes != 1, "several classes are paused and share an ingress's memory"),
+        (params.is_some_and(|pfc| pfc.counter != Counter::Ingress), "pfc.counter is not \"ingress\""),
+        (
+            params.is_some_and(|pfc| pfc.reference_rate.is_some()),
+            "with pfc.reference_rate ports have different thresholds",
+        ),
+        (situation.set_aside, "reserves or headrooms are set aside in that memory"),
+        (!situation.alike, "switches differ (switch.at, pfc.at)"),
+        (situation.clocked, "packet.clock may make links faster than their rates"),
+        (others, "frames of a class that is not paused share an ingress's memory"),
+    ];
+    reasons.into_iter().find_map(|(holds, why)| holds.then_some(why))
 }
 
 /// What was taken from the scenario, in a line.
@@ -115,6 +148,8 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         gap: question.quantity("gap")?.unwrap_or(PacketParams::default().gap),
         frameless: question.fact("frameless").and_then(Value::as_bool).unwrap_or(false),
         memory: question.quantity("ingress_buffer")?,
+        no_xoff: question.text("no_xoff"),
+        most: question.quantity("most_headroom")?,
         moving,
         model,
     })?;
@@ -157,6 +192,10 @@ struct Link {
     frameless: bool,
     /// Memory of an ingress, where it has its own and that is known.
     memory: Option<Bytes>,
+    /// Why there is no largest `xoff` to tell, where there is none.
+    no_xoff: Option<String>,
+    /// What the neediest port of any switch needs, where that is known.
+    most: Option<Bytes>,
     /// Whether the threshold moves with the free memory.
     moving: bool,
     /// What it is for.
@@ -233,8 +272,14 @@ fn simulator(q: &Link) -> Result<Advice, AdviceError> {
         Row::new("headroom", total, "sum of the three"),
     ];
     let mut problems = Vec::new();
+    let mut summary = Vec::new();
+    let elsewhere = q.most.filter(|most| *most > total).map(|most| format!("another port needs {most} of headroom"));
+    let why = q.no_xoff.clone().or(elsewhere);
     match q.memory {
         Some(memory) if memory > total && q.moving => {}
+        Some(memory) if memory > total && why.is_some() => {
+            summary.extend(why.map(|why| format!("No largest xoff is told: {why}. `backwater check` counts all.")));
+        }
         Some(memory) if memory > total => {
             let left = Bytes(memory.0 - total.0);
             rows.push(Row::new("largest xoff", left, format!("{memory} of an ingress, less the headroom")));
@@ -243,7 +288,7 @@ fn simulator(q: &Link) -> Result<Advice, AdviceError> {
         None => {}
     }
     let title = format!("PFC headroom of a port and class in this simulator, {} and {}", q.rate, q.link_delay);
-    Ok(Advice { title, rows, feasible: problems.is_empty(), problems, ..Advice::default() })
+    Ok(Advice { title, rows, feasible: problems.is_empty(), problems, summary, ..Advice::default() })
 }
 
 fn standard(q: &Link) -> Result<Advice, AdviceError> {
@@ -300,6 +345,8 @@ mod tests {
             gap: PacketParams::default().gap,
             frameless: false,
             memory: None,
+            no_xoff: None,
+            most: None,
             moving: false,
             model,
         }

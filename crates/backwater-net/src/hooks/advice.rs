@@ -313,6 +313,18 @@ pub struct Situation {
     pub buffer: Option<(Bytes, &'static str)>,
     /// What that memory is one of.
     pub buffer_per: BufferPer,
+    /// Whether part of that memory is set aside, for a class or for what comes after a pause.
+    pub set_aside: bool,
+    /// Whether nothing is overridden for single switches, neither of the switch nor of the mechanism.
+    pub alike: bool,
+    /// Whether a clock may make links faster than their rates.
+    pub clocked: bool,
+    /// Classes of the data and acknowledgements that are known, a bit each.
+    pub classes: u8,
+    /// Every link into a switch, as its port sends and as its neighbour does.
+    pub into_switches: Vec<Hop>,
+    /// The longest frame of any kind.
+    pub longest_frame: Bytes,
     /// Where that switch's latency passes.
     pub latency_at: LatencyAt,
     /// Longest data frame.

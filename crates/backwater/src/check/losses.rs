@@ -49,6 +49,12 @@ fn ack_classes(resolved: &Resolved, data: u8) -> u8 {
     }
 }
 
+/// Classes of all that flows bring, acknowledgements too, a bit each.
+pub(crate) fn all_classes(resolved: &Resolved) -> u8 {
+    let data = data_classes(resolved);
+    data | ack_classes(resolved, data)
+}
+
 /// Switches whose memory has an end.
 fn bounded<'g>(resolved: &Resolved, graph: &'g Graph) -> impl Iterator<Item = &'g Node> {
     let switches = graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);

@@ -185,7 +185,7 @@ fn max_frame(resolved: &Resolved) -> Bytes {
 }
 
 /// The longest frame that may come through a switch: of a flow, or a message that a mechanism sends anywhere.
-fn longest_frame(resolved: &Resolved, graph: &Graph) -> Bytes {
+pub(crate) fn longest_frame(resolved: &Resolved, graph: &Graph) -> Bytes {
     let message = |node: backwater_net::packet::NodeId| {
         let about = &graph.nodes[node.0 as usize];
         resolved.mechanisms.longest_message(&about.name, &about.tier)
