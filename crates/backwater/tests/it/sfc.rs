@@ -124,6 +124,7 @@ fn advice_reads_the_facts_of_a_scenario() {
         "check_threshold": "235.232 KB",
         "rate": "200 Gb/s",
         "links": 3,
+        "fastest_sender": "200 Gb/s",
         "link_rates": ["200 Gb/s", "200 Gb/s", "200 Gb/s"],
         "switches": 3,
         "link_delay": "150 ns",
