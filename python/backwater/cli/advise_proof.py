@@ -247,7 +247,7 @@ def _range(
     if proof.below and facts.get(proof.below) is None:
         raise InputError(
             f"--prove: {proof.key} has no end in this scenario: nothing pauses or drops above it",
-            "switch.buffer_per and switch.buffer, or what pauses before memory is full, give it one",
+            "switch.buffer_per and switch.buffer give it one, and so does what pauses before",
         )
     high = (
         size_bytes(str(facts[proof.below]), str(proof.below)) if proof.below else 4 * (value or 1)
