@@ -188,7 +188,7 @@
     $("slide").value = Math.round(500 + 500 * Math.max(-1, Math.min(1, share)));
     $("slid").textContent = chosen.number + (chosen.unit ? " " + chosen.unit : "");
     const about = schemaAt(chosen.path.split("."));
-    $("meaning").textContent = about ? about.description + (about["x-range"] ? " Range: " + about["x-range"] + "." : "") : "";
+    $("meaning").textContent = about ? about.description.replaceAll("`", "") + (about["x-range"] ? " Range: " + about["x-range"] + "." : "") : "";
   }
   $("slide").addEventListener("input", function () {
     const exact = middle.number * 8 ** ((this.value - 500) / 500);
