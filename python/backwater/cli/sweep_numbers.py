@@ -7,16 +7,12 @@ from typing import TYPE_CHECKING
 
 from backwater.cli.output import listing, message, put
 from backwater.sweep.dataset import open_sweep
-from backwater.sweep.findings import spread_told
 from backwater.sweep.points import SweepPoints
-from backwater.sweep.values import shown
-from backwater.sweep.words import interval, with_unit
+from backwater.sweep.words import with_unit
 from backwater.wording import many, three
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from backwater.numbers.repeats import Spread
 
 ROWS = 16
 """Sets of values that have a row each; of more, the least and the greatest of each metric."""
@@ -50,17 +46,8 @@ def _over(points: SweepPoints) -> str:
 
 
 def _every(points: SweepPoints, metrics: list[str]) -> None:
-    varied = points.varied()
-    variants = ["variant"] if len(points.variants) > 1 else []
-    rows = [
-        (
-            *([one.variant or "-"] if variants else []),
-            *(shown(key, one.values[points.place(key)]) for key in varied),
-            *(_cell(one.spread(metric)) for metric in metrics),
-        )
-        for one in points.designs
-    ]
-    listing((*variants, *varied, *map(with_unit, metrics)), rows, _over(points))
+    titles, rows = points.table(metrics)
+    listing(titles, [row for _, row in rows], _over(points))
 
 
 def _ends(points: SweepPoints, metrics: list[str]) -> None:
@@ -74,7 +61,3 @@ def _ends(points: SweepPoints, metrics: list[str]) -> None:
         (least, at), (most, there) = min(found), max(found)
         rows.append((with_unit(metric), three(least), at, three(most), there))
     listing(("metric", "least", "at", "greatest", "at"), rows, _over(points).partition(",")[0])
-
-
-def _cell(spread: Spread | None) -> str:
-    return "-" if spread is None else interval(spread_told(spread))

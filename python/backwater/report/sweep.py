@@ -14,15 +14,12 @@ from backwater.report.page import Code, Column, Figure, Page, Section, Table
 from backwater.report.run import made_by
 from backwater.report.sweep_setup import assumptions
 from backwater.samples import PAIRS
-from backwater.sweep.findings import spread_told
-from backwater.sweep.values import shown
-from backwater.sweep.words import interval, remarks, tables, unit_of, with_unit, words
+from backwater.sweep.words import interval, remarks, tables, unit_of, words
 from backwater.wording import many, series
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from backwater.numbers.repeats import Spread
     from backwater.sweep.dataset import Sweep
 
 # Metrics of a page, and keys and pairs of keys with figures of their own.
@@ -128,19 +125,10 @@ def warnings_of(plots: SweepPlots) -> list[list[str]]:
 
 def _points(plots: SweepPlots, metrics: Sequence[str], sweep: Sweep) -> Section:
     """List the points, and why some have failed."""
-    varied = plots.varied()
-    variants = ["variant"] if len(plots.variants) > 1 else []
-    columns = [Column(name) for name in (*variants, *varied)]
-    columns += [Column(with_unit(metric), number=True) for metric in metrics]
-    rows = [
-        [
-            *([one.variant or "-"] if variants else []),
-            *(shown(key, one.values[plots.place(key)]) for key in varied),
-            *(_cell(one.spread(metric)) for metric in metrics),
-        ]
-        for one in plots.designs
-        if any(row["status"] == "done" for row in one.rows)
-    ]
+    titles, every = plots.table(metrics)
+    first = len(titles) - len(metrics)
+    columns = [Column(title, number=n >= first) for n, title in enumerate(titles)]
+    rows = [row for one, row in every if any(each["status"] == "done" for each in one.rows)]
     parts = []
     if rows and columns:
         more = f"{_ROWS:,} of {len(rows):,} are shown; `backwater query` gives all."
@@ -160,10 +148,6 @@ def _points(plots: SweepPlots, metrics: Sequence[str], sweep: Sweep) -> Section:
         note = f"{many(left, 'more warning')} of fewer points." if left > 0 else ""
         parts.append(Table(columns, warned[:_ERRORS], "Warnings of checks and runs", note))
     return Section("points", "Points", parts)
-
-
-def _cell(spread: Spread | None) -> str:
-    return "-" if spread is None else interval(spread_told(spread))
 
 
 def _figures(

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError
 from backwater.sweep.effects import Analysis, Rank, effects, ranks
-from backwater.sweep.findings import Design, designs
+from backwater.sweep.findings import Design, designs, spread_told
 from backwater.sweep.values import shown
+from backwater.sweep.words import interval, with_unit
 from backwater.wording import many, series
 
 if TYPE_CHECKING:
@@ -94,6 +95,19 @@ class SweepPoints:
     def _varies(self, metric: str) -> bool:
         spreads = [one.spread(metric) for one in self.designs]
         return len({spread.mean for spread in spreads if spread is not None}) > 1
+
+    def table(self, metrics: Sequence[str]) -> tuple[list[str], list[tuple[Design, list[str]]]]:
+        """Give column titles, and the row of each design: what varies, then means of metrics."""
+        varied = self.varied()
+        variants = ["variant"] if len(self.variants) > 1 else []
+        rows = []
+        for one in self.designs:
+            spreads = [one.spread(metric) for metric in metrics]
+            row = [one.variant or "-"] if variants else []
+            row += [shown(key, one.values[self.place(key)]) for key in varied]
+            row += ["-" if each is None else interval(spread_told(each)) for each in spreads]
+            rows.append((one, row))
+        return [*variants, *varied, *map(with_unit, metrics)], rows
 
     def place(self, key: str) -> int:
         """Give the number of a key. Raises `InputError`."""
