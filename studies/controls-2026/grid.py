@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from backwater.study import load, open_study
-from backwater.study.execute import TABLE, Key
+from backwater.study.key import TABLE, Key
 
 if TYPE_CHECKING:
     from backwater.study import Outcome

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backwater.study import open_study
-from backwater.study.execute import TABLE, Key
+from backwater.study.key import TABLE, Key
 
 if TYPE_CHECKING:
     from backwater.study import Outcome

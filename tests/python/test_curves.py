@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from backwater.study import Outcome
-    from backwater.study.execute import Key
+    from backwater.study.key import Key
 
 # Alone on its links a message of n frames of 1000 B takes 0.08 (n + 1) us at 100 Gb/s.
 BASE: dict[str, Any] = {

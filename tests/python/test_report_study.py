@@ -19,7 +19,8 @@ from backwater.plot import StudyPlots, theme
 from backwater.report.page import Figure
 from backwater.report.study import OVER_TIME, _points, study_page
 from backwater.study import definition
-from backwater.study.execute import Key, Sample
+from backwater.study.execute import Sample
+from backwater.study.key import Key
 from backwater.study.observe import Observation, observe
 from conftest import ROOT, change_line, one_seed
 from test_plot import rows

@@ -16,7 +16,8 @@ from backwater.study import definition
 from backwater.study.bounds import Model
 from backwater.study.claims import predicates
 from backwater.study.definition import Band
-from backwater.study.execute import TABLE, Key, Plan, Point, Sample
+from backwater.study.execute import Plan, Point, Sample
+from backwater.study.key import TABLE, Key
 from backwater.study.rows import Row, summarise
 from backwater.study.verdict import compare
 from conftest import ROOT

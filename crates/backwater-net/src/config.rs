@@ -161,7 +161,8 @@ impl Default for TransportParams {
 
 /// A number of retries as it is written: no number is `unlimited`.
 mod retries {
-    use super::*;
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
     const UNLIMITED: &str = "unlimited";
 

@@ -84,7 +84,7 @@ class StudySaid(StudyPoints):
         return f"Against {base} {mechanisms[0]} {series(told)}{over}."
 
     def _pauses(self, entry: Mapping[str, Any]) -> str:
-        from backwater.study.execute import TABLE, Key
+        from backwater.study.key import TABLE, Key
 
         told = []
         case = (entry.get("cases") or [one.id for one in self._study.cases])[0]

@@ -16,7 +16,7 @@ from backwater.numbers.units import PS_PER_US
 from backwater.plot import data
 from backwater.plot.flows import UNTIL
 from backwater.plot.theme import WIDTH, colour, dash, title
-from backwater.study.execute import TABLE, Key
+from backwater.study.key import TABLE, Key
 from backwater.study.measures import Observed
 from backwater.study.messages import chosen
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from backwater.errors import InputError
 from backwater.numbers.repeats import Spread
-from backwater.study.execute import TABLE, Key
+from backwater.study.key import TABLE, Key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -34,7 +34,7 @@ from backwater.plot.theme import (
     title,
 )
 from backwater.plot.together import together
-from backwater.study.execute import TABLE, Key
+from backwater.study.key import TABLE, Key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

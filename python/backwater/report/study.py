@@ -22,7 +22,7 @@ from backwater.report.page import Code, Column, Figure, Page, Section, Table
 from backwater.report.run import made_by
 from backwater.results import load_run
 from backwater.study.definition import STUDIES
-from backwater.study.execute import TABLE, Key
+from backwater.study.key import TABLE, Key
 from backwater.study.observe import Observation, observe
 from backwater.study.texts import (
     SPREAD,

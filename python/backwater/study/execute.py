@@ -13,6 +13,7 @@ from backwater.numbers.repeats import Spread
 from backwater.running import Job, Progress, Stop, run_jobs
 from backwater.scenario import load as load_scenario
 from backwater.study.claims import NotKnownError, NotMeasuredError
+from backwater.study.key import TABLE, Key
 from backwater.study.measures import Observed, Reading, read
 
 if TYPE_CHECKING:
@@ -44,19 +45,6 @@ class Changes:
             *(f"--with {name}" for name in self.mechanisms),
             *(f"--set {key}={value}" for key, value in self.settings if key not in off),
         ]
-
-
-TABLE = ""
-"""The setup of the published table itself, as against those beside it."""
-
-
-@dataclass(frozen=True)
-class Key:
-    """Which of a study's points: case, mechanism, and `TABLE` or a setup beside it."""
-
-    case: str
-    mechanism: str
-    setup: str
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from backwater._core import RunError
 from backwater.errors import InputError, ResultError
 from backwater.running import Job, Progress, find_done, interruptible, run_jobs
-from backwater.study.execute import TABLE, Key, changed
+from backwater.study.execute import changed
+from backwater.study.key import TABLE, Key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

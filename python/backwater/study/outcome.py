@@ -22,7 +22,8 @@ from backwater.errors import ResultError
 from backwater.manifest import STUDY, check_files, read_manifest
 from backwater.results import load_run
 from backwater.study.definition import Study, load
-from backwater.study.execute import TABLE, Changes, Key, Point, Sample
+from backwater.study.execute import Changes, Point, Sample
+from backwater.study.key import TABLE, Key
 from backwater.study.rows import Row, Summary, summarise
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from backwater.study.claims import (
     Predicate,
     predicates,
 )
-from backwater.study.execute import TABLE, Key, MeasuredNumbers, Plan, Point, Sample
+from backwater.study.execute import MeasuredNumbers, Plan, Point, Sample
+from backwater.study.key import TABLE, Key
 from backwater.study.prediction import interval
 from backwater.study.rows import NOT_JUDGED, NOT_KNOWN, Row, off
 

@@ -11,7 +11,8 @@ from backwater import _core
 from backwater.errors import InputError
 from backwater.numbers.units import size_bytes, time_ps
 from backwater.plot.theme import BLUE, FAINT, INK, VERMILLION, title
-from backwater.study.execute import TABLE, Key, changed
+from backwater.study.execute import changed
+from backwater.study.key import TABLE, Key
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
