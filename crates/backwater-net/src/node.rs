@@ -5,11 +5,14 @@
 
 mod again;
 mod mac;
+mod observe;
 mod wire;
 
 use crate::event::{Event, order};
 use crate::hooks::{Departure, Fate, Owner};
-use crate::packet::{Body, CLASSES, Class, Control, ControlHeader, HostId, NodeId, Packet, Port as PortNo, Queue};
+use crate::packet::{
+    Body, CLASSES, Class, Control, ControlHeader, HostId, NodeId, Packet, PathRef, Port as PortNo, Queue,
+};
 use crate::port::{Port, express};
 use crate::record::ControlRow;
 use crate::slab::{Ix, NIL};
@@ -268,7 +271,7 @@ where
     }
 
     /// The packet that carries a control frame of this node's to a host or, with `None`, to the neighbour.
-    pub fn carry(&mut self, to: Option<HostId>, class: Class, frame: &Control, path: u32, hop: u8) -> Packet {
+    pub fn carry(&mut self, to: Option<HostId>, class: Class, frame: &Control, path: PathRef, hop: u8) -> Packet {
         let uid = self.control_uid(0);
         let header = ControlHeader { from: self.id(), to, content: self.world.slab.insert_control(*frame) };
         Packet { path, hop, sent: self.world.now, ..Packet::control(frame, header, class, uid) }

@@ -72,6 +72,18 @@ impl From<Queue> for Class {
     }
 }
 
+/// How the way of a packet is given: where its pinned path begins in the table of paths, or one of two words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub(crate) struct PathRef(pub u32);
+
+impl PathRef {
+    /// No path is pinned: each switch decides.
+    pub const NONE: PathRef = PathRef(u32::MAX);
+    /// ECMP decides, and all that it decides stands in the packet (`Ways` in `routing.rs`).
+    pub const KNOWN: PathRef = PathRef(u32::MAX - 1);
+}
+
 /// A flow that is under way. The number of the flow guards against a slot that was given to another flow since.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
 pub struct FlowRef {
@@ -317,15 +329,15 @@ impl DsField {
 pub struct Packet {
     /// Hash of the packet's identity: breaks ties between simultaneous arrivals.
     pub uid: u64,
-    /// Hash by which switches spread it over equal ways, where its path is not pinned (RFC 2992), or, with the path `KNOWN`, the way that
+    /// Hash by which switches spread it over equal ways, where its path is not pinned (RFC 2992), or, with the path [`PathRef::KNOWN`], the way that
     /// they thereby give it. All data of a flow has the same.
     pub(crate) entropy: u64,
     /// Receiving host; of a frame that ends at the neighbour it says nothing ([`ControlHeader::to`]).
     pub dst: HostId,
     /// \[bytes\] Frame length as buffers count it: payload and headers, without preamble and inter-frame gap.
     pub size: u32,
-    /// Where its pinned path begins in the path table, or `NO_PATH`, or `KNOWN`.
-    pub(crate) path: u32,
+    /// Where its pinned path begins in the path table, or [`PathRef::NONE`], or [`PathRef::KNOWN`].
+    pub(crate) path: PathRef,
     /// Switches passed so far.
     pub(crate) hop: u8,
     /// Class on the current link; from a switch's `steer` on, that on the next one.
@@ -363,7 +375,7 @@ impl Packet {
             sent: Time::ZERO,
             uid,
             tag: 0,
-            path: crate::routing::NO_PATH,
+            path: PathRef::NONE,
             hop: 0,
             class,
             ds: DsField::new(Dscp::of(class), Ecn::NotEct),
@@ -489,7 +501,7 @@ impl Packet {
             entropy: Packet::entropy_with(Packet::entropy_of(self.dst, src, self.flow), ev),
             uid: mix(self.uid),
             tag: 0,
-            path: crate::routing::NO_PATH,
+            path: PathRef::NONE,
             hop: 0,
             ds: DsField::new(Dscp::of(self.class), echo),
             body: Body::Ack(AckHeader { src: self.dst, received: 0, gap: Some(Gap::Returned { at, ev, flags }) }),

@@ -6,7 +6,7 @@
 use crate::attachment::Attachment;
 use crate::host::flow::RecvFlow;
 use crate::packet::{Control, HostId, Packet, Report};
-use crate::workload::job::Reached;
+use crate::workload::Reached;
 use backwater_engine::Time;
 use std::sync::Arc;
 

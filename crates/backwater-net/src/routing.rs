@@ -1,14 +1,11 @@
 //! Shortest paths, all of equal length kept (ECMP), and pinned paths.
 
-use crate::packet::{FlowRef, HostId, NodeId, Port};
+use crate::packet::{FlowRef, HostId, NodeId, PathRef, Port};
 use crate::topology::Graph;
 use backwater_engine::fingerprint::mix;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-pub(crate) const NO_PATH: u32 = u32::MAX;
-/// ECMP decides the path, and [`Ways`] has put all that it decides into the packet.
-pub(crate) const KNOWN: u32 = u32::MAX - 1;
 /// There is no such word.
 pub(crate) const NO_WAY: u64 = u64::MAX;
 
@@ -332,22 +329,22 @@ pub(crate) struct Paths {
 struct Pinned {
     /// `None`: nothing is pinned.
     tag: Option<u32>,
-    /// Of its data and of its acknowledgements, or `NO_PATH`.
-    forward: u32,
-    back: u32,
+    /// Of its data and of its acknowledgements, or [`PathRef::NONE`].
+    forward: PathRef,
+    back: PathRef,
     /// The first node after the receiver on the way of its acknowledgements.
     behind: NodeId,
 }
 
 impl Paths {
-    /// Pins these paths of a flow, each of which may be `NO_PATH`; `behind` is the first node after its receiver on the way back.
-    pub fn put_in(&mut self, flow: FlowRef, behind: NodeId, forward: u32, back: u32) {
-        if forward == NO_PATH && back == NO_PATH {
+    /// Pins these paths of a flow, each of which may be [`PathRef::NONE`]; `behind` is the first node after its receiver on the way back.
+    pub fn put_in(&mut self, flow: FlowRef, behind: NodeId, forward: PathRef, back: PathRef) {
+        if forward == PathRef::NONE && back == PathRef::NONE {
             return;
         }
         let slot = flow.slot as usize;
         if self.flows.len() <= slot {
-            let nothing = Pinned { tag: None, behind, forward: NO_PATH, back: NO_PATH };
+            let nothing = Pinned { tag: None, behind, forward: PathRef::NONE, back: PathRef::NONE };
             self.flows.resize(slot + 1, nothing);
         }
         self.flows[slot] = Pinned { tag: Some(flow.tag), behind, forward, back };
@@ -370,12 +367,12 @@ impl Paths {
     }
 
     /// The path of a flow's acknowledgements, and its first node after the receiver.
-    pub fn back(&self, flow: FlowRef) -> Option<(u32, NodeId)> {
+    pub fn back(&self, flow: FlowRef) -> Option<(PathRef, NodeId)> {
         let pinned = self.flows.get(flow.slot as usize).filter(|pinned| pinned.tag == Some(flow.tag))?;
-        (pinned.back != NO_PATH).then_some((pinned.back, pinned.behind))
+        (pinned.back != PathRef::NONE).then_some((pinned.back, pinned.behind))
     }
 
-    pub fn insert(&mut self, ports: &[u16]) -> u32 {
+    pub fn insert(&mut self, ports: &[u16]) -> PathRef {
         let len = ports.len() as u16;
         let at = self.free.get_mut(&len).and_then(Vec::pop).unwrap_or_else(|| {
             let at = self.words.len() as u32;
@@ -384,24 +381,24 @@ impl Paths {
         });
         self.words[at as usize] = len;
         self.words[at as usize + 1..][..ports.len()].copy_from_slice(ports);
-        at
+        PathRef(at)
     }
 
-    fn remove(&mut self, at: u32) {
-        if at != NO_PATH {
-            self.free.entry(self.words[at as usize]).or_default().push(at);
+    fn remove(&mut self, path: PathRef) {
+        if path != PathRef::NONE {
+            self.free.entry(self.words[path.0 as usize]).or_default().push(path.0);
         }
     }
 
     /// The egress port at the switch number `hop` of the path.
     #[inline(always)]
-    pub fn port(&self, at: u32, hop: u8) -> u16 {
-        self.words[at as usize + 1 + usize::from(hop)]
+    pub fn port(&self, path: PathRef, hop: u8) -> u16 {
+        self.words[path.0 as usize + 1 + usize::from(hop)]
     }
 
     /// Number of switches on the path.
-    pub fn len(&self, at: u32) -> u8 {
-        self.words[at as usize] as u8
+    pub fn len(&self, path: PathRef) -> u8 {
+        self.words[path.0 as usize] as u8
     }
 }
 

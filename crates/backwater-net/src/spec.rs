@@ -5,8 +5,8 @@ use crate::packet::{Class, HostId, NodeId};
 use crate::queues::HostQueues;
 use crate::topology::Graph;
 use crate::units::{Bytes, Rate};
+use crate::workload::Dependent;
 use crate::workload::FlowSource;
-use crate::workload::job::Dependent;
 use backwater_engine::Time;
 
 pub use crate::flow_spec::{FlowSpec, QueuePairs, Share, Stream, Way};

@@ -5,7 +5,7 @@ use crate::config::{AckParams, NicParams, PacketParams, TransportParams};
 use crate::confinement::Confinement;
 use crate::event::Event;
 use crate::hooks::{Extra, Notes, PortShape};
-use crate::packet::{HostId, NodeId, Report};
+use crate::packet::{HostId, NodeId, PathRef, Report};
 use crate::part::Part;
 use crate::port::{Belongs, LinkFaults, Numbered, Port};
 use crate::probe::Probes;
@@ -322,7 +322,7 @@ impl Fabric {
     }
 
     /// Which switch of a pinned path this one is, from 0; the first is the node `first`.
-    pub fn position(&self, path: u32, first: NodeId, switch: u32) -> Option<u8> {
+    pub fn position(&self, path: PathRef, first: NodeId, switch: u32) -> Option<u8> {
         let mut node = first.0;
         for hop in 0..self.paths.len(path) {
             if self.switch_of[node as usize] == switch {

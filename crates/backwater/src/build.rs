@@ -20,8 +20,8 @@ use backwater_net::Rate;
 use backwater_net::config::LinkChoice;
 use backwater_net::packet::{CLASSES, Class, HostId, class_bits};
 use backwater_net::spec::{CausesSpec, QueuePairs, SeriesSpec, Spec, Stream, Way};
+use backwater_net::workload::Dependent;
 use backwater_net::workload::graph::Operations;
-use backwater_net::workload::job::Dependent;
 use backwater_net::workload::{
     Arrivals as Flows, Assigned, Classes, Crowd, FlowSource, FlowTable, Gaps, Group, Incasts, List, Row, Sender, Sizes,
     Timing, To, Ways, placement,

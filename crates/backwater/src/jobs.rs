@@ -7,9 +7,10 @@ use crate::file::{
 use crate::hosts;
 use crate::layout::Layout;
 use backwater_net::packet::{Class, HostId};
+use backwater_net::workload::Moment;
 use backwater_net::workload::job::{
     Algorithm, Choice, Collective, Copies, Exchange, Flaw, Job, JobError, JobSpec, Links, MOST as AT_ONCE,
-    MOST_AT_ONE_INSTANT, Moment, Placement as Order, Routing, StepSpec, Work,
+    MOST_AT_ONE_INSTANT, Placement as Order, Routing, StepSpec, Work,
 };
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -134,7 +134,7 @@ impl Lone<LoneHost> {
         let recovers = self.world.rules.transport.recovery != Recovery::None;
         let flow = SendFlow::new(&spec, src, mix(id + 1), ds, self.world.now, recovers);
         let pending = self.world.rules.ack.pending_at_first();
-        self.node.tables.flows.insert(flow, 1 - src, crate::routing::NO_PATH, pending)
+        self.node.tables.flows.insert(flow, 1 - src, crate::packet::PathRef::NONE, pending)
     }
 
     /// The flow is paced.

@@ -2,8 +2,8 @@
 
 use super::recovery::{Receiver, Sender};
 use crate::hooks::{FlowShape, Owners, Unsent};
-use crate::packet::{Class, DsField, HostId};
-use crate::routing::{NO_PATH, NO_WAY};
+use crate::packet::{Class, DsField, HostId, PathRef};
+use crate::routing::NO_WAY;
 use crate::spec::{FlowSpec, Stream};
 use crate::units::{Bytes, Rate};
 use backwater_engine::{Rng, Time};
@@ -51,8 +51,8 @@ pub(crate) struct SendFlow {
     pub acked: u64,
     /// Its controller, or `NO_CONTROLLER`.
     pub controller: u32,
-    /// Pinned path of data, or `NO_PATH`; then `way` is what ECMP gives it, or `NO_WAY`.
-    pub path: u32,
+    /// Pinned path of data, or [`PathRef::NONE`]; then `way` is what ECMP gives it, or `NO_WAY`.
+    pub path: PathRef,
     /// The flow whose turn at the NIC is next, or `NO_FLOW`.
     pub behind: u32,
     /// Owners that hold it shut, a bit each.
@@ -109,8 +109,8 @@ pub(crate) struct RecvFlow {
     /// Packets; four thousand million and more count as that many.
     pub reordered: u32,
     pub marked: u32,
-    /// Pinned path of acknowledgements, or `NO_PATH`.
-    pub back: u32,
+    /// Pinned path of acknowledgements, or [`PathRef::NONE`].
+    pub back: PathRef,
     pub tag: u32,
     /// Data packets not yet acknowledged, and whether one of them was marked.
     pub pending: u16,
@@ -127,9 +127,9 @@ pub(crate) struct RecvFlow {
 }
 
 impl RecvFlow {
-    /// The receiver's half of a flow, nothing of which has come yet. Its acknowledgements take the path `back`, unless that is `NO_PATH`; as `pending`
+    /// The receiver's half of a flow, nothing of which has come yet. Its acknowledgements take the path `back`, unless that is [`PathRef::NONE`]; as `pending`
     /// it counts packets that wait for an acknowledgement.
-    pub fn of(flow: &SendFlow, back: u32, pending: u16) -> RecvFlow {
+    pub fn of(flow: &SendFlow, back: PathRef, pending: u16) -> RecvFlow {
         RecvFlow {
             received: 0,
             furthest: 0,
@@ -187,7 +187,7 @@ impl SendFlow {
             start: now,
             shut: 0,
             controller: NO_CONTROLLER,
-            path: NO_PATH,
+            path: PathRef::NONE,
             way: NO_WAY,
             stream: None,
             window: u64::MAX,

@@ -6,6 +6,7 @@ mod losses;
 pub mod messages;
 mod nic;
 mod notes;
+mod observe;
 pub mod outstanding;
 mod receive;
 pub mod recovery;

@@ -8,8 +8,7 @@ use crate::hooks::{
 };
 use crate::host::flow::{NO_CONTROLLER, NO_FLOW, SendFlow};
 use crate::node::{At, Node};
-use crate::packet::{CLASSES, Class, Control, DsField, Dscp, FlowRef};
-use crate::routing::NO_PATH;
+use crate::packet::{CLASSES, Class, Control, DsField, Dscp, FlowRef, PathRef};
 use crate::slab::Ix;
 use crate::world::Outcome;
 use backwater_engine::Time;
@@ -31,14 +30,14 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 NicNote::Route(to, class, frame) => {
                     self.log(None, Some(class), Some(to), frame.kind, frame.value);
                     let found = frame.flow.and_then(|f| self.node.find_receiving(f));
-                    let path = found.map_or(NO_PATH, |at| self.node.receiving(at).back);
+                    let path = found.map_or(PathRef::NONE, |at| self.node.receiving(at).back);
                     let pkt = self.carry(Some(to), class, &frame, path, 0);
                     self.express(pkt);
                 }
                 NicNote::Acknowledge(to, flow, probe) => self.answer_probe(to, flow, probe),
                 NicNote::Emit(class, frame) => {
                     self.log(Some(PORT), Some(class), None, frame.kind, frame.value);
-                    let pkt = self.carry(None, class, &frame, NO_PATH, 0);
+                    let pkt = self.carry(None, class, &frame, PathRef::NONE, 0);
                     self.express(pkt);
                 }
                 NicNote::Signal(frame) => self.signal_peer(PORT, frame),
@@ -71,7 +70,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 FlowNote::Send(to, class, frame) => {
                     self.log(None, Some(class), Some(to), frame.kind, frame.value);
                     let own = frame.flow.and_then(|flow| self.own_flow(flow)).filter(|flow| flow.dst == to);
-                    let path = own.map_or(NO_PATH, |flow| flow.path);
+                    let path = own.map_or(PathRef::NONE, |flow| flow.path);
                     let pkt = self.carry(Some(to), class, &frame, path, 0);
                     self.express(pkt);
                 }

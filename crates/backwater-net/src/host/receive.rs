@@ -7,9 +7,9 @@ use crate::event::{Event, order};
 use crate::hooks::{Ack, FlowSide, Incoming, Loss, NicSide, Owners};
 use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::node::At;
-use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, FlowRef, Gap, HostId, Packet};
+use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, FlowRef, Gap, HostId, Packet, PathRef};
 use crate::port::express;
-use crate::routing::{KNOWN, NO_WAY};
+use crate::routing::NO_WAY;
 use crate::slab::Ix;
 use crate::units::Bytes;
 use crate::world::Outcome;
@@ -150,7 +150,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let dscp = self.node.host.answers(class, packet.ds.dscp());
         let (path, entropy) = match self.node.back_way(at) {
             NO_WAY => (back, Packet::entropy_with(Packet::entropy_of(packet.dst, data.src, packet.flow), data.ev)),
-            way => (KNOWN, way),
+            way => (PathRef::KNOWN, way),
         };
         let ack = Packet {
             dst: data.src,

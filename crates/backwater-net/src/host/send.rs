@@ -6,9 +6,9 @@ use crate::event::{Event, controller_order};
 use crate::hooks::{FlowCx, FlowSide, NicSide, Owner, Turn, Unsent};
 use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, Status};
 use crate::node::{At, Node};
-use crate::packet::{Body, DataHeader, FlowRef, Packet, Port as PortNo};
+use crate::packet::{Body, DataHeader, FlowRef, Packet, PathRef, Port as PortNo};
 use crate::port::{Next, OWN_QUEUES, highest};
-use crate::routing::{KNOWN, NO_WAY};
+use crate::routing::NO_WAY;
 use crate::slab::Ix;
 use crate::units::Bytes;
 use backwater_engine::Time;
@@ -270,7 +270,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let offset = self.next_offset(slot as usize);
         let flow = self.node.sending_mut(slot as usize);
         let payload = (flow.available - offset).min(u64::from(self.world.rules.payload)) as u32;
-        let (path, entropy) = if flow.way == NO_WAY { (flow.path, flow.hash) } else { (KNOWN, flow.way) };
+        let (path, entropy) = if flow.way == NO_WAY { (flow.path, flow.hash) } else { (PathRef::KNOWN, flow.way) };
         let mut pkt = Packet {
             dst: flow.dst,
             entropy,

@@ -7,7 +7,7 @@
 use super::flow::{Controller, NO_FLOW, RecvFlow, SendFlow, Status};
 use super::nic::Host;
 use crate::hooks::{RateKey, Reach};
-use crate::packet::{CLASSES, FlowRef};
+use crate::packet::{CLASSES, FlowRef, PathRef};
 use crate::routing::NO_WAY;
 use backwater_engine::fetch;
 use std::collections::HashMap;
@@ -50,7 +50,7 @@ pub(crate) struct Flows {
 
 impl Flows {
     #[inline]
-    pub fn insert(&mut self, flow: SendFlow, recv_nic: u32, back: u32, pending: u16) -> u32 {
+    pub fn insert(&mut self, flow: SendFlow, recv_nic: u32, back: PathRef, pending: u16) -> u32 {
         self.active += 1;
         let other = RecvFlow::of(&flow, back, pending);
         if let Some(slot) = self.free.pop() {

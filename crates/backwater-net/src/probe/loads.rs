@@ -1,8 +1,5 @@
 //! What the steps of jobs put on each link. Nothing is counted where there is no job.
 
-use crate::node::{At, Node};
-use crate::slab::Ix;
-
 /// What jobs put on links.
 #[derive(Default, backwater_derive::State)]
 pub(crate) struct Loads {
@@ -36,7 +33,7 @@ impl Loads {
 
     /// Where a group's load at a port lies, if it is of a job.
     #[inline(always)]
-    fn load(&mut self, port: usize, group: u32) -> Option<&mut Load> {
+    pub fn load(&mut self, port: usize, group: u32) -> Option<&mut Load> {
         if self.of_jobs.get(group as usize) != Some(&true) {
             return None;
         }
@@ -63,21 +60,4 @@ pub(crate) struct Load {
     pub frames: u64,
     pub bytes: u64,
     pub payload: u64,
-}
-
-impl<N> At<'_, N>
-where
-    Self: Node,
-{
-    /// A data frame is put on a link: if its flow is a job's and still under way, it counts for its step.
-    #[inline(never)]
-    pub(crate) fn count_load(&mut self, port: u16, pkt: Ix) {
-        let global = self.global(port) as usize;
-        let header = &self.world.slab[pkt].pkt;
-        let Some(met) = self.world.probes.who.find(header.flow) else { return };
-        let Some(load) = self.world.probes.loads.load(global, met.group) else { return };
-        load.frames += 1;
-        load.bytes += u64::from(header.size);
-        load.payload += header.data().map_or(0, |data| u64::from(data.payload));
-    }
 }

@@ -5,7 +5,7 @@ use super::{Actors, Network};
 use crate::hooks::{Owner, Reach};
 use crate::packet::NodeId;
 use crate::record::{CounterRow, PortRow, Progress, ReachRow, Sink, State, SwitchRow};
-use crate::workload::job::Rounds;
+use crate::workload::Rounds;
 use backwater_engine::{Fingerprint, Time};
 
 impl<A: Actors> Network<A> {

@@ -7,9 +7,9 @@
 use super::{Actors, Network};
 use crate::config::LatencyAt;
 use crate::event::Event;
+use crate::packet::PathRef;
 use crate::packet::Port as PortNo;
 use crate::port::{Belongs, Port};
-use crate::routing::{KNOWN, NO_PATH};
 use crate::slab::Ix;
 use crate::switch::Switch;
 use backwater_engine::fetch;
@@ -109,7 +109,7 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     fn egress(&self, switch: u32, pkt: Ix) -> Option<u16> {
         let header = &self.world.slab[pkt].pkt;
-        if header.path == NO_PATH {
+        if header.path == PathRef::NONE {
             let routes = &self.world.fabric.routes;
             let known = header.is_of_flow().then(|| routes.candidates(switch, header.dst))?;
             return routes.pick(switch, known, header.entropy);
@@ -118,7 +118,7 @@ impl<A: Actors> Network<A> {
             return None;
         }
         Some(match header.path {
-            KNOWN => self.world.fabric.ways.port(header.entropy, header.hop),
+            PathRef::KNOWN => self.world.fabric.ways.port(header.entropy, header.hop),
             path => self.world.fabric.paths.port(path, header.hop),
         })
     }

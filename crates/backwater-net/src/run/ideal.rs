@@ -12,8 +12,9 @@
 //! equal packets followed by a shorter one.
 
 use super::{Actors, Network};
+use crate::packet::PathRef;
 use crate::port::Belongs;
-use crate::routing::{NO_PATH, NO_WAY};
+use crate::routing::NO_WAY;
 use backwater_engine::Time;
 
 impl<A: Actors> Network<A> {
@@ -32,7 +33,7 @@ impl<A: Actors> Network<A> {
             };
             let egress = if flow.way != NO_WAY {
                 self.world.fabric.ways.port(flow.way, hop)
-            } else if flow.path == NO_PATH {
+            } else if flow.path == PathRef::NONE {
                 self.world.fabric.routes.pick(
                     switch,
                     self.world.fabric.routes.candidates(switch, flow.dst),

@@ -17,8 +17,7 @@ use super::{Actors, Network};
 use crate::config::LinkChoice;
 use crate::hooks::{FlowShape, RateKey};
 use crate::host::flow::{NO_CONTROLLER, NO_FLOW, Status};
-use crate::packet::{Body, HostId, NodeId, Packet};
-use crate::routing::NO_PATH;
+use crate::packet::{Body, HostId, NodeId, Packet, PathRef};
 use crate::slab::Ix;
 use crate::spec::FlowSpec;
 use crate::units::Bytes;
@@ -45,7 +44,7 @@ impl<A: Actors> Network<A> {
         }
         let entropy = Packet::entropy_of(dst, src, self.tables.flows.reference(slot));
         let nic = match self.tables.flows.recv[at].back {
-            NO_PATH => self.by_hash(dst, src, entropy),
+            PathRef::NONE => self.by_hash(dst, src, entropy),
             _ => Some(self.nic_to(dst, behind, entropy)),
         };
         self.tables.flows.recv_nics[at] = nic.unwrap_or(self.world.fabric.nics(dst).start);
@@ -159,7 +158,7 @@ impl<A: Actors> Network<A> {
             let at = slot as usize;
             let flow = &self.tables.flows.send[at];
             let (src, dst, nic, hash, id, pinned) =
-                (flow.src, flow.dst, flow.nic, flow.hash, flow.id, flow.path != NO_PATH);
+                (flow.src, flow.dst, flow.nic, flow.hash, flow.id, flow.path != PathRef::NONE);
             [src, dst].into_iter().for_each(|host| self.world.fabric.find_routes(host));
             if !pinned
                 && !self.leads(nic, dst)
@@ -167,7 +166,7 @@ impl<A: Actors> Network<A> {
             {
                 self.move_sender(slot, other);
             }
-            if self.tables.flows.recv[at].back == NO_PATH && !self.leads(self.tables.flows.recv_nics[at], src) {
+            if self.tables.flows.recv[at].back == PathRef::NONE && !self.leads(self.tables.flows.recv_nics[at], src) {
                 let entropy = Packet::entropy_of(dst, src, self.tables.flows.reference(slot));
                 if let Some(other) = self.by_hash(dst, src, entropy) {
                     self.tables.flows.recv_nics[at] = other;

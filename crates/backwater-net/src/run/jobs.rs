@@ -13,7 +13,7 @@ use crate::part::{Completion, Mail};
 use crate::probe::Load;
 use crate::record::{JobRows, LoadRow, Sink};
 use crate::spec::FlowSpec;
-use crate::workload::job::{Dependent, Due, Moment, Reached, Rounds};
+use crate::workload::{Dependent, Due, Moment, Reached, Rounds};
 use backwater_engine::Time;
 use backwater_engine::state::{Loader, Saver, Unfit, load_same};
 use std::collections::{BTreeMap, VecDeque};

@@ -6,12 +6,9 @@ use crate::event::Event;
 use crate::flow_spec::FlowSpec;
 use crate::host::messages::{Coming, Sending};
 use crate::record::{FlowRow, State};
-use crate::workload::job::Moment;
+use crate::workload::Moment;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
-
-/// Group, source, destination and number of the queue pair.
-pub(super) type Between = (u32, u32, u32, u32);
 
 impl<A: Actors> Network<A> {
     /// A message is posted on the connection of its group from its source to its destination, which begins with the first of them. Returns the

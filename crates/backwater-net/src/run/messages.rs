@@ -8,7 +8,6 @@
 //! complete   all its flows are; failed: one of them is, when all have ended
 //! ```
 
-use super::kept::Between;
 use super::{Actors, Network};
 use crate::flow_spec::{FlowSpec, QueuePairs, Share};
 use crate::host::flow::NO_MESSAGE;
@@ -17,6 +16,9 @@ use crate::record::{FlowRow, QueuePairRow, State};
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 use std::collections::BTreeMap;
+
+/// Group, source, destination and number of the queue pair.
+pub(super) type Between = (u32, u32, u32, u32);
 
 /// Messages over several queue pairs that are under way.
 #[derive(Default, backwater_derive::State)]

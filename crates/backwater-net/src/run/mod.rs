@@ -18,7 +18,7 @@ mod links;
 mod messages;
 mod observe;
 mod outcome;
-mod parts;
+pub(crate) mod parallel;
 mod sample;
 mod saved;
 mod stall;
@@ -43,7 +43,6 @@ use crate::world::World;
 use backwater_engine::Time;
 use jobs::Jobs;
 use messages::Messages;
-pub use parts::Parallel;
 use std::any::TypeId;
 use view::View;
 

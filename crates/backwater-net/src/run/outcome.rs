@@ -6,7 +6,7 @@ use crate::host::flow::{NO_CONTROLLER, NO_FLOW, Status};
 use crate::packet::HostId;
 use crate::part::Mail;
 use crate::record::{FlowRow, State};
-use crate::workload::job::Moment;
+use crate::workload::Moment;
 use crate::world::Outcome;
 use backwater_engine::Time;
 

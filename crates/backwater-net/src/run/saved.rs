@@ -3,7 +3,8 @@
 //!
 //! A source is not saved but how many flows it has given: drawn again, it is where it was.
 
-use super::{Actors, Network, Parallel, SLICE};
+use super::parallel::Parallel;
+use super::{Actors, Network, SLICE};
 use crate::hold::Hold;
 use crate::hooks::FlowShape;
 use crate::host::flow::{Controller, NO_FLOW};

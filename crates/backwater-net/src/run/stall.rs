@@ -9,10 +9,9 @@ use super::{Actors, Network};
 use crate::hooks::{FlowSide, NicSide, SwitchSide};
 use crate::host::PORT;
 use crate::host::flow::{NO_CONTROLLER, SendFlow, Status};
-use crate::packet::{CLASSES, Class, HostId, NodeId, Port as PortNo, Queue};
+use crate::packet::{CLASSES, Class, HostId, NodeId, PathRef, Port as PortNo, Queue};
 use crate::port::{Belongs, Port};
 use crate::record::Broken;
-use crate::routing::NO_PATH;
 use crate::slab::Ix;
 use crate::world::Watched;
 use backwater_engine::Time;
@@ -208,7 +207,7 @@ impl<A: Actors> View<'_, A> {
             let (from, to) = (self.graph_name(port), self.graph_name(self.port(port.peer)));
             return Some(format!("the link from {from} to {to} is down"));
         }
-        (flow.path == NO_PATH).then(|| format!("there is no way to {} any more", self.host_name(flow.dst)))
+        (flow.path == PathRef::NONE).then(|| format!("there is no way to {} any more", self.host_name(flow.dst)))
     }
 
     /// Why a queue does not send, where a gate of it is shut.

@@ -5,10 +5,10 @@ use crate::config::{AckPath, Recovery};
 use crate::event::Event;
 use crate::hooks::{FlowShape, RateKey};
 use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, NO_MESSAGE, SendFlow, Status, StreamState};
-use crate::packet::{DsField, Dscp, Ecn, FlowRef, HostId, NodeId, Packet};
+use crate::packet::{DsField, Dscp, Ecn, FlowRef, HostId, NodeId, Packet, PathRef};
 use crate::port::Belongs;
 use crate::record::Met;
-use crate::routing::{NO_PATH, NO_WAY};
+use crate::routing::NO_WAY;
 use crate::spec::FlowSpec;
 use crate::units::Bytes;
 use backwater_engine::fingerprint::mix;
@@ -21,9 +21,9 @@ const LONGEST: usize = 250;
 
 /// Where a flow is pinned to.
 struct Pins {
-    /// Of its data and of its acknowledgements, or `NO_PATH`.
-    forward: u32,
-    back: u32,
+    /// Of its data and of its acknowledgements, or [`PathRef::NONE`].
+    forward: PathRef,
+    back: PathRef,
     /// The first node after the receiver on the way back, where that is pinned.
     behind: NodeId,
 }
@@ -219,12 +219,13 @@ impl<A: Actors> Network<A> {
         let (src, dst) = (flow.src, flow.dst);
         let (nic, recv_nic) = (flow.nic, flows.recv_nics[slot as usize]);
         // Who sends packets is who asks.
-        let way = if self.is_here(src) && flow.path == NO_PATH { self.ecmp_way(nic, dst, hash) } else { NO_WAY };
-        let back = if self.is_here(dst) && self.world.rules.ack.enabled && flows.recv[slot as usize].back == NO_PATH {
-            self.ecmp_way(recv_nic, src, Packet::entropy_of(dst, src, reference))
-        } else {
-            NO_WAY
-        };
+        let way = if self.is_here(src) && flow.path == PathRef::NONE { self.ecmp_way(nic, dst, hash) } else { NO_WAY };
+        let back =
+            if self.is_here(dst) && self.world.rules.ack.enabled && flows.recv[slot as usize].back == PathRef::NONE {
+                self.ecmp_way(recv_nic, src, Packet::entropy_of(dst, src, reference))
+            } else {
+                NO_WAY
+            };
         self.tables.flows.send[slot as usize].way = way;
         self.tables.flows.back_ways[slot as usize] = back;
     }
@@ -252,7 +253,7 @@ impl<A: Actors> Network<A> {
     /// The path of data, and of acknowledgements by [`AckPath`]. Where switches choose a path for each packet, acknowledgements
     /// that go back on the data's path take the one that ECMP would have given it.
     fn pin_data(&mut self, spec: &FlowSpec, hash: u64, nic: u32) -> Pins {
-        let none = Pins { forward: NO_PATH, back: NO_PATH, behind: NodeId(u32::MAX) };
+        let none = Pins { forward: PathRef::NONE, back: PathRef::NONE, behind: NodeId(u32::MAX) };
         let nodes: Option<Vec<NodeId>> = match &spec.path {
             Some(path) => Some(path.to_vec()),
             None if self.world.rules.ack.path == AckPath::Reverse && self.world.rules.ack.enabled => {
@@ -268,7 +269,7 @@ impl<A: Actors> Network<A> {
             return none;
         }
         let forward = if self.world.rules.chooses && spec.path.is_none() {
-            NO_PATH
+            PathRef::NONE
         } else {
             let ports = self.ports_along(&nodes, hash);
             self.world.fabric.paths.insert(&ports)

@@ -5,8 +5,7 @@ use crate::config::{LatencyAt, Recovery};
 use crate::event::{Event, order};
 use crate::hooks::{Fate, Lane, SwitchSide};
 use crate::node::At;
-use crate::packet::{Body, ControlHeader, Port as PortNo};
-use crate::routing::{KNOWN, NO_PATH};
+use crate::packet::{Body, ControlHeader, PathRef, Port as PortNo};
 use crate::slab::Ix;
 use crate::world::Outcome;
 use backwater_engine::Time;
@@ -16,16 +15,16 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     pub(crate) fn arrive(&mut self, ingress: u16, pkt: Ix) {
         let slot = &mut self.world.slab[pkt];
         let header = &slot.pkt;
-        let egress = if header.path == KNOWN {
+        let egress = if header.path == PathRef::KNOWN {
             self.world.fabric.ways.port(header.entropy, header.hop)
         } else {
-            if header.path == NO_PATH || matches!(header.body, Body::Control(_)) {
+            if header.path == PathRef::NONE || matches!(header.body, Body::Control(_)) {
                 return self.arrive_unpinned(ingress, pkt);
             }
             if self.world.rules.transport.recovery != Recovery::None && !self.world.fabric.paths.is_pinned(header.flow)
             {
                 // Sent twice, and the flow has ended with the other: its path may by now be another flow's.
-                slot.pkt.path = NO_PATH;
+                slot.pkt.path = PathRef::NONE;
                 return self.arrive_unpinned(ingress, pkt);
             }
             self.world.fabric.paths.port(header.path, header.hop)
@@ -53,7 +52,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     #[inline(always)]
     pub(super) fn route(&mut self, pkt: Ix) -> Option<u16> {
         let header = &self.world.slab[pkt].pkt;
-        if header.path != NO_PATH {
+        if header.path != PathRef::NONE {
             return Some(self.world.fabric.paths.port(header.path, header.hop));
         }
         let candidates = self.world.fabric.routes.candidates(self.node.number, header.dst);
@@ -84,9 +83,9 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     #[cold]
     fn pass_control(&mut self, from: u16, pkt: Ix, ControlHeader { to, content, .. }: ControlHeader) -> bool {
         let header = &mut self.world.slab[pkt].pkt;
-        if header.path != NO_PATH && !self.world.fabric.paths.is_pinned(header.flow) {
+        if header.path != PathRef::NONE && !self.world.fabric.paths.is_pinned(header.flow) {
             // The flow has ended, and its path may by now be another flow's.
-            header.path = NO_PATH;
+            header.path = PathRef::NONE;
         }
         let frame = self.world.slab.control(content);
         let fate = self.at_switch(|stack, cx, _| stack.on_control(cx, PortNo(from), to, &frame));

@@ -7,6 +7,7 @@ mod full;
 mod held;
 mod lanes;
 mod notes;
+mod observe;
 pub mod occupancy;
 pub(crate) mod standing;
 mod turned;

@@ -5,8 +5,7 @@ use crate::event::Event;
 use crate::hold::bit;
 use crate::hooks::{Gate, Note, Owner, SwitchSide, use_again};
 use crate::node::{At, Node};
-use crate::packet::{CLASSES, Class, Control, HostId, Port as PortNo};
-use crate::routing::NO_PATH;
+use crate::packet::{CLASSES, Class, Control, HostId, PathRef, Port as PortNo};
 use crate::slab::Ix;
 use backwater_engine::fingerprint::mix;
 
@@ -26,7 +25,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
             match *note {
                 Note::Emit(port, class, frame) => {
                     self.log(Some(port.0), Some(class), None, frame.kind, frame.value);
-                    let pkt = self.carry(None, class, &frame, NO_PATH, 0);
+                    let pkt = self.carry(None, class, &frame, PathRef::NONE, 0);
                     let ix = self.world.slab.insert(pkt);
                     self.originate(port, ix);
                 }
@@ -69,10 +68,10 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     /// Sends a control frame on its way to a host; along the way of the acknowledgements of the flow that it names, where that passes here.
     fn route_from_switch(&mut self, to: HostId, class: Class, frame: &Control) {
         let (node, switch) = (self.node.home.shape.node, self.node.number);
-        let (path, at) = frame.flow.and_then(|flow| self.on_way_back(flow)).unwrap_or((NO_PATH, 0));
+        let (path, at) = frame.flow.and_then(|flow| self.on_way_back(flow)).unwrap_or((PathRef::NONE, 0));
         let hash = mix(u64::from(node.0) << 32 | u64::from(to.0));
         self.world.fabric.find_routes(to);
-        let egress = if path == NO_PATH {
+        let egress = if path == PathRef::NONE {
             self.world.fabric.routes.pick(switch, self.world.fabric.routes.candidates(switch, to), hash)
         } else {
             Some(self.world.fabric.paths.port(path, at))

@@ -3,8 +3,7 @@
 use super::Switch;
 use crate::hooks::SwitchSide;
 use crate::node::At;
-use crate::packet::{FlowRef, Packet, Port as PortNo};
-use crate::routing::NO_PATH;
+use crate::packet::{FlowRef, Packet, PathRef, Port as PortNo};
 use crate::slab::Ix;
 
 impl<S: SwitchSide> At<'_, &mut Switch<S>> {
@@ -15,7 +14,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     pub(super) fn turn_round(&mut self, pkt: Ix, least: u32) -> bool {
         let packet = self.world.slab[pkt].pkt;
         let Some(nack) = packet.turned_round(least) else { return false };
-        let (path, before) = self.on_way_back(packet.flow).unwrap_or((NO_PATH, 0));
+        let (path, before) = self.on_way_back(packet.flow).unwrap_or((PathRef::NONE, 0));
         self.world.slab[pkt].pkt = Packet { path, hop: before, ..nack };
         let Some(egress) = self.route(pkt).or_else(|| self.route_anew(pkt)) else {
             self.world.slab[pkt].pkt = packet;
@@ -30,7 +29,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     }
 
     /// Where the pinned way of a flow's acknowledgements passes here: that, and how many switches it has before this one.
-    pub(super) fn on_way_back(&self, flow: FlowRef) -> Option<(u32, u8)> {
+    pub(super) fn on_way_back(&self, flow: FlowRef) -> Option<(PathRef, u8)> {
         let (back, first) = self.world.fabric.paths.back(flow)?;
         Some((back, self.world.fabric.position(back, first, self.node.number)?))
     }

@@ -15,7 +15,8 @@
 //! 1 + 3 + 1 is less than 3 + 3.
 
 use super::groups::Groups;
-use super::{Graph, GraphError, Link, MOST, NodeKind, count};
+use super::limits::{MOST, count};
+use super::{Graph, GraphError, Link, NodeKind};
 use crate::packet::NodeId;
 use crate::units::Rate;
 use backwater_engine::Time;

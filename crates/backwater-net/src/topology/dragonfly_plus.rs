@@ -14,7 +14,8 @@
 //! spine, spine, leaf: over a third group it would be longer by a link.
 
 use super::groups::Groups;
-use super::{Graph, GraphError, MOST, NodeKind, count};
+use super::limits::{MOST, count};
+use super::{Graph, GraphError, NodeKind};
 use crate::packet::NodeId;
 use crate::units::Rate;
 use backwater_engine::Time;

@@ -6,7 +6,8 @@
 //!  h1 ─┘                └─ h3
 //! ```
 
-use super::{Graph, GraphError, MOST, NodeKind, count};
+use super::limits::{MOST, count};
+use super::{Graph, GraphError, NodeKind};
 use crate::units::Rate;
 use backwater_engine::Time;
 

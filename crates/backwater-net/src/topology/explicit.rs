@@ -1,6 +1,7 @@
 //! Explicit: nodes and links by name, as a study's own figure has them.
 
-use super::{Graph, GraphError, Link, MOST, NodeKind, count};
+use super::limits::{MOST, count};
+use super::{Graph, GraphError, Link, NodeKind};
 use crate::packet::Port;
 use crate::units::Rate;
 use backwater_engine::Time;

@@ -13,7 +13,8 @@
 //! The k-ary fat tree (Al-Fares et al., SIGCOMM 2008) has k pods of k/2 ToR and k/2 aggregation switches, k/2 hosts at each
 //! ToR, and (k/2)² cores: [`FatTree::k_ary`].
 
-use super::{Graph, GraphError, MOST, NodeKind, count};
+use super::limits::{MOST, count};
+use super::{Graph, GraphError, NodeKind};
 use crate::packet::NodeId;
 use crate::units::Rate;
 use backwater_engine::Time;

@@ -9,7 +9,8 @@
 //! With one round this is the arrangement that Hastings et al., "Comparing Global Link Arrangements for Dragonfly Networks" (CLUSTER 2015),
 //! call absolute.
 
-use super::{GraphError, MOST, count};
+use super::GraphError;
+use super::limits::{MOST, count};
 
 /// Groups, of which every pair has as many links.
 pub(super) struct Groups {

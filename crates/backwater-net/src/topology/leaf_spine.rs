@@ -10,7 +10,8 @@
 //!
 //! Hosts may have several links: to each of several such networks that have no switch in common (planes), and to several leaves of one.
 
-use super::{Graph, GraphError, MOST, NodeKind, count};
+use super::limits::{MOST, count};
+use super::{Graph, GraphError, NodeKind};
 use crate::packet::NodeId;
 use crate::units::Rate;
 use backwater_engine::Time;

@@ -13,6 +13,7 @@ pub mod fat_tree;
 mod groups;
 pub mod index;
 pub mod leaf_spine;
+mod limits;
 pub mod nvlink;
 pub mod parking_lot;
 pub mod star;
@@ -25,6 +26,7 @@ pub use explicit::{Explicit, ExplicitLink, ExplicitNode};
 pub use fat_tree::{CoreWiring, FatTree};
 pub use index::Index;
 pub use leaf_spine::LeafSpine;
+pub use limits::MOST;
 pub use nvlink::NvLink;
 pub use parking_lot::ParkingLot;
 pub use star::Star;
@@ -125,10 +127,6 @@ pub struct Graph {
     /// Links.
     pub links: Vec<Link>,
 }
-
-/// Most nodes, and most links, of a network. A link has two ports of about 1 KB each, and so many of them are built in seconds; a fat tree of
-/// 65,536 hosts has a fifth of it.
-pub const MOST: u64 = 1 << 20;
 
 impl Graph {
     /// Adds a node.
@@ -307,15 +305,6 @@ fn find(root: &mut [u32], mut n: u32) -> u32 {
         n = root[n as usize];
     }
     n
-}
-
-/// Refuses a count of zero, and one beyond `most`.
-fn count(what: &str, got: u64, most: u64) -> Result<(), GraphError> {
-    match got {
-        0 => Err(GraphError::None { what: what.to_owned() }),
-        _ if got > most => Err(GraphError::TooMany { what: what.to_owned(), got, most }),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@
 //!            nvlink0
 //! ```
 
-use super::{Graph, GraphError, MOST, NodeKind, count};
+use super::limits::{MOST, count};
+use super::{Graph, GraphError, NodeKind};
 use crate::packet::NodeId;
 use crate::units::Rate;
 use backwater_engine::Time;

@@ -7,7 +7,8 @@
 //!   s0 ─── s1 ─── s2
 //! ```
 
-use super::{Graph, GraphError, MOST, NodeKind, count};
+use super::limits::{MOST, count};
+use super::{Graph, GraphError, NodeKind};
 use crate::packet::HostId;
 use crate::units::Rate;
 use backwater_engine::Time;

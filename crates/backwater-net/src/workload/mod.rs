@@ -7,6 +7,7 @@
 
 pub mod arrivals;
 pub mod assigned;
+mod dependent;
 pub mod graph;
 pub mod incast;
 pub mod job;
@@ -17,6 +18,8 @@ pub mod sizes;
 
 pub use arrivals::{Arrivals, Gaps, Sender, Timing, To};
 pub use assigned::{Assigned, Classes, placement};
+pub(crate) use dependent::Reached;
+pub use dependent::{Dependent, Due, Moment, Rounds};
 pub use incast::{Crowd, Incasts};
 pub use list::{FlowTable, List, Row, Ways};
 pub use permutation::permutation;

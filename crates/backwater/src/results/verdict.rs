@@ -16,7 +16,7 @@ use backwater_net::config::{Losses, Recovery};
 use backwater_net::hooks::Unit;
 use backwater_net::record::{FlowRow, PortRow, ReachRow, State};
 use backwater_net::spec::Spec;
-use backwater_net::workload::job::Rounds;
+use backwater_net::workload::Rounds;
 use std::collections::BTreeMap;
 
 /// What a run has to say of itself at its end.

@@ -40,7 +40,7 @@ pub struct GraphSpec {
     pub ranks_per_server: u32,
     /// When it starts.
     pub start: Time,
-    /// See [`super::job::Dependent::start_latency`].
+    /// See [`super::Dependent::start_latency`].
     pub start_latency: Time,
     /// Class of its data where an operation says none.
     pub class: Class,

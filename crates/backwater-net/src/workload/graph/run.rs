@@ -5,7 +5,7 @@ use crate::flow_spec::FlowSpec;
 use crate::packet::{Class, HostId};
 use crate::record::{Computed, InstanceRow, JobRows, Release, RoundRow, TransferRow};
 use crate::workload::Group;
-use crate::workload::job::{Dependent, Due, Moment, Rounds};
+use crate::workload::{Dependent, Due, Moment, Rounds};
 use backwater_engine::Time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::flow_spec::FlowSpec;
 use crate::record::{Computed, JobRows, Release, RoundRow, TransferRow};
-use crate::workload::job::{Dependent, Due, Moment};
+use crate::workload::{Dependent, Due, Moment};
 use backwater_engine::state::{Loader, Saver, State};
 use std::collections::BTreeMap;
 

@@ -2,9 +2,12 @@
 
 mod transfers;
 
+use super::JobError;
+use super::exchange::Exchange;
 use super::plan::Plan;
-use super::{Dependent, Due, Exchange, JobError, JobSpec, Links, Moment, Rounds, Work};
+use super::spec::{JobSpec, Links, Work};
 use crate::record::{Computed, InstanceRow, JobRows, Release, RoundRow, TransferRow};
+use crate::workload::dependent::{Dependent, Due, Moment, Rounds};
 use backwater_engine::Time;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};

@@ -1,10 +1,17 @@
 //! Jobs without a network: the test completes flows itself, in any order.
 
 use super::*;
-use crate::record::{CollectiveRow, Computed, InstanceRow, Release, RoundRow, TransferRow};
+use crate::config::PacketParams;
+use crate::flow_spec::FlowSpec;
+use crate::packet::{Class, HostId};
+use crate::record::{CollectiveRow, Computed, InstanceRow, JobRows, Release, RoundRow, TransferRow};
 use crate::units::Bytes;
+use crate::units::Rate;
+use crate::workload::{Dependent, Due, Moment};
+use backwater_engine::Time;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 pub(super) fn compute(us: u64) -> Work {
     Work::Compute(Time::us(us))

@@ -19,7 +19,7 @@ use crate::packet::{NodeId, Port as PortNo};
 use crate::part::{Half, Key, NEVER, Ownership, Part};
 use crate::record::{Broken, Deadlock, FirstDrop, Progress, Sink};
 use crate::spec::Spec;
-use crate::workload::job::Rounds;
+use crate::workload::Rounds;
 use crate::world::LOOK;
 use backwater_engine::Time;
 use board::Board;

@@ -1,0 +1,75 @@
+//! A job as it is given.
+
+use super::exchange::Exchange;
+use crate::config::PacketParams;
+use crate::packet::{Class, HostId};
+use crate::units::Rate;
+use crate::workload::dependent::Moment;
+use backwater_engine::Time;
+use std::sync::Arc;
+
+/// What the ranks of a communicator do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    /// They compute for this long.
+    Compute(Time),
+    /// They exchange data.
+    Exchange(Exchange),
+}
+
+/// A step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepSpec {
+    /// What it is called in result rows.
+    pub label: Arc<str>,
+    /// What each communicator does.
+    pub work: Work,
+    /// The ranks of each communicator, in its order.
+    pub communicators: Vec<Vec<u32>>,
+    /// Steps of the same round that it waits for, by number.
+    pub after: Vec<usize>,
+    /// Steps of the round before that it waits for.
+    pub after_previous: Vec<usize>,
+    /// It does not begin before this time after the start of the job.
+    pub start: Time,
+}
+
+/// A job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobSpec {
+    /// What it is called in result rows.
+    pub label: Arc<str>,
+    /// What its random streams are named by.
+    pub stream: String,
+    /// Ranks of an instance.
+    pub ranks: u32,
+    /// Hosts of all ranks, instance by instance.
+    pub hosts: Vec<HostId>,
+    /// Ranks r and s with r / `ranks_per_server` = s / `ranks_per_server` are within one server.
+    pub ranks_per_server: u32,
+    /// When it starts.
+    pub start: Time,
+    /// Rounds of each instance.
+    pub rounds: u64,
+    /// Most rounds of an instance at once.
+    pub in_flight: u64,
+    /// When a transfer counts as complete.
+    pub moment: Moment,
+    /// What lies between the end of what a transfer waits for and its first packet; see [`Dependent::start_latency`](crate::workload::Dependent::start_latency).
+    pub start_latency: Time,
+    /// Class of its data.
+    pub class: Class,
+    /// Whether packets are ECN-capable.
+    pub ect: bool,
+    /// The steps of a round.
+    pub steps: Vec<StepSpec>,
+}
+
+/// The links of the hosts, for the bound of the busiest.
+#[derive(Clone, Debug)]
+pub struct Links {
+    /// Rate of each host's link.
+    pub rates: Arc<[Rate]>,
+    /// Frame sizes of each step.
+    pub packets: Vec<PacketParams>,
+}
