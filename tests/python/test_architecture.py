@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 CRATES = sorted(file.parent.name for file in (ROOT / "crates").glob("*/src"))
 
 KNOWN: dict[str, list[set[str]]] = {
-    "backwater": [{"tree", "tree::conform", "tree::scalar"}],
     "backwater-import": [
         {
             *("chakra", "chakra::collective", "goal", "goal::binary", "goal::text", "hpcc"),
@@ -38,22 +37,6 @@ KNOWN: dict[str, list[set[str]]] = {
             *("sfc", "sfc::cache", "sfc::edge", "sfc::ends", "sfc::isolation", "sfc::proxy"),
             "sfc::source",
         }
-    ],
-    "backwater-net": [
-        {
-            *("host", "node", "probe", "probe::loads", "probe::pauses", "probe::waits"),
-            *("switch", "switch::crossbar", "switch::standing", "world"),
-        },
-        {
-            *("packet", "routing", "topology", "topology::dragonfly", "topology::dragonfly_plus"),
-            *("topology::explicit", "topology::fat_tree", "topology::groups", "topology::index"),
-            *("topology::leaf_spine", "topology::nvlink", "topology::parking_lot"),
-        },
-        {
-            *("run", "run::deadlock", "run::kept", "run::messages", "run::parts"),
-            *("run::parts::rows", "run::parts::why"),
-        },
-        {"workload::job", "workload::job::run", "workload::job::run::transfers"},
     ],
 }
 """The circles that there are. A circle that is broken leaves the list; none joins it."""
@@ -89,7 +72,12 @@ def circles(edges: dict[Name, set[Name]]) -> list[set[str]]:
 
 
 def test_circles_are_found() -> None:
-    edges: dict[Name, set[Name]] = {("a",): {("b",)}, ("b",): {("c",)}, ("c",): {("b",)}, ("d",): {("a",)}}
+    edges: dict[Name, set[Name]] = {
+        ("a",): {("b",)},
+        ("b",): {("c",)},
+        ("c",): {("b",)},
+        ("d",): {("a",)},
+    }
     assert circles(edges) == [{"b", "c"}]
 
 
