@@ -22,15 +22,9 @@ CRATES = sorted(file.parent.name for file in (ROOT / "crates").glob("*/src"))
 
 KNOWN: dict[str, list[set[str]]] = {
     "backwater-import": [
-        {
-            *("chakra", "chakra::collective", "goal", "goal::binary", "goal::text", "hpcc"),
-            *("hpcc::flows", "htsim", "htsim::workload", "msccl", "nccl", "registry", "schedule"),
-            *("schedule::emit", "schedule::matching", "simai", "simai::steps", "sonic"),
-            *("sonic::runs", "sonic::verdict"),
-        },
-        {"graph::nvlink", "graph::shape"},
         {"htsim::command", "htsim::fabric", "htsim::uec"},
         {"sonic::config", "sonic::qos", "sonic::unlike"},
+        {"sonic::runs", "sonic::verdict"},
     ],
     "backwater-mech": [
         {

@@ -15,6 +15,7 @@
 
 mod error;
 mod fabric;
+pub mod family;
 #[doc(hidden)]
 pub mod mutation;
 mod note;
@@ -44,7 +45,7 @@ pub use options::{Options, StartUnit};
 pub use page::Page;
 pub use source::{Folder, Head, Memory, Place, Source};
 
-use registry::{Given, Work};
+use family::Work;
 
 /// What an import gives, beside the tables that it has written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +69,7 @@ pub fn import(
     options: &Options,
     place: &mut dyn Place,
 ) -> Result<Imported, ImportError> {
-    let given = Given::recognised(sources, options)?;
+    let given = registry::recognised(sources, options)?;
     let kinds = given.files.iter().map(|(kind, _)| kind.name).collect();
     let mut notes = Notes::default();
     let family = given.family;

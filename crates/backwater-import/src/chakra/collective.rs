@@ -14,7 +14,7 @@
 //! the steps of a `[[job]]` do.
 
 use crate::error::ImportError;
-use crate::registry::Work;
+use crate::family::Work;
 use crate::schedule::{Collectives, Table};
 use crate::tables::{Does, Operation};
 use std::collections::HashMap;

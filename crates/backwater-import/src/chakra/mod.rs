@@ -17,9 +17,9 @@ mod node;
 mod stream;
 
 use crate::error::ImportError;
+use crate::family::{Family, Given, Kind, Work};
 use crate::note::Sort;
 use crate::page::Page;
-use crate::registry::{Family, Given, Kind, Work};
 use crate::schedule::{Act, MOST_RANKS, Places, Program, Schedule, write_page};
 use crate::source::{Head, Source};
 use collective::Calls;

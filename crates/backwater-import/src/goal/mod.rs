@@ -14,8 +14,8 @@ mod binary;
 mod text;
 
 use crate::error::ImportError;
+use crate::family::{Family, Given, Kind, Work};
 use crate::page::Page;
-use crate::registry::{Family, Given, Kind, Work};
 use crate::schedule::{Places, Plain, Program, Schedule, write_page};
 use std::sync::Arc;
 

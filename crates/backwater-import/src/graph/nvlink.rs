@@ -1,6 +1,6 @@
 //! NVLink switches of servers, beside a fabric.
 
-use super::shape::Tier;
+use super::quantity::Tier;
 use super::{Graph, Link};
 use std::collections::BTreeMap;
 

@@ -1,5 +1,8 @@
 //! Numbers as ns-3 reads them: decimals, data rates and times. All are exact: no value goes through binary fractions.
 
+/// Rate in b/s and delay in ps of all links of a tier.
+pub type Tier = (u64, u64);
+
 /// A decimal such as `2.001`, `1e-3` or `25000000000.0` times 10^`scale`, cut off to a whole number. `None`: no such number, or
 /// more than a `u64` holds.
 pub fn decimal(text: &str, scale: i32) -> Option<u64> {

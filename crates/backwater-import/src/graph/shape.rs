@@ -4,13 +4,11 @@
 //! the file, node by node. Everything else is written out as it is.
 
 use super::nvlink::{self, Servers};
+use super::quantity::Tier;
 use super::{Graph, Link};
 use crate::page::Page;
 use crate::units::{rate, time};
 use std::collections::BTreeMap;
-
-/// Rate in b/s and delay in ps of all links of a tier.
-pub type Tier = (u64, u64);
 
 /// A graph as a scenario has it.
 #[derive(Clone, Debug, PartialEq)]

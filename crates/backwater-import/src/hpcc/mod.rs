@@ -17,9 +17,9 @@ mod trace;
 mod window;
 
 use crate::error::ImportError;
+use crate::family::{Family, Given, Kind, Work};
 use crate::graph::{Fabric, Graph};
 use crate::page::Page;
-use crate::registry::{Family, Given, Kind, Work};
 use crate::source::Source;
 use crate::units::time;
 use config::Config;

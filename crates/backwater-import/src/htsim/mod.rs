@@ -12,9 +12,9 @@ mod validate;
 mod workload;
 
 use crate::error::ImportError;
+use crate::family::{Family, Given, Kind, Work};
 use crate::options::{Options, StartUnit};
 use crate::page::Page;
-use crate::registry::{Family, Given, Kind, Work};
 use crate::source::{Source, base_name};
 use crate::units::{rate, size, time};
 use command::{Command, NETWORK, Program};

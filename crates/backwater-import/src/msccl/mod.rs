@@ -14,8 +14,8 @@
 //! A chunk is the buffer of a rank over `nchunksperloop`. The file has no size: the command line says it.
 
 use crate::error::ImportError;
+use crate::family::{Family, Given, Kind, Work};
 use crate::page::Page;
-use crate::registry::{Family, Given, Kind, Work};
 use crate::schedule::{Act, MOST_RANKS, Places, Plain, Program, Schedule, write_page};
 use crate::source::Head;
 use crate::units::{size, time};

@@ -17,9 +17,9 @@ mod servers;
 mod system;
 
 use crate::error::ImportError;
+use crate::family::{Family, Given, Kind, Work};
 use crate::graph::Fabric;
 use crate::page::Page;
-use crate::registry::{Family, Given, Kind, Work};
 use crate::source::Head;
 use crate::units::{rate, time};
 use crate::xml::Xml;

@@ -1,10 +1,9 @@
 //! A schedule as a table of operations, on a fabric.
 
-use super::matching::NONE;
-use super::{Act, Program, Schedule};
+use super::{Act, NONE, Program, Schedule};
 use crate::error::ImportError;
+use crate::family::Work;
 use crate::page::Page;
-use crate::registry::Work;
 use crate::tables::{Does, Operation, Operations};
 use std::collections::{HashMap, HashSet};
 

@@ -4,12 +4,9 @@
 //! A receive from any rank, or with any tag, takes what comes first. That depends on time, which no file tells. So it is matched
 //! where only one rank has a message left for it, and refused where several have.
 
-use super::{ANY, Act, Schedule};
+use super::{ANY, Act, NONE, Schedule};
 use crate::error::ImportError;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-
-/// No message.
-pub const NONE: u32 = u32::MAX;
 
 /// A message as it is sent or received: its receiver, its sender, its tag, and the number of the operation.
 type Envelope = (u32, u32, u32, u32);

@@ -27,6 +27,9 @@ pub const MOST_RANKS: u32 = 1 << 20;
 /// Most operations of all ranks: numbers of four octets are enough for them.
 pub const MOST_OPERATIONS: usize = (1 << 31) - 1;
 
+/// No message.
+pub const NONE: u32 = u32::MAX;
+
 /// Marks in what an operation waits for that the start of it is enough.
 const START: u32 = 1 << 31;
 

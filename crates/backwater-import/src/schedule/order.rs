@@ -1,7 +1,6 @@
 //! No operation waits for itself, by way of others of its rank or of messages.
 
-use super::matching::NONE;
-use super::{START, Schedule};
+use super::{NONE, START, Schedule};
 use crate::error::ImportError;
 
 /// Most operations of a circle that a message names.

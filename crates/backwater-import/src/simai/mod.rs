@@ -7,9 +7,9 @@ mod topology;
 mod workload;
 
 use crate::error::ImportError;
+use crate::family::{Family, Given, Kind, Work};
 use crate::graph::{Fabric, Graph, Link};
 use crate::page::Page;
-use crate::registry::{Family, Given, Kind, Work};
 use groups::Groups;
 
 /// Files of SimAI and AICB.

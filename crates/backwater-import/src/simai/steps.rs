@@ -3,8 +3,8 @@
 use super::groups::Groups;
 use super::workload::{Comm, CommKind, Layer, Policy, Workload};
 use crate::error::ImportError;
+use crate::family::Work;
 use crate::page::Page;
-use crate::registry::Work;
 use crate::units::{size, time};
 
 /// The names of the three passes.

@@ -16,8 +16,8 @@ mod unlike;
 mod verdict;
 
 use crate::error::ImportError;
+use crate::family::{Family, Given, Kind, Work};
 use crate::page::Page;
-use crate::registry::{Family, Given, Kind, Work};
 use config::{Config, Limit};
 use database::Database;
 use plan::Plan;

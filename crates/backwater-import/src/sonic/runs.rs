@@ -5,8 +5,8 @@ use super::plan::{Group, Memory, Plan, alpha};
 use super::scenario::{Fixed, Incast, incasts, xon};
 use super::verdict::about;
 use crate::error::ImportError;
+use crate::family::Work;
 use crate::page::Page;
-use crate::registry::Work;
 use crate::units::time;
 
 /// Latency of a switch, the default of `switch.latency`, in ns.

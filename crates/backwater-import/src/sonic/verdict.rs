@@ -5,8 +5,8 @@ use super::config::Marks;
 use super::plan::{Group, Plan};
 use super::{runs, unlike};
 use crate::error::ImportError;
+use crate::family::Work;
 use crate::note::Notes;
-use crate::registry::Work;
 use crate::units::{rate, time};
 use serde_json::{Map, Value, json};
 

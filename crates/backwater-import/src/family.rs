@@ -1,0 +1,118 @@
+//! What a family of files is: its kinds, and how they become a scenario.
+
+use crate::error::ImportError;
+use crate::fabric::{self, Bare};
+use crate::note::Notes;
+use crate::options::Options;
+use crate::page::Page;
+use crate::source::{Head, Place, Source};
+
+/// Files of one origin, which belong together.
+#[derive(Debug)]
+pub struct Family {
+    /// What `--format` calls it.
+    pub name: &'static str,
+    /// Whose files they are.
+    pub about: &'static str,
+    /// Its kinds of files.
+    pub kinds: &'static [Kind],
+    /// What the caller may say that it uses, of [`Options::said`].
+    pub uses: &'static [&'static str],
+    /// Turns files of its kinds into one scenario.
+    pub combine: fn(Given, &mut Work<'_>) -> Result<Page, ImportError>,
+}
+
+/// A kind of file.
+#[derive(Debug)]
+pub struct Kind {
+    /// What `--format` calls it.
+    pub name: &'static str,
+    /// What is in it.
+    pub about: &'static str,
+    /// Whether a file that begins so is one. What could be of two kinds is refused, so it looks at all that is there.
+    pub recognise: fn(&Head) -> bool,
+}
+
+/// The files that are given, each with its kind.
+#[derive(Debug)]
+pub struct Given {
+    /// Their family.
+    pub family: &'static Family,
+    /// In the order of the command line.
+    pub files: Vec<(&'static Kind, Source)>,
+}
+
+impl Given {
+    /// The files of a kind.
+    pub fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Source> + 'a {
+        self.files.iter().filter(move |(own, _)| own.name == kind).map(|(_, source)| source)
+    }
+
+    /// The one file of a kind that may be there once.
+    pub fn at_most_one<'a>(&'a self, kind: &'a str) -> Result<Option<&'a Source>, ImportError> {
+        let mut all = self.of(kind);
+        let first = all.next();
+        match all.next() {
+            Some(second) => Err(second.error(format!("another {kind} beside it")).hint("give one of them")),
+            None => Ok(first),
+        }
+    }
+}
+
+/// What a family works with.
+pub struct Work<'a> {
+    /// What the names of tables begin with.
+    pub stem: &'a str,
+    /// What the caller says.
+    pub options: &'a Options,
+    /// The fabric that the caller gives, with its name, unless the files have no workload for it.
+    pub fabric: Option<&'a (String, String)>,
+    /// Where tables go.
+    pub place: &'a mut dyn Place,
+    /// What the reader should know.
+    pub notes: &'a mut Notes,
+}
+
+impl Work<'_> {
+    /// Writes the title, unless the caller gives a fabric: that has a title of its own, if any.
+    pub fn title(&self, title: &str, page: &mut Page) {
+        if self.fabric.is_none() {
+            page.key("title", title);
+        }
+    }
+
+    /// Writes the fabric that the caller gives, without what runs on it; whether there is one.
+    pub fn write_fabric(&mut self, page: &mut Page) -> Result<bool, ImportError> {
+        let Some((name, text)) = self.fabric else { return Ok(false) };
+        let Bare { text, flows, jobs } = fabric::bare(name, text)?;
+        if flows + jobs > 0 {
+            let plural = |count| if count == 1 { "" } else { "s" };
+            let text = format!(
+                "{flows} flow group{} and {jobs} job{}: the workload is the imported one",
+                plural(flows),
+                plural(jobs)
+            );
+            self.notes.ignored(name, None, text);
+        }
+        page.fabric(name, &text);
+        Ok(true)
+    }
+
+    /// The files have no workload: a fabric of the caller has no use.
+    pub fn no_workload(&mut self) {
+        if self.fabric.take().is_some() {
+            let text = "the files have no workload to run on it; give it to the import of one";
+            self.notes.ignored("--fabric", None, text);
+        }
+    }
+
+    /// Notes what the caller says and a family does not use.
+    pub(crate) fn unused(&mut self, family: &Family) {
+        for name in self.options.said().filter(|name| !family.uses.contains(name)) {
+            match name {
+                "--fabric" => self.no_workload(),
+                _ => self.notes.ignored(name, None, format!("files of {} do not need it", family.name)),
+            }
+        }
+    }
+}
