@@ -1,6 +1,7 @@
 //! What is imported is what the file says, and what is no such file is refused.
 
 mod chakra;
+mod fields;
 mod goal;
 mod hpcc;
 mod htsim;
@@ -55,6 +56,7 @@ pub const FIXTURES: &[(&str, &str)] = &[
     ("htsim/fat_tree_1024.topo", "htsim-topo"),
     ("htsim/leaf_spine_tiny.topo", "htsim-topo"),
     ("htsim/test.topo", "htsim-topo"),
+    ("htsim/validate.txt", "htsim-validate"),
     ("hpcc/topology.txt", "hpcc-topology"),
     ("hpcc/datacenter.txt", "hpcc-topology"),
     ("hpcc/flow.txt", "hpcc-flow"),

@@ -1,0 +1,243 @@
+//! Whatever is changed in a file, the scenario, its tables or a note changes, or the import refuses it; what is not read is named in a note.
+//!
+//! Each sample is imported, and again with each of its fields changed in turn. A field is
+//!
+//! - *read*, if another value gives another scenario, other tables, other notes;
+//! - *checked*, if every other value is refused;
+//! - *named*, if nothing changes and a note of the sample calls it by its name, as ignored or as different here;
+//! - *silent* otherwise, which none may be.
+//!
+//! Not tried: free text that is a remark by the format's own grammar (`#` lines of htsim and SONiC, `//` and `/*` of GOAL, `<!-- -->`),
+//! since no program of that format sees it either.
+
+mod protobuf;
+mod samples;
+mod syntax;
+
+use crate::fixture;
+use backwater_import::registry::{FAMILIES, recognise};
+use backwater_import::{Imported, Memory, Note, Options, Sort, Source, import};
+use samples::{SETS, Set};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use syntax::Field;
+
+/// Of fields of one name in a file so many are tried, evenly chosen; of large files fewer.
+fn most(octets: &[u8]) -> usize {
+    if octets.len() > 16_384 { 3 } else { 24 }
+}
+
+/// What an import gives, in a form that can be compared.
+type Outcome = Result<(String, Vec<(String, Vec<u8>)>, Vec<Note>), String>;
+
+/// A set of files with what is said beside them.
+struct Given {
+    files: Vec<(String, Vec<u8>)>,
+    options: Options,
+    /// Where the files lie, if they have to.
+    folder: Option<PathBuf>,
+}
+
+impl Given {
+    fn of(set: &Set) -> Given {
+        let files = set.files.iter().map(|path| ((*path).to_owned(), fixture(path))).collect();
+        let command = set.command.split_whitespace().map(str::to_owned).collect();
+        let folder = set.beside.first().map(|_| {
+            let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("fields-{}", std::process::id()));
+            std::fs::create_dir_all(&folder).expect("a folder");
+            for path in set.beside {
+                std::fs::write(folder.join(base(path)), fixture(path)).expect("written");
+            }
+            folder
+        });
+        Given { files, options: Options { command, ..Options::default() }, folder }
+    }
+
+    /// Imports the files with some of them, or the command line, replaced.
+    fn outcome(&self, place: usize, other: &[u8]) -> Outcome {
+        let mut options = self.options.clone();
+        if place == self.files.len() {
+            options.command = String::from_utf8_lossy(other).split_whitespace().map(str::to_owned).collect();
+        }
+        let source = |(number, (name, octets)): (usize, &(String, Vec<u8>))| {
+            let octets = if number == place { other } else { octets };
+            match &self.folder {
+                None => Source::octets(name, octets),
+                Some(folder) => {
+                    let path = folder.join(base(name));
+                    std::fs::write(&path, octets).expect("written");
+                    Source::file(path)
+                }
+            }
+        };
+        let sources = self.files.iter().enumerate().map(source).collect();
+        let mut memory = Memory::default();
+        match import(sources, "it", &options, &mut memory) {
+            Ok(Imported { scenario, notes, .. }) => {
+                let tables = memory.names().into_iter().map(|name| (name.clone(), memory.octets(&name))).collect();
+                Ok((scenario, tables, notes))
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// The files and the command line.
+    fn each(&self) -> Vec<(String, Vec<u8>)> {
+        let mut all = self.files.clone();
+        if !self.options.command.is_empty() {
+            all.push((COMMAND.to_owned(), self.options.command.join(" ").into_bytes()));
+        }
+        all
+    }
+}
+
+const COMMAND: &str = "--command";
+
+fn base(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Found {
+    Read,
+    Checked,
+    Named,
+    Silent,
+}
+
+/// What becomes of a field when it is changed.
+fn found(field: &Field, octets: &[u8], usual: &Outcome, file: &str, outcome: impl Fn(&[u8]) -> Outcome) -> Found {
+    let named = usual.as_ref().is_ok_and(|(_, _, notes)| notes.iter().any(|note| names(note, file, &field.words)));
+    let mut silent = false;
+    for other in &field.others {
+        let changed = [&octets[..field.range.start], other, &octets[field.range.end..]].concat();
+        match outcome(&changed) {
+            same if same == *usual && named => return Found::Named,
+            same if same == *usual => silent = true,
+            Ok(_) => return Found::Read,
+            Err(_) => {}
+        }
+    }
+    if silent { Found::Silent } else { Found::Checked }
+}
+
+/// Whether a note says of one of these words of its file that it has no effect, or another one.
+fn names(note: &Note, file: &str, words: &[String]) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    let whole = |word: &String| {
+        note.text.match_indices(word.as_str()).any(|(at, _)| {
+            let (before, behind) = (&note.text[..at], &note.text[at + word.len()..]);
+            !before.ends_with(part) && !behind.starts_with(part)
+        })
+    };
+    matches!(note.sort, Sort::Ignored | Sort::Differs) && base(&note.file) == base(file) && words.iter().any(whole)
+}
+
+/// Fields as they are tried: of each name some.
+fn chosen(fields: Vec<Field>, most: usize) -> Vec<Field> {
+    let mut by_name: BTreeMap<String, Vec<Field>> = BTreeMap::new();
+    for field in fields {
+        by_name.entry(field.name.clone()).or_default().push(field);
+    }
+    let some = |all: Vec<Field>| {
+        let step = all.len().div_ceil(most).max(1);
+        all.into_iter().step_by(step).collect::<Vec<_>>()
+    };
+    by_name.into_values().flat_map(some).collect()
+}
+
+/// Tries all samples of a family; gives how many fields were tried, and by kind and name the silent ones with a place.
+fn tried(family: &str) -> (usize, BTreeMap<(String, String), String>) {
+    let (mut count, mut silent) = (0, BTreeMap::new());
+    for set in SETS.iter().filter(|set| set.family == family) {
+        let given = Given::of(set);
+        let all = given.each();
+        let usual = given.outcome(usize::MAX, &[]);
+        if let Err(error) = &usual {
+            panic!("{:?} cannot be imported: {error}", set.files);
+        }
+        for (place, (name, octets)) in all.iter().enumerate() {
+            let kind = if name == COMMAND { format!("{family}{COMMAND}") } else { kind(name, octets).to_owned() };
+            for field in chosen(samples::fields(&kind, octets), most(octets)) {
+                count += 1;
+                let what = found(&field, octets, &usual, name, |other| given.outcome(place, other));
+                if what == Found::Silent {
+                    silent.entry((kind.clone(), field.name)).or_insert_with(|| format!("{name}:{}", field.line));
+                }
+            }
+        }
+    }
+    (count, silent)
+}
+
+fn kind(name: &str, octets: &[u8]) -> &'static str {
+    recognise(&Source::octets(name, octets)).unwrap().unwrap_or_else(|| panic!("{name}")).1.name
+}
+
+/// Fields that nothing says anything of, `kind name` a line. The list may only become shorter.
+const GAPS: &str = include_str!("gaps.txt");
+
+fn holds(family: &str, least: usize) {
+    let (count, silent) = tried(family);
+    let gaps: BTreeSet<&str> = GAPS.lines().filter(|line| line.starts_with(&format!("{family}-"))).collect();
+    println!("{family}: {count} fields tried, {} names silent", silent.len());
+    let new: Vec<String> = silent
+        .iter()
+        .filter(|((kind, name), _)| !gaps.contains(format!("{kind} {name}").as_str()))
+        .map(|((kind, name), place)| format!("{kind} {name} ({place})"))
+        .collect();
+    assert!(new.is_empty(), "changed and nothing says so:\n{}", new.join("\n"));
+    let closed = |gap: &&&str| !silent.keys().any(|(kind, name)| **gap == format!("{kind} {name}"));
+    let closed: Vec<_> = gaps.iter().filter(closed).collect();
+    assert!(closed.is_empty(), "no gaps any more, take them out of gaps.txt: {closed:?}");
+    assert!(count >= least, "{count} fields were tried, and {least} were before");
+}
+
+#[test]
+fn htsim() {
+    holds("htsim", 190);
+}
+
+#[test]
+fn goal() {
+    holds("goal", 657);
+}
+
+#[test]
+fn chakra() {
+    holds("chakra", 159);
+}
+
+#[test]
+fn msccl() {
+    holds("msccl", 178);
+}
+
+#[test]
+fn hpcc() {
+    holds("hpcc", 455);
+}
+
+#[test]
+fn sonic() {
+    holds("sonic", 1036);
+}
+
+#[test]
+fn simai() {
+    holds("simai", 457);
+}
+
+#[test]
+fn nccl() {
+    holds("nccl", 687);
+}
+
+/// A kind without a sample would not be tried.
+#[test]
+fn every_kind_has_a_sample() {
+    let sampled: BTreeSet<&str> =
+        SETS.iter().flat_map(|set| set.files).map(|path| kind(path, &fixture(path))).collect();
+    let all: BTreeSet<&str> = FAMILIES.iter().flat_map(|family| family.kinds).map(|kind| kind.name).collect();
+    assert_eq!(sampled, all);
+}

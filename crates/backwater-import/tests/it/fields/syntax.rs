@@ -1,0 +1,231 @@
+//! The fields of a file, by its syntax: what they are called, where they stand, and what else could stand there.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// A field of a file.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// What it is called, whichever entry, line or element it is of: `link.rate`, `PORT.speed`.
+    pub name: String,
+    /// What a note calls it: one of these words.
+    pub words: Vec<String>,
+    /// Its line, for messages.
+    pub line: usize,
+    /// The octets that change.
+    pub range: Range<usize>,
+    /// What could stand there instead, the likeliest first.
+    pub others: Vec<Vec<u8>>,
+}
+
+/// Where a field of a text stands, before it is known what else could.
+#[derive(Clone, Debug)]
+struct Spot {
+    name: String,
+    words: Vec<String>,
+    range: Range<usize>,
+}
+
+/// Fields of a text, each with other values: those of fields of the same name, too.
+fn fields(text: &str, spots: Vec<Spot>) -> Vec<Field> {
+    let mut same: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for spot in &spots {
+        let known = same.entry(spot.name.clone()).or_default();
+        let value = &text[spot.range.clone()];
+        if known.len() < 3 && !known.iter().any(|one| one == value) {
+            known.push(value.to_owned());
+        }
+    }
+    let field = |spot: Spot| {
+        let value = &text[spot.range.clone()];
+        let mut others = numbers(value);
+        others.extend(same[&spot.name].iter().cloned());
+        others.extend(texts(value));
+        others.retain(|other| other != value);
+        let line = 1 + text[..spot.range.start].matches('\n').count();
+        let others = others.into_iter().map(String::into_bytes).collect();
+        Field { name: spot.name, words: spot.words, line, range: spot.range, others }
+    };
+    spots.into_iter().map(field).collect()
+}
+
+/// Other numbers, where a value is one, perhaps with a unit behind it.
+fn numbers(value: &str) -> Vec<String> {
+    let end = value.find(|c: char| !matches!(c, '0'..='9' | '.' | '-')).unwrap_or(value.len());
+    let (number, unit) = value.split_at(end);
+    let all: Vec<String> = if let Ok(n) = number.parse::<i128>() {
+        let flipped = if n == 0 || n == 1 { vec![1 - n] } else { vec![] };
+        let others = [n + 1, n * 2, n - 1, n / 2, n * 10, 0];
+        flipped.into_iter().chain(others).filter(|m| *m >= 0 || n < 0).map(|m| m.to_string()).collect()
+    } else if let Ok(x) = number.parse::<f64>() {
+        [x * 2.0, x / 2.0, x + 1.0, x + 0.25].map(|y| format!("{y}")).to_vec()
+    } else {
+        vec![]
+    };
+    all.into_iter().map(|number| number + unit).collect()
+}
+
+/// Other texts: the opposite of a word that has one, the last letter changed, a letter more.
+fn texts(value: &str) -> Vec<String> {
+    const OPPOSITES: [[&str; 2]; 4] = [["true", "false"], ["up", "down"], ["on", "off"], ["enable", "disable"]];
+    let mut all: Vec<String> = Vec::new();
+    for [one, other] in OPPOSITES {
+        all.extend([(one, other), (other, one)].iter().filter(|pair| pair.0 == value).map(|pair| pair.1.to_owned()));
+    }
+    if let Some(last) = value.chars().last().filter(char::is_ascii) {
+        let other = if last.is_ascii_digit() { char::from(b'0' + (last as u8 - b'0' + 1) % 10) } else { 'q' };
+        all.push(format!("{}{other}", &value[..value.len() - 1]));
+    }
+    all.push(format!("{value}x"));
+    all
+}
+
+/// Words between blanks, `:`, `{`, `}` and `->`, line by line. `name` says what each word of a line is: its name, or nothing where it is no
+/// value.
+pub fn words(text: &str, mut name: impl FnMut(usize, &[&str]) -> Vec<Option<String>>) -> Vec<Field> {
+    let mut spots = Vec::new();
+    let mut at = 0;
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        let mut begin = None;
+        let bytes = line.as_bytes();
+        for (i, octet) in bytes.iter().enumerate() {
+            let arrow = bytes[i..].starts_with(b"->") || i > 0 && bytes[i - 1..].starts_with(b"->");
+            let between = octet.is_ascii_whitespace() || arrow;
+            match begin {
+                Some(from) if between => {
+                    ranges.push(from..i);
+                    begin = None;
+                }
+                None if !between => begin = Some(i),
+                _ => {}
+            }
+        }
+        ranges.extend(begin.map(|from| from..bytes.len()));
+        let words: Vec<&str> = ranges.iter().map(|range| &line[range.clone()]).collect();
+        for (range, name) in ranges.iter().zip(name(number, &words)) {
+            if let Some(name) = name {
+                let words = vec![name.rsplit('.').next().unwrap_or(&name).to_owned()];
+                spots.push(Spot { name, words, range: at + range.start..at + range.end });
+            }
+        }
+        at += line.len();
+    }
+    fields(text, spots)
+}
+
+/// Attributes of elements.
+pub fn xml(text: &str) -> Vec<Field> {
+    let mut spots = Vec::new();
+    let mut rest = 0;
+    while let Some(open) = text[rest..].find('<') {
+        let begin = rest + open + 1;
+        let end = begin + text[begin..].find('>').unwrap_or(text.len() - begin);
+        rest = end;
+        let element: String = text[begin..end].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        if element.is_empty() {
+            continue;
+        }
+        let mut at = begin + element.len();
+        while let Some(equals) = text[at..end].find("=\"") {
+            let attribute = text[at..at + equals].trim().to_owned();
+            let value = at + equals + 2;
+            let close = value + text[value..].find('"').unwrap_or(0);
+            spots.push(Spot { name: format!("{element}.{attribute}"), words: vec![attribute], range: value..close });
+            at = close + 1;
+        }
+    }
+    fields(text, spots)
+}
+
+/// Scalars of JSON. `name` makes a name and the words of a note of the keys that lead to one; elements of a list have none.
+pub fn json(text: &str, name: impl Fn(&[String]) -> (String, Vec<String>)) -> Vec<Field> {
+    let mut spots = Vec::new();
+    let mut scanner = Scanner { text: text.as_bytes(), at: 0 };
+    while scanner.skip() {
+        scanner.value(&mut Vec::new(), &mut |path, range| {
+            let (name, words) = name(path);
+            spots.push(Spot { name, words, range });
+        });
+    }
+    fields(text, spots)
+}
+
+struct Scanner<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl Scanner<'_> {
+    /// Goes to the next octet that is no blank; whether there is one.
+    fn skip(&mut self) -> bool {
+        while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
+            self.at += 1;
+        }
+        self.at < self.text.len()
+    }
+
+    /// A text in quotes; without them.
+    fn quoted(&mut self) -> Range<usize> {
+        let from = self.at + 1;
+        self.at = from;
+        while self.text[self.at] != b'"' {
+            self.at += if self.text[self.at] == b'\\' { 2 } else { 1 };
+        }
+        self.at += 1;
+        from..self.at - 1
+    }
+
+    fn value(&mut self, path: &mut Vec<String>, found: &mut impl FnMut(&[String], Range<usize>)) {
+        self.skip();
+        match self.text[self.at] {
+            open @ (b'{' | b'[') => {
+                let close = if open == b'{' { b'}' } else { b']' };
+                self.at += 1;
+                loop {
+                    self.skip();
+                    match self.text[self.at] {
+                        b',' => self.at += 1,
+                        octet if octet == close => break,
+                        _ if open == b'[' => self.value(path, found),
+                        _ => {
+                            let key = self.quoted();
+                            path.push(String::from_utf8_lossy(&self.text[key]).into_owned());
+                            self.skip();
+                            assert_eq!(self.text[self.at], b':');
+                            self.at += 1;
+                            self.value(path, found);
+                            path.pop();
+                        }
+                    }
+                }
+                self.at += 1;
+            }
+            b'"' => {
+                let range = self.quoted();
+                found(path, range);
+            }
+            _ => {
+                let from = self.at;
+                while self.text.get(self.at).is_some_and(|octet| !b",]} \n\r\t".contains(octet)) {
+                    self.at += 1;
+                }
+                found(path, from..self.at);
+            }
+        }
+    }
+}
+
+/// Numbers of fixed length, the lowest octet first: each with its name, its place and its length.
+pub fn numbers_at(octets: &[u8], places: Vec<(String, usize, usize)>) -> Vec<Field> {
+    let field = |(name, at, length): (String, usize, usize)| {
+        let value = octets[at..at + length].iter().rev().fold(0u64, |value, octet| value << 8 | u64::from(*octet));
+        let most = u64::MAX >> (64 - 8 * length);
+        let all = [1 - value.min(1), value.wrapping_add(1) & most, value.wrapping_mul(2) & most, value / 2, 0];
+        let all = all.into_iter().filter(|other| *other != value);
+        let others = all.map(|other| other.to_le_bytes()[..length].to_vec()).collect();
+        let words = vec![name.rsplit('.').next().unwrap_or(&name).to_owned()];
+        Field { name, words, line: at, range: at..at + length, others }
+    };
+    places.into_iter().map(field).collect()
+}
