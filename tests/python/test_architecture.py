@@ -26,12 +26,6 @@ KNOWN: dict[str, list[set[str]]] = {
         {"sonic::config", "sonic::qos", "sonic::unlike"},
         {"sonic::runs", "sonic::verdict"},
     ],
-    "backwater-mech": [
-        {
-            *("sfc", "sfc::cache", "sfc::edge", "sfc::ends", "sfc::isolation", "sfc::proxy"),
-            "sfc::source",
-        }
-    ],
 }
 """The circles that there are. A circle that is broken leaves the list; none joins it."""
 

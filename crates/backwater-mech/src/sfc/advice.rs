@@ -1,10 +1,10 @@
 //! What `advise` may be asked of Source Flow Control, and what a scenario answers.
 
-use super::Params;
+use super::advice_text::{ASSUMED, advice};
+use super::config::Params;
 use super::formula::PathTime;
+use super::incast_case::{Case, GIVEN, MESSAGE};
 use super::incasts::{ends, judges};
-use super::question::{Case, GIVEN, MESSAGE};
-use super::told::{ASSUMED, advice};
 use backwater_net::config::LatencyAt;
 use backwater_net::hooks::{
     Advice, AdviceError, AdviceForm, AdviceOption, AdviceProof, Hop, Question, Situation, needed,
@@ -204,7 +204,7 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
     });
     let check_threshold = ends.and_then(|(least, _)| least.largest_threshold);
     // A threshold that is there decides what is judged now, and any above the limit what would be.
-    let classes = params.map_or_else(Params::default_classes, |sfc| sfc.classes.clone());
+    let classes = params.map_or_else(Params::usual_classes, |sfc| sfc.classes.clone());
     let threshold = params.map_or(Bytes::ZERO, |sfc| sfc.threshold);
     let judged = |limit: &Bytes| {
         incast.is_some_and(|incast| judges(&classes, incast.class, incast.bytes, threshold.max(*limit)))

@@ -53,7 +53,7 @@
 //! P_max = (Th + (N m0 - 1) F) / C - L - k I*     m0 = ceil(L/t)
 //! ```
 
-use super::question::Case;
+use super::incast_case::Case;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::AdviceError;

@@ -9,7 +9,7 @@
 //!
 //! A pause that the queue then sends itself replaces the time, as always.
 
-use super::{Message, PointId};
+use super::wire::{Message, PointId};
 use backwater_engine::Time;
 use backwater_net::packet::{Class, Dscp, FlowRef, HostId, Packet};
 use std::collections::BTreeMap;

@@ -11,7 +11,7 @@
 //! Source: contribution dw-chen-sfc-computation-simulation to IEEE P802.1Qdw, whose numbers come out exactly; that
 //! 2.4 us are 6 links and 5 switches is inferred. With serialisation every store-and-forward hop adds the time of its frame.
 
-use super::question::Case;
+use super::incast_case::Case;
 use backwater_engine::Time;
 use backwater_net::hooks::{AdviceError, Hop};
 use backwater_net::{Bytes, Rate};
@@ -161,9 +161,9 @@ pub(super) fn numbers(question: &Case) -> Result<(Numbers, Option<Numbers>), Adv
 
 #[cfg(test)]
 mod tests {
+    use super::super::advice_text::advice;
     use super::super::bound::bound;
-    use super::super::question::{GIVEN, MESSAGE};
-    use super::super::told::advice;
+    use super::super::incast_case::{GIVEN, MESSAGE};
     use super::*;
 
     fn study(senders: u64, threshold: Option<u64>) -> Case {

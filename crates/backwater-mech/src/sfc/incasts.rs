@@ -5,7 +5,7 @@
 //! and the shortest loop, greatest pause times against the most senders and the longest loop, and not at all where others may
 //! send to the receiver too, or where a message ends the pause (`resume`). Only the last hop is looked at.
 
-use super::Params;
+use super::config::Params;
 use super::formula::{Numbers, PathTime, headroom};
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;

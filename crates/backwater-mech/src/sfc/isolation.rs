@@ -28,8 +28,9 @@
 //! can be back. R is of what the pause has held back and of nothing else: a flow is not shaped by it for longer.
 //! **What bounds a lane in time:** every message carries its pause time; a lost resume costs the rest of that.
 
-use super::ends::{Change, Ends};
-use super::{Granularity, IsolationPer, Message, Params};
+use super::config::{Granularity, IsolationPer, Params};
+use super::pause_ends::{Change, PauseEnds};
+use super::wire::Message;
 use backwater_engine::Time;
 use backwater_net::hooks::{Gate, HoldStyle, Lane, Place, SwitchCx, Token};
 use backwater_net::packet::{Class, FlowRef, HostId, Packet, Port};
@@ -42,7 +43,7 @@ type Key = (HostId, HostId, Class, Option<FlowRef>);
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Isolated {
     number: u32,
-    ends: Ends,
+    ends: PauseEnds,
     /// a pause lasts, or its end has not been seen yet
     paused: bool,
     /// of what a pause has held back, what has not left yet
@@ -53,7 +54,7 @@ struct Isolated {
 
 impl Isolated {
     fn new(number: u32) -> Isolated {
-        Isolated { number, ends: Ends::default(), paused: false, backlog: Bytes::ZERO, next: Time::ZERO }
+        Isolated { number, ends: PauseEnds::default(), paused: false, backlog: Bytes::ZERO, next: Time::ZERO }
     }
 
     /// No pause lasts, and the lane opens unless its next packet is not due.
@@ -147,6 +148,7 @@ impl Isolation {
         }
         let lane = cx.lane(isolated.number);
         let held = self.held(cx, at.ingress, at.class) + pkt.bytes();
+        // held + packet > Tf: fall back to PFC (SFC proxy contribution 2025).
         if held > self.threshold && !self.held_peers.contains(&(at.ingress, at.class)) {
             self.held_peers.push((at.ingress, at.class));
             cx.hold_peer(at.ingress, Some(at.class), Time::NEVER, self.style);

@@ -14,8 +14,8 @@
 //! The contribution's pause of one queue is here a pause of one (queue, class) at the port, since a later and shorter pause
 //! by another congested queue must not cut a longer one: a choice.
 
-use super::Message;
-use super::ends::{Change, Ends};
+use super::pause_ends::{Change, PauseEnds};
+use super::wire::Message;
 use backwater_net::hooks::{HoldStyle, SwitchCx};
 use backwater_net::packet::{Class, Port};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub(super) struct Proxy {
     #[state(same)]
     style: HoldStyle,
     /// which queue holds a host's priority until when
-    held: BTreeMap<(Port, Class), Ends>,
+    held: BTreeMap<(Port, Class), PauseEnds>,
 }
 
 impl Proxy {
@@ -36,6 +36,7 @@ impl Proxy {
 
     /// Acts on a message for the host at `port`.
     pub(super) fn take(&mut self, cx: &mut SwitchCx<'_>, port: Port, message: Message) {
+        // SFC proxy contribution 2025: p = priority(DSCP).
         let priority = message.dscp.priority();
         match self.held.entry((port, priority)).or_default().record(message.point, message.pause, cx.now()) {
             Change::Until(end) => cx.hold_queue(port, priority, end, self.style),

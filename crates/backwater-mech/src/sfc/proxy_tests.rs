@@ -1,12 +1,14 @@
 //! The proxy on the bench.
 
+use super::wire::PointId;
 use super::*;
-use backwater_net::Rate;
+use backwater_engine::Time;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{HoldStyle, NicGate, NicNote, NicSide, Note};
-use backwater_net::packet::Queue;
+use backwater_net::packet::{Dscp, NodeId, Queue};
+use backwater_net::{Bytes, Rate};
 
 const C3: Class = Class(3);
 const TIMED: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };

@@ -1,12 +1,15 @@
 //! Sources with several queues for a class, on the bench.
 
+use super::wire::PointId;
 use super::*;
+use crate::mac_control::Signal;
+use backwater_engine::Time;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::{HoldStyle, NicGate, NicNote, NicSide, Note};
 use backwater_net::packet::Queue;
-use backwater_net::packet::{DsField, Ecn};
-use backwater_net::{HostQueues, Rate};
+use backwater_net::packet::{DsField, Dscp, Ecn, NodeId};
+use backwater_net::{Bytes, HostQueues, Rate};
 
 const C3: Class = Class(3);
 const SECOND: Class = Class(5);

@@ -1,8 +1,9 @@
 //! The source of Source Flow Control: a NIC that obeys messages, and the pauses of its proxy. With several queues for a class
 //! either stops the one whose DSCP the message echoes.
 
-use super::ends::{Change, Ends};
-use super::{Message, Params};
+use super::config::Params;
+use super::pause_ends::{Change, PauseEnds};
+use super::wire::Message;
 use crate::mac_control::{GateChange, Receiver};
 use backwater_engine::Time;
 use backwater_net::hold::Hold;
@@ -19,7 +20,7 @@ const MESSAGES: Token = CLASSES as Token;
 #[derive(backwater_derive::State)]
 pub struct EndStation {
     /// gates that are shut, and until when each congested queue wants that
-    paused: Vec<(NicGate, Ends)>,
+    paused: Vec<(NicGate, PauseEnds)>,
     /// priorities whose PFC frames are obeyed, a bit each
     #[state(same)]
     classes: u8,
@@ -36,7 +37,7 @@ impl EndStation {
     fn message(&mut self, cx: &mut NicCx<'_>, gate: NicGate, message: Message) {
         let known = self.paused.iter().position(|(g, _)| *g == gate);
         let at = known.unwrap_or_else(|| {
-            self.paused.push((gate, Ends::default()));
+            self.paused.push((gate, PauseEnds::default()));
             self.paused.len() - 1
         });
         match self.paused[at].1.record(message.point, message.pause, cx.now()) {
@@ -72,6 +73,7 @@ impl EndStation {
 impl NicSide for EndStation {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         if let Some(message) = frame.message::<Message>() {
+            // SFC-AIDC 2025: stop the class (or the flow); the queue is that of the DSCP which the message echoes.
             let gate = match (message.flow_mode, frame.flow) {
                 (false, _) => Some(NicGate::Class(message.dscp.priority())),
                 (true, flow) => flow.map(NicGate::Flow),
@@ -82,6 +84,7 @@ impl NicSide for EndStation {
             return Fate::Consumed;
         }
         let mut fate = Fate::Passed;
+        // IEEE 802.3 annex 31D: PFC of the proxy.
         for hold in Hold::each(frame) {
             let Some(Class(class)) = hold.class.filter(|class| self.classes & (1 << class.0) != 0) else { continue };
             let changes = self.pauses.receive(usize::from(class), hold, cx.now(), cx.shape().rate);

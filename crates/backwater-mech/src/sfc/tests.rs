@@ -1,11 +1,14 @@
 //! SFC on the bench.
 
+use super::wire::PointId;
 use super::*;
-use backwater_net::Rate;
+use crate::mac_control::Signal;
+use backwater_engine::Time;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, ack, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::{NicGate, NicNote, NicSide, Note};
-use backwater_net::packet::Queue;
+use backwater_net::packet::{Dscp, NodeId, Queue};
+use backwater_net::{Bytes, Rate};
 
 const C3: Class = Class(3);
 

@@ -1,11 +1,61 @@
-//! The octets of an SFCM, in this project's encoding: none has been published.
+//! The messages of Source Flow Control (SFCM), and their octets in this project's encoding: none has been published (802.1Qdw 52.5).
 
-use super::{Message, PointId};
+use backwater_engine::Time;
 use backwater_net::address;
 use backwater_net::hooks::{Carrier, WireCx};
-use backwater_net::packet::Control;
+use backwater_net::packet::{Class, Control, Dscp, FlowRef, HostId, NodeId, Port, Queue};
 use backwater_wire::Emit;
 use backwater_wire::sfcm::{Scope, Sfcm};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
+
+/// A message that pauses.
+pub const PAUSE: &str = "sfc-pause";
+/// A message that resumes.
+pub const RESUME: &str = "sfc-resume";
+
+/// What an SFCM says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C, packed)]
+pub(super) struct Message {
+    /// zero: resume
+    pub pause: Time,
+    pub class: Class,
+    /// of the packet that saw congestion: which queue of its host it came from
+    pub dscp: Dscp,
+    pub flow_mode: bool,
+    /// the queue that sends it
+    pub point: PointId,
+    /// whereto the packet was on its way
+    pub to: HostId,
+}
+
+/// The queue that sends a message (CPID).
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    FromBytes,
+    IntoBytes,
+    KnownLayout,
+    Immutable,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[repr(C, packed)]
+pub(super) struct PointId(pub NodeId, pub Port, pub Queue);
+
+impl Message {
+    /// The frame that carries it, of `size` \[bytes\].
+    pub(super) fn frame(self, flow: Option<FlowRef>, size: u32) -> Control {
+        let pause = self.pause;
+        let kind = if pause == Time::ZERO { RESUME } else { PAUSE };
+        Control { flow, ..Control::carrying(kind, size, pause.0, &self) }
+    }
+}
 
 /// \[octets\] of the congested packet that go along.
 const ENCAPSULATED: usize = 48;

@@ -1,6 +1,7 @@
 //! The congestion point of Source Flow Control: an egress queue that tells the sources of its packets to stop, and when they may go on.
 
-use super::{Granularity, Message, Params, PointId, Points};
+use super::config::{Granularity, Params, Points};
+use super::wire::{Message, PointId};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{Margin, Place, Reach, SwitchCx, SwitchShape};
@@ -56,6 +57,7 @@ impl CongestionPoint {
         self.points[usize::from(at.egress.0)] && self.classes & (1 << at.class.0) != 0 && {
             let queue = cx.seen().egress(at.egress, at.queue);
             self.peak = self.peak.max(queue);
+            // SFC-AIDC 2025: q(e) > Th.
             queue > self.params.threshold
         }
     }
@@ -67,7 +69,7 @@ impl CongestionPoint {
 
     #[inline(always)]
     pub(super) fn is_relieved(&self, cx: &SwitchCx<'_>, at: &Place) -> bool {
-        // An empty queue is relieved whatever the target.
+        // SFC proxy contribution 2025: q(e) < target. An empty queue is relieved whatever the target.
         let least = self.params.target().max(Bytes(1));
         self.params.resume && !self.last.is_empty() && cx.seen().egress(at.egress, at.queue) < least
     }
@@ -78,10 +80,12 @@ impl CongestionPoint {
         let dscp = pkt.ds.dscp();
         let key = (at.egress, at.queue, src, dscp, flow_mode.then_some(pkt.flow));
         let now = cx.now();
+        // SFC-AIDC 2025, suppression: now - last[source(p), e] >= min_interval.
         if self.last.get(&key).is_some_and(|paused| now < paused.next) {
             return None;
         }
         let pause = self.params.pause.unwrap_or_else(|| {
+            // SFC proxy contribution 2025: P = (q - target) x 8 / C.
             let excess = cx.seen().egress(at.egress, at.queue).saturating_sub(self.params.target());
             cx.shape().ports[usize::from(at.egress.0)].rate.time_for(excess)
         });
@@ -100,6 +104,7 @@ impl CongestionPoint {
         let flow_mode = self.params.granularity == Granularity::Flow;
         let (now, point) = (cx.now(), point_id(cx, at));
         let here = |key: &Key| key.0 == at.egress && key.1 == at.queue;
+        // SFCM{0} to every source that e has paused.
         let lasting = self.last.iter().filter(|(key, paused)| here(key) && paused.until > now);
         let resume = |(key, paused): (&Key, &Paused)| {
             let (class, dscp) = (paused.class, key.3);

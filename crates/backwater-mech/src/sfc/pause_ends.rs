@@ -1,11 +1,11 @@
 //! Until when congested queues pause one thing together: a class of a host, or what waits in one lane.
 
-use super::PointId;
+use super::wire::PointId;
 use backwater_engine::Time;
 
 /// The end of each queue's pause. A queue's newer message replaces its own time, never another queue's.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
-pub(super) struct Ends(Vec<(PointId, Time)>);
+pub(super) struct PauseEnds(Vec<(PointId, Time)>);
 
 /// What a message has changed.
 pub(super) enum Change {
@@ -17,7 +17,7 @@ pub(super) enum Change {
     Nothing,
 }
 
-impl Ends {
+impl PauseEnds {
     /// Takes a message of `point`; a `pause` of zero resumes.
     pub(super) fn record(&mut self, point: PointId, pause: Time, now: Time) -> Change {
         self.0.retain(|(_, end)| *end > now);

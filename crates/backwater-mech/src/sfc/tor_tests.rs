@@ -1,10 +1,13 @@
 //! Isolation and the cache on the bench.
 
+use super::wire::PointId;
 use super::*;
-use backwater_net::Rate;
+use backwater_engine::Time;
 use backwater_net::bench::{OWNER, SwitchBench, ack, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::{Gate, HoldStyle, Note};
+use backwater_net::packet::{Dscp, NodeId, Queue};
+use backwater_net::{Bytes, Rate};
 
 const C3: Class = Class(3);
 const TIMED: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };

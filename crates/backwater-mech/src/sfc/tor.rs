@@ -1,9 +1,10 @@
 //! What a switch does about messages for the hosts attached to it: nothing, since they obey themselves; or it stands in for them.
 
 use super::cache::Cache;
+use super::config::{AtSource, Params};
 use super::isolation::Isolation;
 use super::proxy::Proxy;
-use super::{AtSource, Message, Params};
+use super::wire::Message;
 use backwater_net::hooks::{Fate, Lane, Place, SwitchCx, SwitchShape, Token};
 use backwater_net::packet::{Class, FlowRef, HostId, Packet};
 
@@ -21,7 +22,7 @@ enum Actor {
 }
 
 #[derive(backwater_derive::State)]
-pub(super) struct Edge {
+pub(super) struct Tor {
     #[state(within)]
     actor: Actor,
     #[state(within)]
@@ -33,15 +34,15 @@ pub(super) struct Edge {
     follows: bool,
 }
 
-impl Edge {
-    pub(super) fn new(params: &Params, shape: &SwitchShape) -> Edge {
+impl Tor {
+    pub(super) fn new(params: &Params, shape: &SwitchShape) -> Tor {
         let actor = match params.at_source {
             AtSource::Host => Actor::Host { class: Class(params.message_class), size: params.message_size.0 as u32 },
             AtSource::Proxy => Actor::Proxy(Proxy::new(params.signal.style(params.quanta))),
             AtSource::Isolation => Actor::Isolation(Isolation::new(params, shape.max_frame)),
         };
         let watches = params.cache || params.at_source == AtSource::Isolation;
-        Edge { actor, cache: params.cache.then(Cache::default), watches, follows: false }
+        Tor { actor, cache: params.cache.then(Cache::default), watches, follows: false }
     }
 
     /// Takes a message for `source`, if that is attached here and another acts for it. `flow` may have ended, and is then unknown: what
@@ -57,6 +58,7 @@ impl Edge {
         if cx.attached(source).is_none() {
             return Fate::Passed;
         }
+        // arXiv 2305.00538: caching near the source.
         if let Some(cache) = &mut self.cache {
             for (other, flow, message) in cache.remember(source, flow, message, cx.now()) {
                 self.tell(cx, other, flow, message);

@@ -2,7 +2,7 @@
 
 use super::bound::{Bound, bound};
 use super::formula::{Numbers, numbers};
-use super::question::Case;
+use super::incast_case::Case;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{Advice, AdviceError, AdviceRow as Row};

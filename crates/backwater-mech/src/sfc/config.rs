@@ -1,0 +1,250 @@
+//! The parameters of Source Flow Control, and what is checked of them.
+
+use crate::headroom::refresh_finding;
+use crate::mac_control::Signal;
+use backwater_derive::parameters;
+use backwater_engine::Time;
+use backwater_net::config::BufferPer;
+use backwater_net::hooks::{CheckCx, Claims, Finding, HoldStyle, Profile, Unread};
+use backwater_net::packet::class_bits;
+use backwater_net::{Bytes, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a message stops at the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Granularity {
+    /// The packet's class.
+    Class,
+    /// The packet's flow.
+    Flow,
+}
+
+/// Which egress queues are congestion points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Points {
+    /// Those that lead to a host: the last hop.
+    ToHosts,
+    /// All.
+    All,
+}
+
+/// Who acts on a message at the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AtSource {
+    /// The host's NIC stops the class or the flow.
+    Host,
+    /// The source's ToR takes the message and pauses the class of the host's link by PFC; the host knows nothing of SFC.
+    Proxy,
+    /// The source's ToR takes the message and lets the packets that it names wait in a lane of their own; the host knows nothing of it.
+    Isolation,
+}
+
+/// What `isolation_threshold` bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IsolationPer {
+    /// The lanes of each port and class by themselves.
+    Port,
+    /// All lanes of the switch together: its congestion queue.
+    Switch,
+}
+
+/// Parameters of Source Flow Control.
+#[parameters]
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// Length of an egress queue above which sources are paused.
+    #[param(
+        symbol = "Th", range = Bytes(1).., up_to = "below the buffer; PFC threshold less headroom at most",
+        source = "the study; see `backwater advise sfc`"
+    )]
+    pub threshold: Bytes,
+    /// Pause time. Absent: computed from the queue, (q - target) / C.
+    #[param(
+        symbol = "P", range = Time(1)..,
+        told = "headroom / C (the document's, 4.8 us for three senders at 200 Gb/s; by our bound 5.9 or 6.6 us: studies/sfc-buffer) to (threshold + headroom) / C",
+        source = "the study; see `backwater advise sfc`", why = "a pause time of zero is a resume"
+    )]
+    pub pause: Option<Time>,
+    /// Least time between two messages for one (source, queue). Absent: the pause time of the last message.
+    #[param(range = Time::ZERO.., source = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): the pause time")]
+    pub min_interval: Option<Time>,
+    /// Queue length that a computed pause time aims at and below which sources resume. Absent: half of `threshold`.
+    #[param(
+        symbol = "target", range = Bytes::ZERO..=threshold, source = "SFC proxy contribution 2025 names it; half: choice",
+        why = "a pause ends when the queue has fallen to the target"
+    )]
+    pub target: Option<Bytes>,
+    /// Whether a queue that has fallen below `target` lifts its pauses by a message.
+    #[param(default = false, source = "SFC proxy contribution 2025; default: choice")]
+    pub resume: bool,
+    /// What a source stops: the packet's `class` or its `flow`.
+    #[param(default = Granularity::Class, source = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): class")]
+    pub granularity: Granularity,
+    /// Who acts on a message: the source `host` itself, or the switch that it is attached to: as its `proxy`, by PFC towards the host, or by `isolation` of what is congested in a lane of the switch.
+    #[param(default = AtSource::Host, source = "SFC proxy contribution 2025 (IEEE P802.1Qdw); host: SFC-AIDC 2025")]
+    pub at_source: AtSource,
+    /// With isolation: what may wait in lanes before a host's class is paused by PFC when more of it comes to wait. It resumes two frames below.
+    #[param(
+        symbol = "Tf", default = Bytes(200_000), range = Bytes::ZERO.., up_to = "below the PFC threshold, where PFC is on",
+        source = "choice; SFC proxy contribution 2025 says that a congestion queue need not be large"
+    )]
+    pub isolation_threshold: Bytes,
+    /// What waits up to `isolation_threshold`: in the lanes of one `port` and class, or of the whole `switch`.
+    #[param(default = IsolationPer::Port, source = "choice; SFC proxy contribution 2025 has one congestion queue at the source's ToR")]
+    pub isolation_per: IsolationPer,
+    /// With isolation: rate at which each lane lets go what a pause has held back. Absent: as fast as the egress queue takes it.
+    #[param(symbol = "R", range = Rate(1_000_000).., source = "choice; SFC proxy contribution 2025 does not say how the congestion queue is served")]
+    pub isolation_rate: Option<Rate>,
+    /// Whether the ToR of a paused source remembers the destination, and treats what its other hosts send there until the pause ends as if they had been told too.
+    #[param(
+        default = false,
+        source = "SFC (Le et al., arXiv 2305.00538): caching near the source; off: choice, the study has none"
+    )]
+    pub cache: bool,
+    /// How a proxy's pause is signalled to the host: as `pfc.signal`, and the same where PFC is on.
+    #[param(default = Signal::Timed, source = "IEEE 802.3 annex 31D: timed")]
+    pub signal: Signal,
+    /// Pause time in each frame of a proxy, in quanta of 512 bit times; what lasts longer is refreshed at half of it.
+    #[param(unit = "512 bit times", default = u16::MAX, range = 1..=65535, source = "IEEE 802.3 annex 31D", why = "such a pause is none")]
+    pub quanta: u16,
+    /// Which egress queues are congestion points: those `to-hosts`, or `all`.
+    #[param(default = Points::ToHosts, source = "choice: incast is seen at the last hop")]
+    pub points: Points,
+    /// Classes of packets that may cause a message, each 0 to 7.
+    #[param(default = vec![3], each = 0..=7, source = "choice: RoCEv2 deployments commonly use 3", why = "there is no such class")]
+    pub classes: Vec<u8>,
+    /// Class of the messages, 0 to 7.
+    #[param(default = 7, range = 0..=7, source = "choice: served first", why = "there is no such class, and 7 is served first")]
+    pub message_class: u8,
+    /// Frame length of a message.
+    #[param(
+        default = Bytes(116), range = Bytes(64)..=Bytes(1 << 20),
+        source = "choice: the encoding is not published; Ethernet, IPv4, UDP, 22 B and 48 B of the packet",
+        why = "such a message is no Ethernet frame"
+    )]
+    pub message_size: Bytes,
+}
+
+impl Params {
+    pub(super) fn target(&self) -> Bytes {
+        self.target.unwrap_or(Bytes(self.threshold.0 / 2))
+    }
+
+    /// Classes where none are given.
+    pub(super) fn usual_classes() -> Vec<u8> {
+        Params::default_classes()
+    }
+
+    /// Classes that may be paused, a bit each.
+    pub(super) fn class_bits(&self) -> u8 {
+        class_bits(&self.classes)
+    }
+}
+
+/// What it does to others and asks of them.
+pub(super) fn profile(params: &Params) -> Profile {
+    let (own, at_tor) = (params.class_bits(), params.at_source != AtSource::Host);
+    Profile {
+        // In a lane a packet waits elsewhere than in its queue, and two queues of one flow would be served each by itself.
+        claims: Claims { steering: params.at_source == AtSource::Isolation, ..Claims::NONE },
+        pauses: if at_tor { params.signal.by_frame(own.into()) } else { 0 },
+        classes: own | class_bits(&[params.message_class]),
+        longest_message: params.message_size,
+        one_link: at_tor || params.cache,
+        ..Profile::default()
+    }
+}
+
+/// What no range of a single parameter can say.
+pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+    let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
+    let mut findings = Vec::new();
+    if params.at_source != AtSource::Host {
+        // It keeps nothing from being dropped: no promise is broken.
+        findings.extend(refresh_finding(params.signal, params.quanta, cx).map(|f| Finding { fatal: false, ..f }));
+        findings.extend(signal_finding(params, cx));
+    }
+    if params.isolation_rate.is_some() && params.at_source != AtSource::Isolation {
+        let reason = "lanes that could empty at a rate are only where at_source = \"isolation\"";
+        findings.push(Finding::warning("isolation_rate", reason, "leave it out"));
+    }
+    if params.at_source == AtSource::Proxy && params.granularity == Granularity::Flow {
+        let reason = "a proxy pauses by PFC, which stops a class and not a flow".into();
+        findings.push(fatal(
+            "granularity",
+            reason,
+            "granularity = \"class\", or at_source = \"host\" or \"isolation\"",
+        ));
+    }
+    for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
+        let what = match switch.buffer_per {
+            BufferPer::None => continue,
+            // What came in through one port alone could never reach it.
+            BufferPer::Ingress => "the buffer of one ingress",
+            BufferPer::Switch | BufferPer::Egress | BufferPer::Queue => "the buffer",
+        };
+        let buffer = switch.buffer_of(params.class_bits());
+        if params.at_source == AtSource::Isolation
+            && shape.ports.iter().any(|port| port.host.is_some())
+            && params.isolation_threshold >= buffer
+            && params.class_bits() & !cx.kept != 0
+        {
+            let reason = format!(
+                "{} is not below the buffer of {} ({buffer}), and no PFC pauses the class there: what waits is dropped before its host is \
+                 paused",
+                params.isolation_threshold, shape.name
+            );
+            let hint = "lower it; or [pfc] for the classes of [sfc]".into();
+            findings.push(Finding { fatal: false, key: "isolation_threshold", reason, hint });
+        }
+        if params.threshold >= buffer {
+            let reason = format!(
+                "threshold ({}) is not below {what} of {} ({buffer}): PFC or loss comes before any message",
+                params.threshold, shape.name
+            );
+            findings.push(fatal("threshold", reason, "lower it; is it KB or KiB?"));
+            break;
+        }
+    }
+    findings
+}
+
+/// A port merges the pauses of all mechanisms into one, and signals that in one way.
+fn signal_finding(params: &Params, cx: &CheckCx<'_>) -> Option<Finding> {
+    let kind = |style: HoldStyle| (style.quanta.is_some(), style.framed);
+    let own = kind(params.signal.style(params.quanta));
+    let (other, _) = cx.styles.iter().find(|(_, style)| kind(*style) != own)?;
+    let name = &cx.switches.first()?.name;
+    Some(Finding {
+        fatal: true,
+        key: "signal",
+        reason: format!("the proxy at {name} and [{other}] would signal pauses of one port differently"),
+        hint: format!("give both one value, as in {other}.signal"),
+    })
+}
+
+/// How the ToR signals its pauses.
+pub(super) fn hold_style(params: &Params) -> Option<HoldStyle> {
+    (params.at_source != AtSource::Host).then(|| params.signal.style(params.quanta))
+}
+
+/// Parameters that these settings leave without effect.
+pub(super) fn unread(params: &Params) -> Vec<Unread> {
+    let of_isolation = ["isolation_threshold", "isolation_per", "isolation_rate"];
+    let mut unread = match params.at_source {
+        AtSource::Host => Unread::all(&["signal", "quanta"], "at_source", "at_source = \"proxy\" or \"isolation\""),
+        AtSource::Proxy | AtSource::Isolation => params.signal.unread(),
+    };
+    if params.at_source != AtSource::Isolation {
+        unread.extend(Unread::all(&of_isolation, "at_source", "at_source = \"isolation\""));
+    }
+    if params.pause.is_some() && !params.resume {
+        unread.extend(Unread::all(&["target"], "pause", "resume = true, or without pause"));
+    }
+    unread
+}
