@@ -4,7 +4,8 @@
 //! flows alone. The flow goes back `max_flow_life` after the last CIM: a NIC has no queue whose emptiness could be waited for,
 //! since flows wait in memory.
 
-use super::{Message, Params};
+use super::config::Params;
+use super::wire::Message;
 use backwater_engine::Time;
 use backwater_net::hooks::{Count, Fate, NicCx, NicSide, Token};
 use backwater_net::packet::{Class, Control, FlowRef, Port};

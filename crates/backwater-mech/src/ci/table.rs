@@ -1,6 +1,7 @@
 //! The CI stream table of one egress port (49.4.1.5), and when its entries end.
 
-use super::{FlowId, Params};
+use super::FlowId;
+use super::config::Params;
 use backwater_engine::Time;
 use backwater_net::FlowMap;
 use backwater_net::packet::{CLASSES, Queue};
@@ -48,6 +49,7 @@ impl Stream {
 
     /// Whether one more CIM may be sent.
     pub fn may_tell(&self, now: Time, params: &Params) -> bool {
+        // 802.1Q 49.4.1.2.7: max-cim-tx.
         self.cim_count < params.max_cim_tx && self.last_cim.is_none_or(|last| now.since(last) >= params.cim_interval)
     }
 
@@ -92,6 +94,7 @@ impl Congesting {
         if stream.followed != self.period {
             stream.followed = 0;
         }
+        // 802.1Q 49.4.1.1.3: ci-max-flow-life, from the later of the last CIM and the end of congestion.
         let end = |refreshed: Time| refreshed.max(self.relieved).after(life);
         if stream.refreshed.is_some_and(|refreshed| !self.congested && end(refreshed) <= now) {
             stream.refreshed = None;

@@ -1,11 +1,13 @@
 //! The worked example: queue 3 monitored, queue 2 congesting, Low 10 KB, High 300 KB, Pmax 1 %.
 
 use super::*;
+use crate::red::AboveMaximum;
 use backwater_net::Rate;
 use backwater_net::bench::{NicBench, SwitchBench, ack, control, data, place};
 use backwater_net::config::{BufferPer, SwitchParams};
 use backwater_net::hooks::{NicNote, NicSide, Note};
 use backwater_net::packet::Ecn;
+use backwater_net::packet::NodeId;
 
 const IN: Port = Port(0);
 const OUT: Port = Port(1);

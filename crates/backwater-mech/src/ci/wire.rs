@@ -1,13 +1,46 @@
-//! The octets of a CIM (IEEE 802.1Qcz-2023 clause 49), in each of its encapsulations. Of a flow of acknowledgements no packet is at
+//! The message of Congestion Isolation (CIM), and its octets (IEEE 802.1Qcz-2023 clause 49), in each of its encapsulations. Of a flow of acknowledgements no packet is at
 //! hand, so that nothing of one is encapsulated.
 
-use super::{CimType, Message};
+use super::config::{CimType, Params};
+use backwater_net::Bytes;
+use backwater_net::packet::{FlowRef, NodeId, Queue};
+use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
+
 use backwater_net::hooks::{Carrier, WireCx};
 use backwater_net::packet::Control;
 use backwater_wire::Emit;
 use backwater_wire::cim::Cim;
 use backwater_wire::ethernet::ether_type;
 use backwater_wire::frame::Numbers;
+
+/// Kind of the congestion isolation message.
+pub const CIM: &str = "cim";
+
+/// What a CIM says of its flow, beside the flow's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C, packed)]
+pub(super) struct Message {
+    /// the bridge that sends it, its source address
+    pub source: NodeId,
+    /// the congesting queue, which is also its priority
+    pub congesting: Queue,
+    /// the flow of acknowledgements
+    pub back: bool,
+    pub form: CimType,
+    /// how much of the flow's packet goes along
+    pub most: Bytes,
+}
+
+impl Message {
+    pub(super) fn new(source: NodeId, congesting: Queue, back: bool, params: &Params) -> Message {
+        Message { source, congesting, back, form: params.cim_type, most: params.min_header_octets }
+    }
+
+    /// `count`: CIMs sent for the flow, this one included.
+    pub(super) fn frame(&self, count: u64, flow: FlowRef, params: &Params) -> Control {
+        Control { flow: Some(flow), ..Control::carrying(CIM, params.cim_size(), count, self) }
+    }
+}
 
 pub(super) fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
     let message: Message = frame.message()?;
