@@ -1,6 +1,7 @@
 //! The reaction point of the DCQCN paper (SIGCOMM 2015, figure 7 and section 3.1).
 
-use super::{Params, SharedAlpha};
+use super::config::Params;
+use super::shared_alpha::SharedAlpha;
 use backwater_engine::Time;
 use backwater_net::Rate;
 use backwater_net::hooks::{FlowCx, FlowShape};
@@ -97,6 +98,7 @@ impl ReactionPoint {
     /// CNP received: the cut.
     pub(super) fn on_cnp(&mut self, cx: &mut FlowCx<'_>) {
         let (g, alpha) = (self.params.g, self.alpha());
+        // SIGCOMM 2015, 3.1: Rt = Rc; Rc = Rc (1 - alpha/2); alpha = (1-g) alpha + g.
         self.rt = self.rc;
         self.rc = (self.rc * (1.0 - alpha / 2.0)).max(self.params.min_rate.0 as f64);
         self.set_alpha((1.0 - g) * alpha + g);
@@ -118,6 +120,7 @@ impl ReactionPoint {
         }
     }
 
+    /// SIGCOMM 2015, 3.1: no CNP for K.
     fn decay(&mut self) {
         self.set_alpha((1.0 - self.params.g) * self.alpha());
     }
@@ -129,8 +132,10 @@ impl ReactionPoint {
         }
         let Params { f, rai, rhai, recover_through_f, .. } = *self.params;
         let (most, least) = (self.t.max(self.bc), self.t.min(self.bc));
+        // SIGCOMM 2015, 3.1: max(T, BC) < F is fast recovery.
         let recovering = if recover_through_f { most <= f } else { most < f };
         if !recovering {
+            // SIGCOMM 2015, 3.1: min(T, BC) > F is hyper increase, what is left additive increase.
             self.rt += if least > f { f64::from(least - f) * rhai.0 as f64 } else { rai.0 as f64 };
         }
         self.rc = ((self.rt + self.rc) / 2.0).min(self.line);

@@ -1,6 +1,7 @@
 //! DCQCN on the bench: the paper's law, the ns-3 code's ticks, and the notification point.
 
 use super::*;
+use backwater_net::Bytes;
 use backwater_net::bench::{FlowBench, NicBench, data};
 use backwater_net::hooks::NicNote;
 

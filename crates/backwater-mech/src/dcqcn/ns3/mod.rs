@@ -8,7 +8,7 @@
 //! rate tick:        stage < F: Rc = (Rc + Rt)/2;  = F: Rt += Rai, then the same;  > F: Rt += Rhai, then the same;  stage + 1
 //! ```
 
-use super::Params;
+use super::config::Params;
 use backwater_engine::Time;
 use backwater_net::Rate;
 use backwater_net::hooks::{FlowCx, FlowShape};
@@ -85,6 +85,7 @@ impl ReactionPoint {
     }
 
     fn alpha_tick(&mut self, cx: &mut FlowCx<'_>) {
+        // rdma-hw, alpha tick.
         let g = self.params.g;
         self.alpha = (1.0 - g) * self.alpha + if self.since_alpha { g } else { 0.0 };
         self.since_alpha = false;
@@ -96,6 +97,7 @@ impl ReactionPoint {
         if !std::mem::take(&mut self.since_decrease) {
             return;
         }
+        // rdma-hw, decrease tick: Rt = Rc always if clamped, else only after an increase.
         if self.params.clamp_target || self.stage != 0 {
             self.rt = self.rc;
         }
@@ -106,6 +108,7 @@ impl ReactionPoint {
 
     fn increase_tick(&mut self, cx: &mut FlowCx<'_>) {
         let Params { f, rai, rhai, .. } = *self.params;
+        // rdma-hw, rate tick: fast recovery, additive, hyper.
         self.rt += match self.stage {
             s if s < f => 0.0,
             s if s == f => rai.0 as f64,

@@ -1,0 +1,15 @@
+//! The congestion notification packet (RoCEv2, InfiniBand annex A17).
+
+use backwater_net::hooks::Carrier;
+use backwater_net::packet::Control;
+use backwater_wire::Emit;
+use backwater_wire::roce::Cnp;
+
+/// Kind of the congestion notification packet.
+pub const CNP: &str = "cnp";
+
+/// The octets of a frame.
+pub(super) fn octets(frame: &Control, octets: &mut Vec<u8>) -> Option<Carrier> {
+    frame.message::<Cnp>()?.append(octets).ok()?;
+    Some(Carrier::Roce)
+}
