@@ -10,7 +10,7 @@
 //! follow each other no faster than spacings do, none waits: then that term is left out of the share, and so is whatever a network does not
 //! have of the rest; the model has it exactly.
 
-use super::word::ORDERED_SET;
+use super::wire::ORDERED_SET;
 use backwater_engine::Time;
 use backwater_net::config::PacketParams;
 use backwater_net::hooks::{Advice, AdviceError, AdviceForm, AdviceOption, AdviceRow as Row, Question, needed};

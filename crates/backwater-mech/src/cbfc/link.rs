@@ -1,6 +1,6 @@
 //! Counters of one link's end: what it may send, and what it has received and freed. Inside they do not wrap; what is said has 20 bits.
 
-use super::word::Word;
+use super::wire::Word;
 use backwater_engine::Time;
 use backwater_net::hooks::Count;
 use backwater_net::packet::{CLASSES, Class, Control, Port};
@@ -138,7 +138,7 @@ impl Link {
         self.sends.iter().map(|vc| vc.used()).sum()
     }
 
-    /// CU_i + c <= CL_i, and CU_p + c <= CL_p
+    /// UEC 1.0 5.2 (SAI): CU_i + c <= CL_i, and CU_p + c <= CL_p.
     pub fn may_send(&self, class: Class, size: u32) -> bool {
         let Some(vc) = self.counts_of(class).filter(|_| !self.down) else { return true };
         let cost = self.cost(size);
@@ -150,6 +150,7 @@ impl Link {
     pub fn sent(&mut self, class: Class, size: u32, now: Time) -> [Act; 2] {
         let Some(vc) = self.counts_of(class).filter(|_| !self.down) else { return NOTHING };
         let cost = self.cost(size);
+        // SAI: CC_i += c(p).
         self.sends[vc].consumed += cost;
         self.sends[vc].last = cost;
         self.most_used = self.most_used.max(self.sends[vc].used());
@@ -164,7 +165,7 @@ impl Link {
     pub fn freed(&mut self, class: usize, said: u32) -> [Act; 2] {
         let Some(vc) = self.sends.get_mut(class) else { return NOTHING };
         let more = u64::from(said).wrapping_sub(vc.freed) & SAID;
-        // Nobody frees what has not been sent.
+        // SAI: CF_i += (CF_rx - CF_i) mod 2^20. Nobody frees what has not been sent.
         if more > 0 && more <= vc.used() {
             self.waits += u64::from(vc.used() + vc.last > self.rates.limit);
             vc.freed += more;
@@ -222,7 +223,7 @@ impl Link {
     pub fn consumed(&mut self, said: [u32; CLASSES], now: Time) -> [Act; 2] {
         for (vc, said) in self.receives.iter_mut().zip(said) {
             let missing = u64::from(said).wrapping_sub(vc.consumed) & SAID;
-            // Half the circle and more: what is said is older than what has come.
+            // SAI: m = (CC_rx - CC_i) mod 2^20; CC_i += m; CF_i += m. Half the circle and more: what is said is older than what has come.
             if missing <= SAID / 2 {
                 vc.consumed += missing;
                 self.repaired += missing;
@@ -251,9 +252,10 @@ impl Link {
         }
         self.looks = Time::NEVER;
         for vc in &mut self.receives {
-            // What was stored in another class than it came in is held there: CF waits, and never falls.
+            // SAI: CF_i += c(p) of what has left. What was stored in another class than it came in is held there: CF waits, and never falls.
             vc.freed = vc.freed.max(vc.consumed.saturating_sub(vc.held));
         }
+        // SAI: CF_MIN_SPACING since the last CF_Update.
         if now < self.spaced {
             return self.next_look(Act::Nothing);
         }
@@ -263,6 +265,7 @@ impl Link {
             return self.next_look(Act::Nothing);
         };
         let one = &mut self.receives[vc];
+        // SAI: CF_MAX_SPACING since the last CF_Update of the VC.
         let news = one.freed != one.told;
         (one.told, one.again) = (one.freed, if news { now + self.rates.most } else { Time::NEVER });
         let said = (one.freed & SAID) as u32;

@@ -1,7 +1,7 @@
 //! The counters of a link's end, by hand.
 
 use super::link::{Act, Link, PATIENCE, Rates};
-use super::word::Word;
+use super::wire::Word;
 use backwater_engine::Time;
 use backwater_net::packet::{CLASSES, Class};
 

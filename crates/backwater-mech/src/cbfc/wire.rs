@@ -1,7 +1,23 @@
-//! What the two messages say, and their frames.
+//! What the two messages say, their frames and octets.
+
+use backwater_net::hooks::Carrier;
 
 use backwater_net::packet::{CLASSES, Control};
 use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
+
+/// EtherType of captures: local experimental 2 (IEEE 802 clause 9.2.4).
+const LOCAL_EXPERIMENTAL: u16 = 0x88b6;
+
+/// The octets of a frame.
+pub(super) fn octets(frame: &Control, octets: &mut Vec<u8>) -> Option<Carrier> {
+    let word = frame.message::<Word>()?;
+    // Our choice: an ordered set is no frame, and no layout of a CC_Update is public. The kind's name, the VC (255: all), the counts.
+    octets.extend(frame.kind.as_bytes());
+    octets.push(word.of.to_be_bytes()[3]);
+    let counts = if word.of == Word::ALL { &word.counts[..] } else { &word.counts[..1] };
+    octets.extend(counts.iter().flat_map(|count| count.to_be_bytes()));
+    Some(Carrier::Link(LOCAL_EXPERIMENTAL))
+}
 
 /// Kinds of frames in result tables.
 pub(super) const FREED: &str = "cf-update";
