@@ -1,13 +1,11 @@
 //! The congestion point of IEEE 802.1Q clause 32: one per egress queue.
 
-use super::{CNM, Message, Params};
+use super::config::{Params, cnm_size};
+use super::wire::{CNM, Message};
 use backwater_net::hooks::{Margin, Place, Reach, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{CLASSES, Class, Control, Packet, class_bits};
 use backwater_net::{Bytes, address};
 use rand::RngExt;
-
-/// Octets of a CNM beside the returned ones: two addresses 12, VLAN tag 4, EtherType 2, PDU 24, FCS 4.
-const CNM_OCTETS: u64 = 46;
 
 /// Sampling intervals by `qntz >> 3`, in 1/300 of cpSampleBase: 150, 75, 50, 37.5, 30, 25, 21.5 and 18.5 KB of 150 KB.
 const INTERVALS: [u64; 8] = [300, 150, 100, 75, 60, 50, 43, 37];
@@ -19,27 +17,6 @@ pub(super) struct Feedback {
     qsp: i128,
     w: i128,
     one: i128,
-}
-
-impl Feedback {
-    pub(super) fn new(params: &Params) -> Feedback {
-        let cp_w = params.cp_w.clamp(-10, 10);
-        let (w, one) = (1 << cp_w.max(0), 1 << (-cp_w).max(0));
-        Feedback { qsp: i128::from(params.cp_qsp.0), w, one }
-    }
-
-    /// qntz
-    pub(super) fn quantised(&self, qlen: u64, qlen_old: u64) -> u64 {
-        let (qlen, old) = (i128::from(qlen), i128::from(qlen_old));
-        let most = (self.qsp * (2 * self.w + self.one)).max(1);
-        let congestion = (qlen - self.qsp) * self.one + self.w * (qlen - old);
-        (congestion.clamp(0, most) * 63 / most) as u64
-    }
-}
-
-/// Bytes until the next sample, without jitter.
-pub(super) fn interval(base: Bytes, qntz: u64) -> u64 {
-    (u128::from(base.0) * u128::from(INTERVALS[(qntz >> 3) as usize & 7]) / 300) as u64
 }
 
 /// One egress queue.
@@ -79,11 +56,6 @@ pub struct CongestionPoint {
     peak: u64,
 }
 
-/// Frame length of a CNM.
-pub(super) fn cnm_size(params: &Params) -> Bytes {
-    (params.cp_min_header_octets + Bytes(CNM_OCTETS)).max(Bytes(u64::from(Control::MIN_FRAME)))
-}
-
 impl CongestionPoint {
     pub(super) fn new(params: &Params, shape: &SwitchShape) -> CongestionPoint {
         let fresh = Point { enqued: i64::try_from(params.cp_sample_base.0).unwrap_or(i64::MAX), qlen_old: 0 };
@@ -104,6 +76,7 @@ impl CongestionPoint {
 
 // The specification.
 impl SwitchSide for CongestionPoint {
+    /// 802.1Q 32: cpEnqued -= length(f); a sample is due when cpEnqued <= 0.
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
         if self.classes & (1 << at.class.0) != 0 {
@@ -127,6 +100,7 @@ impl CongestionPoint {
         let (qlen, old) = (cx.seen().egress(at.egress, at.queue).0, self.points[number].qlen_old);
         self.peak = self.peak.max(qlen);
         let qntz = self.feedback.quantised(qlen, old);
+        // 802.1Q 32: no message without congestion.
         if qntz > 0
             && let Some(data) = pkt.data()
         {
@@ -142,10 +116,32 @@ impl CongestionPoint {
             let frame = Control { flow, about, ..Control::carrying(CNM, self.size, qntz, &message) };
             cx.route(data.src, self.priority, frame);
         }
+        // 802.1Q 32: cpEnqued = interval(qntz) x uniform(0.85, 1.15); cpQLenOld = cpQLen.
         let mut next = interval(self.base, qntz) as f64;
         if self.jitter > 0.0 {
             next *= 1.0 + self.jitter * (2.0 * cx.rng().random::<f64>() - 1.0);
         }
         self.points[number] = Point { enqued: next as i64, qlen_old: qlen };
     }
+}
+
+impl Feedback {
+    pub(super) fn new(params: &Params) -> Feedback {
+        let cp_w = params.cp_w.clamp(-10, 10);
+        let (w, one) = (1 << cp_w.max(0), 1 << (-cp_w).max(0));
+        Feedback { qsp: i128::from(params.cp_qsp.0), w, one }
+    }
+
+    /// qntz = floor(-cpFb 63 / (cpQsp (2w + 1))), of cpFb = cpQsp - cpQLen - w (cpQLen - cpQLenOld) within its bounds (802.1Q 32).
+    pub(super) fn quantised(&self, qlen: u64, qlen_old: u64) -> u64 {
+        let (qlen, old) = (i128::from(qlen), i128::from(qlen_old));
+        let most = (self.qsp * (2 * self.w + self.one)).max(1);
+        let congestion = (qlen - self.qsp) * self.one + self.w * (qlen - old);
+        (congestion.clamp(0, most) * 63 / most) as u64
+    }
+}
+
+/// Bytes until the next sample, without jitter.
+pub(super) fn interval(base: Bytes, qntz: u64) -> u64 {
+    (u128::from(base.0) * u128::from(INTERVALS[(qntz >> 3) as usize & 7]) / 300) as u64
 }

@@ -1,6 +1,7 @@
 //! The reaction point of IEEE 802.1Q clause 32.
 
-use super::{Halve, Message, Params};
+use super::config::{Halve, Params};
+use super::wire::Message;
 use backwater_engine::Time;
 use backwater_net::Rate;
 use backwater_net::hooks::{Fate, FlowCx, FlowShape, FlowSide};
@@ -121,11 +122,13 @@ impl ReactionPoint {
             (self.enabled, self.rc, self.rt) = (true, max_rate, max_rate);
             (self.byte_stage, self.bytes_left) = (0, byte_reset as i64);
         }
+        // 802.1Q 32: rpTargetRate moves only once fast recovery has begun.
         if self.byte_stage != 0 {
             self.rt = self.rc;
             self.bytes_left = byte_reset as i64;
         }
         (self.byte_stage, self.time_stage, self.hyper) = (0, 0, false);
+        // 802.1Q 32: rpCurrentRate x max(1 - qntz 2^-rpgGd, rpgMinDecFac), at least rpgMinRate.
         let factor = (1.0 - f64::from(qntz) * gd).max(min_dec_fac);
         self.rc = ((self.rc as f64 * factor) as u64).max(min_rate);
         self.start_timer(cx, time_reset);
@@ -154,6 +157,7 @@ impl ReactionPoint {
         let Group { threshold, ai_rate, hai_rate, max_rate, .. } = self.group;
         let (most, least) = (self.byte_stage.max(self.time_stage), self.byte_stage.min(self.time_stage));
         self.hyper = most >= threshold && least >= threshold;
+        // 802.1Q 32: hyper-active increase, active increase, fast recovery.
         let increase = if self.hyper {
             hai_rate.saturating_mul(u64::from(least - threshold) + 1)
         } else if most >= threshold {
@@ -161,11 +165,13 @@ impl ReactionPoint {
         } else {
             0
         };
+        // 802.1Q 32: a target far above the rate is lowered in the first stage.
         if (self.byte_stage == 1 || self.time_stage == 1) && self.rt > self.rc.saturating_mul(10) {
             self.rt /= 8;
         } else {
             self.rt = self.rt.saturating_add(increase).min(max_rate);
         }
+        // 802.1Q 32: rpCurrentRate = (rpCurrentRate + rpTargetRate) / 2; the reaction point ends at rpgMaxRate.
         self.rc = (self.rc + self.rt).div_ceil(2).min(max_rate);
         self.enabled = self.rc < max_rate;
     }

@@ -2,10 +2,14 @@
 
 use super::cp::{Feedback, interval};
 use super::*;
+use backwater_engine::Time;
 use backwater_net::bench::{FlowBench, SwitchBench, ack, data, place};
+use backwater_net::config::BufferPer;
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::{Fate, FlowSide, Note, SwitchSide};
 use backwater_net::packet::{Class, Control, HostId, Packet, Port, Queue};
+use backwater_net::{Bytes, Rate};
+use backwater_wire::address::Cpid;
 
 const C3: Class = Class(3);
 const LINE: Rate = Rate::gbps(10);
