@@ -1,66 +1,11 @@
 //! The congestion point: one per egress queue.
 
-use super::{MAX, NEGATIVE, POSITIVE, Params, STOP, Sampling, SignRule};
+use super::wire::{Kind, Message};
+use super::{Params, Sampling, SignRule};
 use backwater_net::Bytes;
 use backwater_net::hooks::{Margin, Place, Reach, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{CLASSES, Class, Control, NodeId, Packet, class_bits};
 use rand::RngExt;
-use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
-
-/// What a message asks for.
-#[derive(
-    Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable, serde::Serialize, serde::Deserialize,
-)]
-#[repr(u8)]
-pub(super) enum Kind {
-    Negative,
-    Positive,
-    Max,
-    Stop,
-}
-
-impl Kind {
-    /// Its name in result tables.
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Negative => NEGATIVE,
-            Kind::Positive => POSITIVE,
-            Kind::Max => MAX,
-            Kind::Stop => STOP,
-        }
-    }
-}
-
-/// What a message says.
-#[derive(
-    Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable, serde::Serialize, serde::Deserialize,
-)]
-#[repr(C, packed)]
-pub(super) struct Message {
-    pub kind: Kind,
-    /// the queue's name
-    pub cpid: u64,
-    /// \[bytes\]
-    pub qoff: i64,
-    pub qdelta: i64,
-    /// \[bytes\] what gains by formula are relative to
-    pub qeq: u64,
-    /// whether the queue was above Qsc
-    pub severe: bool,
-    /// of a STOP: which share of the greatest time it lasts, in 2^-64
-    pub random: u64,
-}
-
-impl Message {
-    /// Fb, bytes.
-    pub fn fb(&self, w: f64) -> f64 {
-        self.qoff as f64 - w * self.qdelta as f64
-    }
-
-    pub fn frame(&self, size: Bytes, w: f64) -> Control {
-        Control::carrying(self.kind.name(), size.0 as u32, self.fb(w).abs() as u64, self)
-    }
-}
 
 /// One egress queue.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
@@ -163,6 +108,7 @@ impl CongestionPoint {
         let name = cpid(cx.shape().node, number);
         let qeq = self.qeq as u64;
         let message = |kind, qoff, qdelta| Message { kind, cpid: name, qoff, qdelta, qeq, severe, random: 0 };
+        // q > Qsc: BCN(0,0), or BCN(MAX).
         let message = if severe && self.params.bcn_00 {
             Message { random: cx.rng().random(), ..message(Kind::Stop, 0, 0) }
         } else if severe && self.params.bcn_max {
@@ -170,6 +116,7 @@ impl CongestionPoint {
         } else {
             let mild = message(Kind::Negative, qoff, qdelta);
             let fb = mild.fb(self.params.w);
+            // Fb < 0: to source(f); Fb > 0: the same, if f carries the tag of this queue.
             let wanted = match self.params.sign_rule {
                 SignRule::Fb => fb < 0.0 || (fb > 0.0 && pkt.tag == name),
                 // Two zeroes would be a STOP.
@@ -186,7 +133,7 @@ impl CongestionPoint {
         cx.route(data.src, Class(self.params.message_class), frame);
     }
 
-    /// Qoff and Qdelta.
+    /// Qoff = clamp(Qeq - q, -Qeq, Qeq), and Qdelta = clamp(q - q at the last sample, -2 Qeq, 2 Qeq).
     fn offsets(&self, q: i64, qold: i64) -> (i64, i64) {
         let within = |clamp: bool, x: i64, most: i64| if clamp { x.clamp(-most, most) } else { x };
         let qoff = within(self.params.clamp_qoff, self.qeq - q, self.qeq);

@@ -1,7 +1,7 @@
 //! The reaction point: a rate limiter for one destination of a source.
 
-use super::Params;
-use super::cp::{Kind, Message};
+use super::config::Params;
+use super::wire::{Kind, Message};
 use backwater_engine::Time;
 use backwater_net::Rate;
 use backwater_net::hooks::{Fate, FlowCx, FlowShape, FlowSide};
@@ -114,10 +114,12 @@ impl ReactionPoint {
             self.begin();
             self.stop(cx.now(), message);
         } else if fb < 0.0 {
+            // Documents of 2006 and 2007: R = max(Rmin, R (1 - Gd |Fb|)).
             self.begin();
             self.cpid = message.cpid;
             self.set(self.r * (1.0 - self.gd(message) * -fb).max(0.0));
         } else if fb > 0.0 && self.active && self.cpid == message.cpid {
+            // R = R + Gi Ru Fb, from the queue that slowed it down last.
             self.stops = 0;
             self.set(self.r + self.gi_ru(message) * fb);
         }
@@ -137,6 +139,7 @@ impl ReactionPoint {
         }
     }
 
+    /// BCN(0,0): a random time up to Tmax, then line rate/K; twice the one and half the other where R has not risen since.
     fn stop(&mut self, now: Time, message: &Message) {
         let doubled = 1u64.checked_shl(self.stops).unwrap_or(u64::MAX);
         let most = self.params.stop_time.0.saturating_mul(doubled).min(self.params.stop_time_max.0);

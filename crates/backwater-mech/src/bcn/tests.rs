@@ -1,11 +1,15 @@
 //! BCN on the bench: samples, clamps, both sign rules, the tag, severe congestion, and the reaction point by hand.
 
-use super::cp::{Kind, Message, cpid};
+use super::cp::cpid;
+use super::wire::{Kind, Message};
 use super::*;
+use backwater_engine::Time;
 use backwater_net::bench::{FlowBench, SwitchBench, ack, data, place};
+use backwater_net::config::BufferPer;
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::{Fate, FlowSide, Note, SwitchSide, WireCx};
 use backwater_net::packet::{Class, Control, HostId, NodeId, Port, Queue};
+use backwater_net::{Bytes, Rate};
 use backwater_wire::Parse;
 use backwater_wire::address::Mac;
 

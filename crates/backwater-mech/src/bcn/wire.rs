@@ -1,14 +1,81 @@
-//! The octets of a BCN message and of the rate-limited tag, in this project's layout.
+//! The BCN message; its octets and those of the rate-limited tag, in this project's layout.
 
-use crate::bcn::cp::Message;
-use backwater_net::address;
 use backwater_net::hooks::{Carrier, WireCx};
 use backwater_net::packet::{CLASSES, Control, NodeId, Port};
+use backwater_net::{Bytes, address};
 use backwater_wire::Emit;
 use backwater_wire::address::Cpid;
 use backwater_wire::bcn::{Bcn, RateLimitedTag};
 use backwater_wire::ethernet::ether_type;
 use backwater_wire::qcn::Cnm;
+use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
+
+/// A message with Fb < 0.
+pub const NEGATIVE: &str = "bcn-negative";
+
+/// A message with Fb >= 0.
+pub const POSITIVE: &str = "bcn-positive";
+
+/// BCN(MAX).
+pub const MAX: &str = "bcn-max";
+
+/// BCN(0,0).
+pub const STOP: &str = "bcn-stop";
+
+/// What a message asks for.
+#[derive(
+    Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable, serde::Serialize, serde::Deserialize,
+)]
+#[repr(u8)]
+pub(super) enum Kind {
+    Negative,
+    Positive,
+    Max,
+    Stop,
+}
+
+impl Kind {
+    /// Its name in result tables.
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Negative => NEGATIVE,
+            Kind::Positive => POSITIVE,
+            Kind::Max => MAX,
+            Kind::Stop => STOP,
+        }
+    }
+}
+
+/// What a message says.
+#[derive(
+    Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable, serde::Serialize, serde::Deserialize,
+)]
+#[repr(C, packed)]
+pub(super) struct Message {
+    pub kind: Kind,
+    /// the queue's name
+    pub cpid: u64,
+    /// \[bytes\]
+    pub qoff: i64,
+    pub qdelta: i64,
+    /// \[bytes\] what gains by formula are relative to
+    pub qeq: u64,
+    /// whether the queue was above Qsc
+    pub severe: bool,
+    /// of a STOP: which share of the greatest time it lasts, in 2^-64
+    pub random: u64,
+}
+
+impl Message {
+    /// Fb, bytes.
+    pub fn fb(&self, w: f64) -> f64 {
+        self.qoff as f64 - w * self.qdelta as f64
+    }
+
+    pub fn frame(&self, size: Bytes, w: f64) -> Control {
+        Control::carrying(self.kind.name(), size.0 as u32, self.fb(w).abs() as u64, self)
+    }
+}
 
 /// The identifier that [`super::cp::cpid`] packs into a word.
 fn cpid(word: u64) -> Cpid {
