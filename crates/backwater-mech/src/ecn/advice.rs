@@ -11,7 +11,7 @@
 //! that paper takes all ports of a switch for n, and the greatest t_PFC that a shared memory leaves; n = 1 is a single hot port, and the
 //! default.
 
-use super::Params;
+use super::config::Params;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::Rate;

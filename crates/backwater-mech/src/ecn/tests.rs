@@ -1,6 +1,8 @@
 //! The marking curve on the bench.
 
 use super::*;
+use crate::red::AboveMaximum;
+use backwater_net::Rate;
 use backwater_net::bench::{SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::packet::{Body, Class, DataHeader, HostId, Port, Queue};

@@ -1,0 +1,114 @@
+//! The parameters of ECN marking, and what is checked of them.
+
+use crate::red::AboveMaximum;
+use backwater_derive::parameters;
+use backwater_net::hooks::{Finding, PortShape, SwitchShape, Unread};
+use backwater_net::{Bytes, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// When the queue is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum At {
+    /// When the packet joins it.
+    Enqueue,
+    /// When the packet leaves it.
+    Dequeue,
+}
+
+/// Parameters of ECN marking.
+#[parameters]
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// Queue length up to which nothing is marked.
+    #[param(symbol = "Kmin", default = Bytes(5_000), range = Bytes::ZERO..=kmax, source = "Zhu et al., SIGCOMM 2015")]
+    pub kmin: Bytes,
+    /// Queue length from which everything is marked, or what `above_kmax` says. Equal to `kmin`: a step, marked above it.
+    #[param(symbol = "Kmax", default = Bytes(200_000), range = kmin.., source = "Zhu et al., SIGCOMM 2015")]
+    pub kmax: Bytes,
+    /// Rate of the ports for which `kmin` and `kmax` are meant; at other rates both are in proportion. Absent: the same at all ports.
+    #[param(
+        symbol = "C0", range = Rate(1).., source = "HPCC ns-3 configuration: 4 KB and 16 KB for each Gb/s",
+        why = "no port has a rate of zero"
+    )]
+    pub reference_rate: Option<Rate>,
+    /// Marking probability just below `kmax`.
+    #[param(symbol = "Pmax", default = 0.01, range = 0.0..=1.0, source = "Zhu et al., SIGCOMM 2015", why = "that is not a probability")]
+    pub pmax: f64,
+    /// What is marked from `kmax` on: `all`, or with the probability `pmax`, which is then never exceeded.
+    #[param(
+        default = AboveMaximum::All,
+        source = "Zhu et al., SIGCOMM 2015: all; simulations of P802.1Qcz, 2018, name a Max Probability only"
+    )]
+    pub above_kmax: AboveMaximum,
+    /// Weight of one arrival in the average queue length that is compared with `kmin` and `kmax`. Absent: the length as it is.
+    #[param(
+        symbol = "w", range = >0.0..=1.0,
+        source = "choice: DCTCP and DCQCN mark by the length as it is; Floyd and Jacobson 1993 (RED): 0.002",
+        why = "that is no weight of an average"
+    )]
+    pub weight: Option<f64>,
+    /// `enqueue` or `dequeue`.
+    #[param(default = At::Dequeue, source = "choice: HPCC ns-3 switch and htsim mark on departure")]
+    pub mark_at: At,
+    /// At dequeue: whether the departing packet counts as part of the queue (htsim: yes; htsim_uec and ns-3: no).
+    #[param(default = false, source = "htsim's ECN queue: true; htsim_uec's composite queue and ns-3: false")]
+    pub count_departing: bool,
+    /// Whether ports to hosts mark, too. `false`: only ports to switches do.
+    #[param(
+        default = true,
+        source = "choice: all ports; htsim_uec (ultraethernet/uet-htsim 40ccb052): false where receivers give credit"
+    )]
+    pub host_ports: bool,
+    /// Classes that are marked, each 0 to 7. Absent: all.
+    #[param(each = 0..=7, source = "choice", why = "there is no such class")]
+    pub classes: Option<Vec<u8>>,
+}
+
+impl Params {
+    /// Whether this port marks.
+    fn marks_at(&self, port: &PortShape) -> bool {
+        self.host_ports || port.host.is_none()
+    }
+
+    /// Kmin and Kmax of a port, if it marks.
+    pub(super) fn thresholds(&self, port: &PortShape) -> Option<(Bytes, Bytes)> {
+        let at_rate = |length: Bytes| length.at_rate(port.rate, self.reference_rate);
+        self.marks_at(port).then(|| (at_rate(self.kmin), at_rate(self.kmax)))
+    }
+}
+
+/// Rate of the ports for which the defaults of `kmin` and `kmax` were published.
+const PUBLISHED_FOR: Rate = Rate::gbps(40);
+
+/// Parameters that these settings leave without effect.
+pub(super) fn unread(params: &Params) -> Vec<Unread> {
+    match params.mark_at {
+        At::Enqueue => Unread::all(&["count_departing"], "mark_at", "mark_at = \"dequeue\""),
+        At::Dequeue => Vec::new(),
+    }
+}
+
+/// What a default that nobody has chosen may be wrong for.
+pub(super) fn check_defaults(params: &Params, shape: &SwitchShape) -> Vec<Finding> {
+    let fastest = shape.ports.iter().filter(|port| params.marks_at(port)).map(|port| port.rate).max();
+    let Some(rate) = fastest.filter(|rate| *rate > PUBLISHED_FOR && params.reference_rate.is_none()) else {
+        return Vec::new();
+    };
+    let finding = |(key, length): (&'static str, Bytes)| {
+        let reason = format!(
+            "a default that was published for ports of {PUBLISHED_FOR} (Zhu et al., SIGCOMM 2015); {} has ports of {rate}, at which \
+             {length} are {} instead of {}",
+            shape.name,
+            rate.time_for(length),
+            PUBLISHED_FOR.time_for(length)
+        );
+        let hint = format!(
+            "reference_rate = \"{PUBLISHED_FOR}\" raises kmin and kmax in proportion to the rate, as HPCC's ns-3 configuration has \
+             them (4 KB and 16 KB for each Gb/s)"
+        );
+        Finding::warning(key, reason, hint)
+    };
+    [("kmax", params.kmax), ("kmin", params.kmin)].map(finding).into()
+}
