@@ -25,181 +25,15 @@
 //! cwnd grows by bytes acknowledged (RFC 3465), and only while the flow fills half of it (RFC 7661): otherwise it would grow without end
 //! where the sender's own link is the bottleneck. The window counts payload, in whole packets.
 
+mod config;
 pub mod ns3;
 
-use crate::base_rtt;
-use backwater_derive::parameters;
-use backwater_engine::Time;
 use backwater_net::hooks::{
-    Absent, Ack, CheckCx, Claims, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Preset, Profile, Reach,
-    Unread,
+    Absent, Ack, CheckCx, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Preset, Profile, Reach, Unread,
 };
 use backwater_net::packet::{DataHeader, Packet};
 use backwater_net::{Bytes, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// Which algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Law {
-    /// That of the RFC, in a window as TCP's.
-    Rfc8257,
-    /// That of the public ns-3 code, in a rate.
-    Ns3,
-}
-
-/// Parameters of DCTCP.
-#[parameters]
-#[derive(Clone, Debug)]
-pub struct Params {
-    /// `rfc8257` (a window, as TCP's) or `ns3` (a rate and the window that belongs to it, as in the HPCC ns-3 code).
-    #[param(default = Law::Rfc8257, source = "choice")]
-    pub law: Law,
-    /// Gain of the estimate of how much is marked.
-    #[param(
-        symbol = "g", default = 1.0 / 16.0, range = >0.0..=1.0, source = "RFC 8257 section 4.2",
-        why = "such a gain never learns or overshoots"
-    )]
-    pub g: f64,
-    /// Estimate of how much is marked before anything is known.
-    #[param(symbol = "DCTCP.Alpha at first", default = 1.0, range = 0.0..=1.0, source = "RFC 8257 section 3.3")]
-    pub initial_alpha: f64,
-    /// Window of a new flow, in packets of full length.
-    #[param(symbol = "IW", default = 10, range = 1.., source = "RFC 6928: 10", why = "a flow without a window never sends")]
-    pub initial_window: u32,
-    /// Narrowest window after a mark or a reported gap, in packets of full length. After a timeout it is one packet.
-    #[param(default = 2, range = 1.., source = "RFC 5681 equation 4: 2", why = "a flow without a window never sends")]
-    pub min_window: u32,
-    /// `ns3`: round trip of the idle network, for all flows alike; a little more than the longest. The window is what is sent in it.
-    #[param(symbol = "T", default = Time::us(13), range = Time(1).., source = "HPCC: 13 us, for its fat tree", why = "a flow without a window never sends")]
-    pub base_rtt: Time,
-    /// `ns3`: additive increase of the rate.
-    #[param(symbol = "R_AI", default = Rate(1_000_000_000), range = Rate(0).., source = "HPCC ns-3 code; its run.py: a packet of 1000 B per 13 us")]
-    pub r_ai: Rate,
-    /// `ns3`: least rate.
-    #[param(
-        default = Rate(100_000_000), range = Rate(1).., up_to = "the line rate",
-        source = "HPCC ns-3 code; its config: 1 Gb/s", why = "a flow at rate zero never sends again"
-    )]
-    pub min_rate: Rate,
-}
-
-/// DCTCP.
-pub enum Dctcp {}
-
-impl Mechanism for Dctcp {
-    const NAME: &'static str = "dctcp";
-    const DEFINED_BY: &'static str = "RFC 8257; Alizadeh et al., SIGCOMM 2010";
-    const SUMMARY: &'static str = "narrows each flow's window by the share of its bytes that is marked";
-    const IDLE: &'static str = "never narrowed a window, since no mark and no loss reached it";
-    const PRESETS: &'static [Preset] = &[
-        Preset { name: "rfc8257", source: "RFC 8257", toml: "" },
-        Preset {
-            name: "ns3-hpcc",
-            source: "HPCC ns-3 code, config for 100 Gb/s",
-            toml: "law = \"ns3\"\nr_ai = \"615 Mb/s\"\nmin_rate = \"1 Gb/s\"\n",
-        },
-    ];
-    type Params = Params;
-    type Shared = ();
-    type Switch = Absent;
-    type Nic = Absent;
-    type Flow = Sender;
-
-    fn idle(params: &Params) -> &'static str {
-        match params.law {
-            Law::Rfc8257 => Self::IDLE,
-            Law::Ns3 => "never lowered a rate, since no mark reached it",
-        }
-    }
-
-    fn profile(_: &Params) -> Profile {
-        Profile {
-            claims: Claims { flow_rate: true, ..Claims::NONE },
-            needs: Needs { marks: true, acks: true, window: true, ..Needs::default() },
-            ..Profile::default()
-        }
-    }
-
-    fn unread(params: &Params) -> Vec<Unread> {
-        match params.law {
-            Law::Rfc8257 => Unread::all(&["base_rtt", "r_ai", "min_rate"], "law", "law = \"ns3\""),
-            Law::Ns3 => Unread::all(&["initial_window", "min_window"], "law", "law = \"rfc8257\""),
-        }
-    }
-
-    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-        match params.law {
-            Law::Rfc8257 => Vec::new(),
-            Law::Ns3 => base_rtt::check(params.base_rtt, cx),
-        }
-    }
-
-    fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
-        Some(match params.law {
-            Law::Rfc8257 => Sender::Window(Window::new(params, shape)),
-            Law::Ns3 => Sender::Rate(ns3::Sender::new(params, shape)),
-        })
-    }
-}
-
-/// The sender of one connection.
-#[derive(backwater_derive::State)]
-pub enum Sender {
-    /// As in the RFC.
-    Window(#[state(within)] Window),
-    /// As in the public ns-3 code.
-    Rate(#[state(within)] ns3::Sender),
-}
-
-impl FlowSide for Sender {
-    #[inline(always)]
-    fn rate(&self) -> Option<Rate> {
-        match self {
-            Sender::Window(_) => None,
-            Sender::Rate(sender) => sender.rate(),
-        }
-    }
-
-    #[inline(always)]
-    fn window(&self) -> Option<Bytes> {
-        match self {
-            Sender::Window(sender) => sender.window(),
-            Sender::Rate(sender) => sender.window(),
-        }
-    }
-
-    #[inline(always)]
-    fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
-        match self {
-            Sender::Window(sender) => sender.on_send(cx, pkt),
-            Sender::Rate(sender) => sender.on_send(cx, pkt),
-        }
-    }
-
-    #[inline(always)]
-    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
-        match self {
-            Sender::Window(sender) => sender.on_ack(cx, ack),
-            Sender::Rate(sender) => sender.on_ack(cx, ack),
-        }
-    }
-
-    #[cold]
-    fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
-        if let Sender::Window(sender) = self {
-            sender.on_loss(cx, loss);
-        }
-    }
-
-    fn reach(&self) -> Reach {
-        match self {
-            Sender::Window(sender) => sender.reach(),
-            Sender::Rate(sender) => sender.reach(),
-        }
-    }
-}
+pub use config::{Law, Params};
 
 /// The RFC's sender of one connection.
 #[derive(backwater_derive::State)]
@@ -266,12 +100,14 @@ impl FlowSide for Window {
     fn on_ack(&mut self, _: &mut FlowCx<'_>, ack: &Ack<'_>) {
         let (acked, in_use) = (ack.received.saturating_sub(self.snd_una), self.is_in_use());
         self.snd_una = self.snd_una.max(ack.received);
+        // RFC 8257 3.3, 1 to 3.
         self.bytes_acked += acked;
         self.bytes_marked += if ack.marked { acked } else { 0 };
         if self.snd_una > self.window_end {
             self.end_window();
         }
         if ack.marked && self.may_cut() {
+            // RFC 8257 3.3, 9.
             self.ssthresh = (self.cwnd * (1.0 - self.alpha / 2.0)).max(self.least);
             self.cut(self.ssthresh);
         } else if in_use && self.may_cut() {
@@ -285,6 +121,7 @@ impl FlowSide for Window {
         if !timeout && !self.may_cut() {
             return;
         }
+        // RFC 8257 3.5; RFC 5681 3.1 and 3.2.
         self.ssthresh = (self.flight() as f64 / 2.0).max(self.least.max(2.0 * self.smss));
         self.cut(if timeout { self.smss } else { self.ssthresh });
     }
@@ -298,14 +135,17 @@ impl Window {
     /// The window of observation is over: what share of it was marked goes into the estimate.
     fn end_window(&mut self) {
         if self.bytes_acked > 0 {
+            // RFC 8257 3.3, 4 to 6.
             let m = self.bytes_marked as f64 / self.bytes_acked as f64;
             self.alpha = self.alpha * (1.0 - self.g) + self.g * m;
         }
+        // RFC 8257 3.3, 7 and 8.
         self.window_end = self.snd_nxt;
         (self.bytes_acked, self.bytes_marked) = (0, 0);
     }
 
     fn grow(&mut self, acked: f64) {
+        // RFC 5681 3.1: slow start, congestion avoidance.
         self.cwnd += if self.cwnd < self.ssthresh { acked } else { self.smss * acked / self.cwnd };
     }
 
@@ -328,6 +168,105 @@ impl Window {
     /// RFC 7661 section 4.3: the flow fills at least half of its window.
     fn is_in_use(&self) -> bool {
         2.0 * self.flight() as f64 >= self.cwnd
+    }
+}
+
+/// The sender of one connection.
+#[derive(backwater_derive::State)]
+pub enum Sender {
+    /// As in the RFC.
+    Window(#[state(within)] Window),
+    /// As in the public ns-3 code.
+    Rate(#[state(within)] ns3::Sender),
+}
+
+impl FlowSide for Sender {
+    #[inline(always)]
+    fn rate(&self) -> Option<Rate> {
+        match self {
+            Sender::Window(_) => None,
+            Sender::Rate(sender) => sender.rate(),
+        }
+    }
+
+    #[inline(always)]
+    fn window(&self) -> Option<Bytes> {
+        match self {
+            Sender::Window(sender) => sender.window(),
+            Sender::Rate(sender) => sender.window(),
+        }
+    }
+
+    #[inline(always)]
+    fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
+        match self {
+            Sender::Window(sender) => sender.on_send(cx, pkt),
+            Sender::Rate(sender) => sender.on_send(cx, pkt),
+        }
+    }
+
+    #[inline(always)]
+    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
+        match self {
+            Sender::Window(sender) => sender.on_ack(cx, ack),
+            Sender::Rate(sender) => sender.on_ack(cx, ack),
+        }
+    }
+
+    #[cold]
+    fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
+        if let Sender::Window(sender) = self {
+            sender.on_loss(cx, loss);
+        }
+    }
+
+    fn reach(&self) -> Reach {
+        match self {
+            Sender::Window(sender) => sender.reach(),
+            Sender::Rate(sender) => sender.reach(),
+        }
+    }
+}
+
+/// DCTCP.
+pub enum Dctcp {}
+
+impl Mechanism for Dctcp {
+    const NAME: &'static str = "dctcp";
+    const DEFINED_BY: &'static str = "RFC 8257; Alizadeh et al., SIGCOMM 2010";
+    const SUMMARY: &'static str = "narrows each flow's window by the share of its bytes that is marked";
+    const IDLE: &'static str = "never narrowed a window, since no mark and no loss reached it";
+    const PRESETS: &'static [Preset] = config::PRESETS;
+    type Params = Params;
+    type Shared = ();
+    type Switch = Absent;
+    type Nic = Absent;
+    type Flow = Sender;
+
+    fn idle(params: &Params) -> &'static str {
+        match params.law {
+            Law::Rfc8257 => Self::IDLE,
+            Law::Ns3 => "never lowered a rate, since no mark reached it",
+        }
+    }
+
+    fn profile(_: &Params) -> Profile {
+        config::profile()
+    }
+
+    fn unread(params: &Params) -> Vec<Unread> {
+        config::unread(params)
+    }
+
+    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        config::check(params, cx)
+    }
+
+    fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
+        Some(match params.law {
+            Law::Rfc8257 => Sender::Window(Window::new(params, shape)),
+            Law::Ns3 => Sender::Rate(ns3::Sender::new(params, shape)),
+        })
     }
 }
 

@@ -13,7 +13,7 @@
 //!
 //! R begins at the line rate. Losses change nothing.
 
-use super::Params;
+use super::config::Params;
 use crate::base_rtt;
 use backwater_net::hooks::{Ack, FlowCx, FlowShape, FlowSide, Reach};
 use backwater_net::packet::{DataHeader, Packet};

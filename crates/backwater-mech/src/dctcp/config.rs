@@ -1,0 +1,90 @@
+//! The parameters of DCTCP, its presets, and what is checked of them.
+
+use crate::base_rtt;
+use backwater_derive::parameters;
+use backwater_engine::Time;
+use backwater_net::Rate;
+use backwater_net::hooks::{CheckCx, Claims, Finding, Needs, Preset, Profile, Unread};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Law {
+    /// That of the RFC, in a window as TCP's.
+    Rfc8257,
+    /// That of the public ns-3 code, in a rate.
+    Ns3,
+}
+
+/// Parameters of DCTCP.
+#[parameters]
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// `rfc8257` (a window, as TCP's) or `ns3` (a rate and the window that belongs to it, as in the HPCC ns-3 code).
+    #[param(default = Law::Rfc8257, source = "choice")]
+    pub law: Law,
+    /// Gain of the estimate of how much is marked.
+    #[param(
+        symbol = "g", default = 1.0 / 16.0, range = >0.0..=1.0, source = "RFC 8257 section 4.2",
+        why = "such a gain never learns or overshoots"
+    )]
+    pub g: f64,
+    /// Estimate of how much is marked before anything is known.
+    #[param(symbol = "DCTCP.Alpha at first", default = 1.0, range = 0.0..=1.0, source = "RFC 8257 section 3.3")]
+    pub initial_alpha: f64,
+    /// Window of a new flow, in packets of full length.
+    #[param(symbol = "IW", default = 10, range = 1.., source = "RFC 6928: 10", why = "a flow without a window never sends")]
+    pub initial_window: u32,
+    /// Narrowest window after a mark or a reported gap, in packets of full length. After a timeout it is one packet.
+    #[param(default = 2, range = 1.., source = "RFC 5681 equation 4: 2", why = "a flow without a window never sends")]
+    pub min_window: u32,
+    /// `ns3`: round trip of the idle network, for all flows alike; a little more than the longest. The window is what is sent in it.
+    #[param(symbol = "T", default = Time::us(13), range = Time(1).., source = "HPCC: 13 us, for its fat tree", why = "a flow without a window never sends")]
+    pub base_rtt: Time,
+    /// `ns3`: additive increase of the rate.
+    #[param(symbol = "R_AI", default = Rate(1_000_000_000), range = Rate(0).., source = "HPCC ns-3 code; its run.py: a packet of 1000 B per 13 us")]
+    pub r_ai: Rate,
+    /// `ns3`: least rate.
+    #[param(
+        default = Rate(100_000_000), range = Rate(1).., up_to = "the line rate",
+        source = "HPCC ns-3 code; its config: 1 Gb/s", why = "a flow at rate zero never sends again"
+    )]
+    pub min_rate: Rate,
+}
+
+/// Settings by name.
+pub(super) const PRESETS: &[Preset] = &[
+    Preset { name: "rfc8257", source: "RFC 8257", toml: "" },
+    Preset {
+        name: "ns3-hpcc",
+        source: "HPCC ns-3 code, config for 100 Gb/s",
+        toml: "law = \"ns3\"\nr_ai = \"615 Mb/s\"\nmin_rate = \"1 Gb/s\"\n",
+    },
+];
+
+/// What it does to others and asks of them.
+pub(super) fn profile() -> Profile {
+    Profile {
+        claims: Claims { flow_rate: true, ..Claims::NONE },
+        needs: Needs { marks: true, acks: true, window: true, ..Needs::default() },
+        ..Profile::default()
+    }
+}
+
+/// Parameters that these settings leave without effect.
+pub(super) fn unread(params: &Params) -> Vec<Unread> {
+    match params.law {
+        Law::Rfc8257 => Unread::all(&["base_rtt", "r_ai", "min_rate"], "law", "law = \"ns3\""),
+        Law::Ns3 => Unread::all(&["initial_window", "min_window"], "law", "law = \"rfc8257\""),
+    }
+}
+
+/// What no range of a single parameter can say.
+pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+    match params.law {
+        Law::Rfc8257 => Vec::new(),
+        Law::Ns3 => base_rtt::check(params.base_rtt, cx),
+    }
+}
