@@ -17,168 +17,34 @@
 //! request before, and twice as long each time; after a pull that gives something twice the time since the one before that, at least
 //! `request_interval`. So senders that wait for their turn among a thousand do not fill the link with requests.
 
+mod config;
+mod wire;
+
 use crate::uet::credit::{Credit, Sent};
 use crate::uet::oversubscribed::Slowed;
 use crate::uet::pacer::{PULL as PULL_QUANTA, Pacer};
-use backwater_derive::parameters;
 use backwater_engine::{Rng, Time};
 use backwater_net::Bytes;
-use backwater_net::address::pdc_ids;
 use backwater_net::hooks::{
-    Absent, Ack, Carrier, CheckCx, Claims, Count, Extra, Fate, Finding, FlowCx, FlowShape, FlowSide, Incoming, Loss,
-    Mechanism, Needs, NicCx, NicShape, NicSide, Profile, Reach, Token, WireCx,
+    Absent, Ack, Carrier, CheckCx, Count, Extra, Fate, Finding, FlowCx, FlowShape, FlowSide, Incoming, Loss, Mechanism,
+    NicCx, NicShape, NicSide, Profile, Reach, Token, WireCx,
 };
 use backwater_net::packet::{Class, Control, DataHeader, Ecn, FlowRef, HostId, Packet, Port};
-use backwater_wire::{Emit, uet};
+pub use config::Params;
 use rand::RngExt;
 use std::any::TypeId;
 use std::collections::BTreeMap;
-use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
+use wire::{PULL, REQUEST, WIRE, Word};
 
-/// Frame of a pull.
-const PULL: &str = "pull";
-/// Frame of a request to send.
-const REQUEST: &str = "rts";
 /// Pulls count from here, so that a target below the first pull is no negative number.
 const BASE: u64 = 100_000_000;
+
 /// Timers of a receiver: the pacer's next turn, and the end of an interval of what came.
 const TURN: Token = 0;
 const INTERVAL: Token = 1;
+
 /// So many intervals without anything are followed one by one.
 const MOST_STEPS: u64 = 100;
-
-/// Parameters of RCCC.
-#[parameters]
-#[derive(Clone, Debug)]
-pub struct Params {
-    /// Round trip of a full packet and its acknowledgement through the idle network, for the longest way. A sender speculates with 1.5 x rate x this.
-    #[param(
-        symbol = "network_rtt", default = Time(14_022_720), range = Time(1_000)..,
-        source = "uet-htsim: 2 x latency + links x (full packet + acknowledgement); value: three tiers, 100 Gb/s, 1 us a link",
-        why = "no packet takes no time"
-    )]
-    pub network_rtt: Time,
-    /// Class of pulls and requests.
-    #[param(default = 6, range = 0..=7, source = "choice: before data, as what is trimmed", why = "there is no such class")]
-    pub class: u8,
-    /// Time after which a sender that lacks credit and has nothing under way asks once more, at first; it doubles with each request.
-    #[param(
-        default = Time::us(100), range = Time::us(1)..,
-        source = "choice: about the retransmission timeout of uet-htsim", why = "no pull could have come"
-    )]
-    pub request_interval: Time,
-    /// How much more the tiers of the network take from below than they give upwards, the product over all tiers. Above 1 a receiver slows its
-    /// pulls down with marks and with packets that were cut before the last hop, to 0.9 / this at the least. 1: pulls leave at their full rate.
-    #[param(default = 1.0, range = 1.0..=1000.0, source = "uet-htsim: on where RCCC is alone and the tiers are oversubscribed")]
-    pub oversubscription: f64,
-}
-
-impl Params {
-    /// \[bytes\] configured_maxwnd of a link of this rate.
-    fn maxwnd(&self, rate: backwater_net::Rate) -> u64 {
-        let bdp = rate.bytes_in(self.network_rtt).0;
-        bdp + bdp / 2
-    }
-}
-
-/// What a pull or a request says.
-#[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
-#[repr(C, packed)]
-struct Word {
-    /// \[quanta\] Up to here credit is given, or asked for.
-    number: u64,
-    src: HostId,
-    request: bool,
-}
-
-/// RCCC.
-pub enum Rccc {}
-
-impl Mechanism for Rccc {
-    const NAME: &'static str = "rccc";
-    const DEFINED_BY: &'static str = "UEC 1.0, section 3.6.14";
-    const SUMMARY: &'static str =
-        "lets receivers pull what senders send, in turns and just below the rate of their link";
-    const IDLE: &'static str = "never pulled";
-    const FRAMES: &'static [&'static str] = &[PULL, REQUEST];
-    const MESSAGE: TypeId = TypeId::of::<Word>();
-    const VALUE: &'static str = "of pull and rts the number in quanta of 256 B, counted from 100,000,000";
-    const COUNTERS: &'static str = "pulls (sent by receivers), unasked (of these, those that nobody had asked for), requests (that receivers have got), answers (to requests, without credit)";
-    const EXTRA: Extra = Extra { permits: true, ..Extra::NONE };
-    type Params = Params;
-    type Shared = ();
-    type Switch = Absent;
-    type Nic = Receiver;
-    type Flow = Sender;
-
-    fn profile(params: &Params) -> Profile {
-        Profile {
-            claims: Claims { packet_tag: true, ..Claims::NONE },
-            needs: Needs { acks: true, recovery: true, counts: true, ..Needs::default() },
-            classes: 1 << (params.class & 7),
-            longest_message: Bytes(u64::from(Control::MIN_FRAME)),
-            ..Profile::default()
-        }
-    }
-
-    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-        let found = [
-            crate::uet::checks::too_long(params.network_rtt, cx),
-            crate::uet::checks::of_class("pulls and requests", params.class, cx),
-        ];
-        found.into_iter().flatten().collect()
-    }
-
-    fn octets(frame: &Control, _: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
-        let word = frame.message::<Word>()?;
-        // A pull comes from the flow's destination. Which PDC has which end only the flow tells, and a pull may outlive it.
-        let (source, destination) = frame.flow.map_or((0, 0), pdc_ids);
-        let (kind, source, destination) = if word.request {
-            (uet::Control::CREDIT_REQUEST, source, destination)
-        } else {
-            (uet::Control::CREDIT, destination, source)
-        };
-        let payload = word.number as u32 & WIRE;
-        uet::Control { kind, source, destination, payload, ..uet::Control::default() }.append(octets).ok()?;
-        Some(Carrier::Udp(uet::PORT))
-    }
-
-    fn credit_target(tag: u64) -> Option<u32> {
-        Some(tag as u32 & WIRE)
-    }
-
-    fn nic(params: &Params, shape: &NicShape) -> Option<Receiver> {
-        Some(Receiver {
-            class: Class(params.class),
-            pacer: Pacer::new(shape.rate, params.maxwnd(shape.rate), BASE),
-            slowed: (params.oversubscription > 1.0).then(|| Slowed::new(params.oversubscription)),
-            interval: params.network_rtt,
-            clock: None,
-            counts_interval: false,
-            senders: BTreeMap::new(),
-            pulls: 0,
-            unasked: 0,
-            requests: 0,
-            answers: 0,
-        })
-    }
-
-    fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
-        Some(Sender {
-            credit: Credit::new(shape.frame.0, params.maxwnd(shape.line), BASE),
-            class: Class(params.class),
-            interval: params.request_interval,
-            wait: params.request_interval,
-            asks_from: Time::ZERO,
-            pulled: Time::ZERO,
-            unanswered: 0,
-            pulls: 0,
-        })
-    }
-}
-
-/// Frames have 24 bits of a number (UE specification 1.0, req_cc_state).
-const WIRE: u32 = 0xff_ffff;
 
 /// The sender of one flow.
 #[derive(backwater_derive::State)]
@@ -425,5 +291,71 @@ impl Receiver {
         let word = Word { number, src, request: false };
         let frame = Control::carrying(PULL, Control::MIN_FRAME, number, &word);
         cx.reply(src, self.class, Control { flow: Some(flow), ..frame });
+    }
+}
+
+/// RCCC.
+pub enum Rccc {}
+
+impl Mechanism for Rccc {
+    const NAME: &'static str = "rccc";
+    const DEFINED_BY: &'static str = "UEC 1.0, section 3.6.14";
+    const SUMMARY: &'static str =
+        "lets receivers pull what senders send, in turns and just below the rate of their link";
+    const IDLE: &'static str = "never pulled";
+    const FRAMES: &'static [&'static str] = &[PULL, REQUEST];
+    const MESSAGE: TypeId = TypeId::of::<Word>();
+    const VALUE: &'static str = "of pull and rts the number in quanta of 256 B, counted from 100,000,000";
+    const COUNTERS: &'static str = "pulls (sent by receivers), unasked (of these, those that nobody had asked for), requests (that receivers have got), answers (to requests, without credit)";
+    const EXTRA: Extra = Extra { permits: true, ..Extra::NONE };
+    type Params = Params;
+    type Shared = ();
+    type Switch = Absent;
+    type Nic = Receiver;
+    type Flow = Sender;
+
+    fn profile(params: &Params) -> Profile {
+        config::profile(params)
+    }
+
+    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        config::check(params, cx)
+    }
+
+    fn octets(frame: &Control, _: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+        wire::octets(frame, octets)
+    }
+
+    fn credit_target(tag: u64) -> Option<u32> {
+        Some(tag as u32 & WIRE)
+    }
+
+    fn nic(params: &Params, shape: &NicShape) -> Option<Receiver> {
+        Some(Receiver {
+            class: Class(params.class),
+            pacer: Pacer::new(shape.rate, params.maxwnd(shape.rate), BASE),
+            slowed: (params.oversubscription > 1.0).then(|| Slowed::new(params.oversubscription)),
+            interval: params.network_rtt,
+            clock: None,
+            counts_interval: false,
+            senders: BTreeMap::new(),
+            pulls: 0,
+            unasked: 0,
+            requests: 0,
+            answers: 0,
+        })
+    }
+
+    fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
+        Some(Sender {
+            credit: Credit::new(shape.frame.0, params.maxwnd(shape.line), BASE),
+            class: Class(params.class),
+            interval: params.request_interval,
+            wait: params.request_interval,
+            asks_from: Time::ZERO,
+            pulled: Time::ZERO,
+            unanswered: 0,
+            pulls: 0,
+        })
     }
 }

@@ -1,0 +1,61 @@
+//! The parameters of RCCC, and what is checked of them.
+
+use backwater_derive::parameters;
+use backwater_engine::Time;
+use backwater_net::Bytes;
+use backwater_net::hooks::{CheckCx, Claims, Finding, Needs, Profile};
+use backwater_net::packet::Control;
+
+/// Parameters of RCCC.
+#[parameters]
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// Round trip of a full packet and its acknowledgement through the idle network, for the longest way. A sender speculates with 1.5 x rate x this.
+    #[param(
+        symbol = "network_rtt", default = Time(14_022_720), range = Time(1_000)..,
+        source = "uet-htsim: 2 x latency + links x (full packet + acknowledgement); value: three tiers, 100 Gb/s, 1 us a link",
+        why = "no packet takes no time"
+    )]
+    pub network_rtt: Time,
+    /// Class of pulls and requests.
+    #[param(default = 6, range = 0..=7, source = "choice: before data, as what is trimmed", why = "there is no such class")]
+    pub class: u8,
+    /// Time after which a sender that lacks credit and has nothing under way asks once more, at first; it doubles with each request.
+    #[param(
+        default = Time::us(100), range = Time::us(1)..,
+        source = "choice: about the retransmission timeout of uet-htsim", why = "no pull could have come"
+    )]
+    pub request_interval: Time,
+    /// How much more the tiers of the network take from below than they give upwards, the product over all tiers. Above 1 a receiver slows its
+    /// pulls down with marks and with packets that were cut before the last hop, to 0.9 / this at the least. 1: pulls leave at their full rate.
+    #[param(default = 1.0, range = 1.0..=1000.0, source = "uet-htsim: on where RCCC is alone and the tiers are oversubscribed")]
+    pub oversubscription: f64,
+}
+
+impl Params {
+    /// \[bytes\] configured_maxwnd of a link of this rate.
+    pub(super) fn maxwnd(&self, rate: backwater_net::Rate) -> u64 {
+        let bdp = rate.bytes_in(self.network_rtt).0;
+        bdp + bdp / 2
+    }
+}
+
+/// What it does to others and asks of them.
+pub(super) fn profile(params: &Params) -> Profile {
+    Profile {
+        claims: Claims { packet_tag: true, ..Claims::NONE },
+        needs: Needs { acks: true, recovery: true, counts: true, ..Needs::default() },
+        classes: 1 << (params.class & 7),
+        longest_message: Bytes(u64::from(Control::MIN_FRAME)),
+        ..Profile::default()
+    }
+}
+
+/// What no range of a single parameter can say.
+pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+    let found = [
+        crate::uet::checks::too_long(params.network_rtt, cx),
+        crate::uet::checks::of_class("pulls and requests", params.class, cx),
+    ];
+    found.into_iter().flatten().collect()
+}
