@@ -26,112 +26,25 @@
 //! what has come beyond a gap is in it until the gap is closed; delivered is what is acknowledged without a gap. Rates are of
 //! payload; a flow is paced at what they are with headers. An acknowledgement with the rest of a flow ends its rounds.
 
+mod config;
+mod filter;
+mod sample;
+
 use self::filter::MaxFilter;
 use self::sample::{Connection, Sample};
-use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::hooks::{Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile, Reach};
 use backwater_net::packet::Packet;
 use backwater_net::{Bytes, Rate};
+pub use config::Params;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
-
-mod filter;
-mod sample;
 
 /// BBRHighGain: 2/ln 2.
 const HIGH_GAIN: f64 = 2.0 / std::f64::consts::LN_2;
 
 /// pacing_gain of the phases of ProbeBW.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-
-/// Parameters of BBR.
-#[parameters]
-#[derive(Clone, Debug)]
-pub struct Params {
-    /// Rounds for which a sample of the delivery rate counts.
-    #[param(symbol = "BtlBwFilterLen", default = 10, range = 1.., source = "draft section 4.1.1.4: 10", why = "there would be no bandwidth")]
-    pub bandwidth_rounds: u32,
-    /// Time for which the least round trip counts. After that the sender empties the path to measure it anew.
-    #[param(symbol = "RTpropFilterLen", default = Time::ms(10_000), range = Time(1).., source = "draft section 4.1.2.4: 10 s", why = "every round trip would be the least")]
-    pub rtprop_window: Time,
-    /// Time for which the path is kept empty.
-    #[param(symbol = "ProbeRTTDuration", default = Time::ms(200), range = Time::ZERO.., source = "draft section 4.3.5: 200 ms")]
-    pub probe_rtt_duration: Time,
-    /// Narrowest window, in packets, which is also that of an empty path.
-    #[param(symbol = "BBRMinPipeCwnd", default = 4, range = 1.., source = "draft section 4.2.3.2: 4", why = "a flow without a window never sends")]
-    pub min_window: u32,
-    /// Window of a new flow, in packets.
-    #[param(symbol = "InitialCwnd", default = 10, range = 1.., source = "RFC 6928: 10", why = "a flow without a window never sends")]
-    pub initial_window: u32,
-    /// Round trip by which a new flow is paced before one is measured.
-    #[param(default = Time::ms(1), range = Time(1).., source = "draft section 4.2.1: 1 ms", why = "no rate is infinite")]
-    pub initial_rtt: Time,
-    /// Window in steady state, as a multiple of the product of bandwidth and round trip.
-    #[param(symbol = "cwnd_gain", default = 2.0, range = 1.0.., source = "draft section 4.3.4: 2", why = "the path would never be full")]
-    pub window_gain: f64,
-}
-
-/// BBR.
-pub enum Bbr {}
-
-impl Mechanism for Bbr {
-    const NAME: &'static str = "bbr";
-    const DEFINED_BY: &'static str = "draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1)";
-    const SUMMARY: &'static str =
-        "paces each flow at the greatest rate at which its path has delivered, and bounds what is in flight";
-    const IDLE: &'static str = "never left its first state";
-    type Params = Params;
-    type Shared = ();
-    type Switch = Absent;
-    type Nic = Absent;
-    type Flow = Sender;
-
-    fn profile(_: &Params) -> Profile {
-        Profile {
-            claims: Claims { flow_rate: true, ..Claims::NONE },
-            needs: Needs { acks: true, window: true, ..Needs::default() },
-            ..Profile::default()
-        }
-    }
-
-    fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
-        let packet = shape.payload.0 as f64;
-        let cwnd = f64::from(params.initial_window) * packet;
-        Some(Sender {
-            packet,
-            on_wire: shape.frame.0 as f64 / packet.max(1.0),
-            line: shape.line,
-            connection: Connection::default(),
-            state: State::Startup,
-            pacing_gain: HIGH_GAIN,
-            cwnd_gain: HIGH_GAIN,
-            pacing_rate: HIGH_GAIN * cwnd / params.initial_rtt.0 as f64 * 1e12,
-            cwnd,
-            prior_cwnd: 0.0,
-            btl_bw: MaxFilter::default(),
-            rtprop: Time::NEVER,
-            rtprop_stamp: Time::ZERO,
-            rtprop_expired: false,
-            next_round_delivered: 0,
-            round_count: 0,
-            round_start: false,
-            filled_pipe: false,
-            full_bw: 0.0,
-            full_bw_count: 0,
-            cycle_index: 0,
-            cycle_stamp: Time::ZERO,
-            cycles: 0,
-            probe_rtt_done_stamp: None,
-            probe_rtt_round_done: false,
-            idle_restart: false,
-            lost: false,
-            recovery: Recovery::None,
-            states: 0,
-            params: Box::new(params.clone()),
-        })
-    }
-}
 
 /// BBR.state
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -210,7 +123,7 @@ impl FlowSide for Sender {
 
     fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
         let Some(data) = pkt.data() else { return };
-        // HandleRestartFromIdle
+        // HandleRestartFromIdle (4.3.4.4)
         if self.connection.inflight() == 0 && self.connection.is_app_limited() {
             self.idle_restart = true;
             if self.state == State::ProbeBw {
@@ -243,6 +156,7 @@ impl FlowSide for Sender {
             self.cwnd = self.packet;
             self.recovery = Recovery::Timeout;
         } else if self.recovery == Recovery::None {
+            // Packet conservation (4.2.3.4).
             self.save_cwnd();
             self.cwnd = (self.connection.inflight() as f64).max(self.packet);
             self.recovery = Recovery::Conserves(self.round_count + 1);
@@ -257,7 +171,7 @@ impl FlowSide for Sender {
 }
 
 impl Sender {
-    /// UpdateRound, UpdateBtlBw
+    /// UpdateRound, UpdateBtlBw (4.1.1)
     fn update_btl_bw(&mut self, rs: &Sample) {
         self.round_start = rs.prior_delivered >= self.next_round_delivered;
         if self.round_start {
@@ -271,7 +185,7 @@ impl Sender {
         }
     }
 
-    /// UpdateRTprop
+    /// UpdateRTprop (4.1.2)
     fn update_rtprop(&mut self, rtt: Time, now: Time) {
         self.rtprop_expired = now > self.rtprop_stamp.after(self.params.rtprop_window);
         if rtt <= self.rtprop || self.rtprop_expired {
@@ -279,7 +193,7 @@ impl Sender {
         }
     }
 
-    /// BBRInflight(gain)
+    /// BBRInflight(gain) (4.2.3)
     fn inflight(&self, gain: f64) -> f64 {
         if self.rtprop == Time::NEVER {
             return f64::from(self.params.initial_window) * self.packet;
@@ -292,7 +206,7 @@ impl Sender {
         (self.state, self.pacing_gain, self.cwnd_gain) = (state, pacing_gain, cwnd_gain);
     }
 
-    /// CheckFullPipe
+    /// CheckFullPipe (4.3.2)
     fn check_full_pipe(&mut self, rs: &Sample) {
         if self.filled_pipe || !self.round_start || rs.is_app_limited {
             return;
@@ -306,7 +220,7 @@ impl Sender {
         self.filled_pipe = self.full_bw_count >= 3;
     }
 
-    /// CheckDrain
+    /// CheckDrain (4.3.3)
     fn check_drain(&mut self, cx: &FlowCx<'_>) {
         if self.state == State::Startup && self.filled_pipe {
             self.enter(State::Drain, HIGH_GAIN.recip(), HIGH_GAIN);
@@ -330,7 +244,7 @@ impl Sender {
         self.pacing_gain = CYCLE[self.cycle_index];
     }
 
-    /// CheckCyclePhase, IsNextCyclePhase
+    /// CheckCyclePhase, IsNextCyclePhase (4.3.4)
     fn check_cycle_phase(&mut self, now: Time, prior_inflight: f64) {
         if self.state != State::ProbeBw {
             return;
@@ -348,7 +262,7 @@ impl Sender {
         }
     }
 
-    /// CheckProbeRTT, HandleProbeRTT
+    /// CheckProbeRTT, HandleProbeRTT (4.3.5)
     fn check_probe_rtt(&mut self, cx: &FlowCx<'_>) {
         if self.state != State::ProbeRtt && self.rtprop_expired && !self.idle_restart {
             self.enter(State::ProbeRtt, 1.0, 1.0);
@@ -432,6 +346,67 @@ impl Sender {
     /// RestoreCwnd
     fn restore_cwnd(&mut self) {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
+    }
+}
+
+/// BBR.
+pub enum Bbr {}
+
+impl Mechanism for Bbr {
+    const NAME: &'static str = "bbr";
+    const DEFINED_BY: &'static str = "draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1)";
+    const SUMMARY: &'static str =
+        "paces each flow at the greatest rate at which its path has delivered, and bounds what is in flight";
+    const IDLE: &'static str = "never left its first state";
+    type Params = Params;
+    type Shared = ();
+    type Switch = Absent;
+    type Nic = Absent;
+    type Flow = Sender;
+
+    fn profile(_: &Params) -> Profile {
+        Profile {
+            claims: Claims { flow_rate: true, ..Claims::NONE },
+            needs: Needs { acks: true, window: true, ..Needs::default() },
+            ..Profile::default()
+        }
+    }
+
+    fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
+        let packet = shape.payload.0 as f64;
+        let cwnd = f64::from(params.initial_window) * packet;
+        Some(Sender {
+            packet,
+            on_wire: shape.frame.0 as f64 / packet.max(1.0),
+            line: shape.line,
+            connection: Connection::default(),
+            state: State::Startup,
+            pacing_gain: HIGH_GAIN,
+            cwnd_gain: HIGH_GAIN,
+            pacing_rate: HIGH_GAIN * cwnd / params.initial_rtt.0 as f64 * 1e12,
+            cwnd,
+            prior_cwnd: 0.0,
+            btl_bw: MaxFilter::default(),
+            rtprop: Time::NEVER,
+            rtprop_stamp: Time::ZERO,
+            rtprop_expired: false,
+            next_round_delivered: 0,
+            round_count: 0,
+            round_start: false,
+            filled_pipe: false,
+            full_bw: 0.0,
+            full_bw_count: 0,
+            cycle_index: 0,
+            cycle_stamp: Time::ZERO,
+            cycles: 0,
+            probe_rtt_done_stamp: None,
+            probe_rtt_round_done: false,
+            idle_restart: false,
+            lost: false,
+            recovery: Recovery::None,
+            states: 0,
+            params: Box::new(params.clone()),
+        })
     }
 }
 
