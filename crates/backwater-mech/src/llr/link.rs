@@ -1,6 +1,6 @@
 //! The end of a link that retries: what it has sent and not seen acknowledged, and what it takes of the other end. Numbers do not wrap.
 
-use super::word::{What, Word};
+use super::wire::{What, Word};
 use backwater_engine::Time;
 use backwater_net::hooks::Count;
 use backwater_net::packet::{Control, Port};

@@ -27,163 +27,26 @@
 //! **Where we differ:** an ACK names the next number, not the last; the sender tells what it gives up (INIT) also after a flush, and an ACK is
 //! its echo; an ordered set takes the gap of a frame besides its octets. MAC control is not held back by the limits.
 
-use self::link::{Act, Link, Rules};
-use self::word::{ACK, INIT, NACK, Word};
-use backwater_derive::parameters;
+mod config;
+mod link;
+mod wire;
+
+use self::link::{Act, Link};
+use self::wire::{ACK, INIT, NACK, Word};
 use backwater_engine::Time;
+use backwater_net::Bytes;
 use backwater_net::hooks::{
     Absent, Carrier, CheckCx, Count, Extra, Fate, Finding, Gate, Margin, Mechanism, NicCx, NicGate, NicShape, NicSide,
     Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
 };
 use backwater_net::packet::{Control, HostId, Packet, Port, Queue};
-use backwater_net::{Bytes, Rate};
+pub use config::Params;
 use std::any::TypeId;
-
-mod link;
-mod word;
-
-/// EtherType of captures: local experimental 2 (IEEE 802 clause 9.2.4).
-const LOCAL_EXPERIMENTAL: u16 = 0x88b6;
-
-/// Parameters of link-level retry.
-#[parameters]
-#[derive(Clone, Debug)]
-pub struct Params {
-    /// Bytes of frames that a port may have sent and not seen acknowledged.
-    #[param(
-        symbol = "OUTSTANDING_BYTES_MAX", default = Bytes(102_400), range = Bytes(1).., source = "SAI: example of a profile", why = "one frame alone always goes"
-    )]
-    pub outstanding_bytes: Bytes,
-    /// Frames that a port may have sent and not seen acknowledged.
-    #[param(
-        symbol = "OUTSTANDING_FRAMES_MAX", default = 1_024, range = 1..=524_288, source = "our choice; SAI's example has 100", why = "half of the numbers of 20 bits"
-    )]
-    pub outstanding_frames: u32,
-    /// Bytes between two acknowledgements; what is less is acknowledged when the line could have carried so many.
-    #[param(default = Bytes(2_048), range = Bytes(1).., source = "SAI: ACK target spacing", why = "zero is no spacing")]
-    pub ack_spacing: Bytes,
-    /// Time without progress after which all that is not acknowledged is sent again.
-    #[param(
-        symbol = "REPLAY_TIMER_MAX", default = Time::us(10), range = Time::ns(100).., source = "SAI: example of a profile, 10 000 taken for ns", why = "shorter than any loop"
-    )]
-    pub replay_timer: Time,
-    /// Times that the timer has all sent again without progress. After that the frames are given up.
-    #[param(symbol = "REPLAY_COUNT_MAX", default = 255, range = 0..=255, source = "SAI: example of a profile; its default is 1")]
-    pub replays: u32,
-    /// Time that a link may be down before what was sent over it is given up.
-    #[param(symbol = "PCS_LOST_TIMEOUT", default = Time::ns(500), range = Time::ZERO.., source = "SAI: example of a profile, 500 taken for ns")]
-    pub link_timeout: Time,
-}
-
-impl Params {
-    fn link(&self, rate: Rate) -> Link {
-        Link::new(Rules {
-            frames: self.outstanding_frames.into(),
-            bytes: self.outstanding_bytes.0,
-            spacing: self.ack_spacing.0.max(1),
-            spaced: rate.time_for(self.ack_spacing),
-            timer: self.replay_timer,
-            tries: self.replays,
-            lost: self.link_timeout,
-        })
-    }
-}
-
-/// Link-level retry.
-pub enum Llr {}
-
-impl Mechanism for Llr {
-    const NAME: &'static str = "llr";
-    const DEFINED_BY: &'static str = "UEC 1.0, section 5.1; SAI, Link Layer Retry";
-    const SUMMARY: &'static str = "sends frames again over the link on which they were damaged, in order";
-    const IDLE: &'static str = "no frame was sent again";
-    const FRAMES: &'static [&'static str] = &[ACK, NACK, INIT];
-    const MESSAGE: TypeId = TypeId::of::<Word>();
-    const VALUE: &'static str =
-        "the number of the frame that is expected next (llr-init: before which all is given up)";
-    const COUNTERS: &'static str = "llr_acks and llr_nacks (sent by the port), llr_replays and llr_timeouts (NACKs and timers by which it sent again), \
-         llr_flushes (times it gave frames up), llr_discarded (frames that it did not take), llr_outstanding_max (most bytes in its replay buffer)";
-    const EXTRA: Extra = Extra { may_start: true, resends: true, ..Extra::NONE };
-    type Params = Params;
-    type Shared = ();
-    type Switch = Switch;
-    type Nic = Nic;
-    type Flow = Absent;
-
-    fn profile(_: &Params) -> Profile {
-        // What a fault does to a frame is known at the other end: the two ends of a link are not simulated apart.
-        Profile { couples: true, repairs: true, ..Profile::default() }
-    }
-
-    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for shape in cx.switches {
-            let loops = shape.ports.iter().map(|port| {
-                // A frame, the ACK's spacing, a frame before the ACK, and the wire both ways.
-                let wire = port.rate.time_for(shape.max_frame * 2 + params.ack_spacing) + port.delay + port.delay;
-                (port.rate, wire)
-            });
-            let Some((rate, longest)) = loops.max_by_key(|(_, wire)| *wire) else { continue };
-            if params.replay_timer < longest {
-                findings.push(Finding {
-                    fatal: false,
-                    key: "replay_timer",
-                    reason: format!("an acknowledgement may take {longest} on a link of {}: frames would be sent again that have come", shape.name),
-                    hint: format!("more than {longest}"),
-                });
-                return findings;
-            }
-            let fill = rate.bytes_in(longest);
-            if params.outstanding_bytes < fill {
-                findings.push(Finding {
-                    fatal: false,
-                    key: "outstanding_bytes",
-                    reason: format!(
-                        "a link of {} carries {fill} until a frame is acknowledged: it cannot be busy all the time",
-                        shape.name
-                    ),
-                    hint: format!("{fill} or more"),
-                });
-                return findings;
-            }
-        }
-        findings
-    }
-
-    fn octets(frame: &Control, _: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
-        let word = frame.message::<Word>()?;
-        // Our choice: an ordered set is no frame. The kind's name, and the number's last 20 bits.
-        octets.extend(frame.kind.as_bytes());
-        octets.extend(((word.number & 0xF_FFFF) as u32).to_be_bytes());
-        Some(Carrier::Link(LOCAL_EXPERIMENTAL))
-    }
-
-    fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {
-        Some(Switch { links: shape.ports.iter().map(|port| params.link(port.rate)).collect() })
-    }
-
-    fn nic(params: &Params, shape: &NicShape) -> Option<Nic> {
-        Some(Nic { link: params.link(shape.rate) })
-    }
-}
 
 /// What a timer is for, in the lowest bits of its token; the port is above.
 const LOOK: Token = 0;
 const REPLAY: Token = 1;
 const LOST: Token = 2;
-
-fn on_timer(link: &mut Link, what: Token, now: Time) -> Vec<Act> {
-    match what {
-        LOOK => link.look(),
-        REPLAY => link.replay(now),
-        _ => link.lost(now),
-    }
-}
-
-fn reach(link: &Link) -> Reach {
-    let (acts, most, limit) = link.nearest();
-    Reach { acts, margin: Some(Margin::bytes("most bytes not acknowledged", Bytes(most), Bytes(limit))) }
-}
 
 /// Both ends of the links of one switch.
 #[derive(backwater_derive::State)]
@@ -323,6 +186,62 @@ impl Nic {
             }
         }
         answer
+    }
+}
+
+fn on_timer(link: &mut Link, what: Token, now: Time) -> Vec<Act> {
+    match what {
+        LOOK => link.look(),
+        REPLAY => link.replay(now),
+        _ => link.lost(now),
+    }
+}
+
+fn reach(link: &Link) -> Reach {
+    let (acts, most, limit) = link.nearest();
+    Reach { acts, margin: Some(Margin::bytes("most bytes not acknowledged", Bytes(most), Bytes(limit))) }
+}
+
+/// Link-level retry.
+pub enum Llr {}
+
+impl Mechanism for Llr {
+    const NAME: &'static str = "llr";
+    const DEFINED_BY: &'static str = "UEC 1.0, section 5.1; SAI, Link Layer Retry";
+    const SUMMARY: &'static str = "sends frames again over the link on which they were damaged, in order";
+    const IDLE: &'static str = "no frame was sent again";
+    const FRAMES: &'static [&'static str] = &[ACK, NACK, INIT];
+    const MESSAGE: TypeId = TypeId::of::<Word>();
+    const VALUE: &'static str =
+        "the number of the frame that is expected next (llr-init: before which all is given up)";
+    const COUNTERS: &'static str = "llr_acks and llr_nacks (sent by the port), llr_replays and llr_timeouts (NACKs and timers by which it sent again), \
+         llr_flushes (times it gave frames up), llr_discarded (frames that it did not take), llr_outstanding_max (most bytes in its replay buffer)";
+    const EXTRA: Extra = Extra { may_start: true, resends: true, ..Extra::NONE };
+    type Params = Params;
+    type Shared = ();
+    type Switch = Switch;
+    type Nic = Nic;
+    type Flow = Absent;
+
+    fn profile(_: &Params) -> Profile {
+        // What a fault does to a frame is known at the other end: the two ends of a link are not simulated apart.
+        Profile { couples: true, repairs: true, ..Profile::default() }
+    }
+
+    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        config::check(params, cx)
+    }
+
+    fn octets(frame: &Control, _: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
+        wire::octets(frame, octets)
+    }
+
+    fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {
+        Some(Switch { links: shape.ports.iter().map(|port| params.link(port.rate)).collect() })
+    }
+
+    fn nic(params: &Params, shape: &NicShape) -> Option<Nic> {
+        Some(Nic { link: params.link(shape.rate) })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The ends of a link, by hand: a sender and a receiver that speak over a wire of the test's.
 
 use super::link::{Act, Link, Rules};
-use super::word::{What, Word};
+use super::wire::{What, Word};
 use backwater_engine::Time;
 
 const T: Time = Time::us(10);

@@ -1,7 +1,21 @@
-//! The ordered sets of a link that retries.
+//! The ordered sets of a link that retries, and their octets.
+
+use backwater_net::hooks::Carrier;
 
 use backwater_net::packet::Control;
 use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
+
+/// EtherType of captures: local experimental 2 (IEEE 802 clause 9.2.4).
+const LOCAL_EXPERIMENTAL: u16 = 0x88b6;
+
+/// The octets of a frame.
+pub(super) fn octets(frame: &Control, octets: &mut Vec<u8>) -> Option<Carrier> {
+    let word = frame.message::<Word>()?;
+    // Our choice: an ordered set is no frame. The kind's name, and the number's last 20 bits.
+    octets.extend(frame.kind.as_bytes());
+    octets.extend(((word.number & 0xF_FFFF) as u32).to_be_bytes());
+    Some(Carrier::Link(LOCAL_EXPERIMENTAL))
+}
 
 /// Kinds of ordered sets in result tables.
 pub(super) const ACK: &str = "llr-ack";
@@ -9,7 +23,7 @@ pub(super) const NACK: &str = "llr-nack";
 pub(super) const INIT: &str = "llr-init";
 
 /// \[octets\] A control ordered set.
-pub(super) const ORDERED_SET: u32 = 8;
+const ORDERED_SET: u32 = 8;
 
 /// What an ordered set is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
