@@ -15,140 +15,19 @@
 //! **Not modelled:** negotiation of the capability; asymmetric pause.
 //! **Where we differ:** `signal = "ideal"` is not in the standard; published simulators use it.
 
-use crate::headroom::{Pausing, headroom_findings, refresh_finding};
-use crate::mac_control::{Congested, Counter, GateChange, Nearest, Receiver, Signal};
-use backwater_derive::parameters;
+mod config;
+
+use crate::mac_control::{Congested, Counter, GateChange, Nearest, Receiver};
 use backwater_engine::Time;
+use backwater_net::Bytes;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{
-    Absent, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicGate, NicShape, NicSide,
-    Owner, Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
+    Absent, Awaits, CheckCx, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicGate, NicShape, NicSide, Owner,
+    Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
 };
-use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port};
-use backwater_net::{Bytes, Rate};
-
-/// Parameters of global PAUSE.
-#[parameters]
-#[derive(Clone, Debug)]
-pub struct Params {
-    /// Bytes above which the link partner is paused.
-    #[param(
-        symbol = "XOFF", range = Bytes(1).., up_to = "below the buffer",
-        source = "the study; IEEE 802.3 leaves it to the implementer"
-    )]
-    pub xoff: Bytes,
-    /// Bytes below which it may go on. Absent: `xoff` less 8 KB.
-    #[param(symbol = "XON", range = Bytes::ZERO..=xoff, source = "choice: two frames of 4 KB", why = "a pause would be lifted at once")]
-    pub xon: Option<Bytes>,
-    /// Rate of the ports for which `xoff` and `xon` are meant; at other rates both are in proportion. Absent: the same at all ports.
-    #[param(symbol = "C0", range = Rate(1).., source = "as `pfc.reference_rate`", why = "no port has a rate of zero")]
-    pub reference_rate: Option<Rate>,
-    /// `ingress`: bytes that came in through a port, that port is paused; `egress`: bytes that wait for a port, all others are paused.
-    #[param(default = Counter::Ingress, told = "ingress, egress", source = "choice")]
-    pub counter: Counter,
-    /// `timed` (a frame with a pause time, refreshed at half of it), `on-off` (a frame that holds until the next) or `ideal` (no frame, propagation delay only).
-    #[param(default = Signal::Timed, source = "IEEE 802.3 annex 31B; ideal: as htsim")]
-    pub signal: Signal,
-    /// Pause time in each frame, in quanta of 512 bit times.
-    #[param(
-        symbol = "pause_time", unit = "512 bit times", default = u16::MAX, range = 1..=65535,
-        source = "IEEE 802.3 annex 31B.2", why = "such a pause is none"
-    )]
-    pub quanta: u16,
-    /// Time from receipt of a frame until the receiver acts on it.
-    #[param(default = Time::ZERO, range = Time::ZERO.., source = "IEEE 802.3 annex 31B.3.7 bounds it from above")]
-    pub response: Time,
-}
-
-impl Params {
-    fn xon(&self) -> Bytes {
-        self.xon.unwrap_or(self.xoff.saturating_sub(Bytes(8_000)))
-    }
-
-    /// At a port of `rate`.
-    fn thresholds(&self, rate: Rate) -> Thresholds {
-        let at = |bytes: Bytes| bytes.at_rate(rate, self.reference_rate);
-        Thresholds { xoff: at(self.xoff), xon: at(self.xon()) }
-    }
-}
-
-/// Global PAUSE.
-pub enum Pause {}
-
-impl Mechanism for Pause {
-    const NAME: &'static str = "pause";
-    const DEFINED_BY: &'static str = "IEEE 802.3 annex 31B";
-    const SUMMARY: &'static str = "stops the whole link when a counter passes a threshold";
-    const IDLE: &'static str = "never paused a neighbour";
-    type Params = Params;
-    type Shared = ();
-    type Switch = Switch;
-    type Nic = Nic;
-    type Flow = Absent;
-
-    fn profile(params: &Params) -> Profile {
-        Profile {
-            claims: Claims { link_pause: true, ..Claims::NONE },
-            lossless_classes: u8::MAX,
-            pauses: params.signal.by_frame(1 << CLASSES),
-            ..Profile::default()
-        }
-    }
-
-    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        if params.counter == Counter::Queue {
-            let reason = "counter = \"queue\" pauses classes, and PAUSE knows none".into();
-            let hint = "counter = \"egress\" counts all that waits for a port; PFC pauses classes".into();
-            findings.push(Finding { fatal: true, key: "counter", reason, hint });
-        }
-        let pausing = Pausing {
-            counter: params.counter,
-            xoff: Some(params.xoff),
-            reference: params.reference_rate,
-            classes: 1,
-            kept: CLASSES as u64,
-            response: params.response,
-            signal: params.signal,
-        };
-        findings.extend(refresh_finding(params.signal, params.quanta, cx));
-        findings.extend(headroom_findings(&pausing, cx));
-        findings
-    }
-
-    fn unread(params: &Params) -> Vec<Unread> {
-        params.signal.unread()
-    }
-
-    fn hold_style(params: &Params) -> Option<HoldStyle> {
-        Some(params.signal.style(params.quanta))
-    }
-
-    fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {
-        let ports = shape.ports.len();
-        Some(Switch {
-            thresholds: shape.ports.iter().map(|port| params.thresholds(port.rate)).collect(),
-            style: params.signal.style(params.quanta),
-            congested: Congested::new(params.counter, ports),
-            receiver: Receiver::new(ports, params.response),
-            pauses: 0,
-            nearest: Nearest::new(params.xoff),
-        })
-    }
-
-    fn nic(params: &Params, _: &NicShape) -> Option<Nic> {
-        Some(Nic { receiver: Receiver::new(1, params.response) })
-    }
-}
-
-/// When one port pauses.
-#[derive(Clone, Copy, Debug)]
-struct Thresholds {
-    /// \[bytes\] pause above
-    xoff: Bytes,
-    /// \[bytes\] resume below
-    xon: Bytes,
-}
+use backwater_net::packet::{Class, Control, HostId, Packet, Port};
+pub use config::Params;
+use config::Thresholds;
 
 /// Both roles at a switch.
 #[derive(backwater_derive::State)]
@@ -205,6 +84,7 @@ impl SwitchSide for Switch {
     fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, _: Option<HostId>, frame: &Control) -> Fate {
         let Some(hold @ Hold { class: None, .. }) = Hold::read(frame) else { return Fate::Passed };
         let slot = usize::from(from.0);
+        // IEEE 802.3 annex 31B: it stops the link for the frame's quanta, or resumes it.
         let (changes, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().ports[slot].rate);
         obey(cx, &changes);
         if look != Time::NEVER {
@@ -314,6 +194,53 @@ impl Nic {
         if look != Time::NEVER {
             cx.arm(look, 0);
         }
+    }
+}
+
+/// Global PAUSE.
+pub enum Pause {}
+
+impl Mechanism for Pause {
+    const NAME: &'static str = "pause";
+    const DEFINED_BY: &'static str = "IEEE 802.3 annex 31B";
+    const SUMMARY: &'static str = "stops the whole link when a counter passes a threshold";
+    const IDLE: &'static str = "never paused a neighbour";
+    type Params = Params;
+    type Shared = ();
+    type Switch = Switch;
+    type Nic = Nic;
+    type Flow = Absent;
+
+    fn profile(params: &Params) -> Profile {
+        config::profile(params)
+    }
+
+    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        config::check(params, cx)
+    }
+
+    fn unread(params: &Params) -> Vec<Unread> {
+        params.signal.unread()
+    }
+
+    fn hold_style(params: &Params) -> Option<HoldStyle> {
+        Some(params.signal.style(params.quanta))
+    }
+
+    fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {
+        let ports = shape.ports.len();
+        Some(Switch {
+            thresholds: shape.ports.iter().map(|port| params.thresholds(port.rate)).collect(),
+            style: params.signal.style(params.quanta),
+            congested: Congested::new(params.counter, ports),
+            receiver: Receiver::new(ports, params.response),
+            pauses: 0,
+            nearest: Nearest::new(params.xoff),
+        })
+    }
+
+    fn nic(params: &Params, _: &NicShape) -> Option<Nic> {
+        Some(Nic { receiver: Receiver::new(1, params.response) })
     }
 }
 

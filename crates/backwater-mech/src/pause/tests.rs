@@ -1,6 +1,8 @@
 //! PAUSE on the bench.
 
 use super::*;
+use crate::mac_control::Signal;
+use backwater_net::Rate;
 use backwater_net::bench::{OWNER, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::Note;

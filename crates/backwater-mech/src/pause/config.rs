@@ -1,0 +1,95 @@
+//! The parameters of global PAUSE, and what is checked of them.
+
+use crate::headroom::{Pausing, headroom_findings, refresh_finding};
+use crate::mac_control::{Counter, Signal};
+use backwater_derive::parameters;
+use backwater_engine::Time;
+use backwater_net::hooks::{CheckCx, Claims, Finding, Profile};
+use backwater_net::packet::CLASSES;
+use backwater_net::{Bytes, Rate};
+
+/// Parameters of global PAUSE.
+#[parameters]
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// Bytes above which the link partner is paused.
+    #[param(
+        symbol = "XOFF", range = Bytes(1).., up_to = "below the buffer",
+        source = "the study; IEEE 802.3 leaves it to the implementer"
+    )]
+    pub xoff: Bytes,
+    /// Bytes below which it may go on. Absent: `xoff` less 8 KB.
+    #[param(symbol = "XON", range = Bytes::ZERO..=xoff, source = "choice: two frames of 4 KB", why = "a pause would be lifted at once")]
+    pub xon: Option<Bytes>,
+    /// Rate of the ports for which `xoff` and `xon` are meant; at other rates both are in proportion. Absent: the same at all ports.
+    #[param(symbol = "C0", range = Rate(1).., source = "as `pfc.reference_rate`", why = "no port has a rate of zero")]
+    pub reference_rate: Option<Rate>,
+    /// `ingress`: bytes that came in through a port, that port is paused; `egress`: bytes that wait for a port, all others are paused.
+    #[param(default = Counter::Ingress, told = "ingress, egress", source = "choice")]
+    pub counter: Counter,
+    /// `timed` (a frame with a pause time, refreshed at half of it), `on-off` (a frame that holds until the next) or `ideal` (no frame, propagation delay only).
+    #[param(default = Signal::Timed, source = "IEEE 802.3 annex 31B; ideal: as htsim")]
+    pub signal: Signal,
+    /// Pause time in each frame, in quanta of 512 bit times.
+    #[param(
+        symbol = "pause_time", unit = "512 bit times", default = u16::MAX, range = 1..=65535,
+        source = "IEEE 802.3 annex 31B.2", why = "such a pause is none"
+    )]
+    pub quanta: u16,
+    /// Time from receipt of a frame until the receiver acts on it.
+    #[param(default = Time::ZERO, range = Time::ZERO.., source = "IEEE 802.3 annex 31B.3.7 bounds it from above")]
+    pub response: Time,
+}
+
+impl Params {
+    pub(super) fn xon(&self) -> Bytes {
+        self.xon.unwrap_or(self.xoff.saturating_sub(Bytes(8_000)))
+    }
+
+    /// At a port of `rate`.
+    pub(super) fn thresholds(&self, rate: Rate) -> Thresholds {
+        let at = |bytes: Bytes| bytes.at_rate(rate, self.reference_rate);
+        Thresholds { xoff: at(self.xoff), xon: at(self.xon()) }
+    }
+}
+
+/// When one port pauses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Thresholds {
+    /// \[bytes\] pause above
+    pub xoff: Bytes,
+    /// \[bytes\] resume below
+    pub xon: Bytes,
+}
+
+/// What it does to others and asks of them.
+pub(super) fn profile(params: &Params) -> Profile {
+    Profile {
+        claims: Claims { link_pause: true, ..Claims::NONE },
+        lossless_classes: u8::MAX,
+        pauses: params.signal.by_frame(1 << CLASSES),
+        ..Profile::default()
+    }
+}
+
+/// What no range of a single parameter can say.
+pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if params.counter == Counter::Queue {
+        let reason = "counter = \"queue\" pauses classes, and PAUSE knows none".into();
+        let hint = "counter = \"egress\" counts all that waits for a port; PFC pauses classes".into();
+        findings.push(Finding { fatal: true, key: "counter", reason, hint });
+    }
+    let pausing = Pausing {
+        counter: params.counter,
+        xoff: Some(params.xoff),
+        reference: params.reference_rate,
+        classes: 1,
+        kept: CLASSES as u64,
+        response: params.response,
+        signal: params.signal,
+    };
+    findings.extend(refresh_finding(params.signal, params.quanta, cx));
+    findings.extend(headroom_findings(&pausing, cx));
+    findings
+}
