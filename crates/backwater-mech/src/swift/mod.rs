@@ -25,118 +25,15 @@
 //! **Where we differ:** losses are those of the transport, its gaps standing for fast recovery. With `ack.every` above one, the window is
 //! never narrower than what is acknowledged together, and the delay is that of the last packet of these.
 
-use backwater_derive::parameters;
+mod config;
+
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
     Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Loss, Margin, Mechanism, Needs, Profile, Reach, Unit,
 };
 use backwater_net::packet::Packet;
-
-/// Parameters of Swift.
-#[parameters]
-#[derive(Clone, Debug)]
-pub struct Params {
-    /// Target delay of a way without switches and a wide window.
-    #[param(
-        symbol = "base_target", default = Time::us(20), range = Time(1)..,
-        source = "public htsim: 20 us; SIGCOMM 2020 section 3.1: above the idle network's", why = "no packet takes no time"
-    )]
-    pub base_target: Time,
-    /// Added to the target per switch on the way.
-    #[param(
-        symbol = "h", default = Time::us(3), range = Time::ZERO..,
-        source = "SIGCOMM 2020 section 3.5; value: public htsim, base_target / 6.55"
-    )]
-    pub hop: Time,
-    /// Additive increase: packets per round trip.
-    #[param(symbol = "ai", default = 1.0, range = >0.0.., source = "public htsim", why = "a window would never grow")]
-    pub ai: f64,
-    /// Multiplicative decrease: share of the excess of delay over target, relative to the delay, that is taken off the window.
-    #[param(
-        symbol = "beta", default = 0.8, range = >0.0..1.0, source = "public htsim",
-        why = "that leaves the window as it is, or nothing of it"
-    )]
-    pub beta: f64,
-    /// Most that is taken off at a time, a share of the window.
-    #[param(
-        symbol = "max_mdf", default = 0.5, range = >0.0..1.0, source = "public htsim",
-        why = "that leaves the window as it is, or nothing of it"
-    )]
-    pub max_mdf: f64,
-    /// Most that a narrow window adds to the target; 0: the target does not depend on the window.
-    #[param(
-        symbol = "fs_range", default = Time::us(100), range = Time::ZERO..,
-        source = "SIGCOMM 2020 section 3.5; value: public htsim, 5 base_target"
-    )]
-    pub fs_range: Time,
-    /// Window, in packets, up to which the whole of `fs_range` is added.
-    #[param(symbol = "fs_min_cwnd", default = 0.1, range = >0.0..fs_max_cwnd, source = "public htsim")]
-    pub fs_min_cwnd: f64,
-    /// Window, in packets, from which nothing is added.
-    #[param(symbol = "fs_max_cwnd", default = 100.0, range = >fs_min_cwnd.., source = "public htsim")]
-    pub fs_max_cwnd: f64,
-    /// Narrowest window, in packets.
-    #[param(symbol = "min_cwnd", default = 0.001, range = 1e-6..=max_cwnd, source = "choice: a packet each 1000 round trips")]
-    pub min_cwnd: f64,
-    /// Widest window, in packets.
-    #[param(symbol = "max_cwnd", default = 1000.0, range = min_cwnd.., source = "public htsim")]
-    pub max_cwnd: f64,
-    /// Window of a new flow, in packets.
-    #[param(symbol = "cwnd at first", default = 10.0, range = min_cwnd..=max_cwnd, source = "choice: RFC 6928; the paper gives none")]
-    pub initial_cwnd: f64,
-    /// Timeouts in a row from which the window is `min_cwnd`.
-    #[param(
-        symbol = "RETX_RESET_THRESHOLD", default = 5, range = 1.., source = "SIGCOMM 2020 algorithm 1; value: public htsim",
-        why = "every timeout would be one too many"
-    )]
-    pub retx_reset_threshold: u32,
-}
-
-/// Swift.
-pub enum Swift {}
-
-impl Mechanism for Swift {
-    const NAME: &'static str = "swift";
-    const DEFINED_BY: &'static str = "Kumar et al., SIGCOMM 2020";
-    const SUMMARY: &'static str = "adapts each flow's window so that the delay of its packets stays at a target";
-    const IDLE: &'static str = "never narrowed a window";
-    type Params = Params;
-    type Shared = ();
-    type Switch = Absent;
-    type Nic = Absent;
-    type Flow = Sender;
-
-    fn profile(_: &Params) -> Profile {
-        Profile {
-            claims: Claims { flow_rate: true, ..Claims::NONE },
-            needs: Needs { acks: true, window: true, ..Needs::default() },
-            ..Profile::default()
-        }
-    }
-
-    fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
-        let fixed = params.base_target + Time(params.hop.0.saturating_mul(u64::from(shape.hops)));
-        let fs_range = params.fs_range.0 as f64;
-        let alpha = fs_range / (params.fs_min_cwnd.sqrt().recip() - params.fs_max_cwnd.sqrt().recip());
-        Some(Sender {
-            payload: shape.payload.0,
-            fixed: fixed.0 as f64,
-            alpha,
-            beta_fs: -alpha / params.fs_max_cwnd.sqrt(),
-            fs_range,
-            cwnd: params.initial_cwnd,
-            acked: 0,
-            rtt: Time::ZERO,
-            t_last_decrease: None,
-            retransmit_cnt: 0,
-            sent: Time::ZERO,
-            cuts: 0,
-            nearest: (0.0, fixed.0 as f64),
-            params: Box::new(params.clone()),
-        })
-    }
-}
+pub use config::Params;
 
 /// The sender of one flow.
 #[derive(backwater_derive::State)]
@@ -197,6 +94,7 @@ impl FlowSide for Sender {
         if delay > self.nearest.0 {
             self.nearest = (delay, target);
         }
+        // Algorithm 1: additive increase below the target, multiplicative decrease above it.
         if delay < target {
             let each = if self.cwnd >= 1.0 { self.params.ai / self.cwnd } else { self.params.ai };
             self.cwnd = (self.cwnd + each * num_acked).min(self.params.max_cwnd);
@@ -209,6 +107,7 @@ impl FlowSide for Sender {
     #[cold]
     fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
         self.retransmit_cnt = if matches!(loss, Loss::Timeout { .. }) { self.retransmit_cnt + 1 } else { 0 };
+        // Algorithm 1: RETX_RESET_THRESHOLD timeouts in a row.
         if self.retransmit_cnt >= self.params.retx_reset_threshold {
             self.cuts += 1;
             self.cwnd = self.params.min_cwnd;
@@ -226,13 +125,14 @@ impl FlowSide for Sender {
 }
 
 impl Sender {
-    /// \[ps\] TargetDelay()
+    /// \[ps\] TargetDelay() (section 3.5)
     fn target_delay(&self) -> f64 {
         self.fixed + (self.alpha / self.cwnd.sqrt() + self.beta_fs).min(self.fs_range).max(0.0)
     }
 
     /// Leaves `share` of the window, unless it has been narrowed within the last round trip.
     fn decrease(&mut self, now: Time, share: f64) {
+        // Algorithm 1: can_decrease, once per round trip.
         let can_decrease = self.t_last_decrease.is_none_or(|last| now.since(last) >= self.rtt);
         let narrower = (share * self.cwnd).max(self.params.min_cwnd);
         if can_decrease && narrower < self.cwnd {
@@ -240,6 +140,51 @@ impl Sender {
             self.cwnd = narrower;
             self.t_last_decrease = Some(now);
         }
+    }
+}
+
+/// Swift.
+pub enum Swift {}
+
+impl Mechanism for Swift {
+    const NAME: &'static str = "swift";
+    const DEFINED_BY: &'static str = "Kumar et al., SIGCOMM 2020";
+    const SUMMARY: &'static str = "adapts each flow's window so that the delay of its packets stays at a target";
+    const IDLE: &'static str = "never narrowed a window";
+    type Params = Params;
+    type Shared = ();
+    type Switch = Absent;
+    type Nic = Absent;
+    type Flow = Sender;
+
+    fn profile(_: &Params) -> Profile {
+        Profile {
+            claims: Claims { flow_rate: true, ..Claims::NONE },
+            needs: Needs { acks: true, window: true, ..Needs::default() },
+            ..Profile::default()
+        }
+    }
+
+    fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
+        let fixed = params.base_target + Time(params.hop.0.saturating_mul(u64::from(shape.hops)));
+        let fs_range = params.fs_range.0 as f64;
+        let alpha = fs_range / (params.fs_min_cwnd.sqrt().recip() - params.fs_max_cwnd.sqrt().recip());
+        Some(Sender {
+            payload: shape.payload.0,
+            fixed: fixed.0 as f64,
+            alpha,
+            beta_fs: -alpha / params.fs_max_cwnd.sqrt(),
+            fs_range,
+            cwnd: params.initial_cwnd,
+            acked: 0,
+            rtt: Time::ZERO,
+            t_last_decrease: None,
+            retransmit_cnt: 0,
+            sent: Time::ZERO,
+            cuts: 0,
+            nearest: (0.0, fixed.0 as f64),
+            params: Box::new(params.clone()),
+        })
     }
 }
 
