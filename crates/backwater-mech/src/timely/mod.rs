@@ -23,131 +23,15 @@
 //! **Where we differ:** a round trip is that of an event's last packet, which leaves out its segment's own serialisation, as the paper
 //! does. A new rate moves a packet that already waits for its turn; in the HPCC ns-3 code it does not.
 
-use backwater_derive::parameters;
+mod config;
+
 use backwater_engine::Time;
+use backwater_net::Rate;
 use backwater_net::hooks::{
     Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Margin, Mechanism, Needs, Preset, Profile, Reach, Unit,
 };
 use backwater_net::packet::{DataHeader, Packet};
-use backwater_net::{Bytes, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// What ends with a completion event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Event {
-    /// A segment: so many bytes have been acknowledged since the last event.
-    Segment,
-    /// A round trip: all that had been sent at the last event has been acknowledged, and more.
-    RoundTrip,
-}
-
-/// What brings hyperactive increase (HAI).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum HaiCounts {
-    /// Events in a row whose gradient is not above 0, with a round trip of `t_low` or more.
-    Gradient,
-    /// All events in a row with which the rate grows.
-    Increases,
-}
-
-/// Parameters of TIMELY.
-#[parameters]
-#[derive(Clone, Debug)]
-pub struct Params {
-    /// Weight of the newest difference of round trips in their average.
-    #[param(symbol = "alpha", default = 0.875, range = >0.0..=1.0, source = "HPCC ns-3 code")]
-    pub alpha: f64,
-    /// Multiplicative decrease: what is taken off the rate for a gradient of 1, a share of it.
-    #[param(symbol = "beta", default = 0.8, range = >0.0..=1.0, source = "HPCC ns-3 code")]
-    pub beta: f64,
-    /// Round trip below which the rate grows, whatever the gradient.
-    #[param(symbol = "T_low", default = Time::us(50), range = Time::ZERO..=t_high, source = "HPCC ns-3 code")]
-    pub t_low: Time,
-    /// Round trip above which the rate shrinks, whatever the gradient.
-    #[param(symbol = "T_high", default = Time::us(500), range = t_low.., source = "HPCC ns-3 code")]
-    pub t_high: Time,
-    /// Round trip by which the gradient is normalised.
-    #[param(symbol = "minRTT", default = Time::us(20), range = Time(1).., source = "HPCC ns-3 code", why = "gradients are divided by it")]
-    pub min_rtt: Time,
-    /// Additive increase.
-    #[param(symbol = "delta", default = Rate(10_000_000), range = Rate(1).., source = "SIGCOMM 2015", why = "the rate would never grow")]
-    pub delta: Rate,
-    /// Hyperactive increase, in place of `delta`.
-    #[param(symbol = "N delta", default = Rate(50_000_000), range = delta.., source = "SIGCOMM 2015: N = 5 times delta")]
-    pub hai: Rate,
-    /// Increases of `delta` in a row before those of `hai`; the paper's fifth event is the first after 4.
-    #[param(default = 4, range = 0.., source = "SIGCOMM 2015: 4; HPCC ns-3 code: 5")]
-    pub hai_after: u32,
-    /// Which events count for that.
-    #[param(default = HaiCounts::Gradient, source = "SIGCOMM 2015; HPCC ns-3 code: increases")]
-    pub hai_counts: HaiCounts,
-    /// What ends with a completion event.
-    #[param(default = Event::Segment, source = "SIGCOMM 2015; HPCC ns-3 code: round-trip")]
-    pub event: Event,
-    /// Payload of a segment; a flow's last one may be shorter.
-    #[param(default = Bytes(16_000), range = Bytes(1).., source = "SIGCOMM 2015: 16 to 64 KB", why = "a segment without a byte never ends")]
-    pub segment: Bytes,
-    /// Least rate.
-    #[param(default = Rate(10_000_000), range = Rate(1).., up_to = "the line rate", source = "choice: delta; HPCC ns-3 config: 1 Gb/s", why = "a flow at rate zero never sends again")]
-    pub min_rate: Rate,
-}
-
-/// TIMELY.
-pub enum Timely {}
-
-impl Mechanism for Timely {
-    const NAME: &'static str = "timely";
-    const DEFINED_BY: &'static str = "Mittal et al., SIGCOMM 2015";
-    const SUMMARY: &'static str =
-        "adapts each flow's rate by the length of its round trips and by how fast they change";
-    const IDLE: &'static str = "never lowered a rate";
-    const PRESETS: &'static [Preset] = &[
-        Preset { name: "paper", source: "Mittal et al., SIGCOMM 2015", toml: "" },
-        Preset {
-            name: "ns3-hpcc",
-            source: "HPCC ns-3 code, config for 100 Gb/s",
-            toml: r#"
-delta = "100 Mb/s"
-hai = "500 Mb/s"
-hai_after = 5
-hai_counts = "increases"
-event = "round-trip"
-min_rate = "1 Gb/s"
-"#,
-        },
-    ];
-    type Params = Params;
-    type Shared = ();
-    type Switch = Absent;
-    type Nic = Absent;
-    type Flow = Sender;
-
-    fn profile(_: &Params) -> Profile {
-        Profile {
-            claims: Claims { flow_rate: true, ..Claims::NONE },
-            needs: Needs { acks: true, ..Needs::default() },
-            ..Profile::default()
-        }
-    }
-
-    fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
-        Some(Sender {
-            rate: shape.line,
-            line: shape.line,
-            sent: 0,
-            due: 0,
-            prev_rtt: None,
-            rtt_diff: 0.0,
-            stage: 0,
-            cuts: 0,
-            longest: Time::ZERO,
-            params: Box::new(params.clone()),
-        })
-    }
-}
+pub use config::{Event, HaiCounts, Params};
 
 /// The sender of one flow.
 #[derive(backwater_derive::State)]
@@ -242,6 +126,46 @@ impl Sender {
         let lower = Rate((self.rate.0 as f64 * share) as u64).max(self.params.min_rate.min(self.line));
         self.cuts += u64::from(lower < self.rate);
         self.rate = lower;
+    }
+}
+
+/// TIMELY.
+pub enum Timely {}
+
+impl Mechanism for Timely {
+    const NAME: &'static str = "timely";
+    const DEFINED_BY: &'static str = "Mittal et al., SIGCOMM 2015";
+    const SUMMARY: &'static str =
+        "adapts each flow's rate by the length of its round trips and by how fast they change";
+    const IDLE: &'static str = "never lowered a rate";
+    const PRESETS: &'static [Preset] = config::PRESETS;
+    type Params = Params;
+    type Shared = ();
+    type Switch = Absent;
+    type Nic = Absent;
+    type Flow = Sender;
+
+    fn profile(_: &Params) -> Profile {
+        Profile {
+            claims: Claims { flow_rate: true, ..Claims::NONE },
+            needs: Needs { acks: true, ..Needs::default() },
+            ..Profile::default()
+        }
+    }
+
+    fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
+        Some(Sender {
+            rate: shape.line,
+            line: shape.line,
+            sent: 0,
+            due: 0,
+            prev_rtt: None,
+            rtt_diff: 0.0,
+            stage: 0,
+            cuts: 0,
+            longest: Time::ZERO,
+            params: Box::new(params.clone()),
+        })
     }
 }
 

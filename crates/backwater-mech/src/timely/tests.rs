@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::recorded::{Held, traces};
+use backwater_net::Bytes;
 use backwater_net::bench::{FlowBench, at_offset, data};
 use backwater_net::packet::{Class, HostId};
 use std::collections::HashMap;
