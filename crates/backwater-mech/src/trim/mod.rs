@@ -34,135 +34,15 @@
 //! the last bit has left; here that one has left the queue at its first bit, and counts by `switch.release_at`. What mechanisms do by the
 //! packets that leave a queue they do by t, too, but for marks.
 
-use backwater_derive::parameters;
+mod config;
+
 use backwater_engine::Time;
-use backwater_net::Bytes;
-use backwater_net::config::{Architecture, BufferPer, SwitchParams};
 use backwater_net::hooks::{
-    Absent, CheckCx, Count, Finding, Full, Mechanism, Needs, Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide,
+    Absent, CheckCx, Count, Finding, Full, Mechanism, Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide,
 };
 use backwater_net::packet::{Body, Class, DataHeader, Packet, Port, Queue};
+pub use config::{Params, To, Victim};
 use rand::RngExt;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// Where what was cut goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum To {
-    /// On to the receiver, which answers it.
-    Destination,
-    /// Back to the sender, as a NACK.
-    Source,
-}
-
-/// Parameters of packet trimming.
-#[parameters]
-#[derive(Clone, Debug)]
-pub struct Params {
-    /// Length to which a packet is cut, as buffers count it, but never below its headers; what is no longer than that is lost. Absent: its headers.
-    #[param(
-        symbol = "trim_size", range = Bytes(1)..=Bytes(9216),
-        source = "SAI: PACKET_TRIM_SIZE, 128 B by default; UEC 1.0: MIN_TRIM_SIZE; htsim_uec: 64 B, its headers"
-    )]
-    pub size: Option<Bytes>,
-    /// Class of what was cut, from there on.
-    #[param(
-        symbol = "trim_class", default = 6, range = 0..=7,
-        source = "choice: before data; UEC 1.0: below control and before data; SAI: TRIM_QUEUE_INDEX", why = "there is no such class"
-    )]
-    pub class: u8,
-    /// Classes whose packets are cut, each 0 to 7. Absent: all but `class`.
-    #[param(each = 0..=7, source = "UEC 1.0: DSCP_TRIMMABLE; choice: all", why = "there is no such class")]
-    pub classes: Option<Vec<u8>>,
-    /// Where what was cut goes: on to the `destination`, which answers it, or back to the `source`, as a NACK of its own flow.
-    #[param(
-        default = To::Destination,
-        source = "UEC 1.0, 4.1: destination; source: choice, which UEC excludes, after NDP's return-to-sender (Handley et al., SIGCOMM 2017)"
-    )]
-    pub to: To,
-    /// `arriving`: what finds no memory is cut. `either`: with probability 1/2 the newest packet that waits in its queue, whose memory it takes; for output queues with `switch.buffer_per` = `queue` or `egress`.
-    #[param(default = Victim::Arriving, source = "UEC 1.0, section 4.1, and SAI: arriving; htsim_uec, CompositeQueue: either")]
-    pub victim: Victim,
-}
-
-/// Which packet is cut where there is no memory for one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Victim {
-    /// The one that has come.
-    Arriving,
-    /// That, or as likely the newest of its queue.
-    Either,
-}
-
-/// Packet trimming.
-pub enum Trim {}
-
-impl Mechanism for Trim {
-    const NAME: &'static str = "trim";
-    const DEFINED_BY: &'static str = "UEC 1.0, section 4.1; SAI, Packet Trimming";
-    const SUMMARY: &'static str =
-        "cuts packets that find no memory down to their headers, so that receivers know of the loss";
-    const IDLE: &'static str = "never cut a packet";
-    const COUNTERS: &'static str = "trimmed (packets cut that were to leave by the port), returned (the same, of those sent back), trimmed_bytes (cut off either), \
-         trimmed_lost (of what was cut, lost for want of memory)";
-    type Params = Params;
-    type Shared = ();
-    type Switch = Trimmer;
-    type Nic = Absent;
-    type Flow = Absent;
-
-    fn profile(params: &Params) -> Profile {
-        Profile {
-            needs: Needs { recovery: true, ..Needs::default() },
-            classes: 1 << params.class,
-            // What goes back passes nothing that goes on.
-            reorders: params.to == To::Destination,
-            cuts: true,
-            ..Profile::default()
-        }
-    }
-
-    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-        let mut findings = Vec::from_iter(crate::uet::checks::of_class("what is cut", params.class, cx));
-        let shared = |(_, switch): &(&SwitchShape, &SwitchParams)| !may_give_way(switch);
-        let first = cx.switches.iter().zip(cx.switch_params).find(shared).filter(|_| params.victim == Victim::Either);
-        findings.extend(first.map(|(shape, _)| Finding {
-            fatal: true,
-            key: "victim",
-            reason: format!("the newest packet of a queue of {} has not the memory that the arriving one lacks", shape.name),
-            hint: "switch.architecture = \"output-queued\" with switch.buffer_per = \"queue\" or \"egress\"; or victim = \"arriving\""
-                .into(),
-        }));
-        findings
-    }
-
-    fn switch(params: &Params, shape: &SwitchShape) -> Option<Trimmer> {
-        let ports = shape.ports.len();
-        Some(Trimmer {
-            size: params.size.map_or(0, |size| size.0 as u32),
-            class: params.class,
-            to: params.to,
-            classes: crate::class_bits_or_all(params.classes.as_deref()) & !(1 << params.class),
-            victim: params.victim,
-            trimmed: vec![0; ports],
-            returned: vec![0; ports],
-            bytes: vec![0; ports],
-            lost: vec![0; ports],
-        })
-    }
-}
-
-/// Whether a packet that waits in a queue may have what one that comes lacks: the memory is that of their egress, and without end nobody
-/// lacks any.
-fn may_give_way(switch: &SwitchParams) -> bool {
-    match switch.buffer_per {
-        BufferPer::Queue | BufferPer::Egress => switch.architecture == Architecture::OutputQueued,
-        BufferPer::None => true,
-        BufferPer::Switch | BufferPer::Ingress => false,
-    }
-}
 
 /// A switch that trims.
 #[derive(backwater_derive::State)]
@@ -251,6 +131,47 @@ impl SwitchSide for Trimmer {
 
     fn reach(&self) -> Reach {
         Reach { acts: self.trimmed.iter().chain(&self.returned).sum(), margin: None }
+    }
+}
+
+/// Packet trimming.
+pub enum Trim {}
+
+impl Mechanism for Trim {
+    const NAME: &'static str = "trim";
+    const DEFINED_BY: &'static str = "UEC 1.0, section 4.1; SAI, Packet Trimming";
+    const SUMMARY: &'static str =
+        "cuts packets that find no memory down to their headers, so that receivers know of the loss";
+    const IDLE: &'static str = "never cut a packet";
+    const COUNTERS: &'static str = "trimmed (packets cut that were to leave by the port), returned (the same, of those sent back), trimmed_bytes (cut off either), \
+         trimmed_lost (of what was cut, lost for want of memory)";
+    type Params = Params;
+    type Shared = ();
+    type Switch = Trimmer;
+    type Nic = Absent;
+    type Flow = Absent;
+
+    fn profile(params: &Params) -> Profile {
+        config::profile(params)
+    }
+
+    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        config::check(params, cx)
+    }
+
+    fn switch(params: &Params, shape: &SwitchShape) -> Option<Trimmer> {
+        let ports = shape.ports.len();
+        Some(Trimmer {
+            size: params.size.map_or(0, |size| size.0 as u32),
+            class: params.class,
+            to: params.to,
+            classes: crate::class_bits_or_all(params.classes.as_deref()) & !(1 << params.class),
+            victim: params.victim,
+            trimmed: vec![0; ports],
+            returned: vec![0; ports],
+            bytes: vec![0; ports],
+            lost: vec![0; ports],
+        })
     }
 }
 

@@ -1,8 +1,10 @@
 //! Trimming on the bench: what gives way, what is cut, and where that may be asked for.
 
 use super::*;
+use backwater_net::Bytes;
 use backwater_net::Rate;
 use backwater_net::bench::{SwitchBench, ack, data, place};
+use backwater_net::config::{Architecture, BufferPer, SwitchParams};
 use backwater_net::packet::HostId;
 
 fn params(victim: Victim) -> Params {
