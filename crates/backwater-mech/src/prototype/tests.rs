@@ -1,7 +1,11 @@
 //! On the bench, by hand, with a control that keeps what it hears.
 
+use super::control::{Answer, Control, Event, Offer, offer};
 use super::*;
+use backwater_engine::Time;
 use backwater_net::bench::FlowBench;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::Mutex;
 
 /// Halves its window at a mark, sets a timer at a loss, and lifts every bound when that runs out.
