@@ -1,6 +1,6 @@
-//! The actors: one congestion-management mechanism, one file, written like its source.
+//! The actors: one congestion-management mechanism, one folder (a short one: one file), written like its source.
 //!
-//! [`registry`] lists them, one line each; everything else about a mechanism stands in its own file.
+//! [`registry`] lists them, one line each; everything else about a mechanism stands in its own folder.
 
 mod average;
 mod base_rtt;
