@@ -109,7 +109,7 @@ impl Link {
         self.first + self.sizes.len() as u64
     }
 
-    /// Whether a frame of `size` may be outstanding too. One alone always may.
+    /// SAI: OUTSTANDING_FRAMES_MAX and OUTSTANDING_BYTES_MAX. Whether a frame of `size` may be outstanding too. One alone always may.
     pub fn may_send(&self, size: u32) -> bool {
         self.off
             || self.sizes.is_empty()
@@ -168,13 +168,14 @@ impl Link {
         acts
     }
 
-    /// The replay timer has run out.
+    /// SAI: REPLAY_TIMER_MAX has run out since the last progress.
     pub fn replay(&mut self, now: Time) -> Vec<Act> {
         self.timed = false;
         if self.sizes.is_empty() || now < self.progress + self.rules.timer {
             return self.time();
         }
         self.counters.timeouts += 1;
+        // SAI: REPLAY_COUNT_MAX.
         if self.tries >= self.rules.tries {
             return self.give_up();
         }
@@ -211,7 +212,7 @@ impl Link {
         vec![Act::Say(Word::frame(What::Init, self.first))]
     }
 
-    /// It may have been down for too long.
+    /// SAI: PCS_LOST_TIMEOUT. It may have been down for too long.
     pub fn lost(&mut self, now: Time) -> Vec<Act> {
         if self.off || self.down.is_none_or(|since| since + self.rules.lost > now) {
             return Vec::new();
@@ -222,6 +223,7 @@ impl Link {
 
     /// A frame has come whole. Returns whether it is taken.
     pub fn takes(&mut self, number: u64, size: u32, now: Time) -> (bool, Vec<Act>) {
+        // SAI: a gap is answered by one NACK.
         if number > self.expected {
             self.counters.discarded += 1;
             return (false, self.ask());
@@ -234,6 +236,7 @@ impl Link {
             self.counters.discarded += 1;
         }
         self.unsaid += u64::from(size);
+        // SAI: ACK target spacing.
         if self.unsaid >= self.rules.spacing {
             return (taken, self.acknowledge());
         }
@@ -243,6 +246,7 @@ impl Link {
 
     /// A frame has come damaged, or one is missing.
     pub fn ask(&mut self) -> Vec<Act> {
+        // SAI: in NACK_SENT nothing is said.
         if std::mem::replace(&mut self.asked, true) {
             return Vec::new();
         }

@@ -88,6 +88,7 @@ impl FlowSide for Sender {
         });
     }
 
+    /// UEC 1.0, 3.6.14: any answer ends speculation.
     fn on_ack(&mut self, _: &mut FlowCx<'_>, _: &Ack<'_>) {
         self.credit.on_answer();
     }
@@ -110,6 +111,7 @@ impl FlowSide for Sender {
             self.wait = self.interval.max(gap.after(gap));
             (self.pulled, self.asks_from) = (cx.now(), cx.now().after(self.wait));
         }
+        // UEC 1.0, 3.6.14: credit up to the pull's number.
         self.credit.on_pull(word.number);
         Fate::Consumed
     }
@@ -179,6 +181,7 @@ impl NicSide for Receiver {
         // A flow that is over asks for nothing, whatever comes of it once more.
         if self.senders.contains_key(&pkt.flow) {
             let cut = pkt.data().is_some_and(|data| data.is(DataHeader::CUT));
+            // uet-htsim, oversubscribed receivers: marks, and cuts before the last hop.
             if let Some(slowed) = &mut self.slowed {
                 let last = pkt.data().is_some_and(|data| data.is(DataHeader::LAST_HOP));
                 let came = &mut slowed.came;

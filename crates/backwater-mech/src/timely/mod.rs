@@ -102,6 +102,7 @@ impl Sender {
         let new_rtt_diff = new_rtt.0 as f64 - prev_rtt.0 as f64;
         self.rtt_diff = (1.0 - alpha) * self.rtt_diff + alpha * new_rtt_diff;
         let normalized_gradient = self.rtt_diff / min_rtt.0 as f64;
+        // Algorithm 1: T_low, T_high, and the gradient between them.
         if new_rtt < t_low {
             self.increase(self.params.hai_counts == HaiCounts::Increases);
         } else if new_rtt > t_high {
@@ -113,7 +114,7 @@ impl Sender {
         }
     }
 
-    /// Adds `delta` or, where such increases count and there have been enough in a row, `hai`.
+    /// Algorithm 1, HAI: adds `delta` or, where such increases count and there have been enough in a row, `hai`.
     fn increase(&mut self, counts: bool) {
         let by = if counts && self.stage >= self.params.hai_after { self.params.hai } else { self.params.delta };
         self.stage = if counts { self.stage.saturating_add(1) } else { 0 };

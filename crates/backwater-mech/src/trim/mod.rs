@@ -79,6 +79,7 @@ impl Trimmer {
 
 // The specification.
 impl SwitchSide for Trimmer {
+    /// `htsim_uec`, CompositeQueue: either, with probability 1/2.
     fn gives_way(&mut self, cx: &mut SwitchCx<'_>, _: &Place, p: &Packet, last: &Packet) -> bool {
         self.victim == Victim::Either
             && self.is_trimmable(p)
@@ -90,6 +91,7 @@ impl SwitchSide for Trimmer {
     fn on_full(&mut self, _: &mut SwitchCx<'_>, at: &mut Place, p: &mut Packet) -> Full {
         let egress = usize::from(at.egress.0);
         match p.body {
+            // UEC 1.0, 4.1: what was cut is lost.
             Body::Data(data) if data.is(DataHeader::CUT) => {
                 self.lost[egress] += 1;
                 Full::Drop
@@ -98,6 +100,7 @@ impl SwitchSide for Trimmer {
                 self.lost[egress] += 1;
                 Full::Drop
             }
+            // UEC 1.0, 4.1: size(p) > trim_size: cut, in the class of what is cut.
             Body::Data(data) if self.is_trimmable(p) && p.size > self.size => {
                 self.bytes[egress] += u64::from(data.payload.min(p.size.saturating_sub(self.size)));
                 (at.queue, p.class) = (Queue(self.class), Class(self.class));
@@ -106,6 +109,7 @@ impl SwitchSide for Trimmer {
                         self.trimmed[egress] += 1;
                         Full::Trim(self.size)
                     }
+                    // NDP's return-to-sender (Handley et al.), which UEC 1.0, 4.1, excludes.
                     To::Source => {
                         self.returned[egress] += 1;
                         Full::Return(self.size)
