@@ -202,8 +202,8 @@ def measured(case: Case, name: str, seed: int = 1, clock: str | None = None) -> 
     there = (pl.col("node") == case.port[0]) & (pl.col("port") == case.port[1])
     ports = pl.DataFrame(run.ports).filter(there)
     queue = pl.DataFrame(run.series).filter(there & (pl.col("quantity") == "backlog_mean_bytes"))
-    # An interval in which nothing waited has no row.
-    samples = [int(time) for time in queue["time_ps"].to_list()]
+    # From the first interval in which something waited to the last.
+    samples = queue.filter(pl.col("value") > 0)["time_ps"].to_list()
     intervals = (max(samples) - min(samples)) / INTERVAL_PS + 1
     return Came(
         mean=sum(times) / len(times),

@@ -5,6 +5,9 @@
 
 use std::fmt;
 
+/// Why there is a largest value of each kind, as a hint.
+pub const TOO_MUCH: &str = "beyond this, sums could no longer be counted";
+
 /// Why a text is not the quantity that was asked for. The text names the value, the reason and a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuantityError {

@@ -24,6 +24,8 @@ impl Time {
     pub const ZERO: Time = Time(0);
     /// Later than every event: "until further notice".
     pub const NEVER: Time = Time(u64::MAX);
+    /// Longest time that a scenario or a table may give: 100 days. Sums of two fit.
+    pub const MOST: Time = Time::ms(100 * 24 * 3600 * 1000);
 
     /// A time of `n` picoseconds.
     pub const fn ps(n: u64) -> Time {
@@ -152,7 +154,7 @@ impl JsonSchema for Time {
         "Time".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "x-unit": "time (ps, ns, us, ms, s)", "examples": ["150 ns"],
+        json_schema!({ "type": "string", "x-unit": "time (ps, ns, us, ms, s)", "x-most": Time::MOST.to_string(), "examples": ["150 ns"],
             "pattern": r"^\s*[0-9_]*\.?[0-9_]+\s*(ps|ns|us|µs|ms|s)\s*$" })
     }
     fn inline_schema() -> bool {

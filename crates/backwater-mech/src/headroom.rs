@@ -50,6 +50,8 @@ pub(crate) struct Pausing {
     pub kept: u64,
     pub response: Time,
     pub signal: Signal,
+    /// It has dynamic thresholds, too.
+    pub dynamic: bool,
 }
 
 impl Pausing {
@@ -167,19 +169,45 @@ fn shortage(
     };
     let xoffs: Vec<Bytes> = shape.ports.iter().filter_map(|port| pausing.xoff_at(port.rate)).collect();
     let (xoffs, need) = worst(pausing, switch.buffer_per, &xoffs, &needs, cx.steered != 0);
-    let have = usable(pausing, shape, switch, cx.kept).saturating_sub(xoffs);
+    let memory = usable(pausing, shape, switch, cx.kept);
+    let have = memory.saturating_sub(xoffs);
     if have >= need {
         return None;
     }
-    let left = usable(pausing, shape, switch, cx.kept).saturating_sub(need).0;
+    let left = memory.saturating_sub(need).0;
     let fitting = Bytes((u128::from(xoff.0) * u128::from(left) / u128::from(xoffs.0.max(1))) as u64);
-    let reason = format!("{} has {have} above xoff, but its links' delays need {need} of headroom", shape.name);
+    let shared = pausing.reference.map_or_else(|| divided(memory, xoffs, xoff, pausing.classes), |_| String::new());
+    let reason = format!("{} has {have} above xoff, but its links' delays need {need} of headroom{shared}", shape.name);
     let carve = match carved && pausing.counter == Counter::Ingress && switch.headroom > Bytes::ZERO {
         true => format!("switch.headroom = \"{enough}\", "),
         false => String::new(),
     };
-    let hint = format!("{carve}lower xoff to {fitting} or enlarge {}; {advice}", switch.buffer_key());
+    // A dynamic threshold follows what is free, and has its headroom apart.
+    let room = enough * (shape.ports.len() as u64 * pausing.classes) + shape.max_frame < switch.buffer_of(cx.kept);
+    let other = match pausing.dynamic && carved && pausing.counter == Counter::Ingress && room {
+        true => format!("; or threshold = \"dynamic\" with switch.headroom = \"{enough}\""),
+        false => String::new(),
+    };
+    let hint = format!("{carve}lower xoff to {fitting} or enlarge {}{other}; {advice}", switch.buffer_key());
     Some(("xoff", reason, hint))
+}
+
+/// How memory is divided that several thresholds of `xoff` share, `xoffs` together: as text behind a reason. Empty where one has it all, or
+/// where they differ.
+fn divided(memory: Bytes, xoffs: Bytes, xoff: Bytes, classes: u64) -> String {
+    if xoff == Bytes::ZERO || !xoffs.0.is_multiple_of(xoff.0) || xoffs == xoff {
+        return String::new();
+    }
+    let all = xoffs.0 / xoff.0;
+    let (ports, classes) = if all.is_multiple_of(classes) { (all / classes, classes) } else { (all, 1) };
+    let by = |number: u64, what: &str| if number > 1 { format!(" / {number} {what}") } else { String::new() };
+    let one = match (ports, classes) {
+        (1, _) => "class",
+        (_, 1) => "port",
+        _ => "port and class",
+    };
+    let each = Bytes(memory.0 / all);
+    format!(": {memory}{}{} = {each} for one {one}, xoff and headroom", by(ports, "ports"), by(classes, "classes"))
 }
 
 /// What is lacking where a class takes but a share of free memory before its headroom (`switch.headroom_above`): while others take the

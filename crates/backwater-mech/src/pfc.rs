@@ -93,6 +93,7 @@ impl Mechanism for Pfc {
             kept: u64::from(params.class_bits().count_ones()),
             response: params.response,
             signal: params.signal,
+            dynamic: true,
         };
         findings.extend(refresh_finding(params.signal, params.quanta, cx));
         if params.threshold == Threshold::Dynamic {
@@ -259,12 +260,16 @@ impl SwitchSide for Switch {
 
     fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, _: Option<HostId>, frame: &Control) -> Fate {
         let Some(hold @ Hold { class: Some(class), .. }) = Hold::read(frame) else { return Fate::Passed };
-        if self.under_pfc(class) {
-            let port = usize::from(from.0);
-            let slot = port * CLASSES + usize::from(class.0);
-            let (changes, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().ports[port].rate);
-            self.obey(cx, &changes, look, slot as Token);
+        if !self.under_pfc(class) {
+            return Fate::Passed;
         }
+        let port = usize::from(from.0);
+        let slot = port * CLASSES + usize::from(class.0);
+        let (changes, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().ports[port].rate);
+        if let Some(watchdog) = &mut self.watchdog {
+            watchdog.heard(cx, slot);
+        }
+        self.obey(cx, &changes, look, slot as Token);
         Fate::Consumed
     }
 
@@ -403,15 +408,14 @@ pub struct Nic {
 
 impl NicSide for Nic {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
-        let mut fate = Fate::Passed;
-        for hold in Hold::each(frame) {
-            let Some(class) = hold.class.filter(|class| self.classes & (1 << class.0) != 0) else { continue };
-            let slot = usize::from(class.0);
-            let (changes, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().rate);
-            Nic::obey(cx, &changes, look, slot as Token);
-            fate = Fate::Consumed;
+        let Some(hold @ Hold { class: Some(class), .. }) = Hold::read(frame) else { return Fate::Passed };
+        if self.classes & (1 << class.0) == 0 {
+            return Fate::Passed;
         }
-        fate
+        let slot = usize::from(class.0);
+        let (changes, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().rate);
+        Nic::obey(cx, &changes, look, slot as Token);
+        Fate::Consumed
     }
 
     fn on_timer(&mut self, cx: &mut NicCx<'_>, slot: Token) {

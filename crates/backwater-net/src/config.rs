@@ -34,12 +34,18 @@ impl PacketParams {
         bytes.saturating_add(packets.saturating_mul(self.header.0 + self.gap.0))
     }
 
-    /// Octets on the wire of the shortest frame: of data without payload, an acknowledgement (of length `ack`, where there are any), or
-    /// a control frame. A byte at least: of nothing there is no frame.
-    pub fn shortest(&self, ack: Option<Bytes>) -> Bytes {
+    /// Octets on the wire of the shortest frame: of data with so much payload, an acknowledgement (of length `ack`, where there are any),
+    /// or a control frame. A byte at least: of nothing there is no frame.
+    pub fn shortest(&self, payload: Bytes, ack: Option<Bytes>) -> Bytes {
         let control = Bytes(u64::from(Control::MIN_FRAME));
-        let frames = self.header.min(control).min(ack.unwrap_or(control));
+        let frames = (self.header + payload).min(control).min(ack.unwrap_or(control));
         (frames + self.gap).max(Bytes(1))
+    }
+
+    /// \[bytes\] Payload of the last packet of a message of so many.
+    pub fn last_payload(&self, bytes: Bytes) -> Bytes {
+        let payload = self.payload.0.max(1);
+        Bytes(bytes.0 - bytes.0.saturating_sub(1) / payload * payload)
     }
 
     /// By how much the clock may make a link faster than its `rate`, as a fraction, where no frame is shorter than `shortest`. A frame

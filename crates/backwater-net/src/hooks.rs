@@ -118,6 +118,11 @@ pub struct HoldStyle {
     pub framed: bool,
 }
 
+impl HoldStyle {
+    /// The stage's own: frames, each with the longest pause time.
+    pub(crate) const FRAMED: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
+}
+
 /// A word that a mechanism gives to its timer and gets back.
 pub type Token = u32;
 

@@ -189,11 +189,16 @@ where
     pub fn transmit(&mut self, port: u16, pkt: Ix) {
         let (p, header) = (&mut self.ports[usize::from(port)], &self.world.slab[pkt].pkt);
         let (size, uid, is_data, is_mac) = (header.size, header.uid, header.is_data(), header.is_mac());
+        let is_cut = header.is_cut();
         let sent = self.world.now + p.serialiser.time(size + self.world.rules.gap);
         (p.busy, p.current) = (true, pkt);
         p.tx_frames += 1;
         p.tx_bytes += u64::from(size);
-        p.tx_data_frames += u64::from(is_data);
+        if is_cut {
+            p.rest.stats.tx_cut_frames += 1;
+        } else {
+            p.tx_data_frames += u64::from(is_data);
+        }
         let mut arrival = sent + p.delay;
         if !is_mac {
             arrival += p.peer_latency;

@@ -31,8 +31,12 @@ pub struct Lane {
 pub struct Owner(pub u8);
 
 impl Owner {
-    /// The stage itself (a slow receiver). It comes after all mechanisms, whose number it is that there may be at most.
+    /// The stage itself, for a slow receiver. The stage's come after all mechanisms.
     pub(crate) const STAGE: Owner = Owner(63);
+    /// The stage itself, for a storm of pauses.
+    pub(crate) const STORM: Owner = Owner(62);
+    /// How many mechanisms there may be at most.
+    pub(crate) const MOST: usize = Owner::STORM.0 as usize;
 
     /// Its bit among [`Owners`].
     #[inline(always)]

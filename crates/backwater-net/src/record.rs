@@ -246,8 +246,10 @@ pub struct PortRow {
 pub struct PortStats {
     /// Frames put on the link, MAC control included.
     pub tx_frames: u64,
-    /// Data frames among them.
+    /// Data frames among them, those apart of which only headers are left.
     pub tx_data_frames: u64,
+    /// What is left of data frames whose payload a switch has cut off, among them.
+    pub tx_cut_frames: u64,
     /// Bytes put on the link, without preamble and gap.
     pub tx_bytes: u64,
     /// Pauses asked of the neighbour (resumes and refreshes not counted).

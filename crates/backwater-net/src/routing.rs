@@ -138,7 +138,8 @@ impl Routes {
         if row != NO_ROW {
             return;
         }
-        let row = (self.ranges.len() / self.switches) as u32;
+        // Where there is no switch a row is empty, and all that is known is that the host has been asked for.
+        let row = self.ranges.len().checked_div(self.switches).unwrap_or(0) as u32;
         (self.edges[edge as usize].1, self.attach[host.0 as usize].row) = (row, row);
         let begin = self.ranges.len();
         self.ranges.resize(begin + self.switches, (0, 0));

@@ -68,18 +68,34 @@ pub enum FaultKind {
         /// From now on.
         rate: Rate,
     },
-    /// A host takes frames from its receive buffer slowly, and pauses its link while that is too full.
+    /// A host takes frames from its receive buffer slowly, and pauses a class of its link while that is too full. A host has one buffer,
+    /// for frames of all classes: faults of several classes all act, and the lowest of their rates is that of the buffer. A later fault of
+    /// the same class replaces this one.
     SlowReceiver {
         /// The host.
         host: HostId,
         /// Rate at which it takes frames.
         rate: Rate,
-        /// \[bytes\] waiting above which it pauses its link.
+        /// \[bytes\] waiting above which it pauses the class.
         xoff: Bytes,
-        /// \[bytes\] waiting below which the link resumes.
+        /// \[bytes\] waiting below which the class resumes.
         xon: Bytes,
         /// Class that it pauses.
         class: Class,
+    },
+    /// A host pauses classes of all its links, whatever it has room for, until as many storms of a class have ended as have begun.
+    PauseStorm {
+        /// The host.
+        host: HostId,
+        /// A bit for each class.
+        classes: u8,
+    },
+    /// Such a storm ends.
+    PauseStormEnd {
+        /// The host.
+        host: HostId,
+        /// A bit for each class.
+        classes: u8,
     },
 }
 

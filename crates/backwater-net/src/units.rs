@@ -51,6 +51,8 @@ impl Bytes {
     pub const ZERO: Bytes = Bytes(0);
     /// More than any buffer: "no limit".
     pub const MAX: Bytes = Bytes(u64::MAX);
+    /// Largest size that a scenario or a table may give. Sums of several fit.
+    pub const MOST: Bytes = Bytes(1_000_000_000_000_000_000);
     /// `self - other`, or zero where `other` is larger.
     pub const fn saturating_sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))
@@ -73,6 +75,9 @@ impl Bytes {
 }
 
 impl Rate {
+    /// Highest rate that a scenario may give.
+    pub const MOST: Rate = Rate(1_000_000_000_000_000);
+
     /// A rate of `n` Gb/s.
     pub const fn gbps(n: u64) -> Rate {
         Rate(n * 1_000_000_000)
@@ -237,7 +242,7 @@ impl JsonSchema for Bytes {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "x-unit": "size (B, KB = 1000 B, MB, GB; KiB = 1024 B, MiB, GiB)",
-            "examples": ["400 KB"], "pattern": r"^\s*[0-9_]*\.?[0-9_]+\s*(B|[kKMGT]B|[KMG]iB)\s*$" })
+            "x-most": Bytes::MOST.to_string(), "examples": ["400 KB"], "pattern": r"^\s*[0-9_]*\.?[0-9_]+\s*(B|[kKMGT]B|[KMG]iB)\s*$" })
     }
     fn inline_schema() -> bool {
         true
@@ -250,7 +255,7 @@ impl JsonSchema for Rate {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "x-unit": "rate (b/s, Kb/s, Mb/s, Gb/s, Tb/s)",
-            "examples": ["200 Gb/s"], "pattern": r"^\s*[0-9_]*\.?[0-9_]+\s*([kKMGT]?b/s|[kMG]?bps)\s*$" })
+            "x-most": Rate::MOST.to_string(), "examples": ["200 Gb/s"], "pattern": r"^\s*[0-9_]*\.?[0-9_]+\s*([kKMGT]?b/s|[kMG]?bps)\s*$" })
     }
     fn inline_schema() -> bool {
         true

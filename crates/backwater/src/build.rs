@@ -1,6 +1,6 @@
 //! From a resolved scenario to what a run is built from.
 
-use crate::check::{Checked, losses};
+use crate::check::{Checked, clock, losses};
 use crate::error::ScenarioError;
 use crate::file::{Arrivals, FlowGroup, Places, Slots};
 use crate::given::{RowsOf, is_parquet, place_of};
@@ -160,6 +160,7 @@ fn tables(planned: &Planned, run: &mut Sources) -> Result<(), ScenarioError> {
         read.push((own, table));
     }
     for (own, table) in read {
+        clock(planned, Some(&table))?;
         allowed(planned, table.rows().iter().map(|row| row.class.0).collect())?;
         if table.names_links() && resolved.file.nic.params.link != LinkChoice::Index {
             let error = resolved.error("nic.link", "a flow table names links, and hosts choose by themselves");

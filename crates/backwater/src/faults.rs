@@ -1,20 +1,28 @@
 //! `[[fault]]` as the stage takes it.
 
 use crate::error::{ScenarioError, nearest};
-use crate::file::{FaultEntry, Frames};
+use crate::file::{FaultEntry, Frames, Host};
 use crate::hosts;
 use crate::layout::Layout;
 use backwater_mech::registry::ENTRIES;
 use backwater_net::hold::MAC_CONTROL;
-use backwater_net::packet::{Class, NodeId};
+use backwater_net::packet::{Class, HostId, NodeId, class_bits};
 use backwater_net::spec::{Fault, FaultKind, FrameKind};
 
 /// All faults of the scenario.
 pub(crate) fn all(layout: &Layout) -> Result<Vec<Fault>, ScenarioError> {
-    layout.file.fault.iter().enumerate().map(|(i, fault)| one(layout, &format!("fault.{i}"), fault)).collect()
+    let mut all = Vec::new();
+    for (i, entry) in layout.file.fault.iter().enumerate() {
+        let (fault, end) = one(layout, &format!("fault.{i}"), entry)?;
+        all.push(fault);
+        all.extend(end);
+    }
+    Ok(all)
 }
 
-fn one(layout: &Layout, key: &str, fault: &FaultEntry) -> Result<Fault, ScenarioError> {
+/// A fault, and its end where it has one.
+fn one(layout: &Layout, key: &str, fault: &FaultEntry) -> Result<(Fault, Option<Fault>), ScenarioError> {
+    let mut end = None;
     let (at, kind) = match fault {
         FaultEntry::Loss { at, from, to, frame, probability } => {
             let (from, to) = match (from, to) {
@@ -47,8 +55,7 @@ fn one(layout: &Layout, key: &str, fault: &FaultEntry) -> Result<Fault, Scenario
             (*at, FaultKind::RateChange { from, to, rate: *rate })
         }
         FaultEntry::SlowReceiver { at, host, rate, xoff, xon, class } => {
-            let host = hosts::one(host, &layout.index)
-                .map_err(|(reason, hint)| layout.error(&format!("{key}.host"), reason).hint(hint))?;
+            let host = one_host(layout, key, host)?;
             if layout.index.links(host) > 1 {
                 let reason =
                     format!("{} has several links, and a slow receiver pauses the one that it has", layout.name(host));
@@ -60,8 +67,29 @@ fn one(layout: &Layout, key: &str, fault: &FaultEntry) -> Result<Fault, Scenario
             }
             (*at, FaultKind::SlowReceiver { host, rate: *rate, xoff: *xoff, xon: *xon, class: Class(*class) })
         }
+        FaultEntry::PauseStorm { at, until, host, classes } => {
+            let (host, classes) = (one_host(layout, key, host)?, class_bits(classes));
+            if classes == 0 {
+                let reason = "a storm of pauses of no class is none".to_owned();
+                return Err(layout
+                    .error(&format!("{key}.classes"), reason)
+                    .hint("some of the classes 0 to 7, or without the key all"));
+            }
+            if let Some(until) = until.filter(|until| until <= at) {
+                let reason = format!("it would end at {until} and begin at {at}");
+                return Err(layout
+                    .error(&format!("{key}.until"), reason)
+                    .hint("a later time, or without the key the end of the run"));
+            }
+            end = until.map(|at| Fault { at, kind: FaultKind::PauseStormEnd { host, classes } });
+            (*at, FaultKind::PauseStorm { host, classes })
+        }
     };
-    Ok(Fault { at, kind })
+    Ok((Fault { at, kind }, end))
+}
+
+fn one_host(layout: &Layout, key: &str, host: &Host) -> Result<HostId, ScenarioError> {
+    hosts::one(host, &layout.index).map_err(|(reason, hint)| layout.error(&format!("{key}.host"), reason).hint(hint))
 }
 
 /// The kinds of frames that `key.frame` may name.

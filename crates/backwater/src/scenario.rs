@@ -124,8 +124,10 @@ impl Scenario {
             return Err(too_large(text.len() as u64).file("--set"));
         }
         let steps = tree::split_key(key).ok_or_else(|| {
-            ScenarioError { reason: format!("`{key}` is not a dotted key"), ..error() }
-                .hint("as in --set switch.buffer=\"16 MB\"")
+            ScenarioError { reason: format!("`{key}` is not a dotted key"), ..error() }.hint(
+                "as in --set switch.buffer=\"16 MB\"; a label with blanks or dots is quoted, and the shell takes quotes away unless \
+                 they are within others: --set 'flow.\"h3 to h0\".size=16 MB'",
+            )
         })?;
         if steps.first().is_some_and(|s| s == "variant") {
             let reason = "variants are chosen, not set".to_owned();

@@ -14,6 +14,7 @@ use crate::cells::{Columns, Form, Lines, Wrong, line, quantity};
 use crate::error::ScenarioError;
 use crate::given::TableFlow;
 use backwater_engine::Time;
+use backwater_engine::quantity::TOO_MUCH;
 use backwater_net::Bytes;
 use backwater_net::packet::{Class, HostId};
 use backwater_net::spec::Way;
@@ -172,6 +173,8 @@ impl<'a> RowReader<'a> {
         if flow.bytes == 0 {
             return Err(Wrong::new("bytes", 0, "a flow has at least 1 byte"));
         }
+        within("bytes", Bytes(flow.bytes), Bytes::MOST)?;
+        within("start", flow.start, Time::MOST)?;
         let class = flow.class.map_or(self.group.class, Class);
         if class.0 > 7 {
             return Err(Wrong::new("class", class.0, format!("{} is not a class from 0 to 7", class.0)));
@@ -204,6 +207,14 @@ impl<'a> RowReader<'a> {
         }
         Ok(FlowTable::new(self.rows, self.ways))
     }
+}
+
+/// Whether a quantity is no larger than one of a scenario file may be.
+fn within<Q: PartialOrd + std::fmt::Display>(column: &'static str, value: Q, most: Q) -> Result<(), Wrong> {
+    if value <= most {
+        return Ok(());
+    }
+    Err(Wrong::new(column, &value, format!("{value} is more than {most}")).hint(TOO_MUCH))
 }
 
 #[cfg(test)]

@@ -350,7 +350,7 @@ def queue(run: Observed, node: str, to: str, window: Sequence[str], of: str = "m
     def values(name: str) -> list[int]:
         return [value for _, value in run.over(f"backlog_{name}", node, port, window)]
 
-    # An interval without a byte has no row.
+    # Before something has waited an interval has no row.
     if of == "max":
         return Reading(max(values("max_bytes"), default=0) / 1e3)
     if of == "empty":

@@ -1,6 +1,7 @@
 //! The parameters of credit-based flow control, and what is checked of them.
 
 use super::link::{Link, Rates};
+use super::wire::ORDERED_SET;
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
@@ -83,7 +84,8 @@ impl Params {
 
 /// What it does to others and asks of them.
 pub(super) fn profile(params: &Params) -> Profile {
-    Profile { lossless_classes: params.class_bits(), classes: params.class_bits(), ..Profile::default() }
+    let (classes, shortest_message) = (params.class_bits(), Some(Bytes(ORDERED_SET.into())));
+    Profile { lossless_classes: classes, classes, shortest_message, ..Profile::default() }
 }
 
 /// What no range of a single parameter can say.

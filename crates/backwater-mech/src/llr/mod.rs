@@ -225,7 +225,8 @@ impl Mechanism for Llr {
 
     fn profile(_: &Params) -> Profile {
         // What a fault does to a frame is known at the other end: the two ends of a link are not simulated apart.
-        Profile { couples: true, repairs: true, ..Profile::default() }
+        let shortest_message = Some(Bytes(wire::ORDERED_SET.into()));
+        Profile { couples: true, repairs: true, shortest_message, ..Profile::default() }
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {

@@ -23,7 +23,7 @@ pub(super) const NACK: &str = "llr-nack";
 pub(super) const INIT: &str = "llr-init";
 
 /// \[octets\] A control ordered set.
-const ORDERED_SET: u32 = 8;
+pub(super) const ORDERED_SET: u32 = 8;
 
 /// What an ordered set is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]

@@ -88,6 +88,7 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         kept: CLASSES as u64,
         response: params.response,
         signal: params.signal,
+        dynamic: false,
     };
     findings.extend(refresh_finding(params.signal, params.quanta, cx));
     findings.extend(headroom_findings(&pausing, cx));

@@ -85,7 +85,7 @@ pub struct Params {
         why = "a watchdog that waits for no time would give up every queue"
     )]
     pub watchdog: Option<Time>,
-    /// Watchdog: how long the neighbour's pause then does not count. Absent: as long as `watchdog`.
+    /// Watchdog: the queue is restored when no frame that pauses or resumes it has come for this long, and no pause is in force. Absent: as long as `watchdog`.
     #[param(symbol = "R", range = Time(1).., source = "SONiC PFC watchdog: as its detection time, 200 ms", why = "it would be restored at once")]
     pub watchdog_restore: Option<Time>,
     /// Watchdog: `drop` (what waits is dropped, and what comes until it is restored) or `forward` (the queue sends in spite of the pause). With `lossless` the first frame dropped ends the run, and `forward` is refused.

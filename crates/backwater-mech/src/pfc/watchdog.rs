@@ -6,13 +6,18 @@
 //! ```text
 //! paused without a break for T, and frames wait   -> storm:  drop:     what waits is dropped, and so is what comes
 //!                                                            forward:  the pause is ignored, the queue sends
-//! R later                                         -> the neighbour's pause, if it lasts, counts again, and T begins anew
+//! no frame of the class has come for R, and       -> the queue sends, and T begins anew with the next pause
+//! no pause of it is in force
 //! ```
 //!
-//! A paused queue that is empty when T has passed does no harm: it is looked at again after another T.
+//! A paused queue that is empty when T has passed does no harm: it is looked at again after another T. R runs from the detection and
+//! anew from each frame of MAC control that names the class, a resume included: a neighbour that pauses for ever is given up for ever.
+//! SONiC's rule is the count of such frames alone (`pfc_restore.lua`); that a pause in force counts, too, makes no difference where R is
+//! longer than frames are apart, as SONiC's 100 ms and more are.
 //!
-//! **Not modelled:** a watchdog of end stations; dropping at the ingress what comes in the class from the port in storm.
-//! **Where we differ:** SONiC polls, and restores only when no pause has come for R; here R is fixed, and T is exact.
+//! **Not modelled:** a watchdog of end stations; dropping at the ingress what comes in the class from the port in storm; a count that stands
+//! still while a port has no class left under PFC (Broadcom TH5 and TH6, which restore in a storm of all classes).
+//! **Where we differ:** SONiC polls; here T and R are exact.
 
 use super::params::Action;
 use crate::mac_control::GateChange;
@@ -22,6 +27,9 @@ use backwater_net::packet::{CLASSES, Class, Port, Queue};
 
 /// Kind of the row of the control table that says that it has given up.
 pub const FIRED: &str = "pfc-watchdog";
+
+/// Kind of the row that says that the queue sends again.
+pub const RESTORED: &str = "pfc-watchdog-restored";
 
 /// In the token of a timer: it is the watchdog's. Slots stay below, up to 4096 ports.
 const OWN: Token = 1 << 15;
@@ -46,7 +54,7 @@ enum State {
     Free,
     /// It has been paused since.
     Paused(Time),
-    /// The neighbour's pause does not count until then.
+    /// The neighbour's pauses do not count. When the last frame of them came, or the storm was detected.
     Storm(Time),
 }
 
@@ -75,31 +83,36 @@ impl Watchdog {
         self.action == Action::Drop && matches!(self.queues[slot], State::Storm(_))
     }
 
+    /// A frame of MAC control names a queue's class.
+    pub(super) fn heard(&mut self, cx: &mut SwitchCx<'_>, slot: usize) {
+        if let State::Storm(quiet_since) = &mut self.queues[slot] {
+            *quiet_since = cx.now();
+            cx.arm(cx.now().after(self.restore), slot as Token | OWN);
+        }
+    }
+
     /// The neighbour's pause of a queue begins or ends. Whether the queue obeys.
     pub(super) fn obeys(&mut self, cx: &mut SwitchCx<'_>, change: GateChange) -> bool {
         let (GateChange::Shut(slot) | GateChange::Open(slot)) = change;
-        if matches!(self.queues[slot], State::Storm(_)) {
-            return false;
+        let ends = matches!(change, GateChange::Open(_));
+        match self.queues[slot] {
+            State::Storm(quiet_since) if ends => self.restore_if_quiet(cx, slot, quiet_since),
+            State::Storm(_) => {}
+            _ if ends => self.queues[slot] = State::Free,
+            _ => {
+                self.queues[slot] = State::Paused(cx.now());
+                cx.arm(cx.now().after(self.detect), slot as Token | OWN);
+            }
         }
-        match change {
-            GateChange::Shut(_) => self.watch(cx, slot),
-            GateChange::Open(_) => self.queues[slot] = State::Free,
-        }
-        true
-    }
-
-    fn watch(&mut self, cx: &mut SwitchCx<'_>, slot: usize) {
-        self.queues[slot] = State::Paused(cx.now());
-        cx.arm(cx.now().after(self.detect), slot as Token | OWN);
+        !matches!(self.queues[slot], State::Storm(_))
     }
 
     /// A timer has run out. `paused`: whether the neighbour pauses the queue now.
     pub(super) fn wake(&mut self, cx: &mut SwitchCx<'_>, slot: usize, paused: bool) {
-        let now = cx.now();
         match self.queues[slot] {
-            State::Paused(since) if now >= since.after(self.detect) => self.detected(cx, slot),
-            State::Storm(until) if now >= until => self.restored(cx, slot, paused),
-            _ => {} // a timer of an earlier pause
+            State::Paused(since) if cx.now() >= since.after(self.detect) => self.detected(cx, slot),
+            State::Storm(quiet_since) if !paused => self.restore_if_quiet(cx, slot, quiet_since),
+            _ => {} // a timer of an earlier pause, or a storm that goes on until its last pause has ended
         }
     }
 
@@ -109,9 +122,8 @@ impl Watchdog {
         if waiting == 0 {
             return cx.arm(cx.now().after(self.detect), slot as Token | OWN);
         }
-        let until = cx.now().after(self.restore);
-        self.queues[slot] = State::Storm(until);
-        cx.arm(until, slot as Token | OWN);
+        self.queues[slot] = State::Storm(cx.now());
+        cx.arm(cx.now().after(self.restore), slot as Token | OWN);
         cx.report(FIRED, port, class, waiting);
         match self.action {
             Action::Drop => cx.flush(port, Queue(class.0)),
@@ -119,13 +131,14 @@ impl Watchdog {
         }
     }
 
-    fn restored(&mut self, cx: &mut SwitchCx<'_>, slot: usize, paused: bool) {
-        if paused {
-            cx.shut(gate(slot));
-            return self.watch(cx, slot);
+    /// Of a queue in storm that nobody pauses.
+    fn restore_if_quiet(&mut self, cx: &mut SwitchCx<'_>, slot: usize, quiet_since: Time) {
+        if cx.now() >= quiet_since.after(self.restore) {
+            let (port, class) = place_of(slot);
+            self.queues[slot] = State::Free;
+            cx.report(RESTORED, port, class, 0);
+            cx.open(gate(slot));
         }
-        self.queues[slot] = State::Free;
-        cx.open(gate(slot));
     }
 }
 
@@ -148,6 +161,7 @@ mod tests {
     const SHUT: Note = Note::Shut(OWNER, Gate::Egress(Port(1), Queue(3)));
     const OPEN: Note = Note::Open(OWNER, Gate::Egress(Port(1), Queue(3)));
     const FLUSH: Note = Note::Flush(Port(1), Queue(3));
+    const RESTORES: Note = Note::Report(RESTORED, Port(1), Class(3), 0);
 
     fn bridge(watchdog_action: Action) -> (SwitchBench, Switch) {
         let bench = SwitchBench::new(&SwitchParams::default(), 4, Rate::gbps(100), 1 << 3);
@@ -186,11 +200,58 @@ mod tests {
         assert_eq!(bench.notes(), [FLUSH]);
         switch.on_enqueue(&mut bench.cx(), &place(Port(0), Port(2), Class(3)), &mut pkt);
         assert_eq!(bench.notes(), [], "another queue");
-        // The neighbour pauses still: the queue waits again, and is dropped no more until T has passed again.
-        assert_eq!(wake(&mut bench, &mut switch, T + R), [SHUT, armed(T + R + T)]);
+        // The neighbour pauses still.
+        assert_eq!(wake(&mut bench, &mut switch, T + R), []);
+        switch.on_enqueue(&mut bench.cx(), &place(Port(0), Port(1), Class(3)), &mut pkt);
+        assert_eq!(bench.notes(), [FLUSH]);
+        assert!(switch.gives_up(Port(1)));
+    }
+
+    /// Frames that come R/2 apart restore nothing. A resume is such a frame, too; R after it nothing is dropped any more.
+    #[test]
+    fn a_queue_is_restored_after_a_quiet_time() {
+        let (mut bench, mut switch) = bridge(Action::Drop);
+        bench.set_egress(Port(1), Queue(3), 5_000);
+        pause(&mut bench, &mut switch, true);
+        wake(&mut bench, &mut switch, T);
+        let half = Time(R.0 / 2);
+        let mut now = T;
+        for _ in 0..10 {
+            now += half;
+            bench.now = now;
+            assert_eq!(pause(&mut bench, &mut switch, true), [armed(now + R)]);
+            assert_eq!(wake(&mut bench, &mut switch, now), [], "a timer of an earlier frame");
+        }
+        bench.now = now + half;
+        let restored_at = bench.now + R;
+        assert_eq!(
+            pause(&mut bench, &mut switch, false),
+            [armed(restored_at)],
+            "it has ended, and not been quiet for R"
+        );
+        assert_eq!(wake(&mut bench, &mut switch, Time(restored_at.0 - 1)), []);
+        assert_eq!(wake(&mut bench, &mut switch, restored_at), [RESTORES, OPEN]);
+        let mut pkt = data(HostId(0), HostId(1), 7, Class(3), 1_000);
         switch.on_enqueue(&mut bench.cx(), &place(Port(0), Port(1), Class(3)), &mut pkt);
         assert_eq!(bench.notes(), []);
-        assert!(switch.gives_up(Port(1)));
+        // The next pause is obeyed, and T begins anew.
+        assert_eq!(pause(&mut bench, &mut switch, true), [armed(restored_at + T), SHUT]);
+    }
+
+    /// A timed pause that is longer than R is waited for: 65,535 quanta of 512 bit times at 100 Gb/s are 335.5392 us.
+    #[test]
+    fn a_pause_in_force_is_no_quiet_time() {
+        let (mut bench, mut switch) = bridge(Action::Drop);
+        bench.set_egress(Port(1), Queue(3), 5_000);
+        let frame = Hold { class: Some(Class(3)), quanta: u16::MAX, lasting: false }.frame();
+        SwitchSide::on_control(&mut switch, &mut bench.cx(), Port(1), None, &frame);
+        let end = Time::ps(335_539_200);
+        assert_eq!(bench.notes(), [armed(T), SHUT, Note::Arm(OWNER, end, SLOT)]);
+        wake(&mut bench, &mut switch, T);
+        assert_eq!(wake(&mut bench, &mut switch, T + R), []);
+        bench.now = end;
+        SwitchSide::on_timer(&mut switch, &mut bench.cx(), SLOT);
+        assert_eq!(bench.notes(), [RESTORES, OPEN, OPEN]);
     }
 
     #[test]
@@ -200,8 +261,8 @@ mod tests {
         pause(&mut bench, &mut switch, true);
         let notes = wake(&mut bench, &mut switch, T);
         assert_eq!(notes.last(), Some(&OPEN));
-        assert_eq!(pause(&mut bench, &mut switch, false), [], "a resume in the storm changes nothing");
-        assert_eq!(wake(&mut bench, &mut switch, T + R), [OPEN], "the neighbour has resumed");
+        assert_eq!(pause(&mut bench, &mut switch, false), [armed(T + R)], "a resume in the storm is not quiet for R");
+        assert_eq!(wake(&mut bench, &mut switch, T + R), [RESTORES, OPEN]);
     }
 
     #[test]

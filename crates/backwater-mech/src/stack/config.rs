@@ -182,6 +182,11 @@ macro_rules! config {
                 self.profiles_at(name, tier).iter().map(|profile| profile.longest_message).max().unwrap_or(Bytes::ZERO)
             }
 
+            /// The shortest frame of any mechanism, where that is shorter than other control frames are.
+            pub fn shortest_message(&self) -> Option<Bytes> {
+                self.profiles().iter().filter_map(|(_, profile)| profile.shortest_message).min()
+            }
+
             /// What mechanisms may pause by MAC control at this node: bits as in [`Profile::pauses`].
             pub fn pauses(&self, name: &str, tier: &str) -> u16 {
                 self.profiles_at(name, tier).iter().fold(0, |bits, profile| bits | profile.pauses)

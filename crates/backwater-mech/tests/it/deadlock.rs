@@ -299,3 +299,47 @@ fn a_watchdog_that_drops_breaks_the_promise_of_losslessness() {
     let broken = bench.run().broken.expect("a broken promise");
     assert!(broken.reason.contains("the scenario is lossless, but s"), "{}", broken.reason);
 }
+
+/// A host pauses from 10 us on. At 100 Gb/s 64 B take 5.12 ns, and the link 150 ns: the switch hears it at 10.15512 us, and gives up 100 us
+/// later. Frames that refresh a pause of 65,535 quanta come 167.8 us apart, far more than the 50 us of quiet that it waits for; but their
+/// pauses last. The frame that ends the storm is the last one, and 50 us later the queue is restored. A storm without an end is given up
+/// for ever, of one class as well as of all.
+#[test]
+fn a_watchdog_restores_when_the_storm_has_ended() {
+    let run = |classes: u8, end: Option<Time>, action: Action| {
+        let mut bench = Bench::star(3, RATE);
+        bench.ack.enabled = false;
+        let classes_of_pfc = vec![3, 4];
+        let params = pfc_of::Params { classes: classes_of_pfc, ..pfc(10_000_000, 9_000_000, Signal::Timed) };
+        let (watchdog, watchdog_restore, watchdog_action) = (Some(Time::us(100)), Some(Time::us(50)), action);
+        let params = pfc_of::Params { watchdog, watchdog_restore, watchdog_action, ..params };
+        bench.mechanisms = Config::default().pfc(params);
+        for (src, class) in [(0, 3), (1, 4)] {
+            bench.flow(src, 2, 50_000_000).class = backwater_net::packet::Class(class);
+        }
+        let host = HostId(2);
+        bench.fault(Time::us(10), FaultKind::PauseStorm { host, classes });
+        if let Some(end) = end {
+            bench.fault(end, FaultKind::PauseStormEnd { host, classes });
+        }
+        bench.stop_at = Some(Time::ms(2));
+        let out = bench.run();
+        let of = |kind: &str| {
+            let rows = out.rows.control.iter().filter(|row| row.kind == kind);
+            rows.map(|row| (row.time, row.class.map(|class| class.0))).collect::<Vec<_>>()
+        };
+        (of(watchdog::FIRED), of(watchdog::RESTORED), out.progress.flushed)
+    };
+    let (way, both) = (Time::ps(155_120), 1 << 3 | 1 << 4);
+    let fired = Time::us(110) + way;
+    let (at, restored, flushed) = run(1 << 3, Some(Time::us(1_000)), Action::Drop);
+    assert_eq!((at, restored), (vec![(fired, Some(3))], vec![(Time::us(1_050) + way, Some(3))]));
+    assert!(flushed > 0);
+    for classes in [both, u8::MAX] {
+        let (at, restored, _) = run(classes, None, Action::Drop);
+        assert_eq!((at, restored), (vec![(fired, Some(3)), (fired, Some(4))], vec![]), "{classes:b}");
+    }
+    let (at, restored, flushed) = run(u8::MAX, Some(Time::us(500)), Action::Forward);
+    assert_eq!((at.len(), restored), (2, vec![(Time::us(550) + way, Some(3)), (Time::us(550) + way, Some(4))]));
+    assert_eq!(flushed, 0);
+}

@@ -149,21 +149,93 @@ fn link_failure_ends_its_pauses() {
     }
 }
 
-/// A slow receiver that is told to pause another class lets go of the first.
+fn slow(host: u32, rate: Rate, xoff: u64, class: u8) -> FaultKind {
+    let (xoff, xon) = (Bytes(xoff), Bytes(xoff / 2));
+    FaultKind::SlowReceiver { host: HostId(host), rate, xoff, xon, class: Class(class) }
+}
+
+fn two_classes() -> Config {
+    Config::default().pfc(backwater_mech::pfc::Params { classes: vec![3, 4], ..pfc(100_000, 50_000, Signal::Timed) })
+}
+
+/// 100 KB at 1 Gb/s take 800 us. A slow receiver of another class does not end that, a faster one of the same class does.
 #[test]
-fn slow_receiver_changes_its_class() {
-    let mut bench = Bench::star(2, Rate::gbps(100));
-    bench.mechanisms = Config::default()
-        .pfc(backwater_mech::pfc::Params { classes: vec![3, 4], ..pfc(100_000, 50_000, Signal::Timed) });
-    bench.flow(0, 1, 100_000);
-    for (at, rate, class) in [(1, Rate::gbps(1), 3), (5, Rate::gbps(200), 4)] {
-        let kind =
-            FaultKind::SlowReceiver { host: HostId(1), rate, xoff: Bytes(4000), xon: Bytes(4000), class: Class(class) };
-        bench.fault(Time::us(at), kind);
+fn a_slow_receiver_is_replaced_by_one_of_its_class() {
+    let run = |later: &[(u64, u64, u8)]| {
+        let mut bench = Bench::star(2, Rate::gbps(100));
+        bench.mechanisms = two_classes();
+        bench.flow(0, 1, 100_000);
+        for (at, rate, class) in [(1, 1, 3)].iter().chain(later) {
+            bench.fault(Time::us(*at), slow(1, Rate::gbps(*rate), 4000, *class));
+        }
+        bench.stop_at = Some(Time::ms(20));
+        bench.run().flow(0).fct_last_ack.expect("it ends")
+    };
+    assert!(run(&[]) > Time::us(750));
+    assert!(run(&[(5, 200, 4)]) > Time::us(750), "both act, and the lower rate counts");
+    assert!(run(&[(5, 200, 3)]) < Time::us(200));
+}
+
+/// A host takes 1 Mb/s of two classes, which is nothing in 200 us. Frames of 1000 B take 800 ns at 10 Gb/s. The eleventh is the first beyond
+/// 10 KB; the frame that says so, 64 B and so 51.2 ns, and two times 150 ns of link come before the end of the twelfth. Nothing follows it,
+/// of the class that has its turn first or of the other.
+/// It is so in whichever order the faults are written, and with whatever names of the classes.
+#[test]
+fn slow_receivers_of_two_classes_both_act() {
+    for (faults, classes) in [([3, 4], [3, 4]), ([4, 3], [3, 4]), ([3, 4], [4, 3])] {
+        let mut bench = Bench::star(3, Rate::gbps(10));
+        (bench.packet.payload, bench.packet.header) = (Bytes(1000), Bytes(0));
+        (bench.ack.enabled, bench.switch.latency) = (false, Time::ZERO);
+        bench.mechanisms = two_classes();
+        for (src, class) in (0..).zip(classes) {
+            bench.flow(src, 2, 1_000_000).class = Class(class);
+        }
+        for class in faults {
+            bench.fault(Time::ZERO, slow(2, Rate(1_000_000), 10_000, class));
+        }
+        bench.stop_at = Some(Time::us(200));
+        let out = bench.run();
+        let (host, switch) = (bench.node("h2"), bench.node("s0"));
+        let port = out.port(switch, host);
+        assert_eq!(port.stats.tx_data_frames, 12, "{faults:?} {classes:?}");
+        assert_eq!(port.stats.pauses_received, 2, "one of each class");
     }
-    bench.stop_at = Some(Time::ms(20));
-    let out = bench.run();
-    assert!(out.flow(0).fct_last_ack.is_some_and(|fct| fct < Time::us(200)), "{:?}", out.flow(0));
+}
+
+/// Storms of a class may overlap: the last to end counts. Frames of 1250 B take 100 ns at 100 Gb/s; 64 B take 5.12 ns, and each link 150 ns.
+/// A pause asked for at 10 us is heard 155.12 ns later, and the frame on the wire still goes.
+#[test]
+fn storms_of_pauses_overlap() {
+    let sent = |storms: &[(u64, Option<u64>, u8)], stop: Time| {
+        let mut bench = Bench::star(2, Rate::gbps(100));
+        (bench.packet.payload, bench.packet.header) = (Bytes(1250), Bytes(0));
+        (bench.ack.enabled, bench.switch.latency) = (false, Time::ZERO);
+        bench.mechanisms = two_classes()
+            .pfc(backwater_mech::pfc::Params { classes: vec![3, 4], ..pfc(10_000_000, 9_000_000, Signal::Timed) });
+        bench.flow(0, 1, 10_000_000);
+        for (from, until, classes) in storms {
+            let (host, classes) = (HostId(1), *classes);
+            bench.fault(Time::us(*from), FaultKind::PauseStorm { host, classes });
+            if let Some(until) = until {
+                bench.fault(Time::us(*until), FaultKind::PauseStormEnd { host, classes });
+            }
+        }
+        bench.stop_at = Some(stop);
+        let out = bench.run();
+        let stats = out.port(bench.node("s0"), bench.node("h1")).stats.clone();
+        (stats.tx_data_frames, stats.pauses_received)
+    };
+    // The first frame leaves the switch at 250 ns. Until 10.15512 us 100 have begun.
+    let stopped = 100;
+    let of_3 = 1 << 3;
+    let late = Time::ms(1);
+    assert_eq!(sent(&[(10, None, of_3)], late), (stopped, 1));
+    assert_eq!(sent(&[(10, None, u8::MAX)], late), (stopped, 2), "of all classes those under PFC are obeyed");
+    assert_eq!(sent(&[(10, Some(20), of_3), (15, None, of_3)], late), (stopped, 1));
+    assert_eq!(sent(&[(10, Some(20), of_3), (15, Some(30), of_3)], Time::us(30)), (stopped, 1));
+    // From 30.15512 us on 8 begin until 31 us, the last of them at 30.85512 us.
+    assert_eq!(sent(&[(10, Some(20), of_3), (15, Some(30), of_3)], Time::us(31)), (stopped + 9, 1));
+    assert_eq!(sent(&[(10, None, 1 << 5)], Time::us(31)).1, 0, "not under PFC");
 }
 
 /// DropNth picks exactly one frame of its kind, and only its kind.

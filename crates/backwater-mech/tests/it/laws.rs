@@ -434,7 +434,7 @@ fn bench(graph: Graph, switch: SwitchParams, pausing: Pausing, loads: &[Load], e
     };
     b.mechanisms = mechanisms(pausing, extras);
     // In every third run times are cut off to a clock in whose tick hardly any frame is over, on no link that a fault may make.
-    let tick = Rate::gbps(400).time_for(b.packet.shortest(Some(b.ack.size)));
+    let tick = Rate::gbps(400).time_for(b.packet.shortest(Bytes(0), Some(b.ack.size)));
     b.packet.clock = (seed % 3 == 2).then(|| Time(tick.0 - 1));
     // Of all flows but streams, in every second run.
     b.causes.waits = vec![seed % 2 == 1];
@@ -582,7 +582,7 @@ fn most_headroom(b: &Bench, signal: Signal, response: u64) -> u64 {
     let longest = Bytes(max_frame.0.max(b.ack.size.0));
     let each = b.graph.links.iter();
     // Between two ticks of a clock a link may send what it would need almost another tick for, relatively most of its shortest frame.
-    let shortest = b.packet.shortest(Some(b.ack.size));
+    let shortest = b.packet.shortest(Bytes(0), Some(b.ack.size));
     let sent = |need: u64, rate: Rate| {
         let ticks = b.packet.clock.map(|clock| rate.time_for(shortest).0 / clock.0);
         ticks.map_or(need, |ticks| need + (need - 2 * longest.0).div_ceil(ticks))

@@ -124,6 +124,10 @@ pub struct Profile {
     pub steering: Option<Steering>,
     /// Its longest frame beside MAC control; zero: it sends none.
     pub longest_message: Bytes,
+    /// Its shortest frame, where that is shorter than [`Control::MIN_FRAME`].
+    ///
+    /// [`Control::MIN_FRAME`]: crate::packet::Control::MIN_FRAME
+    pub shortest_message: Option<Bytes>,
     /// Whether all nodes share state of it ([`Mechanism::Shared`]): what one does another knows at the same instant.
     pub couples: bool,
     /// Whether it sends again, over its link, what a fault has damaged there: such a fault loses nothing.

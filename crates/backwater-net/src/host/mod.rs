@@ -19,7 +19,7 @@ use crate::hooks::{Departure, Fate, FlowSide, NicCx, NicSide, Owner, Owners};
 use crate::node::{At, Node};
 use crate::packet::{Control, NodeId, Packet, Port as PortNo, Queue};
 use crate::slab::Ix;
-pub(crate) use nic::{Host, SlowReceiver};
+pub(crate) use nic::{Host, Limit};
 pub(crate) use tables::{Controllers, Flows, Interface, Tables};
 
 /// The context of a NIC's hook: `$h` is the interface, borrowed apart from the rest of the network.

@@ -2,11 +2,12 @@
 
 use super::flow::NO_FLOW;
 use crate::config::{NicParams, NicTimes};
+use crate::hold::bit;
 use crate::hooks::NicShape;
 use crate::packet::{CLASSES, Class, Dscp};
 use crate::port::highest;
 use crate::slab::{Fifo, Ix, Slab};
-use crate::units::Rate;
+use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 
 /// A host's interface. What every frame touches comes first, in three cache lines: what there is to send at all, the flows, and
@@ -50,6 +51,8 @@ pub(crate) struct Host<N> {
     issues_until: Time,
     /// \[bytes\] of flows that have begun here and not ended, where that decides about links.
     pub unfinished: u64,
+    /// Per class: storms of pauses that have begun and not ended.
+    storms: [u16; CLASSES],
 }
 
 /// The flows of one class that may send, in the order of their turns: a list through [`flow::SendFlow::behind`].
@@ -59,17 +62,27 @@ pub(super) struct ReadyFlows {
     pub last: u32,
 }
 
-/// A receive buffer that is emptied too slowly.
-#[derive(serde::Serialize, serde::Deserialize)]
+/// A receive buffer that is emptied too slowly: one for frames of all classes, and for each class that it pauses the bounds of its bytes.
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct SlowReceiver {
-    pub rate: Rate,
-    pub xoff: u64,
-    pub xon: u64,
-    pub class: Class,
+    limits: Vec<Limit>,
     pub fifo: Fifo,
     pub bytes: u64,
-    pub holding: bool,
     pub draining: bool,
+}
+
+/// What a slow receiver does about a class.
+#[derive(serde::Serialize, serde::Deserialize)]
+pub(crate) struct Limit {
+    pub class: Class,
+    /// Rate at which the buffer is emptied at most.
+    pub rate: Rate,
+    /// \[bytes\] in the buffer above which the class is paused.
+    pub xoff: Bytes,
+    /// \[bytes\] in the buffer below which it resumes.
+    pub xon: Bytes,
+    /// It is paused.
+    pub holding: bool,
 }
 
 impl<N> Host<N> {
@@ -92,7 +105,20 @@ impl<N> Host<N> {
             issue: params.issue,
             issues_until: Time::ZERO,
             unfinished: 0,
+            storms: [0; CLASSES],
         }
+    }
+
+    /// A storm of pauses of these classes, a bit each, begins or ends. Returns the classes of which it is the first to begin, or the last
+    /// to end.
+    pub fn storm(&mut self, classes: u8, begins: bool) -> u16 {
+        let mut changed = 0;
+        for (class, storms) in self.storms.iter_mut().enumerate().filter(|(class, _)| classes & (1 << class) != 0) {
+            let before = *storms;
+            *storms = if begins { before.saturating_add(1) } else { before.saturating_sub(1) };
+            changed |= u16::from((before == 0) != (*storms == 0)) << class;
+        }
+        changed
     }
 
     /// Times of its own.
@@ -204,10 +230,46 @@ impl<N> Host<N> {
 }
 
 impl SlowReceiver {
-    /// Takes the next packet out.
-    pub fn pop(&mut self, slab: &Slab) -> Option<Ix> {
+    /// Sets what it does about a class. Returns whether the class was paused: the next frame decides anew.
+    pub fn limit(&mut self, limit: Limit) -> bool {
+        match self.limits.iter_mut().find(|known| known.class == limit.class) {
+            Some(known) => std::mem::replace(known, limit).holding,
+            None => {
+                self.limits.push(limit);
+                false
+            }
+        }
+    }
+
+    /// How long it takes to empty the buffer of so many bytes.
+    pub fn time_for(&self, size: u64) -> Time {
+        let slowest = self.limits.iter().map(|limit| limit.rate).min();
+        slowest.map_or(Time::ZERO, |rate| rate.time_for(Bytes(size)))
+    }
+
+    /// Puts a packet in. Returns the classes that are to be paused for it, a bit each.
+    pub fn push(&mut self, slab: &mut Slab, pkt: Ix, size: u64) -> u16 {
+        self.fifo.push(slab, pkt);
+        self.bytes += size;
+        let bytes = Bytes(self.bytes);
+        self.turn(|limit| !limit.holding && bytes > limit.xoff)
+    }
+
+    /// Takes the next packet out, with the classes that may resume, a bit each.
+    pub fn pop(&mut self, slab: &Slab) -> Option<(Ix, u16)> {
         let pkt = self.fifo.pop(slab)?;
         self.bytes -= u64::from(slab[pkt].pkt.size);
-        Some(pkt)
+        let bytes = Bytes(self.bytes);
+        let resumed = self.turn(|limit| limit.holding && (bytes < limit.xon || bytes == Bytes::ZERO));
+        Some((pkt, resumed))
+    }
+
+    /// Pauses the classes of which that is true, or has them resume.
+    fn turn(&mut self, changes: impl Fn(&Limit) -> bool) -> u16 {
+        let changed = self.limits.iter_mut().filter(|limit| changes(limit));
+        changed.fold(0, |bits, limit| {
+            limit.holding = !limit.holding;
+            bits | bit(Some(limit.class))
+        })
     }
 }

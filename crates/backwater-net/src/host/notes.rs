@@ -2,7 +2,6 @@
 
 use super::{Interface, PORT};
 use crate::event::{Event, controller_order};
-use crate::hold::bit;
 use crate::hooks::{
     Fate, FlowNote, FlowSide, FlowTimer, HoldStyle, NicGate, NicNote, NicSide, Owner, RateKey, Token, use_again,
 };
@@ -196,41 +195,30 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         let now = self.world.now;
         let (host, h) = (self.node.host.number, &mut *self.node.host);
         let Some(rx) = h.rx.as_mut() else { return };
-        rx.fifo.push(&mut self.world.slab, pkt);
-        rx.bytes += size;
-        let class = rx.class;
-        let hold = rx.bytes > rx.xoff && !rx.holding;
-        rx.holding |= hold;
+        let hold = rx.push(&mut self.world.slab, pkt, size);
         let start = !std::mem::replace(&mut rx.draining, true);
         if start {
-            let at = now + rx.rate.time_for(crate::units::Bytes(size));
+            let at = now + rx.time_for(size);
             self.world.push(at, Event::Drain { host });
         }
-        if hold {
-            let style = HoldStyle { quanta: Some(u16::MAX), framed: true };
-            self.hold_peer(PORT, Owner::STAGE, bit(Some(class)), Time::NEVER, style);
+        if hold != 0 {
+            self.hold_peer(PORT, Owner::STAGE, hold, Time::NEVER, HoldStyle::FRAMED);
         }
     }
 
     pub(crate) fn drain(&mut self) {
         let host = self.node.host.number;
         let Some(rx) = self.node.host.rx.as_mut() else { return };
-        let Some(pkt) = rx.pop(&self.world.slab) else { return };
-        let resume = rx.holding && (rx.bytes < rx.xon || rx.bytes == 0);
-        if resume {
-            rx.holding = false;
-        }
-        let class = rx.class;
+        let Some((pkt, resumed)) = rx.pop(&self.world.slab) else { return };
         match rx.fifo.head() {
             Some(next) => {
-                let size = crate::units::Bytes(u64::from(self.world.slab[next].pkt.size));
-                let at = self.world.now + rx.rate.time_for(size);
+                let at = self.world.now + rx.time_for(u64::from(self.world.slab[next].pkt.size));
                 self.world.push(at, Event::Drain { host });
             }
             None => rx.draining = false,
         }
-        if resume {
-            self.release_peer(PORT, Owner::STAGE, bit(Some(class)));
+        if resumed != 0 {
+            self.release_peer(PORT, Owner::STAGE, resumed);
         }
         if self.world.probes.waits.is_some() {
             self.receive_waits(pkt);

@@ -75,7 +75,8 @@ where
         (p.busy, p.current) = (true, pkt);
         p.tx_frames += 1;
         p.tx_bytes += u64::from(header.size);
-        p.tx_data_frames += u64::from(header.is_data());
+        p.tx_data_frames += u64::from(header.is_data() && !header.is_cut());
+        p.rest.stats.tx_cut_frames += u64::from(header.is_cut());
         let (captured, watched, up) = (p.rest.captured, p.rest.watched, p.up);
         if !header.is_mac() {
             self.world.totals.last_frame = now;

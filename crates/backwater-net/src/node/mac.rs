@@ -130,8 +130,15 @@ where
         let p = self.port(port);
         let rate = p.serialiser.rate();
         p.arrivals.fold(now.0, mix(Hold::digest(frame)));
-        let fate = self.hear(port, frame);
-        for hold in Hold::each(frame).filter(|_| fate == Fate::Consumed) {
+        if Hold::read(frame).is_none() {
+            self.hear(port, frame);
+            return;
+        }
+        // Class by class: mechanisms may obey some of those that a frame names.
+        for hold in Hold::each(frame) {
+            if self.hear(port, &hold.frame()) == Fate::Passed {
+                continue;
+            }
             let until = if hold.quanta == 0 { Time::ZERO } else { hold.until(now, rate) };
             if self.world.probes.pauses.is_some() {
                 self.note_obeyed(port, hold.class, until);

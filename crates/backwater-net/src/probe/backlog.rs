@@ -21,6 +21,8 @@ struct Backlog {
     square: u128,
     /// \[ps\] without a byte
     empty: u64,
+    /// Something has waited since the run began.
+    began: bool,
 }
 
 /// What a sample says of one port.
@@ -48,15 +50,22 @@ impl Backlog {
         self.since = now;
     }
 
-    fn take(&mut self, now: Time, interval: Time) -> Moments {
+    fn set(&mut self, bytes: u64, now: Time) {
+        self.pass(now);
+        self.bytes = bytes;
+        self.most = self.most.max(bytes);
+        self.began |= bytes != 0;
+    }
+
+    fn take(&mut self, now: Time, interval: Time) -> Option<Moments> {
         self.pass(now);
         let interval = u128::from(interval.as_ps().max(1));
         // To the nearest whole number, so that many intervals together are not off to one side.
         let mean = |sum: u128| ((sum + interval / 2) / interval) as u64;
         let moments =
             Moments { mean: mean(self.area), mean_square: mean(self.square), most: self.most, empty: self.empty };
-        *self = Backlog { bytes: self.bytes, since: now, most: self.bytes, ..Backlog::default() };
-        moments
+        *self = Backlog { bytes: self.bytes, since: now, most: self.bytes, began: self.began, ..Backlog::default() };
+        self.began.then_some(moments)
     }
 }
 
@@ -71,14 +80,11 @@ impl Backlogs {
 
     /// What waits for `port` has changed.
     pub fn change(&mut self, port: Port, occupancy: &Occupancy, now: Time) {
-        let backlog = &mut self.0[usize::from(port.0)];
-        backlog.pass(now);
-        backlog.bytes = occupancy.egress_port(port).0;
-        backlog.most = backlog.most.max(backlog.bytes);
+        self.0[usize::from(port.0)].set(occupancy.egress_port(port).0, now);
     }
 
-    /// Gives what a port's backlog was in the `interval` that ends now, and begins the next.
-    pub fn take(&mut self, port: Port, now: Time, interval: Time) -> Moments {
+    /// Gives what a port's backlog was in the `interval` that ends now, and begins the next. `None` until something has waited.
+    pub fn take(&mut self, port: Port, now: Time, interval: Time) -> Option<Moments> {
         self.0[usize::from(port.0)].take(now, interval)
     }
 }
@@ -87,25 +93,22 @@ impl Backlogs {
 mod tests {
     use super::*;
 
-    fn set(backlog: &mut Backlog, bytes: u64, now: Time) {
-        backlog.pass(now);
-        backlog.bytes = bytes;
-        backlog.most = backlog.most.max(bytes);
-    }
-
     /// 1000 B for 2 us, 3000 B for 1 us, nothing for 7 us: mean 500 B, mean square 1.1 MB², and the next interval starts with
-    /// what is there.
+    /// what is there. Nothing is said before something has waited, and every interval afterwards has its numbers.
     #[test]
     fn moments_are_weighted_by_time() {
-        let mut backlog = Backlog::default();
-        set(&mut backlog, 1000, Time::us(4));
-        set(&mut backlog, 3000, Time::us(6));
-        set(&mut backlog, 0, Time::us(7));
-        let first = backlog.take(Time::us(10), Time::us(10));
-        assert_eq!(first, Moments { mean: 500, mean_square: 1_100_000, most: 3000, empty: 7_000_000 });
-        set(&mut backlog, 200, Time::us(15));
-        assert_eq!(backlog.take(Time::us(20), Time::us(10)).mean, 100);
-        let last = backlog.take(Time::us(30), Time::us(10));
-        assert_eq!(last, Moments { mean: 200, mean_square: 40_000, most: 200, empty: 0 });
+        let (mut backlog, interval) = (Backlog::default(), Time::us(10));
+        assert_eq!(backlog.take(Time::us(10), interval), None);
+        backlog.set(1000, Time::us(14));
+        backlog.set(3000, Time::us(16));
+        backlog.set(0, Time::us(17));
+        let first = backlog.take(Time::us(20), interval);
+        assert_eq!(first, Some(Moments { mean: 500, mean_square: 1_100_000, most: 3000, empty: 7_000_000 }));
+        let nothing = backlog.take(Time::us(30), interval);
+        assert_eq!(nothing, Some(Moments { mean: 0, mean_square: 0, most: 0, empty: 10_000_000 }));
+        backlog.set(200, Time::us(35));
+        assert_eq!(backlog.take(Time::us(40), interval).map(|moments| moments.mean), Some(100));
+        let last = backlog.take(Time::us(50), interval);
+        assert_eq!(last, Some(Moments { mean: 200, mean_square: 40_000, most: 200, empty: 0 }));
     }
 }

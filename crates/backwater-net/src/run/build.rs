@@ -23,12 +23,7 @@ use backwater_engine::Time;
 impl<A: Actors> Network<A> {
     /// Builds it. Errors say what about the spec cannot be.
     pub fn new(spec: Spec<A>) -> Result<Network<A>, String> {
-        const {
-            assert!(
-                A::OWNERS <= Owner::STAGE.0 as usize,
-                "a bit and an order for each mechanism, the last are the stage's"
-            )
-        };
+        const { assert!(A::OWNERS <= Owner::MOST, "a bit and an order for each mechanism, the last are the stage's") };
         let kept = spec.queue_pairs.iter().flatten().any(|pairs| pairs.kept);
         if kept && (spec.transport.recovery == Recovery::None || !spec.ack.enabled) {
             return Err("queue pairs that outlive a message need acknowledgements and a recovery".into());

@@ -1,14 +1,14 @@
-//! Faults: frames lost on a link, links that fail, rates that change, receivers that are slow.
+//! Faults: frames lost on a link, links that fail, rates that change, receivers that are slow, hosts that pause for no reason.
 
 use super::{Actors, Network, on_node};
 use crate::event::{Event, order};
 use crate::hold::{Hold, bit};
-use crate::hooks::Owner;
-use crate::host::SlowReceiver;
+use crate::hooks::{HoldStyle, Owner};
+use crate::host::{Limit, PORT};
 use crate::node::{CAPTURED, LOST, Node, WATCHED};
-use crate::packet::{CLASSES, Class, NodeId};
+use crate::packet::{CLASSES, Class, HostId, NodeId};
 use crate::port::{Belongs, LinkFaults, Numbered};
-use crate::slab::{Fifo, Ix};
+use crate::slab::Ix;
 use crate::spec::FaultKind;
 use crate::world::LINK_LOSS;
 use backwater_engine::{Time, rng};
@@ -65,32 +65,26 @@ impl<A: Actors> Network<A> {
                 }
             }
             FaultKind::SlowReceiver { host, rate, xoff, xon, class } => {
-                let (xoff, xon) = (xoff.0, xon.0);
                 // Whoever has several links has no slow receiver: `check` has refused it.
                 let h = &mut self.hosts[self.world.fabric.nics(host).start as usize];
-                let port = h.port;
-                match &mut h.rx {
-                    Some(rx) => {
-                        let held = std::mem::take(&mut rx.holding).then_some(rx.class);
-                        (rx.rate, rx.xoff, rx.xon, rx.class) = (rate, xoff, xon, class);
-                        if let Some(held) = held {
-                            // The next frame decides anew.
-                            on_node!(self, port, |at, local| at.release_peer(local, Owner::STAGE, bit(Some(held))));
-                        }
-                    }
-                    None => {
-                        h.rx = Some(Box::new(SlowReceiver {
-                            rate,
-                            xoff,
-                            xon,
-                            class,
-                            fifo: Fifo::default(),
-                            bytes: 0,
-                            holding: false,
-                            draining: false,
-                        }));
-                    }
+                let (port, limit) = (h.port, Limit { class, rate, xoff, xon, holding: false });
+                if h.rx.get_or_insert_default().limit(limit) {
+                    on_node!(self, port, |at, local| at.release_peer(local, Owner::STAGE, bit(Some(class))));
                 }
+            }
+            FaultKind::PauseStorm { host, classes } => self.storm(host, classes, true),
+            FaultKind::PauseStormEnd { host, classes } => self.storm(host, classes, false),
+        }
+    }
+
+    /// A host begins to pause these classes of all its links whatever it has room for, or lets go of them.
+    fn storm(&mut self, host: HostId, classes: u8, begins: bool) {
+        for nic in self.world.fabric.nics(host) {
+            let mut at = self.host_at(nic);
+            let changed = at.node.host.storm(classes, begins);
+            match begins {
+                true => at.hold_peer(PORT, Owner::STORM, changed, Time::NEVER, HoldStyle::FRAMED),
+                false => at.release_peer(PORT, Owner::STORM, changed),
             }
         }
     }

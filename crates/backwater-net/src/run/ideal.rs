@@ -57,7 +57,7 @@ impl<A: Actors> Network<A> {
                 Belongs::Switch(switch) => self.switches[switch as usize].latency,
                 Belongs::Host(_) => Time::ZERO,
             };
-            sum + port.delay + latency
+            sum.after(port.delay).after(latency)
         })
     }
 
@@ -65,8 +65,9 @@ impl<A: Actors> Network<A> {
         self.ports[port as usize].serialiser.time(frame as u32 + self.world.rules.gap)
     }
 
-    /// Start until the arrival, along these ports, of the last of `bytes` payload bytes in an idle network; `left` is the flow's.
-    pub(super) fn ideal(&self, ports: &[u32], bytes: u64, left: u8) -> Time {
+    /// Start until the arrival, along these ports, of the last of `bytes` payload bytes in an idle network; `left` is the flow's. `None`:
+    /// longer than times in results are, 2^63 ps or 106 days.
+    pub(super) fn ideal(&self, ports: &[u32], bytes: u64, left: u8) -> Option<Time> {
         let (payload, header) = (u64::from(self.world.rules.payload), u64::from(self.world.rules.header(left)));
         let full = bytes.saturating_sub(1) / payload;
         let last = bytes - full * payload;
@@ -74,17 +75,18 @@ impl<A: Actors> Network<A> {
         for port in ports {
             if full > 0 {
                 let time = self.time_on(*port, payload + header);
-                sum += time;
+                sum = sum.after(time);
                 slowest = slowest.max(time);
-                end = end.max(sum + Time(slowest.0.saturating_mul(full - 1)));
+                end = end.max(sum.after(Time(slowest.0.saturating_mul(full - 1))));
             }
-            end += self.time_on(*port, last + header);
+            end = end.after(self.time_on(*port, last + header));
         }
         let posted = match self.ports[ports[0] as usize].belongs {
             Belongs::Host(nic) => self.post_time(nic, bytes, left),
             Belongs::Switch(_) => Time::ZERO,
         };
-        posted + end + self.fixed_delays(ports)
+        let all = posted.after(end).after(self.fixed_delays(ports));
+        (all.0 <= i64::MAX as u64).then_some(all)
     }
 
     /// \[bytes\] Line rate times the time from a full packet's first bit to its acknowledgement's last, in an idle network.

@@ -27,7 +27,7 @@ impl<A: Actors> Network<A> {
         let (at, now, step) = (slot as usize, self.world.now, u64::from(self.world.rules.payload));
         let (nic, tag, left) =
             (self.tables.flows.send[at].nic, self.tables.flows.send[at].tag, self.tables.flows.send[at].left);
-        let ideal = self.way_of(slot).map(|way| self.ideal(&way, spec.bytes, left));
+        let ideal = self.way_of(slot).and_then(|way| self.ideal(&way, spec.bytes, left));
         let message = Sending { ideal, ..Sending::new(spec.id, now, spec.bytes, step, (message, pair)) };
         let packets = message.packets;
         let (send, recv) = (&mut self.tables.flows.send[at], &mut self.tables.flows.recv[at]);

@@ -23,8 +23,8 @@ impl<A: Actors> Network<A> {
             let local = PortNo(port.local);
             if let (true, Belongs::Switch(s)) = (series.backlogs, port.belongs) {
                 let backlogs = self.switches[s as usize].watch.as_mut().and_then(|watch| watch.backlogs.as_mut());
-                let moments = backlogs.map(|backlogs| backlogs.take(local, self.world.now, series.interval));
-                if let Some(moments) = moments.filter(|moments| moments.most > 0) {
+                let moments = backlogs.and_then(|backlogs| backlogs.take(local, self.world.now, series.interval));
+                if let Some(moments) = moments {
                     for (quantity, value) in [
                         ("backlog_mean_bytes", moments.mean),
                         ("backlog_mean_square_bytes2", moments.mean_square),

@@ -137,7 +137,7 @@ impl<A: Actors> Network<A> {
         self.tables.flows.send[slot as usize].controller = self.controller(&shape, nic, left, slot, hash);
         self.tables.flows.send[slot as usize].window = self.window_of(way.as_deref(), left);
         if spec.stream.is_none() {
-            self.tables.flows.send[slot as usize].ideal = way.map(|way| self.ideal(&way, spec.bytes, left));
+            self.tables.flows.send[slot as usize].ideal = way.and_then(|way| self.ideal(&way, spec.bytes, left));
         }
         slot
     }

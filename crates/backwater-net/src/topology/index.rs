@@ -15,7 +15,7 @@ pub struct Index {
     islands: Vec<u32>,
     /// Links of each node.
     degrees: Vec<u32>,
-    /// The neighbours of hosts with several links, over those that are up.
+    /// The switches around hosts with several links, over those that are up. Hosts forward nothing.
     around: HashMap<NodeId, Vec<NodeId>>,
 }
 
@@ -32,7 +32,8 @@ impl Index {
         for link in graph.links.iter().filter(|link| link.up) {
             for (node, peer) in [(link.a, link.b), (link.b, link.a)] {
                 if several[node.0 as usize] {
-                    around.entry(node).or_default().push(peer);
+                    let switch = (graph.nodes[peer.0 as usize].kind == NodeKind::Switch).then_some(peer);
+                    around.entry(node).or_default().extend(switch);
                 }
             }
         }

@@ -217,6 +217,9 @@ fn loses(fault: &FaultEntry, certain: impl Fn(&Frames) -> bool) -> bool {
         FaultEntry::Loss { frame, probability, .. } => *probability > 0.0 && frame.as_ref().is_none_or(certain),
         FaultEntry::DropNth { frame, .. } => certain(frame),
         FaultEntry::LinkDown { .. } => true,
-        FaultEntry::LinkUp { .. } | FaultEntry::RateChange { .. } | FaultEntry::SlowReceiver { .. } => false,
+        FaultEntry::LinkUp { .. }
+        | FaultEntry::RateChange { .. }
+        | FaultEntry::SlowReceiver { .. }
+        | FaultEntry::PauseStorm { .. } => false,
     }
 }

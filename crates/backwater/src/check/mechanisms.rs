@@ -4,6 +4,7 @@ use super::confined::{self, populations, shared};
 use super::{Lacking, key_for, overrides};
 use crate::error::{ScenarioError, Warning};
 use crate::file::RateLimiters;
+use crate::planned::Planned;
 use crate::resolved::Resolved;
 use backwater_net::config::{BufferPer, SwitchParams};
 use backwater_net::hooks::{CheckCx, Claims, Finding, FlowShape, RateKey, RoundTrip, SwitchShape};
@@ -12,12 +13,12 @@ use backwater_net::topology::Graph;
 use backwater_net::{Bytes, Rate};
 
 pub(super) fn check(
-    resolved: &Resolved,
-    graph: &Graph,
+    planned: &Planned,
     shapes: &[SwitchShape],
     round_trip: Option<RoundTrip<'_>>,
     lacking: &mut Lacking,
 ) -> Result<Vec<Warning>, ScenarioError> {
+    let (resolved, graph): (&Resolved, &Graph) = (planned, &planned.graph);
     let mut warnings = confined::check(resolved)?;
     clashes(resolved)?;
     links_of_hosts(resolved, graph)?;
@@ -32,7 +33,7 @@ pub(super) fn check(
     warnings.extend(unmet);
     // Switch by switch, so that what is found can be shown where that switch's value stands.
     let mut reported: Vec<(String, bool)> = Vec::new();
-    let (packet, (shortest, rate)) = (&resolved.file.packet, super::quickest(resolved, graph));
+    let (packet, (shortest, rate)) = (&resolved.file.packet, super::quickest(planned, super::of_tables(planned)));
     // A promise holds for whatever frames come; what is only warned of is what the full frames of a queue do.
     let full = packet.header + packet.payload + packet.gap;
     let overrun = packet.overrun(if resolved.file.lossless { shortest } else { full }, rate);

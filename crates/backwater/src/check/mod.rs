@@ -2,6 +2,7 @@
 //! before; then come those of frames, switches, mechanisms, jobs and output.
 
 mod confined;
+mod faults;
 mod incasts;
 mod load;
 pub(crate) mod losses;
@@ -16,6 +17,7 @@ use crate::job_graphs;
 use crate::jobs;
 use crate::layout::Layout;
 use crate::nics;
+use crate::plan::Plan;
 use crate::planned::Planned;
 use crate::queue_pairs;
 use crate::resolved::Resolved;
@@ -26,6 +28,7 @@ use backwater_net::hooks::{PortShape, SwitchShape};
 use backwater_net::occupancy::shared_memory;
 use backwater_net::topology::{Graph, Index, Link, NodeKind};
 use backwater_net::workload::graph::Operations;
+use backwater_net::workload::{FlowTable, Sizes};
 use backwater_net::{Bytes, Rate};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -111,16 +114,17 @@ impl Checked {
 /// What the author may not have meant; what cannot be run is an error.
 fn warnings(planned: &Planned, lacking: &mut Lacking) -> Result<Vec<Warning>, ScenarioError> {
     let (resolved, graph): (&Resolved, &Graph) = (&planned.resolved, &planned.graph);
-    clock(resolved, graph)?;
+    clock(planned, None)?;
     let round_trip = round_trip::longest(resolved, graph);
     let without_effect = transport::check(resolved, round_trip)?;
     nics::turns(resolved)?;
     selectors(resolved, graph)?;
     let shapes = shapes(planned)?;
     switches(resolved, &shapes)?;
-    let mut warnings = mechanisms::check(resolved, graph, &shapes, round_trip, lacking)?;
+    let mut warnings = mechanisms::check(planned, &shapes, round_trip, lacking)?;
     warnings.extend(without_effect);
     warnings.extend(losses::check(resolved, graph)?);
+    warnings.extend(faults::check(planned));
     warnings.extend(nics::idle(resolved));
     warnings.extend(nics::two_ways(planned));
     warnings.extend(queue_pairs::check(resolved)?);
@@ -146,26 +150,50 @@ fn warnings(planned: &Planned, lacking: &mut Lacking) -> Result<Vec<Warning>, Sc
     Ok(warnings)
 }
 
-/// Octets on the wire of the shortest frame that may be, and the rate of the link on which it takes the least time.
-fn quickest(resolved: &Resolved, graph: &Graph) -> (Bytes, Rate) {
-    let (packet, ack) = (&resolved.file.packet, &resolved.file.ack);
+/// Octets on the wire of the shortest frame that may be, and the rate of the link on which it takes the least time. `tables`: the least
+/// payload of a packet of flows of tables, if there are any.
+fn quickest(planned: &Planned, tables: Option<Bytes>) -> (Bytes, Rate) {
+    let (packet, ack) = (&planned.file.packet, &planned.file.ack);
     // Some flows may do without what confined mechanisms add.
-    let spared = resolved.mechanisms.overhead_of_confined();
+    let spared = planned.mechanisms.overhead_of_confined();
     let packet = PacketParams { header: packet.header.saturating_sub(spared.data), ..packet.clone() };
     let least_ack = ack.enabled.then_some(ack.size.saturating_sub(spared.ack));
-    let later = resolved.file.fault.iter().filter_map(|fault| match fault {
+    let later = planned.file.fault.iter().filter_map(|fault| match fault {
         FaultEntry::RateChange { rate, .. } => Some(*rate),
         _ => None,
     });
-    let rates = graph.links.iter().map(Link::fastest).chain(later);
-    (packet.shortest(least_ack), rates.max().unwrap_or(Rate(1)))
+    let rates = planned.graph.links.iter().map(Link::fastest).chain(later);
+    let payload = least_payload(planned).into_iter().chain(tables).min().unwrap_or(packet.payload);
+    let of_mechanisms = planned.mechanisms.shortest_message().map(|size| size + packet.gap);
+    let shortest = packet.shortest(payload, least_ack);
+    (of_mechanisms.map_or(shortest, |own| own.min(shortest)), rates.max().unwrap_or(Rate(1)))
+}
+
+/// \[bytes\] The least payload of a packet, apart from those of tables; `None`: there are no others.
+fn least_payload(planned: &Planned) -> Option<Bytes> {
+    if planned.mechanisms.cuts().is_some() || !planned.file.job.is_empty() {
+        return Some(Bytes::ZERO);
+    }
+    let last = |plan: &Plan| match &plan.sizes {
+        Some(Sizes::Fixed(size)) if plan.group.queue_pairs == 1 => plan.packet(planned).last_payload(*size),
+        _ => Bytes(1),
+    };
+    planned.plans.iter().map(last).min()
+}
+
+/// The least payload of a packet of flows that are in no file, and of tables that have not been read.
+fn of_tables(planned: &Planned) -> Option<Bytes> {
+    let there = !planned.tables.is_empty() || planned.file.flow.iter().any(|group| group.table.is_some());
+    there.then_some(Bytes(1))
 }
 
 /// Frames that take no time on a link leave it and arrive at once: they overtake each other, and the link carries more than it can.
-fn clock(resolved: &Resolved, graph: &Graph) -> Result<(), ScenarioError> {
-    let packet = &resolved.file.packet;
+/// `tables`: the sizes of flows of tables, which are known once these have been read.
+pub(crate) fn clock(planned: &Planned, tables: Option<&FlowTable>) -> Result<(), ScenarioError> {
+    let packet = &planned.file.packet;
     let Some(clock) = packet.clock else { return Ok(()) };
-    let (shortest, rate) = quickest(resolved, graph);
+    let of_rows = tables.and_then(|table| table.rows().iter().map(|row| packet.last_payload(Bytes(row.bytes))).min());
+    let (shortest, rate) = quickest(planned, of_rows);
     let least = rate.time_for(shortest);
     if clock >= Time(1) && clock < least {
         return Ok(());
@@ -174,7 +202,7 @@ fn clock(resolved: &Resolved, graph: &Graph) -> Result<(), ScenarioError> {
         "{clock} is no possible clock: the shortest frame, {shortest} on the wire, takes {least} at {rate}, and frames that take no \
          tick would overtake each other"
     );
-    Err(resolved.error("packet.clock", reason).hint(format!("1 ps to below {least}; without it times are exact")))
+    Err(planned.error("packet.clock", reason).hint(format!("1 ps to below {least}; without it times are exact")))
 }
 
 /// The longest frame of a flow: of data, or an acknowledgement.

@@ -89,7 +89,8 @@ pub enum FaultEntry {
         #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
         rate: Rate,
     },
-    /// A host takes frames slowly from its receive buffer, and pauses its link when that fills.
+    /// A host takes frames slowly from its receive buffer, and pauses a class of its link when that fills. The buffer is one for all
+    /// classes: faults of several classes at a host all act, and the lowest of their rates counts. A later one of a class replaces the earlier.
     SlowReceiver {
         /// When it begins.
         #[serde(default)]
@@ -102,10 +103,10 @@ pub enum FaultEntry {
         /// Rate at which it takes frames.
         #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
         rate: Rate,
-        /// Bytes in the receive buffer above which the host pauses its link.
+        /// Bytes in the receive buffer, of all classes, above which the host pauses `class`.
         #[schemars(extend("x-source" = "Backwater's own; the threshold of PAUSE, IEEE 802.3 annex 31B", "x-range" = "xon and more"))]
         xoff: Bytes,
-        /// Bytes below which the link may go on.
+        /// Bytes below which the class may go on.
         #[schemars(extend("x-source" = "Backwater's own; the threshold of PAUSE, IEEE 802.3 annex 31B", "x-range" = "0 B to xoff"))]
         xon: Bytes,
         /// Class that it pauses, 0 to 7.
@@ -114,6 +115,30 @@ pub enum FaultEntry {
         #[schemars(extend("x-source" = "IEEE 802.1Q clause 36 (PFC); 3: choice, RoCEv2 deployments commonly use it"))]
         class: u8,
     },
+    /// A host pauses classes of its links without a break, whatever it has room for: a storm of pauses, as broken interfaces send them.
+    PauseStorm {
+        /// When it begins.
+        #[serde(default)]
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+        at: Time,
+        /// When it ends. Absent: with the run.
+        #[serde(default)]
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "above at"))]
+        until: Option<Time>,
+        /// The host. It pauses each of its links.
+        #[schemars(with = "super::hosts::Hosts")]
+        #[schemars(extend("x-source" = "Backwater's own", "x-range" = "one host: its number or its name"))]
+        host: Host,
+        /// Classes that it pauses, each 0 to 7. The neighbour obeys those that it has under flow control by class.
+        #[serde(default = "all_classes")]
+        #[schemars(inner(range(min = 0, max = 7)))]
+        #[schemars(extend("x-source" = "the priority enable vector of IEEE 802.3 annex 31D; all: choice, a broken interface knows no classes"))]
+        classes: Vec<u8>,
+    },
+}
+
+fn all_classes() -> Vec<u8> {
+    (0..=7).collect()
 }
 
 fn default_class() -> u8 {

@@ -23,7 +23,7 @@ pub struct Output {
     /// Record the payload rate of every active flow, and what its receiver has got by then.
     #[schemars(extend("x-source" = "Backwater's own; off: choice, a time series is large"))]
     pub flows: bool,
-    /// Record, for every switch port that something waited for, exact statistics of the backlog since the last sample: mean, mean square, most, and the time without any.
+    /// Record, for every switch port from the first interval on in which something waited for it, exact statistics of the backlog since the last sample: mean, mean square, most, and the time without any.
     #[schemars(extend("x-source" = "Backwater's own; off: choice, a time series is large"))]
     pub backlogs: bool,
     /// Labels of the groups of flows of which everything that they waited for is recorded, exactly, in the table `waits`; `all`: of every group. Streams are left out.

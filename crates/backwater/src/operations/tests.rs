@@ -40,6 +40,15 @@ fn errors_name_line_column_value_and_reason() {
     expect("1,0,send,1,,,,,,,,,", "bytes", "", "is empty, and the operation is a send");
     expect("1,0,send,1,5 us,,,,,,,,", "bytes", "5 us", "`us` is not a unit of a size");
     expect("1,0,send,0,5,,,,,,,,", "peer", "0", "rank 0 sends to itself");
+    let beyond = "1000000000000000001";
+    expect(
+        &format!("1,0,send,1,{beyond},,,,,,,,"),
+        "bytes",
+        "1000000.000000000001 TB",
+        "1000000.000000000001 TB is more than 1000000 TB",
+    );
+    expect("1,0,compute,,,8640001 s,,,,,,,", "time", "8640001 s", "8640001 s is more than 8640000 s");
+    expect("1,0,compute,,,5,,,,8640001 s,,,", "start", "8640001 s", "8640001 s is more than 8640000 s");
     expect("1,0,send,1,5,5,,,,,,,", "time", "5", "a send has none");
     expect("1,0,compute,,,,,,,,,,", "time", "", "is empty, and the operation is a compute");
     expect("1,0,compute,1,,5,,,,,,,", "peer", "1", "a compute has none");

@@ -110,7 +110,7 @@ const FLOWS: &[Spec] = &[
         "ideal_fct_ps",
         DataType::Int64,
         "ps",
-        "what fct_last_byte_ps would have been in an idle network, exactly; null for a stream, and for a message over several queue pairs",
+        "what fct_last_byte_ps would have been in an idle network, exactly; null for a stream, for a message over several queue pairs, and beyond 2^63 ps",
     ),
     maybe(
         "slowdown",
@@ -134,7 +134,13 @@ const PORTS: &[Spec] = &[
     always("tier", DataType::Utf8, "", "tier of the node"),
     always("rate_bps", DataType::UInt64, "b/s", "rate of the link at the end of the run"),
     always("tx_frames", DataType::UInt64, "frames", "frames put on the link, MAC control included"),
-    always("tx_data_frames", DataType::UInt64, "frames", "data frames put on the link"),
+    always("tx_data_frames", DataType::UInt64, "frames", "data frames put on the link, those in tx_cut_frames apart"),
+    always(
+        "tx_cut_frames",
+        DataType::UInt64,
+        "frames",
+        "headers put on the link that are left of data frames whose payload a switch has cut off",
+    ),
     always("tx_bytes", DataType::UInt64, "B", "bytes put on the link, headers included, preamble and gap not"),
     always(
         "pauses_sent",

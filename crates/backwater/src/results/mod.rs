@@ -359,6 +359,7 @@ impl Sink for Tables {
             U64(Some(row.rate_bps)),
             U64(Some(stats.tx_frames)),
             U64(Some(stats.tx_data_frames)),
+            U64(Some(stats.tx_cut_frames)),
             U64(Some(stats.tx_bytes)),
             U64(Some(stats.pauses_sent)),
             U64(Some(stats.pauses_received)),

@@ -173,3 +173,36 @@ fn rows_without_a_class_have_the_group_s() {
         from_rows(&[row(0, None), row(1, Some(5))], "rows", &Index::new(graph.clone().into()), &group()).unwrap();
     assert_eq!(table.rows().iter().map(|row| row.class).collect::<Vec<_>>(), [Class(3), Class(5)]);
 }
+
+/// One limit for what a file, a table and its caller say.
+#[test]
+fn quantities_have_the_limits_of_scenario_files() {
+    let of = |bytes: &str, start: &str| read(format!("id,src,dst,bytes,start\n0,0,1,{bytes},{start}\n"));
+    assert_eq!(of("1000000000000000000", "8640000 s").unwrap().rows()[0].bytes, 1_000_000_000_000_000_000);
+    for (bytes, start, column) in [
+        ("1000000000000000001", "0", "bytes"),
+        ("18446744073709551615", "0", "bytes"),
+        ("1000001 TB", "0", "bytes"),
+        ("1", "8640000000000000001", "start"),
+        ("1", "8640001 s", "start"),
+    ] {
+        let error = of(bytes, start).unwrap_err();
+        assert_eq!(error.key.as_deref(), Some(column), "{bytes} {start}");
+        assert!(error.reason.contains(" is more than "), "{}", error.reason);
+    }
+    let given = |bytes, start| TableFlow {
+        id: 0,
+        src: 0,
+        dst: 1,
+        bytes,
+        start,
+        class: None,
+        path: None,
+        ack_path: None,
+        link: None,
+    };
+    let given = |bytes, start| from_rows(&[given(bytes, start)], "rows", &Index::new(graph().into()), &group());
+    assert!(given(1_000_000_000_000_000_000, Time::ZERO).is_ok());
+    assert_eq!(given(u64::MAX, Time::ZERO).unwrap_err().key.as_deref(), Some("bytes"));
+    assert_eq!(given(1, Time::NEVER).unwrap_err().key.as_deref(), Some("start"));
+}

@@ -5,7 +5,7 @@ use super::Value;
 use super::walk::{Conform, at, wrong_kind};
 use crate::error::{ScenarioError, nearest};
 use backwater_engine::Time;
-use backwater_engine::quantity::QuantityError;
+use backwater_engine::quantity::{QuantityError, TOO_MUCH};
 use backwater_net::{Bytes, Rate};
 use serde_json::Value as Json;
 
@@ -23,15 +23,15 @@ pub(super) trait Quantity: std::str::FromStr<Err = QuantityError> + PartialOrd +
 }
 
 impl Quantity for Time {
-    const MOST: Time = Time::ms(100 * 24 * 3600 * 1000);
+    const MOST: Time = Time::MOST;
 }
 
 impl Quantity for Bytes {
-    const MOST: Bytes = Bytes(1_000_000_000_000_000_000);
+    const MOST: Bytes = Bytes::MOST;
 }
 
 impl Quantity for Rate {
-    const MOST: Rate = Rate(1_000_000_000_000_000);
+    const MOST: Rate = Rate::MOST;
 }
 
 pub(super) fn quantity<Q>(
@@ -63,7 +63,7 @@ where
     let value = read(&text)?;
     if value > Q::MOST {
         let error = ScenarioError { reason: format!("`{text}` is more than {}", Q::MOST), ..at(node, path, cx) };
-        return Err(error.hint("beyond this, sums could no longer be counted"));
+        return Err(error.hint(TOO_MUCH));
     }
     match schema.get("x-min").and_then(Json::as_str) {
         Some(least) if value < read(least)? => {

@@ -514,6 +514,20 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
             ),
         ),
         (
+            "memory that ports share",
+            whole(&format!(
+                "lossless = true\n{}[pfc]\nxoff = \"600 KB\"\n",
+                STAR.replace("400 KB", "2 MB").replace("ingress", "switch")
+            )),
+        ),
+        ("set of a label with blanks", set("flow.h3 to h0.size", "1 KB")),
+        (
+            "storm of pauses that ends before it begins",
+            clos("[[fault]]\nkind = \"pause-storm\"\nhost = 0\nat = \"5 us\"\nuntil = \"5 us\"\n"),
+        ),
+        ("storm of pauses of no class", clos("[[fault]]\nkind = \"pause-storm\"\nhost = 0\nclasses = []\n")),
+        ("storm of pauses of class 8", clos("[[fault]]\nkind = \"pause-storm\"\nhost = 0\nclasses = [8]\n")),
+        (
             "proxy of a host with two links",
             two("[sfc]\nthreshold = \"100 KB\"\ntarget = \"20 KB\"\nat_source = \"proxy\"\n"),
         ),

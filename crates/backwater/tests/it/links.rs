@@ -1,7 +1,7 @@
 //! Links that differ from the rest of their topology: `[[link.at]]`.
 
 use backwater::load::offers;
-use backwater::{Checked, Scenario, build};
+use backwater::{Checked, Scenario, TableFlow, build};
 use backwater_engine::Time;
 use backwater_mech::stage;
 use backwater_net::Rate;
@@ -184,4 +184,151 @@ fn loads_are_shares_of_these_links() {
          [[flow]]\npattern = \"random\"\nfrom = \"0..1\"\nto = \"2..3\"\nsize = \"10 KB\"\narrivals = \"poisson\"\nload = \"20 %\"\nuntil = \"1 ms\"\n",
     );
     assert_eq!(offers(&all)[0].capacity, 150e9);
+}
+
+/// Hosts a, b, c … and these cables between them, of 100 Gb/s and 5 ns.
+fn cables(hosts: u32, links: &[(u32, u32)], flows: &str) -> String {
+    let name = |host: u32| char::from(b'a' + host as u8);
+    let nodes: Vec<String> =
+        (0..hosts).map(|host| format!("{{ name = \"{}\", kind = \"host\" }}", name(host))).collect();
+    let link = |(a, b): &(u32, u32)| {
+        format!("{{ a = \"{}\", b = \"{}\", rate = \"100 Gb/s\", delay = \"5 ns\" }}", name(*a), name(*b))
+    };
+    let links: Vec<String> = links.iter().map(link).collect();
+    format!(
+        "[topology]\nkind = \"explicit\"\nnode = [{}]\nlink = [{}]\n{PLAIN}{flows}",
+        nodes.join(", "),
+        links.join(", ")
+    )
+}
+
+/// 1000 packets of 80 ns, and 5 ns of cable.
+#[test]
+fn hosts_that_cables_join_need_no_switch() {
+    let flow = "[[flow]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 MB\"\n";
+    let expected = Some(Time::ns(1000 * 80 + 5));
+    for (hosts, links) in [
+        (2, &[(0, 1)][..]),
+        (2, &[(0, 1), (0, 1)]),
+        (2, &[(0, 1), (1, 0), (0, 1)]),
+        (3, &[(0, 1), (1, 2), (2, 0)]),
+        (4, &[(0, 1), (1, 2), (2, 3), (3, 0)]),
+        (3, &[(0, 1), (1, 2)]),
+    ] {
+        let all = checked(&cables(hosts, links, flow));
+        let rows = run(&all);
+        assert_eq!((rows.flows[0].fct_last_byte, rows.flows[0].ideal), (expected, expected), "{links:?}");
+        assert_eq!(data(&all, &rows, "a", "b"), 1000, "{links:?}");
+    }
+    // A cable that fails leaves the other to the flow.
+    let down = "[transport]\nrecovery = \"go-back-n\"\n[[fault]]\nkind = \"link-down\"\nat = \"20 us\"\na = \"a\"\nb = \"b\"\n";
+    let up = "[[fault]]\nkind = \"link-up\"\nat = \"30 us\"\na = \"a\"\nb = \"b\"\n";
+    let rows = run(&checked(&cables(2, &[(0, 1), (0, 1)], &format!("{down}{up}{flow}"))));
+    assert_eq!(rows.flows[0].received, 1_000_000);
+    // Hosts forward nothing.
+    let chain = cables(3, &[(0, 1), (1, 2)], &flow.replace("\"b\"", "\"c\""));
+    let refused = Scenario::from_text(&chain, "net.toml", Path::new(".")).and_then(|s| s.check()).err().unwrap();
+    assert_eq!(
+        (refused.key.as_deref(), refused.reason.as_str()),
+        (Some("flow.0.to"), "a cannot reach c: no links join them")
+    );
+}
+
+/// Whatever hosts are joined, who has a cable to the other sends over it, and who has none is refused.
+#[test]
+fn random_networks_of_hosts_carry_what_cables_join() {
+    let mut drawn = 1u64;
+    let mut draw = |below: u32| {
+        drawn = backwater_engine::fingerprint::mix(drawn.wrapping_add(1));
+        (drawn % u64::from(below)) as u32
+    };
+    let (mut ran, mut refused) = (0, 0);
+    for case in 0..200 {
+        let hosts = 2 + draw(5);
+        // Each host has a cable; more follow.
+        let mut links: Vec<(u32, u32)> = (0..hosts).map(|a| (a, (a + 1 + draw(hosts - 1)) % hosts)).collect();
+        for _ in 0..draw(4) {
+            let a = draw(hosts);
+            links.push((a, (a + 1 + draw(hosts - 1)) % hosts));
+        }
+        let (from, to) = links[draw(links.len() as u32) as usize];
+        let flow = |from: u32, to: u32| format!("[[flow]]\nfrom = {from}\nto = {to}\nsize = \"10 KB\"\n");
+        let joined = |a: u32, b: u32| links.contains(&(a, b)) || links.contains(&(b, a));
+        let (one, other) = (draw(hosts), draw(hosts));
+        let choice = ["hash", "least-loaded", "index"][draw(3) as usize];
+        let more = format!("[nic]\nlink = \"{choice}\"\n{}{}", flow(from, to), flow(to, from));
+        let rows = run_with(&checked(&cables(hosts, &links, &more)), case);
+        assert!(
+            rows.flows.iter().all(|row| row.received == 10_000 && row.fct_last_ack.is_some()),
+            "{links:?} {from} {to}"
+        );
+        ran += 1;
+        if one != other && !joined(one, other) {
+            let text = cables(hosts, &links, &flow(one, other));
+            let error = Scenario::from_text(&text, "net.toml", Path::new(".")).and_then(|s| s.check()).err();
+            assert_eq!(error.and_then(|e| e.key).as_deref(), Some("flow.0.to"), "{links:?} {one} {other}");
+            refused += 1;
+        }
+    }
+    assert!(ran == 200 && refused > 20, "{refused}");
+}
+
+/// At 100 Gb/s 10^17 B take 8 x 10^18 ps, which results can hold, and ten times as much does not fit.
+#[test]
+fn an_ideal_time_beyond_those_of_results_is_none() {
+    let ideal = |size: &str| {
+        let flow = format!("[stop]\nat = \"1 us\"\n[[flow]]\nfrom = 0\nto = 1\nsize = \"{size}\"\n");
+        run(&checked(&cables(2, &[(0, 1)], &flow))).flows[0].ideal
+    };
+    assert_eq!(ideal("100000 TB"), Some(Time(8_000_000_000_000_000_000) + Time::ns(5)));
+    assert_eq!(ideal("1000000 TB"), None);
+}
+
+/// Frames of 48 B and payload take at 400 Gb/s 20 ps a byte: one of 50 B a tick of 1 ns, one of 49 B less.
+#[test]
+fn a_clock_is_judged_by_frames_that_occur() {
+    let text = |more: &str| {
+        format!(
+            "[topology]\nkind = \"star\"\nhosts = 3\nrate = \"400 Gb/s\"\nlink_delay = \"1 us\"\n[packet]\n\
+             payload = \"1000 B\"\nheader = \"48 B\"\ngap = \"0 B\"\nclock = \"1 ns\"\n{more}"
+        )
+    };
+    let flow = |more: &str| text(&format!("[[flow]]\nfrom = 0\nto = 1\n{more}"));
+    let read = |text: &str| Scenario::from_text(text, "net.toml", Path::new("."));
+    let refused = |text: &str| {
+        let error = read(text).and_then(|s| s.check()).err();
+        error.map(|error| (error.key.unwrap_or_default(), error.reason.contains("49 B on the wire")))
+    };
+    let short = Some(("packet.clock".to_owned(), true));
+    assert_eq!(refused(&flow("size = \"2 KB\"\n")), None);
+    assert_eq!(refused(&flow("size = \"2003 B\"\n")), None, "51 B");
+    assert_eq!(refused(&flow("size = \"2001 B\"\n")), short);
+    assert_eq!(refused(&flow("sizes = \"web-search\"\narrivals = \"poisson\"\nload = \"10 %\"\ncount = 3\n")), short);
+    // Acknowledgements, headers that are left of packets, and what ports of credit or retries say to each other are frames, too.
+    for more in [
+        "[ack]\nsize = \"50 B\"\n",
+        "[transport]\nrecovery = \"selective-repeat\"\n[trim]\n",
+        "[llr]\n",
+        "[cbfc]\ncredits = 1000\n",
+    ] {
+        let text = format!("{}{more}", flow("size = \"2 KB\"\n"));
+        assert_eq!(refused(&text).map(|(key, _)| key).as_deref(), Some("packet.clock"), "{more}");
+    }
+    // The rows of a table are known when they are read.
+    let row = |bytes| TableFlow {
+        id: 0,
+        src: 0,
+        dst: 1,
+        bytes,
+        start: Time::ZERO,
+        class: None,
+        path: None,
+        ack_path: None,
+        link: None,
+    };
+    let table = |bytes| {
+        let scenario = read(&text("")).unwrap().with_flows("given", [row(bytes)].into());
+        build(&scenario.check().unwrap(), 1).err().and_then(|error| error.key)
+    };
+    assert_eq!((table(2000), table(2001).as_deref()), (None, Some("packet.clock")));
 }

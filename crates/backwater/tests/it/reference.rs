@@ -13,7 +13,8 @@ prints one key. [What is modelled](modelling/README.md) says what they do, with 
 
 A symbol is what the source of a mechanism calls the parameter. Tables of mechanisms and `[switch]` may have
 overrides for a tier or a node, as in `[[pfc.at]]`. Units: a *size* is written as \"400 KB\" or \"1 MiB\" (KB = 1000 B,
-KiB = 1024 B), a *rate* as \"200 Gb/s\", a *time* as \"5 us\" (ps, ns, us, ms, s).
+KiB = 1024 B), a *rate* as \"200 Gb/s\", a *time* as \"5 us\" (ps, ns, us, ms, s). None is above 10^18 B, 1000 Tb/s or
+100 days, here and in tables of flows and operations.
 ";
 
 /// A text that may stand in a table's cell.

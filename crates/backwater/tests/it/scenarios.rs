@@ -5,7 +5,7 @@ use backwater_engine::Time;
 use backwater_mech::stage;
 use backwater_net::packet::HostId;
 use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
-use backwater_net::spec::{FaultKind, FlowSpec};
+use backwater_net::spec::{Fault, FaultKind, FlowSpec};
 use backwater_net::workload::FlowSource;
 use std::path::Path;
 
@@ -269,6 +269,15 @@ fn an_explicit_topology_with_faults_and_series() {
         rate = "1 Gb/s"
         xoff = "100 KB"
         xon = "50 KB"
+        [[fault]]
+        kind = "pause-storm"
+        host = "b"
+        at = "5 us"
+        until = "9 us"
+        classes = [3, 4]
+        [[fault]]
+        kind = "pause-storm"
+        host = 0
         [output]
         interval = "10 us"
         queues = true
@@ -280,7 +289,14 @@ fn an_explicit_topology_with_faults_and_series() {
     assert_eq!(spec.graph.ports().unwrap()[1][0].link, 1);
     assert!(matches!(spec.faults[0].kind, FaultKind::DropNth { nth: 2, .. }));
     assert!(matches!(spec.faults[1].kind, FaultKind::SlowReceiver { host: HostId(1), .. }));
+    let storm = |at, host, classes| Fault { at, kind: FaultKind::PauseStorm { host: HostId(host), classes } };
+    let end = Fault { at: Time::us(9), kind: FaultKind::PauseStormEnd { host: HostId(1), classes: 0b11000 } };
+    assert_eq!(spec.faults[2..], [storm(Time::us(5), 1, 0b11000), end, storm(Time::ZERO, 0, u8::MAX)]);
     assert_eq!(spec.series.map(|s| (s.queues, s.links, s.nodes.len())), Some((true, false, 1)));
+    // Nothing in this network obeys pauses.
+    let warned = resolved.warnings.iter().map(|warning| warning.key.as_str());
+    let vain: Vec<&str> = warned.filter(|key| key.starts_with("fault")).collect();
+    assert_eq!(vain, ["fault.1.class", "fault.2.classes", "fault.3.classes"]);
     assert_eq!(read(&resolved.to_toml()).check().unwrap().to_toml(), resolved.to_toml());
 }
 

@@ -2,8 +2,10 @@
 
 mod order;
 
+use crate::units::Bytes;
 use crate::workload::Group;
 use backwater_engine::Time;
+use backwater_engine::quantity::TOO_MUCH;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -282,9 +284,20 @@ impl Reader {
             Task::Send { peer: NONE, .. } => {
                 return flaw("peer", NONE.to_string(), format!("there is no rank {NONE}"), "ranks are numbered from 0");
             }
+            Task::Send { bytes, .. } if Bytes(bytes) > Bytes::MOST => {
+                let (bytes, most) = (Bytes(bytes), Bytes::MOST);
+                return flaw("bytes", bytes.to_string(), format!("{bytes} is more than {most}"), TOO_MUCH);
+            }
+            Task::Compute(time) if time > Time::MOST => {
+                return flaw("time", time.to_string(), format!("{time} is more than {}", Time::MOST), TOO_MUCH);
+            }
             Task::Send { peer, bytes } => (peer, bytes),
             Task::Compute(time) => (NONE, time.0),
         };
+        if row.start > Time::MOST {
+            let (start, most) = (row.start, Time::MOST);
+            return flaw("start", start.to_string(), format!("{start} is more than {most}"), TOO_MUCH);
+        }
         if let (Task::Send { .. }, Some(stream)) = (row.task, row.stream) {
             let reason = "a send is of no stream".to_owned();
             return flaw("stream", stream.to_string(), reason, "only computations wait for their stream");

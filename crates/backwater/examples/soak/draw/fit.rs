@@ -377,7 +377,9 @@ fn clock(dice: &mut Dice, case: &mut Case, graph: &Graph) {
         return;
     }
     let fastest = graph.links.iter().map(Link::fastest).max().unwrap_or(Rate(1));
-    let shortest = bytes(case, "ack.size").unwrap_or(64).min(bytes(case, "packet.header").unwrap_or(64)).min(64);
+    let ordered_sets = ["llr", "cbfc"].iter().any(|name| case.tree.contains_key(*name));
+    let control = if ordered_sets { 8 } else { 64 };
+    let shortest = bytes(case, "ack.size").unwrap_or(64).min(bytes(case, "packet.header").unwrap_or(64)).min(control);
     let most = fastest.time_for(Bytes(shortest)).0;
     case.set("packet.clock", json!(format!("{} ps", dice.log_whole(1, most.saturating_sub(1).max(1)))));
 }

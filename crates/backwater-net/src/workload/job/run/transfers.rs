@@ -231,7 +231,7 @@ impl Job {
         let packet = &self.links.packets[task.step as usize];
         let time = |(host, (out, into)): (&HostId, &(u64, u64))| {
             let rate = self.links.rates[host.0 as usize];
-            let (more, than) = packet.overrun(packet.shortest(None), rate);
+            let (more, than) = packet.overrun(packet.shortest(Bytes::ZERO, None), rate);
             Time((u128::from(rate.time_for(Bytes(*out.max(into))).0) * u128::from(than) / u128::from(more)) as u64)
         };
         let (size, bus) = exchange.quoted(ranks, active.bytes, active.kept);
