@@ -274,13 +274,14 @@ def import_files(
     fabric: tuple[str, str] | None = None,
     servers: int | None = None,
     memory: int | None = None,
+    response_ps: int | None = None,
 ) -> dict[str, Any]:
     """Turn files into the text of one scenario; its tables are written to `folder`.
 
     Names of tables begin with `stem`. `kind` is the kind or the family of the files, `from_ps` the
     time in them that becomes 0 s, `fabric` the name and the text of a scenario, `servers` how many
-    there are, `memory` that of a switch, in B. Gives {kinds, scenario,
-    notes: [(file, line, sort, text)]}. Raises `ScenarioError`.
+    there are, `memory` that of a switch, in B, `response_ps` the time in which its neighbours obey
+    a pause. Gives {kinds, scenario, notes: [(file, line, sort, text)]}. Raises `ScenarioError`.
     """
 
 def schema() -> str:

@@ -25,6 +25,8 @@ START_UNITS = ("us", "ps")
 """Units that start times of connection matrices can have."""
 MOST_SERVERS = 4096
 """Servers that an imported topology can be of."""
+MOST_RESPONSE_PS = 10**12
+"""Longest time in which the ports of an imported switch may obey a pause: far beyond any."""
 SCENARIO = ".toml"
 CACHE = "imported"
 """Folder of what was imported in place of a scenario, within the user's cache."""
@@ -70,6 +72,7 @@ def bring(
     fabric: str | os.PathLike[str] | None = None,
     servers: int | None = None,
     memory: str | None = None,
+    response: str | None = None,
     see: Callable[[Path], list[dict[str, str]]] = lambda _: [],
     replace: bool = True,
 ) -> Imported:
@@ -94,6 +97,7 @@ def bring(
             fabric=None if fabric is None else (os.fspath(fabric), _text(Path(fabric))),
             servers=servers,
             memory=None if memory is None else _core.base_units("size", memory, "memory"),
+            response_ps=None if response is None else _response(response),
         )
         written = folder / target.name
         written.write_text(given["scenario"], encoding="utf-8")
@@ -102,6 +106,13 @@ def bring(
             _see_free(folder, target.parent)
         _put(folder, target)
     return Imported(target, given["kinds"], [Note(*note) for note in given["notes"]], warnings)
+
+
+def _response(response: str) -> int:
+    picoseconds: int = _core.base_units("time", response, "response")
+    if picoseconds > MOST_RESPONSE_PS:
+        raise InputError(f"response {response}: too long for a port", "at most 1 s")
+    return picoseconds
 
 
 @contextmanager

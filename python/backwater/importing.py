@@ -26,6 +26,7 @@ def import_(
     fabric: str | os.PathLike[str] | None = None,
     servers: int | None = None,
     memory: str | None = None,
+    response: str | None = None,
     force: bool = False,
 ) -> Imported:
     """Turn files of another tool into a scenario file, with tables beside it.
@@ -37,8 +38,9 @@ def import_(
     command line of the program that the files were for. `fabric` is a scenario file whose topology,
     switches and mechanisms the workload is to run on. `servers` is how many servers of an NCCL
     topology there are. `memory`, such as `"64 MB"`, is that of the switch whose configuration is
-    imported. Tables are called after the scenario: `out` without its end, `.flows.csv` or the like
-    behind it.
+    imported, and `response`, such as `"500 ns"`, the time in which its neighbours obey a pause; by
+    default the longest that IEEE 802.3 allows. Tables are called after the scenario: `out` without
+    its end, `.flows.csv` or the like behind it.
 
     Raises `backwater.ScenarioError` for a file that cannot be read, `backwater.InputError` where
     `out` is there already and `force` does not say that it is replaced.
@@ -65,6 +67,7 @@ def import_(
         fabric=fabric,
         servers=servers,
         memory=memory,
+        response=response,
         see=see,
         replace=force,
     )

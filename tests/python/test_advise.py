@@ -147,9 +147,12 @@ def test_marks_to_begin_with_are_told_at_the_reference_rate(
 def test_marks_that_come_after_pauses_are_cautioned_of(command: Command, tmp_path: Path) -> None:
     text = STAR.replace("PFC", 'xoff = "200 KB"\n[ecn]\nkmin = "210 KB"\nkmax = "220 KB"')
     said = advice(command, tmp_path, text, "ecn")
-    assert said["cautions"] == [
-        "ecn.kmin is 210 KB: PFC pauses from 200 KB on, before any are marked"
-    ]
+    order, short = said["cautions"]
+    assert order == "ecn.kmin is 210 KB: PFC pauses from 200 KB on, before any are marked"
+    # A star has one switch, and a fabric more.
+    assert short.startswith("the round trip of 3.27552 us is that of one switch and its cables")
+    with_rtt = advice(command, tmp_path, text, "ecn", "--rtt", "10 us")
+    assert not any("round trip" in caution for caution in with_rtt["cautions"])
 
 
 def test_defaults_are_not_told_as_the_scenarios(command: Command, tmp_path: Path) -> None:

@@ -31,10 +31,12 @@ def config(**tables: dict[str, dict[str, str]]) -> dict[str, Any]:
     return database
 
 
-def imported(database: dict[str, Any], memory: str) -> dict[str, dict[str, Any]]:
+def imported(
+    database: dict[str, Any], memory: str, response: str | None = None
+) -> dict[str, dict[str, Any]]:
     """Import it; its verdicts by question."""
     Path("leaf.json").write_text(json.dumps(database))
-    done = backwater.import_("leaf.json", "leaf.toml", memory=memory, force=True)
+    done = backwater.import_("leaf.json", "leaf.toml", memory=memory, response=response, force=True)
     assert done.kinds == ["sonic-config-db"]
     return {one["question"]: one for one in json.loads(Path("leaf.verdicts.json").read_text())}
 
@@ -71,18 +73,61 @@ def test_ports_may_have_the_names_of_what_is_no_port() -> None:
         assert not warnings(scenario), scenario
 
 
+# 9122 B of a frame and 20 B of gap take 731.36 ns at 100 Gb/s, a PFC frame 6.72 ns, the cable
+# 200 ns each way: with 738.08 ns, the response and 400 ns between them, frames of 9122 B go on,
+# and 18,244 B are two whole ones. 802.3's bound is 394 quanta of 512 bit times: 2017.28 ns.
 @pytest.mark.parametrize(
-    # 9122 B of a frame at 100 Gb/s and 200 ns each way need 32,438 B (`advise pfc`).
-    ("headroom", "enough"),
-    [("32438", True), ("20000", False)],
+    ("response", "need"),
+    [
+        ("0 s", 18_244 + 1_138_080 * 9122 // 731_360),
+        ("1 us", 18_244 + 2_138_080 * 9122 // 731_360),
+        (None, 18_244 + 3_155_360 * 9122 // 731_360),
+    ],
 )
-def test_headroom(headroom: str, enough: bool) -> None:
-    profile = {PROFILE: {"xoff": headroom, "size": str(18432 + int(headroom))}}
-    verdict = imported(config(BUFFER_PROFILE=profile), "16 MB")["headroom"]
-    assert verdict["holds"] is None
-    assert verdict["facts"]["headroom_bytes"] == int(headroom)
-    assert ("headroom of 20 KB" in warnings(verdict["scenario"])) is not enough
-    assert (totals(verdict["scenario"])["drop_frames"] == 0) is enough
+@pytest.mark.parametrize("limit", ["dynamic_th", "static_th"])
+def test_headroom(limit: str, response: str | None, need: int) -> None:
+    """The verdict is what `check` says of its scenario, and what the run shows."""
+    for headroom in (need, need - 1, 20_000):
+        profile = {"xoff": str(headroom), "size": str(18432 + headroom)}
+        database = config(BUFFER_PROFILE={PROFILE: profile})
+        if limit == "static_th":
+            del database["BUFFER_PROFILE"][PROFILE]["dynamic_th"]
+            database["BUFFER_PROFILE"][PROFILE]["static_th"] = "500000"
+        verdict = imported(database, "16 MB", response)["headroom"]
+        assert verdict["facts"]["need_bytes"] == need
+        assert verdict["facts"]["headroom_bytes"] == headroom
+        assert verdict["holds"] is (headroom >= need)
+        assert ("headroom" in warnings(verdict["scenario"])) is (headroom < need)
+        if headroom in (need, 20_000):
+            assert (totals(verdict["scenario"])["drop_frames"] == 0) is (headroom == need)
+
+
+def test_a_headroom_that_is_enough_only_for_ports_that_stop_at_once() -> None:
+    """400 Gb/s over 100 m with 125,000 B, which are enough at once and not in 802.3's 1158.4 ns.
+
+    A frame takes 182.84 ns there, a PFC frame 1.68 ns, the cable 500 ns: 1184.52 ns without a
+    response are 59,097 B beside two frames. Annex N: 2 x 73,136 + 672 + 2 x 200,000 + 2 x 491,520
+    + 463,360 bit times.
+    """
+    names = [f"Ethernet{number}" for number in range(0, 32, 4)]
+    database = config(
+        BUFFER_PROFILE={PROFILE: {"xoff": "125000", "size": "143432"}},
+        CABLE_LENGTH={"AZURE": dict.fromkeys(names, "100m")},
+        PORT={key: {"speed": "400000"} for key in names},
+    )
+    at_once = 18_244 + 1_184_520 * 9122 // 182_840
+    for response, need in [("0 s", at_once), (None, 18_244 + 2_342_920 * 9122 // 182_840)]:
+        verdict = imported(database, "64 MB", response)["headroom"]
+        assert verdict["facts"]["need_bytes"] == need
+        assert verdict["holds"] is (need <= 125_000)
+    assert (at_once, need) == (77_340, 135_133)
+    assert verdict["facts"]["annex_n_bytes"] == 249_168
+    assert "stop 1158.4 ns after a pause has come, the longest that IEEE 802.3" in verdict["says"]
+
+
+def test_a_response_is_a_time_that_ports_have() -> None:
+    with pytest.raises(backwater.InputError, match="response 2 s: too long for a port"):
+        imported(config(), "16 MB", "2 s")
 
 
 @pytest.mark.parametrize("limit", ["dynamic_th", "static_th"])
@@ -108,7 +153,7 @@ def test_headroom_is_lost_by_the_octet(cable: str, frames: int, limit: str) -> N
         )
         if limit == "static_th":
             del database["BUFFER_PROFILE"][PROFILE]["dynamic_th"]
-        verdict = imported(database, "64 MB")["headroom"]
+        verdict = imported(database, "64 MB", "0 s")["headroom"]
         assert (totals(verdict["scenario"])["drop_frames"] > 0) is (headroom < most), headroom
 
 
@@ -119,8 +164,9 @@ def test_headroom_that_all_share(headroom: int, enough: bool) -> None:
         BUFFER_POOL={POOL: {"xoff": str(16 * headroom)}},
         BUFFER_PROFILE={PROFILE: {"xoff": "40000", "size": "0"}},
     )
-    verdict = imported(database, "16 MB")["headroom"]
+    verdict = imported(database, "16 MB", "0 s")["headroom"]
     assert verdict["facts"]["headroom_bytes"] == headroom
+    assert verdict["holds"] is enough
     assert (totals(verdict["scenario"])["drop_frames"] == 0) is enough
 
 

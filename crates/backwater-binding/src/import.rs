@@ -2,8 +2,13 @@
 
 use crate::errors::{call, patiently};
 use backwater::ScenarioError;
+use backwater_engine::Time;
 use backwater_import::registry::{self, FAMILIES};
-use backwater_import::{Folder, ImportError, Imported, Options, Source, StartUnit, import};
+use backwater_import::{Asked, Folder, ImportError, Imported, Options, Pauses, Source, StartUnit, import};
+use backwater_mech::mac_control::Signal;
+use backwater_mech::pfc::{annex_n, headroom};
+use backwater_net::config::PacketParams;
+use backwater_net::{Bytes, Rate};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
@@ -17,6 +22,19 @@ fn as_scenario(error: ImportError) -> ScenarioError {
     let line = error.line.and_then(|line| usize::try_from(line).ok());
     ScenarioError { file: error.file, line, value: error.value, reason, hint: error.hint, ..ScenarioError::default() }
 }
+
+/// What PFC says of a link, for the import of a switch.
+const PAUSES: Pauses = Pauses {
+    longest_response: |bps| annex_n::longest_response(Rate(bps)).map(|time| time.0),
+    headroom: |asked: Asked| {
+        let (rate, delay, response) = (Rate(asked.bps), Time(asked.delay_ps), Time(asked.response_ps));
+        headroom(rate, delay, Bytes(asked.frame), PacketParams::default().gap, response, Signal::Timed).0
+    },
+    annex_n: |asked: Asked| {
+        let (rate, delay, response) = (Rate(asked.bps), Time(asked.delay_ps), Time(asked.response_ps));
+        annex_n::headroom(rate, delay, Bytes(asked.frame), Some(response)).map(|bytes| bytes.0)
+    },
+};
 
 /// The kinds of files that can be imported.
 #[pyfunction]
@@ -44,7 +62,8 @@ pub fn recognise(py: Python<'_>, file: PathBuf) -> PyResult<Option<&'static str>
 /// Turns files into a scenario's text, with tables in a folder.
 #[pyfunction]
 #[pyo3(signature = (
-    files, folder, stem, *, kind=None, start_unit=None, from_ps=None, command=Vec::new(), fabric=None, servers=None, memory=None
+    files, folder, stem, *, kind=None, start_unit=None, from_ps=None, command=Vec::new(), fabric=None, servers=None, memory=None,
+    response_ps=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are the options of the command")]
 pub fn import_files<'py>(
@@ -59,9 +78,11 @@ pub fn import_files<'py>(
     fabric: Option<(String, String)>,
     servers: Option<u32>,
     memory: Option<u64>,
+    response_ps: Option<u64>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let start_unit = start_unit.map(|unit| if unit == "us" { StartUnit::Microseconds } else { StartUnit::Picoseconds });
-    let options = Options { format: kind, start_unit, from_ps, command, fabric, servers, memory };
+    let pauses = Some(PAUSES);
+    let options = Options { format: kind, start_unit, from_ps, command, fabric, servers, memory, response_ps, pauses };
     let work = move || {
         let sources = files.into_iter().map(Source::file).collect();
         import(sources, &stem, &options, &mut Folder(folder)).map_err(as_scenario)

@@ -41,7 +41,7 @@ mod xml;
 
 pub use error::ImportError;
 pub use note::{Note, Notes, Sort};
-pub use options::{Options, StartUnit};
+pub use options::{Asked, Options, Pauses, StartUnit};
 pub use page::Page;
 pub use source::{Folder, Head, Memory, Place, Source};
 

@@ -9,6 +9,31 @@ pub enum StartUnit {
     Picoseconds,
 }
 
+/// What a simulator says of pauses. The caller has one, this crate knows none.
+#[derive(Clone, Copy, Debug)]
+pub struct Pauses {
+    /// The longest time that IEEE 802.3 allows a port of a rate (b/s) from the receipt of a pause to the stop, in ps; `None`: no bound is
+    /// known.
+    pub longest_response: fn(bps: u64) -> Option<u64>,
+    /// The headroom in octets that the simulator needs.
+    pub headroom: fn(Asked) -> u64,
+    /// The headroom in octets by IEEE 802.1Q annex N; `None`: a bound of it is not known.
+    pub annex_n: fn(Asked) -> Option<u64>,
+}
+
+/// Whose headroom is asked for: that of a port and class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Rate of the link, in b/s.
+    pub bps: u64,
+    /// Propagation delay of the link, in ps.
+    pub delay_ps: u64,
+    /// Longest frame, in octets.
+    pub frame: u64,
+    /// Time from the receipt of a pause to the stop, in ps.
+    pub response_ps: u64,
+}
+
 /// What the caller of an import may say. All of it may be left out.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -27,6 +52,11 @@ pub struct Options {
     pub servers: Option<u32>,
     /// Packet memory of the switch whose configuration is imported, in octets; absent: what is known of its hardware.
     pub memory: Option<u64>,
+    /// Time from the receipt of a pause to the stop at the ports of that switch's neighbours, in ps; absent: the longest that IEEE
+    /// 802.3 allows.
+    pub response_ps: Option<u64>,
+    /// What the simulator says of pauses; absent: the headroom of a switch is not judged.
+    pub pauses: Option<Pauses>,
 }
 
 impl Options {
@@ -39,6 +69,7 @@ impl Options {
             ("--zero-at", self.from_ps.is_some()),
             ("--servers", self.servers.is_some()),
             ("--memory", self.memory.is_some()),
+            ("--response", self.response_ps.is_some()),
         ];
         all.into_iter().filter(|(_, said)| *said).map(|(name, _)| name)
     }

@@ -19,7 +19,7 @@ impl Page {
     pub fn remark(&mut self, text: &str) -> &mut Page {
         for paragraph in text.lines() {
             let mut line = String::from("#");
-            for word in paragraph.split_whitespace() {
+            for word in printable(paragraph).split_whitespace() {
                 if line.len() > 1 && line.len() + 1 + word.len() > WIDTH {
                     self.line(&line);
                     line = String::from("#");
@@ -59,7 +59,7 @@ impl Page {
     /// A key and its value, with a remark behind it.
     pub fn key_because(&mut self, key: &str, value: impl Into<toml::Value>, remark: &str) -> &mut Page {
         let value = value.into();
-        self.line(&format!("{key} = {value}  # {remark}"))
+        self.line(&format!("{key} = {value}  # {}", printable(remark)))
     }
 
     /// The text of the scenario that the caller gives, which has a title of its own, if any.
@@ -85,5 +85,23 @@ impl Page {
     /// All of it.
     pub fn into_text(self) -> String {
         self.text
+    }
+}
+
+/// Names of a file as a remark or a title may have them: TOML forbids control characters in remarks, and a line would end it.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names come from files: whatever they hold, a remark stays a remark.
+    #[test]
+    fn a_remark_stays_a_remark() {
+        let mut page = Page::new();
+        page.remark("x\u{1b}[31m\n[evil]\r\na = 1").key_because("b", 2, "y\u{7}\n[worse]\nc = 3");
+        assert_eq!(page.into_text(), "# x [31m\n# [evil]\n# a = 1\nb = 2  # y  [worse] c = 3\n");
     }
 }

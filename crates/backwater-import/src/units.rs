@@ -38,6 +38,15 @@ pub fn size(octets: u64) -> String {
     }
 }
 
+/// A size without binary units, from octets: `75 KB`, `4086 B`. `check` takes a mixture of KB and KiB for a mistake.
+pub fn decimal(octets: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1000)];
+    match UNITS.iter().find(|(_, size)| octets > 0 && octets.is_multiple_of(*size)) {
+        Some((name, size)) => format!("{} {name}", octets / size),
+        None => format!("{octets} B"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,6 +59,7 @@ mod tests {
         );
         assert_eq!([rate(100_000_000_000), rate(25), rate(400_500_000_000)], ["100 Gb/s", "25 b/s", "400.5 Gb/s"]);
         let sizes = [size(4 << 20), size(75_000), size(1048), size(20_000_768), size(2_000_000), size(4096), size(0)];
+        assert_eq!([decimal(4 << 20), decimal(75_000), decimal(0)], ["4194304 B", "75 KB", "0 B"]);
         assert_eq!(sizes, ["4 MiB", "75 KB", "1048 B", "19532 KiB", "2 MB", "4 KiB", "0 B"]);
     }
 }

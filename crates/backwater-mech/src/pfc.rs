@@ -40,6 +40,7 @@ use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue
 use serde_json::{Map, Value};
 
 mod advice;
+pub mod annex_n;
 mod feeders;
 mod params;
 pub mod watchdog;

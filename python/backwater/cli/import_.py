@@ -78,6 +78,15 @@ def import_(
             help='Packet memory of the switch that is configured, as in "64 MB".',
         ),
     ] = None,
+    response: Annotated[
+        str | None,
+        typer.Option(
+            "--response",
+            metavar="TIME",
+            help="Time in which neighbours of that switch obey a pause, from its arrival to the "
+            'stop, as in "500 ns"; by default the longest that IEEE 802.3 allows at the rate.',
+        ),
+    ] = None,
     force: Force = False,
 ) -> int:
     """Turn files of another tool into a commented scenario, with tables beside it.
@@ -100,6 +109,7 @@ def import_(
         fabric=fabric,
         servers=servers,
         memory=memory,
+        response=response,
         force=force,
     )
     for note in done.notes:

@@ -42,9 +42,23 @@ pub const TABLES: [(&str, &[&str]); 15] = [
     ("SCHEDULER", &["type", "weight"]),
     ("TC_TO_PRIORITY_GROUP_MAP", &[]),
     ("TC_TO_QUEUE_MAP", &[]),
-    // Thresholds of other colours are said with the profile.
-    ("WRED_PROFILE", &[]),
+    (
+        "WRED_PROFILE",
+        &[
+            "ecn",
+            "ecn_green_mark_probability",
+            "ecn_green_max_threshold",
+            "ecn_green_min_threshold",
+            "green_drop_probability",
+            "green_max_threshold",
+            "green_min_threshold",
+            "wred_green_enable",
+        ],
+    ),
 ];
+
+/// Most octets of anything: a terabyte, more than any switch has, and far from where sums of thousands of ports end.
+pub const MOST_OCTETS: u64 = 1 << 40;
 
 /// Tables that a file of another kind has not, by which one is known.
 const KNOWN_BY: [&str; 14] = [
@@ -108,8 +122,18 @@ impl Entry {
 
     /// A size in octets.
     pub fn size(&self, name: &str) -> Result<Option<u64>, ImportError> {
-        // A terabyte: more than any switch, and far from where sums of thousands of ports end.
-        self.number(name, 0, 1 << 40).map(|size| size.map(|size| size.unsigned_abs()))
+        self.number(name, 0, MOST_OCTETS as i64).map(|size| size.map(|size| size.unsigned_abs()))
+    }
+
+    /// The word in a field that has one of a few.
+    pub fn choice(&self, name: &str, words: &[&str]) -> Result<Option<&str>, ImportError> {
+        let Some(field) = self.fields.iter().find(|field| field.name == name) else { return Ok(None) };
+        let word = field.value.as_str();
+        if !word.is_empty() && !words.contains(&word) {
+            let reason = format!("{name} of {} {} is none of {}", self.table, self.key, words.join(", "));
+            return Err(ImportError::new(reason).file(&self.file).line(field.line).value(word));
+        }
+        Ok(Some(word).filter(|word| !word.is_empty()))
     }
 
     /// The name in a field, which older files write as `[TABLE|name]`.

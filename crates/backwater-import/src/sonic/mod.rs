@@ -4,9 +4,13 @@
 //! watchdog become those of the scenario ([`plan`]), the flows are its worst incast, and what is to be said of the configuration
 //! is said ([`verdict`]), each verdict with a scenario of its own beside the first, whose run shows it.
 
+mod buffers;
 mod config;
 mod database;
 mod devices;
+mod effects;
+mod lookup;
+mod lossless;
 mod plan;
 mod qos;
 mod queues;
@@ -17,9 +21,11 @@ mod verdict;
 
 use crate::error::ImportError;
 use crate::family::{Family, Given, Kind, Work};
-use crate::page::Page;
-use config::{Config, Limit};
+use crate::page::{Page, printable};
+use buffers::{Limit, Profile};
+use config::Config;
 use database::Database;
+use lookup::Lookup;
 use plan::Plan;
 use verdict::Verdict;
 
@@ -27,20 +33,33 @@ use verdict::Verdict;
 pub static FAMILY: Family = Family {
     name: "sonic",
     about: "SONiC, the network operating system of switches",
-    kinds: &[Kind {
-        name: "sonic-config-db",
-        about: "a configuration database: ports, buffers, PFC, ECN, watchdog",
-        recognise: database::recognise,
-    }],
-    uses: &["--memory"],
+    kinds: &[
+        Kind {
+            name: "sonic-config-db",
+            about: "a configuration database: ports, buffers, PFC, ECN, watchdog",
+            recognise: database::recognise,
+        },
+        Kind {
+            name: "sonic-pg-lookup",
+            about: "lossless profiles by speed and cable (pg_profile_lookup.ini), beside a configuration database",
+            recognise: lookup::recognise,
+        },
+    ],
+    uses: &["--memory", "--response"],
     combine,
 };
 
 fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let sources: Vec<_> = given.of("sonic-config-db").collect();
-    let Some(first) = sources.first() else { return Err(ImportError::new("no file was given")) };
+    let lookup = given.at_most_one("sonic-pg-lookup")?;
+    let Some(first) = sources.first() else {
+        let error =
+            ImportError::new("it has profiles alone, and no ports").file(lookup.map_or("", |source| source.name()));
+        return Err(error.hint("give the config_db.json of the switch beside it"));
+    };
     let database = Database::read(sources.iter().copied(), work.notes)?;
-    let config = Config::read(&database, work.notes)?;
+    let lookup = lookup.map(|source| Lookup::read(source, work.notes)).transpose()?;
+    let config = Config::read(&database, lookup.as_ref(), work.notes)?;
     let plan = Plan::of(config, first.name(), work.options, work.notes)?;
     unsaid(&plan, work);
     let verdicts = verdict::all(&plan, first.name(), work)?;
@@ -48,7 +67,9 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     introduce(&plan, first.file_name(), &verdicts, &mut page);
     let group = plan.main();
     plan.star(&plan.config.ports.iter().collect::<Vec<_>>(), &mut page);
-    plan.mechanisms(group, plan.config.ports.len() as u64, None, &mut page);
+    let (classes, ports) = (&plan.config.lossless, plan.config.ports.len() as u64);
+    let marks = plan.marks_of_star();
+    plan.mechanisms(scenario::Part { group, classes, ports, marks, fixed: None }, &mut page);
     let worst = group.map(|group| runs::worst(&plan, group, &group.ports)).unwrap_or_default();
     if !worst.is_empty() {
         page.gap().remark(
@@ -62,11 +83,12 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
 impl Plan {
     /// What the switch is called in titles: its name, and what hardware it is.
     pub(super) fn named(&self) -> String {
-        match (self.config.hwsku.as_str(), self.config.hostname.as_str()) {
+        let named = match (self.config.hwsku.as_str(), self.config.hostname.as_str()) {
             ("", "") => "the switch".to_owned(),
             ("", one) | (one, "") => one.to_owned(),
             (hwsku, name) => format!("{name} ({hwsku})"),
-        }
+        };
+        printable(&named)
     }
 }
 
@@ -76,15 +98,27 @@ fn introduce(plan: &Plan, file: &str, verdicts: &[Verdict], page: &mut Page) {
         plan.named(),
         unlike::count(plan.config.ports.len(), "port")
     ));
-    for class in &plan.config.lossless {
-        let dscps = plan.config.dscps.get(usize::from(*class)).map(Vec::as_slice).unwrap_or_default();
-        if !dscps.is_empty() {
-            let list: Vec<String> = dscps.iter().map(u8::to_string).collect();
-            page.remark(&format!("Class {class}: DSCP {}.", list.join(", ")));
-        }
-    }
     for verdict in verdicts {
         page.remark(&format!("{}: {}.", verdict.question, verdict.says));
+    }
+    page.remark("What the files say of it:");
+    let slot = |map: &[u8; 8], class: u8| map.get(usize::from(class)).copied().unwrap_or(class);
+    for (class, dscps) in (0u8..).zip(&plan.config.dscps) {
+        let (group, queue) = (slot(&plan.config.group_of, class), slot(&plan.config.queue_of, class));
+        let mut parts = Vec::new();
+        if !dscps.is_empty() {
+            let list: Vec<String> = dscps.iter().map(u8::to_string).collect();
+            parts.push(format!("DSCP {}", list.join(", ")));
+        }
+        if (group, queue) != (class, class) {
+            parts.push(format!("priority group {group}, queue {queue}"));
+        }
+        if !parts.is_empty() {
+            page.remark(&format!("Class {class}: {}.", parts.join("; ")));
+        }
+    }
+    for line in &plan.config.said {
+        page.remark(line);
     }
     page.key("title", plan.named());
 }
@@ -92,19 +126,29 @@ fn introduce(plan: &Plan, file: &str, verdicts: &[Verdict], page: &mut Page) {
 /// What the database says and a scenario cannot.
 fn unsaid(plan: &Plan, work: &mut Work<'_>) {
     let notes = &mut *work.notes;
-    let at = |profile: &config::Profile| (profile.at.0.clone(), profile.at.1);
+    let at = |profile: &Profile| (profile.at.0.clone(), profile.at.1);
     for profile in plan.config.profiles.iter().filter(|profile| profile.trim) {
         let (file, line) = at(profile);
         notes.ignored(&file, Some(line), format!("{} trims what finds no room: here it is dropped", profile.name));
     }
-    for group in plan.groups.iter() {
+    for group in plan.profiles() {
         let (profile, (file, line)) = (&group.profile, at(&group.profile));
-        if matches!(profile.limit, Limit::Dynamic(_)) && profile.xon_offset.is_none() {
-            let text = format!(
-                "{} has no xon_offset: the switch resumes when a priority group has fallen to {} B, here when it is 3 KB below its limit",
-                profile.name, profile.xon
-            );
-            notes.differs(&file, Some(line), text);
+        match (profile.limit, profile.xon_offset) {
+            (Limit::Dynamic(_), None) => {
+                let text = format!(
+                    "{} has no xon_offset: the switch resumes when a priority group has fallen to {} B, here when it is 3 KB below its limit",
+                    profile.name, profile.xon
+                );
+                notes.differs(&file, Some(line), text);
+            }
+            (Limit::Dynamic(_), Some(offset)) => {
+                let text = format!(
+                    "{}: the switch resumes at {} B if the limit less {offset} B is lower; here it resumes at the limit less {offset} B",
+                    profile.name, profile.xon
+                );
+                notes.differs(&file, Some(line), text);
+            }
+            (Limit::Static(_), _) => {}
         }
         if matches!(profile.limit, Limit::Dynamic(exponent) if exponent > 6) {
             let text = format!("{}: an alpha of 128 is 64 here, the most there is", profile.name);
@@ -114,16 +158,39 @@ fn unsaid(plan: &Plan, work: &mut Work<'_>) {
     if let Some(group) = plan.groups.get(1) {
         let (file, line) = at(&group.profile);
         let text = format!(
-            "ports have {} different headrooms, and those of one switch are the same here: that of {}; each other has a scenario of its own",
+            "priority groups have {} different headrooms, and those of one switch are the same here: that of {}; each has a scenario of its \
+             own",
             plan.groups.len(),
             plan.main().map_or_else(String::new, verdict::about)
         );
         notes.differs(&file, Some(line), text);
     }
-    let shown = plan.config.egress.iter().flatten().find_map(|name| plan.config.profile(name));
-    if let Some(profile) = shown {
+    for egress in [false, true] {
+        let profiles = plan.lossy_profiles(egress);
+        let taken = profiles.iter().find(|(_, alpha)| alpha.is_some()).map(|(name, _)| *name);
+        let others: Vec<&str> = profiles.iter().map(|(name, _)| *name).filter(|name| Some(*name) != taken).collect();
+        let Some(profile) = others.iter().find_map(|name| plan.config.profile(name)) else { continue };
+        let (file, line) = at(profile);
+        let names = unlike::names(&others);
+        let text = match taken {
+            Some(taken) => format!("what is not lossless has limits of {names}, too: here all have that of {taken}"),
+            None => format!("what is not lossless has static limits, of {names}: here it has none"),
+        };
+        notes.differs(&file, Some(line), text);
+    }
+    let shown = plan.config.ports.iter().flat_map(|port| port.queues.iter().flatten());
+    if let Some(profile) = shown.filter_map(|name| plan.config.profile(name)).next() {
         let (file, line) = at(profile);
         let text = "egress pools, what their profiles set aside, and their static limits: memory is counted once, as what comes in";
         notes.ignored(&file, Some(line), text);
+    }
+    let star = plan.marks_of_star();
+    for other in plan.config.wreds.iter().filter(|wred| Some(*wred) != star) {
+        let text = format!(
+            "WRED profile {}: in the scenario, queues that mark have {}",
+            other.name,
+            star.map_or("none", |wred| &wred.name)
+        );
+        notes.differs(&other.at.0, Some(other.at.1), text);
     }
 }

@@ -8,11 +8,16 @@
 //! (SONiC, `doc/qos/dynamically-headroom-calculation.md`, assumptions.) Memory in use is then at most
 //! `size + xoff` of the pools and what the profiles set aside.
 
-use super::config::{Config, Limit, Pool, Port, Profile};
+use super::buffers::{Limit, Pool, Profile};
+use super::config::{Config, Port, Wred};
+use super::lossless::level;
 use super::{devices, unlike};
 use crate::error::ImportError;
 use crate::note::Notes;
-use crate::options::Options;
+use crate::options::{Asked, Options};
+use crate::units::{rate, time};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// Propagation of light in a cable, in ps for a metre: two thirds of its speed in vacuum.
 const PS_PER_METRE: u64 = 5000;
@@ -21,11 +26,15 @@ const CABLE_M: u64 = 5;
 /// What a frame has beside the MTU: Ethernet header, VLAN tag, FCS (`setPortMtu` of SONiC's orchagent).
 const BESIDE_MTU: u64 = 22;
 
-/// Ports with the same rate, cable and buffer profile.
+/// What is lossless with the same rate, cable and buffer profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Their numbers.
+    /// The numbers of its ports.
     pub ports: Vec<usize>,
+    /// Its classes.
+    pub classes: Vec<u8>,
+    /// How many priority groups they have.
+    pub count: u64,
     /// Rate, in b/s.
     pub bps: u64,
     /// Delay of the cable, in ps.
@@ -36,6 +45,45 @@ pub struct Group {
     pub headroom: u64,
     /// What a priority group has to itself beside headroom, in octets.
     pub reserve: u64,
+    /// When a port stops after a pause has come.
+    pub response: Response,
+}
+
+impl Group {
+    /// What is asked of its headroom, with a time from the receipt of a pause to the stop.
+    pub fn asked(&self, frame: u64, response_ps: u64) -> Asked {
+        Asked { bps: self.bps, delay_ps: self.delay_ps, frame, response_ps }
+    }
+}
+
+/// A time from the receipt of a pause to the stop, in ps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Response {
+    /// The caller says it.
+    Given(u64),
+    /// The longest that IEEE 802.3 allows at the rate.
+    Bound(u64),
+    /// There is no bound.
+    Unknown,
+}
+
+impl Response {
+    /// It, in ps; 0 where it is not known.
+    pub fn ps(self) -> u64 {
+        match self {
+            Response::Given(ps) | Response::Bound(ps) => ps,
+            Response::Unknown => 0,
+        }
+    }
+
+    /// Who says so, of ports of a rate.
+    pub fn why(self, bps: u64) -> String {
+        match self {
+            Response::Given(_) => "as --response says".to_owned(),
+            Response::Bound(_) => format!("the longest that IEEE 802.3 allows at {}", rate(bps)),
+            Response::Unknown => format!("no bound of IEEE 802.3 is known for {}", rate(bps)),
+        }
+    }
 }
 
 /// The memory of a switch, in octets.
@@ -78,7 +126,7 @@ pub struct Plan {
     pub pool: Pool,
     /// The memory.
     pub memory: Memory,
-    /// Groups of lossless ports, the largest first. None: nothing is lossless.
+    /// Groups of what is lossless, the largest first; of equal ones that with the least xoff. None: nothing is lossless.
     pub groups: Vec<Group>,
     /// Longest frame, in octets.
     pub frame: u64,
@@ -86,56 +134,32 @@ pub struct Plan {
 
 impl Plan {
     /// The plan of a configuration.
-    pub fn of(mut config: Config, file: &str, options: &Options, notes: &mut Notes) -> Result<Plan, ImportError> {
+    pub fn of(config: Config, file: &str, options: &Options, notes: &mut Notes) -> Result<Plan, ImportError> {
         let frame = config.ports.iter().map(|port| port.mtu).max().unwrap_or(0) + BESIDE_MTU;
         notes.assumed(file, None, format!("the longest frame is the largest MTU and {BESIDE_MTU} B, as SONiC sets it"));
         if let Some(port) = config.ports.iter().find(|port| port.cable_m.is_none()) {
             let text = format!("cables of {CABLE_M} m where CABLE_LENGTH says nothing, as of {}", port.name);
             notes.assumed(file, None, text);
         }
-        let mut groups = groups(&config, file, notes);
-        if groups.is_empty() && !config.lossless.is_empty() {
-            let text = "pfc_enable: no priority group has a profile with xoff, and without headroom nothing is lossless. Where the \
-                        switch computes them they are not in its database, but `show buffer information` lists them: a second file \
-                        with BUFFER_PROFILE and BUFFER_PG adds them";
-            notes.ignored(file, None, text);
-            config.lossless.clear();
-        }
+        let mut groups = groups(&config, options);
+        shared_groups(&config, file, notes);
         let pool = pool(&config, &groups, file)?;
         let memory = memory(&config, &pool, &groups, file, options, notes)?;
-        let sharers: u64 = groups.iter().map(|group| (group.ports.len() * config.lossless.len()) as u64).sum();
         for group in &mut groups {
-            let xoff = group.profile.xoff.unwrap_or(0);
-            (group.headroom, group.reserve) = match pool.xoff {
-                0 => (xoff.min(group.profile.size), set_aside(&pool, &group.profile)),
-                all => (xoff.min(all / sharers.max(1)), set_aside(&pool, &group.profile)),
-            };
-            let (name, (file, line)) = (&group.profile.name, &group.profile.at);
-            if pool.xoff == 0 && group.profile.size < xoff {
-                let text = format!(
-                    "{name} has an xoff of {xoff} B and sets aside {}: without a shared headroom pool that is all its headroom",
-                    group.profile.size
-                );
-                notes.differs(file, Some(*line), text);
+            let own = config.pools.iter().find(|own| own.name == group.profile.pool).unwrap_or(&pool);
+            group.share(own, &config.wants(&own.name), notes);
+            let (name, (from, line)) = (&group.profile.name, &group.profile.at);
+            if own.name != pool.name {
+                let text = format!("{name} draws from {}: here all share {}", own.name, pool.name);
+                notes.differs(from, Some(*line), text);
             }
-            if pool.xoff > 0 && group.headroom < xoff {
-                let text = format!(
-                    "{name}: {} {} {} B of headroom. Each has {} B when all want theirs at once, and never more here; the switch \
-                     lets one of them take up to {xoff} B",
-                    unlike::count(usize::try_from(sharers).unwrap_or(usize::MAX), "priority group"),
-                    if sharers == 1 { "has" } else { "share" },
-                    pool.xoff,
-                    group.headroom
-                );
-                notes.differs(file, Some(*line), text);
+            if let Response::Bound(ps) = group.response {
+                let text =
+                    format!("a port stops {} after a pause has come: {}", time(ps), group.response.why(group.bps));
+                notes.assumed(file, None, text);
             }
         }
         Ok(Plan { config, pool, memory, groups, frame })
-    }
-
-    /// Whether a port has the PFC of the scenario.
-    pub fn pauses(&self, port: usize) -> bool {
-        self.config.pauses.get(port).copied().unwrap_or(true)
     }
 
     /// Those of some ports that are so, by name.
@@ -159,10 +183,62 @@ impl Plan {
         port.cable_m.unwrap_or(CABLE_M) * PS_PER_METRE
     }
 
-    /// What the priority groups of so many ports may hold in all, in octets: what is shared and what each has to itself.
-    pub fn held(&self, group: &Group, ports: u64) -> u64 {
-        let classes = self.config.lossless.len() as u64;
-        self.memory.shared + (group.headroom + group.reserve) * ports * classes
+    /// What so many priority groups like those of a group may hold in all, in octets: what is shared and what each has to itself.
+    pub fn held(&self, group: &Group, count: u64) -> u64 {
+        self.memory.shared + (group.headroom + group.reserve) * count
+    }
+
+    /// What all priority groups may hold, in octets.
+    pub fn held_by_all(&self) -> u64 {
+        let own = |group: &Group| (group.headroom + group.reserve) * group.count;
+        self.memory.shared + self.groups.iter().map(own).sum::<u64>()
+    }
+
+    /// The numbers of the ports of all groups, in order.
+    pub fn lossless_ports(&self) -> Vec<usize> {
+        let all: BTreeSet<usize> = self.groups.iter().flat_map(|group| &group.ports).copied().collect();
+        all.into_iter().collect()
+    }
+
+    /// The profiles of the groups, each with the first group that has it, in their order.
+    pub fn profiles(&self) -> Vec<&Group> {
+        let mut seen = BTreeSet::new();
+        self.groups.iter().filter(|group| seen.insert(group.profile.name.as_str())).collect()
+    }
+
+    /// How what has a profile marks: each way with how many classes of ports have it, the most frequent first, and how many do not mark.
+    pub fn marks(&self, profile: &str) -> (Vec<(&Wred, usize)>, usize) {
+        let (mut ways, mut never): (Vec<(&Wred, usize)>, usize) = (Vec::new(), 0);
+        for pair in self.config.pairs().iter().filter(|pair| pair.profile.name == profile) {
+            let Some(wred) = self.config.wred(pair.port, pair.class) else {
+                never += 1;
+                continue;
+            };
+            let wred = self.config.wreds.iter().find(|own| **own == *wred);
+            match ways.iter_mut().find(|(own, _)| Some(*own) == wred) {
+                Some((_, count)) => *count += 1,
+                None => ways.extend(wred.map(|wred| (wred, 1))),
+            }
+        }
+        ways.sort_by_key(|(wred, count)| (Reverse(*count), wred.min, wred.max, wred.percent, wred.name.clone()));
+        (ways, never)
+    }
+
+    /// How the scenario of all ports marks: as most of its largest group do, or else as any queue does.
+    pub fn marks_of_star(&self) -> Option<&Wred> {
+        self.main().and_then(|group| self.marking(group)).or_else(|| self.config.wreds.first())
+    }
+
+    /// How a scenario of a group marks.
+    pub fn marking(&self, group: &Group) -> Option<&Wred> {
+        self.marks(&group.profile.name).0.first().map(|(wred, _)| *wred)
+    }
+
+    /// What two ports of a group send into a queue, once they are to be paused, until they stop, in octets: generously.
+    pub fn late(&self, group: &Group) -> u64 {
+        let ps = u128::from(group.response.ps() + 2 * group.delay_ps);
+        let sent = ps * u128::from(group.bps) / 8_000_000_000_000;
+        2 * u64::try_from(sent).unwrap_or(u64::MAX / 4) + 4 * self.frame
     }
 
     /// What an egress queue holds when so many ports that fill it at once are paused, in octets.
@@ -195,39 +271,93 @@ pub fn alpha(group: &Group) -> f64 {
     group.profile.limit.alpha().unwrap_or(1.0).min(64.0)
 }
 
-fn groups(config: &Config, file: &str, notes: &mut Notes) -> Vec<Group> {
+fn groups(config: &Config, options: &Options) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    let Some(class) = config.lossless.first() else { return groups };
-    for (number, port) in config.ports.iter().enumerate() {
-        let Some(profile) = config.lossless_profile(port, *class) else { continue };
-        for other in config.lossless.iter().skip(1) {
-            match config.lossless_profile(port, *other) {
-                Some(own) if own == profile => {}
-                _ => {
-                    let text =
-                        format!("class {other} has another buffer profile than class {class}: here it has the same");
-                    notes.differs(file, None, text);
-                }
-            }
+    let mut counted = BTreeSet::new();
+    for pair in config.pairs() {
+        let (bps, delay_ps) = (pair.port.bps, Plan::delay(pair.port));
+        let alike =
+            |group: &Group| group.bps == bps && group.delay_ps == delay_ps && group.profile.name == pair.profile.name;
+        let found = groups.iter().position(alike).unwrap_or_else(|| {
+            let bound = options.pauses.and_then(|pauses| (pauses.longest_response)(bps));
+            let response = match (options.response_ps, bound) {
+                (Some(ps), _) => Response::Given(ps),
+                (None, Some(ps)) => Response::Bound(ps),
+                (None, None) => Response::Unknown,
+            };
+            let profile = pair.profile.clone();
+            let (ports, classes, count) = (Vec::new(), Vec::new(), 0);
+            groups.push(Group { ports, classes, count, bps, delay_ps, profile, headroom: 0, reserve: 0, response });
+            groups.len() - 1
+        });
+        let Some(group) = groups.get_mut(found) else { continue };
+        if !group.ports.contains(&pair.number) {
+            group.ports.push(pair.number);
         }
-        let delay_ps = Plan::delay(port);
-        let alike = |group: &&mut Group| {
-            group.bps == port.bps && group.delay_ps == delay_ps && group.profile.name == profile.name
+        if !group.classes.contains(&pair.class) {
+            group.classes.push(pair.class);
+        }
+        // Classes may share a priority group.
+        group.count += u64::from(counted.insert((pair.number, config.group(pair.class))));
+    }
+    for group in &mut groups {
+        group.classes.sort_unstable();
+    }
+    // By what they have, and never by the numbers of classes: the answer is of the switch, whatever its classes are called.
+    groups.sort_by_key(|group| {
+        let limit = match group.profile.limit {
+            Limit::Dynamic(exponent) => (0, i64::from(exponent)),
+            Limit::Static(octets) => (1, i64::try_from(octets).unwrap_or(i64::MAX)),
         };
-        match groups.iter_mut().find(alike) {
-            Some(group) => group.ports.push(number),
-            None => groups.push(Group {
-                ports: vec![number],
-                bps: port.bps,
-                delay_ps,
-                profile: profile.clone(),
-                headroom: 0,
-                reserve: 0,
-            }),
+        let profile = (group.profile.xoff, group.profile.size, group.profile.xon, group.profile.xon_offset, limit);
+        (Reverse(group.count), profile, group.bps, group.delay_ps, group.profile.name.clone())
+    });
+    groups
+}
+
+impl Group {
+    /// Its headroom and what it has to itself, of a pool whose headroom so many want.
+    fn share(&mut self, pool: &Pool, wants: &[u64], notes: &mut Notes) {
+        let (profile, xoff) = (&self.profile, self.profile.xoff.unwrap_or(0));
+        let (file, line) = (&profile.at.0, Some(profile.at.1));
+        self.reserve = set_aside(pool, profile);
+        if pool.xoff == 0 {
+            self.headroom = xoff.min(profile.size);
+            if profile.size < xoff {
+                let text = format!(
+                    "{} has an xoff of {xoff} B and sets aside {}: without a shared headroom pool that is all its headroom",
+                    profile.name, profile.size
+                );
+                notes.differs(file, line, text);
+            }
+            return;
+        }
+        self.headroom = xoff.min(level(pool.xoff, wants));
+        if self.headroom < xoff {
+            let text = format!(
+                "{}: {} {} {} B of headroom. Each has {} B when all want theirs at once, and never more here; the switch lets one of \
+                 them take up to {xoff} B",
+                profile.name,
+                unlike::count(wants.len(), "priority group"),
+                if wants.len() == 1 { "has" } else { "share" },
+                pool.xoff,
+                self.headroom
+            );
+            notes.differs(file, line, text);
         }
     }
-    groups.sort_by_key(|group| std::cmp::Reverse(group.ports.len()));
-    groups
+}
+
+/// Notes classes that share a priority group: here each class has its own.
+fn shared_groups(config: &Config, file: &str, notes: &mut Notes) {
+    for group in 0..8u8 {
+        let classes: Vec<String> =
+            config.lossless.iter().filter(|class| config.group(**class) == group).map(u8::to_string).collect();
+        if classes.len() > 1 {
+            let text = format!("classes {} share priority group {group}: here each has its own", classes.join(" and "));
+            notes.differs(file, None, text);
+        }
+    }
 }
 
 fn pool(config: &Config, groups: &[Group], file: &str) -> Result<Pool, ImportError> {

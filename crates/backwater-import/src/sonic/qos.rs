@@ -9,20 +9,11 @@ use crate::note::Notes;
 /// Longest time of a watchdog, in ms: an hour.
 const MOST_MS: i64 = 3_600_000;
 
-/// The entry of a port, or that of all.
-fn qos<'a>(database: &'a Database, port: &str) -> Option<&'a Entry> {
-    let own = database.table("PORT_QOS_MAP").find(|entry| entry.key.split(',').any(|name| name.trim() == port));
-    own.or_else(|| database.entry("PORT_QOS_MAP", "global"))
-}
-
-/// The classes under PFC, `pfc_enable` of the first port that has it, and which ports have the same.
-pub fn pfc_classes(
-    database: &Database,
-    ports: &[Port],
-    notes: &mut Notes,
-) -> Result<(Vec<u8>, Vec<bool>), ImportError> {
-    let numbers = unlike::numbers(ports);
-    let mut of: Setting<'_, Vec<u8>> = Setting::new(ports);
+/// Reads which classes each port keeps by PFC: `pfc_enable` of its own, or that of all.
+pub fn pfc_classes(database: &Database, ports: &mut [Port], notes: &mut Notes) -> Result<(), ImportError> {
+    let all = ports.to_vec();
+    let numbers = unlike::numbers(&all);
+    let mut of: Setting<'_, Vec<u8>> = Setting::new(&all);
     let (mut global, mut at) = (None, None);
     // One look-up for each name, not for each port: there may be thousands of both.
     for entry in database.table("PORT_QOS_MAP") {
@@ -52,35 +43,88 @@ pub fn pfc_classes(
         // An entry of the port's own that says nothing of it leaves it to that of all; an empty list does not.
         *has = has.take().or_else(|| global.clone()).filter(|classes| !classes.is_empty());
     }
-    let (Some((first, classes)), Some((file, line))) = (of.first(), at) else {
-        return Ok((Vec::new(), vec![false; ports.len()]));
-    };
-    let list = |classes: &[u8]| classes.iter().map(u8::to_string).collect::<Vec<_>>().join(",");
-    let here = format!("here all ports have that of {first}, {}", list(classes));
+    if let Some((file, line)) = at {
+        let list = |classes: &[u8]| classes.iter().map(u8::to_string).collect::<Vec<_>>().join(",");
+        let here = "here all ports keep each class that is lossless at one of them";
+        let lacking = of.lacking();
+        if !lacking.is_empty() {
+            let text = format!("no pfc_enable at {}: {here}", unlike::of_all(&lacking, all.len()));
+            notes.differs(file, Some(line), text);
+        }
+        for (other, names) in of.others() {
+            let text = format!("pfc_enable is {} at {}: {here}", list(other), unlike::of_all(&names, all.len()));
+            notes.differs(file, Some(line), text);
+        }
+    }
+    for (port, classes) in ports.iter_mut().zip(of.has) {
+        port.pfc = classes.unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// The map that a field of the ports names: that of the first port, or of all. Where ports differ, it is said.
+fn map_of<'a>(
+    database: &'a Database,
+    ports: &[Port],
+    field: &str,
+    table: &str,
+    notes: &mut Notes,
+) -> Option<&'a Entry> {
+    let global = database.entry("PORT_QOS_MAP", "global");
+    let numbers = unlike::numbers(ports);
+    let mut of: Setting<'_, &str> = Setting::new(ports);
+    let mut at = global;
+    for entry in database.table("PORT_QOS_MAP") {
+        let Some(name) = entry.name(field) else { continue };
+        for number in entry.key.split(',').filter_map(|name| numbers.get(name.trim())) {
+            of.set(*number, name);
+            at = at.or(Some(entry));
+        }
+    }
+    for has in &mut of.has {
+        *has = has.take().or_else(|| global.and_then(|entry| entry.name(field)));
+    }
+    let (file, line) = at.map(|entry| (entry.file.as_str(), entry.line))?;
+    let (first, name) = of.first().map(|(first, name)| (first, *name))?;
+    let here = format!("here all ports have that of {first}, {name}");
     let lacking = of.lacking();
     if !lacking.is_empty() {
-        let text = format!("no pfc_enable at {}: {here}", unlike::of_all(&lacking, ports.len()));
-        notes.differs(file, Some(line), text);
+        notes.differs(file, Some(line), format!("no {field} at {}: {here}", unlike::of_all(&lacking, ports.len())));
     }
     for (other, names) in of.others() {
-        let text = format!("pfc_enable is {} at {}: {here}", list(other), unlike::of_all(&names, ports.len()));
+        let text = format!("{field} is {other} at {}: {here}", unlike::of_all(&names, ports.len()));
         notes.differs(file, Some(line), text);
     }
-    Ok((classes.clone(), of.like_first()))
+    let map = database.entry(table, name);
+    if map.is_none() {
+        notes.ignored(
+            file,
+            Some(line),
+            format!("{field} is {name}, and {table} has no such map: give the file that has it"),
+        );
+    }
+    map
 }
 
 /// A map of classes to priority groups or queues; each to its own number where there is none.
-pub fn class_map(database: &Database, ports: &[Port], field: &str, table: &str) -> Result<[u8; 8], ImportError> {
+pub fn class_map(
+    database: &Database,
+    ports: &[Port],
+    field: &str,
+    table: &str,
+    notes: &mut Notes,
+) -> Result<[u8; 8], ImportError> {
     let mut map = [0, 1, 2, 3, 4, 5, 6, 7];
-    let of_port = ports.iter().take(1).find_map(|port| qos(database, &port.name)).and_then(|entry| entry.name(field));
-    let global = || database.entry("PORT_QOS_MAP", "global").and_then(|entry| entry.name(field));
-    let Some(entry) = of_port.or_else(global).and_then(|name| database.entry(table, name)) else { return Ok(map) };
+    let Some(entry) = map_of(database, ports, field, table, notes) else { return Ok(map) };
     for pair in &entry.fields {
         // Of queues there may be more than eight.
         let (class, to) = (pair.name.parse::<usize>().ok(), pair.value.parse::<u8>().ok().filter(|to| *to < 64));
         match (class.and_then(|class| map.get_mut(class)), to) {
             (Some(own), Some(to)) => *own = to,
-            (None, Some(_)) if class.is_some_and(|class| class < 64) => {}
+            (None, Some(to)) if class.is_some_and(|class| class < 64) => {
+                let text = format!("{table}: class {} to {to}: there are 8 classes here", pair.name);
+                notes.ignored(&entry.file, Some(pair.line), text);
+            }
             _ => return Err(entry.error("maps no class to a number").line(pair.line).value(&pair.value)),
         }
     }
@@ -88,21 +132,19 @@ pub fn class_map(database: &Database, ports: &[Port], field: &str, table: &str) 
 }
 
 /// DSCPs of each class.
-pub fn dscps(database: &Database, ports: &[Port]) -> Result<[Vec<u8>; 8], ImportError> {
+pub fn dscps(database: &Database, ports: &[Port], notes: &mut Notes) -> Result<[Vec<u8>; 8], ImportError> {
     let mut found: [Vec<u8>; 8] = Default::default();
-    let of_port = ports.first().and_then(|port| qos(database, &port.name)).and_then(|e| e.name("dscp_to_tc_map"));
-    let global = || database.entry("PORT_QOS_MAP", "global").and_then(|entry| entry.name("dscp_to_tc_map"));
-    let Some(entry) = of_port.or_else(global).and_then(|name| database.entry("DSCP_TO_TC_MAP", name)) else {
-        return Ok(found);
-    };
+    let Some(entry) = map_of(database, ports, "dscp_to_tc_map", "DSCP_TO_TC_MAP", notes) else { return Ok(found) };
     for pair in &entry.fields {
         let dscp = pair.name.parse::<u8>().ok().filter(|dscp| *dscp < 64);
         match (dscp, pair.value.parse::<usize>().ok()) {
-            (Some(dscp), Some(class)) if class < 16 => {
-                if let Some(own) = found.get_mut(class) {
-                    own.push(dscp);
+            (Some(dscp), Some(class)) if class < 16 => match found.get_mut(class) {
+                Some(own) => own.push(dscp),
+                None => {
+                    let text = format!("DSCP {dscp} of class {class}: there are 8 classes here");
+                    notes.ignored(&entry.file, Some(pair.line), text);
                 }
-            }
+            },
             _ => return Err(entry.error("maps no DSCP to a class").line(pair.line).value(&pair.value)),
         }
     }
@@ -110,34 +152,60 @@ pub fn dscps(database: &Database, ports: &[Port]) -> Result<[Vec<u8>; 8], Import
     Ok(found)
 }
 
-/// A WRED profile that marks green packets.
-pub fn wred(database: &Database, name: &str, notes: &mut Notes) -> Result<Option<Wred>, ImportError> {
-    let Some(entry) = database.entry("WRED_PROFILE", name) else { return Ok(None) };
+/// A WRED profile, if it marks green packets.
+///
+/// Thresholds of ECN's own (`ecn_green_…`) go before those of drops, each for itself (`doc/qos`, independent ECN marking
+/// thresholds, of sonic-net/SONiC). Those of drops count only with `wred_green_enable`; SAI's default is false, and files that do not
+/// say it are taken to mean it.
+pub fn wred(entry: &Entry, notes: &mut Notes) -> Result<Option<Wred>, ImportError> {
+    let name = &entry.key;
+    let at = |field: &str| entry.fields.iter().find(|own| own.name == field).map_or(entry.line, |own| own.line);
     let mode = entry.get("ecn").unwrap_or("ecn_none");
     if !["ecn_green", "ecn_green_yellow", "ecn_green_red", "ecn_all"].contains(&mode) {
-        notes.ignored(
-            &entry.file,
-            Some(entry.line),
-            format!("{name}: {mode} marks no green packet, and WRED drops here none"),
-        );
+        let all: Vec<&str> = entry.fields.iter().map(|field| field.name.as_str()).collect();
+        let text = format!("{name}: {mode} marks no green packet, and WRED drops here none: {}", all.join(", "));
+        notes.ignored(&entry.file, Some(entry.line), text);
         return Ok(None);
     }
-    let (min, max) = (entry.size("green_min_threshold")?, entry.size("green_max_threshold")?);
-    let (Some(min), Some(max)) = (min, max) else {
+    let own = (
+        entry.size("ecn_green_min_threshold")?,
+        entry.size("ecn_green_max_threshold")?,
+        entry.number("ecn_green_mark_probability", 0, 100)?.map(i64::unsigned_abs),
+    );
+    let of_drops = (
+        entry.size("green_min_threshold")?,
+        entry.size("green_max_threshold")?,
+        entry.number("green_drop_probability", 0, 100)?.map(i64::unsigned_abs),
+    );
+    let enabled = entry.choice("wred_green_enable", &["true", "false"])?;
+    let field = "wred_green_enable";
+    if enabled.is_none() && (own.0.is_none() || own.1.is_none()) {
+        let text = format!("{name} says nothing of {field}: it is taken as true, so that its thresholds count");
+        notes.assumed(&entry.file, Some(entry.line), text);
+    }
+    if enabled == Some("false") && (own.0.is_none() || own.1.is_none()) {
+        let text = format!("{name} marks nothing: {field} is false, so that its green thresholds do not count");
+        notes.ignored(&entry.file, Some(at(field)), text);
+        return Ok(None);
+    }
+    let unread = [
+        ("green_min_threshold", own.0.and(of_drops.0)),
+        ("green_max_threshold", own.1.and(of_drops.1)),
+        ("green_drop_probability", own.2.and(of_drops.2)),
+    ];
+    for (field, _) in unread.iter().filter(|(_, value)| value.is_some()) {
+        let text =
+            format!("{field} of {name}: where WRED drops, which nothing here does; marks have thresholds of their own");
+        notes.ignored(&entry.file, Some(at(field)), text);
+    }
+    let (Some(min), Some(max)) = (own.0.or(of_drops.0), own.1.or(of_drops.1)) else {
         return Err(entry.error("marks green packets, and has no green_min_threshold or no green_max_threshold"));
     };
     if min > max {
-        return Err(entry.error(format!("green_min_threshold of {min} is above green_max_threshold of {max}")));
+        return Err(entry.error(format!("marks from {min} B on, and all from {max} B on, which is less")));
     }
-    if entry.fields.iter().any(|field| field.name.starts_with("yellow_") || field.name.starts_with("red_")) {
-        notes.ignored(
-            &entry.file,
-            Some(entry.line),
-            "thresholds of yellow and red packets: all packets here are green",
-        );
-    }
-    let percent = entry.number("green_drop_probability", 0, 100)?.unwrap_or(100).unsigned_abs();
-    Ok(Some(Wred { name: name.to_owned(), min, max, percent }))
+    let at = (entry.file.clone(), entry.line);
+    Ok(Some(Wred { name: name.clone(), at, min, max, percent: own.2.or(of_drops.2).unwrap_or(100) }))
 }
 
 /// A time of the watchdog, in ms. The YANG model has 100 to `most`; other files exist and run, so that their values are kept.
@@ -163,7 +231,7 @@ pub fn watchdog(
     for entry in database.table("PFC_WD") {
         if entry.key == "GLOBAL" {
             for field in &entry.fields {
-                let text = format!("{} of the watchdog: here it looks all the time", field.name);
+                let text = format!("{} of the watchdog (PFC_WD, GLOBAL): here it looks all the time", field.name);
                 notes.ignored(&entry.file, Some(field.line), text);
             }
             continue;
@@ -172,9 +240,28 @@ pub fn watchdog(
         if own.is_empty() {
             continue;
         }
+        let known = ["action", "detection_time", "restoration_time"];
+        for field in entry.fields.iter().filter(|field| !known.contains(&field.name.as_str())) {
+            notes.ignored(
+                &entry.file,
+                Some(field.line),
+                format!("{} of the watchdog (PFC_WD, {})", field.name, entry.key),
+            );
+        }
         // Most of the YANG model's ranges, in ms.
-        let Some(detection_ms) = watchdog_ms(entry, "detection_time", 5_000, notes)? else { continue };
-        let restoration_ms = watchdog_ms(entry, "restoration_time", 60_000, notes)?.unwrap_or(detection_ms);
+        let Some(detection_ms) = watchdog_ms(entry, "detection_time", 5_000, notes)? else {
+            let text = format!("the watchdog of {} has no detection_time: here it is none", entry.key);
+            notes.ignored(&entry.file, Some(entry.line), text);
+            continue;
+        };
+        let restoration_ms = match watchdog_ms(entry, "restoration_time", 60_000, notes)? {
+            Some(ms) => ms,
+            None => {
+                let text = "a watchdog without a restoration_time: SONiC never restores the queue, here it is an hour";
+                notes.differs(&entry.file, Some(entry.line), text);
+                MOST_MS.unsigned_abs()
+            }
+        };
         let action = entry.get("action").unwrap_or("drop").to_owned();
         if !["drop", "forward"].contains(&action.as_str()) {
             let text = format!("the watchdog's action {action}: it touches no packet");

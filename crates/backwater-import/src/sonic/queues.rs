@@ -1,12 +1,12 @@
 //! `QUEUE`: how the queues of ports mark, and in which turns they send.
 
-use super::config::{Config, Marks, Port, spread};
-use super::database::Database;
+use super::config::{Config, Port, spread};
+use super::database::{Database, Entry};
 use super::qos::wred;
 use super::unlike::{self, Setting};
 use crate::error::ImportError;
 use crate::note::Notes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Queues of a port.
 const QUEUES: u8 = 16;
@@ -20,42 +20,69 @@ impl Config {
         let ports = self.ports.clone();
         let marked = named(database, &ports, "wred_profile", notes)?;
         let scheduled = named(database, &ports, "scheduler", notes)?;
-        let of_class = |class: u8| self.queue_of.get(usize::from(class)).copied().unwrap_or(class);
-        let setting = |class: u8| marked.get(usize::from(of_class(class)));
-        let of = |class: u8| setting(class).and_then(|setting| setting.first()).map(|(_, name)| *name);
-        let first = self.lossless.iter().copied().chain(0..8).find_map(of);
-        if let Some(name) = first
-            && let Some(wred) = wred(database, name, notes)?
-        {
-            let classes: Vec<u8> = (0..8u8).filter(|class| of(*class) == Some(name)).collect();
-            for other in marked.iter().filter_map(|setting| setting.first()).filter(|(_, other)| **other != name) {
-                let text = format!("WRED profile {}: all queues that mark have {name}", other.1);
-                notes.differs(database.table("QUEUE").next().map_or("", |entry| &entry.file), None, text);
+        let queue_of = self.queue_of;
+        let of_class = |class: u8| usize::from(queue_of.get(usize::from(class)).copied().unwrap_or(class));
+        for (number, port) in self.ports.iter_mut().enumerate() {
+            for (own, class) in port.wred.iter_mut().zip(0u8..) {
+                let has = marked.get(of_class(class)).and_then(|setting| setting.has.get(number));
+                *own = has.and_then(|name| name.map(str::to_owned));
             }
-            let judged = self.lossless.iter().copied().find(|class| classes.contains(class));
-            let marks = |has: &Option<&str>| match has {
-                Some(own) if *own == name => Marks::Same,
-                Some(_) => Marks::Other,
-                None => Marks::Never,
-            };
-            self.marks = judged.and_then(setting).map(|of| of.has.iter().map(marks).collect()).unwrap_or_default();
-            self.wred = Some((wred, classes));
         }
-        if scheduled.iter().any(|setting| setting.first().is_some()) {
+        let mut seen = BTreeSet::new();
+        for name in marked.iter().flat_map(|setting| setting.has.iter().flatten()).filter(|name| seen.insert(**name)) {
+            match database.entry("WRED_PROFILE", name) {
+                Some(entry) => self.wreds.extend(wred(entry, notes)?),
+                None => absent(database, "WRED_PROFILE", name, notes),
+            }
+        }
+        let mut weighed: BTreeMap<&str, u64> = BTreeMap::new();
+        for name in scheduled.iter().flat_map(|setting| setting.has.iter().flatten()) {
+            if weighed.contains_key(*name) {
+                continue;
+            }
+            let weight = match database.entry("SCHEDULER", name) {
+                Some(entry) => weight(entry, notes)?,
+                None => {
+                    absent(database, "SCHEDULER", name, notes);
+                    1
+                }
+            };
+            weighed.insert(*name, weight);
+        }
+        if !weighed.is_empty() {
             let mut weights = [1u64; 8];
-            for (weight, class) in weights.iter_mut().zip(0u8..) {
-                let of = scheduled.get(usize::from(of_class(class)));
-                let Some((_, name)) = of.and_then(|setting| setting.first()) else { continue };
-                let Some(entry) = database.entry("SCHEDULER", name) else { continue };
-                *weight = match entry.get("type") {
-                    Some("STRICT") => 0,
-                    _ => entry.number("weight", 1, 100)?.unwrap_or(1).unsigned_abs(),
-                };
+            for (own, class) in weights.iter_mut().zip(0u8..) {
+                let of = scheduled.get(of_class(class)).and_then(Setting::first);
+                *own = of.and_then(|(_, name)| weighed.get(*name)).copied().unwrap_or(1);
             }
             self.weights = Some(weights);
         }
         Ok(())
     }
+}
+
+/// What a queue names and no table has.
+fn absent(database: &Database, table: &str, name: &str, notes: &mut Notes) {
+    let names = |entry: &&Entry| entry.fields.iter().any(|field| entry.name(&field.name) == Some(name));
+    if let Some(entry) = database.table("QUEUE").find(names) {
+        let text = format!("queues name {name}, and {table} has no such entry: give the file that has it");
+        notes.ignored(&entry.file, Some(entry.line), text);
+    }
+}
+
+/// The weight of a scheduler: 0 is served first.
+fn weight(entry: &Entry, notes: &mut Notes) -> Result<u64, ImportError> {
+    let kind = entry.choice("type", &["DWRR", "WRR", "STRICT"])?;
+    let weight = entry.number("weight", 1, 100)?.map(i64::unsigned_abs);
+    if kind == Some("WRR") {
+        let text = format!("{} is WRR, whose turns are packets: here they are octets, as of DWRR", entry.key);
+        notes.differs(&entry.file, Some(entry.line), text);
+    }
+    if kind == Some("STRICT") && weight.is_some() {
+        let text = format!("weight of {}: it is STRICT, and served first", entry.key);
+        notes.ignored(&entry.file, Some(entry.line), text);
+    }
+    Ok(if kind == Some("STRICT") { 0 } else { weight.unwrap_or(1) })
 }
 
 /// Reads one field of all queues. Where ports differ, it is said.
@@ -85,7 +112,11 @@ fn named<'a>(
     let mut said: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (setting, queue) in all.iter().zip(0u8..) {
         let Some((first, name)) = setting.first() else { continue };
-        let here = format!("here all ports have that of {first}, {name}");
+        let here = match field {
+            // Each is judged, and the scenario has one of them.
+            "wred_profile" => "here all queues that mark have one".to_owned(),
+            _ => format!("here all ports have that of {first}, {name}"),
+        };
         let lacking = setting.lacking();
         if !lacking.is_empty() {
             let text = format!("missing at {}: {here}", unlike::of_all(&lacking, ports.len()));

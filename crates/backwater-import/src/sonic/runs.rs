@@ -1,8 +1,9 @@
 //! Scenarios whose runs show what is said of a configuration.
 
-use super::config::{Limit, Port};
+use super::buffers::Limit;
+use super::config::{Port, Wred};
 use super::plan::{Group, Memory, Plan, alpha};
-use super::scenario::{Fixed, Incast, incasts, xon};
+use super::scenario::{Fixed, Incast, Part, incasts, xon};
 use super::verdict::about;
 use crate::error::ImportError;
 use crate::family::Work;
@@ -35,7 +36,8 @@ pub fn worst(plan: &Plan, group: &Group, ports: &[usize]) -> Vec<Incast> {
         ports.iter().filter_map(of).filter(|port| port.name != to.name).map(|port| port.name.clone()).collect();
     let classes = &plan.config.lossless;
     let flows = (from.len() * classes.len()).max(1) as u64;
-    let bytes = (2 * plan.held(group, ports.len() as u64) / flows).max(100 * plan.payload());
+    let groups = (ports.len() * classes.len()) as u64;
+    let bytes = (2 * plan.held(group, groups) / flows).max(100 * plan.payload());
     let incast = |class: &u8| Incast {
         label: format!("incast-{class}"),
         from: from.clone(),
@@ -49,7 +51,7 @@ pub fn worst(plan: &Plan, group: &Group, ports: &[usize]) -> Vec<Incast> {
 /// Thresholds as the configured pool has them in this incast, in the memory that there is; and neighbours that take for stopping all
 /// that headroom allows them.
 pub fn memory(plan: &Plan, group: &Group, all: u64, work: &mut Work<'_>) -> Result<Option<Run>, ImportError> {
-    let every: Vec<usize> = plan.groups.iter().flat_map(|group| &group.ports).copied().collect();
+    let every = plan.lossless_ports();
     let (here, there) = halves(plan, &every);
     let crossed = here.len() > 1 && there.len() > 1;
     let all_send = if crossed { every.len() } else { every.len().saturating_sub(1) };
@@ -57,16 +59,12 @@ pub fn memory(plan: &Plan, group: &Group, all: u64, work: &mut Work<'_>) -> Resu
     if senders < 2.0 {
         return Ok(None);
     }
-    // What the configuration gives each of so many that fill the pool together.
-    let configured = plan.memory.configured as f64;
-    let each = match group.profile.limit {
-        Limit::Dynamic(_) => alpha(group) * configured / (1.0 + senders * alpha(group)),
-        Limit::Static(octets) => (octets as f64).min(configured / senders),
-    };
+    let each = each_of(plan, senders);
     let xoff = (each as u64).saturating_add(group.reserve).min(all.saturating_sub(1)).max(1);
     // One time for all: the least that any of them is allowed.
     let response_ps = plan.groups.iter().map(|group| slowest_response(plan, group)).min().unwrap_or(0);
     let fixed = Fixed { memory: all, xoff, xon: xon(group, xoff), response_ps };
+    let classes = &plan.config.lossless;
     let mut page = Page::new();
     page.remark(
         "The memory: thresholds as the configured pool has them in this incast, and the memory that there is. The neighbours take for \
@@ -75,10 +73,12 @@ pub fn memory(plan: &Plan, group: &Group, all: u64, work: &mut Work<'_>) -> Resu
     );
     page.key("title", format!("{}: memory", plan.named()));
     plan.star(&plan.config.ports.iter().collect::<Vec<_>>(), &mut page);
-    plan.mechanisms(Some(group), plan.config.ports.len() as u64, Some(fixed), &mut page);
+    let ports = plan.config.ports.len() as u64;
+    let part = Part { group: Some(group), classes, ports, marks: plan.marking(group), fixed: Some(fixed) };
+    plan.mechanisms(part, &mut page);
     if crossed {
-        let flows = (every.len() * plan.config.lossless.len()).max(1) as u64;
-        let bytes = (2 * plan.held(group, every.len() as u64) / flows).max(100 * plan.payload());
+        let flows = (every.len() * classes.len()).max(1) as u64;
+        let bytes = (2 * plan.held(group, flows) / flows).max(100 * plan.payload());
         for (from, to) in [(&here, &there), (&there, &here)] {
             let incast = |class: &u8| Incast {
                 label: format!("incast-{class}"),
@@ -87,7 +87,7 @@ pub fn memory(plan: &Plan, group: &Group, all: u64, work: &mut Work<'_>) -> Resu
                 bytes,
                 class: *class,
             };
-            incasts(&plan.config.lossless.iter().map(incast).collect::<Vec<_>>(), &mut page);
+            incasts(&classes.iter().map(incast).collect::<Vec<_>>(), &mut page);
         }
     } else {
         incasts(&worst(plan, group, &every), &mut page);
@@ -95,6 +95,30 @@ pub fn memory(plan: &Plan, group: &Group, all: u64, work: &mut Work<'_>) -> Resu
     let name = format!("{}.memory.toml", work.stem);
     write(&name, &page.into_text(), work)?;
     Ok(Some((name, "ports.drop_frames: above 0 shows that the memory is not enough")))
+}
+
+/// What the configuration gives each of so many priority groups that fill the pool together, in octets: the mean of all profiles, since
+/// a scenario has one threshold.
+///
+/// ```text
+/// dynamic: x_i = alpha_i (S - sum x), so sum x = S a / (1 + a), where a = sum alpha_i      static: x_i, at most S in all
+/// ```
+fn each_of(plan: &Plan, senders: f64) -> f64 {
+    let configured = plan.memory.configured as f64;
+    let all: f64 = plan.groups.iter().map(|group| group.count as f64).sum::<f64>().max(1.0);
+    let mut sum_alpha = 0.0;
+    let mut fixed = 0.0;
+    for group in &plan.groups {
+        // So many of the senders have it.
+        let many = group.count as f64 * senders / all;
+        match group.profile.limit {
+            Limit::Dynamic(_) => sum_alpha += many * alpha(group),
+            Limit::Static(octets) => fixed += many * octets as f64,
+        }
+    }
+    let fixed = fixed.min(configured);
+    let moving = (configured - fixed) * sum_alpha / (1.0 + sum_alpha);
+    (fixed + moving) / senders
 }
 
 /// The names of the ports in two halves, in each the slowest first: all of one send to the first of the other, and both ways, so that
@@ -118,9 +142,9 @@ fn slowest_response(plan: &Plan, group: &Group) -> u64 {
 pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) -> Result<Option<Run>, ImportError> {
     let ports = plan.ports(group);
     let [first, second, ..] = ports.as_slice() else { return Ok(None) };
-    let lossless = &plan.config.lossless;
-    let Some(class) = lossless.first().copied() else { return Ok(None) };
-    let Some(lossy) = (0..8u8).find(|class| !lossless.contains(class)) else { return Ok(None) };
+    let classes = &group.classes;
+    let Some(class) = classes.first().copied() else { return Ok(None) };
+    let Some(lossy) = back_class(plan, group) else { return Ok(None) };
     // What passes through in a lossy class must not be lost, or it would be counted, too: each (port, class) has room for it.
     let in_transit = 4 * plan.frame + group.bps / 8 * LATENCY_NS / 1_000_000_000;
     let group = &Group { reserve: group.reserve.max(in_transit), ..group.clone() };
@@ -131,7 +155,7 @@ pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) 
     };
     let plan = &Plan { memory: Memory { shared, ..plan.memory.clone() }, ..plan.clone() };
     let hosts = 5;
-    let held = plan.held(group, hosts).max(plan.frame);
+    let held = plan.held(group, hosts * classes.len() as u64).max(plan.frame);
     let wire_ps = |octets: u64| {
         let ps = u128::from(octets) * 8_000_000_000_000 / u128::from(group.bps.max(1));
         u64::try_from(ps).unwrap_or(u64::MAX / 64)
@@ -140,17 +164,18 @@ pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) 
     let slow = u128::from(group.bps) * u128::from(plan.frame) / u128::from(held);
     let slow = (u64::try_from(slow).unwrap_or(group.bps) / 1000 * 1000).max(1000);
     let frame_ps = wire_ps(plan.frame + GAP).max(1);
-    let end = wire_ps(held) / 2 + 8 * group.delay_ps + 60 * frame_ps;
+    let end = wire_ps(held) / 2 + 8 * group.delay_ps + group.response.ps() + 60 * frame_ps;
     // Frames of both ways are as long. One of the way back begins just before the pause of one that has come.
     let begun = (LATENCY_NS * 1000 + JUST_PS) % frame_ps;
     let back_start = frame_ps - begun;
     let [sink, back_1, back_2] = ["sink", "back-1", "back-2"].map(|name| plan.free_name(name));
     let mut page = Page::new();
     page.remark(&format!(
-        "The headroom of ports with {}: {} B. Its worst case: {} and {} send to {sink}, whose link is so slow that nothing leaves while \
+        "The headroom of {} with {}: {} B. Its worst case: {} and {} send to {sink}, whose link is so slow that nothing leaves while \
          their pause is under way, as if the receiver were paused. The way of the pause is full of the longest frames from {back_1} and \
-         {back_2}, of which one has just begun. Frames are lost if headroom is short of what `backwater check` asks for by more than a \
-         frame. {sink}, {back_1} and {back_2} are no ports of the configuration.",
+         {back_2}, of which one has just begun. Frames are lost if headroom is short of what is needed by more than a frame. {sink}, \
+         {back_1} and {back_2} are no ports of the configuration.",
+        classes_named(classes),
         about(group),
         group.headroom,
         first.name,
@@ -162,7 +187,7 @@ pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) 
     page.key("title", format!("{}: headroom of {}", plan.named(), about(group)));
     page.head("[stop]").key("at", time(end));
     plan.star_beside(group, &[(&sink, slow), (&back_1, group.bps), (&back_2, group.bps)], &mut page);
-    plan.mechanisms(Some(group), hosts, None, &mut page);
+    plan.mechanisms(Part { group: Some(group), classes, ports: hosts, marks: None, fixed: None }, &mut page);
     page.head("[ack]").key_because("enabled", false, "acknowledgements would take from the rate of the senders");
     let bytes = 2 * held + 200 * plan.payload();
     let from = vec![first.name.clone(), second.name.clone()];
@@ -177,12 +202,27 @@ pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) 
     Ok(Some((name, "ports.drop_frames: 0 if headroom is enough")))
 }
 
+/// A class for frames that delay a pause: one that is never lossless, or at least not in this group.
+fn back_class(plan: &Plan, group: &Group) -> Option<u8> {
+    let without = |classes: &[u8]| (0..8u8).find(|class| !classes.contains(class));
+    without(&plan.config.lossless).or_else(|| without(&group.classes))
+}
+
+/// `class 3`, `classes 3 and 4`.
+pub fn classes_named(classes: &[u8]) -> String {
+    let words: Vec<String> = classes.iter().map(u8::to_string).collect();
+    match words.split_last() {
+        None => "no class".to_owned(),
+        Some((one, [])) => format!("class {one}"),
+        Some((last, others)) => format!("classes {} and {last}", others.join(", ")),
+    }
+}
+
 /// Why there is no run of the headroom of a group.
-pub fn no_headroom(plan: &Plan, group: &Group) -> &'static str {
-    match (group.ports.len(), plan.config.lossless.len()) {
-        (0 | 1, _) => "two ports that are alike have to fill memory",
-        (_, 8) => "what delays the pause is of a class without PFC, and there is none",
-        _ => "it has no lossless class",
+pub fn no_headroom(group: &Group) -> &'static str {
+    match group.ports.len() {
+        0 | 1 => "two ports that are alike have to fill memory",
+        _ => "what delays the pause is of a class without PFC, and there is none",
     }
 }
 
@@ -191,15 +231,18 @@ pub fn has_order(plan: &Plan, group: &Group) -> bool {
     plan.ports(group).len() > 2
 }
 
-/// A queue that grows to a length between two, by two ports of the rate of the third; `marks`: whether the port marks.
+/// A queue that grows to a length between two, by two ports of the rate of the third; `marks`: how the port marks.
 pub fn order(
     plan: &Plan,
     group: &Group,
-    class: u8,
-    marks: bool,
+    marks: Option<&Wred>,
     (low, high): (u64, u64),
+    number: usize,
     work: &mut Work<'_>,
 ) -> Result<Option<Run>, ImportError> {
+    // A class that is marked, if any is.
+    let marked = marks.map_or_else(|| group.classes.clone(), |wred| plan.marked(wred));
+    let Some(class) = group.classes.iter().copied().find(|class| marked.contains(class)) else { return Ok(None) };
     let ports = plan.ports(group);
     let [to, first, second, ..] = ports.as_slice() else { return Ok(None) };
     // The queue has in the end what one of them has sent.
@@ -212,7 +255,7 @@ pub fn order(
         class,
     };
     let mut page = Page::new();
-    page.remark(&if marks {
+    page.remark(&if marks.is_some() {
         format!(
             "What comes first, ECN or PFC: a queue that grows to {} B. The lengths at which packets are marked and ports are paused lie on \
              both sides of that.",
@@ -223,13 +266,13 @@ pub fn order(
     });
     page.key("title", format!("{}: ECN and PFC", plan.named()));
     plan.star(&ports, &mut page);
-    if marks {
-        plan.mechanisms(Some(group), ports.len() as u64, None, &mut page);
-    } else {
-        plan.unmarked(Some(group), ports.len() as u64, None, &mut page);
-    }
+    let (classes, ports) = (&group.classes, ports.len() as u64);
+    plan.mechanisms(Part { group: Some(group), classes, ports, marks, fixed: None }, &mut page);
     incasts(&[incast], &mut page);
-    let name = format!("{}.order.toml", work.stem);
+    let name = match number {
+        1 => format!("{}.order.toml", work.stem),
+        _ => format!("{}.order-{number}.toml", work.stem),
+    };
     write(&name, &page.into_text(), work)?;
     Ok(Some((name, "ports.marked_frames and ports.pauses_sent: what comes first is there, the other is 0")))
 }
@@ -267,10 +310,10 @@ pub fn late_pause<'a>(plan: &'a Plan, group: &Group) -> Option<LatePause<'a>> {
 /// A second switch of the kind is full when this one begins to send to it.
 pub fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Option<Run>, ImportError> {
     let Some(LatePause { late, to, .. }) = late_pause(plan, group) else { return Ok(None) };
-    let Some(class) = plan.config.lossless.first().copied() else { return Ok(None) };
-    let all = &plan.config.ports;
+    let Some(class) = group.classes.first().copied() else { return Ok(None) };
+    let (all, classes) = (&plan.config.ports, &plan.config.lossless);
     let ports = all.len() as u64;
-    let held = plan.held(group, ports);
+    let held = plan.held(group, ports * classes.len() as u64);
     let full_ps = u128::from(held) * 8_000_000_000_000 / u128::from(to.bps.max(1));
     let full_ps = u64::try_from(full_ps).unwrap_or(u64::MAX / 8);
     let from: Vec<String> =
@@ -291,7 +334,8 @@ pub fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Optio
     page.key("title", format!("{}: watchdog", plan.named()));
     page.head("[stop]").key("when", vec![format!("late-{class}")]);
     plan.two_switches(group, late, &mut page);
-    plan.mechanisms(Some(group), ports, None, &mut page);
+    let marks = plan.marking(group);
+    plan.mechanisms(Part { group: Some(group), classes, ports, marks, fixed: None }, &mut page);
     incasts(&[Incast { label: format!("incast-{class}"), from, to: to.name.clone(), bytes, class }], &mut page);
     // More than the next one takes of it at once: some of it waits.
     let bytes = held.max(100 * plan.payload());

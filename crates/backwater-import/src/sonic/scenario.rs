@@ -1,9 +1,11 @@
 //! Scenarios of a plan: its fabric, its thresholds, and who sends what.
 
-use super::config::{Limit, Port};
+use super::buffers::Limit;
+use super::config::{Port, Wred};
 use super::plan::{Group, Plan, alpha};
 use crate::page::Page;
-use crate::units::{rate, size, time};
+use crate::units::{decimal as size, rate, time};
+use std::collections::BTreeMap;
 
 /// Headers of a data packet here: the default of `packet.header`.
 const HEADER: u64 = 62;
@@ -23,6 +25,21 @@ pub struct Incast {
     pub bytes: u64,
     /// Its class.
     pub class: u8,
+}
+
+/// What a scenario has of a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// What its lossless classes have; `None`: there are none.
+    pub group: Option<&'a Group>,
+    /// Its lossless classes.
+    pub classes: &'a [u8],
+    /// How many ports there are at a switch.
+    pub ports: u64,
+    /// How it marks.
+    pub marks: Option<&'a Wred>,
+    /// Thresholds and memory that are not the plan's own.
+    pub fixed: Option<Fixed>,
 }
 
 /// Thresholds and memory that are not the plan's own.
@@ -127,33 +144,19 @@ impl Plan {
         self.config.ports.iter().any(|port| name(&port.name) == own)
     }
 
-    /// Frames, memory and mechanisms. `ports`: how many there are at a switch.
-    pub fn mechanisms(&self, group: Option<&Group>, ports: u64, fixed: Option<Fixed>, page: &mut Page) {
-        self.unmarked(group, ports, fixed, page);
-        if let Some((wred, classes)) = &self.config.wred {
-            page.head("[ecn]");
-            page.remark(&format!("WRED profile {}, green.", wred.name));
-            page.key("kmin", size(wred.min)).key("kmax", size(wred.max));
-            page.key("pmax", wred.percent as f64 / 100.0);
-            if classes.len() < 8 {
-                page.key("classes", integers(classes));
-            }
-        }
-    }
-
-    /// The same without marks.
-    pub fn unmarked(&self, group: Option<&Group>, ports: u64, fixed: Option<Fixed>, page: &mut Page) {
+    /// Frames, memory and mechanisms.
+    pub fn mechanisms(&self, part: Part<'_>, page: &mut Page) {
         page.head("[packet]");
         page.remark(&format!("With {HEADER} B of headers the longest frame has {} B.", self.frame));
         page.key("payload", size(self.payload()));
         page.head("[transport]").key_because("loss", "expected", "lost frames are an answer here");
         page.head("[switch]").key("architecture", "shared-memory");
-        match (group, fixed) {
+        match (part.group, part.fixed) {
             (_, Some(fixed)) => {
                 page.remark("All the memory there is. Nothing is set aside: thresholds alone keep it.");
                 page.key("buffer", size(fixed.memory));
             }
-            (Some(group), None) => self.carved(group, ports, page),
+            (Some(group), None) => self.carved(group, part, page),
             (None, None) => {
                 page.key_because("buffer", size(self.memory.shared), &self.pool.name);
             }
@@ -162,13 +165,29 @@ impl Plan {
         if let Some(weights) = self.config.weights {
             page.key("weights", weights.iter().map(|weight| *weight as i64).collect::<Vec<_>>());
         }
-        if let Some(group) = group {
-            self.pfc(group, fixed, page);
+        if let Some(group) = part.group {
+            self.pfc(group, part, page);
+        }
+        if let Some(wred) = part.marks {
+            page.head("[ecn]");
+            page.remark(&format!("WRED profile {}, green.", wred.name));
+            page.key("kmin", size(wred.min)).key("kmax", size(wred.max));
+            page.key("pmax", wred.percent as f64 / 100.0);
+            let classes = self.marked(wred);
+            if classes.len() < 8 {
+                page.key("classes", integers(&classes));
+            }
         }
     }
 
-    fn carved(&self, group: &Group, ports: u64, page: &mut Page) {
-        let classes = self.config.lossless.len() as u64;
+    /// The classes that any port marks so.
+    pub fn marked(&self, wred: &Wred) -> Vec<u8> {
+        let marks = |class: u8| self.config.ports.iter().any(|port| self.config.wred(port, class) == Some(wred));
+        (0..8).filter(|class| marks(*class)).collect()
+    }
+
+    fn carved(&self, group: &Group, part: Part<'_>, page: &mut Page) {
+        let (classes, ports) = (part.classes.len() as u64, part.ports);
         // A scenario sets a reserve aside for all eight classes.
         let aside = group.headroom * ports * classes + group.reserve * ports * 8;
         page.remark(&format!(
@@ -195,30 +214,42 @@ impl Plan {
         }
     }
 
-    /// Dynamic limits of classes without PFC.
+    /// Dynamic limits of classes that are not lossless.
     fn lossy(&self, page: &mut Page) {
-        let lossy = |class: &u8| !self.config.lossless.contains(class);
-        let of = |names: &dyn Fn(u8) -> Option<String>| {
-            (0..8u8)
-                .filter(lossy)
-                .find_map(|class| names(class).and_then(|name| self.config.profile(&name)?.limit.alpha()))
-        };
-        let slot = |map: &[u8; 8], class: u8| map.get(usize::from(class)).copied().map_or(0, usize::from);
-        let groups = self.config.ports.first().map(|port| &port.groups);
-        let ingress =
-            of(&|class| groups.and_then(|all| all.get(slot(&self.config.group_of, class)).cloned().flatten()));
-        let egress = of(&|class| self.config.egress.get(slot(&self.config.queue_of, class)).cloned().flatten());
-        if let Some(alpha) = ingress {
-            page.key("alpha_ingress", number(alpha));
-        }
-        if let Some(alpha) = egress {
-            page.key("alpha_egress", number(alpha));
+        for (key, egress) in [("alpha_ingress", false), ("alpha_egress", true)] {
+            if let Some((name, alpha)) =
+                self.lossy_profiles(egress).iter().find_map(|(name, alpha)| Some((name, (*alpha)?)))
+            {
+                page.key_because(key, number(alpha), name);
+            }
         }
     }
 
-    fn pfc(&self, group: &Group, fixed: Option<Fixed>, page: &mut Page) {
-        let profile = &group.profile;
-        page.head("[pfc]").key("classes", integers(&self.config.lossless));
+    /// The profiles of classes that are not lossless, of what comes in or goes out, each with its alpha if its limit is dynamic: the most
+    /// frequent first.
+    pub fn lossy_profiles(&self, egress: bool) -> Vec<(&str, Option<f64>)> {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for port in &self.config.ports {
+            let (map, slots) = match egress {
+                false => (&self.config.group_of, &port.groups),
+                true => (&self.config.queue_of, &port.queues),
+            };
+            for class in (0..8u8).filter(|class| !self.config.is_lossless(port, *class)) {
+                let slot = map.get(usize::from(class)).and_then(|slot| slots.get(usize::from(*slot)));
+                if let Some(name) = slot.and_then(Option::as_deref) {
+                    *counts.entry(name).or_default() += 1;
+                }
+            }
+        }
+        let alpha = |name: &str| self.config.profile(name).and_then(|profile| profile.limit.alpha());
+        let mut all: Vec<(&str, usize)> = counts.into_iter().collect();
+        all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        all.into_iter().map(|(name, _)| (name, alpha(name))).collect()
+    }
+
+    fn pfc(&self, group: &Group, part: Part<'_>, page: &mut Page) {
+        let (profile, fixed) = (&group.profile, part.fixed);
+        page.head("[pfc]").key("classes", integers(part.classes));
         match (fixed, profile.limit) {
             (Some(fixed), _) => {
                 page.key("threshold", "static").key("xoff", size(fixed.xoff)).key("xon", size(fixed.xon));
@@ -235,6 +266,9 @@ impl Plan {
                 let xoff = octets.max(1);
                 page.key("threshold", "static").key("xoff", size(xoff)).key("xon", size(xon(group, xoff)));
             }
+        }
+        if fixed.is_none() && group.response.ps() > 0 {
+            page.key_because("response", time(group.response.ps()), &group.response.why(group.bps));
         }
         if let Some(watchdog) = self.config.watchdog.as_ref().filter(|_| fixed.is_none()) {
             let ms = |ms: u64| time(ms * 1_000_000_000);

@@ -1,8 +1,9 @@
 //! What is to be said of a configuration: whether its memory is there, whether headroom is enough, what comes first, marks or
 //! pauses, and whether the watchdog waits for longer than congestion lasts. Each with a scenario whose run shows it.
 
-use super::config::Marks;
-use super::plan::{Group, Plan};
+use super::config::Wred;
+use super::lossless::Mistake;
+use super::plan::{Group, Plan, Response};
 use super::{runs, unlike};
 use crate::error::ImportError;
 use crate::family::Work;
@@ -13,7 +14,7 @@ use serde_json::{Map, Value, json};
 /// An answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// `memory`, `headroom`, `ecn-before-pfc` or `watchdog`.
+    /// `memory`, `headroom`, `pfc-without-headroom`, `headroom-without-pfc`, `ecn-before-pfc` or `watchdog`.
     pub question: &'static str,
     /// Whether all is well; `None`: figures alone do not say it.
     pub holds: Option<bool>,
@@ -42,13 +43,10 @@ impl Verdict {
 /// All that can be said. Scenarios and a file with the verdicts are written beside that of the import.
 pub fn all(plan: &Plan, file: &str, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportError> {
     let mut verdicts = vec![memory(plan, work)?];
-    if plan.main().is_some() {
-        verdicts.extend(headroom(plan, work)?);
-    }
-    if let Some(group) = plan.main() {
-        verdicts.extend(order(plan, group, work)?);
-        verdicts.extend(watchdog(plan, group, work)?);
-    }
+    verdicts.extend(headroom(plan, work)?);
+    verdicts.extend(mistakes(plan));
+    verdicts.extend(order(plan, work)?);
+    verdicts.extend(watchdog(plan, work)?);
     say(&verdicts, file, work.notes);
     let list: Vec<Value> = verdicts.iter().map(Verdict::json).collect();
     let text = format!("{:#}\n", Value::Array(list));
@@ -101,45 +99,121 @@ fn memory(plan: &Plan, work: &mut Work<'_>) -> Result<Verdict, ImportError> {
     Ok(Verdict { question: "memory", holds: memory.fits(), says, facts, run })
 }
 
-/// Headroom, by group of ports. The formula is the simulator's: `backwater check` says whether it is enough, and the run shows it.
+/// Headroom, by group. The formula is the simulator's, and the run shows it.
 fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportError> {
     let mut verdicts = Vec::new();
     for (number, group) in plan.groups.iter().enumerate() {
         let run = runs::headroom(plan, group, number + 1, work)?;
-        let judge = match &run {
-            Some((name, _)) => format!(": `backwater check {name}` says whether it is enough"),
-            None => format!(". No run shows whether it is enough: {}", runs::no_headroom(plan, group)),
-        };
+        let response = group.response;
+        let asked = group.asked(plan.frame, response.ps());
+        let need = work.options.pauses.map(|pauses| (pauses.headroom)(asked));
+        let annex_n = work.options.pauses.and_then(|pauses| (pauses.annex_n)(asked));
+        // What is short of the need of neighbours that stop at once is short of any.
+        let holds = need.and_then(|need| match response {
+            Response::Unknown => (group.headroom < need).then_some(false),
+            _ => Some(group.headroom >= need),
+        });
+        let mut says =
+            format!("{} B for each priority group of {} with {}", group.headroom, held_by(plan, group), about(group));
+        if let Some(need) = need {
+            let word = match holds {
+                Some(true) => "enough",
+                Some(false) => "not enough",
+                None => "not known",
+            };
+            let stops = match response {
+                Response::Unknown => {
+                    format!(
+                        "{need} B are needed if ports stop at once, and more if not: --response says when ({})",
+                        response.why(group.bps)
+                    )
+                }
+                _ => format!(
+                    "{need} B are needed where ports stop {} after a pause has come, {}",
+                    time(response.ps()),
+                    response.why(group.bps)
+                ),
+            };
+            let short = need.saturating_sub(group.headroom);
+            let lacking = if short > 0 { format!(", {short} B more than there are") } else { String::new() };
+            says = format!("{word}: {says}. {stops}{lacking}");
+        }
+        if let Some(annex_n) = annex_n.filter(|_| need.is_some()) {
+            says = format!("{says}. IEEE 802.1Q annex N adds the longest delays of interfaces: {annex_n} B");
+        }
+        match (&run, need) {
+            (None, _) => says = format!("{says}. No run shows it: {}", runs::no_headroom(group)),
+            (Some((name, _)), None) => says = format!("{says}: `backwater check {name}` says whether it is enough"),
+            _ => {}
+        }
         let facts = json!({
             "profile": group.profile.name,
+            "classes": group.classes,
             "ports": group.ports.len(),
+            "priority_groups": group.count,
             "headroom_bytes": group.headroom,
+            "need_bytes": need,
+            "annex_n_bytes": annex_n,
+            "response_ps": (response != Response::Unknown).then_some(response.ps()),
             "xoff_bytes": group.profile.xoff,
             "rate_bps": group.bps,
             "delay_ps": group.delay_ps,
             "frame_bytes": plan.frame,
         });
-        verdicts.push(Verdict {
-            question: "headroom",
-            holds: None,
-            says: format!(
-                "{} B for each priority group of {} with {}{}{judge}",
-                group.headroom,
-                unlike::count(group.ports.len(), "port"),
-                about(group),
-                match plan.names_of(&group.ports, |port| !plan.pauses(port)).as_slice() {
-                    [] => String::new(),
-                    silent => format!(" (no such PFC at {}: headroom does nothing there)", unlike::names(silent)),
-                }
-            ),
-            facts: match facts {
-                Value::Object(facts) => facts,
-                _ => Map::new(),
-            },
-            run,
-        });
+        verdicts.push(Verdict { question: "headroom", holds, says, facts: object(facts), run });
     }
     Ok(verdicts)
+}
+
+/// The classes and the number of ports of a group: `class 3 at 4 ports`.
+fn held_by(plan: &Plan, group: &Group) -> String {
+    format!(
+        "{} at {} of {}",
+        runs::classes_named(&group.classes),
+        group.ports.len(),
+        unlike::count(plan.config.ports.len(), "port")
+    )
+}
+
+fn object(facts: Value) -> Map<String, Value> {
+    if let Value::Object(facts) = facts { facts } else { Map::new() }
+}
+
+/// PFC without headroom, and headroom without PFC.
+fn mistakes(plan: &Plan) -> Vec<Verdict> {
+    let all = plan.config.ports.len();
+    let of = |mistake: &Mistake<'_>| match mistake {
+        Mistake::NoHeadroom { class, group, profile, ports } => {
+            let profile = match profile {
+                Some(name) if plan.config.profile(name).is_none() => format!("{name}, which no file has"),
+                Some(name) => format!("{name}, without xoff"),
+                None => "no buffer profile".to_owned(),
+            };
+            let mut says = format!(
+                "class {class} is paused and not lossless at {}: its priority group {group} has {profile}, and what comes until the pause acts \
+                 is lost when memory is full",
+                unlike::of_all(ports, all)
+            );
+            if plan.groups.is_empty() {
+                says = format!(
+                    "{says}. No priority group has a profile with xoff: a switch that looks them up has pg_profile_lookup.ini, which may be \
+                     given beside these files; one that computes them lists them in `show buffer information`"
+                );
+            }
+            let facts = json!({"class": class, "priority_group": group, "ports": ports.len()});
+            Verdict { question: "pfc-without-headroom", holds: Some(false), says, facts: object(facts), run: None }
+        }
+        Mistake::NoPfc { group, profile, ports } => {
+            let says = format!(
+                "priority group {group} has the headroom of {profile} at {}, and PFC keeps none of its classes there: nobody is paused, and \
+                 what is set aside for it is lost to others",
+                unlike::of_all(ports, all)
+            );
+            let facts = json!({"priority_group": group, "profile": profile, "ports": ports.len()});
+            Verdict { question: "headroom-without-pfc", holds: Some(false), says, facts: object(facts), run: None }
+        }
+    };
+    plan.config.mistakes().iter().map(of).collect()
 }
 
 /// What a group is, in words.
@@ -147,84 +221,112 @@ pub fn about(group: &Group) -> String {
     format!("{} at {} over {}", group.profile.name, rate(group.bps), time(group.delay_ps))
 }
 
-/// Which comes first in an incast of two ports: the queue at which they are paused against those at which packets are marked. The
-/// run: a queue that grows to a length between them.
-fn order(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Option<Verdict>, ImportError> {
-    let Some((wred, classes)) = &plan.config.wred else { return Ok(None) };
-    let Some(class) = plan.config.lossless.iter().find(|class| classes.contains(class)) else { return Ok(None) };
-    // A scenario has one setting at all ports of a switch. What is said is not to claim more than the ports have.
-    let every: Vec<usize> = plan.groups.iter().flat_map(|group| &group.ports).copied().collect();
-    let marks = |port: usize| plan.config.marks.get(port).copied().unwrap_or(Marks::Same);
-    let never = plan.names_of(&every, |port| plan.pauses(port) && marks(port) == Marks::Never);
-    let other = plan.names_of(&every, |port| plan.pauses(port) && marks(port) == Marks::Other);
-    let silent = plan.names_of(&every, |port| !plan.pauses(port));
+/// Which comes first in an incast of two ports: the queue at which they are paused against those at which packets are marked, for each
+/// profile and each way to mark. The run: a queue that grows to a length between them.
+fn order(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportError> {
+    let marked: Vec<_> = plan.profiles().into_iter().map(|group| (group, plan.marks(&group.profile.name))).collect();
+    let mut verdicts = Vec::new();
+    if marked.iter().all(|(_, (ways, _))| ways.is_empty()) {
+        return Ok(verdicts);
+    }
+    for (group, (ways, _)) in &marked {
+        let first = ways.first().map(|(wred, _)| *wred);
+        verdicts.push(order_of(plan, group, first, true, verdicts.len() + 1, work)?);
+        for (wred, _) in ways.iter().skip(1) {
+            verdicts.push(order_of(plan, group, Some(wred), false, verdicts.len() + 1, work)?);
+        }
+    }
+    Ok(verdicts)
+}
+
+/// The same for one profile and one way to mark; `None`: it does not. `never`: also of those that never mark.
+fn order_of(
+    plan: &Plan,
+    group: &Group,
+    wred: Option<&Wred>,
+    never: bool,
+    number: usize,
+    work: &mut Work<'_>,
+) -> Result<Verdict, ImportError> {
+    let profile = &group.profile.name;
+    let pairs = plan.config.pairs();
+    let with = |is: &dyn Fn(Option<&Wred>) -> bool| {
+        let mut names: Vec<&str> = Vec::new();
+        for pair in pairs.iter().filter(|pair| pair.profile.name == *profile) {
+            if is(plan.config.wred(pair.port, pair.class)) && !names.contains(&pair.port.name.as_str()) {
+                names.push(&pair.port.name);
+            }
+        }
+        names
+    };
+    let every = with(&|_| true);
+    let so = with(&|own| own.is_some() && own == wred);
+    let never = if never { with(&|own| own.is_none()) } else { Vec::new() };
+    let all = plan.config.ports.len();
     let facts = |pause: Option<u64>| {
-        let facts = json!({
+        object(json!({
+            "profile": profile,
             "ports": every.len(),
+            "ports_that_mark_so": so.len(),
             "ports_that_never_mark": never.len(),
-            "ports_without_pfc": silent.len(),
             "queue_at_pause_bytes": pause,
-            "kmin_bytes": wred.min,
-            "kmax_bytes": wred.max,
+            "kmin_bytes": wred.map(|wred| wred.min),
+            "kmax_bytes": wred.map(|wred| wred.max),
             "shared_bytes": plan.memory.shared,
             "alpha": group.profile.limit.alpha(),
-        });
-        if let Value::Object(facts) = facts { facts } else { Map::new() }
+        }))
     };
-    if every.len() < 2 || plan.config.ports.len() < 3 {
+    let question = "ecn-before-pfc";
+    let lossless = plan.lossless_ports().len();
+    if lossless < 2 || all < 3 {
         let says = format!(
             "not known: two lossless ports have to fill the queue of a third port, and of {} {} lossless",
-            unlike::count(plan.config.ports.len(), "port"),
-            if every.len() == 1 { "1 is".to_owned() } else { format!("{} are", every.len()) },
+            unlike::count(all, "port"),
+            if lossless == 1 { "1 is".to_owned() } else { format!("{lossless} are") },
         );
-        return Ok(Some(Verdict { question: "ecn-before-pfc", holds: None, says, facts: facts(None), run: None }));
+        return Ok(Verdict { question, holds: None, says, facts: facts(None), run: None });
     }
     let pause = plan.queue_at_pause(group, 2);
-    let frames = 4 * plan.frame;
-    let (holds, between, says) = if wred.max + frames < pause {
-        (Some(true), Some((wred.max, pause)), "ECN marks before PFC pauses")
-    } else if pause + frames < wred.min {
-        (Some(false), Some((pause, wred.min)), "PFC pauses before ECN marks anything")
-    } else {
-        (None, None, "PFC may pause before ECN marks all")
+    let at_pause = format!("two ports with {profile} that fill a queue are paused when it has {pause} B");
+    let (mut holds, mut between, mut says) = match wred {
+        Some(wred) => {
+            let (holds, between, word) = if wred.max + 4 * plan.frame < pause {
+                (Some(true), Some((wred.max, pause)), "ECN marks before PFC pauses")
+            } else if pause + plan.late(group) < wred.min {
+                (Some(false), Some((pause, wred.min)), "PFC pauses before ECN marks anything")
+            } else {
+                (None, None, "PFC may pause before ECN marks all")
+            };
+            let marks = format!("{} marks from {} B on and all from {} B on", wred.name, wred.min, wred.max);
+            (holds, between, format!("{word}: {at_pause}, and {marks}"))
+        }
+        None => (Some(false), Some((pause, 3 * pause)), at_pause),
     };
-    let mut says = format!(
-        "{says}: two ports that fill a queue are paused when it has {pause} B, and {} marks from {} B on and all from {} B on",
-        wred.name, wred.min, wred.max
-    );
-    let (mut holds, mut between) = (holds, between);
-    if !silent.is_empty() {
-        holds = holds.filter(|holds| !holds);
-        says = format!(
-            "{says}. That is of ports with such PFC; there is none at {}",
-            unlike::of_all(&silent, every.len())
-        );
-    }
-    if !other.is_empty() {
-        holds = holds.filter(|holds| !holds);
-        says = format!("{says}. Another WRED profile is at {}", unlike::of_all(&other, every.len()));
-    }
     if !never.is_empty() {
         let (at, shown) = (unlike::of_all(&never, every.len()), runs::has_order(plan, group));
-        says = format!(
-            "PFC pauses and ECN never marks at {at}{}. At the others {says}",
-            if shown { ", of which the run is" } else { "" }
-        );
+        let run = if shown { ", of which the run is" } else { "" };
+        let rest = if wred.is_some() { format!(". At the others {says}") } else { format!(": {says}") };
+        says = format!("PFC pauses and ECN never marks at {at}{run}{rest}");
         (holds, between) = (Some(false), Some((pause, 3 * pause)));
     }
+    let marks = wred.filter(|_| never.is_empty());
     let run = match between {
-        Some(between) => runs::order(plan, group, *class, never.is_empty(), between, work)?,
+        Some(between) => runs::order(plan, group, marks, between, number, work)?,
         None => None,
     };
-    Ok(Some(Verdict { question: "ecn-before-pfc", holds, says, facts: facts(Some(pause)), run }))
+    Ok(Verdict { question, holds, says, facts: facts(Some(pause)), run })
 }
 
 /// The watchdog against the longest pause that congestion of one switch can make: all that its memory holds leaves through the
 /// slowest port. The run: a second switch of the kind pauses this one for most of that ([`runs::LatePause`]).
-fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Option<Verdict>, ImportError> {
+fn watchdog(plan: &Plan, work: &mut Work<'_>) -> Result<Option<Verdict>, ImportError> {
     let Some(watchdog) = &plan.config.watchdog else { return Ok(None) };
+    // The profile whose queues hold most.
+    let pause = |group: &&Group| runs::late_pause(plan, group).map_or(0, |late| late.ps);
+    let longest = plan.groups.iter().map(|group| pause(&group)).max().unwrap_or_default();
+    let Some(group) = plan.groups.iter().find(|group| pause(group) == longest) else { return Ok(None) };
     let slowest = plan.config.ports.iter().map(|port| port.bps).min().unwrap_or(group.bps).max(1);
-    let held = plan.held(group, plan.config.ports.len() as u64);
+    let held = plan.held_by_all();
     let ps = u128::from(held) * 8 * 1_000_000_000_000 / u128::from(slowest);
     let longest_ps = u64::try_from(ps).unwrap_or(u64::MAX);
     let detection_ps = watchdog.detection_ms * 1_000_000_000;
@@ -272,6 +374,5 @@ fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Option<Ve
         "held_bytes": held,
         "slowest_bps": slowest,
     });
-    let facts = if let Value::Object(facts) = facts { facts } else { Map::new() };
-    Ok(Some(Verdict { question: "watchdog", holds: holds.filter(|_| !alone), says, facts, run }))
+    Ok(Some(Verdict { question: "watchdog", holds: holds.filter(|_| !alone), says, facts: object(facts), run }))
 }

@@ -1,8 +1,8 @@
 //! SONiC's configuration databases.
 
 use crate::{fixture, imported};
-use backwater_import::{ImportError, Imported, Memory, Options, Sort};
-use serde_json::Value;
+use backwater_import::{ImportError, Imported, Memory, Options, Pauses, Sort};
+use serde_json::{Value, json};
 
 fn text(path: &str) -> String {
     String::from_utf8(fixture(path)).expect("text")
@@ -31,6 +31,35 @@ fn verdict(place: &Memory, question: &str) -> Value {
     found.unwrap_or_else(|| panic!("no verdict on {question} in {list}")).clone()
 }
 
+/// All verdicts on a question.
+fn verdicts(place: &Memory, question: &str) -> Vec<Value> {
+    let list: Value = serde_json::from_str(&place.text("it.verdicts.json")).expect("JSON");
+    list.as_array().into_iter().flatten().filter(|one| one["question"] == question).cloned().collect()
+}
+
+/// A simulator of the tests' own: 30,000 B, and what comes until a port stops. It knows 100 Gb/s.
+const PAUSES: Pauses = Pauses {
+    longest_response: |bps| (bps == 100_000_000_000).then_some(2_000_000),
+    headroom: |asked| 30_000 + asked.response_ps * asked.bps / 8_000_000_000_000,
+    annex_n: |asked| (asked.bps == 100_000_000_000).then_some(90_000),
+};
+
+/// The leaf with the tables that are given in place of its own, or without those that are null.
+fn with(tables: Value) -> String {
+    let mut file: Value = serde_json::from_str(&text("sonic/leaf.json")).unwrap();
+    for (table, entries) in tables.as_object().unwrap() {
+        file[table] = entries.clone();
+    }
+    file.as_object_mut().unwrap().retain(|_, entries| !entries.is_null());
+    file.to_string()
+}
+
+/// Entries of all eight ports.
+fn at_all_ports(slot: &str, fields: Value) -> Value {
+    let entries = (0..8).map(|port| (format!("Ethernet{}{slot}", 4 * port), fields.clone()));
+    Value::Object(entries.collect())
+}
+
 fn has(scenario: &str, lines: &[&str]) {
     for line in lines {
         assert!(scenario.contains(line), "{line} is missing in\n{scenario}");
@@ -53,7 +82,7 @@ fn a_switch_becomes_a_star_with_its_thresholds() {
             // 8,000,000 + 16 x 160,000 + 64 x 18,432.
             "buffer = \"11739648 B\"",
             "headroom = \"160 KB\"",
-            "reserve = \"18 KiB\"",
+            "reserve = \"18432 B\"",
             "headroom_above = 0.5",
             // 2^3 of the lossy profile.
             "alpha_ingress = 8.0",
@@ -180,6 +209,17 @@ fn a_watchdog_is_longer_than_all_memory_takes_through_the_slowest_port() {
     }
 }
 
+/// SONiC's script restores only where there is a time for it.
+#[test]
+fn a_watchdog_without_a_time_to_restore_hardly_restores() {
+    let text = leaf(&[(",\n   \"restoration_time\": \"200\"", "")]);
+    let (result, _) = import(&text, Some(16_000_000)).unwrap();
+    has(&result.scenario, &["watchdog = \"200 ms\"\nwatchdog_restore = \"3600 s\""]);
+    let expected =
+        "a watchdog without a restoration_time: SONiC never restores the queue, here it is an hour (and 7 times more)";
+    assert!(notes(&result).iter().any(|note| note.ends_with(expected)), "{:#?}", notes(&result));
+}
+
 /// Ranges of `pfcwd.yang`: 100 to 5000 ms, and 100 to 60000 ms.
 #[test]
 fn times_outside_the_ranges_of_the_model_are_kept_and_told() {
@@ -216,7 +256,7 @@ fn times_outside_the_ranges_of_the_model_are_kept_and_told() {
 fn ports_with_other_headroom_have_a_scenario_of_their_own() {
     let (result, place) = import(&leaf(&[("\"Ethernet28\": \"40m\"", "\"Ethernet28\": \"300m\"")]), None).unwrap();
     assert!(
-        notes(&result).iter().any(|note| note.contains("ports have 2 different headrooms")),
+        notes(&result).iter().any(|note| note.contains("priority groups have 2 different headrooms")),
         "{:?}",
         notes(&result)
     );
@@ -278,11 +318,9 @@ fn what_takes_more_ports_than_there_are_is_not_known() {
     let expected = "not known: congestion takes two ports, and there is 1; the watchdog looks for pauses of 200 ms";
     assert_eq!(says(&one, "watchdog"), (Value::Null, expected.to_owned(), true));
     let (holds, said, none) = says(&one, "headroom");
-    assert!(holds.is_null() && none && said.starts_with("160000 B for each priority group of 1 port with"), "{said}");
-    assert!(
-        said.ends_with(". No run shows whether it is enough: two ports that are alike have to fill memory"),
-        "{said}"
-    );
+    let expected = "160000 B for each priority group of classes 3 and 4 at 1 of 1 port with";
+    assert!(holds.is_null() && none && said.starts_with(expected), "{said}");
+    assert!(said.ends_with(". No run shows it: two ports that are alike have to fill memory"), "{said}");
     has(&result.scenario, &["with 1 port.", "2 classes of 1 port"]);
     assert!(
         !result.scenario.contains("1 ports") && !result.scenario.contains("all send at once"),
@@ -324,12 +362,14 @@ fn ports_that_differ_are_named() {
     let (result, place) = import(&file.to_string(), Some(16_000_000)).unwrap();
     let told = notes(&result);
     let six = "Ethernet8, Ethernet12, Ethernet16 and 3 more (6 of 8 ports)";
+    let keep = "here all ports keep each class that is lossless at one of them";
+    let one = "here all queues that mark have one";
     for expected in [
-        format!("no pfc_enable at {six}: here all ports have that of Ethernet0, 3,4"),
-        "pfc_enable is 3 at Ethernet4 (1 of 8 ports): here all ports have that of Ethernet0, 3,4".to_owned(),
-        format!("wred_profile of queues 3, 4 is missing at {six}: here all ports have that of Ethernet0, AZURE_LOSSLESS"),
-        "wred_profile of queues 3, 4 is OTHER at Ethernet4 (1 of 8 ports): here all ports have that of Ethernet0, AZURE_LOSSLESS"
-            .to_owned(),
+        format!("no pfc_enable at {six}: {keep}"),
+        format!("pfc_enable is 3 at Ethernet4 (1 of 8 ports): {keep}"),
+        format!("wred_profile of queues 3, 4 is missing at {six}: {one}"),
+        format!("wred_profile of queues 3, 4 is OTHER at Ethernet4 (1 of 8 ports): {one}"),
+        "queues name OTHER, and WRED_PROFILE has no such entry: give the file that has it".to_owned(),
         format!("no watchdog at {six}: here all ports have that of Ethernet0"),
         // Times are the same.
         "the watchdog of Ethernet4 (1 of 8 ports) has action forward: here all ports have that of Ethernet0, action drop"
@@ -337,17 +377,20 @@ fn ports_that_differ_are_named() {
     ] {
         assert!(told.iter().any(|note| note.ends_with(&expected)), "{expected} is not in {told:#?}");
     }
-    let seven = "Ethernet4, Ethernet8, Ethernet12 and 4 more";
+    // Lossless are Ethernet0 in two classes and Ethernet4 in one; the second never marks.
     let order = verdict(&place, "ecn-before-pfc");
-    assert_eq!((&order["holds"], &order["facts"]["ports_without_pfc"]), (&Value::Null, &7.into()));
-    for (question, expected) in [
-        ("ecn-before-pfc", format!("there is none at {seven} (7 of 8 ports)")),
-        ("headroom", format!("no such PFC at {seven}: headroom does nothing there")),
-        ("watchdog", format!("That is not of {seven} (7 of 8 ports), which have no such watchdog")),
-    ] {
-        let says = verdict(&place, question)["says"].as_str().unwrap_or_default().to_owned();
-        assert!(says.contains(&expected), "{expected} is not in {says}");
-    }
+    assert_eq!((&order["holds"], &order["facts"]["ports_that_never_mark"]), (&Value::Bool(false), &1.into()));
+    let headroom = verdict(&place, "headroom");
+    assert_eq!((&headroom["facts"]["ports"], &headroom["facts"]["priority_groups"]), (&2.into(), &3.into()));
+    let idle: Vec<(Value, Value)> = verdicts(&place, "headroom-without-pfc")
+        .iter()
+        .map(|one| (one["facts"]["priority_group"].clone(), one["facts"]["ports"].clone()))
+        .collect();
+    assert_eq!(idle, [(4.into(), 7.into()), (3.into(), 6.into())]);
+    let seven = "Ethernet4, Ethernet8, Ethernet12 and 4 more";
+    let says = verdict(&place, "watchdog")["says"].as_str().unwrap_or_default().to_owned();
+    let expected = format!("That is not of {seven} (7 of 8 ports), which have no such watchdog");
+    assert!(says.contains(&expected), "{expected} is not in {says}");
     // Where all have the same, nothing is said of it.
     let (result, _) = import(&leaf(&[]), Some(16_000_000)).unwrap();
     assert!(!notes(&result).iter().any(|note| note.contains("all ports have")), "{:#?}", notes(&result));
@@ -376,7 +419,7 @@ fn files_of_a_running_switch_are_read_as_one() {
             // 4,194,112 B for 44 ports x 2 classes.
             "headroom = \"47660 B\"",
             "alpha = 1.0  # pg_lossless_40000_5m_profile: 2^0",
-            "kmin = \"250 KB\"\nkmax = \"2 MiB\"\npmax = 0.05",
+            "kmin = \"250 KB\"\nkmax = \"2097152 B\"\npmax = 0.05",
         ],
     );
     let verdict = verdict(&place, "memory");
@@ -403,8 +446,11 @@ fn a_dump_of_the_database_is_read_as_well() {
     );
     let notes = notes(&result);
     // Its only lossless priority groups have the profile NULL.
-    assert!(notes.iter().any(|note| note.contains("no priority group has a profile with xoff")), "{notes:?}");
-    assert!(notes.iter().any(|note| note.starts_with("mock.json:26: ignored: a port that is not up")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("No priority group has a profile with xoff")), "{notes:?}");
+    assert!(
+        notes.iter().any(|note| note.starts_with("mock.json:26: ignored: ports that are not up: Ethernet0, ")),
+        "{notes:?}"
+    );
     assert!(!result.scenario.contains("[pfc]"));
 }
 
@@ -501,5 +547,329 @@ fn what_is_wrong_is_said_with_its_line() {
                 .replace("PORT\"P", &format!("{port}\"P")),
         );
         assert!(error.starts_with(expected), "{error}\nis not {expected}");
+    }
+}
+
+const SMALL: &str = "small";
+
+/// Two profiles in two classes of all ports, which share 320,000 B of headroom.
+fn two_profiles(large: u8, small: u8) -> String {
+    let pool = json!({"type": "ingress", "mode": "dynamic", "size": "8000000", "xoff": "320000"});
+    let profile = |xoff: &str, exponent: &str| {
+        json!({
+            "pool": "ingress_lossless_pool", "size": "18432", "xon": "18432", "xon_offset": "2496", "xoff": xoff,
+            "dynamic_th": exponent
+        })
+    };
+    let mut groups = at_all_ports(&format!("|{large}"), json!({"profile": "large"}));
+    let others = at_all_ports(&format!("|{small}"), json!({"profile": SMALL}));
+    groups.as_object_mut().unwrap().extend(others.as_object().unwrap().clone());
+    with(json!({
+        "BUFFER_POOL": {"ingress_lossless_pool": pool},
+        "BUFFER_PROFILE": {"large": profile("160000", "-1"), SMALL: profile("1000", "-4")},
+        "BUFFER_PG": groups,
+        "BUFFER_QUEUE": null,
+        "PORT_QOS_MAP": at_all_ports("", json!({"pfc_enable": format!("{large},{small}")})),
+        "QUEUE": at_all_ports(&format!("|{}-{}", large.min(small), large.max(small)), json!({"wred_profile": "AZURE_LOSSLESS"})),
+    }))
+}
+
+fn judged(text: &str) -> Memory {
+    let options = Options { memory: Some(16_000_000), pauses: Some(PAUSES), ..Options::default() };
+    imported(&[("leaf.json", text)], &options).unwrap().1
+}
+
+/// 8 of 16 priority groups want 1000 B of 320,000 B: 39,000 B are left for each other. By the tests' simulator 55,000 B are needed.
+#[test]
+fn each_profile_in_use_has_a_verdict() {
+    let place = judged(&two_profiles(3, 4));
+    let fact = |one: &Value, name: &str| one["facts"][name].clone();
+    let headroom: Vec<(Value, Value, Value, Value)> = verdicts(&place, "headroom")
+        .iter()
+        .map(|one| (fact(one, "profile"), fact(one, "classes"), fact(one, "headroom_bytes"), one["holds"].clone()))
+        .collect();
+    let no = Value::Bool(false);
+    assert_eq!(
+        headroom,
+        [(SMALL.into(), json!([4]), 1000.into(), no.clone()), ("large".into(), json!([3]), 39_000.into(), no),]
+    );
+    has(&place.text("it.headroom-1.toml"), &["headroom = \"1 KB\"", "classes = [4]\n", "alpha = 0.0625", "class = 4"]);
+    has(&place.text("it.headroom-2.toml"), &["headroom = \"39 KB\"", "classes = [3]\n", "alpha = 0.5", "class = 3"]);
+    // Two ports with an alpha of a sixteenth: 8,000,000 / 8 / (1 + 1/8), and what each has to itself. Marked from 100 KB to 400 KB.
+    let order: Vec<(Value, Value, Value)> = verdicts(&place, "ecn-before-pfc")
+        .iter()
+        .map(|one| (fact(one, "profile"), fact(one, "queue_at_pause_bytes"), one["scenario"].clone()))
+        .collect();
+    assert_eq!(
+        order,
+        [
+            (SMALL.into(), (888_888 + 36_864).into(), "it.order.toml".into()),
+            ("large".into(), (4_000_000 + 36_864).into(), "it.order-2.toml".into()),
+        ]
+    );
+}
+
+/// What is said of a switch does not depend on what its classes are called.
+#[test]
+fn renamed_classes_change_no_verdict() {
+    let said = |large: u8, small: u8| -> Vec<(Value, Value, Value)> {
+        let list: Value = serde_json::from_str(&judged(&two_profiles(large, small)).text("it.verdicts.json")).unwrap();
+        let without_classes = |one: &Value| {
+            let mut facts = one["facts"].clone();
+            facts.as_object_mut().unwrap().remove("classes");
+            (one["question"].clone(), one["holds"].clone(), facts)
+        };
+        list.as_array().unwrap().iter().map(without_classes).collect()
+    };
+    let first = said(3, 4);
+    assert_eq!(first.len(), 6, "{first:#?}");
+    for (large, small) in [(4, 3), (1, 6), (7, 0)] {
+        assert_eq!(said(large, small), first, "large is {large}");
+    }
+}
+
+/// Class 4 is paused, and its priority group has the lossy profile; priority group 6 has headroom, and class 6 is not paused.
+#[test]
+fn pfc_and_headroom_apart_are_findings() {
+    let mut groups = at_all_ports("|3", json!({"profile": "pg_lossless_100000_40m_profile"}));
+    let entries = groups.as_object_mut().unwrap();
+    entries.insert("Ethernet8|4".into(), json!({"profile": "ingress_lossy_profile"}));
+    entries.insert("Ethernet0|6".into(), json!({"profile": "pg_lossless_100000_40m_profile"}));
+    let pool = json!({"type": "ingress", "mode": "dynamic", "size": "8000000", "xoff": "900000"});
+    let text = with(json!({"BUFFER_PG": groups, "BUFFER_POOL": {"ingress_lossless_pool": pool}}));
+    let (result, place) = import(&text, Some(16_000_000)).unwrap();
+    // Class 4 is not lossless: nine priority groups share the headroom.
+    has(&result.scenario, &["[pfc]\nclasses = [3]\n", "headroom = \"100 KB\""]);
+    let says = |question: &str| -> Vec<String> {
+        verdicts(&place, question).iter().map(|one| one["says"].as_str().unwrap().to_owned()).collect()
+    };
+    let seven = "Ethernet0, Ethernet4, Ethernet12 and 4 more (7 of 8 ports)";
+    let rest = "and what comes until the pause acts is lost when memory is full";
+    assert_eq!(
+        says("pfc-without-headroom"),
+        [
+            format!(
+                "class 4 is paused and not lossless at {seven}: its priority group 4 has no buffer profile, {rest}"
+            ),
+            format!(
+                "class 4 is paused and not lossless at Ethernet8 (1 of 8 ports): its priority group 4 has ingress_lossy_profile, without \
+                 xoff, {rest}"
+            ),
+        ]
+    );
+    let [idle] = says("headroom-without-pfc").try_into().unwrap();
+    assert!(
+        idle.starts_with("priority group 6 has the headroom of pg_lossless_100000_40m_profile at Ethernet0 (1 of 8"),
+        "{idle}"
+    );
+    assert!(verdicts(&place, "pfc-without-headroom").iter().all(|one| one["holds"] == false));
+}
+
+/// 30,000 B and 2 us of 100 Gb/s, 25,000 B.
+#[test]
+fn a_headroom_is_judged_with_the_response_that_it_names() {
+    let of = |headroom: u64, response_ps: Option<u64>, speed: &str| {
+        let size = format!("\"size\": \"{}\"", headroom + 18_432);
+        let text = leaf(&[
+            ("\"xoff\": \"160000\"", &format!("\"xoff\": \"{headroom}\"")),
+            ("\"size\": \"178432\"", &size),
+            ("\"speed\": \"100000\"", &format!("\"speed\": \"{speed}\"")),
+        ]);
+        let options = Options { response_ps, pauses: Some(PAUSES), ..Options::default() };
+        let (result, place) = imported(&[("leaf.json", &text)], &options).unwrap();
+        let verdict = verdict(&place, "headroom");
+        let facts = &verdict["facts"];
+        assert_eq!(result.scenario.contains("[pfc]\nclasses = [3, 4]\nthreshold = \"dynamic\""), true);
+        let says = verdict["says"].as_str().unwrap().to_owned();
+        (verdict["holds"].clone(), facts["need_bytes"].clone(), facts["response_ps"].clone(), says, result.scenario)
+    };
+    let bound = "where ports stop 2 us after a pause has come, the longest that IEEE 802.3 allows at 100 Gb/s";
+    for (headroom, holds) in [(55_000, true), (54_999, false)] {
+        let (found, need, response, says, scenario) = of(headroom, None, "100000");
+        assert_eq!((found, need, response), (holds.into(), 55_000.into(), 2_000_000.into()));
+        assert!(
+            says.contains(&format!("55000 B are needed {bound}")) && says.ends_with("interfaces: 90000 B"),
+            "{says}"
+        );
+        assert_eq!(says.contains(", 1 B more than there are"), !holds);
+        has(&scenario, &["response = \"2 us\"  # the longest that IEEE 802.3 allows at 100 Gb/s"]);
+    }
+    let (found, need, response, says, scenario) = of(54_999, Some(0), "100000");
+    assert_eq!((found, need, response), (true.into(), 30_000.into(), 0.into()));
+    assert!(
+        says.contains("30000 B are needed where ports stop 0 s after a pause has come, as --response says"),
+        "{says}"
+    );
+    assert!(!scenario.contains("response ="));
+    // No bound is known: short of what is needed at once is short, and more is not known to be enough.
+    for (headroom, holds) in [(30_000, Value::Null), (29_999, Value::Bool(false))] {
+        let (found, need, response, says, _) = of(headroom, None, "50000");
+        assert_eq!((found, need, response), (holds, 30_000.into(), Value::Null));
+        let expected = "30000 B are needed if ports stop at once, and more if not: --response says when (no bound of IEEE 802.3 is known for 50 Gb/s)";
+        assert!(says.contains(expected), "{says}");
+    }
+}
+
+const LOOKUP: &str = "# PG lossless profiles.\n# speed cable size xon xoff threshold xon_offset\n\
+                      100000 5m 18432 18432 55120 -1 2496\n100000 40m 18432 18432 60320 -1 2496\n";
+
+/// The leaf without the profile that a switch looks up.
+fn unlooked() -> Value {
+    json!({
+        "BUFFER_PROFILE": {"ingress_lossy_profile": {"pool": "ingress_lossless_pool", "size": "0", "dynamic_th": "3"}},
+        "BUFFER_PG": at_all_ports("|0", json!({"profile": "ingress_lossy_profile"})),
+        "BUFFER_QUEUE": null,
+        "BUFFER_POOL": {"ingress_lossless_pool": {"type": "ingress", "mode": "dynamic", "size": "8000000", "xoff": "320000"}},
+    })
+}
+
+#[test]
+fn a_table_of_profiles_fills_the_database() {
+    let text = with(unlooked());
+    for files in [[("a.json", text.as_str()), ("b.ini", LOOKUP)], [("b.ini", LOOKUP), ("a.json", &text)]] {
+        let options = Options { pauses: Some(PAUSES), ..Options::default() };
+        let (result, place) = imported(&files, &options).unwrap();
+        let headroom = verdict(&place, "headroom");
+        assert_eq!(headroom["facts"]["profile"], "pg_lossless_100000_40m_profile");
+        // 320,000 B for 16 priority groups; each would take 60,320 B.
+        assert_eq!(
+            (&headroom["facts"]["xoff_bytes"], &headroom["facts"]["headroom_bytes"]),
+            (&60_320.into(), &20_000.into())
+        );
+        has(
+            &result.scenario,
+            &[
+                "classes = [3, 4]\nthreshold = \"dynamic\"\nalpha = 0.5",
+                "xon_offset = \"2496 B\"",
+                "reserve = \"18432 B\"",
+            ],
+        );
+        let told = notes(&result);
+        assert!(told.iter().any(|note| note == "b.ini: ignored: rows that no port needs, in lines 3"), "{told:#?}");
+    }
+    let (result, place) = import(&text, None).unwrap();
+    assert!(!result.scenario.contains("[pfc]"));
+    let says = verdict(&place, "pfc-without-headroom")["says"].as_str().unwrap().to_owned();
+    assert!(
+        says.contains(
+            "No priority group has a profile with xoff: a switch that looks them up has pg_profile_lookup.ini"
+        ),
+        "{says}"
+    );
+}
+
+/// Limits are powers of two or octets, as the pool's mode says; what the database has stays; what no row has gets no profile.
+#[test]
+fn a_table_of_profiles_goes_by_mode_speed_and_cable() {
+    let mut tables = unlooked();
+    tables["BUFFER_POOL"]["ingress_lossless_pool"]["mode"] = "static".into();
+    let fixed = LOOKUP.replace("-1", "500000");
+    let options = Options::default();
+    let (result, _) = imported(&[("a.json", &with(tables.clone())), ("b.ini", &fixed)], &options).unwrap();
+    has(&result.scenario, &["threshold = \"static\"\nxoff = \"500 KB\""]);
+    let error = imported(&[("a.json", &with(tables.clone())), ("b.ini", LOOKUP)], &options).unwrap_err().to_string();
+    let expected = "b.ini:4: `-1`: threshold is no number of octets, and the pool's mode is static\n";
+    assert!(error.starts_with(expected), "{error}");
+
+    let mut tables = unlooked();
+    let cable = |port: u32| if port == 4 { "300m" } else { "40m" };
+    let cables = (0..8).map(|port| (format!("Ethernet{}", 4 * port), cable(4 * port).into()));
+    tables["CABLE_LENGTH"] = json!({"AZURE": Value::Object(cables.collect())});
+    tables["BUFFER_PROFILE"]["mine"] =
+        json!({"pool": "ingress_lossless_pool", "size": "0", "xoff": "70000", "dynamic_th": "0"});
+    tables["BUFFER_PG"]["Ethernet8|3-4"] = json!({"profile": "mine"});
+    let (result, place) = imported(&[("a.json", &with(tables)), ("b.ini", LOOKUP)], &options).unwrap();
+    let told = notes(&result);
+    for expected in [
+        "b.ini: differs: no row for 100000 Mb/s and 300m of Ethernet4 (1 of 8 ports): such ports get no profile",
+        "b.ini: assumed: Ethernet8 (1 of 8 ports) keep mine of the database, which has headroom of its own or none",
+    ] {
+        assert!(told.iter().any(|note| note == expected), "{expected} is not in {told:#?}");
+    }
+    let ports: Vec<Value> = verdicts(&place, "headroom").iter().map(|one| one["facts"]["ports"].clone()).collect();
+    assert_eq!(ports, [Value::from(6), 1.into()]);
+    assert_eq!(verdicts(&place, "pfc-without-headroom").len(), 2);
+}
+
+#[test]
+fn a_bad_table_of_profiles_is_refused_with_its_line() {
+    let text = with(unlooked());
+    for (table, expected) in [
+        (
+            "100000 40m 18432 18432\n",
+            "b.ini:1: a row of 4 columns\nhint: 6 or 7: speed cable size xon xoff threshold xon_offset",
+        ),
+        ("#\n100000 40m 1 2 3 4 5 6\n", "b.ini:2: a row of 8 columns"),
+        ("100000 40m 18432 18432 6e4 -1\n", "b.ini:1: `6e4`: xoff is no number of octets"),
+        ("\n\n100000 40m 18432 18432 60320 high\n", "b.ini:3: `high`: threshold is no number"),
+        ("100000 40m 1 1 1 -1\nfast 40m 1 1 1 -1\n", "b.ini:2: `fast`: speed is no speed in Mb/s"),
+        ("100000 40m 1 1 1 -1\n100000 forty 1 1 1 -1\n", "b.ini:2: `forty`: cable is no length"),
+        ("100000 40m 18432 18432 60320 8\n", "b.ini:1: `8`: threshold is no power of two from -8 to 7"),
+    ] {
+        let error = imported(&[("a.json", &text), ("b.ini", table)], &Options::default()).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}\nis not {expected}");
+    }
+    let options = Options { format: Some("sonic-pg-lookup".into()), ..Options::default() };
+    let error = imported(&[("b.ini", "# nothing\n")], &options).unwrap_err().to_string();
+    assert!(error.starts_with("b.ini: it has profiles alone, and no ports\nhint: give the config_db.json"), "{error}");
+    let later = "100000 40m 1 1 9 -1\n".to_owned() + LOOKUP;
+    let (result, _) = imported(&[("a.json", &text), ("b.ini", &later)], &Options::default()).unwrap();
+    let expected = "b.ini:5: assumed: the row of 100000 Mb/s and 40m in place of that of line 1";
+    assert!(notes(&result).iter().any(|note| note == expected), "{:#?}", notes(&result));
+}
+
+/// Thresholds of ECN's own go before those of drops; without either, or switched off, nothing marks.
+#[test]
+fn marks_have_the_thresholds_that_count() {
+    let of = |fields: Value| {
+        let mut profile = json!({
+            "ecn": "ecn_all", "green_min_threshold": "100000", "green_max_threshold": "400000", "green_drop_probability": "5"
+        });
+        profile.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        import(&with(json!({"WRED_PROFILE": {"AZURE_LOSSLESS": profile}})), Some(16_000_000)).unwrap()
+    };
+    let (result, _) = of(json!({"wred_green_enable": "true"}));
+    has(&result.scenario, &["kmin = \"100 KB\"\nkmax = \"400 KB\"\npmax = 0.05"]);
+    assert!(!notes(&result).iter().any(|note| note.contains("wred_green_enable")));
+    let own = json!({
+        "wred_green_enable": "true", "ecn_green_min_threshold": "3000000", "ecn_green_max_threshold": "3500000",
+        "ecn_green_mark_probability": "100"
+    });
+    let (result, place) = of(own.clone());
+    has(&result.scenario, &["kmin = \"3 MB\"\nkmax = \"3500 KB\"\npmax = 1.0"]);
+    assert_eq!(verdict(&place, "ecn-before-pfc")["facts"]["kmax_bytes"], 3_500_000);
+    assert!(notes(&result).iter().any(|note| note.contains("green_min_threshold of AZURE_LOSSLESS: where WRED drops")));
+    let mut off = own;
+    off["wred_green_enable"] = "false".into();
+    has(&of(off).0.scenario, &["kmin = \"3 MB\""]);
+    let (result, _) = of(json!({"wred_green_enable": "false"}));
+    assert!(!result.scenario.contains("[ecn]"), "{}", result.scenario);
+    let expected = "ignored: AZURE_LOSSLESS marks nothing: wred_green_enable is false";
+    assert!(notes(&result).iter().any(|note| note.contains(expected)), "{:#?}", notes(&result));
+    let (result, _) = of(json!({"green_ect_min_threshold": "3000000"}));
+    let expected = "ignored: fields of WRED_PROFILE without effect here: green_ect_min_threshold";
+    assert!(notes(&result).iter().any(|note| note.ends_with(expected)), "{:#?}", notes(&result));
+}
+
+/// Names with control characters, a line of TOML among them: they stay names.
+#[test]
+fn control_characters_in_names_write_no_scenario_of_their_own() {
+    let evil = "x\u{1b}[31m\n[evil]\na = 1";
+    let mut file: Value = serde_json::from_str(&leaf(&[])).unwrap();
+    file["DEVICE_METADATA"]["localhost"]["hostname"] = evil.into();
+    file["DEVICE_METADATA"]["localhost"]["hwsku"] = evil.into();
+    let pool = file["BUFFER_POOL"]["ingress_lossless_pool"].clone();
+    file["BUFFER_POOL"][evil] = pool;
+    for profile in ["ingress_lossy_profile", "pg_lossless_100000_40m_profile"] {
+        file["BUFFER_PROFILE"][profile]["pool"] = evil.into();
+    }
+    let (result, place) = import(&file.to_string(), Some(16_000_000)).unwrap();
+    let texts = place.names().into_iter().filter(|name| name.ends_with(".toml")).map(|name| place.text(&name));
+    for text in texts.chain([result.scenario]) {
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+        let scenario: toml::Table = text.parse().expect("TOML");
+        assert!(
+            !scenario.contains_key("evil") && scenario["title"].as_str().is_some_and(|title| !title.contains('\n'))
+        );
     }
 }

@@ -179,8 +179,22 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
     } else if let Some((kmax, most)) = kmax.zip(most).filter(|(kmax, most)| kmax >= most) {
         advice.cautions.push(format!("{} is {kmax}: {first} from {most} on, before all are marked", named("kmax")));
     }
+    advice.cautions.extend(short_way(question, around));
     advice.summary.extend(taken(question));
     Ok(advice)
+}
+
+/// Of a single switch, such as one whose configuration was imported, the way is short: thresholds of a fabric are greater.
+fn short_way(question: &Question, around: Time) -> Option<String> {
+    let (file, _) = question.scenario.as_ref()?;
+    let one = question.count("switches").ok().flatten() == Some(1);
+    let of_file = ["switches", "link_delay"].iter().all(|key| question.is_from_scenario(key));
+    (one && of_file && question.text("rtt").is_none()).then(|| {
+        format!(
+            "the round trip of {around} is that of one switch and its cables, as {file} has them: across a fabric it is longer, and \
+             thresholds are greater; --rtt says it"
+        )
+    })
 }
 
 /// Whether a value of the scenario is that of a scenario that says nothing of it. Overrides of one tier are told by their value.

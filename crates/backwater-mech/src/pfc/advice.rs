@@ -1,15 +1,9 @@
 //! Priority-based Flow Control: the headroom of one port and class, itemised.
 //!
-//! Two models. *Simulator* is exact for this simulator ([`headroom`]). *Standard* is the worst case of
-//! IEEE 802.1Q annex N, in bit times:
-//!
-//! ```text
-//! DV = 2 max frame + PFC frame + 2 cable + 2 interfaces + response
-//! ```
-//!
-//! The first frame blocks the PFC frame at the port that asks; the second has just begun at the peer when it hears. Frames
-//! count with 8 bytes of preamble and 12 of gap.
+//! Two models. *Simulator* is exact for this simulator ([`headroom`]). *Standard* is the worst case of IEEE 802.1Q annex N
+//! ([`annex_n`]), in bit times.
 
+use super::annex_n::{self, Asked, GAP, Items};
 use super::{Params, Threshold};
 use crate::headroom::{headroom, unseen};
 use crate::mac_control::{Counter, Signal};
@@ -36,6 +30,12 @@ pub(super) const FORM: AdviceForm = AdviceForm {
         option("packet", "Largest frame. Default: the scenario's, or 4158 B.", "4158 B"),
         option("control_packet", "Size of a PFC frame. Default: 64 B.", "64 B"),
         option("response", "Time from a pause's arrival to the stop. Default: the scenario's, or 0 ns.", "0 ns"),
+        AdviceOption {
+            name: "interface",
+            help: "standard: delay of one interface, both directions. Default: 802.3's bound for the rate.",
+            whole: false,
+            default: None,
+        },
         option("model", "simulator: what this simulator needs; standard: 802.1Q's. Default: simulator.", "simulator"),
     ],
     scenario: true,
@@ -145,6 +145,7 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         packet: needed("packet", question.quantity("packet")?)?,
         control_packet: needed("control_packet", question.quantity("control_packet")?)?,
         response: needed("response", question.quantity("response")?)?,
+        interface: question.quantity("interface")?,
         gap: question.quantity("gap")?.unwrap_or(PacketParams::default().gap),
         frameless: question.fact("frameless").and_then(Value::as_bool).unwrap_or(false),
         memory: question.quantity("ingress_buffer")?,
@@ -186,6 +187,8 @@ struct Link {
     control_packet: Bytes,
     /// Time from a pause's arrival to the stop. Standard: zero stands for the bound of IEEE 802.3.
     response: Time,
+    /// Both directions of one interface, for the standard; absent: the bound of the rate.
+    interface: Option<Time>,
     /// Per frame that only the link counts. The standard has its own.
     gap: Bytes,
     /// Whether a pause is told without a frame (`signal = "ideal"`).
@@ -202,20 +205,6 @@ struct Link {
     model: Model,
 }
 
-/// Preamble and inter-frame gap, IEEE 802.3 clause 4A.4.2.
-const GAP: u64 = 20;
-
-/// Bounds by rate: Gb/s, response from receipt to stop (IEEE 802.3 annex 31B.3.7: 60, 80, 118, 394, 720, 905 quanta) and both
-/// directions of one interface, in bit times. No interface bound is at hand for 200 and 400 Gb/s: as long as at 100 Gb/s.
-const BOUNDS: [(u64, u64, u64); 6] = [
-    (10, 30_720, 8_192),
-    (25, 40_960, 6_144),
-    (40, 60_416, 24_576),
-    (100, 201_728, 122_880),
-    (200, 368_640, 245_760),
-    (400, 463_360, 491_520),
-];
-
 /// PFC headroom of one port and class, itemised.
 fn advice(question: &Link) -> Result<Advice, AdviceError> {
     let q = question;
@@ -229,12 +218,17 @@ fn advice(question: &Link) -> Result<Advice, AdviceError> {
     }
     // Beyond any cable; keeps all sums countable.
     let longest = Time::ms(1_000);
-    for (key, time) in [("link_delay", q.link_delay), ("response", q.response)] {
+    let interface = q.interface.unwrap_or(Time::ZERO);
+    for (key, time) in [("link_delay", q.link_delay), ("response", q.response), ("interface", interface)] {
         if time > longest {
             return Err(AdviceError::new(format!("{time} is too long")).key(key).hint(format!("at most {longest}")));
         }
     }
     match q.model {
+        Model::Simulator if q.interface.is_some() => {
+            let error = AdviceError::new("interfaces take no time in this simulator").key("interface");
+            Err(error.hint("--model standard counts them"))
+        }
         Model::Simulator => simulator(q),
         Model::Standard => standard(q),
     }
@@ -292,40 +286,49 @@ fn simulator(q: &Link) -> Result<Advice, AdviceError> {
 }
 
 fn standard(q: &Link) -> Result<Advice, AdviceError> {
-    let bounds = BOUNDS.iter().find(|(gbps, ..)| Rate::gbps(*gbps) == q.rate);
-    let Some((_, response, interface)) = bounds else {
-        let known: Vec<String> = BOUNDS.iter().map(|(g, ..)| g.to_string()).collect();
-        let error = AdviceError::new(format!("no bounds of interfaces are known for {}", q.rate)).key("rate");
-        return Err(error.hint(format!("known: {} Gb/s; or take the simulator's model", known.join(", "))));
+    // A response of none stands for the bound: no equipment has it.
+    let given = Some(q.response).filter(|time| *time > Time::ZERO);
+    let asked = Asked {
+        rate: q.rate,
+        delay: q.link_delay,
+        frame: q.packet,
+        control: q.control_packet,
+        response: given,
+        interface: q.interface,
     };
-    let bit_times = |time: Time| {
-        let bits = u128::from(time.0) * u128::from(q.rate.0);
-        bits.div_ceil(1_000_000_000_000) as u64
+    let items = Items::of(&asked).map_err(|lacking| {
+        let options: Vec<String> = lacking.iter().map(|name| format!("--{name}")).collect();
+        let error =
+            AdviceError::new(format!("no bound of {} is known for {}", lacking.join(" and "), q.rate)).key("rate");
+        error.hint(format!(
+            "known for {}; for other rates give {}, as of your equipment, or --model simulator",
+            annex_n::known_rates(),
+            options.join(" and ")
+        ))
+    })?;
+    let why = given.map_or_else(|| "bound of IEEE 802.3 annex 31B.3.7".to_owned(), |time| format!("{time}, as given"));
+    let interfaces = match q.interface {
+        Some(time) => format!("2 x {time}, as given"),
+        None if q.rate >= Rate::gbps(200) => {
+            format!("2 x {}, upper bounds, as long as at 100 Gb/s: a choice", items.interface)
+        }
+        None => format!("2 x {}, upper bounds", items.interface),
     };
-    let frame = (q.packet.0 + GAP) * 8;
-    let pause = (q.control_packet.0 + GAP) * 8;
-    let cable = bit_times(q.link_delay);
-    let (response, why) = match q.response {
-        Time::ZERO => (*response, "bound of IEEE 802.3 annex 31B.3.7".to_owned()),
-        time => (bit_times(time), format!("{time}, as given")),
-    };
-    let sum = 2 * frame + pause + 2 * cable + 2 * interface + response;
     let bt = |name: &str, n: u64, formula: String| Row {
         name: name.into(),
         value: n.to_string(),
         unit: "bit times".into(),
         formula,
     };
-    let guessed = if q.rate >= Rate::gbps(200) { ", as long as at 100 Gb/s: a choice" } else { "" };
     let rows = vec![
-        bt("blocking frame", frame, format!("({} + {GAP} B) x 8", q.packet)),
-        bt("PFC frame", pause, format!("({} + {GAP} B) x 8", q.control_packet)),
-        bt("cable", 2 * cable, format!("2 x {}", q.link_delay)),
-        bt("interfaces", 2 * interface, format!("2 x {interface}, upper bounds{guessed}")),
-        bt("response", response, why),
-        bt("last frame", frame, format!("({} + {GAP} B) x 8, just begun at the peer", q.packet)),
-        bt("sum", sum, "IEEE 802.1Q annex N".into()),
-        Row::new("headroom", Bytes(sum.div_ceil(8)), "sum / 8"),
+        bt("blocking frame", items.frame, format!("({} + {GAP} B) x 8", q.packet)),
+        bt("PFC frame", items.pause, format!("({} + {GAP} B) x 8", q.control_packet)),
+        bt("cable", 2 * items.cable, format!("2 x {}", q.link_delay)),
+        bt("interfaces", 2 * items.interface, interfaces),
+        bt("response", items.response, why),
+        bt("last frame", items.frame, format!("({} + {GAP} B) x 8, just begun at the peer", q.packet)),
+        bt("sum", items.sum(), "IEEE 802.1Q annex N".into()),
+        Row::new("headroom", items.bytes(), "sum / 8"),
     ];
     let title = format!("PFC headroom of a port and class by IEEE 802.1Q annex N, {} and {}", q.rate, q.link_delay);
     Ok(Advice { title, rows, feasible: true, ..Advice::default() })
@@ -342,6 +345,7 @@ mod tests {
             packet: Bytes(packet),
             control_packet: Bytes(64),
             response: Time::ZERO,
+            interface: None,
             gap: PacketParams::default().gap,
             frameless: false,
             memory: None,
@@ -406,6 +410,28 @@ mod tests {
         assert!(said.feasible);
         question.memory = Some(need);
         assert!(!advice(&question).unwrap().feasible);
+    }
+
+    /// Rates without a bound take one's own: 2 x 73,136 + 672 + 2 x 160,000 + 2 x 400,000 + 800,000 bit times at 800 Gb/s.
+    #[test]
+    fn a_rate_without_bounds_takes_ones_own() {
+        for gbps in [50, 800] {
+            let error = advice(&ask(gbps, Time::ns(200), 9122, Model::Standard)).unwrap_err();
+            assert_eq!(error.key, Some("rate"));
+            let reason = format!("no bound of response and interface is known for {gbps} Gb/s");
+            assert_eq!(error.reason, reason);
+            let hint = "known for 10, 25, 40, 100, 200, 400 Gb/s; for other rates give --response and --interface, as of your equipment, or \
+                        --model simulator";
+            assert_eq!(error.hint.as_deref(), Some(hint));
+        }
+        let mut question = ask(800, Time::ns(200), 9122, Model::Standard);
+        question.response = Time::ns(1000);
+        let error = advice(&question).unwrap_err();
+        assert_eq!(error.reason, "no bound of interface is known for 800 Gb/s");
+        question.interface = Some(Time::ns(500));
+        assert_eq!(total(&question), 258.368);
+        question.model = Model::Simulator;
+        assert_eq!(advice(&question).unwrap_err().key, Some("interface"));
     }
 
     #[test]

@@ -50,6 +50,7 @@ pub const SETS: &[Set] = &[
     set("sonic", &["sonic/leaf.json"]),
     set("sonic", &["sonic/buffers-dell6100.json", "sonic/qos-dell6100.json", "sonic/dell6100-ports.json"]),
     set("sonic", &["sonic/mock_config_db.json"]),
+    set("sonic", &["sonic/without-profiles.json", "sonic/pg_profile_lookup.ini"]),
     set("simai", &["simai/microAllReduce.txt"]),
     set("simai", &["simai/experts.txt"]),
     set("simai", &["simai/aicb_all_to_all.txt", "simai/Spectrum-X_16g_8gps_400Gbps_H100"]),
@@ -110,6 +111,7 @@ pub fn fields(kind: &str, octets: &[u8]) -> Vec<Field> {
             let field = path.last().cloned().unwrap_or_default();
             (format!("{table}.{field}"), vec![table.to_owned(), key.to_owned(), field])
         }),
+        "sonic-pg-lookup" => words(text(), |_, words| remarks("#", words, || columns(&LOOKUP, words))),
         "simai-workload" => words(text(), |line, words| match line {
             0 => keyed_pairs(words),
             1 => columns(&["workload.layers"], words),
@@ -118,6 +120,17 @@ pub fn fields(kind: &str, octets: &[u8]) -> Vec<Field> {
         other => panic!("what the fields of {other} are is not known here"),
     }
 }
+
+/// Columns of a row of `pg_profile_lookup.ini`.
+const LOOKUP: [&str; 7] = [
+    "lookup.speed",
+    "lookup.cable",
+    "lookup.size",
+    "lookup.xon",
+    "lookup.xoff",
+    "lookup.threshold",
+    "lookup.xon_offset",
+];
 
 /// Columns of a layer of SimAI.
 const LAYER: [&str; 12] = [

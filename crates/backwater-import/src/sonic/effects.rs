@@ -1,0 +1,233 @@
+//! What a database says is either in the scenario or named: here is what has no effect, and, for the head of the scenario, the
+//! settings that are used.
+
+use super::buffers::{Limit, Profile};
+use super::config::{Config, spread};
+use super::database::{Database, Entry};
+use super::unlike;
+use crate::note::Notes;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most names in one note.
+const MOST_NAMED: usize = 100;
+
+/// Notes what has no effect, and keeps what is used for the head of the scenario.
+pub fn note(config: &mut Config, database: &Database, notes: &mut Notes) {
+    skipped(database, notes);
+    not_up(config, database, notes);
+    unused(config, database, notes);
+    frames(config, database, notes);
+    buffers(config, notes);
+    config.said = said(config, database);
+}
+
+/// Some names, and whether there are more.
+fn listed(names: &[String]) -> String {
+    let more = if names.len() > MOST_NAMED { " and more" } else { "" };
+    format!("{}{more}", names.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", "))
+}
+
+/// What nothing here reads: tables, with their lines, and fields.
+fn skipped(database: &Database, notes: &mut Notes) {
+    let shown: Vec<String> = database.skipped.iter().map(|(name, _, line)| format!("{name} ({line})")).collect();
+    if let Some((_, file, line)) = database.skipped.first() {
+        notes.ignored(file, Some(*line), format!("tables without effect here: {}", listed(&shown)));
+    }
+    for (table, names, (file, line)) in database.unread() {
+        notes.ignored(file, Some(line), format!("fields of {table} without effect here: {}", names.join(", ")));
+    }
+}
+
+/// What is said of ports that are not up.
+fn not_up(config: &Config, database: &Database, notes: &mut Notes) {
+    let up: BTreeSet<&str> = config.ports.iter().map(|port| port.name.as_str()).collect();
+    let is_up = |names: &str| names.split(',').any(|name| up.contains(name.trim()));
+    let of = |table: &'static str| -> Vec<(String, &Entry)> {
+        let ports = |entry: &Entry| match table {
+            "BUFFER_PG" | "BUFFER_QUEUE" | "QUEUE" => {
+                spread(entry, 7).map(|(names, _)| names.join(",")).unwrap_or_default()
+            }
+            _ => entry.key.clone(),
+        };
+        let all = database.table(table).map(|entry| (ports(entry), entry));
+        all.filter(|(ports, _)| !["global", "GLOBAL"].contains(&ports.as_str()) && !is_up(ports)).collect()
+    };
+    for table in ["PORT", "BUFFER_PG", "BUFFER_QUEUE", "QUEUE", "PORT_QOS_MAP", "PFC_WD"] {
+        let found = of(table);
+        if let Some((_, first)) = found.first() {
+            let names: Vec<String> = found.iter().map(|(_, entry)| entry.key.clone()).collect();
+            let what = match table {
+                "PORT" => "ports that are not up".to_owned(),
+                _ => format!("entries of {table} whose ports are not up"),
+            };
+            notes.ignored(&first.file, Some(first.line), format!("{what}: {}", listed(&names)));
+        }
+    }
+    for entry in database.table("CABLE_LENGTH") {
+        let fields = || entry.fields.iter().filter(|field| !up.contains(field.name.as_str()));
+        let names: Vec<String> = fields().map(|field| field.name.clone()).collect();
+        if let Some(first) = fields().next() {
+            notes.ignored(
+                &entry.file,
+                Some(first.line),
+                format!("cables of ports that are not up: {}", listed(&names)),
+            );
+        }
+    }
+}
+
+/// Entries that nothing which is used names.
+fn unused(config: &Config, database: &Database, notes: &mut Notes) {
+    let mut profiles: BTreeSet<&str> = BTreeSet::new();
+    for port in &config.ports {
+        profiles.extend(port.groups.iter().chain(&port.queues).flatten().map(String::as_str));
+    }
+    let named = |table: &'static str, field: &'static str| {
+        database.table(table).filter_map(move |entry| entry.name(field)).collect::<BTreeSet<&str>>()
+    };
+    for (table, used) in [
+        ("BUFFER_PROFILE", profiles.clone()),
+        ("SCHEDULER", named("QUEUE", "scheduler")),
+        ("WRED_PROFILE", named("QUEUE", "wred_profile")),
+        ("DSCP_TO_TC_MAP", named("PORT_QOS_MAP", "dscp_to_tc_map")),
+        ("TC_TO_PRIORITY_GROUP_MAP", named("PORT_QOS_MAP", "tc_to_pg_map")),
+        ("TC_TO_QUEUE_MAP", named("PORT_QOS_MAP", "tc_to_queue_map")),
+    ] {
+        let found: Vec<&Entry> = database.table(table).filter(|entry| !used.contains(entry.key.as_str())).collect();
+        if let Some(first) = found.first() {
+            let names: Vec<String> = found.iter().map(|entry| format!("{} ({})", entry.key, entry.line)).collect();
+            notes.ignored(
+                &first.file,
+                Some(first.line),
+                format!("entries of {table} that nothing uses: {}", listed(&names)),
+            );
+        }
+    }
+    let others: Vec<&Entry> = database.table("DEVICE_METADATA").filter(|entry| entry.key != "localhost").collect();
+    for entry in others {
+        notes.ignored(&entry.file, Some(entry.line), format!("DEVICE_METADATA of {}", entry.key));
+    }
+    // Profiles that are named, and stand in no file.
+    let mut lacking: BTreeMap<&str, &Entry> = BTreeMap::new();
+    for entry in ["BUFFER_PG", "BUFFER_QUEUE"].iter().flat_map(|table| database.table(table)) {
+        if let Some(name) = entry.name("profile").filter(|name| *name != "NULL" && config.profile(name).is_none()) {
+            lacking.entry(name).or_insert(entry);
+        }
+    }
+    for (name, entry) in lacking {
+        let text = format!(
+            "{} names {name}, and BUFFER_PROFILE has no such entry: give the file that has it, or a pg_profile_lookup.ini",
+            entry.table
+        );
+        notes.ignored(&entry.file, Some(entry.line), text);
+    }
+}
+
+/// Ports whose frames are shorter than the longest here.
+fn frames(config: &Config, database: &Database, notes: &mut Notes) {
+    let longest = config.ports.iter().map(|port| port.mtu).max().unwrap_or_default();
+    let mut shorter: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+    for port in config.ports.iter().filter(|port| port.mtu < longest) {
+        shorter.entry(port.mtu).or_default().push(&port.name);
+    }
+    for (mtu, names) in shorter {
+        let entry = names.first().and_then(|name| database.entry("PORT", name));
+        let text = format!(
+            "the mtu of {} is {mtu}: here it is {longest} at all ports",
+            unlike::of_all(&names, config.ports.len())
+        );
+        notes.differs(entry.map_or("", |entry| &entry.file), entry.map(|entry| entry.line), text);
+    }
+}
+
+/// Pools and profiles whose settings are not all used.
+fn buffers(config: &Config, notes: &mut Notes) {
+    for pool in config.pools.iter().filter(|pool| !pool.ingress) {
+        let text =
+            format!("{}: size, mode and xoff of what goes out: memory is counted once, as what comes in", pool.name);
+        notes.ignored(&pool.at.0, Some(pool.at.1), text);
+    }
+    for pool in config.pools.iter().filter(|pool| pool.ingress) {
+        let of_pool = config.profiles.iter().filter(|profile| profile.pool == pool.name);
+        let unlike: Vec<&Profile> =
+            of_pool.clone().filter(|profile| pool.is_static == Some(!is_dynamic(profile))).collect();
+        if let (Some(first), Some(is_static)) = (unlike.first(), pool.is_static) {
+            let names: Vec<String> = unlike.iter().map(|profile| profile.name.clone()).collect();
+            let text = format!(
+                "the mode of {} is {}, and the limit of {} is not: here the profile holds",
+                pool.name,
+                if is_static { "static" } else { "dynamic" },
+                listed(&names)
+            );
+            notes.differs(&first.at.0, Some(first.at.1), text);
+        }
+        if of_pool.count() == 0 {
+            notes.ignored(&pool.at.0, Some(pool.at.1), format!("the mode of {}: no profile draws from it", pool.name));
+        }
+    }
+}
+
+fn is_dynamic(profile: &Profile) -> bool {
+    matches!(profile.limit, Limit::Dynamic(_))
+}
+
+/// The settings that are used: who has them, and what is in them.
+fn said(config: &Config, database: &Database) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut of: BTreeMap<(&str, u8, &str), usize> = BTreeMap::new();
+    for port in &config.ports {
+        for (what, slots) in [("Priority group", &port.groups), ("Buffer of queue", &port.queues)] {
+            for (name, number) in slots.iter().zip(0u8..) {
+                if let Some(name) = name {
+                    *of.entry((what, number, name)).or_default() += 1;
+                }
+            }
+        }
+    }
+    let settings = queue_settings(config, database);
+    for (number, name) in settings.values() {
+        *of.entry(("Queue", *number, name)).or_default() += 1;
+    }
+    let all = config.ports.len();
+    lines.extend(of.iter().map(|((what, number, name), count)| {
+        format!("{what} {number}: {name} at {count} of {}.", unlike::count(all, "port"))
+    }));
+    let named: BTreeSet<&str> = of.keys().map(|(_, _, name)| *name).collect();
+    lines.extend(config.profiles.iter().filter(|profile| named.contains(profile.name.as_str())).map(described));
+    for table in ["SCHEDULER", "WRED_PROFILE"] {
+        for entry in database.table(table).filter(|entry| named.contains(entry.key.as_str())) {
+            let fields: Vec<String> =
+                entry.fields.iter().map(|field| format!("{} {}", field.name, field.value)).collect();
+            lines.push(format!("{table} {}: {}.", entry.key, fields.join(", ")));
+        }
+    }
+    lines
+}
+
+/// What `QUEUE` names, by port, queue and field.
+fn queue_settings<'a>(config: &'a Config, database: &'a Database) -> BTreeMap<(&'a str, u8, &'a str), (u8, &'a str)> {
+    let up: BTreeSet<&str> = config.ports.iter().map(|port| port.name.as_str()).collect();
+    let mut settings = BTreeMap::new();
+    for entry in database.table("QUEUE") {
+        let Ok((ports, queues)) = spread(entry, u8::MAX) else { continue };
+        for field in ["scheduler", "wred_profile"] {
+            let Some(name) = entry.name(field) else { continue };
+            for port in ports.iter().filter(|port| up.contains(**port)) {
+                settings.extend(queues.clone().map(|queue| ((*port, queue, field), (queue, name))));
+            }
+        }
+    }
+    settings
+}
+
+fn described(profile: &Profile) -> String {
+    let mut parts =
+        vec![format!("pool {}", profile.pool), format!("size {}", profile.size), format!("xon {}", profile.xon)];
+    parts.extend(profile.xon_offset.map(|octets| format!("xon_offset {octets}")));
+    parts.extend(profile.xoff.map(|octets| format!("xoff {octets}")));
+    parts.push(match profile.limit {
+        Limit::Dynamic(exponent) => format!("dynamic_th {exponent}"),
+        Limit::Static(octets) => format!("static_th {octets}"),
+    });
+    format!("Buffer profile {}: {}.", profile.name, parts.join(", "))
+}
