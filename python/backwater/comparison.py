@@ -55,6 +55,9 @@ class Difference:
 
 
 ALIKE, NOT_TOLD = "no difference that matters", "not told apart"
+UNLIKE = "references differ"
+SAME = 1e-9
+"""Shares by which references may differ that are the same: they are sums of floats."""
 
 
 def judged(verdict: str, winners: Sequence[str], of: int) -> str:
@@ -87,13 +90,16 @@ class Row:
     verdict: str
     """`winner`, `no difference that matters` (between the winners: their whole intervals lie within
     what matters), `not told apart` (they may differ by more: more seeds would tell), `too few
-    seeds`, `no values` (of two scenarios or more) or `values missing` (no seed has values of
-    all)."""
+    seeds`, `no values` (of two scenarios or more), `values missing` (no seed has values of
+    all) or `references differ` (what the values are held against, such as bounds, differs with the
+    network: less above a higher bound is no merit)."""
     samples: list[int | None]
     """Complete flows behind each scenario's values, of the seed with fewest; None: no number of
     flows."""
     reasons: list[str | None]
     """Why a scenario has no value, where it has too few complete flows for the statistic."""
+    references: list[float | None]
+    """What each scenario's values are held against, as a mean over the seeds; None: nothing."""
 
     def told(self, labels: Sequence[str]) -> dict[str, Any]:
         """All of it, for JSON."""
@@ -112,6 +118,7 @@ class Row:
                     "n": count,
                     "flows": flows,
                     "reason": reason,
+                    "reference": reference,
                     "difference": None
                     if difference is None
                     else {
@@ -121,12 +128,13 @@ class Row:
                         "ci_high": difference.ci_high,
                     },
                 }
-                for label, mean, count, flows, reason, difference in zip(
+                for label, mean, count, flows, reason, reference, difference in zip(
                     labels,
                     self.means,
                     self.counts,
                     self.samples,
                     self.reasons,
+                    self.references,
                     self.differences,
                     strict=True,
                 )
@@ -139,11 +147,12 @@ def row(
     values: Sequence[Mapping[int, float]],
     samples: Sequence[int | None] | None = None,
     least: float = LEAST,
+    references: Sequence[Mapping[int, float]] | None = None,
 ) -> Row:
     """Compare the values of one metric, by seed, of all scenarios that have any.
 
     `samples`: complete flows of each scenario, of the seed with fewest. `least`: the difference
-    that matters, as a share of the greater value.
+    that matters, as a share of the greater value. `references`: what the values are held against.
     """
     samples = [None] * len(values) if samples is None else list(samples)
     reasons = [None if one is None else metric.why_not(one) for one in samples]
@@ -157,9 +166,36 @@ def row(
         None if base is None or number == base else Difference.of(one, paired[base])
         for number, one in enumerate(paired)
     ]
-    winners, verdict = _judged(metric, paired, known, least)
-    counts = [len(one) for one in values]
-    return Row(metric, common, means, counts, base, differences, winners, verdict, samples, reasons)
+    against = [
+        math.fsum(found) / len(found)
+        if (found := [one[seed] for seed in common if seed in one])
+        else None
+        for one in references or [{}] * len(values)
+    ]
+    # A ratio moves by as much as what it is held against does, a difference by any more.
+    room = least if metric.unit == "" else SAME
+    if _differ([one for number in known if (one := against[number]) is not None], room):
+        winners, verdict = list[int](), UNLIKE
+    else:
+        winners, verdict = _judged(metric, paired, known, least)
+    return Row(
+        metric,
+        common,
+        means,
+        [len(one) for one in values],
+        base,
+        differences,
+        winners,
+        verdict,
+        samples,
+        reasons,
+        against,
+    )
+
+
+def _differ(references: Sequence[float], room: float) -> bool:
+    """Whether the greatest and the least differ by more than a share of the greatest."""
+    return bool(references) and max(references) - min(references) > room * max(references)
 
 
 def _judged(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backwater
+from backwater.cli.arguments import overrides
 from backwater.comparison import Difference, judged, row
 from backwater.errors import InputError
 from backwater.numbers.metrics import QUANTITIES, metric
@@ -251,3 +252,103 @@ def test_what_cannot_be_compared(
     assert text in said.err
     assert "hint: " in said.err
     assert not Path("results").exists()
+
+
+BOUNDED = """
+[topology]
+kind = "star"
+hosts = 4
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[[job]]
+label = "train"
+ranks = 4
+[[job.step]]
+label = "sum"
+kind = "all-reduce"
+size = "60 KB"
+[[flow]]
+label = "alone"
+from = "h0"
+to = "h1"
+size = "60 KB"
+start = "1 ms"
+[[variant.gray.link.at]]
+between = ["h0", "s0"]
+rate = "50 Gb/s"
+"""
+
+
+def test_a_slower_link_wins_nothing_that_is_held_against_its_bound(
+    command: Command, tmp_path: Path
+) -> None:
+    """Half the rate of a link doubles the bound of a ring, and the time of a flow alone."""
+    file, out = tmp_path / "b.toml", tmp_path / "b.json"
+    file.write_text(BOUNDED, encoding="utf-8")
+    held = ["mean_bound", "mean_above_bound", "mean_over_bound"]
+    names = [*(f"{name}:train/sum" for name in held), "mean_slowdown:alone", "mean_cct:train/sum"]
+    wanted = [argument for name in names for argument in ("--metric", name)]
+    said = command("compare", f"{file}", f"{file}@gray", *wanted, "--json", f"{out}")
+    assert said.code == 0
+    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    found = {one["metric"]: (one["verdict"], one["winners"]) for one in rows}
+    assert found == {
+        **dict.fromkeys(names[:4], ("references differ", [])),
+        "mean_cct:train/sum": ("winner", [f"{file}"]),
+    }
+    # Three quarters of the sum go out of each host, and three come back: 90 KB and their frames.
+    plain, gray = (one["reference"] for one in rows[0]["scenarios"])
+    assert gray == pytest.approx(2 * plain, rel=1e-6)
+    assert "mean_above_bound:train/sum: no winner, as what it is held against differs" in said.out
+    same = command("compare", f"{file}", f"{file},ack.path=reverse", *wanted, "--json", f"{out}")
+    assert same.code == 0
+    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    assert {one["verdict"] for one in rows} == {"no difference that matters"}
+
+
+def test_one_scenario_that_is_wrong_leaves_the_others_compared(
+    command: Command, random: Path
+) -> None:
+    wrong = f"{random},flow.rpc.from=h9"
+    said = command("compare", str(random), wrong, f"{random}@slow", "--seeds", "1")
+    assert said.code == 1
+    assert "flow.rpc.from" in said.err
+    assert f"{wrong} is left out, and the others are compared" in said.err
+    assert f"B = {random}@slow" in said.out
+    alone = command("compare", str(random), wrong, "--seeds", "1")
+    assert alone.code == 2
+    assert "left out" not in alone.err
+
+
+def test_a_variant_is_named_either_way(command: Command, random: Path) -> None:
+    """`FILE@VARIANT` is `FILE --variant VARIANT` in each command that takes a scenario."""
+    both = [(f"{random}@slow",), (str(random), "--variant", "slow")]
+    for words in (("check",), ("run", "--json", "-"), ("why", "--json", "-")):
+        name, *options = words
+        first, second = (command(name, *given, *options) for given in both)
+        assert (first.code, second.code) == (0, 0), (first.err, second.err)
+        if name == "run":
+            prints = [json.loads(one.out)["fingerprint"] for one in (first, second)]
+            assert prints[0] == prints[1]
+            assert (
+                prints[0]
+                != json.loads(command("run", str(random), "--json", "-").out)["fingerprint"]
+            )
+    twice = command("run", f"{random}@slow", "--variant", "same")
+    assert twice.code == 2
+    assert "each names a variant" in twice.err
+
+
+def test_a_range_that_is_set_is_sent_to_vary(command: Command, random: Path) -> None:
+    for given in ("switch.latency=1 us..3 us step 1 us", "switch.buffer=10KB..20KB"):
+        said = command("run", str(random), "--set", given)
+        assert said.code == 2
+        assert f'hint: `backwater sweep` takes a range: --vary "{given}"' in said.err
+    assert overrides(["flow.rpc.from=0..3", "flow.rpc.to=h0..h3 step 2"])
+
+
+def test_a_run_that_is_done_again_says_so_first(command: Command, random: Path) -> None:
+    assert command("run", str(random), "--out", "r").code == 0
+    said = command("why", "r")
+    assert said.code == 0
+    assert "r: runs again with waits and causes of pauses recorded" in said.err

@@ -18,6 +18,7 @@ from backwater.numbers.run import cut_by_port
 from backwater.report.assumptions import Assumptions
 from backwater.report.film import places, shoot
 from backwater.report.looks import looks, port_edges
+from backwater.sweep.point import Recipe, run_points
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -135,5 +136,10 @@ def test_a_comparison_has_a_row_only_where_there_are_some(
 
 def test_points_of_a_sweep_have_them(file: tuple[str, int]) -> None:
     path, cut = file
-    [found] = [one for one in named(backwater.load(path).run()) if one.name == "trimmed"]
+    case = backwater.load(path)
+    [found] = [one for one in named(case.run()) if one.name == "trimmed"]
     assert (found.unit, found.value) == ("packets", cut)
+    # A point keeps the tables alone that its numbers come from.
+    recipe = Recipe({"": case}, (), (), False, {})
+    tables = run_points(recipe, [("point", "", (), (), 1)])
+    assert tables["points"]["trimmed"].to_pylist() == [cut]

@@ -17,7 +17,7 @@ from pptx.util import Pt
 
 import backwater
 from backwater import deck
-from backwater.deck import layout
+from backwater.deck import layout, said
 from backwater.deck.layout import Rows
 from backwater.deck.model import HEIGHT, LINE, PAD_X, PAD_Y, WIDTH, Drawing, Grid, Text
 from backwater.errors import InputError
@@ -440,3 +440,81 @@ def test_parameters_of_an_import_stand_together_without_folders(
     assert list(told.rows[0]) == ["parameter", "value"] * 2
     values = {row[n]: row[n + 1] for row in told.rows[1:] for n in (0, 2)}
     assert values["topology.kind"] == "fat-tree"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A job of a collective and, in every other round, one that another flow delays."""
+    steps = [
+        {"label": "grads", "kind": "all-reduce", "size": "400 KB"},
+        {"label": "moe", "kind": "all-to-all", "size": "40 KB"},
+    ]
+    scenario = backwater.build(
+        {
+            "topology": {"kind": "star", "hosts": 5, "rate": "100 Gb/s", "link_delay": "500 ns"},
+            "switch": {"buffer_per": "none"},
+            "job": [{"label": "train", "ranks": 4, "rounds": 4, "step": steps}],
+            "flow": [{"label": "other", "from": "h4", "to": "h0", "size": "500 KB"}],
+            "output": {"interval": "1 us", "queues": True, "links": True, "flows": True},
+        }
+    )
+    place = tmp_path_factory.mktemp("trained") / "run"
+    scenario.run(out=place)
+    return place
+
+
+def test_sentences_are_of_what_their_figures_show(trained: Path) -> None:
+    run = backwater.open_run(trained)
+    rows = [row for row in run.collectives.to_pylist() if row["step"] == "grads"]
+    times = sorted(row["duration_ps"] / 1e6 for row in rows)
+    assert len(times) == 4
+    assert times[0] < 0.9 * times[-1], "the other flow delays one"
+    middle = (times[1] + times[2]) / 2
+    sentences = {one.title: " ".join(words(one)) for one in deck.of(trained).slides}
+    assert (
+        f"Of 4 collectives of train/grads half take at most {middle:.3g} us, the longest "
+        f"{times[-1]:.3g} us" in sentences["Collective completion times"]
+    )
+    # The last bar of the timeline ends when the job does.
+    ends = max(row["end_ps"] for row in run.jobs.to_pylist()) / 1e6
+    assert f"to {ends:.0f} us" in sentences["Timeline of train"]
+    # 100 Gb/s less headers: nobody gets more, and `other` has the link to h0 to itself at times.
+    [rate] = re.findall(r"([\d.]+) Gb/s \(other\)", sentences["Throughput over time"])
+    assert 50 < float(rate) < 100
+    sampled: dict[tuple[str, int, int], float] = {}
+    for row in run.series.to_pylist():
+        if row["quantity"] == "queue_bytes":
+            place = (row["node"], row["port"], row["time_ps"])
+            sampled[place] = sampled.get(place, 0) + row["value"]
+    most = max(sampled.values()) / 1e3
+    assert f"At most {most:,.0f} KB wait for s0 → h0" in sentences["Queues over time"]
+
+
+def words(slide: Slide) -> list[str]:
+    """Texts of a slide."""
+    return [line for part in slide.parts if isinstance(part, Text) for line in part.paragraphs]
+
+
+def test_collectives_that_took_the_same_have_bars(trained: Path) -> None:
+    """A distribution of one value was a dot at 50 % of an axis that ended there."""
+    run = backwater.open_run(trained)
+    spec = run.plot.collectives().to_dict()
+    assert spec["layer"][0]["encoding"]["y"]["scale"]["domain"] == [0, 1]
+    steps = {"label": "grads", "kind": "all-reduce", "size": "40 KB"}
+    scenario = backwater.build(
+        {
+            "topology": {"kind": "star", "hosts": 4, "rate": "100 Gb/s", "link_delay": "500 ns"},
+            "job": [{"label": "train", "ranks": 4, "step": [steps]}],
+        }
+    )
+    once = scenario.run()
+    spec = once.plot.collectives().to_dict()
+    [values] = spec["datasets"].values()
+    [row] = once.collectives.to_pylist()
+    assert [(one["step"], one["time"]) for one in values] == [
+        ("train/grads", row["duration_ps"] / 1e6)
+    ]
+    assert [layer["mark"]["type"] for layer in spec["layer"]] == ["bar", "text"]
+    assert said.run("collectives", once.plot.collectives(), once) == (
+        f"The collective of train/grads takes {row['duration_ps'] / 1e6:.3g} us."
+    )

@@ -48,7 +48,9 @@ SWEEPS = {
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """All sweeps, by the command, in this process."""
     folder = tmp_path_factory.mktemp("sweeps")
-    (folder / "hot.toml").write_text(HOT, encoding="utf-8")
+    # A key that is set, to its default.
+    hot = HOT.replace('size = "30 KB"', 'size = "30 KB"\nclass = 3')
+    (folder / "hot.toml").write_text(hot, encoding="utf-8")
     # Slides name directories as they are given, and the test of the last slide goes by that.
     before = os.getcwd()  # noqa: PTH109
     os.chdir(folder)
@@ -96,6 +98,10 @@ def test_slides_of_a_sweep_are_in_order_and_fit(decks: dict[str, Deck], name: st
     # Neither what is varied nor what nobody has set.
     assert ("pfc.xoff" in [row[0] for row in same]) == (name == "seeds")
     assert "ack.first_packet" not in [row[0] for row in same]
+    assert "switch.alpha_ingress" not in [row[0] for row in same]
+    # What the file sets, be it the default.
+    assert ["pfc.xon", "2 KB"] in same
+    assert ["flow.victim.class", "3"] in same
     for slide in made.slides:
         for part in slide.parts:
             wide = sum(part.widths) if isinstance(part, Grid) else part.width

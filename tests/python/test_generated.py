@@ -98,15 +98,30 @@ def metrics() -> str:
             [(name, one) for name, one in QUANTITIES.items() if one.of_flows],
         ),
         (
+            "Of the flows of a group together",
+            "Written as `QUANTITY` or `QUANTITY:GROUP`, as in `fairness:incast`.",
+            [(name, one) for name, one in QUANTITIES.items() if one.reduced is not None],
+        ),
+        (
             "Of jobs",
             "Written as `STATISTIC_QUANTITY:JOB`, as in `max_jct:train`. What collectives have can "
             "be asked of a step, too: `max_cct:train/sum`.",
             [(name, one) for name, one in QUANTITIES.items() if one.of_jobs],
         ),
         (
+            "Of queues",
+            "Written as `STATISTIC_QUANTITY`, as in `p99_queue`, with the statistics of flows. "
+            "`max_queue` is exact and takes no samples: the greatest `max_egress_bytes` of the "
+            "table `ports`. The others are of the samples of a port, all of its queues together, "
+            "every `output.interval` from the start of the run to the end of the last flow: a mean "
+            "over time, and percentiles of time. They are those of the port where they are "
+            "greatest, and take `output.queues`.",
+            [(name, one) for name, one in QUANTITIES.items() if one.sampled is not None],
+        ),
+        (
             "Of the run",
             "One number, written by its name alone.",
-            [(name, one) for name, one in QUANTITIES.items() if one.of_run is not None],
+            [(name, one) for name, one in QUANTITIES.items() if one.alone],
         ),
     )
     text = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pyarrow as pa
@@ -13,13 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import backwater
+from backwater.cli.labels import see_labels
 from backwater.errors import InputError
 from backwater.numbers import rows
 from backwater.numbers.metrics import metric
 from backwater.numbers.run import group_times, groups, job_steps, job_times, port_totals, waiting
 from backwater.numbers.run import round_times as rounds
-from backwater.numbers.statistics import quantile, spread, statistic
+from backwater.numbers.statistics import jain, quantile, spread, statistic
 from backwater.numbers.units import rate_bps, size_bytes, time_ps
+from backwater.sweep.point import Recipe, run_points
 from conftest import LOSSY, ROOT
 
 if TYPE_CHECKING:
@@ -93,3 +95,101 @@ def test_the_core_reads_quantities() -> None:
     assert rate_bps("40 Gb/s") == 40_000_000_000
     with pytest.raises(InputError, match=r"output.interval: `fortnights` is not a unit of a time"):
         time_ps("2 fortnights", "output.interval")
+
+
+QUEUED: dict[str, Any] = {
+    "topology": {"kind": "star", "hosts": 4, "rate": "100 Gb/s", "link_delay": "500 ns"},
+    "ecn": {"kmin": "20 KB", "kmax": "40 KB", "pmax": 1.0},
+    "dcqcn": {},
+    "transport": {"recovery": "go-back-n"},
+    "flow": [
+        {"label": "in", "from": ["h0", "h1"], "to": "h2", "size": "100 KB"},
+        {"label": "late", "from": "h3", "to": "h2", "size": "20 KB", "start": "2 us"},
+    ],
+    "output": {"interval": "500 ns", "queues": True},
+}
+
+
+def test_jains_index() -> None:
+    """All alike: 1; one alone of n: 1 / n; of 1, 2 and 3: 36 / (3 * 14)."""
+    assert jain([5.0, 5.0, 5.0]) == 1
+    assert jain([0.0, 0.0, 0.0, 7.0]) == 0.25
+    assert jain([1.0, 2.0, 3.0]) == pytest.approx(6 / 7)
+
+
+def test_queues_marks_and_fairness_are_those_of_the_tables() -> None:
+    run = backwater.build(QUEUED).run()
+    ports = run.ports.to_pylist()
+    # Two of equal rate meet: of 200 KB and headers half waits when the first half has gone.
+    most = metric("max_queue").of(run)
+    assert most is not None
+    assert most == max(row["max_egress_bytes"] for row in ports)
+    assert 60_000 < most < 130_000
+    ends = [row["start_ps"] + row["fct_last_ack_ps"] for row in run.flows.to_pylist()]
+    count = max(ends) // 500_000
+    depth: dict[int, int] = {}
+    for row in run.series.to_pylist():
+        # At another port an acknowledgement waits for a moment.
+        bottleneck = (row["node"], row["port"]) == ("s0", 2)
+        if row["quantity"] == "queue_bytes" and bottleneck and row["time_ps"] <= max(ends):
+            depth[row["time_ps"]] = depth.get(row["time_ps"], 0) + row["value"]
+    samples = sorted([*depth.values(), *[0] * (count - len(depth))])
+    assert 0 < len(depth) < count
+    assert metric("mean_queue").of(run) == pytest.approx(sum(samples) / count)
+    assert metric("median_queue").of(run) == pytest.approx(quantile(samples, 0.5))
+    assert metric("p90_queue").of(run) == pytest.approx(quantile(samples, 0.9))
+    assert metric("p90_queue").count(run) == count
+    assert metric("p99_queue").of(run) is None, "it takes 100 samples"
+    marked = sum(row["marked_frames"] for row in ports)
+    assert metric("marked_frames").of(run) == marked > 0
+    cnps = sum(row["kind"] == "cnp" for row in run.control.to_pylist())
+    assert metric("cnps").of(run) == cnps > 0
+    rates = [
+        row["bytes"] / row["fct_last_byte_ps"]
+        for row in run.flows.to_pylist()
+        if row["group"] == "in"
+    ]
+    assert metric("fairness:in").of(run) == pytest.approx(
+        sum(rates) ** 2 / (2 * sum(r * r for r in rates))
+    )
+    every = [row["bytes"] / row["fct_last_byte_ps"] for row in run.flows.to_pylist()]
+    assert metric("fairness").of(run) == pytest.approx(
+        sum(every) ** 2 / (3 * sum(r * r for r in every))
+    )
+
+
+def test_a_group_of_which_a_flow_is_open_has_no_fairness() -> None:
+    run = backwater.build({**QUEUED, "stop": {"at": "9 us"}}).run()
+    states = {row["group"]: row["state"] for row in run.flows.to_pylist()}
+    assert "unfinished" in states.values()
+    asked = metric("fairness")
+    assert asked.of(run) is None
+    assert asked.why_not(asked.count(run) or 0) == "not all of its flows are complete"
+
+
+def test_points_of_sweeps_have_what_their_metrics_take() -> None:
+    """Queues need the samples, and their interval; CNPs the table of control."""
+    case = backwater.build(QUEUED)
+    names = ("p90_queue", "max_queue", "cnps", "fairness:in", "marked_frames")
+    recipe = Recipe({"": case}, (), names, False, {})
+    [row] = run_points(recipe, [("point", "", (), (), 1)])["points"].to_pylist()
+    run = case.run(seed=1)
+    assert {name: row[name] for name in names} == {name: metric(name).of(run) for name in names}
+
+
+def test_metrics_of_queues_without_samples_are_refused_before_anything_runs() -> None:
+    bare = {**QUEUED, "output": {}}
+    with pytest.raises(InputError, match="no queue is sampled"):
+        see_labels([metric("p99_queue")], [backwater.build(bare).resolved()])
+    see_labels([metric("max_queue")], [backwater.build(bare).resolved()])
+    see_labels([metric("p99_queue")], [backwater.build(QUEUED).resolved()])
+    run = backwater.build(bare).run()
+    assert metric("p99_queue").of(run) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["queue", "max_queue:leaf0", "mean_fairness", "cnps:in", "p101_queue"]
+)
+def test_metrics_that_are_not_written_so(text: str) -> None:
+    with pytest.raises(InputError):
+        metric(text)

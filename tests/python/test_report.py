@@ -349,6 +349,48 @@ def test_the_last_step_of_a_film_is_as_long_as_its_samples(
     assert packed["end_us"] == 30
 
 
+@pytest.mark.parametrize(
+    ("fast", "slow", "size", "interval", "frames"),
+    [
+        # Rate times step was above 2^64: by one sample a step, and by several.
+        ("400 Gb/s", "100 Gb/s", "2350 KB", "47 us", 300),
+        ("800 Gb/s", "200 Gb/s", "9400 KB", "23500 ns", 1),
+        # Samples a step times their distance was above 2^32.
+        ("4 Gb/s", "1 Gb/s", "2500 KB", "1 ms", 1),
+    ],
+)
+def test_a_link_is_drawn_as_busy_as_it_is(
+    fast: str,
+    slow: str,
+    size: str,
+    interval: str,
+    frames: int,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """A sender at a quarter of the rate keeps the receiver's link busy for a quarter."""
+    topology = {"kind": "star", "hosts": 3, "rate": fast, "link_delay": "1 us"}
+    scenario = backwater.build(
+        {
+            "topology": topology,
+            "link": {"at": [{"between": ["h0", "s0"], "rate": slow}]},
+            "flow": [{"from": "h0", "to": "h1", "size": size}],
+            "output": {"interval": interval, "links": True, "queues": True},
+        }
+    )
+    run = scenario.run(out=tmp_path / "run")
+    monkeypatch.setattr("backwater.report.film.FRAMES", frames)
+    film = shoot(Assumptions(run).layout, [("run", run)])
+    [track] = film.tracks
+    names = {block.name: number for number, block in enumerate(film.layout.blocks)}
+    # A frame of 4,096 B of payload fills its time on the wire but for preamble and gap (20 B).
+    sending, receiving = (
+        track.busy[names[a], names[b]][0] for a, b in (("h0", "s0"), ("s0", "h1"))
+    )
+    assert 98 <= sending <= 100
+    assert 24 <= receiving <= 25
+
+
 def test_samples_too_far_apart_for_a_film_are_said(command: Command) -> None:
     scenario = str(ROOT / "scenarios" / "incast-victim.toml")
     options = [*SAMPLED, "--set", "output.interval=300 us"]

@@ -222,7 +222,7 @@ def test_more_random_samples_begin_with_the_fewer() -> None:
 
 
 def test_an_interval_needs_samples() -> None:
-    with pytest.raises(InputError, match="an interval has no end of values"):
+    with pytest.raises(InputError, match="which values between these are run is not said"):
         plan("switch.buffer=100 KB..200 KB")
 
 

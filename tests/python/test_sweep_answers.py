@@ -162,9 +162,9 @@ def test_a_run_that_fails_at_an_end_is_no_absent_threshold(
 
     real = point._run
 
-    def broken(core: Any, warnings: Any, seed: int, stop: Any) -> Any:  # noqa: ANN401
+    def broken(core: Any, *of: Any) -> Any:  # noqa: ANN401
         # Only the smallest threshold pauses so often.
-        run = real(core, warnings, seed, stop)
+        run = real(core, *of)
         if sum(row["pauses_sent"] for row in run.ports.to_pylist()) > limit:
             raise backwater.ResultError("too much of it", None)
         return run

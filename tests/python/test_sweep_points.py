@@ -148,3 +148,30 @@ def test_effects_of_noise_are_not_told_as_effects(seeds: int, sentence: str, und
     assert under in below(drawn.effects("m"))
     names = [row["name"] for row in values(drawn.effects("m"))]
     assert [name.endswith("(not told from noise)") for name in names] == [seeds > 1] * 3
+
+
+def test_what_is_asked_for_is_told_though_it_does_not_vary() -> None:
+    """That the victim does not care is the answer."""
+    columns = {"max_fct:victim": 44.016, "pauses": 0.0, "p99_fct:victim": 41.5, "max_fct:hot": None}
+    rows = [
+        {"variant": "", KEYS[0]: a, KEYS[1]: 1000, "seed": 1, "point": f"{a}", "status": "done"}
+        | {name: (1e-3 * a if value is None else value) for name, value in columns.items()}
+        for a in (10_000, 20_000)
+    ]
+    manifest = {
+        "axes": [{"key": KEYS[0], "unit": "B"}, {"key": KEYS[1], "unit": "ps"}],
+        "metrics": ["p99_fct:victim"],
+    }
+    told = [
+        Column(name, name, "pauses" if name == "pauses" else "us", "metric", "") for name in columns
+    ]
+    found = SweepPlots(cast("Sweep", Stub(manifest, pa.Table.from_pylist(rows), told)))
+    assert found.telling() == ["p99_fct:victim", "max_fct:hot"]
+    assert found.telling(1) == ["p99_fct:victim"]
+    assert found.varying(found.telling()) == ["max_fct:hot"]
+    assert found.same() == (
+        "the same at every point: p99_fct:victim 41.5 us, max_fct:victim 44.016 us, pauses 0"
+    )
+    titles, lines = found.table(found.telling())
+    assert titles == [KEYS[0], "p99_fct:victim (us)", "max_fct:hot (us)"]
+    assert [row for _, row in lines] == [["10 KB", "41.5", "10"], ["20 KB", "41.5", "20"]]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from collections import Counter
+from contextlib import redirect_stdout
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
+from backwater.cli.comparing import table
 from backwater.cli.output import show
 from backwater.cli.views import View, wrapped
-
-if TYPE_CHECKING:
-    import pytest
+from backwater.comparison import row
+from backwater.numbers.metrics import metric
 
 WORDS = st.text("ab-.,0(", min_size=1, max_size=9)
 TEXTS = st.text("ab-.,0(   ", max_size=70).map(lambda text: " ".join(text.split()))
@@ -66,8 +68,8 @@ def test_a_table_has_the_lines_of_rich(
     view.add_column("first\nline", no_wrap=True)
     view.add_column("us", justify="right")
     view.add_column("last", overflow="fold")
-    for row in rows:
-        view.add_row(*row)
+    for cells in rows:
+        view.add_row(*cells)
     lines = view.lines(room)
     if lines is not None:
         assert lines == drawn(view.rich(), room)
@@ -87,3 +89,59 @@ def test_the_first_column_tells_rows_apart(
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["single-1200KB", "single-2400KB"]
     assert all(line.endswith(" 1234567890") for line in lines[1:])
+
+
+NUMBERS = st.integers(0, 10**9).flatmap(lambda n: st.sampled_from([n / 1e6, n / 1e3, float(n)]))
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@given(st.integers(60, 120), st.integers(2, 8), st.booleans(), st.data())
+def test_a_comparison_shows_every_number_whole(
+    width: int, scenarios: int, jobs: bool, data: st.DataObject
+) -> None:
+    """However many scenarios there are: the same words as where room is without end."""
+    names = ["mean_fct:victim", "pause_time", *(["mean_over_bound:train/grads"] if jobs else [])]
+    rows = [
+        row(
+            metric(name),
+            [dict(enumerate(data.draw(st.tuples(*[NUMBERS] * 5)))) for _ in range(scenarios)],
+        )
+        for name in names
+    ]
+    wide, narrow = (shown(table(rows, 5), room) for room in (2000, width))
+    assert "…" not in narrow
+    assert max(map(len, narrow.splitlines())) <= width
+    assert not Counter(wide.split()) - Counter(narrow.split())
+    # Of a column that goes on below, the metric and the unit are there again.
+    again = set(Counter(narrow.split()) - Counter(wide.split()))
+    assert again <= {word for name in ("metric", "unit", *names) for word in key(name)}
+
+
+def key(name: str) -> list[str]:
+    """Words of the first two columns of a metric's row."""
+    head, colon, group = name.partition(":")
+    unit = [] if name in ("metric", "unit") else [metric(name).unit]
+    return [name, f"{head}{colon}", group, *unit]
+
+
+def shown(view: View, width: int) -> str:
+    """What the command prints of a table where output has so many columns."""
+    file = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(file):
+        patch.setenv("COLUMNS", str(width))
+        show(view, keys=2)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_no_table_cuts_a_number(width: int) -> None:
+    """Of a study, a sweep or a search: numbers at either side of columns, more than have room."""
+    view = View()
+    view.add_column("case")
+    numbers = [f"{n}.{n:04}" for n in range(1000000, 1000012)]
+    for n in range(0, 12, 2):
+        view.add_column(f"measure-{n}", justify="right")
+        view.add_column(f"published-{n}")
+    view.add_row("single-1200KB", *numbers)
+    words = shown(view, width).split()
+    assert list(dict.fromkeys(word for word in words if word in numbers)) == numbers

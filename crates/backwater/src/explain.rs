@@ -134,6 +134,17 @@ impl At {
         names
     }
 
+    /// Which of several kinds of a table have a key, where not all do.
+    fn forms_with(&self, key: &str) -> Option<String> {
+        let Cow::Borrowed(schema) = self.schema else { return None };
+        let schema = some_of(schema);
+        let Kind::Tagged(forms) = kind_of(schema.get("items").map_or(schema, some_of)) else { return None };
+        let has = |form: &Map<String, Json>| form.get("properties").is_some_and(|own| own.get(key).is_some());
+        let with: Vec<String> =
+            forms.iter().filter(|(_, form)| has(form)).map(|(name, _)| format!("`{name}`")).collect();
+        (with.len() < forms.len()).then(|| with.join(", "))
+    }
+
     /// A key here, by its name or another of its names.
     fn child(&self, step: &str) -> Option<At> {
         let tables = self.tables();
@@ -206,7 +217,13 @@ impl At {
             };
             return forms.filter_map(form).collect();
         }
-        let about = |name| self.child(name).map(|c| c.explain().meaning).unwrap_or_default();
+        let about = |name| {
+            let meaning = self.child(name).map(|c| c.explain().meaning).unwrap_or_default();
+            match self.forms_with(name) {
+                Some(forms) => format!("{meaning} Of {forms}."),
+                None => meaning,
+            }
+        };
         self.names().into_iter().map(|name| (name.to_owned(), about(name))).collect()
     }
 }

@@ -1,11 +1,12 @@
 //! From a `[[job]]` to ranks on hosts, and steps that wait for each other.
 
-use crate::error::{ScenarioError, nearest};
+use crate::error::{ScenarioError, Warning, nearest};
 use crate::file::{
     AlgorithmName, ChoiceName, CompleteAt, CopiesTo, Host, Hosts, JobEntry, Placement, SizeOf, StepEntry, StepKind,
 };
 use crate::hosts;
 use crate::layout::Layout;
+use crate::resolved::Resolved;
 use backwater_net::packet::{Class, HostId};
 use backwater_net::workload::Moment;
 use backwater_net::workload::job::{
@@ -20,6 +21,37 @@ const MOST: usize = 10_000_000;
 
 /// What `sizes` must be.
 const SQUARE: &str = "as many lists of as many sizes as there are ranks in a group";
+
+/// Collectives that go round all ranks of several servers one by one, where nobody has chosen that.
+pub(crate) fn flat_rings(resolved: &Resolved) -> Vec<Warning> {
+    let jobs = resolved.file.job.iter().enumerate();
+    let steps = jobs.flat_map(|(number, job)| job.step.iter().enumerate().map(move |(n, step)| (number, job, n, step)));
+    let flat = steps.filter(|(_, job, _, step)| {
+        let phased = matches!(step.kind, StepKind::AllReduce | StepKind::AllGather | StepKind::ReduceScatter);
+        // Some of the ranks may be one of each server, and so may be those a stride apart.
+        let every = step.ranks.is_none() && step.group_stride == 1;
+        let group = step.group_size.unwrap_or(job.ranks);
+        let servers = job.ranks_per_server;
+        phased && every && step.algorithm.is_none() && servers > 1 && group > servers && group.is_multiple_of(servers)
+    });
+    flat.map(|(number, job, n, step)| {
+        let group = step.group_size.unwrap_or(job.ranks);
+        Warning {
+            key: format!("job.{number}.step.{n}.algorithm"),
+            value: "absent".into(),
+            reason: format!(
+                "`{}` goes round all {group} ranks in one ring: of the interfaces of a server one sends to another server and one \
+                 receives, and the other {} are idle",
+                step.label,
+                job.ranks_per_server - 1
+            ),
+            hint: "algorithm = \"hierarchical\" has a ring at each place within the servers, side by side on rails; \
+                   algorithm = \"ring\" says that this one is meant"
+                .into(),
+        }
+    })
+    .collect()
+}
 
 /// Whether each job has a label of its own.
 pub(crate) fn labels_differ(layout: &Layout) -> Result<(), ScenarioError> {

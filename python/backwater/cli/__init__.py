@@ -25,6 +25,7 @@ from backwater.cli.app import built, named
 from backwater.cli.output import message, put, see_width
 from backwater.cli.streams import Unheard
 from backwater.errors import InputError, OtherBuildWarning, ResultError
+from backwater.notices import heard
 from backwater.wording import labelled
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.simplefilter("always", OtherBuildWarning)
             warnings.showwarning = _warned  # type: ignore[assignment]
             see_width()
-            code = _command(arguments)
+            with heard(message):
+                code = _command(arguments)
             # Here what goes wrong can still be told; at the interpreter's end it cannot.
             output.flush()
             if output.lost is None or isinstance(output.lost, BrokenPipeError):

@@ -68,6 +68,9 @@ Allow = Annotated[
 # As much as the simulator reads of a file.
 LONGEST = 16 << 20
 
+# What --vary takes; sets of hosts, as in 0..7, have no unit.
+RANGE = re.compile(r"\s*\d[\d.]*\s*[A-Za-z%/]+\s*\.\.\s*\d")
+
 # Refused before anything is built of them: more seeds than anybody means.
 MOST_SEEDS = 100_000
 
@@ -81,6 +84,11 @@ def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
             raise InputError(
                 f"--set {setting}: not of the form KEY=VALUE",
                 'for example --set "switch.buffer=400 KB"; `backwater explain` knows the keys',
+            )
+        if RANGE.match(value):
+            raise InputError(
+                f"--set {setting}: is a range, and one value is set",
+                f'`backwater sweep` takes a range: --vary "{setting}"',
             )
         pairs.append((key.strip(), value.strip()))
     return pairs
@@ -102,7 +110,7 @@ def read(
     from backwater import scenario
 
     pairs = overrides(settings)
-    _see_no_variant(file)
+    file, variant = parted(file, variant)
     case = scenario.parse(_stdin(), "<stdin>") if file == "-" else scenario.load(file)
     for note in case.facts.get("notes", ()):
         message(note)
@@ -111,11 +119,20 @@ def read(
     return changed(case, pairs, mechanisms, where_on=where_on)
 
 
-def _see_no_variant(file: str) -> None:
-    """Refuse `FILE@VARIANT` where a file is asked for: `compare` and `why` take it."""
-    path, at, variant = file.rpartition("@")
-    if at and Path(path).is_file() and not Path(file).exists():
-        raise InputError(f"{file}: there is no such file", f"{path} --variant {variant}")
+def parted(file: str, variant: str | None = None) -> tuple[str, str | None]:
+    """Take `FILE@VARIANT` apart, which stands for a file and `--variant`; else give what is given.
+
+    Raises `InputError` if both name a variant.
+    """
+    path, at, own = file.rpartition("@")
+    if not at or not Path(path).is_file() or Path(file).exists():
+        return file, variant
+    if variant is not None:
+        raise InputError(
+            f"{file} and --variant {variant}: each names a variant",
+            "a run is of one: leave one out",
+        )
+    return path, own
 
 
 def changed(

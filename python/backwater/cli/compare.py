@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backwater._core import ScenarioError
 from backwater.cli import completing
 from backwater.cli.arguments import Allow, Force, Json, JsonProgress, Set, With, overrides, seeds
 from backwater.cli.output import message, put, warn, write_json
 from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError
 from backwater.samples import LEAST
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backwater.cli.subjects import Subject
+
+REFUSED = 1
+"""The exit code where a scenario was left out."""
 
 Subjects = Annotated[
     list[str],
@@ -89,9 +98,7 @@ def compare(
         raise InputError("compare: a scenario is given twice", "a name stands for one column")
     writable(json, Kind.JSON, *files(scenarios))
     with judging(*folders(scenarios), Path(out)):
-        cases = subjects(scenarios, settings, mechanisms)
-        for one in cases:
-            warn(one.scenario.check())
+        cases, refused = _checked(subjects(scenarios, settings, mechanisms))
         given = {"with": mechanisms or [], "set": dict(overrides(settings))}
         plan = Plan.of(cases, seeds(many, cases[0].seed), Path(out), given, force=force)
         plan.see_groups(wanted)
@@ -108,7 +115,29 @@ def compare(
             show_rows(plan, rows, document["scenarios"], matters, put, every=bool(wanted))
         else:
             message(*beginning(plan, document["scenarios"]))
-    return code
+    return code or (REFUSED if refused else 0)
+
+
+def _checked(cases: Sequence[Subject]) -> tuple[list[Subject], list[str]]:
+    """Give the scenarios that may be run, and the labels of others, whose errors are shown.
+
+    What is wrong with one says nothing against the others. Raises `backwater.ScenarioError` if
+    fewer than two are left.
+    """
+    good: list[Subject] = []
+    wrong: dict[str, ScenarioError] = {}
+    for one in cases:
+        try:
+            warn(one.scenario.check())
+        except ScenarioError as error:
+            wrong[one.label] = error
+        else:
+            good.append(one)
+    if wrong and len(good) < 2:
+        raise next(iter(wrong.values()))
+    for label, reason in wrong.items():
+        message(f"error: {reason}", f"{label} is left out, and the others are compared")
+    return good, list(wrong)
 
 
 def share(text: str) -> float:

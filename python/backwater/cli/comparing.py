@@ -15,7 +15,7 @@ from backwater.cli.labels import see_labels
 from backwater.cli.output import message, show
 from backwater.cli.progress import Reporter, reporting
 from backwater.cli.views import View
-from backwater.comparison import Difference, Row, judged, row
+from backwater.comparison import UNLIKE, Difference, Row, judged, row
 from backwater.directory import locked, standing
 from backwater.errors import InputError, ResultError
 from backwater.findings import failures, headlines, over_runs
@@ -270,6 +270,8 @@ class _Measured:
     values: dict[Metric, float | None]
     flows: dict[Metric, int | None]
     """Complete flows behind each value; None: it is no number of flows."""
+    references: dict[Metric, float | None]
+    """What each value is held against; None: nothing that a network decides."""
 
 
 def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
@@ -283,7 +285,12 @@ def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
         for metric in metrics
     }
     flows = {metric: metric.count(run) if counts else None for metric in metrics}
-    return _Measured(run.seed, run.status == "done", run.warnings, values, flows)
+    references = {
+        metric: metric.reference(run)
+        for metric, value in values.items()
+        if value is not None and metric.quantity.reference is not None
+    }
+    return _Measured(run.seed, run.status == "done", run.warnings, values, flows, references)
 
 
 def _rows(found: list[list[_Measured]], asked: Sequence[Metric], least: float) -> list[Row]:
@@ -301,7 +308,11 @@ def _rows(found: list[list[_Measured]], asked: Sequence[Metric], least: float) -
             for mine in found
         ]
         if metric in asked or not metric.quantity.where_some or any(map(_some, values)):
-            rows.append(row(metric, values, flows, least))
+            references = [
+                {one.seed: of for one in mine if (of := one.references.get(metric)) is not None}
+                for mine in found
+            ]
+            rows.append(row(metric, values, flows, least, references))
     return rows
 
 
@@ -367,35 +378,41 @@ def show_rows(
     for letter, case in zip(letters, plan.cases, strict=True):
         put(f"{letter} = {case.label}: {case.scenario.title}")
     put("")
+    left_out = [one for one in rows if one not in shown]
+    remarks = [*_left_out(left_out), *_remarks(plan, shown, scenarios, least, letters)]
+    if shown:
+        show(table(shown, len(plan.seeds)), None, *remarks, keys=2)
+    else:
+        put("\n".join(remarks), style="dim")
+
+
+def table(rows: Sequence[Row], seeds: int) -> View:
+    """Lay out rows of a comparison over so many seeds."""
+    letters = [_letter(number) for number in range(len(rows[0].means))]
+    fewer = any(len(one.seeds) != seeds for one in rows)
     view = View()
-    view.add_column("metric", overflow="fold")
+    view.add_column("metric")
     view.add_column("unit")
     for letter in letters:
         view.add_column(letter, justify="right")
     for letter in letters[1:]:
-        view.add_column(f"{letter} - {letters[0]}\n(95 %)", justify="right", overflow="fold")
-    seeds = any(len(one.seeds) != len(plan.seeds) for one in shown)
-    if seeds:
+        view.add_column(f"{letter} - {letters[0]}\n(95 %)", justify="right")
+    if fewer:
         view.add_column("seeds", justify="right")
     view.add_column("samples", justify="right")
     view.add_column("winner")
-    for one in shown:
+    for one in rows:
         name = one.metric.name
         view.add_row(
             name if len(name) <= LONG_METRIC else name.replace(":", ":\n  ", 1),
             "" if one.metric.unit == name else one.metric.unit,
             *(_value(mean) for mean in one.means),
             *(_against(one, number, letters) for number in range(1, len(letters))),
-            *([str(len(one.seeds))] if seeds else []),
+            *([str(len(one.seeds))] if fewer else []),
             _flows(one),
             _winner(one, letters),
         )
-    left_out = [one for one in rows if one not in shown]
-    remarks = [*_left_out(left_out), *_remarks(plan, shown, scenarios, least, letters)]
-    if shown:
-        show(view, None, *remarks)
-    else:
-        put("\n".join(remarks), style="dim")
+    return view
 
 
 def _left_out(rows: Sequence[Row]) -> list[str]:
@@ -450,6 +467,12 @@ def _remarks(
             "Some metrics have fewer values than seeds: a row is over the seeds that all scenarios "
             "with values have (--json names them)."
         )
+    remarks += [
+        f"{one.metric.name}: no winner, as what it is held against differs with the network "
+        f"({_references(one, letters)})."
+        for one in rows
+        if one.verdict == UNLIKE
+    ]
     remarks += [f"{said}." for case in plan.cases for said in case.skipped]
     lost = [
         f"{_letter(number)} {what} {one[what]} of {n}"
@@ -465,6 +488,18 @@ def _remarks(
     for number, one in enumerate(scenarios):
         remarks += [f"{_letter(number)}: {found['message']}." for found in noticed(one["warnings"])]
     return remarks
+
+
+def _references(one: Row, letters: Sequence[str]) -> str:
+    """Say what the values of each scenario are held against."""
+    of = "mean bound" if one.metric.quantity.of_jobs else "time alone in the network"
+    unit = " us" if one.metric.quantity.of_jobs else " ps a byte"
+    said = (
+        f"{letter} {_value(reference)}{unit}"
+        for letter, reference in zip(letters, one.references, strict=True)
+        if reference is not None
+    )
+    return f"{of}: {', '.join(said)}"
 
 
 def _letter(number: int) -> str:

@@ -48,7 +48,8 @@ def metrics(incomplete: str) -> list[str]:
     statistics = ("mean", "median", "min", "max", "p99")
     found = []
     for name, one in QUANTITIES.items():
-        found += [name] if one.of_run is not None else [f"{part}_{name}" for part in statistics]
+        whole = one.alone or one.reduced is not None
+        found += [name] if whole else [f"{part}_{name}" for part in statistics]
     return _beginning(found, incomplete)
 
 

@@ -19,6 +19,7 @@ from backwater.cli.arguments import (
     Variant,
     With,
     overrides,
+    parted,
     read,
     see_used,
 )
@@ -59,6 +60,7 @@ def check(
 
     Of a file with a table `sweep`, count its points, and estimate time and disk from a pilot.
     """
+    file, variant = parted(file, variant)
     writable(json, Kind.JSON, file)
     if _has_sweep(file):
         given = {"set": settings, "with": mechanisms}

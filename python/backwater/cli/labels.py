@@ -21,6 +21,12 @@ def see_labels(wanted: Sequence[Metric], scenarios: Sequence[str]) -> None:
     """Refuse metrics of what none of the scenarios (with every value) has. Raises `InputError`."""
     labels = [_Labels.of(scenario) for scenario in scenarios]
     for metric in wanted:
+        if metric.needs_samples and not any(one.sampled for one in labels):
+            raise InputError(
+                f"--metric {metric.name}: no queue is sampled",
+                'it takes --set "output.interval=1 us" --set output.queues=true; max_queue takes '
+                "no samples",
+            )
         if metric.group is None:
             continue
         known = list(dict.fromkeys(label for one in labels for label in one.known(metric)))
@@ -39,6 +45,8 @@ class _Labels:
     groups: list[str]
     jobs: list[str]
     steps: list[str]
+    sampled: bool
+    """Whether queues are."""
 
     @staticmethod
     def of(scenario: str) -> _Labels:
@@ -47,7 +55,9 @@ class _Labels:
         steps = [f"{one['label']}/{step['label']}" for one in jobs for step in one.get("step", [])]
         graphs = [f"{one['label']}/{ANY}" for one in jobs if not one.get("step")]
         flows = [str(flow["label"]) for flow in content.get("flow", [])]
-        return _Labels([*flows, *steps, *graphs], [str(one["label"]) for one in jobs], steps)
+        sampled = bool(content.get("output", {}).get("queues"))
+        labels = [str(one["label"]) for one in jobs]
+        return _Labels([*flows, *steps, *graphs], labels, steps, sampled)
 
     def known(self, metric: Metric) -> list[str]:
         """Give the labels that a metric may name."""

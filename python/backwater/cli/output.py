@@ -58,13 +58,16 @@ def _width() -> int:
 def put(part: str | View, style: str | None = None) -> None:
     """Print on stdout; without the blanks that end a table's lines where nobody sees them."""
     part = visible(part) if isinstance(part, str) else part
+    # A table that cannot be as narrow as the output is wider: what a terminal breaks is not lost.
+    width = _width() if isinstance(part, str) else max(_width(), part.least)
     if _plain():
-        lines = wrapped(part, _width()) if isinstance(part, str) else part.lines(_width())
+        lines = wrapped(part, width) if isinstance(part, str) else part.lines(width)
         if lines is not None:
             sys.stdout.writelines(f"{line}\n" for line in lines)
             return
     screen = console()
     shown = part if isinstance(part, str) else part.rich()
+    screen.width = width
     if screen.is_terminal:
         screen.print(shown, style=style)
         return
@@ -118,33 +121,50 @@ def warn(warnings: list[dict[str, str]]) -> None:
             message(f"  hint: {warning['hint']}")
 
 
-def show(view: View, title: str | None = None, *remarks: str) -> None:
+WHOLE_WORD = 12
+"""Characters up to which a word is never cut."""
+
+
+def show(view: View, title: str | None = None, *remarks: str, keys: int = 1) -> None:
     """Print a table with a title above and remarks below it, which may be wider than the table.
 
     Where room is short, cells are broken between words; where it is shorter than the longest words,
-    words are cut, but neither numbers, which stand to the right, nor the first column, which tells
-    the rows apart.
+    words are cut, but neither short ones, nor numbers, nor the first columns, of which `keys` tell
+    the rows apart. Columns that so have no room beside each other go on below, in groups, each
+    with the first `keys`.
     """
     if title:
         put(title, style="bold")
     cells = [[str(cell) for cell in (column.header, *column.cells)] for column in view.columns]
-    lines = [[line for cell in found for line in cell.split("\n")] for found in cells]
-    words = [[word for cell in found for word in cell.split()] for found in cells]
-    widths = [max(map(_columns, found), default=1) for found in lines]
-    least = [max(map(_columns, found), default=1) for found in words]
-    room = _width() - GAP * (len(widths) - 1)
-    _narrow(widths, room, least)
-    whole = [column.justify == "right" for column in view.columns]
-    whole[:1] = [True]
-    _narrow(widths, room, [w if kept else 3 for w, kept in zip(least, whole, strict=True)])
-    for column, width in zip(view.columns, widths, strict=True):
-        column.no_wrap = False
-        column.width = width
-    put(view)
+    widths = [
+        max((_columns(line) for c in of for line in c.split("\n")), default=1) for of in cells
+    ]
+    words = [[word for cell in of for word in cell.split()] for of in cells]
+    whole = [max(map(_columns, of), default=1) for of in words]
+    least = [
+        longest
+        if n < keys or column.justify == "right"
+        else max(min(longest, WHOLE_WORD), *map(len, filter(FIGURE.fullmatch, of)), 1)
+        for n, (column, of, longest) in enumerate(zip(view.columns, words, whole, strict=True))
+    ]
+    groups = [list(range(len(widths)))]
+    if sum(least) > _room(groups[0]) and len(widths) > keys + 1:
+        groups = _groups([max(1, min(w, _width())) for w in widths], keys)
+    for number, group in enumerate(groups):
+        if number:
+            put("")
+        given = [widths[n] for n in group]
+        _narrow(given, _room(group), [whole[n] for n in group])
+        _narrow(given, _room(group), [least[n] for n in group])
+        part = View([view.columns[n] for n in group], view.show_header)
+        for column, width in zip(part.columns, given, strict=True):
+            column.no_wrap, column.width = False, width
+        put(part)
     for remark in remarks:
         put(remark, style="dim")
 
 
+FIGURE = re.compile(r"\W*\d[\d.,]*[^\W\d]{0,4}\W*")
 NUMBER = re.compile(r"[-+±0-9.,]*")
 
 
@@ -193,19 +213,20 @@ def _room(group: Sequence[int]) -> int:
     return _width() - GAP * (len(group) - 1)
 
 
-def _groups(widths: Sequence[int]) -> list[list[int]]:
+def _groups(widths: Sequence[int], keys: int = 1) -> list[list[int]]:
     """Part columns into groups that have room one below the other.
 
-    The first column, which tells the rows apart, is in each.
+    The first columns, which tell the rows apart, are in each.
     """
+    first = list(range(keys))
     groups: list[list[int]] = []
-    for n in range(1, len(widths)):
-        joined = [*groups[-1], n] if groups else [0, n]
+    for n in range(keys, len(widths)):
+        joined = [*groups[-1], n] if groups else [*first, n]
         if groups and sum(widths[one] for one in joined) > _room(joined):
-            joined = [0, n]
+            joined = [*first, n]
             groups.append(joined)
         groups[-1:] = [joined]
-    return groups or [[0]]
+    return groups or [first]
 
 
 def _columns(text: str) -> int:

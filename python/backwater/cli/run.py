@@ -22,6 +22,7 @@ from backwater.cli.arguments import (
     Variant,
     With,
     overrides,
+    parted,
     read,
     see_one_seed,
     seeds,
@@ -164,6 +165,7 @@ def run(
         )
     if file is None:
         raise InputError("Missing argument 'FILE'.", "`backwater run --help` says what it takes")
+    file, variant = parted(file, variant)
     if seed is not None and many is not None:
         raise InputError("--seed and --seeds exclude each other", "give one of them")
     see_one_seed(seed, overrides(settings))

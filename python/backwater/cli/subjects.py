@@ -64,13 +64,19 @@ class Subject:
 
 
 def subjects(
-    texts: Sequence[str], settings: Sequence[str] | None, mechanisms: Sequence[str] | None
+    texts: Sequence[str],
+    settings: Sequence[str] | None,
+    mechanisms: Sequence[str] | None,
+    variant: str | None = None,
 ) -> list[Subject]:
     """Read what a command is given; `settings` and `mechanisms` are its `--set` and `--with`.
 
-    A setting of a mechanism applies where that is on, and is an error if it is on nowhere.
+    `variant` is that of files that name none. A setting of a mechanism applies where that is on,
+    and is an error if it is on nowhere.
     """
     pairs = overrides(settings)
+    if variant is not None:
+        texts = [_of_variant(text, variant) for text in texts]
     found = [_subject(text, pairs, mechanisms or (), len(texts) == 1) for text in texts]
     everywhere = texts[0] if len(texts) == 1 else "each of these scenarios"
     see_used(pairs, [one.scenario for one in found], everywhere)
@@ -121,6 +127,15 @@ def _subject(
     same = not names and not mechanisms and len(scenario.skipped) == len(settings)
     name = path.name.removesuffix(".toml") + text[len(place) :]
     return Subject(text, name, scenario, settings, runs if same else [], control)
+
+
+def _of_variant(text: str, variant: str) -> str:
+    """Give a file that names no variant this one."""
+    place = _place(text)
+    rest = text[len(place) :]
+    if _is_folder(place) or rest.startswith(VARIANT):
+        return text
+    return f"{place}{VARIANT}{variant}{rest}"
 
 
 def folders(texts: Sequence[str]) -> list[Path]:

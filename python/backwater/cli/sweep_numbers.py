@@ -22,14 +22,17 @@ METRICS = 3
 def show_numbers(directory: Path) -> None:
     """Print means over the seeds, and name the commands that show more."""
     points = SweepPoints(open_sweep(directory))
-    metrics = points.telling()[:METRICS]
+    metrics = points.telling(METRICS)
     if metrics:
         put("")
         if len(points.designs) <= ROWS:
             _every(points, metrics)
         else:
             _ends(points, metrics)
-    elif points.compared > 1:
+    if same := points.same():
+        put("")
+        put(same)
+    if points.compared > 1 and not points.varying(points.metrics):
         message("no metric differs between the points")
     place = shlex.quote(str(directory))
     message(
@@ -58,6 +61,8 @@ def _ends(points: SweepPoints, metrics: list[str]) -> None:
             for one in points.designs
             if (spread := one.spread(metric)) is not None
         ]
+        if not found:
+            continue
         (least, at), (most, there) = min(found), max(found)
         rows.append((with_unit(metric), three(least), at, three(most), there))
     listing(("metric", "least", "at", "greatest", "at"), rows, _over(points).partition(",")[0])

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backwater._core import ScenarioError
-from backwater.cli.arguments import changed, overrides, read, see_used, seeds
+from backwater.cli.arguments import changed, overrides, parted, read, see_used, seeds
+from backwater.cli.labels import see_labels
 from backwater.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from backwater.scenario import Scenario
     from backwater.sweep.definition import Definition
@@ -46,16 +48,24 @@ def sweeping(file: str, given: dict[str, Any], out: str | None) -> Sweeping:
     base = usual if out is None else Path(out)
     metrics = tuple(given["metrics"] or ())
     if metrics:
-        from backwater.numbers.metrics import metric
-
-        for name in metrics:
-            metric(name)
+        _see_metrics(metrics, plan)
     asked = Sweeping(plan, base, facts, metrics, tuple(given["keep"] or ()))
     if given["goal"] is not None:
         from backwater.cli.sweep_goal import seek
 
         seek(asked, given, cases)
     return asked
+
+
+def _see_metrics(metrics: Sequence[str], plan: Plan) -> None:
+    """Refuse what is no metric, or one of what no point has. Raises `InputError`."""
+    from backwater.numbers.metrics import metric
+    from backwater.sweep.legal import examples
+
+    wanted = [metric(name) for name in metrics]
+    # Where no point is legal, the points say why.
+    with contextlib.suppress(ScenarioError):
+        see_labels(wanted, list(examples(plan).values()))
 
 
 def _merged(known: Definition, given: dict[str, Any]) -> dict[str, Any]:
@@ -112,6 +122,13 @@ def _plan(
     from backwater.sweep.plan import ALONE, Plan, Sampling
     from backwater.sweep.values import axis, split
 
+    scenario, variant = parted(scenario)
+    if variant is not None and given["variants"]:
+        raise InputError(
+            f"{scenario}@{variant} and --variant: both name variants", "--variant takes several"
+        )
+    if variant is not None:
+        given["variants"] = [variant]
     case = read(scenario)
     pairs = overrides(given["set"])
     axes, searched = sought(

@@ -58,6 +58,11 @@ class View:
         """Number of rows."""
         return max((len(column.cells) for column in self.columns), default=0)
 
+    @property
+    def least(self) -> int:
+        """Columns that it takes whatever room there is: those whose width is given."""
+        return sum(c.width or 0 for c in self.columns) + GAP * (len(self.columns) - 1)
+
     def rich(self) -> Table:
         """Give the table as `rich` prints it."""
         from rich.table import Table

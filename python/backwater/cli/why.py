@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backwater.cli.arguments import Json, Set, With, see_one_seed
+from backwater.cli.arguments import Json, Set, Variant, With, see_one_seed
 from backwater.cli.output import message, warn, write, write_json
 from backwater.cli.targets import Kind, writable
 
@@ -30,6 +30,7 @@ def why(
     second: Second = None,
     settings: Set = None,
     mechanisms: With = None,
+    variant: Variant = None,
     seed: Annotated[
         int | None,
         typer.Option("--seed", min=0, help="Seed; by default the run's, or the scenario's own."),
@@ -67,7 +68,7 @@ def why(
     lines: list[str] = []
     foreign: list[str] = []
     with judging(*folders(names)):
-        for one in subjects(names, settings, mechanisms):
+        for one in subjects(names, settings, mechanisms, variant):
             message(*one.skipped)
             see_one_seed(seed, one.settings)
             wanted = one.seed if seed is None else seed

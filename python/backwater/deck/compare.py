@@ -94,7 +94,7 @@ def _figure(
     elif kind == "completion":
         sentence = means(comparison.rows, groups_of(runs)[int(number) - 1], list(runs))
     else:
-        sentence = said.over_time(figure.id, shown)
+        sentence = said.over_time(figure.id, figure.chart, shown)
     return pen.figures(figure, sentence or figure.caption, figure.caption if sentence else "")
 
 

@@ -136,7 +136,7 @@ def _run_figure(
     figure: Figure, run: Run, pen: Pen, assumptions: Assumptions, of: str = ""
 ) -> list[Slide]:
     if not isinstance(figure.chart, str):
-        return pen.figures(figure, said.run(figure.id, run), of)
+        return pen.figures(figure, said.run(figure.id, figure.chart, run), of)
     from backwater.report.film import moments, shoot
 
     film = shoot(assumptions.layout, [("this run", run)])

@@ -8,14 +8,19 @@ import polars as pl
 
 from backwater.numbers.rows import scan
 from backwater.numbers.run import group_times, port_totals
+from backwater.numbers.statistics import statistic
+from backwater.numbers.units import PS_PER_US
 from backwater.plot import data
+from backwater.plot.jobs import collective_times
 from backwater.plot.marks import short
 from backwater.plot.points import StudyPoints
-from backwater.wording import percent, series
+from backwater.plot.timeline import timelines
+from backwater.wording import many, percent, series
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from backwater.plot.timeline import Timeline
     from backwater.report.film import Film
     from backwater.results import Run
     from backwater.study import Outcome
@@ -30,11 +35,16 @@ class StudySaid(StudyPoints):
         super().__init__(outcome)
         self._of = outcome
 
-    def sentence(self, entry: Mapping[str, Any], runs: Sequence[tuple[str, Run]]) -> str:
+    def sentence(
+        self,
+        entry: Mapping[str, Any],
+        chart: Any,  # noqa: ANN401 - some Altair chart
+        runs: Sequence[tuple[str, Run]],
+    ) -> str:
         """Say what the figure of an entry of figures.toml shows; empty where nothing can be."""
         kind = entry["kind"]
         if runs:
-            return over_time(kind, runs)
+            return over_time(kind, chart, runs)
         if kind == "improvement":
             return self._improvement(entry)
         if kind == "pauses":
@@ -145,47 +155,91 @@ def _ends(rows: pl.DataFrame, by: str) -> str:
     return f"{what} is least at {at(low)}, and greatest at {at(high)}."
 
 
-def over_time(kind: str, runs: Sequence[tuple[str, Run]]) -> str:
-    """Say what runs that were looked at over time came to."""
-    say = {"queue": deepest, "paused": held, "pauses": held, "control": messages}.get(kind, took)
-    told = [(label, say(run)) for label, run in runs]
+def over_time(kind: str, chart: Any, runs: Sequence[tuple[str, Run]] = ()) -> str:  # noqa: ANN401 - some Altair chart
+    """Say what a chart over time shows: of one run, or of several one below the other."""
+    if kind in DRAWN:
+        told = [(label, DRAWN[kind](rows, unit)) for label, rows, unit in _series(chart)]
+    else:
+        told = [(label, RUN[kind](run)) for label, run in runs] if kind in RUN else []
     told = [(label, text) for label, text in told if text]
-    if len(told) == 1 and len(runs) == 1:
+    if len(told) == 1 and len(runs) < 2:
         text = told[0][1]
         return f"{text[0].upper()}{text[1:]}."
     return f"{'; '.join(f'{label}: {text}' for label, text in told)}." if told else ""
 
 
-def deepest(run: Run) -> str:
+def _series(chart: Any) -> list[tuple[str, pl.DataFrame, str]]:  # noqa: ANN401 - as above
+    """Give the rows that a chart over time draws, with its title and its unit of time."""
+    found = []
+    for cell in getattr(chart, "vconcat", [chart]):
+        first = cell.layer[0] if hasattr(cell, "layer") else cell
+        rows = next(one.data for one in (first, cell) if isinstance(one.data, pl.DataFrame))
+        unit = first.encoding.x["title"].partition("(")[2].rstrip(")")
+        text = cell.title.text
+        found.append((text if isinstance(text, str) else " ".join(text), rows, unit))
+    return found
+
+
+def deepest(rows: pl.DataFrame, unit: str) -> str:
     """Say where most waited at once."""
-    if not data.recorded(run, "queue_bytes"):
-        return ""
-    depths = (
-        data.samples(run, "queue_bytes")
-        .group_by("time_ps", "node", "port")
-        .agg(pl.col("value").sum())
-        .collect()
-    )
-    if depths.is_empty():
+    top = rows.sort("high", "time", descending=[True, False]).row(0, named=True)
+    if not top["high"]:
         return "nothing waits for a port"
-    names = data.port_names(run)
-    row = depths.join(names, on=["node", "port"]).sort("value", "time_ps", descending=[True, False])
-    top = row.row(0, named=True)
-    when = data.time_text(top["time_ps"])
-    return f"at most {top['value'] / 1e3:,.0f} KB wait for {top['link']}, after {when}"
+    return (
+        f"at most {top['high']:,.0f} KB wait for {top['link']}, after some {short(top['time'])} "
+        f"{unit}"
+    )
+
+
+def got(rows: pl.DataFrame, _unit: str) -> str:
+    """Say at which rate each group, or each link, was served at most."""
+    peaks = rows.group_by("link", maintain_order=True).agg(pl.col("value").max())
+    told = [f"{short(value)} Gb/s ({link})" for link, value in peaks.head(4).iter_rows()]
+    return f"at most {series(told)}"
+
+
+def held(rows: pl.DataFrame, unit: str) -> str:
+    """Say which port was held for longest."""
+    spans = rows.group_by("link").agg(pl.len(), whole=(pl.col("end") - pl.col("begin")).sum())
+    top = spans.sort("whole", "link", descending=[True, False]).row(0, named=True)
+    times = "once" if top["len"] == 1 else f"{top['len']:,} times"
+    return f"{top['link']} is held longest: {times}, {short(top['whole'])} {unit} in all"
+
+
+DRAWN = {"queue": deepest, "throughput": got, "sent": got, "paused": held}
+"""What is said of rows that a chart over time draws."""
 
 
 def took(run: Run) -> str:
-    """Say when the last flow of each group was complete."""
+    """Say how long the collectives of each step took."""
+    times = collective_times(run)
+    order = times.sort("start")["step"].unique(maintain_order=True).to_list()
     told = []
-    for one in group_times(run)[:3]:
-        times = one["fct_last_ack_us"] or one["fct_last_byte_us"]
-        if times is None:
-            told.append(f"{one['group']} is not complete")
+    for step in order[:3]:
+        mine = times.filter(pl.col("step") == step)["time"].sort().to_list()
+        if len(mine) == 1:
+            told.append(f"the collective of {step} takes {short(mine[0])} us")
+        elif mine[0] == mine[-1]:
+            told.append(
+                f"each of the {len(mine):,} collectives of {step} takes {short(mine[0])} us"
+            )
         else:
-            last = "" if one["flows"] == 1 else "the last flow of "
-            told.append(f"{last}{one['group']} takes {short(times['max'])} us")
-    return series(told) if told else ""
+            told.append(
+                f"of {len(mine):,} collectives of {step} half take at most "
+                f"{short(statistic(mine, 'median'))} us, the longest {short(mine[-1])} us"
+            )
+    return "; ".join(told)
+
+
+def ended(timeline: Timeline) -> str:
+    """Say what ended a job: the last transfer or computation of its critical path."""
+    if not timeline.legs:
+        return ""
+    begin, end = timeline.legs[0].start_ps, timeline.legs[-1].end_ps
+    return (
+        f"The critical path of {timeline.job} has {many(len(timeline.legs), 'part')}, from "
+        f"{short(begin / PS_PER_US)} to {short(end / PS_PER_US)} us."
+    )
 
 
 def slowed(run: Run) -> str:
@@ -213,7 +267,7 @@ def completed(run: Run) -> str:
     return "; ".join(told)
 
 
-def held(run: Run) -> str:
+def paused(run: Run) -> str:
     """Say how many ports were paused, and for how long in all."""
     totals = port_totals(run)
     if not totals or not totals["ports_paused"]:
@@ -232,24 +286,21 @@ def messages(run: Run) -> str:
     return f"messages sent: {series(told)}" if told else ""
 
 
-RUN = {
+RUN: dict[str, Callable[[Run], str]] = {
     "completion": completed,
     "slowdown": slowed,
-    "queue": deepest,
-    "throughput": took,
-    "paused": held,
-    "pauses": held,
+    "pauses": paused,
     "control": messages,
     "collectives": took,
 }
-"""What is said of each figure of a run."""
+"""What is said of a run's figure that draws the whole of it."""
 
 
-def run(name: str, of: Run) -> str:
+def run(name: str, chart: Any, of: Run) -> str:  # noqa: ANN401 - some Altair chart
     """Say what a figure of a run shows."""
-    say = RUN.get(name)
-    text = "" if say is None else say(of)
-    return f"{text[0].upper()}{text[1:]}." if text else ""
+    if (number := name.removeprefix("timeline-")) != name:
+        return ended(timelines(of)[int(number) - 1])
+    return over_time(name, chart, [("", of)])
 
 
 def film(of: Film) -> str:

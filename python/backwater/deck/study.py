@@ -187,7 +187,7 @@ def _figures(
             continue
         of = [(labels[name], runs[name]) for name in entry.get("observe", ()) if name in runs]
         figure = by_id[entry["id"]]
-        sentence = teller.sentence(entry, of) or figure.caption
+        sentence = teller.sentence(entry, figure.chart, of) or figure.caption
         made = pen.figures(figure, sentence, figure.caption)
         measures = teller.measures(entry)
         if len(made) > 1 and entry["kind"] in ("completion", "bars") and "beside" not in entry:
@@ -197,7 +197,7 @@ def _figures(
                 one = {**entry, "measures": [name]}
                 options = {key: one[key] for key in _BARS if key in one}
                 part = replace(figure, chart=outcome.plot.bars(**options))
-                made += pen.figures(part, teller.sentence(one, []), figure.caption)
+                made += pen.figures(part, teller.sentence(one, part.chart, []), figure.caption)
         slides += made
     for film in wanted.films:
         chosen = [(one.label, runs[one.id]) for one in seen if one.id in film["observe"]]

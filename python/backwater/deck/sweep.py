@@ -124,10 +124,10 @@ def _meaning(key: str) -> str:
 
 
 def _metrics(plots: SweepPlots) -> list[str]:
-    """Give the metrics that the page draws, in its order; where none varies, the usual ones."""
+    """Give the metrics that the page draws, in its order; where there are none, the usual ones."""
     usual = [name for name in plots.metrics if name.startswith("max_fct:")]
     usual += [name for name in ("pauses", "drops") if name in plots.metrics]
-    return (plots.telling() or usual)[:_METRICS]
+    return plots.telling(_METRICS) or usual[:_METRICS]
 
 
 def _points(plots: SweepPlots, metrics: list[str]) -> list[Slide]:
@@ -161,7 +161,7 @@ def _points(plots: SweepPlots, metrics: list[str]) -> list[Slide]:
 def _sentence(figure: Figure, plots: SweepPlots, metrics: list[str]) -> str:
     kind, _, number = figure.id.partition("-")
     if kind == "effects":
-        return said.effects(plots, metrics[int(number) - 1])
+        return said.effects(plots, plots.varying(metrics)[int(number) - 1])
     if kind == "front":
         from backwater.sweep.goal import Goal
 
@@ -169,5 +169,5 @@ def _sentence(figure: Figure, plots: SweepPlots, metrics: list[str]) -> str:
         return said.front(plots, first[0], second[0])
     if kind == "map":
         pairs = list(itertools.combinations(plots.varied(), 2))
-        return said.heat(plots, *pairs[int(number) - 1], metrics[0])
+        return said.heat(plots, *pairs[int(number) - 1], plots.varying(metrics)[0])
     return said.curve(plots, plots.varied()[int(number) - 1], metrics)

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from backwater.errors import InputError
+from backwater.numbers.queues import depths
 from backwater.numbers.rows import rows, scan
-from backwater.numbers.run import port_totals
-from backwater.numbers.statistics import statistic
+from backwater.numbers.run import count_control, deepest, port_totals
+from backwater.numbers.statistics import jain, statistic
 from backwater.numbers.units import BITS, BPS_PER_GBPS, PS_PER_S, PS_PER_US
 from backwater.samples import why_not
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from backwater.numbers.statistics import Ordered
     from backwater.results import Run
 
 
@@ -31,18 +33,31 @@ class Quantity:
     values: pl.Expr | None = field(default=None, compare=False)
     """Its values, one a row of its table; a metric says which statistic of them."""
     table: str = "flows"
-    """The table that has a row for each; null of what is not complete."""
+    """The table that has a row for each, or that its one value is of; null of what is not
+    complete."""
+    reduced: Callable[[Ordered], float] | None = None
+    """What makes one number of all its values, where that is no statistic: of all or of none."""
+    sampled: Callable[[Run, str], pl.Series] | None = None
+    """Its samples in a run, for a statistic; but for the greatest, which `of_run` knows."""
     of_run: Callable[[Run], float] | None = None
     """Its one value of a run."""
     of_failed: bool = False
     """Whether a run that failed has it too: what else it has was cut short."""
     where_some: bool = False
     """Whether it is told unasked only where a run has some."""
+    reference: pl.Expr | None = field(default=None, compare=False)
+    """What its values are held against, as one number of their rows. It follows from the network:
+    where it differs between runs, a smaller value of one is no merit of it."""
 
     @property
     def of_flows(self) -> bool:
         """Whether each flow has one."""
-        return self.values is not None and self.table == "flows"
+        return self.values is not None and self.table == "flows" and self.reduced is None
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is one number of a run, written by its name alone."""
+        return self.of_run is not None and self.sampled is None
 
     @property
     def of_jobs(self) -> bool:
@@ -66,6 +81,9 @@ _GOODPUT = (
 _TOOK, _BOUND = (pl.col(name).cast(pl.Float64) for name in ("duration_ps", "bound_ps"))
 # What no link needs time for has no ratio.
 _OVER_BOUND = pl.when(_BOUND > 0).then(_TOOK / _BOUND).otherwise(float("nan"))
+_MEAN_BOUND = _BOUND.mean() / PS_PER_US
+# Flows that are drawn differ in size from seed to seed: the time of a byte differs by the network.
+_IDEAL = pl.col("ideal_fct_ps").cast(pl.Float64).sum() / pl.col("bytes").cast(pl.Float64).sum()
 
 
 def _unfinished_jobs(run: Run) -> float:
@@ -80,6 +98,10 @@ def _retransmitted(run: Run) -> float:
 def _unfinished(run: Run) -> float:
     flows = rows(run, "flows", "state")
     return float(len(flows) - len(flows.only(state="complete")))
+
+
+def _cnps(run: Run) -> float:
+    return float(count_control(run, CNP))
 
 
 def _ports(name: str, divisor: float = 1.0) -> Callable[[Run], float]:
@@ -128,6 +150,7 @@ QUANTITIES = {
         False,
         _us("bound_ps"),
         "collectives",
+        reference=_MEAN_BOUND,
     ),
     "above_bound": Quantity(
         "us",
@@ -135,9 +158,15 @@ QUANTITIES = {
         False,
         (_TOOK - _BOUND) / PS_PER_US,
         "collectives",
+        reference=_MEAN_BOUND,
     ),
     "over_bound": Quantity(
-        "", "a collective's completion time over its bound", False, _OVER_BOUND, "collectives"
+        "",
+        "a collective's completion time over its bound",
+        False,
+        _OVER_BOUND,
+        "collectives",
+        reference=_MEAN_BOUND,
     ),
     "unfinished_jobs": Quantity(
         "instances",
@@ -154,10 +183,30 @@ QUANTITIES = {
     ),
     "fct_last_byte": Quantity("us", "time to the last byte", False, _us("fct_last_byte_ps")),
     "slowdown": Quantity(
-        "", "time to the last byte over that in an idle network", False, pl.col("slowdown")
+        "",
+        "time to the last byte over that in an idle network",
+        False,
+        pl.col("slowdown"),
+        reference=_IDEAL,
     ),
     "throughput": Quantity(
         "Gb/s", "a flow's payload over its time to the last byte", True, _GOODPUT
+    ),
+    "fairness": Quantity(
+        "",
+        "Jain's index of the throughput x of n flows, (sum x)^2 / (n sum x^2), 1 if all had the "
+        "same (DEC-TR-301, 1984); all are complete",
+        True,
+        _GOODPUT,
+        reduced=jain,
+    ),
+    "queue": Quantity(
+        "B",
+        "what waits for the port of a switch where most does, in all its queues",
+        False,
+        table="series",
+        of_run=lambda run: float(deepest(run)),
+        sampled=depths,
     ),
     "pauses": Quantity(
         "pauses",
@@ -176,6 +225,21 @@ QUANTITIES = {
         "frames dropped for want of memory",
         False,
         of_run=_ports("drop_frames"),
+    ),
+    "marked_frames": Quantity(
+        "frames",
+        "data frames marked (ECN) on their way out of ports",
+        False,
+        of_run=_ports("marked_frames"),
+        where_some=True,
+    ),
+    "cnps": Quantity(
+        "CNPs",
+        "congestion notification packets that hosts sent",
+        False,
+        table="control",
+        of_run=_cnps,
+        where_some=True,
     ),
     "fault_losses": Quantity(
         "frames",
@@ -206,6 +270,8 @@ QUANTITIES = {
     ),
 }
 
+CNP = "cnp"
+"""Kind of message of the table of control, by which a receiver reports marks."""
 STATISTICS = "mean, median, min, max, and percentiles such as p99 or p99.9"
 _FORM = re.compile(r"(?:(mean|median|min|max|p\d+(?:\.\d+)?)_)?(\w+)(?::(.+))?")
 
@@ -227,28 +293,62 @@ class Metric:
 
     def of(self, run: Run) -> float | None:
         """Its value in a run; None where there is none, as too few flows are complete."""
-        if self.quantity.of_run is not None:
+        if self._whole:
+            assert self.quantity.of_run is not None
             return self.quantity.of_run(run)
         values = self._samples(run)
-        if values is None or self.statistic is None or self.why_not(values.len()) is not None:
+        if values is None or self.why_not(values.len()) is not None:
             return None
+        if self.quantity.reduced is not None:
+            return self.quantity.reduced(values)
+        assert self.statistic is not None
         return statistic(values, self.statistic)
+
+    @property
+    def _whole(self) -> bool:
+        """Whether it is a number of the run, which needs no samples."""
+        greatest = self.quantity.sampled is None or self.statistic == "max"
+        return self.quantity.of_run is not None and greatest
+
+    @property
+    def needs_samples(self) -> bool:
+        """Whether it is of samples of queues."""
+        return self.quantity.sampled is not None and not self._whole
 
     def count(self, run: Run) -> int | None:
         """How many flows or parts of jobs it is of; None: it is a number of the run."""
         values = self._samples(run)
         return None if values is None else values.len()
 
+    def reference(self, run: Run) -> float | None:
+        """What its values in a run are held against; None: nothing that a network decides."""
+        of, values = self.quantity.reference, self.quantity.values
+        table = scan(run, self.quantity.table)
+        if of is None or values is None or table is None:
+            return None
+        rows = table.filter(self._members(table), values.is_not_null())
+        found: float | None = rows.select(of).collect(engine="streaming").item()
+        return found
+
     def why_not(self, count: int) -> str | None:
         """Say why so many samples have no such number; None: they have."""
+        if self._whole:
+            return None
+        if self.quantity.reduced is not None:
+            return None if count else "not all of its flows are complete"
         of = "complete parts of jobs" if self.quantity.of_jobs else "complete flows"
+        of = "samples of queues" if self.quantity.sampled is not None else of
         return None if self.statistic is None else why_not(self.statistic, count, of)
 
     def _samples(self, run: Run) -> pl.Series | None:
         """Give the values of what it is of, in order; None of a number of the run.
 
-        Of parts of jobs none if any is not complete: the rest would mislead.
+        Of parts of jobs none if any is not complete: the rest would mislead. So with flows whose
+        values are put together.
         """
+        if self.quantity.sampled is not None and not self._whole:
+            assert self.statistic is not None
+            return self.quantity.sampled(run, self.statistic)
         if self.quantity.values is None:
             return None
         table = scan(run, self.quantity.table)
@@ -256,17 +356,19 @@ class Metric:
             return pl.Series(dtype=pl.Float64)
         found = table.filter(self._members(table)).select(value=self.quantity.values)
         values = found.collect(engine="streaming")["value"]
-        if self.quantity.of_jobs and values.null_count():
+        if not self.quantity.of_flows and values.null_count():
             return pl.Series(dtype=pl.Float64)
         return values.drop_nulls().drop_nans().sort()
 
     def _members(self, table: pl.LazyFrame) -> pl.Expr:
-        """Pick the rows that it is of: complete flows of a group, a job, or a step (`JOB/STEP`)."""
+        """Pick the rows that it is of: flows of a group, a job, or a step (`JOB/STEP`)."""
         if self.quantity.of_flows:
             complete = pl.col("state") == "complete"
             return complete if self.group is None else complete & (pl.col("group") == self.group)
         if self.group is None:
             return pl.lit(value=True)
+        if self.quantity.table == "flows":
+            return pl.col("group") == self.group
         job = pl.col("job") == self.group
         if "step" not in table.collect_schema().names():
             return job
@@ -274,7 +376,7 @@ class Metric:
 
 
 def metric(text: str) -> Metric:
-    """Read a metric: `STATISTIC_QUANTITY[:GROUP]` of flows, or `TOTAL` of a run.
+    """Read a metric: `STATISTIC_QUANTITY[:GROUP]` of flows, `fairness[:GROUP]`, or one of a run.
 
     Raises `InputError` that lists what there is.
     """
@@ -283,7 +385,19 @@ def metric(text: str) -> Metric:
     if match is None or found is None:
         raise InputError(f"--metric {text}: there is no such metric", listed())
     statistic, group = match[1], match[3]
-    if found.of_run is not None:
+    if found.reduced is not None:
+        if statistic:
+            raise InputError(
+                f"--metric {text}: {match[2]} is one number of a group's flows",
+                f"write {match[2]}, or {match[2]}:GROUP",
+            )
+        return Metric(text.strip(), found, None, group)
+    if found.sampled is not None and group:
+        raise InputError(
+            f"--metric {text}: {match[2]} is of the port where most waits",
+            f"write {statistic or 'max'}_{match[2]} alone",
+        )
+    if found.alone:
         if statistic or group:
             raise InputError(
                 f"--metric {text}: {match[2]} is one number of a run", f"write {match[2]} alone"
@@ -303,11 +417,14 @@ def listed() -> str:
     """Say what metrics there are."""
     flows = ", ".join(name for name, one in QUANTITIES.items() if one.of_flows)
     jobs = ", ".join(name for name, one in QUANTITIES.items() if one.of_jobs)
-    runs = ", ".join(name for name, one in QUANTITIES.items() if one.of_run is not None)
+    groups = ", ".join(name for name, one in QUANTITIES.items() if one.reduced is not None)
+    sampled = ", ".join(name for name, one in QUANTITIES.items() if one.sampled is not None)
+    runs = ", ".join(name for name, one in QUANTITIES.items() if one.alone)
     return (
         f"of flows STATISTIC_QUANTITY[:GROUP], as in p99_fct:victim, with {flows} "
-        f"({STATISTICS}); of jobs STATISTIC_QUANTITY[:JOB or :JOB/STEP], as in max_cct:train/sum, "
-        f"with {jobs}; of the run {runs}"
+        f"({STATISTICS}); QUANTITY[:GROUP] with {groups}; "
+        "of jobs STATISTIC_QUANTITY[:JOB or :JOB/STEP], as in max_cct:train/sum, "
+        f"with {jobs}; STATISTIC_QUANTITY, as in max_queue, with {sampled}; of the run {runs}"
     )
 
 
@@ -335,6 +452,8 @@ def usual(
         "pauses",
         "pause_time",
         "drops",
+        "marked_frames",
+        "cnps",
         "fault_losses",
         "trimmed",
         "retransmitted",

@@ -168,6 +168,15 @@ def port_totals(run: Run) -> dict[str, int]:
     return totals | {"ports_paused": len(ports.above("pauses_received", 0)), "trimmed": cut}
 
 
+def deepest(run: Run) -> int:
+    """Give the most bytes that waited at once for any port of a switch, exactly; 0 of none.
+
+    Nothing waits so for the ports of hosts, which have no queue of their own.
+    """
+    depths = rows(run, "ports", "max_egress_bytes").ordered("max_egress_bytes")
+    return int(depths[-1]) if len(depths) else 0
+
+
 def cut_by_port(run: Run) -> dict[tuple[str, int], int]:
     """How many packets that were to leave by a port were cut to their headers, where any were."""
     counters = rows(run, "counters", "node", "port", "mechanism", "counter", "value")

@@ -60,6 +60,15 @@ def statistic(ordered: Ordered, name: str) -> float:
     return variance if name == "variance" else math.sqrt(variance)
 
 
+def jain(values: Ordered) -> float:
+    """Give Jain's index of n rates x, (sum x)^2 / (n sum x^2): 1 if all are the same, down to 1/n.
+
+    Raj Jain, Dah-Ming Chiu and William Hawe, A Quantitative Measure of Fairness and Discrimination
+    for Resource Allocation in Shared Computer Systems, DEC-TR-301, 1984. At least one is above 0.
+    """
+    return math.fsum(values) ** 2 / (len(values) * math.fsum(value**2 for value in values))
+
+
 def spread(ordered: Ordered, divisor: float = 1.0) -> dict[str, Any] | None:
     """Give mean, median, 99th percentile, least and greatest over a divisor; None of nothing.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from backwater.errors import InputError
+from backwater.numbers.queues import end_ps, flows_end_ps
 from backwater.numbers.rows import scan
 from backwater.numbers.statistics import quantile
 from backwater.numbers.units import BITS, PS_PER_S, size_bytes, time_ps, window_ps
@@ -119,30 +120,12 @@ def sampling(quantity: str) -> str:
     return f'--set "output.interval=1 us" --set output.{KEYS[quantity]}=true'
 
 
-def end_ps(run: Run) -> int:
-    """Give the simulated time at which a run ended; of a killed one, that of its last sample."""
-    if "time_ps" in run.summary:
-        return int(run.summary["time_ps"])
-    frame = scan(run, "series")
-    return 0 if frame is None else int(frame.select(pl.col("time_ps").max()).collect().item())
-
-
 def window_of(run: Run, window: Sequence[str] | None) -> tuple[int, int]:
-    """Read a window such as `("5 ms", "80 ms")`; without one the whole time flows were under way.
-
-    A run may go on for a while after its last flow: timers ring.
-    """
+    """Read a window such as `("5 ms", "80 ms")`; without one until the last flow was complete."""
     if window is not None:
         begin, end = window_ps(window)
         return begin, min(end, max(end_ps(run), begin + 1))
-    frame = scan(run, "flows")
-    last = None
-    if frame is not None:
-        ends = pl.col("start_ps") + pl.coalesce("fct_last_ack_ps", "fct_last_byte_ps")
-        open_ = pl.coalesce("fct_last_ack_ps", "fct_last_byte_ps").is_null().any()
-        row = frame.select(ends.max().alias("last"), open_.alias("open")).collect().row(0)
-        last = None if row[1] else row[0]
-    return 0, end_ps(run) if last is None else min(end_ps(run), int(last))
+    return 0, flows_end_ps(run)
 
 
 def grid(begin: int, end: int, interval: int, most: int) -> tuple[pl.DataFrame, int]:

@@ -9,12 +9,15 @@ import polars as pl
 
 from backwater.errors import InputError
 from backwater.numbers.rows import scan
+from backwater.numbers.units import PS_PER_US
 from backwater.plot.flows import FlowPlots
-from backwater.plot.theme import HEIGHT, WIDTH, colour, dash, shape, title
+from backwater.plot.theme import HEIGHT, INK, WIDTH, colour, dash, shape, title
 from backwater.plot.timeline import timelines
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
+
+    from backwater.results import Run
 
 
 class JobPlots(FlowPlots):
@@ -39,24 +42,16 @@ class JobPlots(FlowPlots):
         """Share of each step's collectives complete within a time, in us.
 
         Of complete collectives only; the mark is the median. A step whose collectives all took
-        the same time has the mark only.
+        the same time has the mark only; where that is so of every step, each has a bar.
         """
-        frame = scan(self._run, "collectives")
-        if frame is None:
-            raise InputError("the run has no collectives", "its scenario has no [[job]]")
-        took = (
-            frame.filter(pl.col("duration_ps").is_not_null())
-            .select(
-                step=pl.col("job").cast(pl.String) + "/" + pl.col("step").cast(pl.String),
-                time=pl.col("duration_ps") / 1e6,
-                start="start_ps",
-            )
-            .collect()
-        )
-        if not took.height:
-            raise InputError("no collective of the run is complete", "see its table of collectives")
+        took = collective_times(self._run)
         order = took.sort("start")["step"].unique(maintain_order=True).to_list()
         counts = dict(took.group_by("step").len().iter_rows())
+        numbers = ", ".join(f"{name} {counts[name]:,}" for name in order)
+        below = f"complete collectives: {numbers}"
+        spans = took.group_by("step").agg(pl.col("time").max(), least=pl.col("time").min())
+        if spans["time"].equals(spans["least"]):
+            return _bars(spans, order, below)
         ranked = took.sort("step", "time").with_columns(
             share=pl.col("time").rank("max").over("step") / pl.len().over("step")
         )
@@ -66,8 +61,14 @@ class JobPlots(FlowPlots):
         curves = curves.filter(pl.len().over("step") > 2).sort("step", "time", "share")
         marks = took.group_by("step").agg(pl.col("time").median(), share=pl.lit(0.5))
         room = alt.Scale(zero=False, padding=12)
-        x = alt.X("time:Q", title="collective completion time (us)", scale=room)
-        y = alt.Y("share:Q", title="share of complete collectives", axis=alt.Axis(format="%"))
+        x = alt.X("time:Q", title=TIME, scale=room)
+        whole = alt.Scale(domain=[0, 1])
+        y = alt.Y(
+            "share:Q",
+            title="share of complete collectives",
+            axis=alt.Axis(format="%"),
+            scale=whole,
+        )
         tips = [
             "step",
             alt.Tooltip("time", title="us", format=".6"),
@@ -85,8 +86,49 @@ class JobPlots(FlowPlots):
         points = spots.encode(
             x=x, y=y, color=colour("step", order), shape=shape("step", order), tooltip=tips
         )
-        numbers = ", ".join(f"{name} {counts[name]:,}" for name in order)
-        below = f"complete collectives: {numbers}; marks: median"
-        return alt.layer(*([lines] if curves.height else []), points).properties(
-            width=WIDTH, height=HEIGHT, title=title("Collective completion times", below)
+        return alt.layer(lines, points).properties(
+            width=WIDTH, height=HEIGHT, title=title(TITLE, f"{below}; marks: median")
         )
+
+
+TITLE, TIME = "Collective completion times", "collective completion time (us)"
+
+
+def collective_times(run: Run) -> pl.DataFrame:
+    """Give a row of each complete collective: step, as JOB/STEP, time in us, start.
+
+    Raises `InputError` if there is none.
+    """
+    frame = scan(run, "collectives")
+    if frame is None:
+        raise InputError("the run has no collectives", "its scenario has no [[job]]")
+    took = (
+        frame.filter(pl.col("duration_ps").is_not_null())
+        .select(
+            step=pl.col("job").cast(pl.String) + "/" + pl.col("step").cast(pl.String),
+            time=pl.col("duration_ps") / PS_PER_US,
+            start="start_ps",
+        )
+        .collect()
+    )
+    if not took.height:
+        raise InputError("no collective of the run is complete", "see its table of collectives")
+    return took
+
+
+def _bars(spans: pl.DataFrame, order: list[str], below: str) -> ChartType:
+    """Draw the one time of each step: a distribution of one value is none."""
+    x = alt.X("time:Q", title=TIME, scale=alt.Scale(nice=True, padding=0))
+    y = alt.Y("step:N", title=None, sort=order)
+    tip = alt.Tooltip("time", title="us", format=".6")
+    bars = alt.Chart(spans).encode(x=x, y=y, tooltip=["step", tip])
+    drawn = bars.mark_bar(height={"band": 0.6}).encode(color=colour("step", order).legend(None))
+    text = bars.mark_text(align="left", dx=5, color=INK).encode(
+        text=alt.Text("time:Q", format=",.6")
+    )
+    layers: ChartType = alt.layer(drawn, text).properties(
+        width=WIDTH,
+        height=alt.Step(34),
+        title=title(TITLE, f"{below}; all of a step took the same"),
+    )
+    return layers

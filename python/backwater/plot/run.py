@@ -8,6 +8,7 @@ import altair as alt
 import polars as pl
 
 from backwater.errors import InputError
+from backwater.numbers.queues import end_ps
 from backwater.numbers.rows import scan
 from backwater.plot import data
 from backwater.plot.jobs import JobPlots
@@ -90,7 +91,7 @@ class RunPlots(JobPlots):
     def _sampled_groups(self, sampled: pl.LazyFrame, interval: int, *groups: str) -> list[str]:
         """Give those of the groups of which every flow was sampled that a sample could find."""
         start = pl.col("start_ps").cast(pl.Int64)
-        end = (start + pl.col("fct_last_byte_ps").cast(pl.Int64)).fill_null(data.end_ps(self._run))
+        end = (start + pl.col("fct_last_byte_ps").cast(pl.Int64)).fill_null(end_ps(self._run))
         missed = (
             self._lazy(*groups)
             .filter((start // interval + 1) * interval < end)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from backwater.comparison import NOT_TOLD, judged
+from backwater.comparison import NOT_TOLD, UNLIKE, judged
 from backwater.errors import InputError
 from backwater.findings import headlines, over_runs
 from backwater.numbers.rows import scan
@@ -238,6 +238,11 @@ def _table(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], least: 
         "± half of its 95 % interval (Student's t). Who is better is clear of zero, and by at "
         f"least {100 * least:g} %; equal is what lies within that with its whole interval."
     )
+    if any(row["verdict"] == UNLIKE for row in rows):
+        note += (
+            f" {UNLIKE.capitalize()}: bounds, or the times of flows alone, are not the same in all "
+            "networks, and less above a higher bound is no merit."
+        )
     note += f" All 0: {', '.join(zero)}." if zero else ""
     return Table(columns, told, "Every metric", note)
 

@@ -16,6 +16,7 @@ import polars as pl
 
 from backwater.errors import InputError
 from backwater.numbers.rows import scan
+from backwater.numbers.units import BITS, PS_PER_S
 from backwater.plot import data
 from backwater.plot.theme import SHADES, clock
 from backwater.report import draw
@@ -191,20 +192,22 @@ def _track(
     layout: Layout, label: str, run: Run, grid: pl.DataFrame, frames: int, interval: int
 ) -> Track:
     of = places(layout, run)
-    # The last step may have fewer samples than the others.
+    # The last step may have fewer samples than the others. In Float64: products of whole numbers
+    # wrap at 2^32 (a count) or 2^64 (rate times time), and say nothing.
     numbered = grid.select(
         "time_ps",
         frame=pl.col("step").rank("dense").cast(pl.Int64) - 1,
-        length=pl.len().over("step") * interval,
+        seconds=pl.len().over("step").cast(pl.Float64) * (interval / PS_PER_S),
     )
     busy = _samples(run, "sent_bytes", numbered, of)
     waiting = _samples(run, "queue_bytes", numbered, of)
     paused = _samples(run, "paused", numbered, of)
     # The mean over a step of what a port sent; of several ports the busiest.
-    length = pl.col("rate_bps").first() * pl.col("length").first()
-    share = pl.col("value").sum() * 8e12 / length
+    able = pl.col("rate_bps").first().cast(pl.Float64) * pl.col("seconds").first()
+    share = pl.col("value").sum().cast(pl.Float64) * BITS / able
     of_port = ["a", "b", "node", "port", "frame"]
-    used = busy.group_by(of_port).agg(value=(100 * share).round())
+    # A frame counts when it begins to be sent, and `rate_bps` is what the link has at the end.
+    used = busy.group_by(of_port).agg(value=(100 * share).round().clip(upper_bound=100))
     queues = waiting.group_by([*of_port, "time_ps"]).agg(pl.col("value").sum())
     held = paused.select("node", "port", "frame").unique()
     whole = queues.group_by("time_ps", "frame").agg(pl.col("value").sum())

@@ -154,7 +154,8 @@ def _flows(run: Run, hosts: Sequence[str], most: int) -> tuple[list[dict[str, An
     table = scan(run, "flows")
     if table is None:
         return [], pl.DataFrame(schema={"flow_id": pl.UInt64, "key": pl.UInt32})
-    late = pl.col("fct_last_byte_ps") - pl.col("ideal_fct_ps")
+    took, ideal = (pl.col(name).cast(pl.Int64) for name in ("fct_last_byte_ps", "ideal_fct_ps"))
+    late = took - ideal
     names = ("flow_id", "group", "src", "dst", "bytes", "start_ps", "fct_last_byte_ps", *COUNTS)
     columns = table.select(
         *names, "slowdown", "state", late=late.fill_null(1 << 62), ideal=pl.col("ideal_fct_ps")

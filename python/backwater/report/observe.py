@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import backwater
@@ -16,6 +15,7 @@ from backwater._core import RunError
 from backwater.directory import OBSERVED
 from backwater.errors import InputError, ResultError
 from backwater.journal import name_of
+from backwater.notices import say_again, seconds
 from backwater.numbers.units import time_ps
 from backwater.plot import data
 from backwater.programs import STANDING, control_of, why_not
@@ -99,18 +99,9 @@ def _unrepeatable(run: Run, repeat: bool | None) -> str | None:
         return "it did not come to its end"
     if groups := given_in_python(run):
         return f"the flows of {series(groups)} came from a table in Python"
-    if repeat is None and (took := _seconds(run)) > SECONDS:
+    if repeat is None and (took := seconds(run)) > SECONDS:
         return f"it took {duration(took)} (`--rerun` does it all the same)"
     return None
-
-
-def _seconds(run: Run) -> float:
-    """Give the wall time that a run took; 0 if nobody knows."""
-    ends = [run.manifest.get(name) for name in ("started", "ended")]
-    if None in ends:
-        return 0.0
-    began, ended = (datetime.fromisoformat(str(one)) for one in ends)
-    return (ended - began).total_seconds()
 
 
 def _again(
@@ -134,6 +125,7 @@ def _again(
     with interruptible() as stop:
         [there] = find_done([job], force=True)
         if there is None:
+            say_again(run, f"a sample every {every}")
             listener = progress(1) if progress is not None else None
             [done] = run_jobs([job], listener, stop, lambda one: one)
             if stop.is_set():

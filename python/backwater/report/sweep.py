@@ -15,7 +15,7 @@ from backwater.report.run import made_by
 from backwater.report.sweep_setup import assumptions
 from backwater.samples import PAIRS
 from backwater.sweep.words import interval, remarks, tables, unit_of, words
-from backwater.wording import many, series
+from backwater.wording import many, sentence, series
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ def sweep_page(sweep: Sweep) -> Page:
     """Report a sweep, finished or not. Raises `ResultError`."""
     plots = SweepPlots(sweep)
     manifest, answer = sweep.manifest, sweep.manifest.get("answer")
-    metrics = plots.telling()[:_METRICS]
+    metrics = plots.telling(_METRICS)
     points = len(sweep.points) - plots.apart
     failed = sum(row["status"] == "failed" for row in sweep.points.to_pylist())
     sections = [] if answer is None else [_answer(answer)]
@@ -51,8 +51,10 @@ def sweep_page(sweep: Sweep) -> Page:
         base = f"{many(plots.apart, 'point', ',')} of the base{called}"
         apart = f"{base} {_are(plots.apart)} in no line or map."
         lead = [f"{lead[0]} {apart}"]
-    if not metrics and plots.compared > 1:
+    if plots.compared > 1 and not plots.varying(plots.metrics):
         lead.append("No metric differs between them: what is varied changes nothing here.")
+    if same := plots.same():
+        lead.append(sentence(same))
     most = max((len(one.rows) for one in plots.designs), default=0)
     if 1 < most < PAIRS:
         lead.append(f"Intervals over {most} seeds are wide: --seeds {PAIRS} or more narrows them.")
@@ -153,7 +155,7 @@ def _points(plots: SweepPlots, metrics: Sequence[str], sweep: Sweep) -> Section:
 def _figures(
     plots: SweepPlots, metrics: Sequence[str], answer: Mapping[str, Any] | None
 ) -> list[Section]:
-    varied = plots.varied()
+    varied, differing = plots.varied(), plots.varying(metrics)
     curves: list[Any] = []
     maps: list[Any] = []
     others: list[Any] = []
@@ -163,11 +165,11 @@ def _figures(
             curves.append(Figure(f"curve-{len(curves) + 1}", chart, f"What {key} does."))
     pairs = itertools.islice(itertools.combinations(varied, 2), _PAIRS)
     for n, (across, up) in enumerate(pairs):
-        if not metrics or not _grid(plots, across, up):
+        if not differing or not _grid(plots, across, up):
             continue
         with contextlib.suppress(InputError):
-            chart = plots.heat(across, up, metrics[0])
-            maps.append(Figure(f"map-{n + 1}", chart, f"{metrics[0]} over {across} and {up}."))
+            chart = plots.heat(across, up, differing[0])
+            maps.append(Figure(f"map-{n + 1}", chart, f"{differing[0]} over {across} and {up}."))
     if answer is not None and answer["kind"] == "front":
         from backwater.sweep.goal import Goal
 
@@ -175,7 +177,7 @@ def _figures(
             chart = plots.pareto(*Goal.of(answer["text"]).metrics)
             others.append(Figure("front", chart, "Points that no other beats in both."))
     if len(varied) > 1:
-        for n, metric in enumerate(metrics):
+        for n, metric in enumerate(differing):
             with contextlib.suppress(InputError):
                 told = f"What {metric} depends on."
                 others.append(Figure(f"effects-{n + 1}", plots.effects(metric), told))

@@ -26,6 +26,8 @@ class Probe:
     """Keys that the point sets."""
     case: backwater.Scenario
     sketch: dict[str, Any]
+    given: frozenset[str] | None
+    """Keys that are no defaults; None: not known, of a sweep by an earlier version."""
 
     @staticmethod
     def of(sweep: Sweep) -> Probe | None:
@@ -36,7 +38,8 @@ class Probe:
                 sketch = case.complete().sketch(case.seed, FLOWS)
             except (backwater.ScenarioError, backwater.InputError):
                 return None
-            return Probe(variant, [key for key, _ in probe["settings"]], case, sketch)
+            given = None if "given" not in probe else frozenset(probe["given"])
+            return Probe(variant, [key for key, _ in probe["settings"]], case, sketch, given)
         return None
 
     def drawn(self, text: float = 1.0) -> str:
@@ -56,27 +59,17 @@ def assumptions(sweep: Sweep, plots: SweepPlots) -> Section | None:
 
 
 def same_everywhere(probe: Probe, plots: SweepPlots) -> Table:
-    """List what is not varied, without defaults: the text of a probe gives every value."""
+    """List what is set and not varied."""
     rows = [
         [one["key"], one["value"]]
         for one in probe.case.values()
         if one["key"] not in plots.keys
         and not one["key"].startswith(OUTPUT)
-        and one["value"] not in (ABSENT, _default(one["key"]))
+        and one["value"] != ABSENT
+        and (probe.given is None or one["key"] in probe.given)
     ]
     of = f" (variant {probe.variant})" if probe.variant else ""
     columns = [Column("parameter"), Column("value", number=True)]
     title = f"{many(len(rows), 'parameter')} that are the same at every point{of}"
-    return Table(columns, rows, title, folded=True)
-
-
-def _default(key: str) -> str | None:
-    """Give a key's default; a group of flows is called by its number in keys."""
-    group, *rest = key.split(".")
-    for name in (key, ".".join([group, *rest[1:]])):
-        try:
-            found = backwater.explain(name).get("default")
-        except backwater.ScenarioError:
-            continue
-        return None if found is None else str(found)
-    return None
+    note = "" if probe.given is None else "Parameters that nobody set have their defaults."
+    return Table(columns, rows, title, note, folded=True)

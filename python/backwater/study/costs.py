@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import pyarrow.compute as pc
 
+from backwater.numbers.statistics import jain
 from backwater.numbers.units import PS_PER_S, size_bytes
 from backwater.study.measures import NotThereError, Observed, Reading, kind
 
@@ -84,8 +84,7 @@ def ingress_peak(run: Observed) -> Reading:
 def fairness(run: Observed, group: str) -> Reading:
     """Jain's index of a group's flows, 1 if all had the same rate: (sum x)^2 / (n sum x^2).
 
-    A flow's rate x is its payload over its time to the last byte; all must be complete. R. Jain et
-    al., DEC-TR-301, 1984.
+    A flow's rate x is its payload over its time to the last byte; all must be complete.
     """
     flows = [row for row in run.completions.to_pylist() if row["group"] == group]
     if not flows:
@@ -94,4 +93,4 @@ def fairness(run: Observed, group: str) -> Reading:
     if left:
         return Reading(None, f"{left} of {len(flows)} {group} flows not complete")
     rates = [row["bytes"] * PS_PER_S / row["fct_last_byte_ps"] for row in flows]
-    return Reading(math.fsum(rates) ** 2 / (len(rates) * math.fsum(rate**2 for rate in rates)))
+    return Reading(jain(rates))

@@ -124,9 +124,10 @@ class Plan:
                 if axis.interval is not None:
                     low, high = axis.values
                     raise InputError(
-                        f"--vary {axis.key}={low.text}..{high.text}: an interval has no end of "
-                        "values",
-                        "add ` step C` or ` in N`, or draw samples: --sample 'lhs 200'",
+                        f"--vary {axis.key}={low.text}..{high.text}: which values between these "
+                        "are run is not said",
+                        f"{low.text}..{high.text} in 5, for so many of them, or with ` step C` "
+                        "from one to the next; or draw samples: --sample 'lhs 200'",
                     )
         self._see_few()
 

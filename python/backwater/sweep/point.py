@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
     from backwater.scenario import Scenario
 
-# Tables of a run from which its numbers come; others are not kept in memory.
-_NEEDED = ("flows", "ports", "jobs", "rounds", "collectives")
+# Tables of a run from which its usual numbers come; others are kept in memory for metrics alone.
+_NEEDED = ("flows", "ports", "counters", "jobs", "rounds", "collectives")
+SERIES = "series"
 DONE, FAILED = "done", "failed"
 
 Task = tuple[str, str, tuple[str | float | None, ...], tuple[tuple[str, str], ...], int]
@@ -122,7 +123,7 @@ def run_points(
     from backwater.sweep.tables import Rows
 
     rows = Rows(recipe)
-    cases = _Cases(recipe)
+    cases = _Cases(recipe, _tables(recipe.metrics))
     for task in tasks:
         began = time.perf_counter()
         outcome = _outcome(cases, task, stop)
@@ -154,6 +155,8 @@ class _Cases:
     """Makes the scenarios of points; keeps the last: the next often has another seed alone."""
 
     recipe: Recipe
+    tables: frozenset[str]
+    """Tables that the numbers of its runs take."""
     _last: tuple[object, tuple[_core.Scenario, list[dict[str, str]]]] | None = None
 
     def of(self, task: Task) -> tuple[_core.Scenario, list[dict[str, str]]]:
@@ -168,10 +171,18 @@ class _Cases:
         return self._last[1]
 
 
+def _tables(metrics: Sequence[str]) -> frozenset[str]:
+    if not metrics:
+        return frozenset(_NEEDED)
+    from backwater.numbers.metrics import metric
+
+    return frozenset([*_NEEDED, *(metric(name).quantity.table for name in metrics)])
+
+
 def _outcome(cases: _Cases, task: Task, stop: Callable[[], bool] | None) -> Outcome:
     try:
         core, warnings = cases.of(task)
-        run = _run(core, warnings, task[-1], stop)
+        run = _run(core, warnings, task[-1], stop, cases.tables)
     except (_core.ScenarioError, _core.RunError, InputError, ResultError) as error:
         return Outcome(FAILED, str(error))
     except MemoryError:
@@ -189,6 +200,7 @@ def _run(
     warnings: Sequence[dict[str, str]],
     seed: int,
     stop: Callable[[], bool] | None,
+    tables: frozenset[str],
 ) -> Run:
     """Run one point in memory."""
     simulation = core.start(seed)
@@ -196,7 +208,7 @@ def _run(
     while True:
         status = simulation.advance(SLICE_MS)
         for table, batch in simulation.batches(False):
-            if table in _NEEDED and len(batch):
+            if table in tables and len(batch):
                 batches.setdefault(table, []).append(batch)
         if status.done:
             break
@@ -209,4 +221,7 @@ def _run(
         "summary": summary,
         "warnings": [*warnings, *summary["findings"]],
     }
+    if SERIES in tables:
+        # What is sampled, and how often: of other points nobody asks, and it takes its time.
+        manifest["scenario"] = core.resolved_toml()
     return Run(manifest, None, Kept(batches))

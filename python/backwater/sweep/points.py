@@ -73,18 +73,44 @@ class SweepPoints:
             if len({one.values[n] for one in self.designs} - {None}) > 1
         ]
 
-    def telling(self) -> list[str]:
-        """Name the metrics that tell most, of those that vary between the points.
-
-        First those of the goal and those that were asked for, then completion times of jobs, else
-        of groups of flows, then pauses and drops; without any of these, whatever varies.
-        """
-        wanted = [*_goal_metrics(self.answer), *self._asked]
+    def _usual(self) -> list[str]:
+        """Name the metrics of its goal, completion times of jobs, else of groups, and counts."""
         times = ("max_jct:", "max_fct:")
+        wanted = _goal_metrics(self.answer)
         wanted += [name for of in times for name in self.metrics if name.startswith(of)]
-        wanted += [name for name in ("pauses", "drops") if name in self.metrics]
-        known = [name for name in dict.fromkeys(wanted) if self._varies(name)]
-        return known or [name for name in self.metrics if self._varies(name)]
+        return wanted + [name for name in ("pauses", "drops") if name in self.metrics]
+
+    def telling(self, most: int | None = None) -> list[str]:
+        """Name the metrics that tell most: at most so many, but all that were asked for.
+
+        What was asked for comes first, and is there though it may not vary: that it does not is an
+        answer. Then what varies between the points: metrics of the goal, completion times of jobs,
+        else of groups of flows, then pauses and drops; without any of these, whatever varies.
+        """
+        asked = list(dict.fromkeys(name for name in self._asked if name in self.metrics))
+        usual = self.varying([name for name in self._usual() if name not in asked])
+        told = [*asked, *usual] or self.varying(self.metrics)
+        return told if most is None else told[: max(most, len(asked))]
+
+    def varying(self, metrics: Sequence[str]) -> list[str]:
+        """Give those of some metrics that have not the same mean at all points."""
+        return [name for name in dict.fromkeys(metrics) if len(self._means(name)) > 1]
+
+    def same(self) -> str:
+        """Say which metrics have one mean at all points, of those that are told where they vary.
+
+        Empty where there are none, or nothing to compare.
+        """
+        if self.compared < 2:
+            return ""
+        known = {name: self._means(name) for name in dict.fromkeys([*self._asked, *self._usual()])}
+        told = [
+            " ".join(part for part in (name, f"{value:.6g}", self._unit(name)) if part)
+            for name, means in known.items()
+            if len(means) == 1
+            for value in means
+        ]
+        return f"the same at every point: {', '.join(told)}" if told else ""
 
     @property
     def compared(self) -> int:
@@ -92,9 +118,13 @@ class SweepPoints:
         whole = [all(row["status"] == "done" for row in one.rows) for one in self.designs]
         return sum(whole)
 
-    def _varies(self, metric: str) -> bool:
+    def _unit(self, metric: str) -> str:
+        unit = self.units.get(metric, "")
+        return "" if unit == metric else unit
+
+    def _means(self, metric: str) -> set[float]:
         spreads = [one.spread(metric) for one in self.designs]
-        return len({spread.mean for spread in spreads if spread is not None}) > 1
+        return {spread.mean for spread in spreads if spread is not None}
 
     def table(self, metrics: Sequence[str]) -> tuple[list[str], list[tuple[Design, list[str]]]]:
         """Give column titles, and the row of each design: what varies, then means of metrics."""

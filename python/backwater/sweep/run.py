@@ -184,6 +184,7 @@ class Sweeping:
                     "variant": point.variant,
                     "settings": [list(one) for one in plan.settings(point)],
                     "scenario": resolved,
+                    "given": [one["key"] for one in case.values() if one["origin"] != "default"],
                     "inputs": inputs_of(resolved, case.folder),
                 }
         return {" ".join(alike): probe for alike, probe in found.items()}

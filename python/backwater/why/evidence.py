@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from backwater import _core
 from backwater.errors import InputError
 from backwater.findings import ending
+from backwater.notices import say_again
 from backwater.numbers.run import groups, port_totals
 from backwater.programs import in_python, why_not
 from backwater.running import Job, interruptible, run_job
@@ -65,6 +66,8 @@ def evidence(
     for key, value in CAUSES.items():
         recording = recording.set(key, value)
     job = Job(recording.prepare(), seed, None)
+    if earlier is not None:
+        say_again(earlier, "waits and causes of pauses recorded")
     error = None
     with interruptible() as stop:
         try:

@@ -180,7 +180,7 @@ fn cautions(q: &Case, b: &Bound, at: Option<Bytes>) -> Vec<String> {
             "by our bound a pause of {pause} is shorter than {}: with each pause the queue grows, and {} once the flows \
              have lasted long enough",
             b.shortest_pause,
-            if q.pauses { "PFC fires" } else { "frames are dropped" }
+            if q.pauses { "PFC may fire" } else { "frames may be dropped" }
         ));
     }
     if let Some(pause) = q.pause.filter(|pause| at.is_some() && *pause > b.longest_pause) {
@@ -238,12 +238,13 @@ fn problems(q: &Case, n: &Numbers, prefix: &str) -> Vec<String> {
     let Some(largest) = n.largest_threshold else {
         return vec![format!(
             "{prefix}no threshold is legal: the headroom of {} senders ({}) alone is not below the {} ({}), so {} before the \
-             sources have heard; fewer senders, a shorter loop or a larger buffer would help",
+             sources have heard; fewer senders, a shorter loop or a larger buffer would help. The bound suffices and is not \
+             necessary: --prove asks a run",
             q.senders,
             n.headroom,
             q.limit(),
             q.pfc_threshold,
-            if q.pauses { "PFC fires" } else { "frames are dropped" }
+            q.passed()
         )];
     };
     let mut problems = Vec::new();

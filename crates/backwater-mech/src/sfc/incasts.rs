@@ -1,7 +1,7 @@
 //! Whether settings are legal for the incasts that a scenario is known to have, by the formulas of [`super::formula`], with the
 //! serialisation of frames and messages counted.
 //!
-//! What is warned of is illegal whatever else goes on: thresholds and least pause times are held against the fewest senders
+//! What is warned of is illegal by the formulas whatever else goes on: thresholds and least pause times are held against the fewest senders
 //! and the shortest loop, greatest pause times against the most senders and the longest loop, and not at all where others may
 //! send to the receiver too, or where a message ends the pause (`resume`). Only the last hop is looked at.
 
@@ -84,9 +84,13 @@ fn illegal(params: &Params, incast: &Incast<'_>, incasts: &dyn Incasts) -> Resul
     let ends = ends(&paths, incast.senders, incast.rate, frames, limit, Some(params.threshold))?;
     let Some((least, most)) = ends else { return Ok(Vec::new()) };
     let who = format!("{} senders into {} at {}", incast.senders, incast.receiver, incast.rate);
-    // What is beyond these limits is wrong. Within them PFC may still fire: `advise` counts every sender as if it shared no link.
+    // A sufficient bound, where all wait behind one threshold: PFC counts each ingress by itself, and a run may do far beyond it.
+    // Of senders that share links it counts those alone that come at once: `advise` counts all.
     let hint = |legal: String| {
-        format!("{legal}, at the very least; `backwater advise sfc --scenario FILE` says what is enough")
+        format!(
+            "{legal} by the formula, a sufficient bound: beyond it a run may still do well; `backwater advise sfc \
+             --scenario FILE` counts all senders, and with --prove it asks this scenario"
+        )
     };
     let warning = |key, reason, legal| Finding { fatal: false, key, reason, hint: hint(legal) };
     let mut found = Vec::new();
@@ -97,13 +101,16 @@ fn illegal(params: &Params, incast: &Incast<'_>, incasts: &dyn Incasts) -> Resul
             least.headroom, params.threshold
         );
         let legal = match least.largest_threshold {
-            Some(largest) => format!("at most {largest} for this incast"),
+            Some(largest) => format!("at most {largest} is legal for this incast"),
             None => "no threshold is legal for this incast".into(),
         };
         found.push(warning("threshold", reason, legal));
     }
     let Some(pause) = params.pause else { return Ok(found) };
-    let range = format!("longer than {} and shorter than {} for this incast", least.shortest_pause, most.longest_pause);
+    let range = format!(
+        "longer than {} and shorter than {} is legal for this incast",
+        least.shortest_pause, most.longest_pause
+    );
     if least.too_short(pause) {
         let reason = format!(
             "with {who} the headroom takes {} to leave: after {pause} they are back before the queue has fallen to the threshold",

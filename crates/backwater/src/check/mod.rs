@@ -132,6 +132,7 @@ fn warnings(planned: &Planned, lacking: &mut Lacking) -> Result<Vec<Warning>, Sc
     warnings.extend(incasts::check(planned, &shapes, lacking)?);
     let seed = resolved.seed();
     jobs::labels_differ(planned)?;
+    warnings.extend(jobs::flat_rings(resolved));
     for (number, job) in resolved.file.job.iter().enumerate() {
         match job.is_graph() {
             true => drop(job_graphs::read(planned, number, seed)?),

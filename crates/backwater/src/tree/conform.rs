@@ -193,6 +193,9 @@ fn tagged(
                 return Ok(());
             };
             let form = Json::Object((*form).clone());
+            if let Some(error) = of_another(node, properties, forms, path, cx) {
+                return Err(error);
+            }
             self::table(node, properties, &form, path, cx)
         }
         None if cx.complete => {
@@ -213,6 +216,31 @@ fn tagged(
             self::table(node, &all, &Json::Null, path, cx)
         }
     }
+}
+
+/// The error of the first key that a table of another kind would have.
+fn of_another(
+    node: &Node,
+    properties: &Map<String, Json>,
+    forms: &[(&str, &Map<String, Json>)],
+    path: &[String],
+    cx: &Conform<'_>,
+) -> Option<ScenarioError> {
+    let table = node.table()?;
+    let kind = table.get("kind")?.text()?;
+    table.iter().filter(|(key, _)| !properties.contains_key(*key)).find_map(|(key, child)| {
+        let has = |form: &Map<String, Json>| form.get("properties").is_some_and(|own| own.get(key).is_some());
+        let others: Vec<String> =
+            forms.iter().filter(|(_, form)| has(form)).map(|(name, _)| format!("`{name}`")).collect();
+        let all: Vec<&str> = properties.keys().map(String::as_str).filter(|name| *name != "kind").collect();
+        (!others.is_empty()).then(|| {
+            let path = path.iter().map(String::as_str).chain([key.as_str()]).collect::<Vec<_>>().join(".");
+            let reason = format!("`{kind}` has no key `{key}`");
+            let hint = format!("`{kind}` has {}; `{key}` is a key of {}", all.join(", "), others.join(", "));
+            let place = child.origin.error_at_key(cx.source);
+            ScenarioError { key: Some(path), value: Some(child.shown()), reason, ..place }.hint(hint)
+        })
+    })
 }
 
 fn table(

@@ -573,6 +573,10 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ),
         ("unknown kind of frame of a fault", star("[[fault]]\nkind = \"loss\"\nframe = \"cpn\"\nprobability = 0.1\n")),
         ("fault where no link is", star("[[fault]]\nkind = \"link-down\"\nat = \"1 us\"\na = \"h0\"\nb = \"h1\"\n")),
+        (
+            "keys of another kind of fault",
+            star("[[fault]]\nkind = \"link-down\"\nat = \"1 us\"\nfrom = \"h0\"\nto = \"s0\"\n"),
+        ),
         ("probability above 1", star("[[fault]]\nkind = \"loss\"\nfrom = \"h0\"\nto = \"s0\"\nprobability = 2.0\n")),
         ("series without interval", star("[output]\nqueues = true\n")),
         ("one flow instead of a list", star("[flow]\nsize = \"1 KB\"\n")),

@@ -385,3 +385,29 @@ fn a_step_after_hundreds_of_others_waits_for_all_of_them() {
     // First, the longest between, last.
     assert_eq!(rows.rounds[0].end, Some(Time::us(5 + 7 + 1)));
 }
+
+/// A ring round all ranks of several servers takes one interface of each, where nobody has said that it should. Rings at each place of the
+/// servers take all of them: of eight ranks in servers of two each host sends half as much.
+#[test]
+fn a_flat_ring_over_servers_is_a_warning() {
+    let job = |more: &str| step("all-reduce", more).replace("ranks = 8\n", "ranks = 8\nranks_per_server = 2\n");
+    let warned = |text: &str| {
+        let scenario = Scenario::from_text(&star(false, text), "job.toml", Path::new(".")).unwrap();
+        let warnings = scenario.check().unwrap_or_else(|e| panic!("{e}")).warnings;
+        warnings.into_iter().filter(|warning| warning.key.ends_with(".algorithm")).collect::<Vec<_>>()
+    };
+    let [found] = &warned(&job("size = \"80 KB\""))[..] else { panic!("one warning") };
+    assert_eq!(found.key, "job.0.step.0.algorithm");
+    assert!(found.reason.contains("all 8 ranks in one ring") && found.hint.contains("\"hierarchical\""), "{found:?}");
+    for quiet in
+        ["algorithm = \"ring\"", "algorithm = \"hierarchical\"", "group_size = 2", "group_size = 4\ngroup_stride = 2"]
+    {
+        assert_eq!(warned(&job(&format!("size = \"80 KB\"\n{quiet}"))), [], "{quiet}");
+    }
+    assert_eq!(warned(&step("all-reduce", "size = \"80 KB\"")), [], "each rank is a server");
+    let sent = |text: &str| {
+        run(&star(false, text)).0.flows.iter().map(|flow| flow.src.0).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(sent(&job("size = \"80 KB\"")).len(), 4, "half of the interfaces");
+    assert_eq!(sent(&job("size = \"80 KB\"\nalgorithm = \"hierarchical\"")).len(), 8);
+}

@@ -163,3 +163,16 @@ fn the_schema_is_json_and_has_no_parameter_that_hides_a_key_of_the_file() {
     }
     assert_eq!(schema["properties"]["topology"]["oneOf"].as_array().map(Vec::len), Some(8));
 }
+
+/// Which kinds of a table have a key is said where not all have it.
+#[test]
+fn keys_of_some_kinds_say_of_which() {
+    let children = explain("fault").unwrap().children;
+    let about = |key: &str| children.iter().find(|(name, _)| name == key).unwrap_or_else(|| panic!("{key}")).1.as_str();
+    assert!(about("nth").ends_with(" Of `drop-nth`."), "{}", about("nth"));
+    assert!(about("a").ends_with(" Of `link-down`, `link-up`."), "{}", about("a"));
+    assert!(about("from").contains("`rate-change`") && !about("from").contains("link-down"), "{}", about("from"));
+    assert!(!about("kind").contains(" Of "), "{}", about("kind"));
+    let hosts = explain("topology").unwrap().children;
+    assert!(hosts.iter().any(|(name, text)| name == "leaves" && text.ends_with(" Of `leaf-spine`.")), "{hosts:?}");
+}

@@ -1,0 +1,45 @@
+"""What takes its time says so beforehand to whoever listens, as the command does."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from backwater.wording import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from backwater.results import Run
+
+_LISTENER: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def heard(listener: Callable[[str], None]) -> Iterator[None]:
+    """Have notices go to a listener."""
+    before = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(before)
+
+
+def say_again(run: Run, what: str) -> None:
+    """Say that a run is about to be done again, and for what."""
+    if (listener := _LISTENER.get()) is None:
+        return
+    took = seconds(run)
+    known = f"; the run took {duration(took)}, and recording takes longer" if took >= 0.5 else ""
+    listener(f"{run.directory or 'the run'}: runs again with {what}{known}")
+
+
+def seconds(run: Run) -> float:
+    """Give the wall time that a run took; 0 if nobody knows."""
+    ends = [run.manifest.get(name) for name in ("started", "ended")]
+    if None in ends:
+        return 0.0
+    began, ended = (datetime.fromisoformat(str(one)) for one in ends)
+    return (ended - began).total_seconds()

@@ -1,0 +1,73 @@
+"""How deep the queues of switches were, by samples, and over which time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from backwater.numbers.rows import scan
+from backwater.numbers.statistics import statistic
+from backwater.numbers.units import time_ps
+
+if TYPE_CHECKING:
+    from backwater.results import Run
+
+
+def depths(run: Run, of: str) -> pl.Series:
+    """Give all samples, ascending, in bytes, of the switch's port that has most by a statistic.
+
+    A sample is what waits for the port in all its queues, every `output.interval` from the start of
+    the run to the end of the last flow, so that each stands for as long as any other; where nothing
+    waits it is 0. Empty of a run that has not sampled queues.
+    """
+    output = run.scenario.get("output", {})
+    if not output.get("queues") or output.get("interval") is None:
+        return pl.Series(dtype=pl.Float64)
+    interval, until = time_ps(output["interval"]), flows_end_ps(run)
+    count = until // interval
+    table, ports = scan(run, "series"), scan(run, "ports")
+    if table is None or ports is None:
+        return pl.zeros(count, pl.Float64, eager=True)
+    switches = ports.filter(pl.col("tier") != "host").select("node", "port")
+    found = (
+        table.filter(pl.col("quantity") == "queue_bytes", pl.col("time_ps") <= until)
+        .group_by("node", "port", "time_ps")
+        .agg(pl.col("value").sum())
+        .join(switches, on=["node", "port"], how="semi")
+        .group_by("node", "port")
+        .agg(pl.col("value").cast(pl.Float64))
+        .collect()
+    )
+
+    def whole(values: pl.Series) -> pl.Series:
+        return pl.concat([pl.zeros(count - values.len(), pl.Float64, eager=True), values.sort()])
+
+    def size(values: pl.Series) -> float:
+        return float(values.sum()) if of == "mean" else statistic(whole(values), of)
+
+    greatest = max(found["value"], key=size, default=pl.Series(dtype=pl.Float64))
+    return whole(greatest)
+
+
+def end_ps(run: Run) -> int:
+    """Give the simulated time at which a run ended; of a killed one, that of its last sample."""
+    if "time_ps" in run.summary:
+        return int(run.summary["time_ps"])
+    frame = scan(run, "series")
+    return 0 if frame is None else int(frame.select(pl.col("time_ps").max()).collect().item())
+
+
+def flows_end_ps(run: Run) -> int:
+    """Give the time at which the last flow was complete; of a run with others, that of its end.
+
+    A run may go on for a while after its last flow: timers ring.
+    """
+    frame = scan(run, "flows")
+    last = None
+    if frame is not None:
+        took = pl.coalesce("fct_last_ack_ps", "fct_last_byte_ps")
+        ends = (pl.col("start_ps") + took).max()
+        row = frame.select(last=ends, open=took.is_null().any()).collect().row(0)
+        last = None if row[1] else row[0]
+    return end_ps(run) if last is None else min(end_ps(run), int(last))
