@@ -39,6 +39,7 @@ help:
 	@echo "make wheel   a wheel and an sdist (dist/), tried in an empty environment without a compiler"
 	@echo "make soak    random scenarios against laws, for hours: until it is stopped, or SOAK=2000 of them (SEED=1)"
 	@echo "make kills   sweeps killed at random instants, KILLS (100) times, and their rows (SEED=1)"
+	@echo "make stops   every command stopped by Ctrl-C and SIGTERM, and how long it takes to end"
 	@echo "make bench   instructions and time per packet-hop, and what runs of series and sweeps cost"
 	@echo "make reference  write the pages and tables of docs/ that come from the code: keys, commands, metrics, lists"
 	@echo "make lock    renew requirements.lock from pyproject.toml, and that of the site"
@@ -183,6 +184,12 @@ KILL ?=
 .PHONY: kills
 kills: $(VENV)/built
 	$(BIN)/python tests/python/kills.py --kills $(KILLS) --seed $(SEED) $(KILL)
+
+# Every command is stopped by both signals, at INSTANTS of its time; a quarter of an hour.
+INSTANTS ?= 5
+.PHONY: stops
+stops: $(VENV)/built
+	$(BIN)/python tests/python/stops.py --instants $(INSTANTS)
 
 FUZZ_SECONDS ?= 300
 .PHONY: fuzz

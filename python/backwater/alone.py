@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backwater.running import interruptible, run_job, taken_up
+from backwater.running import run_job, taken_up
 from backwater.saving import save_at
+from backwater.stopping import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Callable

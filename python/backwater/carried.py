@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
 import hashlib
-import tempfile
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError, ResultError
+from backwater.files import octets_of, temporary_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -18,22 +20,27 @@ if TYPE_CHECKING:
 _KEYS = ("table", "matrix", "operations")
 
 
-def named_files(text: str, changes: Sequence[Any], base: Path) -> dict[str, bytes]:
-    """Give the content of each file that a scenario, or a variant of it, names.
+def named_files(text: str, changes: Sequence[Any]) -> set[str]:
+    """Give the names of the files that a scenario, or a variant of it, names.
 
-    `changes` are those of `backwater.scenario`; names are relative to `base`. What is no file is
-    left out: a run says what it misses.
+    `changes` are those of `backwater.scenario`. Raises `ValueError` for what is no TOML.
     """
     names = set(_values(tomllib.loads(text)))
     for method, arguments, _ in changes:
         if method == "with_set" and arguments[0].rpartition(".")[2] in _KEYS:
             names.add(arguments[1].strip("\"'"))
+    return names
+
+
+def named_content(text: str, changes: Sequence[Any], base: Path) -> dict[str, bytes]:
+    """Give the content of each file that a scenario, or a variant of it, names.
+
+    What is no regular file is left out: a run says what it misses.
+    """
     found = {}
-    for name in sorted(names):
-        try:
-            found[name] = (base / name).read_bytes()
-        except (OSError, ValueError):
-            continue
+    for name in sorted(named_files(text, changes)):
+        with contextlib.suppress(OSError, ValueError):
+            found[name] = octets_of(base / name)
     return found
 
 
@@ -82,13 +89,14 @@ def placed(base: Path, files: Mapping[str, bytes]) -> Path:
 
 def _there(base: Path, name: str, content: bytes) -> bool:
     try:
-        return (base / name).read_bytes() == content
+        return octets_of(base / name) == content
     except OSError:
         return False
 
 
 @functools.cache
 def _folder() -> str:
-    # Removed with the object, at the end of the process.
-    _folder.kept = tempfile.TemporaryDirectory(prefix="backwater-")  # type: ignore[attr-defined]
-    return str(_folder.kept.name)  # type: ignore[attr-defined]
+    # Removed at the end of the process.
+    kept = contextlib.ExitStack()
+    atexit.register(kept.close)
+    return str(kept.enter_context(temporary_directory("backwater-")))

@@ -218,6 +218,13 @@ _HOOKS = {"on_start": "", "on_ack": "ack", "on_mark": "ack", "on_loss": "kind", 
 """Hooks, and what each is called with beside the control."""
 
 
+_LAZY = (
+    inspect.isgeneratorfunction,
+    inspect.iscoroutinefunction,
+    inspect.isasyncgenfunction,
+)
+
+
 def _see_hooks(control: type[Control]) -> None:
     """Refuse hooks that would never be called, or not as they are written."""
     name = control.__name__
@@ -232,8 +239,13 @@ def _see_hooks(control: type[Control]) -> None:
     for hook, argument in _HOOKS.items():
         written = inspect.getattr_static(control, hook)
         told = f"def {hook}(self, {argument})" if argument else f"def {hook}(self)"
-        if not inspect.isfunction(written) or inspect.iscoroutinefunction(written):
+        if not inspect.isfunction(written):
             raise InputError(f"{name}.{hook}: is no plain method", f"write {told}")
+        if any(kind(written) for kind in _LAZY):
+            raise InputError(
+                f"{name}.{hook}: is a generator or a coroutine, and nothing in it would be done",
+                f"write {told}, without `yield` and `async`",
+            )
         try:
             inspect.signature(written).bind(*range(2 if argument else 1))
         except TypeError as error:

@@ -16,7 +16,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from backwater.errors import InputError, ResultError
-from backwater.files import TEMPORARY, digest
+from backwater.files import TEMPORARY, digest, dropped, octets_of
 from backwater.journal import JOURNAL, part_name
 from backwater.manifest import (
     COMPARISON,
@@ -129,7 +129,7 @@ def _damaged(path: Path, names: list[str]) -> bool:
     import json
 
     try:
-        json.loads((path / MANIFEST).read_bytes())
+        json.loads(octets_of(path / MANIFEST))
     except (OSError, ValueError, RecursionError):
         return True
     return False
@@ -177,11 +177,27 @@ def _set_aside(path: Path) -> None:
         scenario.rename(next(name for name in names if not name.exists()))
 
 
+def see_free(path: Path) -> None:
+    """Refuse a directory in which links or files are in the way of results."""
+    folders = (*TABLES, *SWEEP_TABLES, *FOLDERS, FIGURES)
+    for name in (*_FILES, *folders):
+        if (path / name).is_symlink():
+            raise InputError(
+                f"{path / name}: is a link, and what it leads to would be replaced",
+                "remove it, or give --out another name",
+            )
+        if name in folders and (path / name).is_file():
+            raise InputError(
+                f"{path / name}: is in the way of a directory", "give --out another name"
+            )
+
+
 def clear(path: Path) -> None:
     """Remove what Backwater wrote into a directory, but for the manifest, which is to be replaced.
 
     Until then it says whose directory this is. What has other names stays, and so does `path`.
     """
+    see_free(path)
     try:
         kind = standing(path)
         if kind is None:
@@ -360,10 +376,14 @@ def locked(path: Path) -> Iterator[None]:
     Where the file system knows no locks, there is none.
     """
     made = _make(path)
+    see_free(path)
     file = path / LOCK
     descriptor = _lock(path, file)
+    _sweep(path)
     try:
-        yield
+        # A signal that ends the process there and then takes it along, while it is held.
+        with dropped(file):
+            yield
     finally:
         # While it is held: after it, the file may be another's.
         with contextlib.suppress(OSError):

@@ -1,4 +1,7 @@
-"""Writes files so that nothing is ever half written, and nothing but a regular file is replaced.
+"""Files: what is read has an end, and nothing is ever half written.
+
+What a name leads to is read if it is a regular file, of a bounded size where it is read whole: that
+is seen before it is opened. Nothing but a regular file is replaced.
 
 A regular file is replaced as a whole: its new content goes to a temporary file beside it, reaches
 the disk, and takes the name. What is no regular file (a terminal, a pipe, /dev/null) is written to.
@@ -16,8 +19,10 @@ import json
 import os
 import re
 import secrets
+import shutil
 import stat
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -29,11 +34,16 @@ if TYPE_CHECKING:
 
     from _typeshed import ReadableBuffer
 
+LARGEST_TEXT = 16 << 20
+"""Longest text that is read whole, such as a scenario, in B; as of the core."""
+LARGEST = 4 << 30
+"""Largest file that is read whole, in B."""
+
 # Where a directory takes no new file, or a file cannot be renamed over (another's in a sticky
 # directory, a file that is a mount point), the file itself may still be written to.
 _NO_RENAME = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
 
-# Temporary files of this process that are being written.
+# Temporary files of this process that are being written, and directories of such.
 _being_written: set[Path] = set()
 
 # How temporary files are called.
@@ -126,11 +136,42 @@ def drop_left_behind(target: Path) -> None:
                 temporary.unlink()
 
 
+@contextlib.contextmanager
+def dropped(file: Path) -> Iterator[None]:
+    """Have a file removed where a signal ends the process; otherwise whoever made it does."""
+    _being_written.add(file)
+    try:
+        yield
+    finally:
+        _being_written.discard(file)
+
+
+@contextlib.contextmanager
+def temporary_directory(prefix: str, place: Path | None = None) -> Iterator[Path]:
+    """Give a directory that is there until the end, also where a signal is the end.
+
+    It is made in `place`; None: where temporary files belong.
+    """
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        with dropped(folder):
+            yield folder
+
+
+# A thread of the core may be writing into a directory that is removed.
+_TRIES = 5
+
+
 def drop_temporary_files() -> None:
     """Remove what is being written, in a process that is about to end there and then."""
     for temporary in list(_being_written):
         with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            if not temporary.is_dir():
+                temporary.unlink(missing_ok=True)
+        for _ in range(_TRIES):
+            if not temporary.is_dir():
+                break
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def sync_directory(path: Path) -> None:
@@ -174,9 +215,49 @@ class Hashing(io.RawIOBase):
         return self._hash.hexdigest()
 
 
+def regular(path: str | os.PathLike[str], most: int | None = None) -> Path:
+    """See that a name leads to a regular file, of so many B at most; gives its path.
+
+    Whoever opens a pipe may wait for ever, and a device may have no end. Raises `OSError`.
+    """
+    place = Path(path)
+    about = place.stat()
+    if stat.S_ISDIR(about.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "is a directory", str(place))
+    if not stat.S_ISREG(about.st_mode):
+        raise OSError(errno.EINVAL, "is not a regular file", str(place))
+    if most is not None and about.st_size > most:
+        raise OSError(errno.EFBIG, f"is larger than {most} B", str(place))
+    return place
+
+
+def octets_of(path: str | os.PathLike[str], most: int = LARGEST) -> bytes:
+    """Read a regular file whole, of so many B at most. Raises `OSError`."""
+    with regular(path, most).open("rb") as file:
+        return file.read(most)
+
+
+def text_of(path: str | os.PathLike[str], most: int = LARGEST_TEXT) -> str:
+    """Read a regular file as text. Raises `OSError`, `UnicodeDecodeError`."""
+    return octets_of(path, most).decode("utf-8")
+
+
+def text_given(path: str | os.PathLike[str]) -> str:
+    """Read a text that is named on the command line, as the core reads a scenario.
+
+    There it may be a pipe, as of a shell's `<(...)`, with so much in it at most. Raises `OSError`,
+    `UnicodeDecodeError`.
+    """
+    with Path(path).open("rb") as file:
+        octets = file.read(LARGEST_TEXT + 1)
+    if len(octets) > LARGEST_TEXT:
+        raise OSError(errno.EFBIG, f"is larger than {LARGEST_TEXT} B", str(path))
+    return octets.decode("utf-8")
+
+
 def digest(path: Path) -> str:
-    """Give the SHA-256 of a file, as `sha256sum` prints it."""
-    with path.open("rb") as file:
+    """Give the SHA-256 of a regular file, as `sha256sum` prints it. Raises `OSError`."""
+    with regular(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

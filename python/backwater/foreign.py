@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
-import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import file_digest, sha256
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from backwater import _core
 from backwater.errors import InputError, ResultError
+from backwater.files import regular, temporary_directory, text_given
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -120,8 +120,8 @@ def _written(place: Path, name: str) -> Iterator[Path]:
     """Give a directory for what is being written, which is to go to `place` under `name`."""
     try:
         place.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".import-", dir=place) as folder:
-            yield Path(folder)
+        with temporary_directory(".import-", place) as folder:
+            yield folder
     except OSError as error:
         reason = error.strerror or error
         raise ResultError(f"{place / name}: cannot be written: {reason}") from None
@@ -154,7 +154,7 @@ def _words(command: str) -> list[str]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return text_given(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is no text"
         raise InputError(f"{path}: cannot be read: {reason}") from None
@@ -189,7 +189,7 @@ def _digest(folder: Path) -> str:
     """Give a name that files and their contents have in common."""
     content = sha256()
     for one in sorted(folder.iterdir()):
-        with one.open("rb") as file:
+        with regular(one).open("rb") as file:
             content.update(file_digest(file, "sha256").digest())
         content.update(one.name.encode() + b"\0")
     return content.hexdigest()[:16]

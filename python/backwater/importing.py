@@ -54,8 +54,13 @@ def import_(
         try:
             return load(written).check()
         except (ScenarioError, InputError) as error:
-            told = str(error).replace(str(written.parent), str(target.parent))
-            raise InputError(f"what was imported cannot run, and was not kept: {told}") from None
+            # Not where: that file is gone with the rest.
+            key = getattr(error, "key", None)
+            told = f"{key}: {error.reason}" if key else error.reason
+            told = told.replace(f"{written.parent}{os.sep}", "")
+            raise InputError(
+                f"what was imported cannot run, and was not kept: {told}", error.hint
+            ) from None
 
     return bring(
         several,

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import ResultError
-from backwater.files import write_text
+from backwater.files import octets_of, write_text
 from backwater.manifest import AGAIN, FORMATS, RUN, STATUSES
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Journal:
         """
         path = directory / JOURNAL
         try:
-            lines = path.read_bytes().split(b"\n")
+            lines = octets_of(path).split(b"\n")
         except FileNotFoundError:
             return Journal()
         except OSError as error:

@@ -8,6 +8,7 @@ damaged or edited is told from one that was written. It names each file of resul
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import warnings
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater._core import RunError, ScenarioError, version
 from backwater.errors import InputError, OtherBuildWarning, ResultError
-from backwater.files import digest, json_text, write_text
+from backwater.files import digest, json_text, octets_of, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -112,9 +113,7 @@ def read_manifest(directory: Path, *kinds: str) -> dict[str, Any]:
     wanted = kinds or tuple(NAMES)
     name = f"name a directory that {' or '.join(f'`{COMMANDS[kind]}`' for kind in wanted)} wrote"
     try:
-        if path.stat().st_size > LARGEST:
-            raise ResultError(f"{path}: is too large for a manifest", name)
-        manifest: dict[str, Any] = json.loads(path.read_bytes())
+        manifest: dict[str, Any] = json.loads(octets_of(path, LARGEST))
     except (FileNotFoundError, NotADirectoryError):
         raise ResultError(
             f"{directory}: not a result directory, it has no {MANIFEST}", name
@@ -125,6 +124,8 @@ def read_manifest(directory: Path, *kinds: str) -> dict[str, Any]:
         place = f"{path}:{error.lineno}:{error.colno}"
         raise ResultError(f"{place}: is damaged: {error.msg}", AGAIN) from None
     except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            raise ResultError(f"{path}: is too large for a manifest", name) from None
         raise ResultError(f"{path}: cannot be read: {error}", AGAIN) from None
     if not _ours(manifest):
         raise ResultError(f"{path}: is no manifest of Backwater's results", name)
@@ -151,7 +152,7 @@ def read_manifest(directory: Path, *kinds: str) -> dict[str, Any]:
 def kind_of(directory: Path) -> str | None:
     """Give the kind of results that a directory holds; None: none that Backwater wrote."""
     try:
-        manifest = json.loads((directory / MANIFEST).read_bytes())
+        manifest = json.loads(octets_of(directory / MANIFEST, LARGEST))
     except (OSError, ValueError, RecursionError):
         return None
     return str(manifest["kind"]) if _ours(manifest) else None
@@ -161,7 +162,7 @@ def mark_unfinished(directory: Path) -> None:
     """Have the manifest of results that are about to be removed say that they are not whole."""
     kind = kind_of(directory)
     if kind is not None:
-        content = json.loads((directory / MANIFEST).read_bytes())
+        content = json.loads(octets_of(directory / MANIFEST, LARGEST))
         gone = ("sha256", "tables", "summary", "files")
         left = {key: value for key, value in content.items() if key not in gone}
         if kind in (RUN, SEEDS):
@@ -218,7 +219,7 @@ def _seal(content: Mapping[str, Any]) -> str:
 def sealed(directory: Path) -> bool:
     """Whether the manifest of a directory is as it was written."""
     try:
-        content = json.loads((directory / MANIFEST).read_bytes())
+        content = json.loads(octets_of(directory / MANIFEST, LARGEST))
         return bool(content.pop("sha256", None) == _seal(content))
     except (OSError, ValueError, RecursionError, AttributeError):
         return False

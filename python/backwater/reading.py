@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from backwater.directory import STATISTICS
 from backwater.errors import ResultError
+from backwater.files import regular
 from backwater.journal import JOURNAL, Journal, name_of, seed_of
 from backwater.manifest import (
     AGAIN,
@@ -57,7 +58,7 @@ class Series:
         """One row a number of the runs' reports, over all runs. Raises `ResultError`."""
         path = self.directory / STATISTICS
         try:
-            return pq.ParquetFile(path).read()
+            return pq.ParquetFile(regular(path)).read()
         except FileNotFoundError:
             raise ResultError(
                 f"{path}: is not there: the series was killed, or is part of something else",

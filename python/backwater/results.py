@@ -27,7 +27,7 @@ from backwater import _core
 from backwater.directory import SCENARIO, clear, standing
 from backwater.directory import TABLES as TABLES
 from backwater.errors import InputError, ResultError
-from backwater.files import replacing, sync_directory, write_text
+from backwater.files import replacing, sync_directory, text_of, write_text
 from backwater.findings import failures
 from backwater.journal import JOURNAL, Journal, manifest_of, name_of, part_name, seed_of
 from backwater.manifest import (
@@ -180,7 +180,7 @@ class Run:
         """The text of its scenario as it is kept beside the results: flow tables named in full."""
         place = self.within or self.directory
         try:
-            return "" if place is None else (place / SCENARIO).read_text(encoding="utf-8")
+            return "" if place is None else text_of(place / SCENARIO)
         except (OSError, UnicodeDecodeError):
             return ""
 
@@ -476,7 +476,6 @@ class DirectorySink(OwnSink):
         super().__init__({**manifest, "files": known})
         self.directory = directory
         self._hashes: dict[str, list[str]] = {}
-        see_free(directory)
         clear(directory)
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -527,20 +526,6 @@ class DirectorySink(OwnSink):
             for table, hashes in sorted(self._hashes.items())
             if hashes
         }
-
-
-def see_free(directory: Path) -> None:
-    """Refuse a directory in which links or files are in the way of results."""
-    if (directory / SCENARIO).is_symlink():
-        raise InputError(
-            f"{directory / SCENARIO}: is a link, and what it leads to would be replaced",
-            "remove it, or give --out another name",
-        )
-    for table in TABLES:
-        if (directory / table).is_symlink() or (directory / table).is_file():
-            raise InputError(
-                f"{directory / table}: is in the way of a table", "give --out another name"
-            )
 
 
 def opening(**facts: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever JSON holds

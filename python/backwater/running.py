@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import threading
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
@@ -19,18 +18,20 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from backwater import _core
 from backwater.directory import locked, standing
-from backwater.errors import SIGNALLED, InputError, Interrupted, ResultError, stopped_by
+from backwater.errors import InputError, ResultError
 from backwater.files import digest
 from backwater.journal import name_of
 from backwater.results import DirectorySink, MemorySink, Run, earlier_run, opening
 from backwater.saving import SLICE_MS, Saver, adopt, drain, start
 from backwater.series import SeriesWriter, earlier_runs
+from backwater.stopping import keeping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from backwater.results import PartedSink
     from backwater.saving import GoingOn, Saving
+    from backwater.stopping import Stop
 
 T = TypeVar("T")
 
@@ -184,57 +185,6 @@ class Job:
         return opening(seed=self.seed, **self.prepared.facts)
 
 
-class Stop(threading.Event):
-    """Set once a signal asks what runs to end; `number` is the signal."""
-
-    number: int = signal.SIGINT
-
-    def signalled(self, number: int) -> None:
-        """Ask for the end. Of several signals the first is told."""
-        if not self.is_set():
-            self.number = number
-        self.set()
-
-    @property
-    def exit_code(self) -> int:
-        """What the program ends with: 130 of Ctrl-C, 143 of SIGTERM."""
-        return SIGNALLED + self.number
-
-    def __str__(self) -> str:
-        """Say what has happened, for people."""
-        return stopped_by(self.number)
-
-    def interrupted(self, *runs: Run | None) -> Interrupted:
-        """Make the error that tells it, with the runs that had begun."""
-        return Interrupted([run for run in runs if run is not None], self.number)
-
-
-@contextlib.contextmanager
-def interruptible() -> Iterator[Stop]:
-    """Turn the first Ctrl-C (or SIGTERM) into an event that running simulations look at.
-
-    The second one interrupts at once. Outside the main thread signals cannot be caught, and the
-    event is never set.
-    """
-    stop = Stop()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def request(number: int, _frame: object) -> None:
-        stop.signalled(number)
-        signal.signal(number, before[signal.Signals(number)])
-
-    try:
-        for number in before:
-            signal.signal(number, request)
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 class _Writers:
     """The series that jobs write into, each open from the first of its jobs to the last."""
 
@@ -292,7 +242,8 @@ def run_job(
     an earlier run has left in its directory, which `find_done` has allowed, is removed first.
     """
     # Who writes a series has locked it, or what it is part of.
-    with contextlib.nullcontext() if job.out is None or series is not None else locked(job.out):
+    mine = contextlib.nullcontext() if job.out is None or series is not None else locked(job.out)
+    with keeping(), mine:
         return _run(job, number, progress, stop, series)
 
 

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 from backwater import _core
 from backwater.directory import part_of_results
 from backwater.errors import InputError, ResultError
-from backwater.files import drop_left_behind, replacing
+from backwater.files import drop_left_behind, octets_of, regular, replacing
 from backwater.wording import simulated
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Part:
 
     def read(self) -> bytes:
         """Give its octets."""
-        return self.content.read_bytes() if isinstance(self.content, Path) else self.content
+        return octets_of(self.content) if isinstance(self.content, Path) else self.content
 
 
 def write(path: Path, facts: Mapping[str, Any], state: bytes, parts: Sequence[Part]) -> None:
@@ -107,7 +107,7 @@ def see_writable(path: Path) -> None:
 
 
 def _is_saved_run(path: Path) -> bool:
-    with path.open("rb") as file:
+    with regular(path).open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
@@ -132,7 +132,7 @@ class SavedRun:
         """Open a saved run. Raises `InputError`: no such file, damaged, or of another build."""
         again = "save the run again"
         try:
-            with path.open("rb") as file:
+            with regular(path).open("rb") as file:
                 first = file.readline(len(MAGIC) + 20)
                 if not first.startswith(MAGIC):
                     raise InputError(
@@ -202,7 +202,7 @@ class SavedRun:
 
     def _read(self, at: int, octets: int) -> bytes:
         try:
-            with self.path.open("rb") as file:
+            with regular(self.path).open("rb") as file:
                 if _stamp(file) != self.stamp:
                     raise InputError(
                         f"{self.path}: another run was saved there meanwhile", "go on from it again"

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backwater import _core
 from backwater.errors import InputError, ResultError
+from backwater.files import temporary_directory
 from backwater.results import MemorySink, OwnSink, SpoolSink, earlier_run
 from backwater.saved import SavedRun, see_writable, write
 from backwater.wording import simulated
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from backwater.results import PartedSink
-    from backwater.running import Job, Progress, Stop
+    from backwater.running import Job, Progress
+    from backwater.stopping import Stop
 
 # Wall time of one slice: how often progress moves and how late Ctrl-C may be noticed.
 SLICE_MS = 100
@@ -240,14 +241,14 @@ def save_at(
         )
     see_savable(job)
     see_writable(path)
-    with tempfile.TemporaryDirectory(prefix=".backwater.", dir=path.parent) as spool:
+    with temporary_directory(".backwater.", path.parent) as spool:
         try:
             simulation = start(job, stop)
         except KeyboardInterrupt:
             if stop.is_set():
                 return None
             raise
-        sink = SpoolSink(Path(spool))
+        sink = SpoolSink(spool)
         adopt(job, sink)
         while True:
             status = simulation.advance(SLICE_MS, until_ps)

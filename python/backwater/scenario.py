@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from backwater import _core
 from backwater.errors import InputError
+from backwater.files import regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -119,10 +120,10 @@ class Scenario:
 
     def __reduce__(self) -> tuple[Callable[..., Scenario], tuple[object, ...]]:
         """Be pickled: as text and changes, with the content of the files that it names."""
-        from backwater.carried import named_files
+        from backwater.carried import named_content
 
         base = self._base.absolute()
-        files = named_files(self._core.text, self._changes, base)
+        files = named_content(self._core.text, self._changes, base)
         origin = str(self._facts["file"])
         return _restored, (self._core.text, origin, base, files, self._changes, self._facts)
 
@@ -386,22 +387,34 @@ def _parquet(path: Path, what: str) -> Iterator[pa.RecordBatchReader]:
     in_ps = {"start": "start_ps", "time": "time_ps"}
     try:
         # Not as a data set: what is named like a partition is one file all the same.
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(_there(path, what)) as file:
             names = [in_ps.get(name, name) for name in file.schema_arrow.names]
             fields = zip(file.schema_arrow, names, strict=True)
             schema = pa.schema([field.with_name(name) for field, name in fields])
             batches = (batch.rename_columns(names) for batch in file.iter_batches())
             yield pa.RecordBatchReader.from_batches(schema, batches)
             return
-    except FileNotFoundError:
-        reason = f"the scenario's {what} does not exist"
-    except _core.ScenarioError:
+    except (_core.ScenarioError, InputError):
         raise
     except (OSError, ValueError, pa.ArrowException):
         # What is wrong within the file comes as a ValueError, through the core that reads it.
         reason = "not a readable Parquet file"
-    raise InputError(
-        f"{path}: {reason}",
+    raise InputError(f"{path}: {reason}", _hint(what))
+
+
+def _there(path: Path, what: str) -> Path:
+    """See that a table is a regular file. Raises `InputError`."""
+    try:
+        return regular(path)
+    except FileNotFoundError:
+        reason = f"the scenario's {what} does not exist"
+    except OSError as error:
+        reason = f"{error.strerror}"
+    raise InputError(f"{path}: {reason}", _hint(what))
+
+
+def _hint(what: str) -> str:
+    return (
         f"a {what} is Parquet or CSV, told apart by the end of its name; "
-        "its name is relative to the scenario's",
+        "its name is relative to the scenario's"
     )

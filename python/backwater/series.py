@@ -29,7 +29,6 @@ from backwater.results import (
     member,
     opening,
     other_run,
-    see_free,
     unwritable,
     write_part,
     written,
@@ -106,7 +105,6 @@ class SeriesWriter:
             raise unwritable(directory, error) from None
 
     def _new(self, facts: Mapping[str, Any], scenario: str) -> None:
-        see_free(self.directory)
         clear(self.directory)
         self.directory.mkdir(parents=True, exist_ok=True)
         self._journal = Journal()

@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from backwater.carried import named_files
+from backwater.carried import named_content
 from backwater.errors import InputError
 from backwater.wording import meant
 
@@ -46,5 +46,5 @@ def shipped(name: str) -> Shipped:
         content.get("title", ""),
         tuple(content.get("variant", ())),
         text,
-        named_files(text, (), SCENARIOS),
+        named_content(text, (), SCENARIOS),
     )

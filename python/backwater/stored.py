@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from backwater import _core
 from backwater.directory import TABLES
 from backwater.errors import ResultError
+from backwater.files import regular
 from backwater.journal import Journal, part_name
 from backwater.manifest import AGAIN, MANIFEST, check_file
 
@@ -95,7 +96,7 @@ class Stored:
         check_part(file, table)
         try:
             # Not `pq.read_table`, whose data sets take a second to import.
-            return pq.ParquetFile(file).read()
+            return pq.ParquetFile(regular(file)).read()
         except (OSError, pa.ArrowException) as error:
             raise ResultError(f"{file}: {error}", f"it is damaged; {AGAIN}") from None
 
@@ -191,7 +192,7 @@ def check_part(part: Path, table: str) -> None:
     import pyarrow.parquet as pq
 
     try:
-        found = pq.ParquetFile(part).schema_arrow
+        found = pq.ParquetFile(regular(part)).schema_arrow
     except (OSError, pa.ArrowException) as error:
         raise ResultError(f"{part}: {error}", f"it is damaged; {AGAIN}") from None
     known = columns()[table]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from backwater.stopping import Stop
+
 # Three hosts send into one, and one of them to another: a victim behind the pauses of `pfc`.
 HOT = """
 title = "Hot"
@@ -92,8 +94,8 @@ class Here:
 def run_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have `backwater sweep` run points in this process."""
 
-    def engine(*_: object) -> Callable[[], AbstractContextManager[Here]]:
-        return lambda: contextlib.nullcontext(Here())
+    def engine(*_: object) -> Callable[[Stop], AbstractContextManager[Here]]:
+        return lambda _: contextlib.nullcontext(Here())
 
     monkeypatch.setattr("backwater.cli.sweep._engine", engine)
 

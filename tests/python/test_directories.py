@@ -179,7 +179,7 @@ def test_a_table_that_is_a_link_is_not_followed(
     before = content(tmp_path / "kept")
     said = command("run", str(small), *SEED_2, "--out", "o", "--force")
     assert said.code == 2
-    assert "o/flows: is in the way" in said.err
+    assert "o/flows: is a link, and what it leads to would be replaced" in said.err
     assert content(tmp_path / "kept") == before
 
 

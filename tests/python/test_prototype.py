@@ -13,6 +13,7 @@ import math
 import pickle
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars
 import pytest
 
@@ -20,6 +21,7 @@ import backwater
 from backwater import Acknowledgement, Control, InputError, RunError, Scenario, ScenarioError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from backwater.scenario import Value
@@ -304,7 +306,35 @@ def test_an_exception_says_where_it_was_raised(tmp_path: Path) -> None:
     assert backwater.open_run(tmp_path / "run").manifest["status"] == "failed"
 
 
-@pytest.mark.parametrize("value", [-1, math.nan, math.inf, "10 KB"])
+def test_a_hook_that_would_do_nothing_is_refused() -> None:
+    """Called, a generator only begins to exist."""
+
+    class Lazy(Control):
+        def on_ack(self, ack: Acknowledgement) -> Iterator[None]:  # type: ignore[override]
+            self.window_bytes = 1.0
+            yield
+
+    class Later(Control):
+        async def on_start(self) -> None:  # type: ignore[override]
+            self.window_bytes = 1.0
+
+    for law, hook in ((Lazy, "on_ack"), (Later, "on_start")):
+        with pytest.raises(InputError, match=rf"{law.__name__}.{hook}: is a generator or a corout"):
+            incast().prototype(law)
+
+    def wrapped(self: Control, ack: Acknowledgement) -> Iterator[None]:
+        del self, ack
+        yield
+
+    class Wrapped(Control):
+        def on_ack(self, ack: Acknowledgement) -> None:
+            return wrapped(self, ack)  # type: ignore[return-value]
+
+    with pytest.raises(RunError, match=r"failed in on_ack: .*it gave a generator"):
+        incast().prototype(Wrapped).run()
+
+
+@pytest.mark.parametrize("value", [-1, math.nan, math.inf, "10 KB", True, np.True_])
 def test_a_window_that_is_no_number_is_refused(value: object) -> None:
     class Odd(Control):
         def on_start(self) -> None:

@@ -22,7 +22,8 @@ import backwater
 import backwater.why.evidence
 from backwater import _core
 from backwater.errors import Interrupted
-from backwater.running import Job, Stop, run_job
+from backwater.running import Job, run_job
+from backwater.stopping import Stop
 from conftest import Command, start
 
 if TYPE_CHECKING:

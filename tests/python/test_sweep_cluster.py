@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from backwater.running import Stop
+    from backwater.stopping import Stop
     from conftest import Command
 
 # Of some milliseconds each, so that there is time to kill. `make kills` kills as often as is asked.

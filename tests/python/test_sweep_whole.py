@@ -24,6 +24,7 @@ from sweeping import HOT, Here, rows, run_here
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from backwater.stopping import Stop
     from conftest import Command, Said
 
 BUFFERS = "switch.buffer=100 KB..200 KB step 50 KB"
@@ -264,8 +265,8 @@ def test_what_takes_less_than_workers_do_is_run_by_the_command(
     (tmp_path / "hot.toml").write_text(HOT, encoding="utf-8")
     started = []
 
-    def engine(*_: object) -> Callable[[], Any]:
-        def start() -> Any:  # noqa: ANN401 - a context
+    def engine(*_: object) -> Callable[[Stop], Any]:
+        def start(_: Stop) -> Any:  # noqa: ANN401 - a context
             started.append(1)
             return contextlib.nullcontext(Here())
 

@@ -12,6 +12,7 @@ mod diverge;
 mod errors;
 mod flows;
 mod import;
+mod memory;
 mod operations;
 mod parquet;
 mod prototype;
@@ -20,10 +21,8 @@ mod simulation;
 
 use pyo3::prelude::*;
 
-// A run of a large network lies in huge pages, which `.cargo/config.toml` asks of it when it is compiled.
-#[cfg(target_os = "linux")]
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: memory::Memory = memory::Memory;
 
 pub use pyo3;
 

@@ -86,7 +86,7 @@ impl OfClass {
         };
         control.setattr(intern!(py, "now_ps"), now.as_ps())?;
         control.setattr(intern!(py, "sent_bytes"), sent.0)?;
-        match event {
+        let given = match event {
             Event::Start { .. } => control.call_method0(intern!(py, "on_start"))?,
             Event::Ack(ack) => {
                 let told =
@@ -104,6 +104,7 @@ impl OfClass {
             }
             Event::Timer(token) => control.call_method1(intern!(py, "on_timer"), (token,))?,
         };
+        acted(&given)?;
         let timers = control.getattr(intern!(py, "_timers"))?;
         let window = bound(&control, intern!(py, "window_bytes"))?.map(|bytes| Bytes(bytes as u64));
         let rate = bound(&control, intern!(py, "rate_bps"))?.map(|bps| Rate(bps as u64));
@@ -119,13 +120,26 @@ impl OfClass {
     }
 }
 
+/// Sees that a hook has acted: what a generator or a coroutine would do, nobody has it do.
+fn acted(given: &Bound<'_, PyAny>) -> PyResult<()> {
+    let kind = given.get_type().name()?.to_string_lossy().into_owned();
+    if matches!(kind.as_str(), "generator" | "coroutine" | "async_generator") {
+        return Err(PyValueError::new_err(format!(
+            "it gave a {kind}, which does nothing: a hook has neither `yield` nor `async`"
+        )));
+    }
+    Ok(())
+}
+
 /// A window or a rate that a control has set.
 fn bound(control: &Bound<'_, PyAny>, name: &Bound<'_, pyo3::types::PyString>) -> PyResult<Option<f64>> {
     let value = control.getattr(name)?;
     if value.is_none() {
         return Ok(None);
     }
-    let number = value.extract::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    // Python's own truth values are numbers, and those of numpy can be made some.
+    let truth = value.get_type().name()?.to_string_lossy().starts_with("bool");
+    let number = value.extract::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0 && !truth);
     number.map(Some).ok_or_else(|| {
         let said = value.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string());
         PyValueError::new_err(format!("{name} = {said}: not a number from 0 up, nor None"))

@@ -2,7 +2,7 @@
 
 use crate::error::ImportError;
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -74,23 +74,36 @@ impl Source {
         match &self.content {
             Content::Octets(octets) => Ok(Box::new(&octets[..])),
             Content::Path(path) => {
-                if path.is_dir() {
-                    return Err(self.error("this is a directory").hint("name the files in it"));
-                }
-                match File::open(path) {
-                    Ok(file) => Ok(Box::new(BufReader::new(file))),
-                    Err(error) => Err(self.unreadable(&error)),
-                }
+                let file = self.about(path).and_then(|_| File::open(path).map_err(|error| self.unreadable(&error)))?;
+                Ok(Box::new(BufReader::new(file)))
             }
         }
     }
 
+    /// What a name leads to. It must be a regular file: a pipe may never yield anything, and a device may have no end.
+    fn about(&self, path: &Path) -> Result<Metadata, ImportError> {
+        let about = std::fs::metadata(path).map_err(|error| self.unreadable(&error))?;
+        if about.is_dir() {
+            return Err(self.error("this is a directory").hint("name the files in it"));
+        }
+        if !about.is_file() {
+            return Err(self
+                .error("not a regular file")
+                .hint("it is read more than once: put its content into a file"));
+        }
+        Ok(about)
+    }
+
     /// All its octets.
     pub fn read(&self) -> Result<Vec<u8>, ImportError> {
-        self.up_to(LARGEST + 1).and_then(|octets| match octets.len() as u64 {
-            n if n > LARGEST => Err(self.error(format!("larger than {LARGEST} B")).hint("split it")),
-            _ => Ok(octets),
-        })
+        let long = match &self.content {
+            Content::Path(path) => self.about(path)?.len(),
+            Content::Octets(octets) => octets.len() as u64,
+        };
+        if long > LARGEST {
+            return Err(self.error(format!("larger than {LARGEST} B")).hint("split it"));
+        }
+        self.up_to(LARGEST)
     }
 
     /// Its text.
@@ -232,5 +245,18 @@ impl Write for InMemory {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_refused_before_it_is_read() {
+        let zero = Source::file("/dev/zero");
+        for error in [zero.read().map(drop), zero.head().map(drop), zero.text().map(drop)] {
+            assert_eq!(error.unwrap_err().reason, "not a regular file");
+        }
     }
 }

@@ -12,6 +12,7 @@ use backwater_net::config::LinkChoice;
 use backwater_net::packet::HostId;
 use backwater_net::workload::{Crowd, Distribution, Sizes, permutation, sizes};
 use std::collections::HashSet;
+use std::io;
 use std::sync::Arc;
 
 impl Plan {
@@ -222,14 +223,14 @@ fn sizes_of(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<Option<
     let path = resolved.base_dir.join(name);
     let known = sizes::BUILT_IN.iter().map(|b| b.name).collect::<Vec<_>>().join(", ");
     let hint = format!("known: {known}; or the name of a file with lines `BYTES PERCENT`");
-    let about = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
-    let Some(about) = about else {
-        return Err(error(format!("`{name}` is no known distribution, and no file")).hint(hint));
-    };
-    if about.len() > crate::given::LARGEST {
-        return Err(error(format!("`{name}` is too large for a distribution")).hint(hint));
-    }
-    let text = std::fs::read_to_string(&path).map_err(|e| error(format!("`{name}` cannot be read: {e}")).hint(hint))?;
+    let text = crate::given::text(&path).map_err(|e| {
+        let reason = match e.kind() {
+            io::ErrorKind::NotFound => format!("`{name}` is no known distribution, and no file"),
+            io::ErrorKind::FileTooLarge => format!("`{name}` is too large for a distribution"),
+            _ => format!("`{name}` cannot be read: {e}"),
+        };
+        error(reason).hint(hint.as_str())
+    })?;
     Distribution::parse(&text).map_err(|e| error(format!("`{name}`: {e}"))).and_then(drawn)
 }
 

@@ -2,11 +2,30 @@
 
 use backwater_engine::Time;
 use backwater_net::workload::graph::Operations;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Largest scenario file \[bytes\]. Longer ones are flow tables, which have files of their own.
 pub const LARGEST: u64 = 16 << 20;
+
+/// Opens a file that a scenario names. It must be a regular one: a pipe may never yield anything, and a device may have no end.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    File::open(path)
+}
+
+/// Reads such a file whole, of [`LARGEST`] bytes at most.
+pub(crate) fn text(path: &Path) -> io::Result<String> {
+    let file = open(path)?;
+    if file.metadata()?.len() > LARGEST {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {LARGEST} B")));
+    }
+    io::read_to_string(file)
+}
 
 /// One row of a flow table that the caller has read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,4 +78,36 @@ pub(crate) fn is_parquet(path: &str) -> bool {
 pub(crate) fn place_of(base_dir: &Path, file: &str) -> PathBuf {
     let path = base_dir.join(file);
     std::path::absolute(&path).unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_refused_before_it_is_read() {
+        // Its length is 0, and it never ends.
+        let zero = Path::new("/dev/zero");
+        for refused in [open(zero).map(drop), text(zero).map(drop)] {
+            let error = refused.unwrap_err();
+            assert_eq!(
+                (error.kind(), error.to_string()),
+                (io::ErrorKind::InvalidInput, "not a regular file".to_owned())
+            );
+        }
+        assert_eq!(text(Path::new("/nowhere/at/all")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn what_is_read_whole_has_a_bound() {
+        let path = std::env::temp_dir().join(format!("backwater-given-{}", std::process::id()));
+        let file = File::create(&path).unwrap();
+        // A hole: it takes no room.
+        file.set_len(LARGEST + 1).unwrap();
+        let error = text(&path).unwrap_err();
+        file.set_len(LARGEST).unwrap();
+        let whole = text(&path).map(|text| text.len() as u64);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!((error.kind(), whole.unwrap()), (io::ErrorKind::FileTooLarge, LARGEST));
+    }
 }

@@ -15,6 +15,7 @@ use crate::hosts::{self, MOST};
 use backwater_net::packet::HostId;
 use backwater_net::topology::Index;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,17 +26,14 @@ const COLUMNS: [&str; 3] = ["src", "dst", "weight"];
 
 /// Reads the file of a matrix; `name` is what messages call it.
 pub(crate) fn read(path: &Path, name: &str, index: &Index) -> Result<Matrix, ScenarioError> {
-    let about = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
     let hint = "CSV text with the columns src, dst and weight; its name is relative to the scenario's";
-    match about {
-        None => return Err(ScenarioError::new(format!("there is no file `{name}`")).hint(hint)),
-        Some(about) if about.len() > crate::given::LARGEST => {
-            return Err(ScenarioError::new(format!("`{name}` is too large for a matrix")).hint("name sets of hosts"));
+    let text = crate::given::text(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => ScenarioError::new(format!("there is no file `{name}`")).hint(hint),
+        io::ErrorKind::FileTooLarge => {
+            ScenarioError::new(format!("`{name}` is too large for a matrix")).hint("name sets of hosts")
         }
-        Some(_) => {}
-    }
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| ScenarioError::new(format!("`{name}` cannot be read: {error}")).hint(hint))?;
+        _ => ScenarioError::new(format!("`{name}` cannot be read: {error}")).hint(hint),
+    })?;
     parse(&text, name, index)
 }
 

@@ -15,7 +15,6 @@ use crate::error::ScenarioError;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::workload::graph::{Flaw, Operations, Reader, Row, Task};
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
@@ -44,7 +43,7 @@ const FORM: Form<13> = Form { what: "table of operations", columns: COLUMNS, nee
 /// Reads a CSV file, for so many ranks.
 pub fn from_csv_file(path: &Path, ranks: u32) -> Result<Operations, ScenarioError> {
     let name = path.display().to_string();
-    match File::open(path) {
+    match crate::given::open(path) {
         Ok(file) => from_csv(BufReader::new(file), &name, ranks),
         Err(error) => Err(ScenarioError::new(format!("cannot read the table of operations: {error}")).file(name)),
     }

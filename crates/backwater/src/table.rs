@@ -20,7 +20,6 @@ use backwater_net::packet::{Class, HostId};
 use backwater_net::spec::Way;
 use backwater_net::topology::Index;
 use backwater_net::workload::{FlowTable, Group, Row, Ways};
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
@@ -52,7 +51,7 @@ const MEANINGS: [&str; 5] = [
 /// Reads a CSV file as flows of `group`.
 pub fn from_csv_file(path: &Path, index: &Index, group: &Group) -> Result<FlowTable, ScenarioError> {
     let name = path.display().to_string();
-    match File::open(path) {
+    match crate::given::open(path) {
         Ok(file) => from_csv(BufReader::new(file), &name, index, group),
         Err(error) => Err(ScenarioError::new(format!("cannot read the flow table: {error}")).file(name)),
     }

@@ -10,6 +10,7 @@ it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import traceback
@@ -81,12 +82,19 @@ def _command(arguments: Sequence[str] | None) -> int:
     except (_core.RunError, ResultError) as error:
         message(labelled(str(error)))
         return FAILED
+    except OSError as error:
+        return _system(error)
     except UnicodeEncodeError as error:
         # As the command line gives octets that are no text.
         message(f"error: {error.object}: is no UTF-8 text", "hint: give it another name")
         return BAD_INPUT
     except MemoryError:
-        message("error: out of memory", "hint: give --out, so that results do not stay in memory")
+        return _memory()
+    except ImportError as error:
+        # The loader's words for memory that it was refused.
+        if "failed to map segment" in str(error) or "annot allocate memory" in str(error):
+            return _memory()
+        _unexpected(error)
         return FAILED
     except BaseException as error:
         # A panic in Rust, of the core or of a library, is no `Exception`.
@@ -95,6 +103,56 @@ def _command(arguments: Sequence[str] | None) -> int:
         _unexpected(error)
         return FAILED
     return code if isinstance(code, int) else DONE
+
+
+# What the system says of names that somebody has given, and not of what was to be done.
+_NAMES = {
+    errno.ENAMETOOLONG: "a name has 255 octets at most, and a path 4095",
+    errno.ELOOP: "its links lead in a circle",
+    errno.ENOENT: "is it spelt as it is?",
+    errno.ENOTDIR: "what it leads through is no directory",
+    errno.EISDIR: "name a file in it",
+    errno.EINVAL: "name a regular file",
+    errno.EACCES: "see who may read and write there",
+    errno.EPERM: "see who may read and write there",
+}
+_ROOM = {
+    errno.ENOSPC: "make room, and give the command again",
+    errno.EDQUOT: "make room, and give the command again",
+    errno.EFBIG: "is there a limit, as of `ulimit -f`?",
+    errno.EROFS: "give the name of a place that can be written to",
+    errno.EMFILE: "is there a limit, as of `ulimit -n`?",
+    errno.EAGAIN: "is there a limit, as of `ulimit -u`?",
+}
+
+
+def _system(error: OSError) -> int:
+    """Say what the system has refused; of what is no user's doing, that we are at fault."""
+    if error.errno == errno.ENOMEM:
+        return _memory()
+    hint = _NAMES.get(error.errno or 0) or _ROOM.get(error.errno or 0)
+    if hint is None or (error.filename is None and error.errno in _NAMES):
+        _unexpected(error)
+        return FAILED
+    if os.environ.get("BACKWATER_DEBUG"):
+        traceback.print_exc()
+    name = "" if error.filename is None else f"{_shown(error.filename)}: "
+    message(f"error: {name}{error.strerror}", f"hint: {hint}")
+    return BAD_INPUT if error.errno in _NAMES else FAILED
+
+
+# More of a name than this says nothing.
+_LONG = 80
+
+
+def _shown(name: object) -> str:
+    text = os.fsdecode(name) if isinstance(name, bytes) else str(name)
+    return text if len(text) <= _LONG else f"{text[: _LONG // 2]}…{text[-_LONG // 4 :]}"
+
+
+def _memory() -> int:
+    message("error: out of memory", "hint: give --out, so that results do not stay in memory")
+    return FAILED
 
 
 def _warned(what: Warning | str, *_where: object, **_more: object) -> None:

@@ -25,9 +25,10 @@ from backwater.numbers.metrics import usual
 from backwater.numbers.run import groups, job_labels, job_steps
 from backwater.programs import in_python, why_not
 from backwater.results import Run
-from backwater.running import Job, fraction, interruptible, run_jobs, taken_up
+from backwater.running import Job, fraction, run_jobs, taken_up
 from backwater.samples import too_few
 from backwater.saving import SLICE_MS
+from backwater.stopping import interruptible
 from backwater.wording import difference, duration, figure, many
 
 if TYPE_CHECKING:

@@ -35,6 +35,7 @@ from backwater.cli.output import (
 from backwater.cli.targets import Kind, replaced, writable
 from backwater.cli.views import View
 from backwater.errors import InputError, ResultError
+from backwater.files import text_of
 from backwater.wording import many, series
 
 
@@ -117,7 +118,7 @@ def _has_sweep(file: str) -> bool:
     """
     path = Path(file)
     try:
-        return path.is_file() and "[sweep" in path.read_text(encoding="utf-8")
+        return path.is_file() and "[sweep" in text_of(path)
     except (OSError, UnicodeDecodeError):
         return False
 

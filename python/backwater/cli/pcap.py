@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,7 +16,7 @@ from backwater.cli.capture import parts
 from backwater.cli.output import message, put, write_json
 from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError, ResultError
-from backwater.files import write_file
+from backwater.files import regular, temporary_directory, write_file
 from backwater.wording import visible
 
 app = typer.Typer(
@@ -142,7 +141,7 @@ def _read(
 ) -> None:
     try:
         # For the system's own words, if it cannot be opened.
-        Path(file).open("rb").close()
+        regular(file).open("rb").close()
         _core.read_capture(file, take, **numbers)
     except ValueError as error:
         raise InputError(
@@ -345,8 +344,8 @@ def sample(
     writable(file, Kind.CAPTURE)
     frames = _core.sample_frames()
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            written = Path(folder) / "sample.pcapng"
+        with temporary_directory("backwater-") as folder:
+            written = folder / "sample.pcapng"
             _core.write_capture(str(written), [octets for _, octets in frames])
             write_file(file, written.read_bytes())
     except OSError as error:

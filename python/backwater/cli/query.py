@@ -13,6 +13,7 @@ from backwater.cli.arguments import Json
 from backwater.cli.output import listing, put, write_json
 from backwater.cli.targets import Kind, writable
 from backwater.directory import PROGRESS
+from backwater.files import text_of
 from backwater.wording import duration, figure, three
 
 Sweep = Annotated[str, typer.Argument(help="A directory of `backwater sweep`.", metavar="DIR")]
@@ -78,13 +79,15 @@ def status(directory: Sweep, json: Json = None) -> int:
     Ends with 0 if it is done, 3 if points are missing, 1 if points have failed.
     """
     from backwater.manifest import SWEEP, read_manifest
+    from backwater.sweep.store import counts
 
     writable(json, Kind.JSON)
     path = Path(directory)
     manifest = read_manifest(path, SWEEP)
     facts = _progress(path / PROGRESS)
     points = manifest["points"]
-    facts = {"status": manifest["status"], "points": points, "done": 0, "failed": 0} | facts
+    # Of a sweep that was killed, or whose disk is full, the last words are old.
+    facts = {"status": manifest["status"], "points": points} | facts | counts(path)
     facts["unfinished_goals"] = [one["goal"] for one in manifest.get("unfinished") or ()]
     said = _alive(facts)
     facts["heard"] = said
@@ -121,7 +124,7 @@ def _show(facts: dict[str, Any], directory: str) -> None:
 
 def _progress(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json_.loads(path.read_text(encoding="utf-8"))
+        found: dict[str, Any] = json_.loads(text_of(path))
     except (OSError, ValueError):
         return {}
     return found

@@ -28,10 +28,11 @@ from backwater.numbers.run import (
 )
 from backwater.numbers.table import write_statistics
 from backwater.results import Run
-from backwater.running import interruptible, run_jobs, used_threads
+from backwater.running import run_jobs, used_threads
 from backwater.samples import why_not
 from backwater.saved import told as told_changes
 from backwater.saving import last_save, save_at
+from backwater.stopping import interruptible
 from backwater.wording import count, figure, offered, prefixed, sent_again, simulated, three, us
 
 if TYPE_CHECKING:
@@ -135,6 +136,11 @@ def save_once(
     return 0
 
 
+def _of_whole(run: Run) -> dict[str, Any] | None:
+    """Report a run that came to its end; numbers of others, whoever has stopped them needs not."""
+    return report(run) if run.status == "done" else None
+
+
 def repeat(
     case: Scenario,
     jobs: list[Job],
@@ -154,7 +160,7 @@ def repeat(
         fresh = dict(
             zip(
                 (job.seed for job in missing),
-                run_jobs(missing, Reporter(len(missing), display), stop, report),
+                run_jobs(missing, Reporter(len(missing), display), stop, _of_whole),
                 strict=True,
             )
         )

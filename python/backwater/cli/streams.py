@@ -10,6 +10,20 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 
+def escaped(text: str, encoding: str) -> str:
+    """Give a text with what an encoding lacks as JSON escapes it."""
+
+    def one(char: str) -> str:
+        try:
+            char.encode(encoding)
+        except UnicodeEncodeError:
+            units = char.encode("utf-16-be", "surrogatepass").hex()
+            return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+        return char
+
+    return "".join(map(one, text))
+
+
 class Unheard:
     """A stream whose loss ends no work: `| head` and `2>&1 | grep -q` change neither work nor code.
 
@@ -28,6 +42,9 @@ class Unheard:
         """Write, as a stream does."""
         try:
             return self._stream.write(text)
+        except UnicodeEncodeError:
+            # Where output is ASCII, as with PYTHONIOENCODING=ascii, JSON stays JSON this way.
+            return self._stream.write(escaped(text, self._stream.encoding))
         except OSError as error:
             self._lose(error)
             return len(text)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from backwater.stopping import Stop
     from backwater.sweep.clusters import Slurm
     from backwater.sweep.drive import State
     from backwater.sweep.pilot import Estimate
@@ -235,7 +236,7 @@ def _processors() -> int:
 
 def _engine(
     workers: int | None, memory: str | None, scheduler: str | None, jobs: Slurm | None
-) -> Callable[[], AbstractContextManager[Any]]:
+) -> Callable[[Stop], AbstractContextManager[Any]]:
     from backwater.extras import see
     from backwater.numbers.units import size_bytes
     from backwater.sweep import clusters
@@ -250,16 +251,16 @@ def _engine(
         )
     if scheduler is not None:
         address = clusters.address_of(scheduler)
-        return lambda: clusters.connected(address)
+        return lambda stop: clusters.connected(address, stop)
     if jobs is not None:
         clusters.see_sbatch()
-        return lambda: clusters.slurm(jobs)
-    return lambda: clusters.local(workers or clusters.processors(), limit)
+        return lambda stop: clusters.slurm(jobs, stop)
+    return lambda stop: clusters.local(workers or clusters.processors(), limit, stop)
 
 
 def _carry_out(
     asked: Sweeping,
-    engine: Callable[[], AbstractContextManager[Any]],
+    engine: Callable[[Stop], AbstractContextManager[Any]],
     json: str | None,
     *,
     force: bool,
@@ -269,7 +270,7 @@ def _carry_out(
 ) -> int:
     from backwater.cli.sweep_goal import show_answer
     from backwater.cli.sweep_progress import watching
-    from backwater.running import interruptible
+    from backwater.stopping import interruptible
 
     message(searching(asked) if asked.seeking is not None else counted(asked.plan))
 
@@ -314,7 +315,7 @@ def carry_out_here(asked: Sweeping) -> int:
     0: nothing has.
     """
     from backwater.cli.sweep_progress import watching
-    from backwater.running import interruptible
+    from backwater.stopping import interruptible
 
     message(searching(asked))
     asked.alone = _ALONE

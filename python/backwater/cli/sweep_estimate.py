@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backwater.cli.output import message
+from backwater.stopping import Stop
 from backwater.wording import duration, many
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def foresee(asked: Sweeping, workers: int, *, force: bool) -> dict[str, Any]:
     told: dict[str, Any] = {"points": len(plan.points), "missing": len(missing)}
     if missing:
         recipe = recipe_of(plan, asked.metrics, asked.keep)
-        estimate = pilot(plan, recipe, missing, _PILOT_POINTS, _PILOT_SECONDS)
+        estimate = pilot(plan, recipe, missing, _PILOT_POINTS, _PILOT_SECONDS, Stop())
         message(estimated(estimate, workers))
         seconds = estimate.seconds
         told |= {
@@ -79,7 +80,7 @@ def _foresee_search(
     told: dict[str, Any] = {"points": most, "goal": asked.facts["asked"]["goal"]}
     if missing:
         recipe = recipe_of(asked.plan, asked.metrics, asked.keep)
-        estimate = pilot(asked.plan, recipe, missing, _PILOT_POINTS, _PILOT_SECONDS)
+        estimate = pilot(asked.plan, recipe, missing, _PILOT_POINTS, _PILOT_SECONDS, Stop())
         estimate.points = most
         message(estimated(estimate, workers))
         seconds = estimate.seconds

@@ -14,6 +14,7 @@ from backwater import _core
 from backwater.carried import named_files
 from backwater.cli.output import message
 from backwater.errors import SIGNALLED, InputError, ResultError
+from backwater.files import regular, text_of
 from backwater.numbers.run import group_times
 from backwater.results import load_run
 from backwater.wording import labelled, percent, us
@@ -33,7 +34,7 @@ Marks = list[tuple[str, int, int, int]]
 def _marks(file: Path) -> Marks:
     """What tells the scenario and the tables that it names from those of another time."""
     try:
-        names = list(named_files(file.read_text(encoding="utf-8"), (), file.parent))
+        names = sorted(named_files(text_of(file), ()))
     except (OSError, ValueError):
         names = []
     found = []
@@ -89,6 +90,16 @@ def _means(base: Path) -> dict[str, float]:
     return found
 
 
+def _see_regular(path: Path) -> None:
+    """Refuse to read what is no file (any more): what a pipe holds does not change."""
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file", "--watch takes a scenario file")
+    try:
+        regular(path)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}", "--watch takes a scenario file") from None
+
+
 def watch(
     file: str, read: Callable[[], Scenario], run: Callable[[Scenario, bool], int], base: Path
 ) -> int:
@@ -98,14 +109,14 @@ def watch(
     Whatever is wrong with the scenario is said, and waits to be mended.
     """
     path = Path(file)
-    if not path.is_file():
-        raise InputError(f"{file}: there is no such file", "--watch takes a scenario file")
+    _see_regular(path)
     values: dict[str, str] | None = None
     means: dict[str, float] = {}
     again = False
     while True:
         marks = _marks(path)
         try:
+            _see_regular(path)
             case = read()
             fresh = _values(case)
             if values is not None:

@@ -12,10 +12,9 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-import vl_convert
-
 from backwater.deck.model import HEIGHT, LINE, PAD_X, PAD_Y, WIDTH, Drawing, Grid, Text
 from backwater.extras import needed
+from backwater.plot.engine import engine
 
 if TYPE_CHECKING:
     from backwater.deck.model import Deck, Shades, Slide
@@ -30,7 +29,7 @@ def pdf(deck: Deck) -> bytes:
     pypdf = needed("pypdf", "deck")
     writer = pypdf.PdfWriter()
     for slide in deck.slides:
-        page = pypdf.PdfReader(io.BytesIO(vl_convert.svg_to_pdf(drawn(slide, deck.shades))))
+        page = pypdf.PdfReader(io.BytesIO(engine().svg_to_pdf(drawn(slide, deck.shades))))
         _ordered(page.trailer["/Root"], set())
         writer.append(page)
     when = deck.when.strftime("D:%Y%m%d%H%M%SZ")

@@ -10,11 +10,10 @@ import re
 import zipfile
 from typing import TYPE_CHECKING, Any
 
-import vl_convert
-
 from backwater.deck.model import HEIGHT, LINE, PAD_X, PAD_Y, WIDTH, Grid, Text
 from backwater.deck.pdf import place
 from backwater.extras import needed
+from backwater.plot.engine import engine
 
 if TYPE_CHECKING:
     from backwater.deck.model import Deck, Drawing, Shades
@@ -158,7 +157,7 @@ def _picture(slide: Any, part: Drawing) -> Any:  # noqa: ANN401 - as above
         part.svg,
         count=1,
     )
-    octets = vl_convert.svg_to_png(svg, scale=1)
+    octets = engine().svg_to_png(svg, scale=1)
     shape = slide.shapes.add_picture(io.BytesIO(octets), *map(_emu, (x, y, wide, high)))
     shape._element._nvXxPr.cNvPr.set("descr", part.about)
     return shape

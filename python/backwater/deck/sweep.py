@@ -14,6 +14,7 @@ from backwater.deck.content import NAMES, Pen, Talk, commands_slides, results
 from backwater.deck.layout import Rows
 from backwater.deck.model import date_of
 from backwater.directory import PROGRESS
+from backwater.files import text_of
 from backwater.plot.marks import short
 from backwater.plot.sweep import SweepPlots
 from backwater.report.page import Code, Table
@@ -76,7 +77,7 @@ def of_sweep(sweep: Sweep, pen: Pen) -> Talk:
 def _dates(sweep: Sweep) -> list[str]:
     """Give the date at which a sweep was last heard of: its manifest has none."""
     try:
-        found = json.loads((sweep.directory / PROGRESS).read_text(encoding="utf-8"))
+        found = json.loads(text_of(sweep.directory / PROGRESS))
     except (OSError, ValueError):
         return []
     return [str(found["updated"])] if "updated" in found else []

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from backwater.files import regular
 from backwater.numbers.rows import scan
 from backwater.stored import RUN_COLUMN, Stored
 
@@ -34,7 +35,7 @@ def rows(run: Run, table: str, names: Sequence[str]) -> Iterator[tuple[Any, ...]
     for one in run.read.slices(table):
         check_part(one.file, table)
         skip, left = one.first, one.rows
-        for batch in pq.ParquetFile(one.file).iter_batches(MOST, columns=list(names)):
+        for batch in pq.ParquetFile(regular(one.file)).iter_batches(MOST, columns=list(names)):
             part = batch.slice(skip, left)
             skip = max(0, skip - batch.num_rows)
             if left is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 import re
 from pathlib import Path
 
@@ -13,9 +12,24 @@ from backwater.files import write_text
 TEMPLATE = Path(__file__).parent / "template"
 # The mechanism of the template, and the type that it is.
 MODEL, TYPE, SHOUTED = "aimd", "Aimd", "AIMD"
+# Letters of a name: it becomes part of the names of files.
+LONGEST = 60
 # Where a name of the template stands for one that begins with a dot: archives of packages leave
 # such directories out.
 PLACES = {"cargo-config.toml": ".cargo/config.toml"}
+
+
+# What Rust takes for itself: keywords, those it may have one day, crates that are always there, and
+# what is in scope everywhere (The Rust Reference, "Keywords"; std::prelude), in small letters.
+_TAKEN = """
+abstract as async await become box break const continue crate do dyn else enum extern
+false final fn for gen if impl in let loop macro match mod move mut override priv pub raw
+ref return safe self static struct super trait true try type typeof union unsafe unsized
+use virtual where while yield macro_rules alloc core proc_macro std test clone copy debug
+default drop eq err extend from hash into iterator none ok option ord result send sized
+some string sync to_owned to_string unpin vec bool char str u8 u16 u32 u64 u128 usize i8
+i16 i32 i64 i128 isize f32 f64
+"""
 
 
 def source_tree() -> Path | None:
@@ -36,10 +50,15 @@ def is_address(where: str) -> bool:
 
 def named(name: str) -> str:
     """Give the name of a mechanism as a type's. Raises `InputError` if no mechanism can have it."""
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
+    if not re.fullmatch(rf"[a-z][a-z0-9_]{{0,{LONGEST - 1}}}", name):
         raise InputError(
             f"{name}: this can be no mechanism's name",
-            "small letters, digits and `_`, a letter first, no keyword; such as `my_law`",
+            f"{LONGEST} small letters, digits and `_` at most, a letter first; such as `my_law`",
+        )
+    if name in _TAKEN.split():
+        raise InputError(
+            f"{name}: this can be no mechanism's name: Rust has it for something else",
+            "such as `my_law`",
         )
     if any(item["name"] == name for item in _core.items("mechanisms")):
         raise InputError(

@@ -18,10 +18,10 @@ from html import escape
 from typing import Any
 
 import altair as alt
-import vl_convert
 
 from backwater.errors import InputError
 from backwater.plot import fit
+from backwater.plot.engine import engine
 from backwater.plot.shades import LIGHT, THEMES, themed
 from backwater.plot.theme import FONT, NAME
 
@@ -104,7 +104,7 @@ def _known(name: str) -> bool:
     """Whether there is a typeface: then it does not matter which others are named after it."""
 
     def drawn(first: str, otherwise: str) -> bytes:
-        return vl_convert.svg_to_png(_PROBE.format(escape(first), otherwise))
+        return bytes(engine().svg_to_png(_PROBE.format(escape(first), otherwise)))
 
     ends = ("Liberation Sans", "Liberation Serif", "Liberation Mono")
     return len({drawn(name, end) for end in ends}) == 1
@@ -153,10 +153,10 @@ class Sheet:
         if kind == "pdf":
             # It takes a CSS pixel for a point.
             points = _MILLIMETRES.sub(_points, drawn, count=2)
-            return bytes(vl_convert.svg_to_pdf(points))
+            return bytes(engine().svg_to_pdf(points))
         # What is SVG already is as large as a page.
         scale = 1.0 if isinstance(chart, str) and self.width is None else PNG_SCALE
-        return bytes(vl_convert.svg_to_png(drawn, scale=scale))
+        return bytes(engine().svg_to_png(drawn, scale=scale))
 
     def _chart(self, chart: Any) -> str:  # noqa: ANN401 - as above
         with alt.theme.enable(NAME):
@@ -179,7 +179,7 @@ def vega(spec: dict[str, Any]) -> str:
 # Slides in another theme, and charts of another file, are the same drawings.
 @lru_cache(maxsize=128)
 def _drawn(spec: str) -> str:
-    drawn = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
+    drawn: str = engine().vegalite_to_svg(spec, vl_version=VEGA_LITE)
     names = {name: f"{found[0]}{n}" for n, (name, *found) in enumerate(_numbered(drawn))}
     return _NUMBERED.sub(lambda found: names[found[0]], drawn)
 

@@ -20,7 +20,8 @@ from backwater.numbers.units import time_ps
 from backwater.plot import data
 from backwater.programs import STANDING, control_of, why_not
 from backwater.report.assumptions import given_in_python, recorded
-from backwater.running import find_done, interruptible, run_jobs
+from backwater.running import find_done, run_jobs
+from backwater.stopping import interruptible
 from backwater.wording import duration, series
 
 if TYPE_CHECKING:

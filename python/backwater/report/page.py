@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import altair as alt
 import jinja2
-import vl_convert
 from markupsafe import Markup, escape
 
 from backwater.errors import ResultError
 from backwater.files import write_file
+from backwater.plot.engine import engine
 from backwater.plot.shades import dark_rules
 from backwater.plot.sheet import KINDS, VEGA_LITE, Sheet
 from backwater.plot.theme import BLUE, FAINT, GRID, INK, NAME, ORANGE, SHADES, VERMILLION
@@ -266,7 +266,7 @@ def _static(name: str) -> str:
 @cache
 def _bundle() -> str:
     """Vega, Vega-Lite and their embedding, as one script."""
-    # Without a snippet of ours it is vega-embed itself, whatever the stub says.
-    bundle = vl_convert.javascript_bundle(vl_version=VEGA_LITE)  # type: ignore[call-arg]
+    # Without a snippet of ours it is vega-embed itself.
+    bundle: str = engine().javascript_bundle(vl_version=VEGA_LITE)
     # A script ends at its end tag wherever that stands, even in a string.
     return bundle.replace("</script", "<\\/script")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater._core import version
 from backwater.errors import InputError
+from backwater.files import text_of
 from backwater.report.assumptions import ABSENT, Assumptions
 from backwater.report.film import shoot
 from backwater.report.overtime import film_figure, film_part
@@ -68,7 +69,7 @@ def declared(outcome: Outcome) -> Declared:
         figure = {"id": "measures", "kind": "bars", "caption": "What the study measures."}
         return Declared([], [figure], [])
     try:
-        text = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = tomllib.loads(text_of(path))
         return Declared(
             [Observation.of(entry) for entry in text.get("observe", [])],
             text.get("figure", []),

@@ -21,7 +21,8 @@ from backwater.directory import clear, locked, replaceable, standing
 from backwater.errors import InputError, ResultError
 from backwater.files import digest, json_text, write_text
 from backwater.manifest import FORMATS, STUDY, read_manifest, write_manifest
-from backwater.running import Progress, find_done, interruptible
+from backwater.running import Progress, find_done
+from backwater.stopping import interruptible
 from backwater.study.definition import Study, has_full_size, load, names
 from backwater.study.execute import Changes, Plan, execute, places, plan, seeds_of
 from backwater.study.measured import MEASURED, Measured

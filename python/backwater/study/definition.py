@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from backwater.errors import InputError
+from backwater.files import text_of
 from backwater.scenario import shorter
 from backwater.study import (
     collectives,  # noqa: F401 - its kinds of measures are known once it is imported
@@ -311,7 +312,7 @@ class _Printed(float):
 def toml(path: Path, number: Callable[[str], float] = float) -> dict[str, Any]:
     """Read a file of a study."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=number)
+        return tomllib.loads(text_of(path), parse_float=number)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {error}") from None
 

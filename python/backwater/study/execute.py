@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from backwater import _core
 from backwater.errors import InputError
 from backwater.numbers.repeats import Spread
-from backwater.running import Job, Progress, Stop, run_jobs
+from backwater.running import Job, Progress, run_jobs
 from backwater.scenario import load as load_scenario
 from backwater.study.claims import NotKnownError, NotMeasuredError
 from backwater.study.key import TABLE, Key
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from backwater.results import Run
     from backwater.scenario import Scenario
+    from backwater.stopping import Stop
     from backwater.study.definition import Case, Study
     from backwater.study.measured import Measured, Readings
 

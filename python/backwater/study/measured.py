@@ -24,7 +24,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError, ResultError
-from backwater.files import write_text
+from backwater.files import octets_of, write_text
 from backwater.study.measures import Reading
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _given(path: Path) -> list[dict[str, Any]]:
 def _lines(path: Path) -> list[dict[str, Any]]:
     """Read all whole lines of a file; none if it is not there."""
     try:
-        texts = path.read_bytes().splitlines()
+        texts = octets_of(path).splitlines()
     except FileNotFoundError:
         return []
     found = []

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from backwater._core import RunError
 from backwater.errors import InputError, ResultError
-from backwater.running import Job, Progress, find_done, interruptible, run_jobs
+from backwater.running import Job, Progress, find_done, run_jobs
+from backwater.stopping import interruptible
 from backwater.study.execute import changed
 from backwater.study.key import TABLE, Key
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import ResultError
+from backwater.files import octets_of
 from backwater.manifest import STUDY, check_files, read_manifest
 from backwater.results import load_run
 from backwater.study.definition import Study, load
@@ -157,7 +158,7 @@ def _pair(values: Any) -> Any:  # noqa: ANN401 - a number, or none, is as it is
 
 def _json(path: Path) -> Any:  # noqa: ANN401 - whatever JSON holds
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(octets_of(path))
     except (OSError, ValueError) as error:
         raise ResultError(
             f"{path}: cannot be read: {error}",

@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError
-from backwater.files import write_text
+from backwater.files import octets_of, text_of, write_text
 from backwater.manifest import STUDY, read_manifest
 from backwater.study.definition import STUDIES, toml
 from backwater.study.outcome import open_study
@@ -87,7 +87,7 @@ def sources(folder: Path) -> dict[str, str]:
     scenarios = {text["scenario"]} | {c["scenario"] for c in text["case"] if "scenario" in c}
     tables = {path.relative_to(folder).as_posix() for path in folder.rglob("*.csv")}
     for one in sorted({"published.toml", *scenarios, *tables}):
-        found[one] = (folder / one).read_bytes()
+        found[one] = octets_of(folder / one)
     return {one: hashlib.sha256(content).hexdigest() for one, content in found.items()}
 
 
@@ -134,7 +134,7 @@ def kept(study: str, *, full: bool = False, case: str | None = None) -> dict[str
     path = STUDIES / study / name(full=full, case=case)
     if not path.is_file():
         return None
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(text_of(path))
     return found
 
 
@@ -288,7 +288,7 @@ def save(outcome: Outcome, record: dict[str, Any]) -> Path:
     write_text(folder / f"TABLE{part}.md", page(outcome, record))
     readme = folder / "README.md"
     if not part and readme.is_file():
-        write_text(readme, with_result(readme.read_text(encoding="utf-8"), record))
+        write_text(readme, with_result(text_of(readme), record))
     return folder
 
 

@@ -1,25 +1,32 @@
 """Where the points of a sweep run: worker processes of Dask, here or on a cluster.
 
 Dask and its parts are imported when they are needed, and a wheel without them says what to install.
+Whatever waits for other processes is done by `waited`, so that a stop ends it; a stop also ends
+workers on this machine at once, since what they have not handed in is run again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import multiprocessing
 import os
 import shlex
 import shutil
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError, ResultError
 from backwater.extras import needed
+from backwater.files import temporary_directory
+from backwater.stopping import Stop, StoppedError, waited
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 CONNECT_SECONDS = 10.0
 """How long a scheduler may take to answer, unless Dask's own configuration says it."""
@@ -31,6 +38,11 @@ _ADDRESS = (
     "`dask worker ADDRESS` on others works for it"
 )
 _TRIES = 3
+# So long a cluster or a client has to close once a stop is set.
+_CLOSE_SECONDS = 0.6
+_BEGIN_SECONDS = 0.1
+# The same where jobs are taken back from a queue.
+_CANCEL_SECONDS = 1.5
 _SUBMIT_SECONDS = 60.0
 _QUIET = (
     *("distributed", "distributed.client", "distributed.scheduler", "distributed.worker"),
@@ -58,15 +70,51 @@ def _dask() -> Any:  # noqa: ANN401 - the library has no types
 
 
 @contextlib.contextmanager
-def local(workers: int, memory: int | None) -> Iterator[Any]:
-    """Start worker processes on this machine; gives a client.
+def local(workers: int, memory: int | None, stop: Stop) -> Iterator[Any]:
+    """Start worker processes on this machine; gives a client. Raises `StoppedError`.
 
     `memory` is the limit of each, in B; by default they share what there is. A worker that comes
     near its limit is ended, and another takes its place.
     """
-    distributed = _dask()
-    with _started(distributed, workers, memory) as cluster, distributed.Client(cluster) as client:
-        yield client
+    with temporary_directory("backwater-workers-") as folder:
+        cluster = waited(stop, lambda: _started(_dask(), workers, memory, folder))
+        try:
+            client = waited(stop, lambda: _dask().Client(cluster))
+            try:
+                yield client
+            finally:
+                _close(client, stop)
+        finally:
+            _close(cluster, stop, ending=end_children)
+
+
+def _close(
+    what: Any,  # noqa: ANN401 - the library has no types
+    stop: Stop,
+    seconds: float = _CLOSE_SECONDS,
+    ending: Callable[[], None] | None = None,
+) -> None:
+    """Close a cluster or a client; once the stop is set, within so many seconds or not at all.
+
+    `ending` ends what closing would wait for: it is called when closing has begun.
+    """
+    if not stop.is_set():
+        with contextlib.suppress(StoppedError):
+            waited(stop, what.close)
+            return
+    # Whatever it says now, it is of no use to anybody.
+    with contextlib.suppress(Exception):
+        if ending is not None:
+            with contextlib.suppress(TimeoutError):
+                waited(Stop(), what.close, _BEGIN_SECONDS)
+            ending()
+        waited(Stop(), what.close, seconds)
+
+
+def end_children() -> None:
+    """End the worker processes that this one has started, there and then."""
+    for child in multiprocessing.active_children():
+        child.kill()
 
 
 def address_of(text: str) -> str:
@@ -81,13 +129,17 @@ def address_of(text: str) -> str:
 
 
 @contextlib.contextmanager
-def connected(address: str) -> Iterator[Any]:
-    """Use a scheduler that is there, such as `tcp://node1:8786`. Raises `InputError`."""
-    distributed = _dask()
+def connected(address: str, stop: Stop) -> Iterator[Any]:
+    """Use a scheduler that is there, such as `tcp://node1:8786`.
+
+    Raises `InputError`, `StoppedError`.
+    """
+    distributed = waited(stop, _dask)
     given = needed("dask.config", "sweep").get(_CONNECT)
     seconds = needed("dask.utils", "sweep").parse_timedelta(given)
     try:
-        client = distributed.Client(address, timeout=seconds)
+        # What accepts and says nothing, Dask waits for without an end.
+        client = waited(stop, lambda: distributed.Client(address, timeout=seconds), 2 * seconds)
     except MemoryError:
         # A page's server begins its answer with what would be a length of petabytes.
         raise InputError(
@@ -98,12 +150,24 @@ def connected(address: str) -> Iterator[Any]:
         raise InputError(
             f"--scheduler {address}: does not answer within {seconds:g} s: {reason}", _ADDRESS
         ) from None
-    with client:
+    try:
         yield client
+    finally:
+        _close(client, stop)
 
 
-def _started(distributed: Any, workers: int, memory: int | None) -> Any:  # noqa: ANN401
+# Of a command that was stopped, the process that cleans up after it would say how much that is.
+_UNSAID = "ignore::UserWarning:multiprocessing.resource_tracker"
+
+
+def _started(
+    distributed: Any,  # noqa: ANN401
+    workers: int,
+    memory: int | None,
+    folder: Path,
+) -> Any:  # noqa: ANN401
     """Start a local cluster, again if a worker is ended meanwhile. Raises `ResultError`."""
+    os.environ.setdefault("PYTHONWARNINGS", _UNSAID)
     reason: object = None
     for _ in range(_TRIES):
         try:
@@ -111,6 +175,9 @@ def _started(distributed: Any, workers: int, memory: int | None) -> Any:  # noqa
                 n_workers=workers,
                 threads_per_worker=1,
                 memory_limit="auto" if memory is None else memory,
+                local_directory=str(folder),
+                # What a worker that is ended at once has left there goes with it.
+                env={"TMPDIR": str(folder)},
                 # Without a page for browsers the scheduler still listens for them, and at a port
                 # that another cluster may have unless it takes any.
                 scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
@@ -206,42 +273,59 @@ def see_sbatch() -> None:
 
 
 @contextlib.contextmanager
-def slurm(options: Slurm) -> Iterator[Any]:
-    """Start jobs of SLURM with workers in them; gives a client. Raises `InputError`."""
+def slurm(options: Slurm, stop: Stop) -> Iterator[Any]:
+    """Start jobs of SLURM with workers in them; gives a client.
+
+    Raises `InputError`, `StoppedError`.
+    """
     see_sbatch()
-    cluster = options.cluster()
-    distributed = _dask()
-    client = distributed.Client(cluster)
+    cluster = waited(stop, options.cluster)
     refused = ""
     try:
-        cluster.scale(jobs=options.jobs)
+        client = waited(stop, lambda: _dask().Client(cluster))
         try:
-            _see_submitted(cluster, options.jobs)
-        except RuntimeError as error:
-            refused = _refusal(str(error))
-            # Else Dask waits ten seconds for the job when the process ends.
-            cluster.shutdown_on_close = False
-        else:
-            yield client
+            cluster.scale(jobs=options.jobs)
+            try:
+                _see_submitted(cluster, options.jobs, stop)
+            except RuntimeError as error:
+                refused = _refusal(str(error))
+                # Else Dask waits ten seconds for the job when the process ends.
+                cluster.shutdown_on_close = False
+            else:
+                yield client
+        finally:
+            _close_slurm(client, stop, refused)
     finally:
-        # A job that was refused has no end that Dask would understand.
-        with contextlib.suppress(*((AssertionError, TimeoutError) if refused else ())):
-            client.close(timeout=2 if refused else None)
-            cluster.close(timeout=2 if refused else None)
+        _close_slurm(cluster, stop, refused)
     if refused:
         raise InputError(
             f"--slurm: sbatch has refused a job: {refused}", "--dry-run shows the script of a job"
         )
 
 
-def _see_submitted(cluster: Any, jobs: int) -> None:  # noqa: ANN401 - the library has no types
+def _close_slurm(what: Any, stop: Stop, refused: str) -> None:  # noqa: ANN401 - as above
+    if refused:
+        # A job that was refused has no end that Dask would understand.
+        with contextlib.suppress(AssertionError, TimeoutError):
+            what.close(timeout=2)
+        return
+    _close(what, stop, _CANCEL_SECONDS)
+
+
+def _see_submitted(
+    cluster: Any,  # noqa: ANN401 - the library has no types
+    jobs: int,
+    stop: Stop,
+) -> None:
     """Wait until jobs are submitted. Raises `RuntimeError` of one that is refused.
 
     That is done in the background, where nobody hears of a refusal: a job that has not begun then
-    is submitted once more.
+    is submitted once more. Raises `StoppedError`.
     """
     end = time.monotonic() + _SUBMIT_SECONDS
     while len(cluster.workers) < jobs and time.monotonic() < end:
+        if stop.is_set():
+            raise StoppedError
         time.sleep(0.05)
 
     async def begun(job: Any) -> None:  # noqa: ANN401 - as above
@@ -249,7 +333,7 @@ def _see_submitted(cluster: Any, jobs: int) -> None:  # noqa: ANN401 - the libra
 
     for job in list(cluster.workers.values()):
         if job.status.name == "created":
-            cluster.sync(begun, job)
+            waited(stop, partial(cluster.sync, begun, job))
 
 
 def _refusal(told: str) -> str:

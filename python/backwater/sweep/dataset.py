@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 from backwater.directory import SWEEP_TABLES
 from backwater.errors import InputError, ResultError
 from backwater.extras import needed
+from backwater.files import regular, temporary_directory
 from backwater.manifest import SWEEP, check_file, read_manifest, say_build
 from backwater.sweep.store import POINTS, files, readable, settled, table_of
 from backwater.sweep.values import plain
@@ -131,10 +133,18 @@ class Sweep:
         """Answer SQL. Raises `FileNotFoundError` if a file has gone on the way."""
         duckdb = needed("duckdb", "sweep")
         views, paths = self._views()
-        with contextlib.closing(duckdb.connect()) as connection:
+        # In the current directory a query that needs more than memory would leave its own files.
+        with (
+            temporary_directory("backwater-query-") as folder,
+            contextlib.closing(
+                duckdb.connect(config={"temp_directory": str(folder)})
+            ) as connection,
+        ):
             try:
                 for statement in views:
                     connection.execute(statement)
+                _lock(connection, paths)
+                _see_reading(duckdb, sql)
                 answer: pa.Table = connection.sql(sql).to_arrow_table()
             except AttributeError:
                 raise InputError("query: is no question", 'as in "select * from points"') from None
@@ -196,6 +206,39 @@ class Sweep:
         return statements, every
 
 
+# What SQL begins with that reads and changes nothing; `explain` stands before it.
+_READING = (
+    *("select", "with", "from", "values", "table", "pivot", "unpivot"),
+    *("describe", "desc", "summarize", "show"),
+)
+_EXPLAIN = re.compile(r"explain\s+(?:analyze\s+|\([^)]*\)\s*)?", re.IGNORECASE)
+
+
+def _lock(connection: Any, paths: list[Path]) -> None:  # noqa: ANN401 - as DuckDB has it
+    """Let a connection read these files alone, whatever SQL it is given from now on."""
+    connection.execute(f"set allowed_paths = [{_texts(*map(str, paths))}]")
+    for setting in (
+        *("autoinstall_known_extensions", "autoload_known_extensions"),
+        *("allow_community_extensions", "enable_external_access"),
+    ):
+        connection.execute(f"set {setting} = false")
+    connection.execute("set lock_configuration = true")
+
+
+def _see_reading(duckdb: Any, sql: str) -> None:  # noqa: ANN401 - as above
+    """Refuse SQL that does more than read: what may be read may be written to as well."""
+    for statement in duckdb.extract_statements(sql):
+        # Without the remarks before it; places are of octets.
+        kinds = duckdb.tokenize(statement.query)
+        begin = next((at for at, kind in kinds if kind != duckdb.token_type.comment), 0)
+        text = statement.query.encode()[begin:].decode()
+        text = text[found.end() :] if (found := _EXPLAIN.match(text)) else text
+        first = re.match(r"[(\s]*(\w*)", text)
+        word = first[1] if first else ""
+        if word.lower() not in _READING:
+            raise InputError(f"query: `{word}` does more than read", 'as in "select * from points"')
+
+
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
@@ -206,7 +249,7 @@ def _texts(*texts: str) -> str:
 
 def _schema(path: Path) -> pa.Schema:
     with readable(path):
-        return pq.read_schema(path)
+        return pq.read_schema(regular(path))
 
 
 def open_sweep(directory: str | os.PathLike[str]) -> Sweep:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from backwater.errors import InputError
+from backwater.files import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +41,7 @@ class Definition(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 def definition(path: Path) -> Definition | None:
     """Read the table `[sweep]` of a file; None if it has none. Raises `InputError`."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(text_of(path))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         # What is wrong with a scenario, the core says better.
         return None

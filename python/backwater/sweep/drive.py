@@ -6,14 +6,17 @@ that takes longer than that goes alone. What has come back goes to the disk with
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import queue
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from backwater.errors import InputError, ResultError
+from backwater.stopping import Stop, StoppedError, waited
 from backwater.sweep.costs import Costs
 from backwater.sweep.point import (
     FAILED,
@@ -32,13 +35,14 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from backwater.running import Stop
     from backwater.sweep.plan import Plan, Point
 
 BATCH_SECONDS = 0.25
 COMMIT_SECONDS = 0.5
 # Batches that each worker has: one that it runs, and one that waits.
 _AHEAD = 2
+# So long a scheduler may take to forget what it was given, in s.
+DROP_SECONDS = 0.3
 # As often workers are counted, and so long there may be none.
 _COUNT_SECONDS = 1.0
 WAIT_SECONDS = 60.0
@@ -195,7 +199,7 @@ class Drive:
 
         `wait`: so many seconds there may be no worker. Raises `ResultError`, `InputError`.
         """
-        handing = _Handing(client, self._recipe)
+        handing = _Handing(client, self._recipe, stop)
         counted, last_worker = 0.0, time.monotonic()
         workers = 0
         try:
@@ -217,6 +221,9 @@ class Drive:
                 for places, outcome in handing.ended():
                     self._take_outcome(places, outcome)
                 self._tick(handing, workers)
+        except StoppedError:
+            # While something was waited for.
+            return
         finally:
             handing.drop()
             self.commit()
@@ -293,8 +300,9 @@ def _refusal(outcome: object) -> Exception:
 class _Handing:
     """Hands batches to workers, and takes what comes back."""
 
-    def __init__(self, client: Any, recipe: Recipe) -> None:  # noqa: ANN401
+    def __init__(self, client: Any, recipe: Recipe, stop: Stop) -> None:  # noqa: ANN401
         self._client = client
+        self._stop = stop
         self._code = dict(recipe.code)
         # A task, which a scheduler knows how to do again if the worker that has it is lost.
         self._packed = client.submit(bytes, recipe.packed(), pure=False)
@@ -304,7 +312,7 @@ class _Handing:
     def workers(self) -> int:
         """Count the threads of workers. Raises `ResultError` if the scheduler is gone."""
         try:
-            return sum(self._client.nthreads().values())
+            return sum(waited(self._stop, self._client.nthreads).values())
         except (OSError, ValueError, RuntimeError) as error:
             raise self._lost(error) from None
 
@@ -337,12 +345,12 @@ class _Handing:
         killed = importlib.import_module("distributed").KilledWorker
         if future.status == "finished":
             try:
-                return future.result(timeout=30)
+                return waited(self._stop, partial(future.result, timeout=30))
             except (OSError, RuntimeError, TimeoutError):
                 return self._gone()
         if future.status != "error":
             return self._gone()
-        error = future.exception()
+        error = waited(self._stop, future.exception)
         if isinstance(error, killed):
             return Died(
                 "its worker ended without a word, again and again: it needs more memory than "
@@ -356,7 +364,9 @@ class _Handing:
         return Gone()
 
     def drop(self) -> None:
-        """Forget what is under way."""
+        """Forget what is under way. A scheduler that is silent does so when we are gone."""
         if self.running and self._client.status == "running":
-            self._client.cancel(list(self.running), force=True)
+            forget = partial(self._client.cancel, list(self.running), force=True)
+            with contextlib.suppress(TimeoutError):
+                waited(Stop(), forget, DROP_SECONDS)
         self.running.clear()

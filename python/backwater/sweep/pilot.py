@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from backwater.stopping import Stop
     from backwater.sweep.plan import Plan, Point
 
 
@@ -38,9 +39,17 @@ def recipe_of(plan: Plan, metrics: Sequence[str], keep: Sequence[str]) -> Recipe
 
 
 def pilot(
-    plan: Plan, recipe: Recipe, missing: Sequence[Point], many: int, seconds: float
+    plan: Plan,
+    recipe: Recipe,
+    missing: Sequence[Point],
+    many: int,
+    seconds: float,
+    stop: Stop,
 ) -> Estimate:
-    """Run some points here, for so many seconds at most together, and estimate the others."""
+    """Run some points here, for so many seconds at most together, and estimate the others.
+
+    None is begun, or goes on, once `stop` is set.
+    """
     places = sorted({round(n * (len(missing) - 1) / max(1, many - 1)) for n in range(many)})
     # What is imported on the way is no cost of a point.
     run_points(recipe, [])
@@ -48,10 +57,12 @@ def pilot(
     sizes: list[float] = []
     measured = []
     for place in places[:many]:
+        if stop.is_set():
+            break
         began = time.perf_counter()
         until = began + seconds / len(places)
         try:
-            rows = run_points(recipe, [task(plan, missing[place])], _after(until))
+            rows = run_points(recipe, [task(plan, missing[place])], _after(until, stop))
         except Cut as cut:
             if cut.done:
                 took.append((time.perf_counter() - began) / cut.done)
@@ -64,5 +75,5 @@ def pilot(
     return Estimate(len(missing), mean, size, measured)
 
 
-def _after(until: float) -> Callable[[], bool]:
-    return lambda: time.perf_counter() > until
+def _after(until: float, stop: Stop) -> Callable[[], bool]:
+    return lambda: stop.is_set() or time.perf_counter() > until

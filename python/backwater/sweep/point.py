@@ -203,7 +203,12 @@ def _run(
     tables: frozenset[str],
 ) -> Run:
     """Run one point in memory."""
-    simulation = core.start(seed)
+    try:
+        simulation = core.start(seed, None, stop)
+    except KeyboardInterrupt:
+        if stop is not None and stop():
+            raise Cut(None) from None
+        raise
     batches: dict[str, list[_core.Batch]] = {}
     while True:
         status = simulation.advance(SLICE_MS)

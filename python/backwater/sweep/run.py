@@ -23,6 +23,7 @@ from backwater.files import digest
 from backwater.manifest import FORMATS, NAMES, SWEEP, check_file, read_manifest, write_manifest
 from backwater.results import unwritable
 from backwater.running import inputs_of
+from backwater.stopping import StoppedError
 from backwater.sweep import seek
 from backwater.sweep.drive import WAIT_SECONDS, Drive, State
 from backwater.sweep.pilot import Estimate, pilot, recipe_of
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from backwater.running import Stop
     from backwater.scenario import Scenario
+    from backwater.stopping import Stop
     from backwater.sweep.drive import Watching
     from backwater.sweep.plan import Plan, Point
     from backwater.sweep.seek import Batch, Rows, Seeking
@@ -191,7 +192,7 @@ class Sweeping:
 
     def carry_out(
         self,
-        engine: Callable[[], AbstractContextManager[Any]],
+        engine: Callable[[Stop], AbstractContextManager[Any]],
         watching: Watching,
         stop: Stop,
         announce: Callable[[Estimate], None],
@@ -208,7 +209,8 @@ class Sweeping:
             known = {} if force else self.known()
             before = [] if force else missing_of(self.directory)
             points = self.plan.points
-            if not known:
+            fresh = not known
+            if fresh:
                 self._earlier, self._apart = {}, set()
                 clear(self.directory)
             if force:
@@ -231,8 +233,12 @@ class Sweeping:
             state = State(len(mine), there.count(DONE), there.count(FAILED))
             missing = [point for point in points if point.id not in known]
             clear_answer(self.directory)
+            if fresh:
+                # First of all: it says whose directory this is.
+                self._write("running", points=whole.counts(state)["points"])
             whole.write(point.id for point in missing if self.seeking is None)
-            self._write("running", points=whole.counts(state)["points"])
+            if not fresh:
+                self._write("running", points=whole.counts(state)["points"])
             store = Store(self.directory)
             if again:
                 store.drop(again)
@@ -273,12 +279,12 @@ class Sweeping:
         store: Store,
         state: State,
         told: Told,
-        engine: Callable[[], AbstractContextManager[Any]],
+        engine: Callable[[Stop], AbstractContextManager[Any]],
         stop: Stop,
         announce: Callable[[Estimate], None],
     ) -> None:
         recipe = recipe_of(self.plan, self.metrics, self.keep)
-        estimate = pilot(self.plan, recipe, missing, 1, _PILOT_SECONDS)
+        estimate = pilot(self.plan, recipe, missing, 1, _PILOT_SECONDS, stop)
         announce(estimate)
         drive = Drive(self.plan, recipe, store, state, told, missing)
         for place, rows in estimate.measured:
@@ -288,7 +294,7 @@ class Sweeping:
             drive.alone(stop, _LONGER * self.alone)
         if not drive.left or stop.is_set():
             return
-        with engine() as client:
+        with contextlib.suppress(StoppedError), engine(stop) as client:
             drive.run(client, stop, self.wait)
 
     def small(self, estimate: Estimate) -> bool:
@@ -303,13 +309,13 @@ class Sweeping:
         store: Store,
         state: State,
         told: Told,
-        engine: Callable[[], AbstractContextManager[Any]],
+        engine: Callable[[Stop], AbstractContextManager[Any]],
         stop: Stop,
         announce: Callable[[Estimate], None],
     ) -> None:
         """Run what a search asks for, batch by batch, with the same workers."""
         rounds: list[Batch] = []
-        with contextlib.ExitStack() as stack:
+        with contextlib.suppress(StoppedError), contextlib.ExitStack() as stack:
             client: Any = None
             first = True
             # Seconds that this process may still run points itself.
@@ -333,7 +339,7 @@ class Sweeping:
                 drive = Drive(batch.plan, recipe, store, state, told, missing, batch.later)
                 if first:
                     first = False
-                    estimate = pilot(batch.plan, recipe, missing, 1, _PILOT_SECONDS)
+                    estimate = pilot(batch.plan, recipe, missing, 1, _PILOT_SECONDS, stop)
                     estimate.points += batch.later
                     announce(estimate)
                     for place, rows in estimate.measured:
@@ -346,7 +352,7 @@ class Sweeping:
                     alone -= time.monotonic() - began
                 if not drive.left or stop.is_set():
                     continue
-                client = client or stack.enter_context(engine())
+                client = client or stack.enter_context(engine(stop))
                 drive.run(client, stop, self.wait)
         if self.answering is not None and not stop.is_set():
             self.answer = self.answering(seeking, rounds, self._rows())

@@ -16,6 +16,7 @@ import errno
 import io
 import re
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,7 +26,7 @@ import pyarrow.parquet as pq
 
 from backwater.directory import SWEEP_PART, SWEEP_TABLES
 from backwater.errors import ResultError
-from backwater.files import replacing, sync_directory
+from backwater.files import regular, replacing, sync_directory
 from backwater.manifest import AGAIN
 
 if TYPE_CHECKING:
@@ -93,6 +94,20 @@ def table_of(directory: Path, table: str) -> pa.Table:
     return settled(lambda: read(files(directory, table)))
 
 
+def counts(directory: Path) -> dict[str, int]:
+    """Count the points that are done and those that have failed. Raises `ResultError`."""
+
+    def reading() -> Counter[str | None]:
+        found: Counter[str | None] = Counter()
+        for path in files(directory, POINTS):
+            with readable(path):
+                found.update(pq.ParquetFile(regular(path)).read(["status"])["status"].to_pylist())
+        return found
+
+    found = settled(reading)
+    return {status: found[status] for status in ("done", "failed")}
+
+
 def settled(reading: Callable[[], T]) -> T:
     """Read files that a command may put together meanwhile: those that are gone are sought anew.
 
@@ -119,7 +134,7 @@ def read(paths: list[Path]) -> pa.Table:
     tables = []
     for path in paths:
         with readable(path):
-            tables.append(pq.ParquetFile(path).read())
+            tables.append(pq.ParquetFile(regular(path)).read())
     return joined(tables)
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from backwater.directory import MISSING
 from backwater.errors import ResultError
-from backwater.files import write_file
+from backwater.files import regular, write_file
 from backwater.sweep.point import DONE, FAILED
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Whole:
 def missing(directory: Path) -> list[str]:
     """Give the points that earlier commands have asked for and that were not there."""
     try:
-        found = pq.read_table(directory / MISSING)["point"].to_pylist()
+        found = pq.ParquetFile(regular(directory / MISSING)).read()["point"].to_pylist()
     except (OSError, KeyError, pa.ArrowException):
         # It is no result: without it a command counts its own points alone.
         return []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
-from backwater.running import interruptible
 from backwater.saving import SLICE_MS
+from backwater.stopping import interruptible
 
 if TYPE_CHECKING:
     from backwater.why.evidence import Evidence

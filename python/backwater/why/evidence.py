@@ -14,7 +14,8 @@ from backwater.findings import ending
 from backwater.notices import say_again
 from backwater.numbers.run import groups, port_totals
 from backwater.programs import in_python, why_not
-from backwater.running import Job, interruptible, run_job
+from backwater.running import Job, run_job
+from backwater.stopping import interruptible
 
 if TYPE_CHECKING:
     from backwater.results import Run
