@@ -109,6 +109,7 @@ def test_controls_end_when_those_of_the_code_did(
     flows = [f"{src} 0 3 100 256000 2.{13 * (src - 1):09d}" for src in range(1, 9)]
     (tmp_path / "flow.txt").write_text("\n".join(["8", *flows]) + "\n")
     done = backwater.import_(tmp_path / "config.txt", tmp_path / "ours.toml")
+    assert not [warning for warning in done.warnings if "base_rtt" in str(warning)]
     run = backwater.load(done.path).run()
     times = [time / 1e6 for time in pl.DataFrame(run.flows)["fct_last_ack_ps"].to_list()]
     assert sum(times) / len(times) == pytest.approx(mean, rel=0.025)
@@ -116,6 +117,34 @@ def test_controls_end_when_those_of_the_code_did(
     queues = pl.DataFrame(run.ports)["max_egress_bytes"].to_list()
     # PINT's packets take a nanosecond longer here: a packet or two more wait.
     assert max(queues) == pytest.approx(peak, abs=2100 if mode == "10" else 0)
+
+
+def test_hosts_of_several_links_run_without_a_timer(tmp_path: Path) -> None:
+    """Three senders of two links into one receiver: the run is over with them."""
+    own = [line.split(maxsplit=1) for line in (FILES / "config.txt").read_text().splitlines()]
+    changed = {
+        "LINK_DOWN": "0 0 0",
+        "SIMULATOR_STOP_TIME": "3.0",
+        "TOPOLOGY_FILE": "topology.txt",
+        "FLOW_FILE": "flow.txt",
+        "KMIN_MAP": "1 25000000000 100",
+        "KMAX_MAP": "1 25000000000 400",
+        "PMAX_MAP": "1 25000000000 0.2",
+    }
+    config = {**dict(own), **changed}
+    (tmp_path / "config.txt").write_text("".join(f"{k} {v}\n" for k, v in config.items()))
+    links = [f"{host} {leaf} 25Gbps 1000ns 0" for host in range(4) for leaf in (4, 5)]
+    (tmp_path / "topology.txt").write_text("\n".join(["6 2 8", "4 5", *links]) + "\n")
+    flows = [f"{src} 0 3 100 100000 2.0" for src in (1, 2, 3)]
+    (tmp_path / "flow.txt").write_text("\n".join(["3", *flows]) + "\n")
+    done = backwater.import_(tmp_path / "config.txt", tmp_path / "ours.toml")
+    run = backwater.load(done.path).run()
+    rows = run.flows.to_pylist()
+    assert [row["state"] for row in rows] == ["complete"] * 3
+    # 100 packets of 1048 B at 25 Gb/s take 33.5 us, and the network stops at 1 s.
+    last = max(row["start_ps"] + row["fct_last_ack_ps"] for row in rows)
+    assert run.summary["time_ps"] == last
+    assert 33_500_000 < last < 200_000_000
 
 
 def test_flows_come_back_as_they_went(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ pub struct Family {
     pub about: &'static str,
     /// Its kinds of files.
     pub kinds: &'static [Kind],
+    /// Kinds of other families that may stand beside its own files.
+    pub beside: &'static [&'static str],
     /// What the caller may say that it uses, of [`Options::said`].
     pub uses: &'static [&'static str],
     /// Turns files of its kinds into one scenario.

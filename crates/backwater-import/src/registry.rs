@@ -47,17 +47,22 @@ fn among(
 /// Files with their kinds, by content or as `options.format` says.
 pub(crate) fn recognised(sources: Vec<Source>, options: &Options) -> Result<Given, ImportError> {
     let mut files = Vec::with_capacity(sources.len());
-    let mut family: Option<&'static Family> = None;
     for source in sources {
-        let (own, kind) = kind_of(&source, options.format.as_deref())?;
-        if let Some(other) = family.filter(|other| other.name != own.name) {
-            let reason = format!("a file of {}, and the ones before it are of {}", own.name, other.name);
-            return Err(source.error(reason).hint("import files of different origin one after the other"));
-        }
-        family = Some(own);
-        files.push((kind, source));
+        let (family, kind) = kind_of(&source, options.format.as_deref())?;
+        files.push((family, kind, source));
     }
-    let family = family.ok_or_else(|| ImportError::new("no file was given").hint("name at least one"))?;
+    let Some((first, ..)) = files.first() else {
+        return Err(ImportError::new("no file was given").hint("name at least one"));
+    };
+    let takes =
+        |family: &Family, own: &Family, kind: &Kind| own.name == family.name || family.beside.contains(&kind.name);
+    let goes = |family: &&'static Family| files.iter().all(|(own, kind, _)| takes(family, own, kind));
+    let Some(family) = files.iter().map(|(family, ..)| *family).find(goes) else {
+        let (own, _, source) = files.iter().find(|(own, kind, _)| !takes(first, own, kind)).unwrap_or(&files[0]);
+        let reason = format!("a file of {}, and the ones before it are of {}", own.name, first.name);
+        return Err(source.error(reason).hint("import files of different origin one after the other"));
+    };
+    let files = files.into_iter().map(|(_, kind, source)| (kind, source)).collect();
     Ok(Given { family, files })
 }
 

@@ -59,6 +59,14 @@ impl Source {
         }
     }
 
+    /// Whether there is something of its name.
+    pub fn is_there(&self) -> bool {
+        match &self.content {
+            Content::Path(path) => path.exists(),
+            Content::Octets(_) => true,
+        }
+    }
+
     /// Its octets as a stream, without the mark of UTF-8 that some editors put before a text.
     pub fn open(&self) -> Result<Box<dyn Read + '_>, ImportError> {
         let mut stream = self.stream()?;

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from backwater.errors import InputError
 from backwater.exporting.network import NS_PER_S, PS_PER_NS, Network, down_links
 from backwater.exporting.ns3_flows import offset_ns, ports
 from backwater.exporting.rows import IN_ORDER, frame, ordered
@@ -35,7 +34,6 @@ def write(run: Run, place: Place, options: Options) -> list[str]:
     network = Network.of(run)
     down = down_links(run)
     links = [link for number, link in enumerate(network.links) if number not in down]
-    _see_hosts(network, links)
     with place.text("topology.txt") as out:
         switches = range(network.hosts, len(network.names))
         out.write(f"{len(network.names)} {len(switches)} {len(links)}\n")
@@ -43,7 +41,7 @@ def write(run: Run, place: Place, options: Options) -> list[str]:
         for a, b, rate, delay in links:
             out.write(f"{a} {b} {_rate(rate)} {_delay(delay)} 0.000000\n")
     coarse = _flows(run, place, options)
-    told = [*_network_notes(links, len(down)), *_notes(run), *coarse]
+    told = [*_network_notes(network, links, len(down)), *_notes(run), *coarse]
     with place.text("notes.txt") as out:
         out.writelines(f"{line}\n" for line in told)
     return told
@@ -78,24 +76,16 @@ def _delay(delay_ps: int) -> str:
     return f"{delay_ps // PS_PER_NS}ns" if delay_ps % PS_PER_NS == 0 else f"{delay_ps}ps"
 
 
-def _see_hosts(network: Network, links: list[Link]) -> None:
-    """Refuse a host with several links. Raises `InputError`."""
+def _network_notes(network: Network, links: list[Link], down: int) -> list[str]:
     ends = Counter(node for a, b, _, _ in links for node in (a, b) if network.is_host(node))
-    for host, count in ends.items():
-        if count > 1:
-            raise InputError(
-                f"host {network.names[host]} has {count} links",
-                "that code gives a host one interface; export a run whose hosts have one",
-            )
-
-
-def _network_notes(links: list[Link], down: int) -> list[str]:
+    several = sum(count > 1 for count in ends.values())
     pairs = Counter(frozenset((a, b)) for a, b, _, _ in links)
     parallel = sum(count - 1 for count in pairs.values())
     coarse = sum(delay % PS_PER_NS > 0 for _, _, _, delay in links)
     told = [
         (down, "links that are down from the start and are left out"),
-        (parallel, "links beside another one between the same nodes, of which that code uses one"),
+        (parallel, "links beside another one of the same two nodes, of which that code uses the last"),
+        (several, "hosts with several links: that code hashes flows over those towards a receiver"),
         (coarse, "links whose delay is no whole nanosecond, which that code cuts off"),
     ]
     return [f"{what}: {count}" for count, what in told if count]

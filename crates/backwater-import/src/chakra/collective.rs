@@ -15,7 +15,7 @@
 
 use crate::error::ImportError;
 use crate::family::Work;
-use crate::schedule::{Collectives, Table};
+use crate::schedule::{Collectives, Label, Labels, Table};
 use crate::tables::{Does, Operation};
 use std::collections::HashMap;
 
@@ -64,6 +64,8 @@ pub struct Call {
     pub bytes: u64,
     /// Place of the root among the members.
     pub root: u32,
+    /// What the first rank calls it.
+    pub label: Label,
     /// Of each member: the operation that ends it, and what it waits for.
     parts: Vec<Option<Part>>,
 }
@@ -96,12 +98,19 @@ impl Calls {
         self.groups.len() as u32 - 1
     }
 
-    /// A rank calls a collective of a group: its number. The n-th calls of all members belong together.
+    /// A rank calls a collective of a group, of a kind and so many octets: its number. The n-th calls of all members belong together.
     ///
     /// # Errors
     ///
     /// What is wrong with it.
-    pub fn call(&mut self, rank: u32, group: u32, kind: u64, bytes: u64, root: Option<u64>) -> Result<u32, String> {
+    pub fn call(
+        &mut self,
+        rank: u32,
+        group: u32,
+        (kind, bytes): (u64, u64),
+        root: Option<u64>,
+        label: Label,
+    ) -> Result<u32, String> {
         let places = &self.groups[group as usize].1;
         if !places.contains_key(&rank) {
             return Err(format!("rank {rank} is no member of its group"));
@@ -128,10 +137,15 @@ impl Calls {
             }
         } else {
             list.push(self.calls.len() as u32);
-            self.calls.push(Call { group, kind, bytes, root, parts: Vec::new() });
+            self.calls.push(Call { group, kind, bytes, root, label, parts: Vec::new() });
         }
         *done += 1;
         Ok(list[*done as usize - 1])
+    }
+
+    /// What the first rank calls a collective.
+    pub fn label(&self, which: u32) -> Label {
+        self.calls.get(which as usize).map_or_else(Label::default, |call| call.label)
     }
 
     /// Whether there are any.
@@ -184,21 +198,22 @@ impl Collectives for Calls {
         }
     }
 
-    fn finish(&mut self, table: &mut Table, work: &mut Work<'_>) -> Result<(), ImportError> {
+    fn finish(&mut self, labels: &Labels, table: &mut Table, work: &mut Work<'_>) -> Result<(), ImportError> {
         for call in std::mem::take(&mut self.calls) {
-            expand(call, table, work)?;
+            expand(call, labels, table, work)?;
         }
         Ok(())
     }
 }
 
-fn expand(call: Call, table: &mut Table, work: &mut Work<'_>) -> Result<(), ImportError> {
+fn expand(call: Call, labels: &Labels, table: &mut Table, work: &mut Work<'_>) -> Result<(), ImportError> {
     let n = call.parts.len();
     let mut parts = Vec::with_capacity(n);
     for part in call.parts {
         parts.push(part.ok_or_else(|| ImportError::new("a member of a group takes no part in a collective of it"))?);
     }
     let Some((name, pattern)) = kind(call.kind) else { return Ok(()) };
+    let name = labels.name(call.label).unwrap_or(name);
     // What lets a member begin.
     let mut entries: Vec<Vec<u64>> = Vec::with_capacity(n);
     for part in &parts {

@@ -7,6 +7,9 @@ pub struct GlobalMetadata {
     /// Version of the schema.
     #[prost(string, tag = "1")]
     pub version: String,
+    /// What else is known of it.
+    #[prost(message, repeated, tag = "2")]
+    pub attributes: Vec<Attribute>,
 }
 
 /// An operation of a rank.
@@ -33,6 +36,12 @@ pub struct Node {
     /// How long it took, in us.
     #[prost(uint64, tag = "7")]
     pub duration_us: u64,
+    /// Tensors that it reads.
+    #[prost(bytes = "vec", optional, tag = "8")]
+    pub inputs: Option<Vec<u8>>,
+    /// Tensors that it writes.
+    #[prost(bytes = "vec", optional, tag = "9")]
+    pub outputs: Option<Vec<u8>>,
     /// What else is known of it.
     #[prost(message, repeated, tag = "10")]
     pub attributes: Vec<Attribute>,

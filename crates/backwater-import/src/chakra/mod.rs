@@ -1,5 +1,5 @@
 //! Execution traces of Chakra (mlcommons/chakra), as astra-sim reads them: a file for each rank, `NAME.<rank>.et`, of nodes that depend
-//! on each other; as protobuf, perhaps compressed, or as JSON; and the groups of collectives beside them.
+//! on each other; as protobuf, perhaps compressed, as JSON, or as `chakra_jsonizer` prints it; and the groups of collectives beside them.
 //!
 //! | Chakra | here |
 //! |---|---|
@@ -7,6 +7,7 @@
 //! | `COMM_SEND` | `send`; complete when its last byte is at the receiver |
 //! | `COMM_RECV` | `compute` of 0 that waits for its send: the one of the same ranks and tag, in order |
 //! | `COMM_COLL` | the transfers of [`collective`], matched across ranks by group and order |
+//! | one of the three with `is_cpu_op` | `compute` of its duration on the processor: the call that launches it |
 //! | `MEM_LOAD`, `MEM_STORE` | `compute` of its duration |
 //! | `ctrl_deps`, `data_deps` | `after` |
 
@@ -14,17 +15,19 @@ mod collective;
 mod groups;
 mod message;
 mod node;
+mod printed;
 mod stream;
 
 use crate::error::ImportError;
 use crate::family::{Family, Given, Kind, Work};
 use crate::note::Sort;
 use crate::page::Page;
-use crate::schedule::{Act, MOST_RANKS, Places, Program, Schedule, write_page};
+use crate::schedule::{Act, Label, Labels, MOST_RANKS, Op, Places, Program, Schedule, write_page};
 use crate::source::{Head, Source};
 use collective::Calls;
 use node::{Kind as What, Node, Trace};
-use std::collections::{BTreeMap, HashMap};
+use printed::Objects;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use stream::Messages;
 
@@ -39,8 +42,14 @@ pub static FAMILY: Family = Family {
             recognise: stream::recognise,
         },
         Kind { name: "chakra-json", about: "the trace of a rank, as JSON", recognise: is_json },
+        Kind {
+            name: "chakra-objects",
+            about: "the trace of a rank, as chakra_jsonizer prints it",
+            recognise: printed::recognise,
+        },
         Kind { name: "chakra-groups", about: "groups of collectives, as JSON", recognise: groups::recognise },
     ],
+    beside: &[],
     uses: &["--command", "--fabric"],
     combine,
 };
@@ -51,6 +60,12 @@ const PROCESSOR: u16 = 1;
 
 /// Picoseconds of a microsecond.
 const US: u64 = 1_000_000;
+
+/// The type of computations in the schema.
+const COMPUTATION: i64 = 4;
+
+/// Most names that a note lists.
+const MOST_NAMES: usize = 60;
 
 fn is_json(head: &Head) -> bool {
     let lines = head.lines();
@@ -75,8 +90,17 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         let all = || calls.group((0..ranks).collect());
         groups.entry(name.to_owned()).or_insert_with(all);
     }
-    let mut reader =
-        Reader { ranks, ops_per_ps: ops_per_ps(&work.options.command, work)?, groups, calls, said: Vec::new(), work };
+    let mut reader = Reader {
+        ranks,
+        ops_per_ps: ops_per_ps(&work.options.command, work)?,
+        groups,
+        calls,
+        labels: Labels::default(),
+        said: Vec::new(),
+        ids: None,
+        unused: [BTreeSet::new(), BTreeSet::new()],
+        work,
+    };
     let mut programs = Vec::with_capacity(traces.len());
     let mut nodes = 0;
     for (rank, (kind, source)) in (0u32..).zip(&traces) {
@@ -84,8 +108,8 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         nodes += program.ops.len();
         programs.push((Arc::from(source.name()), program));
     }
-    let mut calls = reader.finish();
     let first = traces.first().map_or("", |(_, source)| source.name());
+    let (mut calls, labels) = reader.finish(first);
     let many = match ranks {
         1 if calls.any() => "1 rank, as there is 1 trace: its collectives have no transfers".to_owned(),
         1 => "1 rank, as there is 1 trace".to_owned(),
@@ -96,7 +120,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         let hint = "the traces of all members have to be there, whole";
         ImportError::new(reason).file(named.as_ref().map_or(first, Source::name)).hint(hint)
     })?;
-    let schedule = Schedule::new(programs, Places::Numbers)?;
+    let schedule = Schedule::new(programs, Places::Numbers)?.called(labels);
     let table = schedule.write(0, &mut calls, work)?;
     let title = traces.first().map_or("", |(_, source)| stem(source.file_name()).0);
     let about = format!("{title}: Chakra traces of {ranks} ranks with {nodes} nodes.");
@@ -172,7 +196,12 @@ struct Reader<'a, 'b> {
     ops_per_ps: Option<f64>,
     groups: BTreeMap<String, u32>,
     calls: Calls,
+    labels: Labels,
     said: Vec<Said>,
+    /// The least and the greatest id of all nodes.
+    ids: Option<(u64, u64)>,
+    /// What of the metadata and of the nodes has no effect, by name.
+    unused: [BTreeSet<String>; 2],
     work: &'a mut Work<'b>,
 }
 
@@ -180,23 +209,56 @@ impl Reader<'_, '_> {
     /// The program of a rank. One node is in memory at a time, besides what becomes of it.
     fn rank(&mut self, rank: u32, kind: &str, source: &Source) -> Result<Program, ImportError> {
         let mut building = Building { program: Program::default(), by_id: HashMap::new(), deps: Vec::new() };
-        if kind == "chakra-json" {
-            let trace: Trace = serde_json::from_reader(std::io::BufReader::new(source.open()?))
-                .map_err(|error| source.error(error.to_string()).line(error.line() as u64))?;
-            for node in trace.workload_graph {
-                self.node(rank, source, node.into(), &mut building)?;
+        match kind {
+            "chakra-json" => {
+                let trace: Trace = serde_json::from_reader(std::io::BufReader::new(source.open()?))
+                    .map_err(|error| source.error(error.to_string()).line(error.line() as u64))?;
+                self.unused[0].extend(trace.others.into_keys());
+                for node in trace.workload_graph {
+                    self.node(rank, source, node.into(), &mut building)?;
+                }
             }
-        } else {
-            let mut messages = Messages::open(source)?;
-            let metadata: Option<message::GlobalMetadata> = messages.next()?;
-            if metadata.is_none() {
-                return Err(source.error("an empty file").hint("a trace begins with its metadata"));
+            "chakra-objects" => {
+                let (mut objects, metadata) = Objects::open(source)?;
+                self.metadata(metadata);
+                while let Some(node) = objects.next()? {
+                    self.node(rank, source, node.into(), &mut building)?;
+                }
             }
-            while let Some(node) = messages.next::<message::Node>()? {
-                self.node(rank, source, node.into(), &mut building)?;
+            _ => {
+                let mut messages = Messages::open(source)?;
+                let Some(metadata) = messages.next::<message::GlobalMetadata>()? else {
+                    return Err(source.error("an empty file").hint("a trace begins with its metadata"));
+                };
+                self.metadata(metadata);
+                while let Some(node) = messages.next::<message::Node>()? {
+                    self.node(rank, source, node.into(), &mut building)?;
+                }
             }
         }
-        building.finish(source)
+        let program = building.finish(source)?;
+        self.waits_for_kernels(&program, source.name());
+        Ok(program)
+    }
+
+    fn metadata(&mut self, metadata: message::GlobalMetadata) {
+        if !metadata.version.is_empty() {
+            self.unused[0].insert(format!("version {}", metadata.version.chars().take(40).collect::<String>()));
+        }
+        self.unused[0].extend(metadata.attributes.into_iter().map(|attribute| attribute.name));
+    }
+
+    /// Says how many collectives of a trace with computations of the accelerator wait for none of them.
+    fn waits_for_kernels(&mut self, program: &Program, name: &str) {
+        let kernel = |op: &Op| matches!(op.act, Act::Compute { stream: Some(ACCELERATOR), time_ps: 1.. });
+        let collective = |op: &Op| matches!(op.act, Act::Collective(_));
+        let any = |of: fn(&Op) -> bool| program.ops.iter().any(of);
+        if any(kernel) && any(collective) {
+            let text = "collectives that wait for no kernel: the trace does not say which computations of the accelerator come before \
+                        them, so they begin when they are launched";
+            let nodes = program.waiting_for_none(collective, kernel);
+            self.say_of(Sort::Verdict, name, text, nodes as u64);
+        }
     }
 
     fn node(&mut self, rank: u32, source: &Source, node: Node, building: &mut Building) -> Result<(), ImportError> {
@@ -215,6 +277,7 @@ impl Reader<'_, '_> {
         let duration =
             duration.ok_or_else(|| fail(format!("{} us are longer than can be simulated", node.duration_us)))?;
         let name = source.name();
+        let label = self.label(&node, what, name);
         let act = match what {
             What::Nothing => Act::Compute { time_ps: 0, stream: None },
             What::Memory => {
@@ -224,7 +287,7 @@ impl Reader<'_, '_> {
             }
             What::Compute => {
                 let time_ps = if duration > 0 { duration } else { self.time_of_operations(&node, name) };
-                Act::Compute { time_ps, stream: Some(if node.cpu { PROCESSOR } else { ACCELERATOR }) }
+                Act::Compute { time_ps, stream: Some(if node.cpu == Some(true) { PROCESSOR } else { ACCELERATOR }) }
             }
             What::Send | What::Receive => {
                 let send = what == What::Send;
@@ -258,12 +321,30 @@ impl Reader<'_, '_> {
                     fail(format!("group {group} is not known"))
                         .hint("name the file of groups beside the traces: {\"1\": [0, 1], …}")
                 })?;
-                let which = self.calls.call(rank, group, kind, bytes, node.root).map_err(fail)?;
+                let which = self.calls.call(rank, group, (kind, bytes), node.root, label).map_err(fail)?;
+                if self.calls.label(which) != label {
+                    let text = "name of a collective that ranks call differently: the first rank's counts";
+                    self.say(Sort::Differs, name, text);
+                }
                 Act::Collective(which)
             }
         };
         self.note(&node, what, name);
-        building.add(source, node, act)
+        building.add(source, node, act, label)
+    }
+
+    /// What a node is called in the results.
+    fn label(&mut self, node: &Node, what: What, name: &str) -> Label {
+        let sends = match what {
+            What::Nothing | What::Receive => return Label::default(),
+            What::Compute | What::Memory => false,
+            What::Send | What::Collective => true,
+        };
+        self.labels.label(&node.name, sends).unwrap_or_else(|| {
+            let text = "names of nodes beyond the first 3500 of computations and 500 of communication: results call them as if they had none";
+            self.say(Sort::Ignored, name, text);
+            Label::default()
+        })
     }
 
     /// The time of a computation that only says how many operations it is, in ps.
@@ -272,9 +353,9 @@ impl Reader<'_, '_> {
             // A Tera operation a second is one operation a picosecond.
             (Some(ops), Some(rate)) => ((ops as f64 / rate).round() as u64).min(1 << 61),
             (Some(_), None) => {
-                let text = "computations that say num_ops and no duration take no time; --command \"--peak-perf 900\" gives them \
+                let text = "num_ops without a duration: such computations take no time; --command \"--peak-perf 900\" gives them \
                             so many Tera operations a second";
-                self.say(Sort::Assumed, name, text);
+                self.say(Sort::Ignored, name, text);
                 0
             }
             (None, _) => 0,
@@ -292,25 +373,84 @@ impl Reader<'_, '_> {
             let text = "communication: astra-sim has one of a rank under way at a time; here nothing but dependencies is in its way";
             self.say(Sort::Differs, name, text);
         }
+        if what == What::Compute && node.kind != COMPUTATION {
+            let text = "communication that is_cpu_op gives to the processor: the call that launches it, which computes for its duration";
+            self.say(Sort::Assumed, name, text);
+        }
+        self.unused_of(node, what, name);
+        for other in &node.others {
+            if !self.unused[1].contains(other) {
+                self.unused[1].insert(other.clone());
+            }
+        }
         if what == What::Collective {
             self.say(Sort::Assumed, name, "collectives: their transfers are those of one ring, or direct ones");
         }
     }
 
-    /// Notes something for the first trace that has it, with how many nodes have it: there may be a thousand traces.
-    fn say(&mut self, sort: Sort, name: &str, text: &'static str) {
-        match self.said.iter_mut().find(|said| said.text == text) {
-            Some(said) => said.nodes += 1,
-            None => self.said.push(Said { sort, file: name.to_owned(), text, nodes: 1 }),
+    /// Notes what of a node has no effect where it stands.
+    fn unused_of(&mut self, node: &Node, what: What, name: &str) {
+        let (least, most) = self.ids.unwrap_or((node.id, node.id));
+        self.ids = Some((least.min(node.id), most.max(node.id)));
+        let message = matches!(what, What::Send | What::Receive);
+        let alone = self.ranks == 1 && what == What::Collective;
+        let communicates = message || what == What::Collective;
+        let unnamed = matches!(what, What::Nothing | What::Receive) || alone;
+        let said = node.comm_type.or(node.comm_size).is_some() || node.group.is_some();
+        let ends = node.comm_src.or(node.comm_dst).or(node.comm_tag).is_some();
+        let timed = what != What::Compute || node.duration_us > 0;
+        let idle = matches!(what, What::Nothing | What::Memory);
+        let all = [
+            (unnamed && !node.name.is_empty(), "name (Name) of what takes no time and sends nothing"),
+            (
+                what == What::Nothing && node.duration_us > 0,
+                "durations of METADATA and INVALID nodes: they take no time",
+            ),
+            (communicates && node.duration_us > 0, "durations of communication: it takes what the network takes"),
+            (timed && node.num_ops.is_some(), "num_ops where a duration or the network says how long a node takes"),
+            (idle && node.cpu.is_some(), "is_cpu_op of loads, stores and metadata"),
+            (alone, "comm_type, comm_size and pg_name of collectives of one rank: nothing is sent"),
+            (message && node.comm_type.is_some(), "comm_type of messages"),
+            (message && node.group.is_some(), "pg_name of messages"),
+            (message && node.comm_src == node.comm_dst, "comm_size of messages to the own rank, which take no time"),
+            (!message && ends, "comm_src, comm_dst and comm_tag of what is no message"),
+            (!communicates && said, "comm_type, comm_size and pg_name of what is no communication"),
+        ];
+        for (_, text) in all.into_iter().filter(|(there, _)| *there) {
+            self.say(Sort::Ignored, name, text);
         }
     }
 
-    fn finish(self) -> Calls {
+    /// Notes something for the first trace that has it, with how many nodes have it: there may be a thousand traces.
+    fn say(&mut self, sort: Sort, name: &str, text: &'static str) {
+        self.say_of(sort, name, text, 1);
+    }
+
+    /// The same of so many nodes, if there are any.
+    fn say_of(&mut self, sort: Sort, name: &str, text: &'static str, nodes: u64) {
+        match self.said.iter_mut().find(|said| said.text == text) {
+            Some(said) => said.nodes += nodes,
+            None if nodes > 0 => self.said.push(Said { sort, file: name.to_owned(), text, nodes }),
+            None => {}
+        }
+    }
+
+    fn finish(self, first: &str) -> (Calls, Labels) {
+        if let Some((least, most)) = self.ids {
+            let text = format!("id (Id) of nodes, {least} to {most}: operations are numbered anew");
+            self.work.notes.ignored(first, None, text);
+        }
+        let what = ["what the metadata says", "what else nodes say"];
+        for (what, names) in what.into_iter().zip(&self.unused).filter(|(_, names)| !names.is_empty()) {
+            let more = if names.len() > MOST_NAMES { ", …" } else { "" };
+            let names: Vec<&str> = names.iter().take(MOST_NAMES).map(String::as_str).collect();
+            self.work.notes.ignored(first, None, format!("{what}: {}{more}", names.join(", ")));
+        }
         for Said { sort, file, text, nodes } in self.said {
             let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes of all traces") };
             self.work.notes.add(sort, &file, None, format!("{text} ({nodes})"));
         }
-        self.calls
+        (self.calls, self.labels)
     }
 }
 
@@ -330,8 +470,8 @@ struct Building {
 }
 
 impl Building {
-    fn add(&mut self, source: &Source, node: Node, act: Act) -> Result<(), ImportError> {
-        let op = self.program.push(act, node.id);
+    fn add(&mut self, source: &Source, node: Node, act: Act, label: Label) -> Result<(), ImportError> {
+        let op = self.program.push_called(act, node.id, label);
         if self.by_id.insert(node.id, op).is_some() {
             return Err(source.error(format!("node {}: there is another one with this id", node.id)));
         }

@@ -2,6 +2,8 @@
 
 use super::message;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
 
 /// What an operation is, by its number in the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +37,8 @@ pub struct Node {
     pub start_us: u64,
     /// How long it took, in us.
     pub duration_us: u64,
-    /// Whether a processor does it, and not an accelerator.
-    pub cpu: bool,
+    /// Whether a processor does it, and not an accelerator; absent: it is not said.
+    pub cpu: Option<bool>,
     /// Operations of a computation.
     pub num_ops: Option<u64>,
     /// Type of the collective.
@@ -55,15 +57,19 @@ pub struct Node {
     pub root: Option<u64>,
     /// Name of the group of a collective.
     pub group: Option<String>,
+    /// What else it says, by name.
+    pub others: Vec<String>,
 }
 
 impl Node {
-    /// What it is; `None`: a number that is not in the schema.
+    /// What it is; `None`: a number that is not in the schema. A communication that the processor does is the call that launches it:
+    /// `Workload::issue` of astra-sim (commit 518bd51) computes for its duration.
     pub fn what(&self) -> Option<Kind> {
         Some(match self.kind {
             0 | 1 => Kind::Nothing,
             2 | 3 => Kind::Memory,
             4 => Kind::Compute,
+            5..=7 if self.cpu == Some(true) => Kind::Compute,
             5 => Kind::Send,
             6 => Kind::Receive,
             7 => Kind::Collective,
@@ -79,11 +85,16 @@ impl From<message::Node> for Node {
         let (id, name, kind) = (from.id, from.name, from.kind.into());
         let (start_us, duration_us) = (from.start_us, from.duration_us);
         let mut node = Node { id, name, kind, deps, start_us, duration_us, ..Node::default() };
-        for attribute in &from.attributes {
-            let Some(value) = &attribute.value else { continue };
+        let parts = [("inputs", from.inputs.is_some()), ("outputs", from.outputs.is_some())];
+        node.others.extend(parts.into_iter().filter(|(_, there)| *there).map(|(name, _)| name.to_owned()));
+        for attribute in from.attributes {
+            let Some(value) = &attribute.value else {
+                node.others.push(attribute.name);
+                continue;
+            };
             let place = match attribute.name.as_str() {
                 "is_cpu_op" => {
-                    node.cpu = value.number() == Some(1);
+                    node.cpu = Some(value.number() == Some(1));
                     continue;
                 }
                 "pg_name" => {
@@ -98,7 +109,10 @@ impl From<message::Node> for Node {
                 "comm_tag" => &mut node.comm_tag,
                 "comm_priority" => &mut node.comm_priority,
                 "root" | "root_rank" | "comm_root" => &mut node.root,
-                _ => continue,
+                _ => {
+                    node.others.push(attribute.name);
+                    continue;
+                }
             };
             *place = value.number();
         }
@@ -111,6 +125,9 @@ impl From<message::Node> for Node {
 pub struct Trace {
     /// Its nodes.
     pub workload_graph: Vec<JsonNode>,
+    /// What else it says.
+    #[serde(flatten)]
+    pub others: BTreeMap<String, IgnoredAny>,
 }
 
 /// A node of the JSON form.
@@ -138,6 +155,8 @@ pub struct JsonNode {
     comm_tag: Option<u64>,
     comm_priority: Option<u64>,
     pg_name: Option<String>,
+    #[serde(flatten)]
+    others: BTreeMap<String, IgnoredAny>,
 }
 
 /// `true` or 1, `false` or 0.
@@ -159,7 +178,7 @@ impl From<JsonNode> for Node {
             deps,
             start_us: 0,
             duration_us: from.runtime,
-            cpu: matches!(from.is_cpu_op, Some(YesNo::Word(true) | YesNo::Number(1))),
+            cpu: from.is_cpu_op.map(|said| matches!(said, YesNo::Word(true) | YesNo::Number(1))),
             num_ops: from.num_ops,
             comm_type: from.comm_type,
             comm_size: from.comm_size,
@@ -169,6 +188,7 @@ impl From<JsonNode> for Node {
             comm_priority: from.comm_priority,
             root: None,
             group: from.pg_name,
+            others: from.others.into_keys().collect(),
         }
     }
 }

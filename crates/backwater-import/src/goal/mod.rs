@@ -27,6 +27,7 @@ pub static FAMILY: Family = Family {
         Kind { name: "goal-text", about: "a schedule as text", recognise: text::recognise },
         Kind { name: "goal-binary", about: "a schedule as txt2bin writes it", recognise: binary::recognise },
     ],
+    beside: &[],
     uses: &["--command", "--fabric"],
     combine,
 };

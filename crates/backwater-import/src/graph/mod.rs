@@ -9,7 +9,7 @@ pub use shape::Fabric;
 use crate::error::ImportError;
 use crate::note::Notes;
 use crate::words::Words;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Nodes and links. Every host has a link.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,6 +51,9 @@ const LEAST_BARE_BPS: u64 = 1_000_000_000;
 
 /// Longest delay: a second.
 const LONGEST_PS: u64 = 1_000_000_000_000;
+
+/// Most links of a host to switches of a kind; a GPU has 18 NVLinks at most.
+pub const MOST_LINKS: u32 = 64;
 
 impl Graph {
     /// A graph of so many nodes, all of them hosts until they are said to be switches.
@@ -140,6 +143,13 @@ impl Graph {
     /// All hosts, in the order of their numbers.
     pub fn hosts(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.nodes()).filter(|node| !self.is_switch(*node))
+    }
+
+    /// Whether a host has several links.
+    pub fn hosts_have_several(&self) -> bool {
+        let mut seen = HashSet::new();
+        let mut ends = self.links.iter().flat_map(|link| [link.a, link.b]).filter(|node| !self.is_switch(*node));
+        ends.any(|host| !seen.insert(host))
     }
 
     /// All switches, in the order of their numbers.

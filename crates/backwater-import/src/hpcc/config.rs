@@ -1,4 +1,4 @@
-//! A configuration: `KEY value…` in any order, as `third.cc` of HPCC and `network-load-balance.cc` of conweave-ns3 read it. Words that
+//! A configuration: `KEY value…` in any order, as `third.cc` of HPCC, `network-load-balance.cc` of conweave-ns3 and `common.h` of SimAI read it. Words that
 //! are no key are skipped there. A key that stands twice has its last value.
 
 use crate::error::ImportError;
@@ -34,8 +34,8 @@ const TRACE: Use = No("which packets are traced: `backwater run --capture` write
 const UNUSED: Use = No("that program does not use it");
 const CONWEAVE: Use = No("the parameters of ConWeave, which is not modelled");
 
-/// All keys of both programs.
-const KEYS: [(&str, Shape, Use); 78] = [
+/// All keys of these programs.
+const KEYS: [(&str, Shape, Use); 88] = [
     ("ENABLE_QCN", W(1), Read),
     ("USE_DYNAMIC_PFC_THRESHOLD", W(1), Read),
     ("CLAMP_TARGET_RATE", W(1), Read),
@@ -43,7 +43,7 @@ const KEYS: [(&str, Shape, Use); 78] = [
     ("DATA_RATE", W(1), UNUSED),
     ("LINK_DELAY", W(1), UNUSED),
     ("PACKET_PAYLOAD_SIZE", W(1), Read),
-    ("L2_CHUNK_SIZE", W(1), No("it only counts where whole chunks are sent again")),
+    ("L2_CHUNK_SIZE", W(1), Read),
     ("L2_ACK_INTERVAL", W(1), Read),
     ("L2_BACK_TO_ZERO", W(1), Read),
     ("TOPOLOGY_FILE", W(1), Read),
@@ -115,6 +115,17 @@ const KEYS: [(&str, Shape, Use); 78] = [
     ("RATE_FILE", W(1), MONITOR),
     ("CCLOG_FILE", W(2), MONITOR),
     ("PATH_FILE", W(1), RESULTS),
+    // Of SimAI.
+    ("BW_MON_FILE", W(1), MONITOR),
+    ("RATE_MON_FILE", W(1), MONITOR),
+    ("CNP_MON_FILE", W(1), MONITOR),
+    ("MON_START", W(1), MONITOR),
+    ("MON_END", W(1), MONITOR),
+    ("QP_MON_INTERVAL", W(1), MONITOR),
+    ("QLEN_MON_INTERVAL", W(1), MONITOR),
+    ("BW_MON_INTERVAL", W(1), MONITOR),
+    ("TRACE_NODE", W(1), TRACE),
+    ("NIC_TOTAL_PAUSE_TIME", W(1), No("it says how many pauses an interface may count")),
 ];
 
 /// Keys by which a file is recognised: two of them, each at the beginning of a line.
@@ -128,6 +139,9 @@ const TELLING: [&str; 8] = [
     "L2_ACK_INTERVAL",
     "HAS_WIN",
 ];
+
+/// `SIMULATOR_STOP_TIME` where it is missing, in ps.
+const STOP_PS: u64 = 3_010_000_000_000;
 
 /// A configuration.
 #[derive(Clone, Debug, Default)]
@@ -147,6 +161,7 @@ pub fn recognise(head: &Head) -> bool {
 pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Config, ImportError> {
     let mut words = Words::new(file, text);
     let mut config = Config { file: file.to_owned(), entries: BTreeMap::new() };
+    let mut unused: BTreeMap<&str, (u64, Vec<&str>)> = BTreeMap::new();
     while let Some(word) = words.next_word() {
         let Some((key, shape, purpose)) = KEYS.iter().find(|(key, ..)| *key == word.text) else {
             notes.ignored(file, Some(word.line), format!("{}: no key that is known", shortened(word.text)));
@@ -161,10 +176,17 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Config, Import
             values.push(words.word(&format!("a value of {key}"))?.text.to_owned());
         }
         if let No(why) = purpose {
-            notes.ignored(file, Some(word.line), *why);
+            // One note for all keys of a reason.
+            let (_, keys) = unused.entry(why).or_insert((word.line, Vec::new()));
+            if !keys.contains(key) {
+                keys.push(*key);
+            }
         } else if let Some((line, _)) = config.entries.insert(key, (word.line, values)) {
             notes.ignored(file, Some(line), format!("{key} stands again in line {}, which counts", word.line));
         }
+    }
+    for (why, (line, keys)) in unused {
+        notes.ignored(file, Some(line), format!("{}: {why}", keys.join(", ")));
     }
     Ok(config)
 }
@@ -182,6 +204,13 @@ impl Config {
     /// The line of a key.
     pub fn line(&self, key: &str) -> Option<u64> {
         self.entries.get(key).map(|(line, _)| *line)
+    }
+
+    /// Leaves a key out, if it is there, and says why.
+    pub fn set_aside(&mut self, key: &str, why: &str, notes: &mut Notes) {
+        if let Some((line, _)) = self.entries.remove(key) {
+            notes.ignored(&self.file, Some(line), format!("{key}: {why}"));
+        }
     }
 
     /// The first word behind a key.
@@ -234,6 +263,16 @@ impl Config {
     pub fn time(&self, key: &str, power: i32) -> Result<Option<u64>, ImportError> {
         let read = |word: &str| quantity::decimal(word, power).filter(|ps| *ps <= 3_600_000_000_000_000).map(Some);
         self.parsed(key, None, "a time up to an hour", read)
+    }
+
+    /// `SIMULATOR_STOP_TIME`, in ps. `None`: it is later than an hour, which is no bound.
+    pub fn stop(&self) -> Result<Option<u64>, ImportError> {
+        let read = |word: &str| {
+            let bounded = |seconds: f64| seconds <= 3600.0;
+            let seconds = word.parse::<f64>().ok().filter(|seconds| *seconds >= 0.0)?;
+            Some(quantity::decimal(word, 12).filter(|_| bounded(seconds)))
+        };
+        self.parsed("SIMULATOR_STOP_TIME", Some(STOP_PS), "a time in seconds", read)
     }
 
     /// A rate in b/s. It must be there.

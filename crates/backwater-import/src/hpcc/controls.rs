@@ -40,10 +40,11 @@ enum Control {
 }
 
 /// Constants of single controls.
-const OWN: [(&str, &[Control]); 16] = [
+const OWN: [(&str, &[Control]); 17] = [
     ("EWMA_GAIN", &[Control::Dcqcn, Control::Dctcp]),
     ("ALPHA_RESUME_INTERVAL", &[Control::Dcqcn]),
     ("RP_TIMER", &[Control::Dcqcn]),
+    ("FAST_REACT", &[Control::Hpcc]),
     ("FAST_RECOVERY_TIMES", &[Control::Dcqcn]),
     ("RATE_DECREASE_INTERVAL", &[Control::Dcqcn]),
     ("CLAMP_TARGET_RATE", &[Control::Dcqcn]),
@@ -69,6 +70,8 @@ pub struct Setting<'a> {
     pub fabric: &'a Fabric,
     /// The classes of the flows.
     pub classes: &'a BTreeSet<u8>,
+    /// Longest time from the first start to the end, in ps.
+    pub longest_ps: u64,
 }
 
 impl Setting<'_> {
@@ -132,10 +135,12 @@ impl Setting<'_> {
         if fastest < shortest * 8 * 1_000_000_000 {
             page.key_because("clock", "1 ns", "that code has whole nanoseconds");
         } else {
+            let longest = ((shortest * 8 * 1_000_000_000_000 - 1) / fastest).max(1);
+            page.key_because("clock", time(longest), "the longest in which a frame takes a tick at least");
             let text = format!(
-                "that code cuts times off to whole nanoseconds, which at {} would leave nothing of a short frame: here times are \
-                 exact",
-                rate(fastest)
+                "that code cuts times off to whole nanoseconds, which at {} would leave nothing of a short frame: here to whole {}",
+                rate(fastest),
+                time(longest)
             );
             notes.differs(self.config.file(), None, text);
         }
@@ -157,9 +162,43 @@ impl Setting<'_> {
             let text = "ACK_HIGH_PRIO: acknowledgements leave a host there whose data is paused; here they wait";
             self.differs(notes, "ACK_HIGH_PRIO", text);
         }
+        // `ReceiverCheckSeq` of `rdma-hw.cc`: after so many octets, and at each multiple of a chunk.
         let interval = u64::from(config.whole("L2_ACK_INTERVAL", 1)?);
-        if interval > payload {
-            page.number("every", interval.div_ceil(payload).min(65535));
+        let chunk = u64::from(config.whole("L2_CHUNK_SIZE", 0)?);
+        let after = interval.div_ceil(payload).max(1);
+        let at = if chunk == 0 { after } else { chunk / gcd(chunk, payload) };
+        let every = after.min(at).min(65535);
+        if every > 1 {
+            page.number("every", every);
+        }
+        if interval > payload && !interval.is_multiple_of(payload) {
+            let text = format!(
+                "L2_ACK_INTERVAL is no multiple of the payload: there an acknowledgement comes for {:.2} packets in the mean",
+                interval as f64 / payload as f64
+            );
+            self.differs(notes, "L2_ACK_INTERVAL", text);
+        }
+        if let Some(line) = config.line("L2_ACK_INTERVAL").filter(|_| every == 1) {
+            let text =
+                "L2_ACK_INTERVAL: each packet is acknowledged, as by that code if it is no more than the payload";
+            notes.ignored(config.file(), Some(line), text);
+        }
+        if at >= after {
+            if let Some(line) = config.line("L2_CHUNK_SIZE") {
+                let text = "L2_CHUNK_SIZE: acknowledgements at its multiples are no more than L2_ACK_INTERVAL asks for; else it counts \
+                            where whole chunks are sent again";
+                notes.ignored(config.file(), Some(line), text);
+            }
+        } else if !after.is_multiple_of(at) {
+            let text = format!(
+                "L2_CHUNK_SIZE and L2_ACK_INTERVAL: there each of them asks for acknowledgements, after {at} and after {after} packets; \
+                 here every {every} packets"
+            );
+            self.differs(notes, "L2_CHUNK_SIZE", text);
+        } else {
+            let text =
+                format!("L2_CHUNK_SIZE: that code acknowledges at its multiples, too, which is every {at} packets");
+            notes.verdict(config.file(), config.line("L2_CHUNK_SIZE"), text);
         }
         Ok(())
     }
@@ -178,13 +217,27 @@ impl Setting<'_> {
             self.differs(notes, "L2_BACK_TO_ZERO", text);
         }
         let lossy = config.number("ERROR_RATE_PER_LINK", 0.0)? > 0.0 || self.graph.links.iter().any(|l| l.loss > 0.0);
+        if config.is_conweave() {
+            page.key_because("timeout", "4 ms", "as in conweave-ns3");
+        } else {
+            page.key_because("timeout", time(self.longest_ps), "that code has no timer: this one does not run out");
+            if lossy {
+                let text =
+                    "losses: there is no timer, as in that code, and a flow whose last packets are lost never ends";
+                notes.verdict(config.file(), None, text);
+            }
+        }
         if lossy {
             page.key("nack_interval", "500 us");
-            let text =
-                "losses: that code has no timeout, and a flow whose last packets are lost never ends; here it has one";
-            notes.differs(config.file(), None, text);
         }
         let windows = config.flag("HAS_WIN", true)?;
+        if !windows {
+            for key in ["GLOBAL_T", "VAR_WIN"] {
+                if let Some(line) = config.line(key) {
+                    notes.ignored(config.file(), Some(line), format!("{key}: HAS_WIN is 0, so there is no window"));
+                }
+            }
+        }
         // The window of `[hpcc]` is its own.
         if matches!(control, Control::Hpcc | Control::Pint) {
             return self.own_window(control, windows, notes);
@@ -293,11 +346,12 @@ impl Setting<'_> {
             Control::Dctcp => self.dctcp(payload, notes, page)?,
             Control::None => {}
         }
-        for (key, controls) in OWN {
-            if let Some(line) = config.line(key).filter(|_| !controls.contains(&control)) {
-                let text = "constants of other controls than that of CC_MODE, as there";
-                notes.ignored(config.file(), Some(line), text);
-            }
+        let others: Vec<&str> =
+            OWN.iter().filter(|(_, controls)| !controls.contains(&control)).map(|(key, _)| *key).collect();
+        let others: Vec<&str> = others.into_iter().filter(|key| config.line(key).is_some()).collect();
+        if let Some(line) = others.iter().filter_map(|key| config.line(key)).min() {
+            let text = format!("{}: constants of other controls than that of CC_MODE, as there", others.join(", "));
+            notes.ignored(config.file(), Some(line), text);
         }
         if !config.flag("RATE_BOUND", true)? {
             self.differs(notes, "RATE_BOUND", "RATE_BOUND 0: here packets are paced at their flow's rate");
@@ -393,4 +447,9 @@ impl Setting<'_> {
     fn least(&self) -> Result<String, ImportError> {
         Ok(rate(self.rate_or("MIN_RATE", 100_000_000)?.max(1)))
     }
+}
+
+/// The greatest common divisor of two numbers, of which one is above 0.
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }

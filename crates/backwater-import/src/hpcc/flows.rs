@@ -13,6 +13,9 @@ use crate::units::{size, time};
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 
+/// What a group of all flows is called.
+const LABEL: &str = "flows";
+
 /// Most flows that are written out, each with its hosts by name.
 const FEW: usize = 16;
 
@@ -40,17 +43,17 @@ struct One {
 }
 
 impl Known<'_> {
-    /// Writes the flows; `ways` are those of some of them, by number.
+    /// Writes the flows; `ways` are those of some of them, by number. Gives the labels of the groups.
     pub fn write(
         &self,
         ways: Option<(&Source, BTreeMap<u64, Ways>)>,
         work: &mut Work<'_>,
         page: &mut Page,
-    ) -> Result<(), ImportError> {
+    ) -> Result<Vec<String>, ImportError> {
         let flows = &self.flows.rows;
         let name = self.list.name();
         if self.flows.ports {
-            let text = "ports of flows: that code hashes them for ECMP; here the flow's number is hashed";
+            let text = "dport: that code hashes the ports of flows for ECMP; here the flow's number is hashed";
             work.notes.ignored(name, flows.first().map(|row| row.line), text);
         }
         if flows.iter().any(|row| row.start_ps % 1000 != 0) {
@@ -88,8 +91,7 @@ impl Known<'_> {
         };
         if flows.len() <= FEW {
             let all: Vec<One> = (0u64..).zip(flows).map(one).collect::<Result<_, _>>()?;
-            self.write_few(&all, page);
-            return Ok(());
+            return Ok(self.write_few(&all, page));
         }
         let class = self.flows.rows.first().map_or(3, |row| row.class);
         let one_class = flows.iter().all(|row| row.class == class);
@@ -104,11 +106,11 @@ impl Known<'_> {
             table.add(flow, work.place)?;
         }
         let table = table.finish(work.place)?;
-        page.head("[[flow]]").key("label", "flows").key("table", table);
+        page.head("[[flow]]").key("label", LABEL).key("table", table);
         if one_class && class != 3 {
             page.key("class", i64::from(class));
         }
-        Ok(())
+        Ok(vec![LABEL.to_owned()])
     }
 
     fn host(&self, node: u32, row: &Row) -> Result<u32, ImportError> {
@@ -140,8 +142,8 @@ impl Known<'_> {
         Ok(nodes.iter().map(|node| self.fabric.name(*node)).collect())
     }
 
-    /// A `[[flow]]` for each receiver, size and start of flows in a row.
-    fn write_few(&self, flows: &[One], page: &mut Page) {
+    /// A `[[flow]]` for each receiver, size and start of flows in a row. Gives their labels.
+    fn write_few(&self, flows: &[One], page: &mut Page) -> Vec<String> {
         let alike = |a: &One, b: &One| {
             let key = |one: &One| {
                 let Row { bytes, start_ps, class, .. } = one.row;
@@ -149,6 +151,7 @@ impl Known<'_> {
             };
             key(a) == key(b)
         };
+        let mut labels = Vec::new();
         let mut rest = flows;
         while let [first, ..] = rest {
             let mut count = 1;
@@ -162,10 +165,16 @@ impl Known<'_> {
             rest = others;
             let from: Vec<String> = group.iter().map(|one| self.fabric.name(one.row.src)).collect();
             let to = self.fabric.name(first.row.dst);
-            page.head("[[flow]]");
+            let label = match from.as_slice() {
+                [one] => format!("{one} to {to}"),
+                _ => format!("incast at {to}"),
+            };
+            let label = another(label, &labels);
+            page.head("[[flow]]").key("label", label.clone());
+            labels.push(label);
             match from.as_slice() {
-                [one] => page.key("label", format!("{one} to {to}")).key("from", one.clone()),
-                _ => page.key("label", format!("incast at {to}")).key("from", from),
+                [one] => page.key("from", one.clone()),
+                _ => page.key("from", from),
             };
             page.key("to", to).key("size", size(first.row.bytes));
             if first.row.start_ps > self.start {
@@ -186,11 +195,23 @@ impl Known<'_> {
                 page.key("ack_path", ways);
             }
         }
+        labels
     }
 }
 
-/// `[[flow]]` with sizes from a distribution, between random hosts.
-pub fn drawn(source: &Source, work: &mut Work<'_>, page: &mut Page) -> Result<(), ImportError> {
+/// A label that none of the others is: the same with a number from 2 where it is there already.
+fn another(label: String, labels: &[String]) -> String {
+    let same = |other: &&String| {
+        other.strip_prefix(label.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
+    };
+    match labels.iter().filter(same).count() {
+        0 => label,
+        before => format!("{label} ({})", before + 1),
+    }
+}
+
+/// `[[flow]]` with sizes from a distribution, between random hosts. Gives its label.
+pub fn drawn(source: &Source, work: &mut Work<'_>, page: &mut Page) -> Result<String, ImportError> {
     let cdf = cdf::parse(source.name(), &source.text()?)?;
     if let Some(line) = cdf.steps {
         let text = "several shares for one size: here the step lies between that size and the octet before";
@@ -204,7 +225,7 @@ pub fn drawn(source: &Source, work: &mut Work<'_>, page: &mut Page) -> Result<()
     written.map_err(|error| ImportError::new(format!("cannot be written: {error}")).file(&name))?;
     let text = "who sends, how much, and for how long: each host to random ones, 30 % of its link in payload, for 1 ms";
     work.notes.assumed(source.name(), None, text);
-    page.head("[[flow]]").key("label", "flows").key("pattern", "random").key("sizes", name);
+    page.head("[[flow]]").key("label", LABEL).key("pattern", "random").key("sizes", name);
     page.key("arrivals", "poisson").key("load", "30 %").key("load_counts", "payload").key("until", "1 ms");
-    Ok(())
+    Ok(LABEL.to_owned())
 }

@@ -4,9 +4,9 @@
 //! A configuration names the other files; those that are given beside it count instead.
 
 mod cdf;
-mod config;
-mod controls;
-mod faults;
+pub mod config;
+pub mod controls;
+pub mod faults;
 mod flow;
 mod flows;
 mod paths;
@@ -41,9 +41,13 @@ pub static FAMILY: Family = Family {
         Kind { name: "hpcc-paths", about: "the ways that flows take", recognise: paths::recognise },
         Kind { name: "hpcc-trace", about: "a list of nodes whose packets are traced", recognise: trace::recognise },
     ],
+    beside: &[],
     uses: &["--fabric", "--zero-at"],
     combine,
 };
+
+/// How long a run may be that nothing bounds, in ps.
+pub const HOUR_PS: u64 = 3_600_000_000_000_000;
 
 /// What the tools of that code take for the first start, in ps.
 const CUSTOM_PS: u64 = 2_000_000_000_000;
@@ -64,6 +68,18 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         None if cdf.is_some() => None,
         own => beside(&["FLOW_FILE", "FLOW_INPUT_FILE"], own)?,
     };
+    if let Some(config) = &config {
+        let flows = given.at_most_one("hpcc-flow")?.or(cdf).is_some();
+        let others = [
+            ("TOPOLOGY_FILE", given.at_most_one("hpcc-topology")?.is_some()),
+            ("FLOW_FILE", flows),
+            ("FLOW_INPUT_FILE", flows),
+        ];
+        for (key, _) in others.into_iter().filter(|(key, given)| *given && config.line(key).is_some()) {
+            let text = format!("{key}: the file that was given counts");
+            work.notes.ignored(config.file(), config.line(key), text);
+        }
+    }
     let graph = match &topology {
         Some(source) => Some(topology::parse(source.name(), &source.text()?, work.notes)?),
         None => None,
@@ -74,7 +90,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     };
     if let Some(source) = given.at_most_one("hpcc-trace")? {
         let nodes = trace::parse(source.name(), &source.text()?)?;
-        let text = format!("{} nodes to trace: `backwater run --capture` writes what passes a port", nodes.len());
+        let text = format!("each node to trace, {}: `backwater run --capture` writes what passes a port", nodes.len());
         work.notes.ignored(source.name(), None, text);
     }
     if list.is_none() && cdf.is_none() {
@@ -84,9 +100,15 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     introduce(&given, work, &mut page);
     let start = origin(&flows, config.as_ref(), list.as_ref(), work)?;
     let own = work.fabric.is_none();
-    if let Some(config) = config.as_ref().filter(|_| own) {
-        stop(config, start, &mut page)?;
-    }
+    let stop = match &config {
+        Some(config) if own => stop(config, start, work)?,
+        Some(config) => {
+            let text = "the configuration but for the files that it names: --fabric has the network and the control";
+            work.notes.ignored(config.file(), None, text);
+            None
+        }
+        None => None,
+    };
     let graph = match graph {
         Some(graph) => graph,
         None => assumed(&flows, config.as_ref(), list.as_ref().or(cdf), work)?,
@@ -94,7 +116,8 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let fabric = Fabric::of(&graph);
     if !work.write_fabric(&mut page)? {
         let file = given.files.first().map_or("", |(_, source)| source.name());
-        write_network(&graph, &fabric, &flows, (config.as_ref(), file), work, &mut page)?;
+        let longest = stop.unwrap_or(HOUR_PS);
+        write_network(&graph, &fabric, &flows, (config.as_ref(), file, longest), work, &mut page)?;
     }
     match &config {
         Some(config) if own => faults::write(config, &graph, &fabric, start, &mut page)?,
@@ -102,17 +125,25 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         _ => {}
     }
     let ways = match given.at_most_one("hpcc-paths")? {
-        Some(source) => Some((source, paths::parse(source.name(), &source.text()?)?)),
+        Some(source) => Some((source, paths::parse(source.name(), &source.text()?, work.notes)?)),
         None => None,
     };
+    let mut labels = Vec::new();
     if let Some(list) = &list {
         let known = flows::Known { flows: &flows, list, graph: &graph, fabric: &fabric, start };
-        known.write(ways, work, &mut page)?;
+        labels = known.write(ways, work, &mut page)?;
     } else if let Some((source, _)) = ways {
         return Err(source.error("ways of flows, and no list of flows").hint("give the list beside it"));
     }
     if let Some(source) = cdf {
-        flows::drawn(source, work, &mut page)?;
+        labels.push(flows::drawn(source, work, &mut page)?);
+    }
+    if let Some(at) = stop {
+        page.head("[stop]").key("at", time(at));
+        if !labels.is_empty() {
+            page.remark("That code stops there at the latest; what is simulated is over with its flows.");
+            page.key("when", labels);
+        }
     }
     Ok(page)
 }
@@ -122,13 +153,17 @@ fn named(own: Option<&Source>, config: Option<&Config>, keys: &[&str]) -> Result
     let (Some(own), Some(config)) = (own, config) else { return Ok(None) };
     let Some((key, name)) = keys.iter().find_map(|key| Some((*key, config.word(key)?))) else { return Ok(None) };
     let candidates = [name.to_owned(), format!("../{name}"), name.rsplit('/').next().unwrap_or(name).to_owned()];
-    for name in candidates {
-        if let Some(source) = own.beside(&name).filter(|source| source.head().is_ok()) {
-            return Ok(Some(source));
-        }
+    let default = "it is looked for from the configuration's directory and the one above; give the file beside it";
+    match candidates.iter().filter_map(|name| own.beside(name)).find(Source::is_there) {
+        None => Err(config.error(key, "names a file that is not there").hint(default)),
+        Some(source) => match source.head() {
+            Ok(_) => Ok(Some(source)),
+            Err(why) => {
+                let reason = format!("names {}, which cannot be read: {}", source.name(), why.reason);
+                Err(config.error(key, &reason).hint(why.hint.as_deref().unwrap_or(default)))
+            }
+        },
     }
-    let error = config.error(key, "names a file that is not there");
-    Err(error.hint("it is looked for from the configuration's directory and the one above; give the file beside it"))
 }
 
 fn introduce(given: &Given, work: &Work<'_>, page: &mut Page) {
@@ -169,12 +204,31 @@ fn origin(
     Ok(start)
 }
 
-/// `[stop]`.
-fn stop(config: &Config, start: u64, page: &mut Page) -> Result<(), ImportError> {
-    if let Some(stop) = config.time("SIMULATOR_STOP_TIME", 12)?.filter(|stop| *stop > start) {
-        page.head("[stop]").key("at", time(stop - start));
+/// The latest end, in ps after the time that is 0 s here; `None`: nothing bounds it.
+fn stop(config: &Config, start: u64, work: &mut Work<'_>) -> Result<Option<u64>, ImportError> {
+    let line = config.line("SIMULATOR_STOP_TIME");
+    match config.stop()? {
+        None => {
+            let text = "SIMULATOR_STOP_TIME, which is later than an hour: the run ends with its flows";
+            work.notes.ignored(config.file(), line, text);
+            Ok(None)
+        }
+        Some(stop) if stop <= start => {
+            let text = format!(
+                "SIMULATOR_STOP_TIME: nothing would run until then, since 0 s here is {} there; the run ends with its flows",
+                time(start)
+            );
+            work.notes.ignored(config.file(), line, text);
+            Ok(None)
+        }
+        Some(stop) => {
+            if line.is_none() {
+                let text = format!("SIMULATOR_STOP_TIME, which is missing: {}, as that code has it", time(stop));
+                work.notes.assumed(config.file(), None, text);
+            }
+            Ok(Some(stop - start))
+        }
     }
-    Ok(())
 }
 
 /// A star for all the hosts that flows name.
@@ -218,14 +272,17 @@ fn write_network(
     graph: &Graph,
     fabric: &Fabric,
     flows: &List,
-    (config, file): (Option<&Config>, &str),
+    (config, file, longest_ps): (Option<&Config>, &str, u64),
     work: &mut Work<'_>,
     page: &mut Page,
 ) -> Result<(), ImportError> {
     fabric.write(graph, page);
-    let classes = flows.rows.iter().map(|row| row.class).collect();
+    if graph.hosts_have_several() {
+        page.head("[nic]").key_because("link", "hash", "that code hashes a flow over the links towards its receiver");
+    }
+    let classes = &flows.rows.iter().map(|row| row.class).collect();
     match config {
-        Some(config) => controls::Setting { config, graph, fabric, classes: &classes }.write(work.notes, page),
+        Some(config) => controls::Setting { config, graph, fabric, classes, longest_ps }.write(work.notes, page),
         None => {
             page.head("[packet]").key("payload", "1000 B").key("header", "48 B").key("gap", "0 B");
             page.head("[ack]").key("size", "60 B");

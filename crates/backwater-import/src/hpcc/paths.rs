@@ -9,6 +9,7 @@
 //! both name all nodes.
 
 use crate::error::ImportError;
+use crate::note::Notes;
 use crate::source::Head;
 use std::collections::BTreeMap;
 
@@ -33,7 +34,7 @@ pub fn recognise(head: &Head) -> bool {
 }
 
 /// Reads ways, by flow; messages call the file `file`.
-pub fn parse(file: &str, text: &str) -> Result<BTreeMap<u64, Ways>, ImportError> {
+pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<BTreeMap<u64, Ways>, ImportError> {
     let mut all: BTreeMap<u64, Ways> = BTreeMap::new();
     for (number, line) in (1u64..).zip(text.lines()) {
         let fail = |reason: String| ImportError::new(reason).file(file).line(number);
@@ -46,6 +47,9 @@ pub fn parse(file: &str, text: &str) -> Result<BTreeMap<u64, Ways>, ImportError>
         let Some(data) = words.iter().position(|word| *word == "data").filter(|at| *at <= 3) else {
             return Err(fail("the word `data` is missing".into()).hint("as in: 0 data 8 129 148 128 0"));
         };
+        if data > 1 {
+            notes.ignored(file, Some(number), "sport and dport: the number of a flow says which it is");
+        }
         let ack = words.iter().position(|word| *word == "ack").filter(|at| *at > data);
         let ways = Ways {
             line: number,

@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Memory for each port, and in conweave-ns3 for each port and class.
 const RESERVE: u64 = 4096;
 const RESERVE_CONWEAVE: u64 = 1048;
+/// A threshold of marks that no queue reaches.
+const NEVER: u64 = 1 << 40;
 /// Octets below the threshold at which a class resumes.
 const XON_OFFSET: u64 = 3072;
 /// Classes for which the reserve of a port is set aside here.
@@ -121,6 +123,12 @@ impl Setting<'_> {
             return Ok(());
         }
         let maps = [config.map("KMIN_MAP")?, config.map("KMAX_MAP")?, config.map("PMAX_MAP")?];
+        // NVLink switches do not mark.
+        let (nvlink, ports): (BTreeMap<u32, Ports>, BTreeMap<u32, Ports>) =
+            ports.clone().into_iter().partition(|(node, _)| self.graph.is_nvlink(*node));
+        if ports.is_empty() {
+            return Ok(());
+        }
         let rates: BTreeSet<u64> = ports.values().flatten().map(|((bps, _), _)| *bps).collect();
         let missing = |(key, map): (&str, &BTreeMap<u64, f64>)| {
             let bps = rates.iter().find(|bps| !map.contains_key(bps))?;
@@ -140,7 +148,7 @@ impl Setting<'_> {
                 return Err(config.error("PMAX_MAP", "has a probability above 1"));
             }
         }
-        let (scaled, mut exact) = ports::by_switch(ports, |bps, _| vec![octets(0, bps), octets(1, bps)]);
+        let (scaled, mut exact) = ports::by_switch(&ports, |bps, _| vec![octets(0, bps), octets(1, bps)]);
         page.head("[ecn]");
         let mut keys = |node: &u32, own: &Scaled| -> Keys {
             let shares: Vec<f64> = ports.get(node).into_iter().flatten().map(|((bps, _), _)| of(2, *bps)).collect();
@@ -154,7 +162,9 @@ impl Setting<'_> {
             keys.extend(own.reference_bps.map(|bps| ("reference_rate", rate(bps).into())));
             keys
         };
-        let all = scaled.iter().map(|(node, own)| (*node, keys(node, own))).collect();
+        let mut all: BTreeMap<u32, Keys> = scaled.iter().map(|(node, own)| (*node, keys(node, own))).collect();
+        let never = || vec![("kmin", size(NEVER).into()), ("kmax", size(NEVER).into())];
+        all.extend(nvlink.keys().map(|node| (*node, never())));
         if !exact {
             let text = "thresholds that neither are alike nor in proportion to the rate: those of the most ports of a switch hold for \
                         all of it";

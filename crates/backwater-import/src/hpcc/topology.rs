@@ -6,14 +6,16 @@
 //!        { switch } { a b rate delay loss }
 //! ```
 //!
-//! Words stand between any blanks, as C++ reads them with `>>`; what follows the last link is not read. Read from `third.cc` of
+//! Words stand between any blanks, as C++ reads them with `>>`; what follows the last link is not read. A host may have several links, each
+//! a device of its own: `GetNicIdxOfQp` of `rdma-hw.cc` hashes a flow over those towards its receiver. Read from `third.cc` of
 //! HPCC (commit 9f4be2a), `network-load-balance.cc` of conweave-ns3 (236a801) and the examples of ns3-datacenter.
 
 use crate::error::ImportError;
-use crate::graph::{Graph, quantity};
+use crate::graph::{Graph, Link, MOST_LINKS, quantity};
 use crate::note::Notes;
 use crate::source::Head;
 use crate::words::Words;
+use std::collections::HashMap;
 
 /// Most nodes.
 const MOST_NODES: u32 = 1_000_000;
@@ -61,6 +63,11 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Graph, ImportE
     if matches!(head, 4 | 6) {
         // Both orders are met; ToRs are switches, so there are not more of them.
         switches = switches.max(words.number("a number of ToRs")?);
+        notes.ignored(
+            file,
+            Some(line),
+            "of switches and tors of the first line the smaller one: tors are among the switches",
+        );
     }
     let links: u32 = words.number("a number of links")?;
     if head == 6 {
@@ -85,28 +92,36 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Graph, ImportE
     if let Some(word) = words.next_word() {
         notes.ignored(file, Some(word.line), format!("what follows the {links} links that the first line counts"));
     }
-    one_link_each(&graph, &words)?;
+    links_of_hosts(&graph, &words)?;
+    parallel(&graph, file, notes);
     Ok(graph)
 }
 
-/// A host has one link, to a switch.
-fn one_link_each(graph: &Graph, words: &Words<'_>) -> Result<(), ImportError> {
+/// Sees that each host has a link, and not too many.
+fn links_of_hosts(graph: &Graph, words: &Words<'_>) -> Result<(), ImportError> {
     let mut links = vec![0u32; graph.switch.len()];
     for link in &graph.links {
-        for (node, other) in [(link.a, link.b), (link.b, link.a)] {
+        for node in [link.a, link.b] {
             let Some(count) = links.get_mut(node as usize).filter(|_| !graph.is_switch(node)) else { continue };
             *count += 1;
-            if *count > 1 {
-                let reason = format!("host {node} has several links");
-                return Err(words.error(link.line, reason).hint("that code gives a host one interface"));
-            }
-            if !graph.is_switch(other) {
-                return Err(words.error(link.line, format!("a link between the hosts {node} and {other}")));
+            if *count > MOST_LINKS {
+                return Err(words.error(link.line, format!("host {node} has more than {MOST_LINKS} links")));
             }
         }
     }
     match (0u32..).zip(&links).find(|(node, count)| **count == 0 && !graph.is_switch(*node)) {
         Some((node, _)) => Err(words.error(1, format!("host {node} has no link"))),
         None => Ok(()),
+    }
+}
+
+/// Says which links stand beside others. `nbr2if` of that code has one entry for two nodes, which the last link overwrites.
+fn parallel(graph: &Graph, file: &str, notes: &mut Notes) {
+    let pair = |link: &Link| (link.a.min(link.b), link.a.max(link.b));
+    let last: HashMap<(u32, u32), u64> = graph.links.iter().map(|link| (pair(link), link.line)).collect();
+    for link in graph.links.iter().filter(|link| last.get(&pair(link)).is_some_and(|line| *line > link.line)) {
+        let text =
+            "a link beside a later one of the same two nodes: that code sends by the last of them alone; here by all";
+        notes.differs(file, Some(link.line), text);
     }
 }

@@ -34,12 +34,13 @@ impl Way {
 pub fn widest(graph: &Graph, payload: u64) -> Widest {
     let neighbours = graph.neighbours();
     let none = Way { delay_ps: 0, sending_ns: 0, bps: u64::MAX };
-    // Hosts at one switch that have the same link have the same ways.
+    // Hosts at the same switches that have the same links have the same ways.
     let mut kinds = BTreeSet::new();
     let mut widest = Widest::default();
     for host in graph.hosts() {
-        let Some((switch, link)) = neighbours.get(host as usize).and_then(|list| list.first()) else { continue };
-        if !kinds.insert((*switch, link.bps, link.delay_ps)) {
+        let Some(own) = neighbours.get(host as usize) else { continue };
+        let links: Vec<_> = own.iter().map(|(node, link)| (*node, link.bps, link.delay_ps)).collect();
+        if !kinds.insert(links) {
             continue;
         }
         let mut ways: Vec<Option<Way>> = vec![None; neighbours.len()];

@@ -40,6 +40,7 @@ pub static FAMILY: Family = Family {
             recognise: validate::recognise,
         },
     ],
+    beside: &[],
     uses: &["--start-unit", "--command", "--fabric"],
     combine,
 };

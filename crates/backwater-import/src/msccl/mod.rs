@@ -11,7 +11,8 @@
 //! | `cpy`, `nop` | `compute` of 0 |
 //! | steps of a `tb`, `depid` and `deps` | `after` |
 //!
-//! A chunk is the buffer of a rank over `nchunksperloop`. The file has no size: the command line says it.
+//! A chunk is the buffer of a rank over `nchunksperloop`. The file has no size but those between which the algorithm is taken (`minBytes`,
+//! `maxBytes`): the command line says it.
 
 use crate::error::ImportError;
 use crate::family::{Family, Given, Kind, Work};
@@ -21,7 +22,7 @@ use crate::source::Head;
 use crate::units::{size, time};
 use crate::xml::{Xml, below};
 use roxmltree::Node;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Algorithms of MSCCL.
@@ -29,12 +30,16 @@ pub static FAMILY: Family = Family {
     name: "msccl",
     about: "MSCCL algorithms, of msccl-tools",
     kinds: &[Kind { name: "msccl-xml", about: "an algorithm: steps of the thread blocks of each GPU", recognise }],
+    beside: &[],
     uses: &["--command", "--fabric"],
     combine,
 };
 
 /// The buffer of a rank where nothing says it: that of astra-sim's sample.
 const BUFFER: u64 = 1 << 20;
+
+/// Largest buffer.
+const LARGEST: u64 = (1 << 50) - 1;
 
 fn recognise(head: &Head) -> bool {
     let text = head.lines().join("\n");
@@ -52,13 +57,14 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let [(_, source)] = given.files.as_slice() else {
         return Err(ImportError::new("several algorithms").hint("import them one by one"));
     };
-    let sizes = sizes(source.name(), work)?;
     let text = source.text()?;
     let xml = Xml::parse(source.name(), &text)?;
     let algorithm = xml.root();
     if algorithm.tag_name().name() != "algo" {
         return Err(xml.error(algorithm, "<algo> should stand here").value(algorithm.tag_name().name()));
     }
+    let range = Range::of(&xml, algorithm)?;
+    let sizes = sizes(source.name(), Some(xml.line(algorithm)), range, work)?;
     let programs = programs(&xml, algorithm, sizes)?;
     let ranks = programs.len() as u32;
     let of = |name: &str| algorithm.attribute(name).unwrap_or("?").to_owned();
@@ -75,12 +81,23 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     }
     let text = "steps: the next one of a thread block begins when a send is at its receiver";
     work.notes.differs(source.name(), None, text);
+    let unused = unused(algorithm);
+    if !unused.is_empty() {
+        let names: Vec<&str> = unused.into_iter().collect();
+        let text = format!("{}: nothing that moves between GPUs follows from them", names.join(", "));
+        work.notes.ignored(source.name(), line, text);
+    }
+    let text = "type and cnt of steps within a GPU, id of thread blocks that no depid names, chan, send and recv of those without such steps, \
+                and depid and deps of what comes before anyway: no time follows from them";
+    work.notes.ignored(source.name(), line, text);
     let about = format!(
-        "{}: the MSCCL algorithm {} for {} of {ranks} GPUs, with a buffer of {} each.",
+        "{}: the MSCCL algorithm {} for {} of {ranks} GPUs by protocol {}, with a buffer of {} each.{}",
         source.file_name(),
         of("name"),
         of("coll"),
-        size(sizes.buffer)
+        of("proto"),
+        size(sizes.buffer),
+        range.words().map_or_else(String::new, |words| format!(" MSCCL takes it for {words}."))
     );
     let file: Arc<str> = source.name().into();
     let schedule = Schedule::new(programs.into_iter().map(|program| (file.clone(), program)).collect(), Places::Lines)?;
@@ -88,8 +105,72 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     write_page(&about, &of("name"), "msccl", ranks, &table, source.name(), work)
 }
 
+/// The buffers for which MSCCL takes an algorithm (`mscclInternalSchedulerSelectAlgo` of `msccl_lifecycle.cc`, ROCm/rccl, commit 0088a12):
+/// both ends count, and a `maxBytes` of 0 is no end.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    least: Option<u64>,
+    most: Option<u64>,
+}
+
+impl Range {
+    fn of(xml: &Xml<'_>, algorithm: Node<'_, '_>) -> Result<Range, ImportError> {
+        let (least, most) = (xml.optional(algorithm, "minBytes")?, xml.optional(algorithm, "maxBytes")?);
+        let range = Range { least, most: most.filter(|most| *most > 0) };
+        if range.most.is_some_and(|most| most < range.least.unwrap_or(0)) {
+            let reason = "maxBytes is less than minBytes: MSCCL never takes it";
+            return Err(xml.error(algorithm, reason).hint("change one of them, or leave it out"));
+        }
+        Ok(range)
+    }
+
+    fn has(&self, buffer: u64) -> bool {
+        buffer >= self.least.unwrap_or(0) && self.most.is_none_or(|most| buffer <= most)
+    }
+
+    /// The buffer where nothing says it: the usual one, or the next that is taken.
+    fn usual(&self) -> u64 {
+        let most = self.most.unwrap_or(u64::MAX);
+        BUFFER.clamp(self.least.unwrap_or(0).min(most), most).clamp(1, LARGEST)
+    }
+
+    fn words(&self) -> Option<String> {
+        match (self.least, self.most) {
+            (None | Some(0), None) => None,
+            (least, Some(most)) => Some(format!("{} to {}", size(least.unwrap_or(0)), size(most))),
+            (Some(least), None) => Some(format!("{} and more", size(least))),
+        }
+    }
+}
+
+/// Attributes that are read. What a step moves where within a GPU is none of them.
+const READ: [&str; 16] = [
+    "name",
+    "proto",
+    "nchunksperloop",
+    "ngpus",
+    "coll",
+    "minBytes",
+    "maxBytes",
+    "id",
+    "send",
+    "recv",
+    "chan",
+    "s",
+    "type",
+    "cnt",
+    "depid",
+    "deps",
+];
+
+/// The names of attributes that have no effect.
+fn unused<'a>(algorithm: Node<'a, '_>) -> BTreeSet<&'a str> {
+    let all = algorithm.descendants().flat_map(|node| node.attributes());
+    all.map(|attribute| attribute.name()).filter(|name| !READ.contains(name)).collect()
+}
+
 /// Sizes from the command line: `--coll_size` is that of astra-sim's converter, `-b` that of nccl-tests.
-fn sizes(file: &str, work: &mut Work<'_>) -> Result<Sizes, ImportError> {
+fn sizes(file: &str, line: Option<u64>, range: Range, work: &mut Work<'_>) -> Result<Sizes, ImportError> {
     let (mut buffer, mut reduce_ps) = (None, 0);
     let mut words = work.options.command.iter();
     while let Some(word) = words.next() {
@@ -118,16 +199,27 @@ fn sizes(file: &str, work: &mut Work<'_>) -> Result<Sizes, ImportError> {
             _ => {}
         }
     }
-    if buffer.is_none() {
-        let text = format!(
-            "a buffer of {} at each GPU; --command \"--coll_size N\" says another one, in octets",
-            size(BUFFER)
-        );
-        work.notes.assumed(file, None, text);
+    let usual = range.usual();
+    let words = range.words().unwrap_or_default();
+    match buffer {
+        None => {
+            let why = if usual == BUFFER { String::new() } else { format!(", since MSCCL takes it for {words}") };
+            let text = format!(
+                "a buffer of {} at each GPU{why}; --command \"--coll_size N\" says another one, in octets",
+                size(usual)
+            );
+            work.notes.assumed(file, None, text);
+        }
+        Some(said) if !range.has(said) => {
+            let text =
+                format!("minBytes and maxBytes: MSCCL takes the algorithm for {words}, and not for {}", size(said));
+            work.notes.differs(file, line, text);
+        }
+        Some(_) => {}
     }
     let text = format!("a reduction takes {}; --command \"--reduce_us T\" says another time", time(reduce_ps));
     work.notes.assumed(file, None, text);
-    Ok(Sizes { buffer: buffer.unwrap_or(BUFFER), reduce_ps })
+    Ok(Sizes { buffer: buffer.unwrap_or(usual), reduce_ps })
 }
 
 /// `1048576`, `1M` and `1MiB` (2^20), `1MB` (10^6).
@@ -144,7 +236,7 @@ fn octets(text: &str) -> Option<u64> {
         "GB" => 1_000_000_000,
         _ => return None,
     };
-    number.parse::<u64>().ok()?.checked_mul(factor).filter(|octets| *octets > 0 && *octets < 1 << 50)
+    number.parse::<u64>().ok()?.checked_mul(factor).filter(|octets| *octets > 0 && *octets <= LARGEST)
 }
 
 fn programs(xml: &Xml<'_>, algorithm: Node<'_, '_>, sizes: Sizes) -> Result<Vec<Program>, ImportError> {

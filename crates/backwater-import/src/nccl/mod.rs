@@ -1,11 +1,11 @@
 //! Topologies of NCCL (NVIDIA/nccl, commit 5067397, `src/graph/xml.cc` and `topo.cc`): the PCI tree of a server, its GPUs, NICs and NVLinks,
-//! as `NCCL_TOPO_DUMP_FILE` writes them and `NCCL_TOPO_FILE` reads them.
+//! as `NCCL_TOPO_DUMP_FILE` writes them and `NCCL_TOPO_FILE` reads them; and those of RCCL (ROCm/rccl, commit 29e8452), which has xGMI links.
 //!
 //! | NCCL | here |
 //! |---|---|
-//! | `gpu`, or `pci` of class 0x03 | a host, in the order of `dev` in each server |
+//! | `gpu`, or `pci` of class 0x03 or 0x12 | a host, in the order of `dev` in each server |
 //! | `nvlink` to a switch | a link to the NVLink switch of the server |
-//! | `nvlink` to a GPU | a link between hosts |
+//! | `nvlink` or `xgmi` to a GPU | a link between hosts |
 //! | `net`, or `pci` of class 0x02 | links to a leaf, one for each GPU that uses it ([`nearest`]) |
 //! | `cpu`, `pci`, `link_speed`, `link_width` | which NICs are the nearest |
 //!
@@ -25,13 +25,15 @@ use crate::units::{rate, time};
 use crate::xml::Xml;
 use nearest::Path;
 use servers::{NETWORK_PS, NVLINK_PS, NvLinks, Port};
+use std::collections::BTreeSet;
 use system::System;
 
 /// Topologies of NCCL.
 pub static FAMILY: Family = Family {
     name: "nccl",
-    about: "NCCL, the collective library",
+    about: "NCCL, the collective library, and RCCL",
     kinds: &[Kind { name: "nccl-topology", about: "a topology: the GPUs, NICs and NVLinks of a server", recognise }],
+    beside: &[],
     uses: &["--servers"],
     combine,
 };
@@ -50,7 +52,9 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     };
     let file = source.name();
     let text = source.text()?;
-    let system = system::parse(&Xml::parse(file, &text)?, file, work.notes)?;
+    let xml = Xml::parse(file, &text)?;
+    let system = system::parse(&xml, file, work.notes)?;
+    left_to_paths(&xml, file, work);
     let used = if system.nics.is_empty() { vec![] } else { nearest::nics(&system) };
     let ports = servers::ports(&system, &used);
     let nvlinks = servers::nvlinks(&system, file, work.notes)?;
@@ -59,7 +63,8 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let graph = servers::graph(servers, system.gpus.len() as u32, &ports, &nvlinks, &lines)
         .map_err(|error| error.file(file).line(lines[0]))?;
     let mut page = Page::new();
-    page.remark(&format!("{}: a topology of NCCL, {servers} servers of {} GPUs.", source.file_name(), lines.len()));
+    let whose = if system.version == 1 { "NCCL" } else { "RCCL" };
+    page.remark(&format!("{}: a topology of {whose}, {servers} servers of {} GPUs.", source.file_name(), lines.len()));
     chosen(&system, &used, &ports, file, work, &mut page);
     work.title(source.file_name(), &mut page);
     Fabric::of(&graph).write(&graph, &mut page);
@@ -73,6 +78,42 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     Ok(page)
 }
 
+/// Attributes from which nothing follows but which NIC a GPU uses, and which links it has.
+const OF_PATHS: [&str; 20] = [
+    "numaid",
+    "affinity",
+    "arch",
+    "vendor",
+    "familyid",
+    "modelid",
+    "host_hash",
+    "busid",
+    "class",
+    "link_speed",
+    "link_width",
+    "device",
+    "subsystem_vendor",
+    "subsystem_device",
+    "rank",
+    "gdr",
+    "sm",
+    "target",
+    "tclass",
+    "count",
+];
+
+/// Says which attributes are those, as far as they are there.
+fn left_to_paths(xml: &Xml<'_>, file: &str, work: &mut Work<'_>) {
+    let there: BTreeSet<&str> =
+        xml.root().descendants().flat_map(|node| node.attributes()).map(|attribute| attribute.name()).collect();
+    let names: Vec<&str> = OF_PATHS.into_iter().filter(|name| there.contains(name)).collect();
+    let text = format!(
+        "{} and dev of <net>: which NIC a GPU uses and which links it has follow from them, and else nothing",
+        names.join(", ")
+    );
+    work.notes.ignored(file, None, text);
+}
+
 /// How many servers there are.
 fn count(system: &System, nvlinks: &NvLinks, file: &str, work: &mut Work<'_>) -> Result<u32, ImportError> {
     let fail = |reason: String, hint| Err(ImportError::new(reason).file(file).line(1).hint(hint));
@@ -84,8 +125,11 @@ fn count(system: &System, nvlinks: &NvLinks, file: &str, work: &mut Work<'_>) ->
         if said.is_some_and(|servers| servers > 1) {
             return fail("several servers, and none has a NIC".into(), "a NIC is a <pci> of class 0x02…, or a <net>");
         }
-        if *nvlinks == (NvLinks { to_switch: vec![0; system.gpus.len()], pairs: vec![] }) {
-            return fail("no GPU has a NIC or an NVLink".into(), "a NIC is a <pci> of class 0x02…, or a <net>");
+        if nvlinks.carry.is_empty() {
+            return fail(
+                "no GPU has a NIC, an NVLink or an xGMI link".into(),
+                "a NIC is a <pci> of class 0x02…, or a <net>",
+            );
         }
         work.notes.assumed(file, None, "one server: it has no NIC");
         return Ok(1);
@@ -148,13 +192,14 @@ fn assumed(ports: &[Port], nvlinks: &NvLinks, servers: u32, file: &str, work: &m
     } else if let [_] = ports {
         work.notes.assumed(file, None, format!("the network: one leaf; {} a link", time(NETWORK_PS)));
     }
-    if nvlinks.to_switch.iter().all(|bps| *bps == 0) && nvlinks.pairs.is_empty() {
+    if nvlinks.carry.is_empty() {
         let text = "no NVLinks: the file has none between GPUs, and NCCL asks the machine for them; GPUs of a server reach each other \
                     by the network; what NCCL_TOPO_DUMP_FILE writes has NVLinks";
         work.notes.assumed(file, None, text);
     } else {
+        let carry: Vec<&str> = nvlinks.carry.iter().map(String::as_str).collect();
         let text =
-            format!("NVLinks: {} a link, and what NCCL takes them to carry (20.6 GB/s of sm 90)", time(NVLINK_PS));
+            format!("links within a server: {} a link, and by NCCL's reckoning {}", time(NVLINK_PS), carry.join(", "));
         work.notes.assumed(file, None, text);
         let text = "PXN, by which a GPU sends through the NIC of another GPU of its server: each uses its own NICs";
         work.notes.differs(file, None, text);

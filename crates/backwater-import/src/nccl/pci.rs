@@ -12,12 +12,12 @@ pub enum Class {
     Bridge,
 }
 
-/// Classes by how their numbers begin (`kvDictPciClass` of NCCL's `src/graph/topo.cc`).
+/// Classes by how their numbers begin (`kvDictPciClass` of NCCL's `src/graph/topo.cc`; `0x120000` is RCCL's).
 pub fn class(text: &str) -> Class {
     match text {
         _ if text.starts_with("0x068000") => Class::NvSwitch,
         _ if text.starts_with("0x068001") => Class::Cpu,
-        _ if text.starts_with("0x03") => Class::Gpu,
+        _ if text.starts_with("0x03") || text.starts_with("0x120000") => Class::Gpu,
         _ if text.starts_with("0x02") => Class::Nic,
         _ => Class::Bridge,
     }

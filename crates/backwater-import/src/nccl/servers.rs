@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! GPU ── NVLink switch, one for each server      rate = number of links x what one carries
+//!  ├── GPUs to which NVLinks or xGMI links lead
 //!  │
 //!  └── port of a NIC ── leaf, one for each port of a server ── spines, as many as servers
 //! ```
@@ -14,7 +15,7 @@ use crate::graph::nvlink::NVLINK;
 use crate::graph::{Graph, Link};
 use crate::note::Notes;
 use crate::units::rate;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most hosts, and most links: what is more would be a fabric that nobody writes out.
 const MOST_HOSTS: u64 = 65_535;
@@ -36,6 +37,16 @@ pub fn nvlink_bps(sm: u32) -> u64 {
         86 => 96_000_000_000,
         60..70 => 144_000_000_000,
         _ => 160_000_000_000,
+    }
+}
+
+/// What an xGMI link carries each way, in b/s, by architecture (ROCm/rccl, commit 08814b0, `ncclTopoXGMISpeed` of `src/graph/topo.h`: 24, 36
+/// and 48 GB/s).
+fn xgmi_bps(gcn: &str) -> u64 {
+    match gcn {
+        "gfx90a" => 288_000_000_000,
+        _ if gcn.starts_with("gfx94") || gcn.starts_with("gfx95") => 384_000_000_000,
+        _ => 192_000_000_000,
     }
 }
 
@@ -70,29 +81,52 @@ pub struct NvLinks {
     pub to_switch: Vec<u64>,
     /// Pairs of GPUs that are joined directly, with the rate.
     pub pairs: Vec<(usize, usize, u64)>,
+    /// What a link of each kind is taken to carry, as a note says it.
+    pub carry: BTreeSet<String>,
 }
 
 /// The NVLinks of a server. Both ends of a pair must say the same.
 pub fn nvlinks(system: &System, file: &str, notes: &mut Notes) -> Result<NvLinks, ImportError> {
-    let mut found = NvLinks { to_switch: vec![0; system.gpus.len()], pairs: Vec::new() };
+    let mut found = NvLinks { to_switch: vec![0; system.gpus.len()], ..NvLinks::default() };
     let mut between: BTreeMap<(usize, usize), u64> = BTreeMap::new();
     for (own, gpu) in system.gpus.iter().enumerate() {
         for link in &gpu.nvlinks {
-            let sm = gpu.sm.ok_or_else(|| {
+            let missing = |what: &str, hint: &str| {
+                ImportError::new(format!("<gpu> has {what}")).file(file).line(gpu.line).hint(hint)
+            };
+            let (each, of) = if link.xgmi {
+                let hint = "as gcn=\"gfx942\": it says what an xGMI link carries";
+                let gcn = gpu.gcn.as_deref().ok_or_else(|| missing("xGMI links and no gcn", hint))?;
+                (xgmi_bps(gcn), gcn.to_owned())
+            } else {
                 let hint = "as sm=\"90\": it says what an NVLink carries";
-                ImportError::new("<gpu> has NVLinks and no sm").file(file).line(gpu.line).hint(hint)
-            })?;
-            let bps = u64::from(link.count) * nvlink_bps(sm);
-            let mut left_out = |what: &str| notes.ignored(file, Some(link.line), what);
+                let sm = gpu.sm.ok_or_else(|| missing("NVLinks and no sm", hint))?;
+                (nvlink_bps(sm), format!("sm {sm}"))
+            };
+            let bps = u64::from(link.count) * each;
+            let name = if link.xgmi { "xGMI links" } else { "NVLinks" };
+            let mut left_out = |what: &str| {
+                notes.ignored(file, Some(link.line), format!("{name} {what}, whatever their target and count"))
+            };
             match link.kind {
-                Class::Cpu => left_out("NVLinks to a CPU"),
+                Class::Cpu => {
+                    left_out("to a CPU");
+                    continue;
+                }
                 Class::Gpu => match system.gpus.iter().position(|other| Some(other.id) == link.target) {
-                    None => left_out("NVLinks to a GPU that is not there"),
-                    Some(other) if other == own => left_out("NVLinks of a GPU to itself"),
+                    None => {
+                        left_out("to a GPU that is not there");
+                        continue;
+                    }
+                    Some(other) if other == own => {
+                        left_out("of a GPU to itself");
+                        continue;
+                    }
                     Some(other) => *between.entry((own, other)).or_default() += bps,
                 },
                 _ => found.to_switch[own] += bps,
             }
+            found.carry.insert(format!("{} each of the {name} of {of}", rate(each)));
         }
     }
     for ((one, other), there) in &between {
@@ -100,7 +134,7 @@ pub fn nvlinks(system: &System, file: &str, notes: &mut Notes) -> Result<NvLinks
         if *there != back {
             let [a, b] = [*one, *other].map(|gpu| &system.gpus[gpu]);
             let reason =
-                format!("NVLinks of {} to GPU {}, which has NVLinks of {} back", rate(*there), b.busid, rate(back));
+                format!("links of {} to GPU {}, which has links of {} back", rate(*there), b.busid, rate(back));
             return Err(ImportError::new(reason).file(file).line(a.line).value(&a.busid));
         }
         if one < other {

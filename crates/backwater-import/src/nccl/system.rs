@@ -3,7 +3,7 @@
 //! ```text
 //! system = cpu { cpu }            cpu = { pci | nic }
 //! pci    = { pci } | gpu | nic | nothing, by its class
-//! gpu    = { nvlink | c2c }       nic = { net }
+//! gpu    = { nvlink | xgmi | c2c }       nic = { net }
 //! ```
 //!
 //! A file for `NCCL_TOPO_FILE` may leave out `gpu` and `nic`, which NCCL then asks the machine for: a device is what its class says.
@@ -30,6 +30,8 @@ const FASTEST_MBPS: i64 = 100_000_000;
 /// A server.
 #[derive(Clone, Debug, Default)]
 pub struct System {
+    /// Of the format: 1 is NCCL's, 2 RCCL's.
+    pub version: i64,
     /// CPUs, bridges and devices, each behind the one that it is below.
     pub places: Vec<Place>,
     /// In the order of their numbers.
@@ -62,13 +64,15 @@ pub struct Gpu {
     pub place: usize,
     /// Whether NICs may read its memory.
     pub direct: bool,
-    /// Generation, ten times the compute capability.
+    /// Generation, ten times the compute capability; of RCCL's files how many units compute.
     pub sm: Option<u32>,
-    /// NVLinks to others.
+    /// Generation of AMD's: `gfx942`.
+    pub gcn: Option<String>,
+    /// NVLinks and xGMI links to others.
     pub nvlinks: Vec<NvLink>,
 }
 
-/// NVLinks of a GPU to one device.
+/// NVLinks or xGMI links of a GPU to one device.
 #[derive(Clone, Debug)]
 pub struct NvLink {
     /// Its line.
@@ -79,6 +83,8 @@ pub struct NvLink {
     pub target: Option<u64>,
     /// What it is.
     pub kind: Class,
+    /// Whether they are xGMI links.
+    pub xgmi: bool,
 }
 
 /// A network interface: a port of a NIC.
@@ -103,15 +109,15 @@ pub fn parse(xml: &Xml<'_>, file: &str, notes: &mut Notes) -> Result<System, Imp
         return Err(xml.error(root, "<system> should stand here").value(root.tag_name().name()));
     }
     let version: i64 = xml.number(root, "version")?;
-    if version != 1 {
-        return Err(xml.error(root, "NCCL has version 1 alone").value(version.to_string()));
+    if !(1..=2).contains(&version) {
+        return Err(xml.error(root, "NCCL has version 1 alone, and RCCL version 2").value(version.to_string()));
     }
     let has = |name: &str| root.descendants().any(|node| node.tag_name().name() == name);
     let mut reading = Reading {
         xml,
         file,
         notes,
-        system: System::default(),
+        system: System { version, ..System::default() },
         says_gpus: has("gpu"),
         says_nets: has("net"),
         lines: BTreeMap::new(),
@@ -289,16 +295,29 @@ impl<'b, 'a: 'b> Reading<'_, 'a> {
         if self.system.gpus.len() >= MOST {
             return Err(self.xml.error(at, format!("more than {MOST} GPUs")));
         }
-        let (dev, sm, direct) = match said {
-            None => (0, None, true),
-            Some(gpu) => {
-                let _: i64 = self.xml.number(gpu, "rank")?;
-                let sm = self.xml.optional::<u32>(gpu, "sm")?;
-                (self.xml.number(gpu, "dev")?, sm, self.xml.optional::<i64>(gpu, "gdr")? != Some(0))
-            }
-        };
         let line = self.xml.line(at);
-        self.system.gpus.push(Gpu { line, busid: name.to_owned(), id, dev, place, direct, sm, nvlinks });
+        let mut own =
+            Gpu { line, busid: name.to_owned(), id, dev: 0, place, direct: true, sm: None, gcn: None, nvlinks };
+        if let Some(gpu) = said {
+            self.ranks(gpu)?;
+            own.dev = self.xml.number(gpu, "dev")?;
+            own.sm = self.xml.optional(gpu, "sm")?;
+            own.gcn = gpu.attribute("gcn").map(architecture);
+            own.direct = self.xml.optional::<i64>(gpu, "gdr")? != Some(0);
+        }
+        self.system.gpus.push(own);
+        Ok(())
+    }
+
+    /// The ranks of a GPU: RCCL's files may have several, `0,1`.
+    fn ranks(&mut self, gpu: Node<'b, 'a>) -> Result<(), ImportError> {
+        let said = gpu.attribute("rank").unwrap_or_default();
+        if said.split(',').any(|rank| rank.trim().parse::<i64>().is_err()) {
+            return Err(self.xml.error(gpu, "is no rank of <gpu>").value(said));
+        }
+        if said.contains(',') {
+            self.leave_out(gpu, ": ranks that share a GPU are one here");
+        }
         Ok(())
     }
 
@@ -306,21 +325,21 @@ impl<'b, 'a: 'b> Reading<'_, 'a> {
         let mut all: Vec<NvLink> = Vec::new();
         for node in elements(gpu) {
             match node.tag_name().name() {
-                "nvlink" => {
+                name @ ("nvlink" | "xgmi") => {
                     let count: u32 = self.xml.number(node, "count")?;
                     let before: u32 = all.iter().map(|link| link.count).sum();
                     if count == 0 || count > MOST_NVLINKS - before {
-                        let reason = format!("count: a GPU has 1 to {MOST_NVLINKS} NVLinks in all");
+                        let reason = format!("count: a GPU has 1 to {MOST_NVLINKS} links in all");
                         return Err(self.xml.error(node, reason).value(count.to_string()));
                     }
                     let said = node.attribute("tclass");
-                    let kind = class(said.ok_or_else(|| self.xml.error(node, "<nvlink> has no tclass"))?);
+                    let kind = class(said.ok_or_else(|| self.xml.error(node, format!("<{name}> has no tclass")))?);
                     let target = node.attribute("target").and_then(busid);
                     if target.is_none() && kind == Class::Gpu {
-                        let error = self.xml.error(node, "<nvlink> to a GPU has no target that is a busid");
+                        let error = self.xml.error(node, format!("<{name}> to a GPU has no target that is a busid"));
                         return Err(error.value(node.attribute("target").unwrap_or_default()));
                     }
-                    all.push(NvLink { line: self.xml.line(node), count, target, kind });
+                    all.push(NvLink { line: self.xml.line(node), count, target, kind, xgmi: name == "xgmi" });
                 }
                 "c2c" => self.leave_out(node, ": links of a GPU to its CPU's memory"),
                 _ => self.leave_out(node, ""),
@@ -415,5 +434,14 @@ impl<'b, 'a: 'b> Reading<'_, 'a> {
             self.notes.ignored(self.file, Some(*line), text);
         }
         Ok(self.system)
+    }
+}
+
+/// An architecture by the name that it has today: RCCL's older files have `910` for `gfx90a`, and else the digits alone.
+fn architecture(said: &str) -> String {
+    match said.trim() {
+        "910" => "gfx90a".to_owned(),
+        digits if !digits.is_empty() && digits.bytes().all(|octet| octet.is_ascii_digit()) => format!("gfx{digits}"),
+        name => name.chars().take(16).collect(),
     }
 }

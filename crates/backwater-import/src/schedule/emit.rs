@@ -1,6 +1,6 @@
 //! A schedule as a table of operations, on a fabric.
 
-use super::{Act, NONE, Program, Schedule};
+use super::{Act, Labels, NONE, Program, Schedule};
 use crate::error::ImportError;
 use crate::family::Work;
 use crate::page::Page;
@@ -48,8 +48,8 @@ pub trait Collectives {
     /// Rank `rank` takes part in collective `which` of its own. `after` is what it waits for; it is over with operation `id`.
     fn take_part(&mut self, rank: u32, which: u32, id: u64, after: Vec<u64>);
 
-    /// All ranks have taken part: adds the transfers.
-    fn finish(&mut self, table: &mut Table, work: &mut Work<'_>) -> Result<(), ImportError>;
+    /// All ranks have taken part: adds the transfers, by the names of their collectives.
+    fn finish(&mut self, labels: &Labels, table: &mut Table, work: &mut Work<'_>) -> Result<(), ImportError>;
 }
 
 /// Of files that know no collectives.
@@ -59,7 +59,7 @@ pub struct Plain;
 impl Collectives for Plain {
     fn take_part(&mut self, _: u32, _: u32, _: u64, _: Vec<u64>) {}
 
-    fn finish(&mut self, _: &mut Table, _: &mut Work<'_>) -> Result<(), ImportError> {
+    fn finish(&mut self, _: &Labels, _: &mut Table, _: &mut Work<'_>) -> Result<(), ImportError> {
         Ok(())
     }
 }
@@ -83,7 +83,7 @@ impl Schedule {
         for (program, rank) in self.programs.iter().zip(0u32..) {
             self.write_rank(rank, program, &partner, eager, collectives, &mut table, work)?;
         }
-        collectives.finish(&mut table, work)?;
+        collectives.finish(&self.labels, &mut table, work)?;
         table.operations.finish(work.place)
     }
 
@@ -157,7 +157,9 @@ impl Schedule {
                 }
             };
             let stream = if let Act::Compute { stream, .. } = op.act { stream.map(u32::from) } else { None };
-            table.add(&Operation { stream, ..Operation::new(id, rank, does).after(&after) }, work)?;
+            // What takes no time is no part of any path.
+            let label = self.labels.name(op.label).filter(|_| does != Does::Compute { time_ps: 0 });
+            table.add(&Operation { label, stream, ..Operation::new(id, rank, does).after(&after) }, work)?;
             table.after = after;
         }
         Ok(())

@@ -10,10 +10,12 @@
 //! A program is compact: 32 octets for an operation and 8 for each that it waits for.
 
 mod emit;
+mod labels;
 mod matching;
 mod order;
 
 pub use emit::{Collectives, Plain, Table, write_page};
+pub use labels::{Label, Labels};
 
 use crate::error::ImportError;
 use std::sync::Arc;
@@ -72,6 +74,8 @@ pub struct Op {
     pub act: Act,
     /// Its line in the file; of files without lines its number among the operations of its rank, from 0.
     pub place: u32,
+    /// What it is called.
+    pub label: Label,
 }
 
 /// The operations of a rank.
@@ -86,7 +90,12 @@ pub struct Program {
 impl Program {
     /// Adds an operation; gives its number.
     pub fn push(&mut self, act: Act, place: u64) -> u32 {
-        self.ops.push(Op { act, place: u32::try_from(place).unwrap_or(u32::MAX) });
+        self.push_called(act, place, Label::default())
+    }
+
+    /// Adds an operation that has a name; gives its number.
+    pub fn push_called(&mut self, act: Act, place: u64, label: Label) -> u32 {
+        self.ops.push(Op { act, place: u32::try_from(place).unwrap_or(u32::MAX), label });
         (self.ops.len() - 1) as u32
     }
 
@@ -98,6 +107,23 @@ impl Program {
     /// `op` begins when `other` has begun.
     pub fn after_start(&mut self, op: u32, other: u32) {
         self.waits.push((op, other | START));
+    }
+
+    /// How many operations of `those` wait for none of `marked`, by way of others of the rank.
+    pub fn waiting_for_none(&self, those: impl Fn(&Op) -> bool, marked: impl Fn(&Op) -> bool) -> usize {
+        let mut then: Vec<(u32, u32)> = self.waits.iter().map(|(own, other)| (other & !START, *own)).collect();
+        then.sort_unstable();
+        let mut reached = vec![false; self.ops.len()];
+        let mut line: Vec<u32> = (0..).zip(&self.ops).filter(|(_, op)| marked(op)).map(|(number, _)| number).collect();
+        while let Some(op) = line.pop() {
+            let from = then.partition_point(|(other, _)| *other < op);
+            for (_, own) in then[from..].iter().take_while(|(other, _)| *other == op) {
+                if !std::mem::replace(&mut reached[*own as usize], true) {
+                    line.push(*own);
+                }
+            }
+        }
+        self.ops.iter().zip(&reached).filter(|(op, reached)| those(op) && !**reached).count()
     }
 
     /// Puts what is waited for into the order of operations, each once.
@@ -141,6 +167,7 @@ pub struct Schedule {
     /// The number of the first operation of each rank among all, and how many there are in all.
     first: Vec<u32>,
     places: Places,
+    labels: Labels,
 }
 
 impl Schedule {
@@ -158,7 +185,12 @@ impl Schedule {
             }
             first.push(sum as u32);
         }
-        Ok(Schedule { programs, files, first, places })
+        Ok(Schedule { programs, files, first, places, labels: Labels::default() })
+    }
+
+    /// The same, whose operations have these names.
+    pub fn called(self, labels: Labels) -> Schedule {
+        Schedule { labels, ..self }
     }
 
     /// How many ranks there are.

@@ -1,5 +1,6 @@
 //! SimAI (aliyun/SimAI, commit cef83f9) and AICB, which writes its workloads: topologies of servers with NVLink switches and a network,
-//! and layers of a model with their computations and collectives.
+//! and layers of a model with their computations and collectives. Packets, switches and the control stand in `SimAI.conf`, a configuration
+//! of [`crate::hpcc`].
 
 mod groups;
 mod steps;
@@ -9,6 +10,9 @@ mod workload;
 use crate::error::ImportError;
 use crate::family::{Family, Given, Kind, Work};
 use crate::graph::{Fabric, Graph, Link};
+use crate::hpcc::config::{self, Config};
+use crate::hpcc::controls::Setting;
+use crate::hpcc::{HOUR_PS, faults};
 use crate::page::Page;
 use groups::Groups;
 
@@ -28,6 +32,7 @@ pub static FAMILY: Family = Family {
             recognise: workload::recognise,
         },
     ],
+    beside: &["hpcc-config"],
     uses: &["--fabric"],
     combine,
 };
@@ -46,8 +51,19 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         Some(source) => Some(workload::parse(source.name(), &source.text()?, work.notes)?),
         None => None,
     };
+    let mut config = match given.at_most_one("hpcc-config")? {
+        Some(source) => Some(config::parse(source.name(), &source.text()?, work.notes)?),
+        None => None,
+    };
     if workload.is_none() {
         work.no_workload();
+    }
+    if let Some(config) = &mut config {
+        set_aside(config, work);
+    }
+    if let Some(config) = config.as_ref().filter(|_| work.fabric.is_some()) {
+        let text = "the configuration: --fabric has the network and the control";
+        work.notes.ignored(config.file(), None, text);
     }
     let mut page = Page::new();
     let names: Vec<&str> = given.files.iter().map(|(_, source)| source.file_name()).collect();
@@ -59,8 +75,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     };
     match (work.write_fabric(&mut page)?, &servers, &groups, topology) {
         (false, Some(servers), _, Some(source)) => {
-            Fabric::of(&servers.graph).write(&servers.graph, &mut page);
-            network(source.name(), work, &mut page);
+            network(&servers.graph, config.as_ref(), source.name(), work, &mut page)?;
             if let Some((gpu, line)) = servers.two_ways {
                 page.head("[nic]").key_because("link", "least-loaded", "of equals NVLink, which stands first");
                 let text = format!(
@@ -77,15 +92,24 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
                 let error = ImportError::new(format!("{ranks} ranks, and no topology is given"));
                 return Err(error.file(names[0]).hint("give the topology beside it, or --fabric FILE"));
             }
-            let graph = star(ranks);
-            Fabric::of(&graph).write(&graph, &mut page);
             let text = format!(
                 "the topology: {ranks} GPUs at one switch, 400 Gb/s and 500 ns a link, each a server of its own"
             );
             work.notes.assumed(names[0], None, text);
-            network(names[0], work, &mut page);
+            network(&star(ranks), config.as_ref(), names[0], work, &mut page)?;
+        }
+        (false, ..) => {
+            let error = ImportError::new("a configuration, and neither a workload nor a topology").file(names[0]);
+            return Err(error.hint("give them beside it"));
         }
         _ => {}
+    }
+    if let (Some(groups), Some(servers), Some(workload)) = (&groups, &servers, &workload)
+        && work.fabric.is_none()
+        && groups.ranks() < servers.gpus
+    {
+        let text = few(groups.ranks(), servers);
+        work.notes.differs(&workload.file, Some(1), text);
     }
     if let (Some(workload), Some(groups)) = (&workload, &groups) {
         steps::write(workload, groups, work, &mut page)?;
@@ -93,12 +117,49 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     Ok(page)
 }
 
-/// What the files do not say about the network.
-fn network(file: &str, work: &mut Work<'_>, page: &mut Page) {
-    page.head("[switch]").key("buffer_per", "none");
-    let text = "packets, switches and the control, which that program has in another file: as here by default, with buffers that hold \
-                everything and no control; --fabric FILE says otherwise";
-    work.notes.assumed(file, None, text);
+/// Says which GPUs take part where not all do.
+fn few(ranks: u32, servers: &topology::Servers) -> String {
+    let (gpus, own) = (servers.gpus, servers.per_server);
+    let where_they_are = match ranks.div_ceil(own) {
+        1 => "all in one server: nothing goes by the network between servers".to_owned(),
+        count => format!("in the first {count} servers"),
+    };
+    format!("{ranks} of {gpus} GPUs, the first ones, {where_they_are}; all_gpus says how many take part")
+}
+
+/// Keys of a configuration that SimAI's program does not use as the others do.
+fn set_aside(config: &mut Config, work: &mut Work<'_>) {
+    let text = "the workload and the topology stand in files of their own, and this one is not used";
+    for key in ["FLOW_FILE", "FLOW_INPUT_FILE", "TOPOLOGY_FILE"] {
+        config.set_aside(key, text, work.notes);
+    }
+    config.set_aside("SIMULATOR_STOP_TIME", "the run ends with its workload", work.notes);
+    config.set_aside("GLOBAL_T", "that program takes 1, whatever is said", work.notes);
+}
+
+/// The network, with what `SimAI.conf` says about it or, without one, what nothing says.
+fn network(
+    graph: &Graph,
+    config: Option<&Config>,
+    file: &str,
+    work: &mut Work<'_>,
+    page: &mut Page,
+) -> Result<(), ImportError> {
+    let fabric = Fabric::of(graph);
+    fabric.write(graph, page);
+    let Some(config) = config else {
+        page.head("[switch]").key("buffer_per", "none");
+        let text = "packets, switches and the control, which that program has in another file: as here by default, with buffers that hold \
+                    everything and no control; give its SimAI.conf beside, or --fabric FILE";
+        work.notes.assumed(file, None, text);
+        if let Some(link) = graph.links.iter().find(|link| link.loss > 0.0) {
+            work.notes.ignored(file, Some(link.line), "the share of lost frames of links: `[[fault]]` can have it");
+        }
+        return Ok(());
+    };
+    let classes = &[3].into();
+    Setting { config, graph, fabric: &fabric, classes, longest_ps: HOUR_PS }.write(work.notes, page)?;
+    faults::write(config, graph, &fabric, 0, page)
 }
 
 fn star(hosts: u32) -> Graph {

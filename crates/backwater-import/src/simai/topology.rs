@@ -8,13 +8,10 @@
 
 use crate::error::ImportError;
 use crate::graph::nvlink::{NVLINK, two_ways};
-use crate::graph::{Graph, Link};
+use crate::graph::{Graph, Link, MOST_LINKS};
 use crate::note::Notes;
 use crate::source::Head;
 use crate::words::Words;
-
-/// Most links of a GPU to NVLink switches, and to the network; there are 18 NVLinks at most.
-const MOST_LINKS: u32 = 64;
 
 /// What a file says.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +20,8 @@ pub struct Servers {
     pub graph: Graph,
     /// GPUs.
     pub gpus: u32,
+    /// GPUs of a server.
+    pub per_server: u32,
     /// A GPU that reaches another by NVLink and by one switch of the network alike, with the line of that link.
     pub two_ways: Option<(u32, u64)>,
 }
@@ -50,6 +49,8 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Servers, Impor
     let switches: u32 = words.number("a number of switches")?;
     let links: u32 = words.number("a number of links")?;
     words.word("the name of a GPU")?;
+    let unused = "gpus_per_server and gpu_type: the links say which GPUs a server has, and how fast they are";
+    notes.ignored(file, Some(line), unused);
     let fail = |reason: String| Err(ImportError::new(reason).file(file).line(line));
     // A link has five words, and a node at least one link: what says more lies.
     if u64::from(nodes.max(links)) * 4 > text.len() as u64 {
@@ -69,9 +70,6 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Servers, Impor
     if let Some(word) = words.next_word() {
         notes.ignored(file, Some(word.line), format!("what follows the {links} links that the first line counts"));
     }
-    if let Some(link) = graph.links.iter().find(|link| link.loss > 0.0) {
-        notes.ignored(file, Some(link.line), "the share of lost frames of links: `[[fault]]` can have it");
-    }
     links_of_gpus(file, &graph)?;
     let two_ways = two_ways(&graph);
     if two_ways.is_some() {
@@ -80,7 +78,7 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Servers, Impor
         first.extend(then);
         graph.links = first;
     }
-    Ok(Servers { graph, gpus, two_ways })
+    Ok(Servers { graph, gpus, per_server, two_ways })
 }
 
 /// Sees that GPUs have links to switches alone, and each one to the network if there is one.

@@ -164,6 +164,24 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Workload, Impo
         Some(line) => error.line(line + 1),
         None => error,
     };
+    let unused = match policy {
+        Policy::Micro => {
+            "dependency, and of MICRO all but the collective of the weight gradient: forward, forward-comm, forward-bytes, input, \
+             input-comm, input-bytes, weight and update"
+        }
+        Policy::Inference => {
+            "dependency, forward-bytes where nothing is sent, and all that is behind the forward pass: input, input-comm, input-bytes, \
+             weight, weight-comm, weight-bytes and update"
+        }
+        Policy::Data => {
+            "dependency, weight-bytes where nothing is sent, update where the weight gradient is not sent, and collectives of the other \
+             passes: forward-comm, forward-bytes, input-comm and input-bytes"
+        }
+        Policy::Transformer | Policy::Model => {
+            "dependency, forward-bytes, input-bytes and weight-bytes of NONE, forward-comm, input-comm and weight-comm of 0 B, and update where the weight gradient is not sent"
+        }
+    };
+    notes.ignored(file, Some(2), unused);
     let count: u64 = words.number("a number of layers").map_err(at)?;
     for _ in 0..count {
         let layer = layer(&mut words, file, notes).map_err(at)?;

@@ -45,6 +45,7 @@ pub static FAMILY: Family = Family {
             recognise: lookup::recognise,
         },
     ],
+    beside: &[],
     uses: &["--memory", "--response"],
     combine,
 };

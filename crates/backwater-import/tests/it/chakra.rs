@@ -92,9 +92,10 @@ fn a_rank_begins_a_phase_when_it_has_sent_and_received_the_last_one() {
     let rows = rows(fixtures("all_reduce", 4));
     // Operations 0 to 3 end the collective, 4 to 27 are 6 phases of 4 transfers. id,rank,kind,peer,bytes,time,after,label
     let after = |id: &str| rows.iter().find(|row| row[0] == id).map(|row| (row[6].clone(), row[7].clone())).unwrap();
-    assert_eq!(after("4"), (String::new(), "all-reduce".to_owned()));
-    assert_eq!(after("9"), ("5 4".to_owned(), "all-reduce".to_owned()));
-    assert_eq!(after("8"), ("4 7".to_owned(), "all-reduce".to_owned()));
+    let name = "all_reduce_4npus_1MB";
+    assert_eq!(after("4"), (String::new(), name.to_owned()));
+    assert_eq!(after("9"), ("5 4".to_owned(), name.to_owned()));
+    assert_eq!(after("8"), ("4 7".to_owned(), name.to_owned()));
     assert_eq!(after("0"), ("24 27".to_owned(), String::new()));
 }
 
@@ -127,12 +128,12 @@ fn nodes_become_operations() {
         (place.text("it.operations.csv"), imported.notes.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
     // 1000 operations at 2 in a picosecond. A collective of one rank sends nothing.
-    let expected = "id,rank,kind,time,after,stream\n0,0,compute,3000000,,0\n1,0,compute,500,0,1\n\
-                    2,0,compute,2000000,0 1 3,\n3,0,compute,0,,\n4,0,compute,0,2,\n";
+    let expected = "id,rank,kind,time,after,label,stream\n0,0,compute,3000000,,fwd,0\n1,0,compute,500,0,,1\n\
+                    2,0,compute,2000000,0 1 3,,\n3,0,compute,0,,,\n4,0,compute,0,2,,\n";
     assert_eq!(table(command).0, expected);
     let (without, notes) = table(Vec::new());
     assert_eq!(without, expected.replace(",500,", ",0,"));
-    assert!(notes.iter().any(|note| note.starts_with("a.et: assumed: computations that say num_ops")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.starts_with("a.et: ignored: num_ops without a duration")), "{notes:?}");
 }
 
 #[test]
@@ -190,8 +191,6 @@ fn compressed_and_json_traces_say_the_same() {
         (format!("{name}.gz"), encoder.finish().unwrap())
     };
     assert_eq!(rows(fixtures("custom_allreduce", 8).into_iter().map(gzip).collect()), plain);
-    let json =
-        |rank: u32, body: &str| (format!("a.{rank}.json"), format!("{{\"workload_graph\": [{body}]}}").into_bytes());
     let files = vec![
         json(
             0,
@@ -204,9 +203,144 @@ fn compressed_and_json_traces_say_the_same() {
         ),
     ];
     let (_, place) = of(files, &Options::default()).unwrap();
-    let expected =
-        "id,rank,kind,peer,bytes,time,after,stream\n0,0,compute,,,5000000,,0\n1,0,send,1,100,,0,\n2,1,compute,,,0,1,\n";
+    let expected = "id,rank,kind,peer,bytes,time,after,label,stream\n0,0,compute,,,5000000,,c,0\n1,0,send,1,100,,0,s,\n2,1,compute,,,0,1,,\n";
     assert_eq!(place.text("it.operations.csv"), expected);
+}
+
+/// The notes of an import whose text has these words.
+fn notes_with(files: Files, words: &str) -> Vec<String> {
+    let (imported, _) = of(files, &Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    imported.notes.iter().map(ToString::to_string).filter(|note| note.contains(words)).collect()
+}
+
+fn json(rank: u32, body: &str) -> (String, Vec<u8>) {
+    (format!("a.{rank}.json"), format!("{{\"workload_graph\": [{body}]}}").into_bytes())
+}
+
+/// Up to the middle of 2024, PyTorch's converter gave the processor's call the type of what it launches: two collectives of the schema, of
+/// which one moves octets.
+#[test]
+fn what_launches_communication_is_a_computation() {
+    let launch = |cpu: &str| {
+        format!(
+            r#"{{"Id": 1, "Name": "forward", "NodeType": 4, "is_cpu_op": false, "runtime": 30}},
+               {{"Id": 2, "Name": "launcher", "NodeType": 7, "is_cpu_op": {cpu}, "runtime": 80,
+                "comm_type": 0, "comm_size": 8}},
+               {{"Id": 3, "Name": "kernel", "NodeType": 7, "is_cpu_op": false, "data_deps": [1, 2], "comm_type": 0,
+                "comm_size": 1048576}}"#
+        )
+    };
+    let both = |cpu: &str| (0..2).map(|rank| json(rank, &launch(cpu))).collect::<Files>();
+    for yes in ["true", "1"] {
+        let rows = rows(both(yes));
+        // id,rank,kind,peer,bytes,time,after,label,stream: on the processor, beside what the accelerator computes.
+        assert_eq!(rows[0].join(","), "0,0,compute,,,30000000,,forward,0", "{yes}");
+        assert_eq!(rows[1].join(","), "1,0,compute,,,80000000,,launcher,1", "{yes}");
+        // Half of 1 MiB each way, twice; both wait for the kernel and its launch.
+        let half = 524_288;
+        assert_eq!(sends(&rows), [(0, 1, half), (1, 0, half), (0, 1, half), (1, 0, half)], "{yes}");
+        let first = rows.iter().find(|row| row[2] == "send").unwrap();
+        let entry = rows.iter().find(|row| row[0] == first[6]).unwrap();
+        assert_eq!((entry[6].as_str(), first[7].as_str()), ("0 1", "kernel"));
+    }
+    let said = notes_with(both("true"), "the call that launches it");
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].ends_with("(2 nodes of all traces)"), "{said:?}");
+    // What says no is communication, as is what says nothing.
+    for no in ["false", "null"] {
+        assert_eq!(sends(&rows(both(no))).len(), 8, "{no}");
+    }
+    // So are messages.
+    let file = trace(&[&[field(2, b"isend"), number(3, 5), number(7, 4), attribute("is_cpu_op", 27, 1)]]);
+    assert_eq!(rows(vec![("a.et".into(), file)])[0].join(","), "0,0,compute,4000000,isend,1");
+}
+
+#[test]
+fn collectives_that_wait_for_no_kernel_are_counted() {
+    let body = |deps: [&str; 2]| {
+        format!(
+            r#"{{"Id": 1, "Name": "launch", "NodeType": 4, "is_cpu_op": true, "runtime": 3}},
+               {{"Id": 2, "Name": "mm", "NodeType": 4, "is_cpu_op": false, "runtime": 30, "data_deps": [1]}},
+               {{"Id": 3, "Name": "wait", "NodeType": 4, "is_cpu_op": true, "runtime": 3, "data_deps": [{}]}},
+               {{"Id": 4, "Name": "sum", "NodeType": 7, "data_deps": [3], "comm_type": 0, "comm_size": 100}},
+               {{"Id": 5, "Name": "sum", "NodeType": 7, "data_deps": [{}], "comm_type": 0, "comm_size": 100}}"#,
+            deps[0], deps[1]
+        )
+    };
+    let said = |deps: [&str; 2]| notes_with((0..2).map(|rank| json(rank, &body(deps))).collect(), "wait for no kernel");
+    // By way of others is enough.
+    assert_eq!(said(["2", "4"]), [""; 0]);
+    assert!(said(["1", "2"])[0].ends_with("they are launched (2 nodes of all traces)"));
+    assert!(said(["1", "4"])[0].ends_with("they are launched (4 nodes of all traces)"));
+    // Without a computation of the accelerator there is no kernel to wait for.
+    assert_eq!(notes_with(fixtures("all_reduce", 4), "wait for no kernel"), [""; 0]);
+}
+
+/// What `chakra_jsonizer` makes of a trace is read as the trace is.
+#[test]
+fn printed_traces_say_the_same() {
+    let nodes: [&[Vec<u8>]; 5] = [
+        &[field(2, b"fwd"), number(3, 4), number(6, 5), number(7, 3), attribute("is_cpu_op", 27, 0)],
+        &[number(1, 7), field(2, b"launch"), number(3, 7), field(5, &[0]), number(7, 2), attribute("is_cpu_op", 27, 1)],
+        &[
+            number(1, 8),
+            field(2, b"sum"),
+            number(3, 7),
+            field(4, &[0]),
+            field(5, &[7]),
+            attribute("comm_type", 9, 0),
+            attribute("comm_size", 9, 4096),
+            group("0"),
+            attribute("rf_id", 9, 11),
+        ],
+        &[number(1, 9), field(2, b"send"), number(3, 5), attribute("comm_size", 9, 10), attribute("comm_dst", 7, 0)],
+        &[number(1, 10), field(2, b"recv"), number(3, 6), attribute("comm_size", 9, 10), attribute("comm_src", 7, 0)],
+    ];
+    let octets = vec![("a.0.et".to_owned(), trace(&nodes))];
+    // As protobuf prints messages: zeros are left out, 64 bits are texts.
+    let printed = r#"{
+  "version": "1.0"
+}{
+  "name": "fwd", "type": "COMP_NODE", "startTimeMicros": "5", "durationMicros": "3",
+  "attr": [{"name": "is_cpu_op", "boolVal": false}]
+}{
+  "id": "7", "name": "launch", "type": "COMM_COLL_NODE", "dataDeps": ["0"], "durationMicros": "2",
+  "attr": [{"name": "is_cpu_op", "boolVal": true}]
+}{
+  "id": "8", "name": "sum", "type": "COMM_COLL_NODE", "ctrlDeps": ["0"], "dataDeps": ["7"],
+  "attr": [{"name": "comm_type", "int64Val": "0"}, {"name": "comm_size", "int64Val": "4096"},
+           {"name": "pg_name", "stringVal": "0"}, {"name": "rf_id", "int64Val": "11"}]
+}{
+  "id": "9", "name": "send", "type": "COMM_SEND_NODE",
+  "attr": [{"name": "comm_size", "int64Val": "10"}, {"name": "comm_dst", "int32Val": 0}]
+}
+{
+  "id": "10", "name": "recv", "type": "COMM_RECV_NODE",
+  "attr": [{"name": "comm_size", "int64Val": "10"}, {"name": "comm_src", "int32Val": 0}]
+}
+"#;
+    let all = |files: Files| {
+        let (imported, place) = of(files, &Options::default()).unwrap_or_else(|error| panic!("{error}"));
+        let notes: Vec<String> = imported.notes.iter().map(|note| note.text.clone()).collect();
+        (place.text("it.operations.csv"), notes)
+    };
+    let text = |text: &str| vec![("a.0.json".to_owned(), text.as_bytes().to_vec())];
+    assert_eq!(all(text(printed)), all(octets.clone()));
+    assert!(all(octets).1.contains(&"what else nodes say: rf_id".to_owned()));
+    // Other versions print the names of the schema, and none its metadata where they are empty.
+    let other = printed.replace("startTimeMicros", "start_time_micros").replace("dataDeps", "data_deps");
+    let other = other.replace("durationMicros", "duration_micros").replace("int64Val", "int64_val");
+    assert_eq!(all(text(&other)), all(text(printed)));
+    let bare = other.replace("\"version\": \"1.0\"", "");
+    assert_eq!(all(text(&bare)).0, all(text(printed)).0);
+    for (from, to, expected) in [
+        ("\"COMP_NODE\"", "\"COMPUTE_NODE\"", "a.0.json: `COMPUTE_NODE`: is no type of a node\nhint: types are"),
+        ("\"7\"", "\"seven\"", "a.0.json:7: invalid digit"),
+        ("\"id\": \"10\"", "\"number\": \"10\"", "a.0.json:18: unknown field `number`"),
+    ] {
+        let error = refused(text(&printed.replacen(from, to, 1)));
+        assert!(error.starts_with(expected), "{error}\nis not {expected}");
+    }
 }
 
 #[test]

@@ -392,7 +392,7 @@ fn pint_has_its_base_and_the_length_of_that_code() {
     let (_, notes) = in_a_star(&changes);
     let said = |text: &str| notes.iter().any(|note| note.contains(text));
     assert!(said("PINT_PROB: senders take loads of a share of 0.25 of their packets there"), "{notes:?}");
-    assert!(!said("FAST_REACT") && !said("VAR_WIN") && !said("not modelled"), "{notes:?}");
+    assert!(!said("FAST_REACT 0") && !said("VAR_WIN") && !said("not modelled"), "{notes:?}");
     for (key, value) in [("PINT_LOG_BASE", "1"), ("PINT_LOG_BASE", "2.5"), ("PINT_LOG_BASE", "1.0001")] {
         let config = config(&[("CC_MODE", "10"), (key, value)]);
         let files = [("c", config.as_str()), ("t", &star(4)), ("f", "0\n0 1 3 1 1 2\n")];
@@ -412,7 +412,10 @@ fn records_count_in_the_units_of_the_configuration() {
     }
     let (_, notes) = in_a_star(&[("CC_MODE", "3"), ("HAS_WIN", "1"), ("GLOBAL_T", "0"), ("PINT_PROB", "0.5")]);
     let said = |text: &str| notes.iter().any(|note| note.contains(text));
-    assert!(said("VAR_WIN 0: a window stays") && said("GLOBAL_T 0: two hosts") && !said("PINT_PROB"), "{notes:?}");
+    assert!(
+        said("VAR_WIN 0: a window stays") && said("GLOBAL_T 0: two hosts") && !said("PINT_PROB: senders"),
+        "{notes:?}"
+    );
     let config = config(&[("CC_MODE", "3"), ("INT_MULTI", "0")]);
     let files = [("c", config.as_str()), ("t", &star(4)), ("f", "0\n0 1 3 1 1 2\n")];
     let error = imported(&files, &Options::default()).map(|_| ()).unwrap_err().to_string();
@@ -438,8 +441,8 @@ fn memory_and_thresholds_follow_ports_and_rates() {
         assert_eq!(table[key].to_string(), value);
         assert_eq!(table["reference_rate"].as_str(), Some("100 Gb/s"));
     }
-    // A clock of whole nanoseconds leaves nothing of 48 B at 400 Gb/s.
-    assert_eq!(table["packet"].get("clock"), None);
+    // A clock of whole nanoseconds leaves nothing of 48 B at 400 Gb/s, which are 960 ps.
+    assert_eq!(table["packet"]["clock"].as_str(), Some("959 ps"));
     // Thresholds that are not in proportion, at switches of one rate each.
     let maps =
         [("KMIN_MAP", "2 100000000000 100 400000000000 150"), ("KMAX_MAP", "2 100000000000 400 400000000000 400")];
@@ -450,6 +453,132 @@ fn memory_and_thresholds_follow_ports_and_rates() {
     let at = table["ecn"]["at"].as_array().unwrap();
     assert_eq!(at.len(), 1);
     assert_eq!((at[0]["tier"].as_str(), at[0]["kmin"].as_str()), (Some("tor"), Some("100 KB")));
+}
+
+/// Two links of each host, to a pair of leaves: `GetNicIdxOfQp` hashes over those towards the receiver.
+#[test]
+fn hosts_have_several_links() {
+    let mut links: Vec<_> = (0..4).flat_map(|host| [(host, 4, 25, 1000), (host, 5, 25, 1000)]).collect();
+    links.extend([(4, 6, 100, 1000), (4, 7, 100, 1000), (5, 6, 100, 1000), (5, 7, 100, 1000)]);
+    let dual = topology(4, 4, &links);
+    let maps = "2 25000000000 100 100000000000 400";
+    let config = config(&[
+        ("CC_MODE", "3"),
+        ("KMIN_MAP", maps),
+        ("KMAX_MAP", maps),
+        ("PMAX_MAP", "2 25000000000 0.2 100000000000 0.2"),
+    ]);
+    let flows = "2\n0 2 3 100 1000 2\n3 1 3 100 1000 2\n";
+    let table = scenario(&[("t", &dual), ("f", flows), ("c", &config)]);
+    assert_eq!((table["topology"]["kind"].as_str(), table["nic"]["link"].as_str()), (Some("explicit"), Some("hash")));
+    let of_host = |link: &&Value| link["a"].as_str() == Some("h3");
+    let ends: Vec<&str> = table["topology"]["link"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(of_host)
+        .map(|link| link["b"].as_str().unwrap())
+        .collect();
+    assert_eq!(ends, ["s4", "s5"]);
+    // Both leaves are two links from each host: 4 us, and 1000 B at 25 Gb/s twice.
+    assert_eq!(table["hpcc"]["base_rtt"].as_str(), Some("4.64 us"));
+    // A way says which link a flow takes.
+    let ways = "0 data 0 5 2\n1 data 3 4 1 ack 1 5 3\n";
+    let table = scenario(&[("t", &dual), ("f", flows), ("c", &config), ("p", ways)]);
+    assert_eq!(table["flow"][0]["path"].to_string(), r#"["h0", "s5", "h2"]"#);
+    assert_eq!(table["flow"][1]["ack_path"].to_string(), r#"["h1", "s5", "h3"]"#);
+    // Hosts that are joined directly are two links more apart from others, and no way for them.
+    let (result, _) = done(&[("t", "3 1 3\n2\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n1 2 10Gbps 1us 0\n")]);
+    assert!(result.scenario.contains("{ a = \"h0\", b = \"h1\","), "{}", result.scenario);
+    // One link each needs no choice.
+    assert_eq!(scenario(&[("t", &star(4))]).get("nic"), None);
+}
+
+#[test]
+fn parallel_links_are_said_to_be_one_there() {
+    let said = |copies: usize| {
+        let text = format!(
+            "4 2 {}\n2 3\n0 2 10Gbps 1us 0\n1 3 10Gbps 1us 0\n{}",
+            2 + copies,
+            "3 2 40Gbps 1us 0\n".repeat(copies)
+        );
+        let (result, _) = done(&[("t", &text)]);
+        let notes = result.notes.iter().map(ToString::to_string);
+        notes.filter(|note| note.contains("beside a later one")).collect::<Vec<_>>()
+    };
+    assert_eq!(said(1), [""; 0]);
+    assert_eq!(
+        said(4),
+        [
+            "t:5: differs: a link beside a later one of the same two nodes: that code sends by the last of them alone; here by all \
+          (and 2 times more)"
+        ]
+    );
+}
+
+/// `ReceiverCheckSeq`: an acknowledgement after so many octets, and where a chunk is full.
+#[test]
+fn chunks_are_acknowledged_too() {
+    let of = |interval: &str, chunk: &str| {
+        let (table, notes) = in_a_star(&[("L2_ACK_INTERVAL", interval), ("L2_CHUNK_SIZE", chunk)]);
+        let notes: Vec<String> = notes.into_iter().filter(|note| note.contains("L2_")).collect();
+        (table["ack"].get("every").and_then(Value::as_integer), notes)
+    };
+    // Payloads of 1000 B: 20 packets and 4 packets; 4 packets at the earliest where chunks end within one.
+    assert_eq!(of("20000", "4000").0, Some(4));
+    assert_eq!(of("20000", "40000").0, Some(20));
+    assert_eq!(of("20000", "3500").0, Some(7));
+    assert_eq!((of("1", "4000").0, of("0", "4000").0, of("20000", "0").0), (None, None, Some(20)));
+    let said = |(_, notes): (Option<i64>, Vec<String>), text: &str| notes.iter().any(|note| note.contains(text));
+    assert!(said(of("1", "4000"), "ignored: L2_CHUNK_SIZE: acknowledgements at its multiples"));
+    assert!(said(of("1", "4000"), "ignored: L2_ACK_INTERVAL: each packet is acknowledged"));
+    assert!(said(of("20000", "4000"), "verdict: L2_CHUNK_SIZE: that code acknowledges at its multiples, too"));
+    // After 7 and after 20 packets.
+    assert!(said(of("20000", "3500"), "differs: L2_CHUNK_SIZE and L2_ACK_INTERVAL"));
+    assert!(said(of("2500", "0"), "for 2.50 packets in the mean"));
+    assert_eq!(of("2500", "0").0, Some(3));
+}
+
+/// That code has no timer, and stops at a time at the latest.
+#[test]
+fn a_run_ends_with_its_flows() {
+    let files = |stop: Option<&'static str>, flows: &str| {
+        let mut changes = vec![("SIMULATOR_STOP_TIME", stop.unwrap_or("2"))];
+        if stop.is_none() {
+            changes.clear();
+        }
+        let mut config = config(&changes);
+        if stop.is_none() {
+            config =
+                config.lines().filter(|line| !line.starts_with("SIMULATOR")).flat_map(|line| [line, "\n"]).collect();
+        }
+        let files = [("c", config), ("t", star(4)), ("f", flows.to_owned())];
+        let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        let (result, _) = done(&files);
+        let notes: Vec<String> = result.notes.iter().map(ToString::to_string).collect();
+        (scenario(&files), notes.into_iter().filter(|note| note.contains("SIMULATOR_STOP_TIME")).collect::<Vec<_>>())
+    };
+    let flows = "4\n1 0 3 1 9 2\n2 0 3 1 9 2.1\n1 0 3 1 9 2.2\n1 0 3 1 9 2.2\n";
+    let (table, notes) = files(Some("2.5"), flows);
+    let labels = r#"["h1 to h0", "h2 to h0", "h1 to h0 (2)", "h1 to h0 (3)"]"#;
+    assert_eq!((table["stop"]["at"].as_str(), table["stop"]["when"].to_string()), (Some("500 ms"), labels.into()));
+    let own: Vec<String> = table["flow"].as_array().unwrap().iter().map(|flow| flow["label"].to_string()).collect();
+    assert_eq!(format!("[{}]", own.join(", ")), labels);
+    assert_eq!((table["transport"]["timeout"].as_str(), notes), (Some("500 ms"), vec![]));
+    // Many flows are a group.
+    let (table, _) = files(Some("2.5"), &flows_of(20, "1 0 3 1 9 2"));
+    assert_eq!(table["stop"]["when"].to_string(), r#"["flows"]"#);
+    let (table, _) = files(Some("2.5"), "0\n0 1 3 1 1 2\n");
+    assert_eq!(table["stop"].get("when"), None);
+    // The program's own is 3.01 s.
+    let (table, notes) = files(None, flows);
+    assert_eq!(table["stop"]["at"].as_str(), Some("1.01 s"));
+    assert!(notes[0].starts_with("c: assumed: SIMULATOR_STOP_TIME, which is missing: 3.01 s"), "{notes:?}");
+    for (stop, said) in [("1", "nothing would run until then"), ("40000000000000.00", "later than an hour")] {
+        let (table, notes) = files(Some(stop), flows);
+        assert_eq!((table.get("stop"), table["transport"]["timeout"].as_str()), (None, Some("3600 s")));
+        assert!(notes[0].contains(said), "{notes:?}");
+    }
 }
 
 #[test]
@@ -489,10 +618,10 @@ fn nothing_is_ignored_in_silence() {
     for note in [
         "ignored: COLOUR: no key that is known",
         "ignored: blue: no key that is known",
-        // EWMA_GAIN, ALPHA_RESUME_INTERVAL, RP_TIMER, FAST_RECOVERY_TIMES, RATE_DECREASE_INTERVAL, CLAMP_TARGET_RATE, RATE_HAI, DCTCP_RATE_AI.
-        "ignored: constants of other controls than that of CC_MODE, as there (and 7 times more)",
-        "ignored: what that program samples",
-        "ignored: which packets are traced",
+        "ignored: EWMA_GAIN, ALPHA_RESUME_INTERVAL, RP_TIMER, FAST_RECOVERY_TIMES, RATE_DECREASE_INTERVAL, CLAMP_TARGET_RATE, RATE_HAI, \
+         DCTCP_RATE_AI: constants of other controls than that of CC_MODE, as there",
+        "ignored: QLEN_MON_FILE: what that program samples",
+        "ignored: TRACE_FILE, ENABLE_TRACE: which packets are traced",
         "ignored: thresholds of marking",
     ] {
         assert!(notes.iter().any(|own| own.contains(note)), "{note} is missing in {notes:#?}");
@@ -521,6 +650,7 @@ fn conweave_has_thresholds_of_its_own() {
     assert_eq!(table["switch"]["reserve"].as_str(), Some("1048 B"));
     assert_eq!(table["switch"]["buffer"].as_str(), Some("9 MiB"));
     assert_eq!(table["ack"]["class"].as_integer(), Some(7));
+    assert_eq!(table["transport"]["timeout"].as_str(), Some("4 ms"));
     assert_eq!(table["dcqcn"]["rai"].as_str(), Some("40 Mb/s"));
     let (result, _) = done(&files);
     assert!(result.notes.iter().any(|note| note.text.contains("ConWeave is not modelled")));
@@ -549,6 +679,7 @@ fn what_is_wrong_is_said_with_its_line() {
         let options = Options { format: Some(format!("hpcc-{kind}")), ..Options::default() };
         imported(&[("a", text)], &options).map(|_| ()).unwrap_err().to_string()
     };
+    let many_links = format!("2 1 65\n1\n{}", "0 1 1Gbps 1us 0\n".repeat(65));
     for (kind, file, expected) in [
         ("topology", "3 1 2\n2\n0 2 100Gbps 1us 0\n", "a:3: the file ends where the number of a node should stand"),
         ("topology", "3 1 2\n3\n", "a:1: says 3 nodes and 2 links, and is too short for that"),
@@ -561,8 +692,8 @@ fn what_is_wrong_is_said_with_its_line() {
         ("topology", "3 1 2\n2\n0 2 1Gbps 2s 0\n1 2 1Gbps 1us 0\n", "a:3: `2s`: is not a delay"),
         ("topology", "3 1 2\n2\n0 2 1Gbps 1us 2\n1 2 1Gbps 1us 0\n", "a:3: `2`: is not a share from 0 to 1"),
         ("topology", "3 1 2\n2\n0 0 1Gbps 1us 0\n1 2 1Gbps 1us 0\n", "a:3: a link of node 0 to itself"),
-        ("topology", "3 1 2\n2\n0 2 1Gbps 1us 0\n0 2 1Gbps 1us 0\n", "a:4: host 0 has several links"),
-        ("topology", "3 1 2\n2\n0 1 1Gbps 1us 0\n0 2 1Gbps 1us 0\n", "a:3: a link between the hosts 0 and 1"),
+        ("topology", "3 1 2\n2\n0 2 1Gbps 1us 0\n0 2 1Gbps 1us 0\n", "a:1: host 1 has no link"),
+        ("topology", &many_links, "a:67: host 0 has more than 64 links"),
         ("flow", "2\n0 1 3 100 9 2.0\n", "a:2: the file ends where the number of a sender should stand"),
         ("flow", "1\n0 1 8 100 9 2.0\n", "a:2: priority group 8 is none of 0 to 7"),
         ("flow", "1\n0 0 3 100 9 2.0\n", "a:2: node 0 sends to itself"),

@@ -114,6 +114,46 @@ fn the_same_all_reduce_by_chakra_takes_as_long() {
     assert_eq!((last_end(&msccl), last_end(&chakra)), (14_000 + 49_000_000, 14_000 + 49_000_000));
 }
 
+/// The remark that a scenario begins with.
+fn remark(scenario: &str) -> String {
+    let lines: Vec<&str> = scenario.lines().map_while(|line| line.strip_prefix("# ")).collect();
+    lines.join(" ")
+}
+
+/// MSCCL takes an algorithm for buffers of `minBytes` to `maxBytes`, both counted; 0 is no end.
+#[test]
+fn an_algorithm_is_for_a_range_of_buffers() {
+    let of = |range: &str, options: &Options| {
+        let file = two(&step(0, "s", 4, -1), &step(0, "r", 4, -1)).replace("coll=", &format!("{range} coll="));
+        let (imported, place) = imported(&[("a.xml", &file)], options).unwrap();
+        let bytes: u64 =
+            place.text("it.operations.csv").lines().nth(1).unwrap().split(',').nth(4).unwrap().parse().unwrap();
+        let notes: Vec<String> =
+            imported.notes.iter().map(ToString::to_string).filter(|note| note.contains("takes")).collect();
+        (bytes, notes, remark(&imported.scenario))
+    };
+    let range = "minBytes=\"0\" maxBytes=\"9216\"";
+    let none = Options::default();
+    let (bytes, notes, about) = of(range, &none);
+    assert_eq!(bytes, 9216);
+    assert!(notes[0].contains("a buffer of 9 KiB at each GPU, since MSCCL takes it for 0 B to 9 KiB;"), "{notes:?}");
+    assert!(about.ends_with("MSCCL takes it for 0 B to 9 KiB."), "{about}");
+    let (bytes, notes, _) = of(range, &command("et_converter --coll_size 9217"));
+    assert_eq!((bytes, notes.len()), (9217, 2));
+    let said =
+        "a.xml:1: differs: minBytes and maxBytes: MSCCL takes the algorithm for 0 B to 9 KiB, and not for 9217 B";
+    assert!(notes.iter().any(|note| note == said), "{notes:?}");
+    for buffer in ["9216", "1"] {
+        let (_, notes, _) = of(range, &command(&format!("et_converter --coll_size {buffer}")));
+        assert!(!notes.iter().any(|note| note.contains("minBytes")), "{notes:?}");
+    }
+    let (bytes, _, about) = of("minBytes=\"2097152\" maxBytes=\"0\"", &none);
+    assert_eq!((bytes, about.contains("MSCCL takes it for 2 MiB and more.")), (2_097_152, true));
+    // The usual buffer is within.
+    assert_eq!(of("minBytes=\"1\" maxBytes=\"2097152\"", &none).0, 1 << 20);
+    assert!(!of("", &none).2.contains("MSCCL takes it"));
+}
+
 #[test]
 fn what_is_no_algorithm_is_refused() {
     let whole = two(&step(0, "s", 1, -1), &step(0, "r", 1, -1));
@@ -132,6 +172,7 @@ fn what_is_no_algorithm_is_refused() {
         (whole.replace("nchunksperloop=\"4\"", "nchunksperloop=\"0\""), "a.xml:1: `0`: nchunksperloop: a buffer has"),
         (whole.replace("nchunksperloop=\"4\"", "nchunksperloop=\"x\""), "a.xml:1: `x`: is no nchunksperloop of <algo>"),
         (whole.replace("</algo>", ""), "a.xml:1: not well-formed XML"),
+        (whole.replace("coll=", "minBytes=\"2\" maxBytes=\"1\" coll="), "a.xml:1: maxBytes is less than minBytes"),
     ] {
         let error = table_of(&file, &Options::default()).unwrap_err();
         assert!(error.starts_with(expected), "{error}\nis not {expected}");

@@ -133,6 +133,10 @@ fn a_dump_has_nvlinks_and_rates() {
     assert_eq!(scenario["topology"].as_table(), Some(&expected));
     assert!(result.notes.iter().all(|note| !note.text.contains("rates of NICs") && !note.text.contains("no NVLinks")));
     has(&result, "t: differs: PXN");
+    has(
+        &result,
+        "t: assumed: links within a server: 25 ns a link, and by NCCL's reckoning 164.8 Gb/s each of the NVLinks of sm 90",
+    );
     // One server has one spine, so that it is whole without NVLink, too.
     let (_, scenario) = done(&text("dump.xml"), &servers(1));
     assert_eq!(scenario["topology"]["spines"].as_integer(), Some(1));
@@ -168,10 +172,37 @@ fn gpus_that_are_joined_directly_have_links() {
     assert_eq!(links(&scenario), expected);
     let lies = devices.replace(&to(0, 4), &to(0, 3));
     let error = imported(&[("t", &below_one_bridge(&lies))], &servers(1)).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "t:5: `0000:10:00.0`: NVLinks of 640 Gb/s to GPU 0000:11:00.0, which has NVLinks of 480 Gb/s back"
+    assert_eq!(error, "t:5: `0000:10:00.0`: links of 640 Gb/s to GPU 0000:11:00.0, which has links of 480 Gb/s back");
+}
+
+/// Four GPUs of AMD's, each joined to each other, and a NIC each: RCCL's version 2.
+#[test]
+fn amds_gpus_are_joined_by_xgmi() {
+    let (result, scenario) = done(&text("rccl.xml"), &servers(2));
+    // 48 GB/s a link of gfx942: six pairs in a server.
+    let direct: Vec<String> = links(&scenario).into_iter().filter(|link| !link.contains("leaf")).collect();
+    let pairs = |first: u32| (0..4).flat_map(move |a| (a + 1..4).map(move |b| (first + a, first + b)));
+    let expected: Vec<String> = pairs(0).chain(pairs(4)).map(|(a, b)| format!("h{a}-h{b} 384 Gb/s")).collect();
+    assert_eq!(direct, expected);
+    assert_eq!(uses(&result)[3], "GPU 3 (0000:3a:00.0) uses NIC mlx5_3");
+    has(
+        &result,
+        "t: assumed: links within a server: 25 ns a link, and by NCCL's reckoning 384 Gb/s each of the xGMI links of gfx942",
     );
+    let carried = |gcn: &str| {
+        let (result, scenario) = done(&text("rccl.xml").replace("gfx942", gcn), &servers(1));
+        let note = result.notes.iter().find(|note| note.text.contains("links within a server")).unwrap();
+        (links(&scenario)[0].clone(), note.text.rsplit_once(" of ").unwrap().1.to_owned())
+    };
+    // `ncclTopoXGMISpeed`: 36, 48 and 24 GB/s.
+    assert_eq!(carried("910"), ("h0-h1 288 Gb/s".to_owned(), "gfx90a".to_owned()));
+    assert_eq!(carried("gfx950"), ("h0-h1 384 Gb/s".to_owned(), "gfx950".to_owned()));
+    assert_eq!(carried("908"), ("h0-h1 192 Gb/s".to_owned(), "gfx908".to_owned()));
+    let shared = text("rccl.xml").replace("rank=\"0\"", "rank=\"0,1\"");
+    has(&done(&shared, &servers(1)).0, "t:5: ignored: <gpu>: ranks that share a GPU are one here");
+    let without = text("rccl.xml").replacen(" gcn=\"gfx942\"", "", 1);
+    let error = imported(&[("t", &without)], &servers(1)).unwrap_err().to_string();
+    assert!(error.starts_with("t:5: <gpu> has xGMI links and no gcn"), "{error}");
 }
 
 /// By `ncclTopoGetLocalNetType`: of four NICs that are equally near two GPUs have two each, the second from the mirrored bits of 1
@@ -252,7 +283,7 @@ fn what_is_wrong_is_said_with_its_line() {
     };
     let link = |text: &str| with("gdr=\"1\"></gpu>", &format!("gdr=\"1\">{text}</gpu>"));
     for (file, expected) in [
-        (with("version=\"1\"", "version=\"2\""), "t:1: `2`: NCCL has version 1 alone"),
+        (with("version=\"1\"", "version=\"3\""), "t:1: `3`: NCCL has version 1 alone, and RCCL version 2"),
         (with(" version=\"1\"", ""), "t:1: <system> has no version"),
         (with("numaid=\"0\"", "numaid=\"0x\""), "t:2: `0x`: is no numaid of <cpu>"),
         (with("</cpu>", "</cpu><cpu numaid=\"0\"/>"), "t:14: the CPU of numaid 0 is there already"),
@@ -274,12 +305,12 @@ fn what_is_wrong_is_said_with_its_line() {
         (with("speed=\"100000\"", "speed=\"1e5\""), "t:11: `1e5`: is no speed of <net>"),
         (with("</nic>", "<net name=\"m\" dev=\"0\" speed=\"1\"/></nic>"), "t:11: <net> 0 is there already, at line 11"),
         (link("<nvlink tclass=\"0x068000\"/>"), "t:5: <nvlink> has no count"),
-        (link("<nvlink count=\"0\" tclass=\"0x068000\"/>"), "t:5: `0`: count: a GPU has 1 to 1000 NVLinks in all"),
+        (link("<nvlink count=\"0\" tclass=\"0x068000\"/>"), "t:5: `0`: count: a GPU has 1 to 1000 links in all"),
         (link("<nvlink count=\"2147483648\" tclass=\"0x068000\"/>"), "t:5: `2147483648`: count: a GPU has 1 to 1000"),
         (link("<nvlink count=\"4294967296\" tclass=\"0x068000\"/>"), "t:5: `4294967296`: is no count of <nvlink>"),
         (
             link(&"<nvlink count=\"600\" tclass=\"0x068000\"/>".repeat(2)),
-            "t:5: `600`: count: a GPU has 1 to 1000 NVLinks in all",
+            "t:5: `600`: count: a GPU has 1 to 1000 links in all",
         ),
         (link("<nvlink count=\"1\" target=\"0000:11:00.0\"/>"), "t:5: <nvlink> has no tclass"),
         (link("<nvlink count=\"1\" tclass=\"0x030200\"/>"), "t:5: ``: <nvlink> to a GPU has no target that is a busid"),
@@ -289,7 +320,7 @@ fn what_is_wrong_is_said_with_its_line() {
         ),
         (
             link("<nvlink count=\"1\" target=\"0000:11:00.0\" tclass=\"0x030200\"/>"),
-            "t:5: `0000:10:00.0`: NVLinks of 160 Gb/s to GPU 0000:11:00.0, which has NVLinks of 0 b/s back",
+            "t:5: `0000:10:00.0`: links of 160 Gb/s to GPU 0000:11:00.0, which has links of 0 b/s back",
         ),
         (with("</cpu>", "</cpv>"), "t:14: not well-formed XML"),
     ] {
@@ -303,7 +334,7 @@ fn what_is_wrong_is_said_with_its_line() {
             "t:2: `0000:00:16.0`: <pci> has no class: NCCL asks the machine what it is\nhint: give what NCCL writes",
         ),
         ("<system version=\"1\"><cpu numaid=\"0\"/></system>", "t:1: there is no GPU"),
-        (&below_one_bridge(&gpu(0, "")), "t:1: no GPU has a NIC or an NVLink"),
+        (&below_one_bridge(&gpu(0, "")), "t:1: no GPU has a NIC, an NVLink or an xGMI link"),
     ] {
         let error = imported(&[("t", file)], &Options::default()).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}\nis not {expected}");

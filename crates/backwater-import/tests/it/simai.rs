@@ -266,6 +266,71 @@ fn what_is_wrong_is_said_with_its_line() {
     assert!(error.to_string().starts_with("w:1: 32 ranks, and the topology has 16 GPUs"), "{error}");
 }
 
+/// Two servers of two GPUs, each with NVLink and a link to a switch by its number.
+const SERVERS: &str = "9 2 2 3 10 H100\n4 5 6 7 8\n0 4 2880Gbps 25ns 0\n1 4 2880Gbps 25ns 0\n2 5 2880Gbps 25ns 0\n3 5 2880Gbps 25ns 0\n\
+                       0 6 400Gbps 500ns 0\n1 7 400Gbps 500ns 0\n2 6 400Gbps 500ns 0\n3 7 400Gbps 500ns 0\n6 8 400Gbps 500ns 0\n\
+                       7 8 400Gbps 500ns 0\n";
+const EXCHANGE: &str = "MICRO all_gpus: 4\n1\nexchange -1 1 NONE 0 1 NONE 0 1 ALLTOALL 1048576 1\n";
+/// A configuration as SimAI.conf is: names of files that are not there, and marks for the network's rates alone.
+const CONF: &str = "FLOW_FILE /etc/astra-sim/simulation/flows.txt\nPACKET_PAYLOAD_SIZE 9000\nSIMULATOR_STOP_TIME 40000000000000.00\n\
+                    CC_MODE 1\nENABLE_QCN 1\nRATE_AI 50Mb/s\nRATE_HAI 100Mb/s\nMIN_RATE 100Mb/s\nRP_TIMER 900\n\
+                    EWMA_GAIN 0.00390625\nL2_ACK_INTERVAL 1\nHAS_WIN 1\nGLOBAL_T 0\nVAR_WIN 1\nMON_START 0\n\
+                    KMAX_MAP 1 400000000000 3200\nKMIN_MAP 1 400000000000 800\nPMAX_MAP 1 400000000000 0.2\nBUFFER_SIZE 32\n";
+
+#[test]
+fn a_configuration_stands_beside_workload_and_topology() {
+    for files in [
+        [("w", EXCHANGE), ("t", SERVERS), ("SimAI.conf", CONF)],
+        [("SimAI.conf", CONF), ("t", SERVERS), ("w", EXCHANGE)],
+    ] {
+        let (result, scenario) = done(&files);
+        let text = |table: &str, key: &str| scenario[table][key].to_string();
+        assert_eq!(text("packet", "payload"), "\"9 KB\"");
+        assert_eq!((text("dcqcn", "rai"), text("dcqcn", "rate_timer")), ("\"50 Mb/s\"".into(), "\"900 us\"".into()));
+        assert_eq!(text("switch", "architecture"), "\"shared-memory\"");
+        // GLOBAL_T is 1 there. Of h0 and h3 it is 4 links of 500 ns twice, and 9000 B at 400 Gb/s over each: 4.72 us at 400 Gb/s.
+        assert_eq!(text("transport", "window"), "\"236 KB\"");
+        assert_eq!((text("ecn", "kmin"), text("ecn", "kmax")), ("\"800 KB\"".into(), "\"3200 KB\"".into()));
+        let at = scenario["ecn"]["at"].as_array().unwrap();
+        assert_eq!((at.len(), at[0]["tier"].as_str(), at[0]["kmin"].as_str()), (1, Some("nvlink"), Some("1024 GiB")));
+        assert_eq!((scenario.get("stop"), scenario["job"][0]["ranks"].as_integer()), (None, Some(4)));
+        let notes: Vec<String> = result.notes.iter().map(ToString::to_string).collect();
+        for note in [
+            "SimAI.conf:1: ignored: FLOW_FILE: the workload and the topology stand in files of their own",
+            "SimAI.conf:3: ignored: SIMULATOR_STOP_TIME: the run ends with its workload",
+            "SimAI.conf:13: ignored: GLOBAL_T: that program takes 1",
+            "SimAI.conf:15: ignored: MON_START: what that program samples",
+        ] {
+            assert!(notes.iter().any(|own| own.starts_with(note)), "{note} is missing in {notes:#?}");
+        }
+        assert!(!notes.iter().any(|note| note.contains("which that program has in another file")), "{notes:#?}");
+    }
+    // A star where there is no topology; with another fabric it has no use.
+    assert_eq!(done(&[("w", EXCHANGE), ("c", CONF)]).1["ecn"]["kmin"].as_str(), Some("800 KB"));
+    let options =
+        Options { fabric: Some(("f".into(), "[topology]\nkind = \"star\"\nhosts = 4\n".into())), ..Options::default() };
+    let (result, _) = imported(&[("w", EXCHANGE), ("c", CONF)], &options).unwrap();
+    assert!(result.notes.iter().any(|note| note.text.starts_with("the configuration: --fabric has")));
+    let refused = |files: &[(&str, &str)]| imported(files, &Options::default()).map(|_| ()).unwrap_err().to_string();
+    let error = refused(&[("w", EXCHANGE), ("c", &CONF.replace("400000000000 800", "100000000000 800"))]);
+    assert!(error.starts_with("c:17: `100000000000 800`: KMIN_MAP has no value for 400 Gb/s"), "{error}");
+    let error = refused(&[("w", EXCHANGE), ("c", CONF), ("m", "Nodes 2\nConnections 1\n0->1 start 0 size 5\n")]);
+    assert!(error.starts_with("m: a file of htsim, and the ones before it are of simai"), "{error}");
+}
+
+#[test]
+fn ranks_that_are_fewer_than_gpus_are_said() {
+    let said = |ranks: u32| {
+        let workload = EXCHANGE.replace("all_gpus: 4", &format!("all_gpus: {ranks}"));
+        let (result, _) = done(&[("w", &workload), ("t", SERVERS)]);
+        let notes = result.notes.iter().map(ToString::to_string);
+        notes.filter(|note| note.contains("GPUs, the first ones")).collect::<Vec<_>>()
+    };
+    assert_eq!(said(4), [""; 0]);
+    assert!(said(2)[0].starts_with("w:1: differs: 2 of 4 GPUs, the first ones, all in one server"), "{:?}", said(2));
+    assert!(said(3)[0].contains("3 of 4 GPUs, the first ones, in the first 2 servers"), "{:?}", said(3));
+}
+
 /// Whatever is done to one of two files that belong together, they are read or refused.
 #[test]
 fn mutated_sets_are_read_or_refused() {

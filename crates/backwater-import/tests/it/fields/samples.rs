@@ -36,6 +36,7 @@ pub const SETS: &[Set] = &[
     set("goal", &["goal/binary_tree_32.bin"]),
     set("chakra", &["chakra/nodes.0.et", "chakra/groups.json"]),
     set("chakra", &["chakra/nodes.0.json", "chakra/groups.json"]),
+    set("chakra", &["chakra/printed.0.json", "chakra/printed.1.json"]),
     set(
         "chakra",
         &["chakra/all_reduce.0.et", "chakra/all_reduce.1.et", "chakra/all_reduce.2.et", "chakra/all_reduce.3.et"],
@@ -59,6 +60,7 @@ pub const SETS: &[Set] = &[
     set("nccl", &["nccl/ndv4-topo.xml"]),
     set("nccl", &["nccl/ndv5-topo.xml"]),
     set("nccl", &["nccl/p4d-24xl-topo.xml"]),
+    set("nccl", &["nccl/rccl.xml"]),
 ];
 
 /// The fields of a file of a kind, or of a command line.
@@ -76,7 +78,9 @@ pub fn fields(kind: &str, octets: &[u8]) -> Vec<Field> {
         "goal-text" => goal(text()),
         "goal-binary" => goal_binary(octets),
         "chakra-et" => protobuf::fields(octets, super::most(octets)),
-        "chakra-json" => json(text(), |path| (path.join("."), path.last().cloned().into_iter().collect())),
+        "chakra-json" | "chakra-objects" => {
+            json(text(), |path| (path.join("."), path.last().cloned().into_iter().collect()))
+        }
         "chakra-groups" => json(text(), |_| ("group.member".into(), vec![])),
         "msccl-xml" | "nccl-topology" => xml(text()),
         "hpcc-config" => words(text(), |_, words| keyed(words)),
