@@ -8,7 +8,7 @@ thread's work is dropped when it comes to its end.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -364,6 +364,53 @@ class Part:
 
     def close(self) -> bytes:
         """End the file and give its octets; none if nothing was written."""
+
+class Scan:
+    """Rows of a result table, of which files are read a batch at a time.
+
+    What reads raises ValueError if a file or a column is not there, or not as it should be.
+    """
+
+    def __init__(self, table: str, slices: list[tuple[str, int, int | None]]) -> None:
+        """Of Parquet files, each with the number of the first row and how many; None: all."""
+
+    @staticmethod
+    def of(batches: list[Batch]) -> Scan:
+        """Those of batches."""
+
+    def only(self, name: str, value: str | int) -> Scan:
+        """Give the rows with this value in a column."""
+
+    def known(self, name: str) -> Scan:
+        """Give the rows that have a value in a column."""
+
+    def above(self, name: str, limit: int) -> Scan:
+        """Give the rows with more than a limit in a column of whole numbers."""
+
+    def __len__(self) -> int: ...
+    def total(self, name: str) -> int:
+        """Give the sum of a column of whole numbers; 0 of nothing."""
+
+    def distinct(self, names: list[str], by: str | None = None) -> list[tuple[Any, ...]]:
+        """Give the combinations of values that there are, by when they first come.
+
+        `by`: the column in whose order the rows are taken for that.
+        """
+
+    def first(self, name: str, by: str | None = None) -> str | int | None:
+        """Give a column's value in the first row, or in the first with the least of `by`."""
+
+    def at(self, name: str, places: list[int]) -> list[float]:
+        """Give a column's numbers at places of their ascending order, from 0.
+
+        Raises IndexError if there are not so many.
+        """
+
+    def values(self, name: str) -> Iterator[list[float]]:
+        """Give a column's numbers, those of a batch at a time, in the order of the rows."""
+
+def check_part(file: str, table: str) -> str | None:
+    """Say what is wrong with the columns of a Parquet file of a table; None: nothing."""
 
 def base_units(kind: str, text: str, name: str) -> int:
     """Read a quantity: a `time` in ps, a `size` in B, a `rate` in b/s.

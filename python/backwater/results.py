@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 # second number of seconds, so that neither a short run loses all nor a long one leaves a thousand
 # files.
 PART_ROWS = 500_000
-PART_BYTES = 64 << 20
+PART_BYTES = 8 << 20
 PART_SECONDS = (1.0, 60.0)
 
 # Below this size compression saves less than it costs.
@@ -66,7 +66,7 @@ COMPRESS_BYTES = 64 << 10
 
 # As much of a run's tables stays in memory after they were written: whoever sums up hundreds of
 # short runs need not read back what was at hand.
-KEPT_BYTES = 16 << 20
+KEPT_BYTES = 4 << 20
 
 
 @dataclass(repr=False)

@@ -188,19 +188,9 @@ def check_parts(directory: Path, manifest: Mapping[str, Any]) -> None:
 
 def check_part(part: Path, table: str) -> None:
     """Hold the columns of a part against those of its table. Raises `ResultError`."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
-        found = pq.ParquetFile(regular(part)).schema_arrow
-    except (OSError, pa.ArrowException) as error:
-        raise ResultError(f"{part}: {error}", f"it is damaged; {AGAIN}") from None
-    known = columns()[table]
-    if not set(known.names) & set(found.names):
-        raise ResultError(f"{part}: has no column of the table {table}", AGAIN)
-    for column in known:
-        numbers = found.get_all_field_indices(column.name)
-        if len(numbers) > 1:
-            raise ResultError(f"{part}: has {len(numbers)} columns {column.name}", AGAIN)
-        if numbers and (kind := found.field(numbers[0]).type) != column.type:
-            raise ResultError(f"{part}: {column.name} is {kind}, not {column.type}", AGAIN)
+        reason = _core.check_part(str(regular(part)), table)
+    except OSError as error:
+        reason = str(error)
+    if reason is not None:
+        raise ResultError(f"{part}: {reason}", f"it is damaged; {AGAIN}")

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import backwater
+from backwater import _core
 from backwater.cli.labels import see_labels
-from backwater.errors import InputError
+from backwater.errors import InputError, ResultError
 from backwater.numbers import rows
 from backwater.numbers.metrics import metric
 from backwater.numbers.run import group_times, groups, job_steps, job_times, port_totals, waiting
@@ -193,3 +195,50 @@ def test_metrics_of_queues_without_samples_are_refused_before_anything_runs() ->
 def test_metrics_that_are_not_written_so(text: str) -> None:
     with pytest.raises(InputError):
         metric(text)
+
+
+def test_files_are_read_a_batch_at_a_time(tmp_path: Path) -> None:
+    """What is in memory of a table at any time is some thousands of rows, however many it has."""
+    count = 50_000
+    numbers: pa.Array[Any] = pa.array(range(count), pa.uint64())
+    table = pa.table({"bytes": numbers})
+    pq.write_table(table, tmp_path / "flows.parquet", compression="zstd")
+    scan = _core.Scan("flows", [(str(tmp_path / "flows.parquet"), 0, None)])
+    lists = list(scan.values("bytes"))
+    assert max(map(len, lists)) <= 8192
+    assert [value for values in lists for value in values] == list(range(count))
+    # By hand: the k-th of 0, 1, 2, ... is k, and their sum n (n - 1) / 2.
+    places = [0, 1, 65_535 % count, count // 2, count - 1]
+    assert scan.at("bytes", places) == places
+    assert (len(scan), scan.total("bytes")) == (count, count * (count - 1) // 2)
+    assert len(scan.above("bytes", count - 4)) == 3
+    assert scan.only("bytes", 7).first("bytes") == 7
+    assert scan.first("bytes", by="bytes") == 0
+    assert len(_core.Scan("flows", [(str(tmp_path / "flows.parquet"), 10, 5)])) == 5
+    with pytest.raises(IndexError, match="not so many"):
+        scan.at("bytes", [count])
+    with pytest.raises(ValueError, match="there is no column nothing"):
+        scan.total("nothing")
+
+
+@SHARED
+@given(st.lists(st.one_of(st.none(), st.floats(allow_nan=False)), min_size=1, max_size=40))
+def test_numbers_are_found_at_their_places(values: list[float | None]) -> None:
+    """Below zero and above, and those that are missing have none."""
+    table = pa.table({"slowdown": pa.array(values, pa.float64())})
+    scan = _core.Scan.of(_core.batches(table)).known("slowdown")
+    ordered = sorted(value for value in values if value is not None)
+    assert scan.at("slowdown", list(range(len(ordered)))) == ordered
+
+
+def test_damaged_files_are_told(tmp_path: Path) -> None:
+    backwater.parse(LOSSY).run(out=tmp_path / "o")
+    run = backwater.open_run(tmp_path / "o", backwater.Run)
+    (part,) = (tmp_path / "o" / "flows").glob("*.parquet")
+    table = pq.ParquetFile(part).read()
+    pq.write_table(pa.table({"flow_id": ["x"] * len(table)}), part)
+    with pytest.raises(ResultError, match="flow_id is Utf8, not UInt64"):
+        group_times(run)
+    part.write_bytes(b"PAR1")
+    with pytest.raises(ResultError, match="is damaged"):
+        group_times(run)

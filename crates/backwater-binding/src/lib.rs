@@ -16,6 +16,7 @@ mod memory;
 mod operations;
 mod parquet;
 mod prototype;
+mod scan;
 mod scenario;
 mod simulation;
 
@@ -43,6 +44,8 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<diverge::Divergence>()?;
     module.add_class::<arrow::Batch>()?;
     module.add_class::<parquet::Part>()?;
+    module.add_class::<scan::Scan>()?;
+    module.add_function(wrap_pyfunction!(scan::check_part, module)?)?;
     module.add_class::<capture::Capture>()?;
     module.add_class::<prototype::Acknowledgement>()?;
     module.add_function(wrap_pyfunction!(describe::explain, module)?)?;

@@ -27,7 +27,8 @@
 //! own rate for each hop (MULTI_RATE). Switches behind the fifth write no INT. Of PINT: that only some packets carry it (PINT_PROB), and
 //! that switches take logarithms from tables, and queues in units of 256 B.
 //! **Where we differ:** hops that are not those of the acknowledgement before, since the way has changed, are stored and not subtracted. In the
-//! HPCC ns-3 code they are. PINT's U knows all bytes that a port has sent since the data packet before. In the HPCC ns-3 code it knows the last packet's.
+//! HPCC ns-3 code they are. PINT's U knows all bytes that a port has sent since the data packet before. In the HPCC ns-3 code it knows the last packet's:
+//! `pint_counts = "last"`.
 
 pub mod pint;
 
@@ -98,6 +99,9 @@ pub struct Params {
     /// `pint`: what loads are powers of. Nearer to 1 they are finer, and take more octets: 1 from 1.05 on, 2 below.
     #[param(symbol = "b", default = 1.05, range = >1.0..=2.0, source = "PINT, SIGCOMM 2020: 1.05; HPCC ns-3 config: 1.01", why = "all powers of 1 are 1")]
     pub pint_base: f64,
+    /// `pint`: the bytes that a port makes its load of. `all` that it has sent since the data packet before; `last`: those of the frame before, acknowledgements included, as in the HPCC ns-3 code.
+    #[param(default = pint::Counts::All, source = "PINT, SIGCOMM 2020: all; HPCC ns-3 code, switch-node.cc: last")]
+    pub pint_counts: pint::Counts,
 }
 
 /// HPCC.
@@ -143,7 +147,7 @@ impl Mechanism for Hpcc {
 
     fn unread(params: &Params) -> Vec<Unread> {
         match params.telemetry {
-            Telemetry::Int => Unread::all(&["pint_base"], "telemetry", "telemetry = \"pint\""),
+            Telemetry::Int => Unread::all(&["pint_base", "pint_counts"], "telemetry", "telemetry = \"pint\""),
             Telemetry::Pint => Unread::all(&["int_multi"], "telemetry", "telemetry = \"int\""),
         }
     }
@@ -162,6 +166,7 @@ impl Mechanism for Hpcc {
             Telemetry::Pint => Writer::Pint(Loads {
                 ports: vec![pint::Load::default(); shape.ports.len()],
                 base: params.pint_base,
+                counts: params.pint_counts,
                 base_rtt: params.base_rtt,
             }),
         })
@@ -261,6 +266,8 @@ pub struct Loads {
     /// b
     #[state(fixed)]
     base: f64,
+    #[state(fixed)]
+    counts: pint::Counts,
     /// T
     #[state(fixed)]
     base_rtt: Time,
@@ -294,7 +301,12 @@ pub struct Sender {
 // The specification.
 impl SwitchSide for Writer {
     fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
-        let (Some(Attachment(words)), true) = (carried, pkt.is_data()) else { return };
+        let (Some(Attachment(words)), true) = (carried, pkt.is_data()) else {
+            if let Writer::Pint(Loads { ports, counts: pint::Counts::Last, .. }) = self {
+                ports[usize::from(from.port.0)].pass(cx.now(), from.tx_bytes);
+            }
+            return;
+        };
         let queued = cx.seen().egress_port(from.port).saturating_sub(pkt.bytes());
         match self {
             Writer::Int(multi) => {
@@ -306,7 +318,7 @@ impl SwitchSide for Writer {
                 };
                 Int(words).append(u64::from(cx.shape().node.0) << 16 | u64::from(from.port.0), hop);
             }
-            Writer::Pint(Loads { ports, base, base_rtt }) => {
+            Writer::Pint(Loads { ports, base, base_rtt, .. }) => {
                 let port = &mut ports[usize::from(from.port.0)];
                 let u = port.update(cx.now(), from.tx_bytes, queued.0, from.rate.0 as f64 * 1e-12, *base_rtt);
                 words[0] = words[0].max(pint::encode(u, *base, cx.rng()));

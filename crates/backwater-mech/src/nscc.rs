@@ -246,8 +246,8 @@ impl FlowSide for Sender {
         }
     }
 
-    fn gives_up(&mut self, number: u64, again: bool) -> bool {
-        self.sleek.as_mut().is_none_or(|sleek| sleek.gives_up(number, again))
+    fn gives_up(&mut self, number: u64, again: bool, since: Time) -> bool {
+        self.sleek.as_mut().is_none_or(|sleek| sleek.gives_up(number, again, since))
     }
 
     fn on_timer(&mut self, cx: &mut FlowCx<'_>, _: u16) {

@@ -349,6 +349,16 @@ pub enum ReleaseAt {
     End,
 }
 
+/// Which of two packets finds no memory where there is none for both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Victim {
+    /// The one that has come.
+    Arriving,
+    /// That, or as likely the newest of its queue.
+    Either,
+}
+
 /// A switch. May be overridden per tier, group or node with `[[switch.at]]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -374,6 +384,9 @@ pub struct SwitchParams {
     /// With `buffer_per = "queue"`: packet memory of each of the 8 queues of an egress port, queue 0 first. Absent: `buffer` for each.
     #[schemars(extend("x-source" = "choice: all alike; htsim_uec: data C, and headers and control 2 C of their own", "x-range" = "one frame and more each"))]
     pub queue_buffers: Option<[Bytes; 8]>,
+    /// Which packet is lost where there is no memory: the `arriving` one (drop tail), or `either`, with probability 1/2 the newest that waits in its queue; for output queues with `buffer_per` = `queue` or `egress`.
+    #[schemars(extend("x-source" = "choice: drop tail; htsim_uec, CompositeQueue: either"))]
+    pub victim: Victim,
     /// Memory set aside for each (ingress port, class), used before shared memory.
     #[schemars(extend("x-source" = "choice; HPCC ns-3 switch: 4 KB", "x-range" = "8 classes of all ports within the buffer"))]
     pub reserve: Bytes,
@@ -423,6 +436,15 @@ impl SwitchParams {
         least.unwrap_or(self.buffer)
     }
 
+    /// Whether a packet that waits in a queue may have the memory that one that comes lacks: it is that of their egress, or nobody lacks any.
+    pub fn may_give_way(&self) -> bool {
+        match self.buffer_per {
+            BufferPer::Queue | BufferPer::Egress => self.architecture == Architecture::OutputQueued,
+            BufferPer::None => true,
+            BufferPer::Switch | BufferPer::Ingress => false,
+        }
+    }
+
     /// The key that gives [`SwitchParams::buffer_of`].
     pub fn buffer_key(&self) -> &'static str {
         if self.queue_buffers.is_some() { "switch.queue_buffers" } else { "switch.buffer" }
@@ -457,6 +479,7 @@ impl Default for SwitchParams {
             buffer: Bytes(32_000_000),
             buffer_per: BufferPer::Switch,
             queue_buffers: None,
+            victim: Victim::Arriving,
             reserve: Bytes::ZERO,
             headroom: Bytes::ZERO,
             alpha_ingress: 8.0,

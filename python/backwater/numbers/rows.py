@@ -1,20 +1,23 @@
-"""Rows of a run's tables: lists for a short run, polars for a long one.
+"""Rows of a run's tables: lists for a short run, read a batch at a time for a long one.
 
-Importing polars takes longer than a tiny run, and each of its operations longer than a loop over
-some dozens of rows. What a number is of them is written once, for both (`numbers.run`).
+A run of any length ends with its numbers, so they take a bounded memory: no library of data frames
+is imported for them, which takes longer than a tiny run and more memory than a large one. What a
+number is of them is written once, for both (`numbers.run`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from backwater import _core
 from backwater.errors import ResultError
 from backwater.manifest import AGAIN
+from backwater.numbers import statistics
 from backwater.stored import RUN_COLUMN, Kept, Stored, check_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     import polars as pl
 
@@ -53,7 +56,7 @@ class Rows(Protocol):
         """Give the sum of a column of whole numbers; 0 of nothing."""
 
     def ordered(self, name: str) -> Ordered:
-        """Give the values of a column in ascending order, without those that are missing."""
+        """Give the values of a column by their ascending order, without those that are missing."""
 
 
 @dataclass(frozen=True)
@@ -107,76 +110,105 @@ class Short:
         return sorted(value for value in self.columns[name] if value is not None)
 
 
+T = TypeVar("T")
+
+
+def _read(ask: Callable[[], T]) -> T:
+    """Read files. Raises `ResultError` if one is gone or damaged, which may show only now."""
+    try:
+        return ask()
+    except ValueError as error:
+        raise ResultError(str(error), f"it is damaged; {AGAIN}") from None
+
+
 @dataclass(frozen=True)
 class Long:
-    """Rows that polars reads a column at a time, so that millions of them need little memory."""
+    """Rows that are read a batch at a time, so that any number of them needs little memory."""
 
-    frame: pl.LazyFrame
-
-    def _column(self, value: str | pl.Expr) -> pl.Series:
-        return self.frame.select(value).collect(engine="streaming").to_series()
+    scan: _core.Scan
 
     def __len__(self) -> int:
-        import polars as pl
-
-        return int(self._column(pl.len()).item())
+        return _read(self.scan.__len__)
 
     def only(self, **equal: Any) -> Long:  # noqa: ANN401 - as the column has it
         """Give the rows whose columns have these values."""
-        return Long(self.frame.filter(**equal))
+        found = self.scan
+        for name, value in equal.items():
+            found = found.only(name, value)
+        return Long(found)
 
     def known(self, name: str) -> Long:
         """Give the rows that have a value in a column."""
-        import polars as pl
-
-        return Long(self.frame.filter(pl.col(name).is_not_null()))
+        return Long(self.scan.known(name))
 
     def above(self, name: str, limit: int) -> Long:
         """Give the rows with more than a limit in a column."""
-        import polars as pl
-
-        return Long(self.frame.filter(pl.col(name) > limit))
+        return Long(self.scan.above(name, limit))
 
     def distinct(self, *names: str, by: str | None = None) -> list[tuple[Any, ...]]:
         """Give the combinations of values that there are, in the order in which they first come."""
-        import polars as pl
-
-        least = pl.lit(0) if by is None else pl.col(by)
-        numbered = self.frame.select(*names, least=least).with_row_index("place")
-        first = pl.col("place").get(pl.col("least").arg_min())
-        found = numbered.group_by(*names).agg(pl.col("least").min(), first).collect()
-        return found.sort("least", "place").select(names).rows()
+        return _read(lambda: self.scan.distinct(list(names), by))
 
     def first(self, name: str, by: str | None = None) -> Any:  # noqa: ANN401 - as the column has it
         """Give a column's value in the first row, or in that with the least value of `by`."""
-        import polars as pl
-
-        at = 0 if by is None else pl.col(by).arg_min()
-        return self._column(pl.col(name).get(at)).item()
+        return _read(lambda: self.scan.first(name, by))
 
     def total(self, name: str) -> int:
         """Give the sum of a column of whole numbers; 0 of nothing."""
-        import polars as pl
+        return _read(lambda: self.scan.total(name))
 
-        return int(self._column(pl.col(name).sum()).item())
+    def ordered(self, name: str) -> Values:
+        """Give the values of a column, without those that are missing."""
+        return Values(self.scan.known(name), name)
 
-    def ordered(self, name: str) -> pl.Series:
-        """Give the values of a column in ascending order, without those that are missing."""
-        return self._column(name).drop_nulls().sort()
+
+class Values:
+    """The values of a column: what is at a place of their ascending order is looked for.
+
+    Going through them gives them in the order of the rows.
+    """
+
+    def __init__(self, scan: _core.Scan, name: str) -> None:
+        self._scan = scan
+        self._name = name
+        self._found: dict[int, float] = {}
+        self._count = _read(scan.__len__)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[float]:
+        lists = self._scan.values(self._name)
+        while (values := _read(lambda: next(lists, None))) is not None:
+            yield from values
+
+    def __getitem__(self, place: int) -> float:
+        place += self._count if place < 0 else 0
+        if place not in self._found:
+            # All that a spread asks for, since each search reads the rows several times.
+            places = sorted({place, *statistics.places(self._count)})
+            values = _read(lambda: self._scan.at(self._name, places))
+            self._found |= dict(zip(places, values, strict=True))
+        return self._found[place]
 
 
 def rows(run: Run, table: str, *names: str) -> Rows:
     """Give some columns of a run's table. Raises `ResultError` if they cannot be read."""
+    if isinstance(run.read, Stored):
+        slices = run.read.slices(table)
+        if not slices:
+            return Short({name: [] for name in names})
+        found = [(str(one.file), one.first, one.rows) for one in slices]
+        return Long(_read(lambda: _core.Scan(table, found)))
     if isinstance(run.read, Kept):
-        batches = run.read.batches.get(table, ())
-        if sum(map(len, batches)) <= SHORT:
-            every = [[batch.column(name) for batch in batches] for name in names]
-            columns = ([value for part in parts for value in part] for parts in every)
-            return Short(dict(zip(names, columns, strict=True)))
-    frame = scan(run, table)
-    if frame is None:
-        return Short({name: [] for name in names})
-    return Long(frame)
+        batches = run.read.batches.get(table, [])
+    else:
+        batches = _core.batches(run.read(table))
+    if sum(map(len, batches)) > SHORT:
+        return Long(_core.Scan.of(batches))
+    every = [[batch.column(name) for batch in batches] for name in names]
+    columns = ([value for part in parts for value in part] for parts in every)
+    return Short(dict(zip(names, columns, strict=True)))
 
 
 def scan(run: Run, table: str) -> pl.LazyFrame | None:

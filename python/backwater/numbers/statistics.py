@@ -1,8 +1,8 @@
 """Statistics of the values that one run has of something, such as completion times.
 
-Values come in ascending order, as a list or as a series of polars, so that a percentile looks at
-two of them. A percentile that lies between two is interpolated linearly: of n values the one of
-share q is at (n - 1) q, counted from 0 (type 7 of Hyndman and Fan, Sample Quantiles in Statistical
+Values are found by their place in ascending order, in a list or in files, so that a percentile
+looks at two of them. One that lies between two is interpolated linearly: of n values that of share
+q is at (n - 1) q, counted from 0 (type 7 of Hyndman and Fan, Sample Quantiles in Statistical
 Packages, 1996).
 """
 
@@ -14,11 +14,22 @@ from typing import TYPE_CHECKING, Any
 from backwater.samples import has, share_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from typing import Protocol
 
-    import polars as pl
+    class Searched(Protocol):
+        """Values that are looked for by their place."""
 
-    Ordered = Sequence[float] | Sequence[int] | pl.Series
+        def __len__(self) -> int:
+            """Give their number."""
+
+        def __iter__(self) -> Iterator[float]:
+            """Go through them in any order."""
+
+        def __getitem__(self, place: int) -> float:
+            """Give one by its place in ascending order, from the end below 0."""
+
+    Ordered = Sequence[float] | Sequence[int] | Searched
 
 NAMES = ("mean", "median", "min", "max", "std", "variance")
 """Statistics beside percentiles such as `p99`."""
@@ -40,6 +51,13 @@ def quantile(ordered: Ordered, share: float) -> float:
     if not rest:
         return float(ordered[low])
     return (1 - rest) * ordered[low] + rest * ordered[low + 1]
+
+
+def places(count: int) -> list[int]:
+    """Say where in so many values, at least one, the statistics look that are told."""
+    shares = [0.0, 1.0, *(share for name in TOLD if (share := share_of(name)) is not None)]
+    lower = [int(share * (count - 1)) for share in shares]
+    return sorted({min(place, count - 1) for low in lower for place in (low, low + 1)})
 
 
 def statistic(ordered: Ordered, name: str) -> float:

@@ -226,6 +226,9 @@ pub fn write_queues(command: &Command, constants: &Constants, page: &mut Page) {
     page.key("buffer_per", "queue");
     let sizes = (0..8).map(|class| size(if class == CONTROL { 2 * constants.queue } else { constants.queue }));
     page.key_because("queue_buffers", sizes.collect::<Vec<_>>(), "headers and control have twice that of data");
+    if !command.controls.trim {
+        page.key_because("victim", "either", "half of the time the newest packet of a full queue is lost");
+    }
     page.key("release_at", "end");
     write_reference(command, page);
 }
@@ -249,8 +252,6 @@ pub fn write_controls(fabric: &Fabric, command: &Command, constants: &Constants,
     }
     if controls.trim {
         page.head("[trim]").key("size", size(controls.trim_size)).key("class", CONTROL).key("victim", "either");
-    } else {
-        notes.differs(NAME, None, "-disable_trim: what finds no place is lost itself, never the last of the queue");
     }
     let (low, high) = constants.ecn;
     page.head("[ecn]").key("kmin", size(low)).key("kmax", size(high)).key("pmax", 1.0);
@@ -259,6 +260,7 @@ pub fn write_controls(fabric: &Fabric, command: &Command, constants: &Constants,
         page.key_because("host_ports", false, "the credit of receivers owns the last hop");
     }
     page.head("[ev]").number("values", command.paths.unwrap_or(64)).key("policy", controls.balancing.policy());
+    page.key_because("cut_counts_first", false, "what was cut goes again before its answer counts");
     if controls.sender {
         write_window(controls, command, constants, page, notes);
     }

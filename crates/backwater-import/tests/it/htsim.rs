@@ -51,7 +51,7 @@ fn controls_of_htsim_uec_come_along() {
         ("[transport]", "recovery = \"rud\"; timeout = \"100.656 us\"; retries = \"unlimited\""),
         ("[trim]", "size = \"64 B\"; class = 7; victim = \"either\""),
         ("[ecn]", "kmin = \"37350 B\"; kmax = \"145250 B\"; pmax = 1.0"),
-        ("[ev]", "values = 128; policy = \"reps\""),
+        ("[ev]", "values = 128; policy = \"reps\"; cut_counts_first = false"),
         ("[nscc]", "network_rtt = \"14022.72 ns\"; window = \"207500 B\""),
         ("[rccc]", ""),
     ] {
@@ -66,7 +66,7 @@ fn controls_of_htsim_uec_come_along() {
     assert!(below(&rccc.scenario, "[ecn]").ends_with("host_ports = false"), "{}", rccc.scenario);
     assert_eq!(below(&rccc.scenario, "[rccc]"), "network_rtt = \"14022.72 ns\"; class = 7");
     assert_eq!(below(&rccc.scenario, "[nscc]"), "");
-    assert_eq!(below(&rccc.scenario, "[ev]"), "values = 64; policy = \"mixed\"");
+    assert_eq!(below(&rccc.scenario, "[ev]"), "values = 64; policy = \"mixed\"; cut_counts_first = false");
     assert_eq!(rccc.notes.len(), 1);
     assert!(rccc.notes[0].text.starts_with("-cwnd 50: without NSCC there is no window"), "{:?}", rccc.notes);
 
@@ -89,7 +89,8 @@ fn without_trimming_queues_are_longer_and_delay_is_aimed_at_by_the_round_trip() 
     assert!(below(&result.scenario, "[switch]").contains("\"892250 B\""), "{}", result.scenario);
     assert_eq!(below(&result.scenario, "[trim]"), "");
     assert_eq!(below(&result.scenario, "[nscc]"), "network_rtt = \"14022.72 ns\"; target = \"14022.72 ns\"");
-    assert!(result.notes.iter().any(|note| note.text.starts_with("-disable_trim")), "{:?}", result.notes);
+    assert!(below(&result.scenario, "[switch]").contains("victim = \"either\""), "{}", result.scenario);
+    assert!(!result.notes.iter().any(|note| note.text.contains("-disable_trim")), "{:?}", result.notes);
     let (result, _) = imported(&[("one.cm", &matrix)], &command("htsim_uec -disable_trim -sleek")).unwrap();
     let window = "network_rtt = \"14022.72 ns\"; target = \"14022.72 ns\"; sleek = true";
     assert_eq!(below(&result.scenario, "[nscc]"), window);

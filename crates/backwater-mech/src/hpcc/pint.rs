@@ -10,11 +10,16 @@
 //!   packet: power = max(power, p)
 //! acknowledgement: U = b^power / M
 //! ```
+//!
+//! The HPCC ns-3 code (`Counts::Last`) has tau and byte of the frame before, whatever that is: what a port has sent before an acknowledgement or
+//! another control's packet is missing in U.
 
 use backwater_derive::State;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use rand::{Rng, RngExt};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// M: the least load that differs from none is a 512th.
 const M: f64 = 512.0;
@@ -39,12 +44,22 @@ pub(super) fn decode(power: u64, base: f64) -> f64 {
     base.powf(power as f64) / M
 }
 
+/// What of its bytes a port makes its load of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counts {
+    /// All since the data packet before.
+    All,
+    /// The frame before, whatever it is: the HPCC ns-3 code's.
+    Last,
+}
+
 /// The load of one port.
-#[derive(State, Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(State, Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Load {
     /// U
     pub(super) u: f64,
-    /// when the last data packet began to leave, and txBytes then
+    /// when the last packet that counts began to leave, and txBytes then
     at: Time,
     tx_bytes: u64,
 }
@@ -58,7 +73,12 @@ impl Load {
             let sent = (tx_bytes - self.tx_bytes) as f64 * 8.0 * tau / since;
             self.u = (1.0 - tau / t) * self.u + queued as f64 * 8.0 * tau / (b * t * t) + sent / (b * t);
         }
-        (self.at, self.tx_bytes) = (now, tx_bytes);
+        self.pass(now, tx_bytes);
         self.u
+    }
+
+    /// From a frame on that begins to leave time and bytes count.
+    pub(super) fn pass(&mut self, now: Time, tx_bytes: u64) {
+        (self.at, self.tx_bytes) = (now, tx_bytes);
     }
 }

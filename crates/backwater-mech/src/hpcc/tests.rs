@@ -211,6 +211,45 @@ fn a_port_keeps_its_load() {
     assert!((at(203, 50_000, 12_500) - 0.11).abs() < 1e-12);
 }
 
+/// T = 10 us at 100 Gb/s, a data packet of 1250 B each 100 ns: a full link, at which U rises by a hundredth of what is missing from 1. Behind each
+/// data packet but the first an acknowledgement of 125 B leaves at 90 ns: of all since the data packet before, 1375 B count, and of the last
+/// frame alone the 125 B, in 10 ns; where no acknowledgement comes between, both count the same.
+#[test]
+fn a_port_counts_all_or_the_last_frame() {
+    let after = |pint_counts, acks: bool| {
+        let params = Params { telemetry: Telemetry::Pint, base_rtt: Time::us(10), pint_counts, ..Params::default() };
+        let mut bench = SwitchBench::new(&SwitchParams::default(), 2, Rate::gbps(100), 0);
+        let mut side = Hpcc::switch(&params, bench.shape()).expect("HPCC acts at switches");
+        let pkt = data(HostId(0), HostId(1), 0, Class(3), 1186);
+        let mut tx_bytes = 0;
+        for n in 0..3 {
+            let mut start = |ns, pkt: &Packet, bytes| {
+                bench.now = Time::ns(ns);
+                let from = Departure { port: Port(0), queue: Queue(3), rate: Rate::gbps(100), tx_frames: 0, tx_bytes };
+                let mut carried = Attachment::default();
+                side.on_start(&mut bench.cx(), &from, pkt, pkt.is_data().then_some(&mut carried));
+                tx_bytes += bytes;
+            };
+            start(100_000 + 100 * n, &pkt, 1250);
+            if acks {
+                start(100_090 + 100 * n, &backwater_net::bench::ack(pkt), 125);
+            }
+        }
+        let Writer::Pint(loads) = side else { panic!("it is PINT") };
+        loads.ports[0].u
+    };
+    let twice = |keeps: f64, adds: f64| adds * keeps + adds;
+    for (counts, acks, expected) in [
+        (pint::Counts::All, false, twice(0.99, 0.01)),
+        (pint::Counts::Last, false, twice(0.99, 0.01)),
+        (pint::Counts::All, true, twice(0.99, 0.011)),
+        (pint::Counts::Last, true, twice(0.999, 0.001)),
+    ] {
+        let u = after(counts, acks);
+        assert!((u - expected).abs() < 1e-12, "{counts:?} {acks}: {u}, not {expected}");
+    }
+}
+
 /// A packet takes the greatest power along. Powers are rounded by chance, so that their mean is right: 512 x 0.19 are 97.3, and so 98.
 #[test]
 fn packets_take_the_load_of_the_busiest_port_along() {

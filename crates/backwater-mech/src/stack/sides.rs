@@ -263,10 +263,10 @@ macro_rules! sides {
                 });
                 true
             }
-            fn gives_up(&mut self, number: u64, again: bool) -> bool {
+            fn gives_up(&mut self, number: u64, again: bool, since: Time) -> bool {
                 let mut all = true;
                 for_sides!($list self.as_deref_mut, |side, owner, M| {
-                    if M::EXTRA.permits { all &= side.gives_up(number, again); }
+                    if M::EXTRA.permits { all &= side.gives_up(number, again, since); }
                 });
                 all
             }

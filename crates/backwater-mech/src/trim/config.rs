@@ -2,8 +2,8 @@
 
 use backwater_derive::parameters;
 use backwater_net::Bytes;
-use backwater_net::config::{Architecture, BufferPer, SwitchParams};
-use backwater_net::hooks::{CheckCx, Finding, Needs, Profile, SwitchShape};
+use backwater_net::config::{SwitchParams, Victim};
+use backwater_net::hooks::{CheckCx, Finding, Needs, Profile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,26 +47,6 @@ pub struct Params {
     pub victim: Victim,
 }
 
-/// Which packet is cut where there is no memory for one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Victim {
-    /// The one that has come.
-    Arriving,
-    /// That, or as likely the newest of its queue.
-    Either,
-}
-
-/// Whether a packet that waits in a queue may have what one that comes lacks: the memory is that of their egress, and without end nobody
-/// lacks any.
-fn may_give_way(switch: &SwitchParams) -> bool {
-    match switch.buffer_per {
-        BufferPer::Queue | BufferPer::Egress => switch.architecture == Architecture::OutputQueued,
-        BufferPer::None => true,
-        BufferPer::Switch | BufferPer::Ingress => false,
-    }
-}
-
 /// What it does to others and asks of them.
 pub(super) fn profile(params: &Params) -> Profile {
     Profile {
@@ -82,9 +62,20 @@ pub(super) fn profile(params: &Params) -> Profile {
 /// What no range of a single parameter can say.
 pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     let mut findings = Vec::from_iter(crate::uet::checks::of_class("what is cut", params.class, cx));
-    let shared = |(_, switch): &(&SwitchShape, &SwitchParams)| !may_give_way(switch);
-    let first = cx.switches.iter().zip(cx.switch_params).find(shared).filter(|_| params.victim == Victim::Either);
-    findings.extend(first.map(|(shape, _)| Finding {
+    if params.victim == Victim::Arriving {
+        return findings;
+    }
+    let first = |that: fn(&SwitchParams) -> bool| {
+        let mut switches = cx.switches.iter().zip(cx.switch_params);
+        switches.find(|(_, switch)| that(switch)).map(|(shape, _)| shape)
+    };
+    findings.extend(first(|switch| switch.victim == Victim::Either).map(|shape| Finding {
+        fatal: true,
+        key: "victim",
+        reason: format!("{} tosses already which of two packets finds no memory, by switch.victim", shape.name),
+        hint: "one toss decides: remove trim.victim or switch.victim".into(),
+    }));
+    findings.extend(first(|switch| !switch.may_give_way()).map(|shape| Finding {
         fatal: true,
         key: "victim",
         reason: format!("the newest packet of a queue of {} has not the memory that the arriving one lacks", shape.name),

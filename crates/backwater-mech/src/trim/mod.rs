@@ -41,7 +41,8 @@ use backwater_net::hooks::{
     Absent, CheckCx, Count, Finding, Full, Mechanism, Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide,
 };
 use backwater_net::packet::{Body, Class, DataHeader, Packet, Port, Queue};
-pub use config::{Params, To, Victim};
+use backwater_net::config::Victim;
+pub use config::{Params, To};
 use rand::RngExt;
 
 /// A switch that trims.

@@ -47,6 +47,20 @@ fn only_what_can_be_cut_gives_way_to_what_is_trimmable() {
     }
 }
 
+/// A switch that tosses itself which of two packets finds no memory needs no second toss.
+#[test]
+fn one_toss_decides() {
+    let bench = SwitchBench::new(&SwitchParams::default(), 2, Rate::gbps(100), 0);
+    let found = |of_trim, victim| {
+        let switch = [SwitchParams { victim, buffer_per: BufferPer::Queue, ..SwitchParams::default() }];
+        let switches = std::slice::from_ref(bench.shape());
+        let cx = CheckCx { switches, switch_params: &switch, ..CheckCx::default() };
+        Trim::check(&params(of_trim), &cx).iter().filter(|finding| finding.fatal && finding.key == "victim").count()
+    };
+    assert_eq!(found(Victim::Either, Victim::Either), 1);
+    assert_eq!(found(Victim::Either, Victim::Arriving) + found(Victim::Arriving, Victim::Either), 0);
+}
+
 /// Where the memory is not that of the packet's output queue, the newest of that queue has not what the arriving one lacks.
 #[test]
 fn what_gives_way_needs_output_queues_with_memory_of_their_own() {

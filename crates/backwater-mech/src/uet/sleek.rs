@@ -16,11 +16,16 @@
 //! probe: the next after 5 base_rtt, unless an ACK comes before
 //! in recovery: what is sent again does not wait for the window;
 //!     timeout of a packet sent once: nothing;  of one sent again: resent = that packet, if that is less
+//!     timeout of a packet since whose start no ACK has come: recovery is over
 //! ```
 //!
-//! **Where we differ:** a packet that a timeout leaves under way has its time once more, and is lost when that is over, as without all this. In
-//! the program it has none any more: if probes are lost, too, or come late, it is sent again by nobody. After a timeout of a packet that
-//! was sent again the program starts its timer only with the next packet that is sent.
+//! So only an ACK moves packets past the window, at most cwnd/mss of them beyond cum. A timer retransmits nothing in a recovery, however
+//! often it expires.
+//!
+//! **Where we differ:** a packet that a timeout leaves in flight has a timer again. In the program it has none any more, and after a timeout of
+//! a packet that was sent again no timer runs before the next packet is sent: where no probe is answered, the flow hangs. Here a recovery
+//! ends when no ACK has come for a whole timeout, probes unanswered. The packet is lost then as outside a recovery: it shrinks the window, and
+//! its retransmission obeys it.
 
 use backwater_engine::Time;
 
@@ -77,12 +82,15 @@ pub struct Sleek {
     /// The last probe, and when it went; 0: none has.
     probe: u64,
     asked: Time,
+    /// When the last acknowledgement came.
+    heard: Time,
 }
 
 impl Sleek {
     /// That of a flow that has sent nothing.
     pub fn new(setting: Setting) -> Sleek {
-        Sleek { setting, until: None, resent: 0, due: Time::NEVER, probe: 0, asked: Time::ZERO }
+        let (due, asked, heard) = (Time::NEVER, Time::ZERO, Time::ZERO);
+        Sleek { setting, until: None, resent: 0, due, probe: 0, asked, heard }
     }
 
     /// Whether it recovers: what is sent again does not wait for the window.
@@ -112,6 +120,7 @@ impl Sleek {
     pub fn on_ack(&mut self, now: Time, seen: &Seen, under_way: impl Fn(u64) -> bool) -> Vec<u64> {
         let Setting { mss, target } = self.setting;
         let &Seen { cumulative, next, .. } = seen;
+        self.heard = now;
         self.due = if cumulative >= next && !seen.unsent {
             Time::NEVER
         } else if seen.unsent {
@@ -147,8 +156,11 @@ impl Sleek {
         Some(self.probe)
     }
 
-    /// The time of a packet is over that has been sent `again` or once. Whether it is lost.
-    pub fn gives_up(&mut self, number: u64, again: bool) -> bool {
+    /// The timer of a packet, started at `since`, has expired; the packet has been sent `again` or once. Whether it is lost.
+    pub fn gives_up(&mut self, number: u64, again: bool, since: Time) -> bool {
+        if self.heard < since {
+            self.until = None;
+        }
         if self.recovers() && again {
             self.resent = self.resent.min(number);
         }

@@ -20,7 +20,7 @@ use rand::{Rng, RngExt};
 use std::collections::VecDeque;
 
 /// What the answer to a packet says of its way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Feedback {
     /// It came through unmarked.
     Good,

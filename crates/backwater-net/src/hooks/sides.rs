@@ -222,7 +222,7 @@ pub struct Ack<'a> {
 }
 
 /// What an acknowledgement tells of single packets (`transport.recovery = "rud"`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// \[bytes\] of frames that have come since the acknowledgement before.
     pub bytes: u64,
@@ -329,10 +329,11 @@ pub trait FlowSide {
     /// the packets lost.
     #[inline(always)]
     fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {}
-    /// The time of the packet of this number is over, which had been sent `again` or once. Whether it is taken for lost; if not, its
-    /// time counts once more, and after that it is lost in any case, unless [`FlowCx::give_up`] or an acknowledgement comes before. Asked where [`Extra::permits`] is named and packets are acknowledged one by one; all must agree.
+    /// The timer of the packet of this number, which started at `since`, has expired; the packet had been sent `again` or once. Whether it is
+    /// taken for lost. If not, its timer starts anew, and only [`FlowCx::give_up`], an acknowledgement or that timer ends its time in flight.
+    /// Asked where [`Extra::permits`] is named and packets are acknowledged one by one; all must agree.
     #[inline(always)]
-    fn gives_up(&mut self, number: u64, again: bool) -> bool {
+    fn gives_up(&mut self, number: u64, again: bool, since: Time) -> bool {
         true
     }
     /// Nothing of the flow is under way, something is left to be sent, and [`FlowSide::permits`] lets none of it go. Comes when the timeout of what

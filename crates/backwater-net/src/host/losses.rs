@@ -9,6 +9,7 @@ use crate::host::{Interface, PORT};
 use crate::node::{At, Node};
 use crate::packet::{Body, Control, ControlHeader, DataHeader, FlowRef, Gap, HostId, Packet};
 use crate::slab::NIL;
+use backwater_engine::Time;
 
 impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// A flow that ends here is acknowledged because its sender has asked by a probe.
@@ -41,12 +42,12 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// Whether a packet whose time is over is lost.
-    pub(super) fn is_given_up(&mut self, controller: u32, number: u64, again: bool) -> bool {
+    /// Whether a packet is lost whose timer, started at `since`, has expired.
+    pub(super) fn is_given_up(&mut self, controller: u32, number: u64, again: bool, since: Time) -> bool {
         if controller == NO_CONTROLLER || !self.world.rules.extra.permits {
             return true;
         }
-        self.node.controller_mut(controller).is_none_or(|c| c.side.gives_up(number, again))
+        self.node.controller_mut(controller).is_none_or(|c| c.side.gives_up(number, again, since))
     }
 
     /// Whether a full window does not hold what a flow has to send again.

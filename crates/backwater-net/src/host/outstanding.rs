@@ -20,7 +20,7 @@ pub(crate) struct Outstanding {
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Record {
     sent: Time,
-    /// From when on its time counts: since it was sent, or since that was over once and it was not taken for lost.
+    /// From when on its time counts: since it was sent, or since that was over last and it was not taken for lost.
     since: Time,
     /// \[bytes\]
     size: u32,
@@ -92,11 +92,6 @@ impl Outstanding {
             record.since = now;
             self.order.push_back((now, number));
         }
-    }
-
-    /// Whether its time has counted anew since it was sent.
-    pub fn is_timed_anew(&self, number: u64) -> bool {
-        self.standing(number).is_some_and(|record| record.since != record.sent)
     }
 
     /// The receiver has counted so many bytes. Returns how many more than before.

@@ -243,15 +243,14 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             let Some(sender) = flow.recovery.as_mut() else { return };
             sender.armed = false;
             let outstanding = sender.outstanding.get_or_insert_default();
-            let Some((sent, number)) = outstanding.oldest() else { break };
-            if sent + timeout > now {
+            let Some((since, number)) = outstanding.oldest() else { break };
+            if since + timeout > now {
                 sender.armed = true;
-                self.world.push(sent + timeout, Event::Timeout { slot, tag });
+                self.world.push(since + timeout, Event::Timeout { slot, tag });
                 break;
             }
             let again = outstanding.under_way(number).is_some_and(|(_, _, sends)| sends > 1);
-            // Whoever keeps it under way does so once.
-            let lost = outstanding.is_timed_anew(number) || self.is_given_up(controller, number, again);
+            let lost = self.is_given_up(controller, number, again, since);
             let flow = self.node.sending_mut(at);
             let Some(sender) = flow.recovery.as_mut() else { return };
             let outstanding = sender.outstanding.get_or_insert_default();
@@ -263,7 +262,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 outstanding.time_anew(number, now);
             }
             sender.note_timeout(number * step, step);
-            if !self.count_try(at, sent) {
+            if !self.count_try(at, since) {
                 return;
             }
             if lost && controller != NO_CONTROLLER {
@@ -277,11 +276,11 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// The time is over of a packet sent at `sent`: of those that were sent one after the other, one counts. Whether the flow goes on.
-    fn count_try(&mut self, at: usize, sent: Time) -> bool {
+    /// The timer of a packet, started at `since`, has expired: of those that were started one after the other, one counts. Whether the flow goes on.
+    fn count_try(&mut self, at: usize, since: Time) -> bool {
         let (now, retries) = (self.world.now, self.world.rules.transport.retries);
         let Some(sender) = self.node.sending_mut(at).recovery.as_mut() else { return true };
-        if sent < sender.progress {
+        if since < sender.progress {
             return true;
         }
         (sender.progress, sender.tries) = (now, sender.tries + 1);

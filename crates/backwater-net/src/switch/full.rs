@@ -1,6 +1,6 @@
 //! A frame for which there is no memory, and what gives way to it.
 //!
-//! Where mechanisms say so the newest frame of its queue gives way: it leaves that queue and every account, as if it had been sent, and
+//! Where mechanisms say so, or a toss with `switch.victim = "either"`, the newest frame of its queue gives way: it leaves that queue and every account, as if it had been sent, and
 //! there is no memory for it then. The other takes its memory, which may be less than that one needs: an account exceeds its
 //! size by less than a frame, and is not full for the next one before it has fallen again. On the wire nothing is changed: the frame
 //! that is being sent has left its queue, though the accounts have it until `switch.release_at`.
@@ -12,6 +12,7 @@ use crate::node::At;
 use crate::occupancy::Pool;
 use crate::packet::{Body, DataHeader, DsField, Ecn};
 use crate::slab::Ix;
+use rand::RngExt;
 
 impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     /// There is no memory for a frame that has come.
@@ -64,7 +65,9 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
         let last = self.ports[usize::from(slot.place.egress.0)].tail(usize::from(slot.place.queue.0))?;
         let newest = &self.world.slab[last];
         // What is noted here is acted on when that frame is in no queue any more, from which a mechanism could drop it.
-        let gives = newest.charged && s.stack.gives_way(&mut cx!(self, s), &slot.place, &slot.pkt, &newest.pkt);
+        let gives = newest.charged
+            && (s.stack.gives_way(&mut cx!(self, s), &slot.place, &slot.pkt, &newest.pkt)
+                || s.tosses.as_mut().is_some_and(|rng| rng.random()));
         gives.then_some(last)
     }
 

@@ -14,7 +14,7 @@ mod turned;
 
 use crossbar::Crossbar;
 
-use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams};
+use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams, Victim};
 use crate::hooks::{Departure, Fate, Home, Owner, SwitchCx, SwitchSide, Token};
 use crate::node::{At, Node};
 use crate::packet::{Control, NodeId, Packet, Port as PortNo, Queue};
@@ -22,7 +22,7 @@ use crate::port::{Next, Port};
 use crate::probe::watch::Watch;
 use crate::slab::{Ix, Slab};
 use crate::units::Rate;
-use backwater_engine::Time;
+use backwater_engine::{Rng, Time};
 use occupancy::Occupancy;
 
 /// The context of a switch's hook: `$s` is the switch, borrowed apart from the rest of the network.
@@ -57,6 +57,8 @@ pub(crate) struct Switch<S> {
     pub latency_at: LatencyAt,
     #[state(within)]
     pub occupancy: Occupancy,
+    /// Tosses which of two frames is lost, with `switch.victim = "either"`.
+    pub tosses: Option<Rng>,
     #[state(within)]
     pub stack: S,
     #[state(within)]
@@ -81,6 +83,8 @@ impl<S> Switch<S> {
             latency: params.latency,
             latency_at: params.latency_at,
             occupancy: Occupancy::new(params, &rates, lossless),
+            tosses: (params.victim == Victim::Either)
+                .then(|| backwater_engine::rng::stream(home.seed, "victims", u64::from(home.shape.node.0))),
             stack,
             crossbar,
             watch: None,

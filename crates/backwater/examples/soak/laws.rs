@@ -7,7 +7,7 @@ use backwater::file::{FaultEntry, Topology};
 use backwater_engine::Time;
 use backwater_mech::mac_control::Counter;
 use backwater_mech::pfc::Action;
-use backwater_mech::trim::Victim;
+use backwater_net::config::Victim;
 use backwater_net::config::{Architecture, BufferPer, Recovery};
 use backwater_net::packet::{NodeId, Port};
 use backwater_net::record::{FlowRow, QueuePairRow, State};
@@ -146,11 +146,12 @@ impl<'a> Laws<'a> {
             storms: faults(|f| matches!(f, FaultEntry::PauseStorm { .. })),
             frames_vanish: links_fail
                 || !repaired && faults(|f| matches!(f, FaultEntry::Loss { .. } | FaultEntry::DropNth { .. })),
-            some_give_way: resolved
-                .mechanisms
-                .trim
-                .as_ref()
-                .is_some_and(|trim| trim.all().any(|params| params.victim == Victim::Either)),
+            some_give_way: resolved.switch.all().any(|params| params.victim == Victim::Either)
+                || resolved
+                    .mechanisms
+                    .trim
+                    .as_ref()
+                    .is_some_and(|trim| trim.all().any(|params| params.victim == Victim::Either)),
             sent_again: resolved.mechanisms.llr.is_some() && progress.fault_losses > 0,
             nothing_lost: progress.drops + progress.flushed == 0
                 && (progress.fault_losses == 0 || repaired && !links_fail),

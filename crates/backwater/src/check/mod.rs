@@ -23,7 +23,7 @@ use crate::queue_pairs;
 use crate::resolved::Resolved;
 use backwater_engine::Time;
 use backwater_mech::stack::Select;
-use backwater_net::config::{BufferPer, PacketParams, SwitchParams};
+use backwater_net::config::{BufferPer, PacketParams, SwitchParams, Victim};
 use backwater_net::hooks::{PortShape, SwitchShape};
 use backwater_net::occupancy::shared_memory;
 use backwater_net::topology::{Graph, Index, Link, NodeKind};
@@ -317,6 +317,15 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
             );
             let hint = "they are set aside for each ingress port; make the buffer larger, or reserve less";
             return Err(resolved.error(&key("buffer"), reason).hint(hint));
+        }
+        if params.victim == Victim::Either && !params.may_give_way() {
+            let reason = format!(
+                "the newest packet of a queue of {} has not the memory that the arriving one lacks",
+                shape.name
+            );
+            let hint =
+                "architecture = \"output-queued\" with buffer_per = \"queue\" or \"egress\"; or victim = \"arriving\"";
+            return Err(resolved.error(&key("victim"), reason).hint(hint));
         }
         if let Some(sizes) = &params.queue_buffers {
             queue_buffers(params, sizes, max_frame(resolved), &shape.name)

@@ -116,8 +116,8 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Rows after which a batch is closed: about 8 MB of the widest table.
-    pub const ROWS: usize = 65_536;
+    /// Rows after which a batch is closed: about 1 MB of the widest table.
+    pub const ROWS: usize = 8_192;
 
     /// Empty tables.
     pub fn new(names: Names) -> Tables {

@@ -4,6 +4,7 @@ use backwater::{Scenario, build};
 use backwater_engine::Time;
 use backwater_net::Network;
 use backwater_net::bench::network::Collected;
+use backwater_net::packet::HostId;
 use backwater_net::record::{FlowRow, Progress, State};
 use std::path::Path;
 
@@ -170,6 +171,25 @@ fn a_probe_asks_where_nothing_comes() {
     assert_eq!(probes, [Time(1_000_000 + 29 * PACKET + 3 * ROUND)]);
 }
 
+/// 40 packets, of which the tenth is lost. The answer to the 31st starts a recovery 14.6 us after the flow; those to the last nine leave the receiver
+/// one in 40 us, k x 40 us after 14.96 us, and the one to the tenth behind them, at 414.96 us. All have arrived, so all that timers could retransmit
+/// is in vain. They expire every 100 us, and none stands for a loss, since answers come: once for the third and fourth of the nine, twice for the
+/// next three, three times for the last two. The tenth itself, which was retransmitted, is lost again with the answer after each of its timers: at
+/// 134.96, 254.96 and 374.96 us.
+#[test]
+fn timers_retransmit_nothing_while_answers_come_in_a_recovery() {
+    let slow =
+        "[[fault]]\nkind = \"rate-change\"\nat = \"13.7 us\"\nfrom = \"h0\"\nto = \"s0\"\nrate = \"12.8 Mb/s\"\n";
+    let (end, rows) = tenth_is_lost(40, &format!("sleek = true\n{slow}"));
+    let flow = &rows.flows[0];
+    assert_eq!((end.flows_done, flow.retransmitted, flow.inferred), (1, 4, 4));
+    assert_eq!(flow.timeouts, 2 + 3 * 2 + 2 * 3 + 3);
+    // The 32nd packet arrives 31 packets and two links after the start.
+    let arrives = Time(31 * PACKET + 2 * (PACKET + 1_000_000));
+    let last = arrives + Time(10 * 40_000_000) + Time(2_000_000 + 5_120);
+    assert_eq!(flow.fct_last_ack, Some(last));
+}
+
 /// Without it the timer of the lost packet tells, 100 us after it was sent.
 #[test]
 fn without_it_a_timeout_tells() {
@@ -220,6 +240,41 @@ fn an_incast_without_trimming_ends_as_in_uecs_program() {
         let (again, inferred, timeouts) =
             (sum(|row| row.retransmitted), sum(|row| row.inferred), sum(|row| row.timeouts.into()));
         assert_eq!((inferred, timeouts > 0), if more.is_empty() { (0, true) } else { (again, timeouts > 0) });
+    }
+}
+
+/// The port to h0 sends at 10 Gb/s, and its queue holds four packets. Those of h1 are there 1.332 to 2.328 us after the start, the first of them on the
+/// wire until 4.652 us, so that there is no memory for the one packet of h2, at 2.832 us. It is lost itself, or by a toss the last of h1. Of 100
+/// seeds 50 lose it then, give or take five standard deviations of 5.
+#[test]
+fn a_toss_decides_which_of_two_packets_is_lost() {
+    let lost = |more: &str, seed| {
+        let text = format!(
+            "[topology]\nkind = \"star\"\nhosts = 3\nrate = \"100 Gb/s\"\nlink_delay = \"1 us\"\n\
+             [packet]\npayload = \"4086 B\"\nheader = \"64 B\"\ngap = \"0 B\"\n\
+             [switch]\nlatency = \"0 ns\"\nbuffer_per = \"queue\"\nbuffer = \"16600 B\"\n{more}\n\
+             [transport]\nrecovery = \"rud\"\ntimeout = \"100 us\"\nloss = \"expected\"\n\
+             [[flow]]\nfrom = \"h1\"\nto = \"h0\"\nsize = \"{} B\"\n\
+             [[flow]]\nfrom = \"h2\"\nto = \"h0\"\nsize = \"4086 B\"\nstart = \"1.5 us\"\n\
+             [[fault]]\nkind = \"rate-change\"\nat = \"0 s\"\nfrom = \"s0\"\nto = \"h0\"\nrate = \"10 Gb/s\"\n",
+            4 * 4086
+        );
+        let (end, rows) = run_with(&text, seed);
+        let of = |src| rows.flows.iter().find(|row| row.src == src).unwrap().retransmitted;
+        let (first, second) = (of(HostId(1)), of(HostId(2)));
+        assert_eq!((end.flows_done, end.drops, first + second), (2, 1, 1), "{more} {seed}");
+        second
+    };
+    assert_eq!((1..=5).map(|seed| lost("", seed)).sum::<u64>(), 5);
+    let either = (1..=100).map(|seed| lost("victim = \"either\"", seed)).sum::<u64>();
+    assert!((25..=75).contains(&either), "{either}");
+    for more in
+        ["victim = \"either\"\nbuffer_per = \"switch\"", "victim = \"either\"\narchitecture = \"shared-memory\""]
+    {
+        let text = format!("[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100 Gb/s\"\n[switch]\n{more}\n");
+        let text = text + "[[flow]]\nfrom = \"h1\"\nto = \"h0\"\nsize = \"1 KB\"\n";
+        let error = Scenario::from_text(&text, "net.toml", Path::new(".")).unwrap().check().err().unwrap().to_string();
+        assert!(error.contains("switch.victim"), "{error}");
     }
 }
 

@@ -9,6 +9,9 @@ use std::collections::{BTreeSet, HashMap};
 /// T without trimming: network_rtt of three tiers.
 const TARGET: Time = Time(14_022_720);
 
+/// Without trimming the program waits so long for an answer.
+const TIMEOUT: Time = Time(443_280_000);
+
 type Row = HashMap<String, String>;
 
 fn traces() -> Vec<Vec<Row>> {
@@ -76,14 +79,53 @@ fn sleek_decides_as_the_traces_have_it() {
                     (values, probes) = (values + 2, probes + 1);
                 }
                 _ => {
-                    let again = number(row, "waiting") > 0;
-                    assert_eq!(sleek.gives_up(number(row, "cum"), again), number(row, "recovers") == 0, "{row:?}");
+                    let (again, since) = (number(row, "waiting") > 0, now - TIMEOUT);
+                    let lost = number(row, "recovers") == 0;
+                    assert_eq!(sleek.gives_up(number(row, "cum"), again, since), lost, "{row:?}");
                     (values, held) = (values + 1, held + 1);
                 }
             }
         }
     }
     assert_eq!((values, lost, probes, held), (7839, 92, 12, 45));
+}
+
+/// Ten packets, the first of which is lost, by hand: five beyond it start a recovery up to the tenth, and the first goes again at once. Timers that
+/// expire while answers come leave all in flight; the one of the first moves what is looked at back to it, and the next answer takes it for lost
+/// again. When no answer has come since a timer started, the recovery is over, and the packet is lost as without one.
+#[test]
+fn a_recovery_ends_where_nobody_answers() {
+    let mut sleek = Sleek::new(Setting { mss: 1_000, target: Time::us(10) });
+    let seen = Seen {
+        cumulative: 0,
+        beyond: 5,
+        next: 10,
+        owes: false,
+        unsent: false,
+        prompt: false,
+        cwnd: 3_000,
+        maxwnd: 100_000,
+        base_rtt: Time::us(10),
+    };
+    let missing = |number: u64| number == 0 || number > 5;
+    assert_eq!(sleek.on_ack(Time::us(20), &seen, missing), [0]);
+    // Timers of 100 us: of the packets from the seventh on, sent 1 us apart from 6 us on, and of the first, sent again at 20 us.
+    for timeouts in 0..3 {
+        let start = Time::us(100 * timeouts);
+        for number in 6..10 {
+            assert!(!sleek.gives_up(number, false, start + Time::us(number)), "{number} after {timeouts}");
+        }
+        assert!(!sleek.gives_up(0, true, start + Time::us(20)));
+        assert_eq!((sleek.until(), sleek.resent()), (Some(10), 0));
+        assert_eq!(sleek.on_ack(start + Time::us(120), &seen, missing), [0]);
+    }
+    assert!(!sleek.gives_up(9, false, Time::us(320)), "an answer came as its timer started");
+    assert!(sleek.gives_up(9, false, Time::us(321)));
+    assert!(!sleek.recovers());
+    assert!(
+        sleek.gives_up(0, true, Time::us(321)) && sleek.gives_up(8, false, Time::us(300)),
+        "and so is each after it"
+    );
 }
 
 /// The last probe before a time.
