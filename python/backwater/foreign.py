@@ -41,6 +41,9 @@ class Note:
     sort: str
     """`ignored`, `assumed`, `differs` or `verdict`."""
     text: str
+    """What there is to know. It names every key and field, and of many lines the first ones."""
+    lines: list[int] = field(default_factory=list)
+    """All lines that it is about; `line` is the first."""
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -110,6 +111,23 @@ def test_options_and_fractions_that_are_not_taken_over_are_told(
         assert told in said.err
     [start] = backwater.load(tmp_path / "f.toml").run().flows["start_ps"].to_pylist()
     assert start == 1_000_000
+
+
+def test_notes_name_all_that_they_are_about(command: Command, tmp_path: Path) -> None:
+    flows = "".join(f"0->{n} start {n}.5 size 1000\n" for n in range(1, 31, 2))
+    matrix = f"Nodes 54\nConnections 15\n{flows}"
+    (tmp_path / "f.cm").write_text(matrix, encoding="utf-8")
+    line = "htsim_uec -Ai 1 -Md 2 -alpha 3"
+    said = command("import", "f.cm", "--command", line, "--out", "f.toml", "--json", "notes.json")
+    assert said.code == 0, said
+    told = "--command: ignored: -Ai 1, -Md 2, -alpha 3: constants of pulls that slow down"
+    assert told in said.err
+    whole = "f.cm:3: differs: starts are whole microseconds, as htsim_uec reads them: what is"
+    assert whole in said.err
+    assert "(and lines 4-17)" in said.err
+    notes = json.loads(Path("notes.json").read_text(encoding="utf-8"))["notes"]
+    [starts] = [note for note in notes if note["text"].startswith("starts are whole")]
+    assert (starts["line"], starts["lines"]) == (3, list(range(3, 18)))
 
 
 def test_run_and_check_take_a_matrix_as_it_is(command: Command) -> None:

@@ -91,7 +91,7 @@ pub fn import_files<'py>(
     let dict = PyDict::new(py);
     dict.set_item("kinds", kinds)?;
     dict.set_item("scenario", scenario)?;
-    let notes = notes.into_iter().map(|note| (note.file, note.line, note.sort.word(), note.text));
+    let notes = notes.into_iter().map(|note| (note.file, note.line, note.sort.word(), note.text, note.lines));
     dict.set_item("notes", notes.collect::<Vec<_>>())?;
     Ok(dict)
 }

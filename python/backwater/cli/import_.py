@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from backwater.cli.arguments import Force
-from backwater.cli.output import message, warn
+from backwater.cli.arguments import Force, Json
+from backwater.cli.output import message, warn, write_json
 from backwater.cli.targets import Kind, writable
 
 
@@ -87,18 +88,21 @@ def import_(
             'stop, as in "500 ns"; by default the longest that IEEE 802.3 allows at the rate.',
         ),
     ] = None,
+    json: Json = None,
     force: Force = False,
 ) -> int:
     """Turn files of another tool into a commented scenario, with tables beside it.
 
     What a file is shows its content. Everything in it that is ignored here, had to be assumed or
-    is not quite the same is said on stderr, with file and line. `run`, `check` and `compare` take
-    such a file in place of a scenario, too, where it says all that a scenario needs.
+    is not quite the same is said on stderr, with file and line; `--json` writes it with all lines.
+    `run`, `check` and `compare` take such a file in place of a scenario, too, where it says all
+    that a scenario needs.
     """
     from backwater.importing import import_ as bring
 
     target = Path(out) if out is not None else Path(Path(files[0]).stem + ".toml")
     writable(str(target), Kind.SCENARIO, *files)
+    writable(json, Kind.JSON, *files)
     done = bring(
         files,
         target,
@@ -115,5 +119,7 @@ def import_(
     for note in done.notes:
         message(str(note))
     warn(done.warnings)
+    if json is not None:
+        write_json(json, {**dataclasses.asdict(done), "path": str(done.path)})
     message(f"{target}: written; `backwater run {target}` runs it")
     return 0

@@ -38,7 +38,8 @@ pub fn parse(file: &str, octets: &[u8]) -> Result<(Vec<Program>, Seen), ImportEr
     if ranks == 0 || ranks > MOST_RANKS {
         return Err(fail(8, format!("a schedule has 1 to {MOST_RANKS} ranks, not {ranks}")));
     }
-    head.take(2).ok_or_else(short)?;
+    let said = [head.u8().ok_or_else(short)?, head.u8().ok_or_else(short)?];
+    let mut highest = [0; 2];
     let mut seen = Seen::default();
     let mut programs = Vec::new();
     let mut last = head.at as u64 - 8 + 16 * u64::from(ranks);
@@ -53,8 +54,11 @@ pub fn parse(file: &str, octets: &[u8]) -> Result<(Vec<Program>, Seen), ImportEr
         last = end;
         let (begin, end) = (begin as usize + 8, end as usize + 8);
         let own = Octets { octets: octets.get(..end).unwrap_or_default(), at: begin };
-        programs.push(program(own, rank, &fail, &mut seen)?);
+        programs.push(program(own, rank, &fail, &mut seen, &mut highest)?);
     }
+    let heads = ["cpu", "nic"].into_iter().zip(said).zip(highest);
+    seen.head =
+        heads.filter(|((_, said), found)| said != found).map(|((name, said), found)| (name, said, found)).collect();
     Ok((programs, seen))
 }
 
@@ -64,11 +68,12 @@ fn program(
     rank: u32,
     fail: &dyn Fn(usize, String) -> ImportError,
     seen: &mut Seen,
+    highest: &mut [u8; 2],
 ) -> Result<Program, ImportError> {
     let begin = own.at;
     let short = |at: usize| fail(at, format!("rank {rank} ends before its nodes do")).hint("is the file complete?");
     let (nodes, roots) = (own.u32().ok_or_else(|| short(begin))?, own.u32().ok_or_else(|| short(begin))?);
-    own.take(roots as usize * 4).ok_or_else(|| short(begin))?;
+    let roots = own.take(roots as usize * 4).ok_or_else(|| short(begin))?;
     let first = own.at;
     let mut list = own;
     let table = list.take(nodes as usize * NODE).ok_or_else(|| short(begin))?;
@@ -102,8 +107,15 @@ fn program(
         if kind == 1 && (tag == ANY || peer == ANY) {
             return Err(fail(at + 5, "a send to any rank or with any tag: those are for receives".into()));
         }
+        *highest = [highest[0].max(cpu), highest[1].max(nic)];
         if nic > 0 && kind != 3 {
             seen.nic.get_or_insert((None, 0)).1 += 1;
+        }
+        if cpu > 0 && kind != 3 {
+            seen.cpu.get_or_insert((None, 0)).1 += 1;
+        }
+        if kind == 2 && (peer == ANY || tag == ANY) {
+            seen.any.get_or_insert((None, 0)).1 += 1;
         }
         program.push(act, number.into());
         said.push(dependencies);
@@ -114,6 +126,7 @@ fn program(
         }
         lists.push((ends, starts));
     }
+    let mut taken = vec![false; numbers.len()];
     for ((ends, starts), number) in lists.into_iter().zip(0u32..) {
         for ((count, from), start) in [(ends, false), (starts, true)] {
             if count == 0 {
@@ -127,6 +140,12 @@ fn program(
                         format!("{count} dependants from {from} on, and rank {rank} has {} numbers", numbers.len()),
                     )
                 })?;
+            let own = &mut taken[from as usize..][..count as usize];
+            if own.contains(&true) {
+                let reason = format!("{count} dependants from {from} on, of which another list has some");
+                return Err(fail(at, reason));
+            }
+            own.fill(true);
             for dependant in dependants {
                 let Some(waits) = waits.get_mut(*dependant as usize).filter(|_| *dependant != number) else {
                     let reason = format!(
@@ -151,6 +170,14 @@ fn program(
             let reason = format!("operation {number} of rank {rank} says {said} dependencies, and {found} are listed");
             return Err(fail(first + number * NODE, reason));
         }
+    }
+    // Those programs begin with the roots: what is none and should be one would never begin.
+    let mut listed: Vec<u32> =
+        roots.chunks_exact(4).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect();
+    listed.sort_unstable();
+    if !(0..nodes).filter(|node| waits[*node as usize] == 0).eq(listed.iter().copied()) {
+        let reason = format!("the roots of rank {rank} are not its operations without dependencies");
+        return Err(fail(begin + 8, reason));
     }
     Ok(program)
 }

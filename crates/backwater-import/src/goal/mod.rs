@@ -17,6 +17,7 @@ use crate::error::ImportError;
 use crate::family::{Family, Given, Kind, Work};
 use crate::page::Page;
 use crate::schedule::{Places, Plain, Program, Schedule, write_page};
+use crate::source::base_name;
 use std::sync::Arc;
 
 /// Schedules of LogGOPSim.
@@ -45,6 +46,12 @@ fn time_ps(number: u64) -> Option<u64> {
 pub struct Seen {
     /// A place where a message goes by another NIC than 0, and how many do.
     nic: Option<(Option<u64>, u64)>,
+    /// A place where a message is of another processor than 0, and how many are.
+    cpu: Option<(Option<u64>, u64)>,
+    /// A place where a receive is from any rank or with any tag, and how many are.
+    any: Option<(Option<u64>, u64)>,
+    /// What the head of a binary file says of its highest processor and NIC where the operations say otherwise.
+    head: Vec<(&'static str, u8, u8)>,
     /// A place where a computation's start is waited for.
     start_of_calc: Option<Option<u64>>,
     /// A place where a send is waited for.
@@ -71,7 +78,10 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let operations = programs.iter().map(|(_, program)| program.ops.len()).sum::<usize>();
     let schedule = Schedule::new(programs, places)?;
     let table = schedule.write(eager, &mut Plain, work)?;
-    let about = format!("{}: a GOAL schedule of {ranks} ranks with {operations} operations.", source.file_name());
+    let mut about = format!("{}: a GOAL schedule of {ranks} ranks with {operations} operations.", source.file_name());
+    if eager > 0 {
+        about += &format!("\nSends of up to {eager} B are complete when they begin.");
+    }
     write_page(&about, source.file_name(), "goal", ranks, &table, source.name(), work)
 }
 
@@ -94,15 +104,16 @@ fn eager(command: &[String], work: &mut Work<'_>) -> Result<u64, ImportError> {
             "-L" | "-o" | "-g" | "-G" | "-O" | "--LogGOPS_L" | "--LogGOPS_o" | "--LogGOPS_g" | "--LogGOPS_G"
             | "--LogGOPS_O" => {
                 let value = value.or_else(|| words.next().cloned()).unwrap_or_default();
-                let text =
-                    format!("{name} {value}: the network is the fabric's, and processors take no time for messages");
-                work.notes.ignored("--command", None, text);
+                let text = "the network is the fabric's, and processors take no time for messages";
+                work.notes.unread("--command", None, &format!("{name} {value}"), text);
             }
-            "-f" | "--filename" | "-i" | "-n" | "-b" => drop(value.or_else(|| words.next().cloned())),
-            _ if name.starts_with('-') => {
-                work.notes.ignored("--command", None, format!("{name}: has no counterpart here"))
+            "-f" | "--filename" | "-i" | "-n" | "-b" => {
+                let value = value.or_else(|| words.next().cloned()).unwrap_or_default();
+                let text = "files and results of that program";
+                work.notes.unread("--command", None, &format!("{name} {value}"), text);
             }
-            _ => {}
+            _ if base_name(word) == "LogGOPSim" => {}
+            _ => work.notes.unread("--command", None, word, "has no counterpart here"),
         }
     }
     Ok(eager)
@@ -112,6 +123,20 @@ fn note(seen: &Seen, eager: u64, file: &str, work: &mut Work<'_>) {
     if let Some((line, count)) = seen.nic {
         let text = format!("nic: {count} messages go by another than 0; here a host has one port");
         work.notes.ignored(file, line, text);
+    }
+    if let Some((line, count)) = seen.cpu {
+        let text = format!("cpu: {count} messages are of another than 0; here processors take no time for messages");
+        work.notes.ignored(file, line, text);
+    }
+    if let Some((line, count)) = seen.any {
+        let text = format!(
+            "{count} receives from any rank or with any tag: each takes the first message that no other receive names"
+        );
+        work.notes.assumed(file, line, text);
+    }
+    for (name, said, found) in &seen.head {
+        let text = format!("the head counts {name}s up to {said}, and the operations up to {found}, which counts here");
+        work.notes.ignored(file, None, text);
     }
     if let Some(line) = seen.start_of_calc {
         let text = "irequires of a calc: it counts as begun when it could begin, even if its cpu is still busy";

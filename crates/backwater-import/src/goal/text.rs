@@ -208,7 +208,11 @@ impl<'a> Reader<'a> {
             last = order;
             match order {
                 1 => tag = self.rank_or_any(!send)?,
-                2 => drop(self.number::<u8>("a number of a cpu, 0 to 255")?),
+                2 => {
+                    if self.number::<u8>("a number of a cpu, 0 to 255")? > 0 {
+                        self.seen.cpu.get_or_insert((Some(line), 0)).1 += 1;
+                    }
+                }
                 _ => {
                     if self.number::<u8>("a number of a nic, 0 to 255")? > 0 {
                         self.seen.nic.get_or_insert((Some(line), 0)).1 += 1;
@@ -217,6 +221,9 @@ impl<'a> Reader<'a> {
             }
         }
         self.end()?;
+        if peer == ANY || tag == ANY {
+            self.seen.any.get_or_insert((Some(line), 0)).1 += 1;
+        }
         Ok(if send { Act::Send { peer, tag, bytes } } else { Act::Receive { peer, tag, bytes } })
     }
 

@@ -161,10 +161,9 @@ pub fn recognise(head: &Head) -> bool {
 pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Config, ImportError> {
     let mut words = Words::new(file, text);
     let mut config = Config { file: file.to_owned(), entries: BTreeMap::new() };
-    let mut unused: BTreeMap<&str, (u64, Vec<&str>)> = BTreeMap::new();
     while let Some(word) = words.next_word() {
         let Some((key, shape, purpose)) = KEYS.iter().find(|(key, ..)| *key == word.text) else {
-            notes.ignored(file, Some(word.line), format!("{}: no key that is known", shortened(word.text)));
+            notes.unread(file, Some(word.line), &shortened(word.text), "no key that is known");
             continue;
         };
         let mut values = Vec::new();
@@ -176,17 +175,10 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Config, Import
             values.push(words.word(&format!("a value of {key}"))?.text.to_owned());
         }
         if let No(why) = purpose {
-            // One note for all keys of a reason.
-            let (_, keys) = unused.entry(why).or_insert((word.line, Vec::new()));
-            if !keys.contains(key) {
-                keys.push(*key);
-            }
+            notes.unread(file, Some(word.line), key, *why);
         } else if let Some((line, _)) = config.entries.insert(key, (word.line, values)) {
             notes.ignored(file, Some(line), format!("{key} stands again in line {}, which counts", word.line));
         }
-    }
-    for (why, (line, keys)) in unused {
-        notes.ignored(file, Some(line), format!("{}: {why}", keys.join(", ")));
     }
     Ok(config)
 }

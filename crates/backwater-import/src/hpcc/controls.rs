@@ -346,12 +346,11 @@ impl Setting<'_> {
             Control::Dctcp => self.dctcp(payload, notes, page)?,
             Control::None => {}
         }
-        let others: Vec<&str> =
-            OWN.iter().filter(|(_, controls)| !controls.contains(&control)).map(|(key, _)| *key).collect();
-        let others: Vec<&str> = others.into_iter().filter(|key| config.line(key).is_some()).collect();
-        if let Some(line) = others.iter().filter_map(|key| config.line(key)).min() {
-            let text = format!("{}: constants of other controls than that of CC_MODE, as there", others.join(", "));
-            notes.ignored(config.file(), Some(line), text);
+        for (key, controls) in OWN {
+            if let Some(line) = config.line(key).filter(|_| !controls.contains(&control)) {
+                let text = "constants of other controls than that of CC_MODE, as there";
+                notes.unread(config.file(), Some(line), key, text);
+            }
         }
         if !config.flag("RATE_BOUND", true)? {
             self.differs(notes, "RATE_BOUND", "RATE_BOUND 0: here packets are paced at their flow's rate");

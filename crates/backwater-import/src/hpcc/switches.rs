@@ -116,9 +116,11 @@ impl Setting<'_> {
     ) -> Result<(), ImportError> {
         let config = self.config;
         if !config.flag("ENABLE_QCN", true)? || !looks {
-            if let Some(line) = config.line("KMAX_MAP") {
-                let text = "thresholds of marking: the control does not look at marks, or ENABLE_QCN is 0";
-                notes.ignored(config.file(), Some(line), text);
+            for key in ["KMIN_MAP", "KMAX_MAP", "PMAX_MAP"] {
+                if let Some(line) = config.line(key) {
+                    let text = "thresholds of marking: the control does not look at marks, or ENABLE_QCN is 0";
+                    notes.unread(config.file(), Some(line), key, text);
+                }
             }
             return Ok(());
         }

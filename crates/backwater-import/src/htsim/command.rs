@@ -68,7 +68,7 @@ impl Command {
     /// Notes that an option has no effect, if it is there.
     pub fn ignored(&self, option: &str, why: &str, notes: &mut Notes) {
         if let Some(value) = self.said(option) {
-            notes.ignored(NAME, None, format!("{option} {value}: {why}"));
+            notes.unread(NAME, None, &format!("{option} {value}"), why);
         }
     }
 }
@@ -102,20 +102,6 @@ pub const NAME: &str = "--command";
 pub const NETWORK: [&str; 8] =
     ["-topo", "-tm", "-nodes", "-linkspeed", "-hop_latency", "-switch_latency", "-tiers", "-failed"];
 
-/// Options without effect on the network, and how many words follow them.
-const SILENT: [(&str, usize); 10] = [
-    ("-o", 1),
-    ("-tm", 1),
-    ("-topo", 1),
-    ("-nodes", 1),
-    ("-conns", 1),
-    ("-log", 1),
-    ("-logtime", 1),
-    ("-logtime_us", 1),
-    ("-debug", 0),
-    ("-subflows", 1),
-];
-
 /// Options of controls and queues, which [`Controls`] reads of `htsim_uec`, how many words follow them, and what becomes of them with another
 /// program.
 const CONTROLS: [(&str, usize, &str); 15] = [
@@ -136,11 +122,19 @@ const CONTROLS: [(&str, usize, &str); 15] = [
     ("-load_balancing_algo", 1, OF_UEC),
 ];
 
+const RESULTS: &str = "results of that program; `backwater run --out` writes its own";
 const NO_LIMIT: &str = "queues here hold everything: there is no trimming";
 const OF_UEC: &str = "an option of htsim_uec";
 
 /// Options that have no counterpart here, how many words follow them, and what that means.
-const LOST: [(&str, usize, &str); 16] = [
+const LOST: [(&str, usize, &str); 23] = [
+    ("-o", 1, RESULTS),
+    ("-log", 1, RESULTS),
+    ("-logtime", 1, RESULTS),
+    ("-logtime_us", 1, RESULTS),
+    ("-debug", 0, RESULTS),
+    ("-conns", 1, "the matrix says how many connections there are"),
+    ("-subflows", 1, "a flow has one connection"),
     ("-end", 1, "a run here ends when its flows are complete; `stop.at` ends it at a time"),
     ("-seed", 1, "random numbers are others here; `backwater run --seed` chooses among them"),
     ("-oversubscribed_cc", 0, "pulls slow down where RCCC is alone and the tiers are oversubscribed, and nowhere else"),
@@ -202,11 +196,11 @@ pub fn parse(words: &[String], notes: &mut Notes) -> Result<Command, ImportError
             "-paths" => command.paths = Some(whole(next()?)?),
             _ => {
                 if command.is_uec() && command.controls.read(option, &mut next)? {
-                } else if let Some((_, more)) = SILENT.iter().find(|(name, _)| *name == option) {
-                    (0..*more).try_for_each(|_| next().map(drop))?;
+                } else if ["-tm", "-topo", "-nodes"].contains(&option) {
+                    next()?;
                 } else if let Some((_, more, why)) = LOST.iter().chain(&CONTROLS).find(|(name, ..)| *name == option) {
                     let values = (0..*more).map(|_| next()).collect::<Result<Vec<_>, _>>()?;
-                    notes.ignored(NAME, None, format!("{}: {why}", [&[option][..], &values].concat().join(" ")));
+                    notes.unread(NAME, None, &[&[option][..], &values].concat().join(" "), *why);
                 } else {
                     return Err(ImportError::new("is no option of htsim's programs").file(NAME).value(option));
                 }

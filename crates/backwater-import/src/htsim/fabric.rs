@@ -106,9 +106,9 @@ impl Fabric {
             of(tier).filter(|n| *n > 0).map(u64::from).ok_or_else(|| fail(tier.line, format!("{name} is missing")))
         };
         for tier in &topology.tiers {
-            for (line, _) in &tier.queues {
-                let text = "queue sizes of the file: the programs set all queues by -q, and here they hold everything";
-                notes.ignored(file, Some(*line), text);
+            for (line, key) in &tier.queues {
+                let text = "queue sizes of the file: the programs set all queues by -q";
+                notes.unread(file, Some(*line), key, text);
             }
         }
         let (down, up) = (radix(tor, |t| t.radix_down, "Radix_Down")?, radix(tor, |t| t.radix_up, "Radix_Up")?);
@@ -116,7 +116,7 @@ impl Fabric {
             let hint = "one link of the bundle's rate";
             return Err(fail(tor.line, "several links to each host cannot be imported".into()).hint(hint));
         }
-        let bundle = u64::from(agg.bundle.unwrap_or(1).max(1));
+        let bundle = u64::from(agg.bundle.unwrap_or(1));
         let pods = whole(1, topology.nodes.into(), topology.pod.into(), "pods")?;
         let tors = whole(tor.line, topology.pod.into(), down, "ToRs of a pod")?;
         let aggs = whole(agg.line, up, bundle, "aggregation switches of a pod")?;
@@ -129,7 +129,7 @@ impl Fabric {
         }
         let (mut cores, mut core_bundle) = (0, 1);
         if let Some(core) = topology.tiers.get(2) {
-            core_bundle = u64::from(core.bundle.unwrap_or(1).max(1));
+            core_bundle = u64::from(core.bundle.unwrap_or(1));
             let up = radix(agg, |t| t.radix_up, "Radix_Up")?;
             let group = whole(agg.line, up, core_bundle, "core switches of an aggregation switch")?;
             cores = group.checked_mul(aggs).ok_or_else(|| fail(agg.line, "too many core switches".into()))?;

@@ -52,8 +52,10 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let mut matrix = given.at_most_one("htsim-cm")?.cloned();
     let mut topology = given.at_most_one("htsim-topo")?.cloned();
     let mut words = work.options.command.clone();
+    let mut about = String::new();
     if let Some(list) = given.at_most_one("htsim-validate")? {
-        let one = validate::only(list, &list.text()?)?;
+        let one = validate::only(list, &list.text()?, work.notes)?;
+        about = one.about;
         matrix = matrix.or(one.matrix);
         topology = topology.or(one.topology);
         words.extend(one.command);
@@ -74,6 +76,9 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let content = matrix::parse(matrix.name(), &matrix.text()?)?;
     let mut page = Page::new();
     introduce(&matrix, &content, &words, work, &mut page);
+    if !about.is_empty() {
+        page.remark(&format!("Experiment: {about}"));
+    }
     let (mut kept, mut assumed) = (false, false);
     if work.write_fabric(&mut page)? {
         if let Some((name, _)) = work.fabric {

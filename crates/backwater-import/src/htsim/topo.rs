@@ -33,8 +33,8 @@ pub struct Tier {
     pub radix_up: Option<u32>,
     /// Ports downwards.
     pub radix_down: Option<u32>,
-    /// Queues of the ports, with their line; no program uses them.
-    pub queues: Vec<(u64, u64)>,
+    /// Lines of the queues of its ports, with their keys; no program uses them.
+    pub queues: Vec<(u64, &'static str)>,
     /// How much more capacity is below than above.
     pub oversubscribed: Option<u32>,
     /// Parallel links to each switch below.
@@ -83,8 +83,10 @@ pub fn parse(file: &str, text: &str) -> Result<Topology, ImportError> {
                 "radix_up" if at == 2 => return Err(fail("there is nothing above tier 2")),
                 "radix_up" => once(&mut tier.radix_up, count()?, twice)?,
                 "radix_down" => once(&mut tier.radix_down, count()?, twice)?,
-                "queue_up" | "queue_down" => tier.queues.push((number, value)),
+                "queue_up" => tier.queues.push((number, "Queue_Up")),
+                "queue_down" => tier.queues.push((number, "Queue_Down")),
                 "oversubscribed" => once(&mut tier.oversubscribed, count()?, twice)?,
+                "bundle" if value == 0 => return Err(fail("is not a link or more")),
                 "bundle" => once(&mut tier.bundle, count()?, twice)?,
                 "switch_latency_ns" => once(&mut tier.switch_latency_ns, below(MOST_NS)?, twice)?,
                 "downlink_latency_ns" => once(&mut tier.link_latency_ns, below(MOST_NS)?, twice)?,

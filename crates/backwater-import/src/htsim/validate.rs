@@ -9,6 +9,7 @@
 //! ```
 
 use crate::error::ImportError;
+use crate::note::Notes;
 use crate::source::{Head, Source};
 
 /// An experiment.
@@ -20,6 +21,8 @@ pub struct Experiment {
     pub topology: Option<Source>,
     /// Program and options.
     pub command: Vec<String>,
+    /// What the list says of it.
+    pub about: String,
 }
 
 /// Whether a file is a list of experiments.
@@ -29,7 +32,8 @@ pub fn recognise(head: &Head) -> bool {
 }
 
 /// The one experiment of a list; of several the error says how each is imported.
-pub fn only(list: &Source, text: &str) -> Result<Experiment, ImportError> {
+pub fn only(list: &Source, text: &str, notes: &mut Notes) -> Result<Experiment, ImportError> {
+    let mut about = String::new();
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     for (number, line) in (1u64..).zip(text.lines()) {
         let fail = |reason: &str| list.error(reason).line(number).value(line);
@@ -45,7 +49,10 @@ pub fn only(list: &Source, text: &str) -> Result<Experiment, ImportError> {
         match said.split_once(' ') {
             Some(("Binary", program)) => command.insert(0, program.trim().to_owned()),
             Some(("Param", words)) => command.extend(words.split_whitespace().map(str::to_owned)),
-            Some(("Experiment" | "tailFCT" | "FCT", _)) => (),
+            Some(("Experiment", text)) => text.trim().clone_into(&mut about),
+            Some((key @ ("tailFCT" | "FCT"), _)) => {
+                notes.unread(list.name(), Some(number), key, "what the run is to give: nothing here compares it");
+            }
             _ => {
                 return Err(
                     fail("is no line of a list of experiments").hint("!Experiment, !Binary, !Param, !tailFCT, !FCT")
@@ -69,5 +76,6 @@ pub fn only(list: &Source, text: &str) -> Result<Experiment, ImportError> {
         matrix: Some(named(matrix)?),
         topology: topology.map(|name| named(name)).transpose()?,
         command: command.clone(),
+        about,
     })
 }

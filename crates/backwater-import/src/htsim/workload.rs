@@ -41,6 +41,18 @@ pub fn write(
                         receivers pull by it";
             work.notes.ignored(source.name(), Some(connection.line), text);
         }
+        if matches!(connection.message, Some(Some(_))) {
+            let text = "msg: its number is a label; messages of a connection go in the order of the file";
+            work.notes.ignored(source.name(), Some(connection.line), text);
+        }
+        if connection.id.is_some_and(|id| u64::from(id) != one.id) {
+            let text = "id: flows are numbered in the order of the file, since some have no id or are messages of one connection";
+            work.notes.ignored(source.name(), Some(connection.line), text);
+        }
+    }
+    for trigger in matrix.triggers.values().filter(|trigger| trigger.kind == TriggerKind::MultiShot) {
+        let text = "multishot: a flow that it starts begins once, at the first activation";
+        work.notes.differs(source.name(), Some(trigger.line), text);
     }
     let (by_trigger, by_clock): (Vec<&Known<'_>>, Vec<&Known<'_>>) =
         known.iter().partition(|one| triggered.contains(&one.id));

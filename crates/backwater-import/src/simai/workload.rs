@@ -228,12 +228,12 @@ impl Workload {
                         notes.ignored(&file, Some(1), text);
                     }
                 }
-                "checkpoints" | "checkpoint_initiates" => {
+                key @ ("checkpoints" | "checkpoint_initiates") => {
                     skipped = words.number("a number of layers")?;
                     if skipped > 0 {
                         let text =
                             "layers that are computed again: that program reads them, and computes nothing again";
-                        notes.ignored(&file, Some(1), text);
+                        notes.unread(&file, Some(1), key, text);
                     }
                 }
                 key => {

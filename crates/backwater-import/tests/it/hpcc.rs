@@ -412,10 +412,7 @@ fn records_count_in_the_units_of_the_configuration() {
     }
     let (_, notes) = in_a_star(&[("CC_MODE", "3"), ("HAS_WIN", "1"), ("GLOBAL_T", "0"), ("PINT_PROB", "0.5")]);
     let said = |text: &str| notes.iter().any(|note| note.contains(text));
-    assert!(
-        said("VAR_WIN 0: a window stays") && said("GLOBAL_T 0: two hosts") && !said("PINT_PROB: senders"),
-        "{notes:?}"
-    );
+    assert!(said("VAR_WIN 0: a window stays") && said("GLOBAL_T 0: two hosts") && said("PINT_PROB"), "{notes:?}");
     let config = config(&[("CC_MODE", "3"), ("INT_MULTI", "0")]);
     let files = [("c", config.as_str()), ("t", &star(4)), ("f", "0\n0 1 3 1 1 2\n")];
     let error = imported(&files, &Options::default()).map(|_| ()).unwrap_err().to_string();
@@ -616,13 +613,12 @@ fn nothing_is_ignored_in_silence() {
     let (result, _) = done(&[("c", &config), ("t", &text("topology.txt")), ("f", &text("flow.txt"))]);
     let notes: Vec<String> = result.notes.iter().map(ToString::to_string).collect();
     for note in [
-        "ignored: COLOUR: no key that is known",
-        "ignored: blue: no key that is known",
-        "ignored: EWMA_GAIN, ALPHA_RESUME_INTERVAL, RP_TIMER, FAST_RECOVERY_TIMES, RATE_DECREASE_INTERVAL, CLAMP_TARGET_RATE, RATE_HAI, \
-         DCTCP_RATE_AI: constants of other controls than that of CC_MODE, as there",
-        "ignored: QLEN_MON_FILE: what that program samples",
-        "ignored: TRACE_FILE, ENABLE_TRACE: which packets are traced",
-        "ignored: thresholds of marking",
+        "c:33: ignored: COLOUR, blue (line 33): no key that is known",
+        "c:9: ignored: ALPHA_RESUME_INTERVAL, RATE_DECREASE_INTERVAL (line 10), CLAMP_TARGET_RATE (line 11), RP_TIMER (line 12), \
+         EWMA_GAIN (line 13), FAST_RECOVERY_TIMES (line 14), RATE_HAI (line 16), DCTCP_RATE_AI (line 18): constants of other controls",
+        "c:35: ignored: QLEN_MON_FILE: what that program samples",
+        "c:6: ignored: TRACE_FILE, ENABLE_TRACE (line 28): which packets are traced",
+        "c:29: ignored: KMAX_MAP, KMIN_MAP (line 30), PMAX_MAP (line 31): thresholds of marking",
     ] {
         assert!(notes.iter().any(|own| own.contains(note)), "{note} is missing in {notes:#?}");
     }

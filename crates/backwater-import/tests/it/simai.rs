@@ -138,7 +138,7 @@ fn groups_are_those_of_the_program() {
     for note in [
         "w:1: differs: pp: that program runs one stage",
         "w:1: ignored: ga: that program",
-        "w:1: ignored: layers that are computed again",
+        "w:1: ignored: checkpoints: layers that are computed again",
         "w:5: ignored: BROADCAST: that program sends nothing",
     ] {
         assert!(notes.iter().any(|own| own.starts_with(note)), "{note} is missing in {notes:?}");

@@ -180,7 +180,7 @@ const GAPS: &str = include_str!("gaps.txt");
 fn holds(family: &str, least: usize) {
     let (count, silent) = tried(family);
     let gaps: BTreeSet<&str> = GAPS.lines().filter(|line| line.starts_with(&format!("{family}-"))).collect();
-    println!("{family}: {count} fields tried, {} names silent", silent.len());
+    println!("{family}: {count} fields tried, {} names silent: {silent:?}", silent.len());
     let new: Vec<String> = silent
         .iter()
         .filter(|((kind, name), _)| !gaps.contains(format!("{kind} {name}").as_str()))
@@ -195,12 +195,12 @@ fn holds(family: &str, least: usize) {
 
 #[test]
 fn htsim() {
-    holds("htsim", 190);
+    holds("htsim", 534);
 }
 
 #[test]
 fn goal() {
-    holds("goal", 657);
+    holds("goal", 690);
 }
 
 #[test]

@@ -26,11 +26,22 @@ pub const SETS: &[Set] = &[
     set("htsim", &["htsim/chain.cm"]),
     set("htsim", &["htsim/alltoall_serial_16n.cm"]),
     set("htsim", &["htsim/test_cr_1f10m10p.cm"]),
+    set("htsim", &["htsim/every.cm", "htsim/every.topo"]),
+    Set { command: UEC, ..set("htsim", &["htsim/one.cm"]) },
+    Set { command: CREDIT, ..set("htsim", &["htsim/one.cm"]) },
+    Set { command: DROPS, ..set("htsim", &["htsim/test_cr_1f10m10p.cm"]) },
+    Set {
+        command: "htsim_uec -topo every.topo -tm every.cm -linkspeed 100000 -hop_latency 1 -switch_latency 0 -tiers 2",
+        ..set("htsim", &["htsim/every.cm", "htsim/every.topo"])
+    },
+    Set { command: ROCE, ..set("htsim", &["htsim/one.cm"]) },
+    Set { command: OTHER, ..set("htsim", &["htsim/one.cm"]) },
     set("htsim", &["htsim/fat_tree_1024.topo"]),
     set("htsim", &["htsim/leaf_spine_tiny.topo"]),
     set("htsim", &["htsim/test.topo"]),
     Set { beside: &["htsim/one.cm"], ..set("htsim", &["htsim/validate.txt"]) },
     set("goal", &["goal/mixed.goal"]),
+    Set { command: LOGGOPS, ..set("goal", &["goal/mixed.goal"]) },
     set("goal", &["goal/binary_tree_32.goal"]),
     set("goal", &["goal/mixed.bin"]),
     set("goal", &["goal/binary_tree_32.bin"]),
@@ -62,6 +73,23 @@ pub const SETS: &[Set] = &[
     set("nccl", &["nccl/p4d-24xl-topo.xml"]),
     set("nccl", &["nccl/rccl.xml"]),
 ];
+
+/// What `htsim_uec` has for the window at the sender, for the network and for its results.
+const UEC: &str = "htsim_uec -tm one.cm -nodes 16 -linkspeed 200000 -mtu 4150 -hop_latency 0.5 -switch_latency 0.1 -tiers 3 -failed 1 \
+    -sack_threshold 4000 -strat ecmp_ar -paths 128 -q 60 -queue_size_bdp_factor 2 -ecn 9 35 -cwnd 50 -sender_cc_algo nscc \
+    -target_q_delay 6 -trimsize 64 -load_balancing_algo reps -disable_base_rtt_update_on_nack -end 1000 -seed 3 -o out -log sink \
+    -logtime 1 -logtime_us 1 -debug -conns 1 -subflows 1 -qa_gate 2 -enable_accurate_base_rtt -pcie 4 -queue_type composite \
+    -host_queue_type prio -ar_sticky_delta 10 -ar_granularity packet -ar_method queue -planes 1";
+/// For credit of receivers.
+const CREDIT: &str = "htsim_uec -receiver_cc_only -queue_size_bdp_factor 2 -oversubscribed_cc -force_disable_oversubscribed_cc -Ai 1 -Md 1 \
+    -alpha 1";
+/// For queues that drop, and messages of one connection.
+const DROPS: &str = "htsim_uec -conn_reuse -disable_trim -sleek -receiver_cc";
+const ROCE: &str =
+    "htsim_roce -pfc_thresholds 12 15 -strat ecmp_rr -mtu 9000 -q 100 -ecn 9 35 -cwnd 50 -paths 4 -hop_latency 2";
+const OTHER: &str = "htsim_ndp -strat perm -paths 4 -mtu 1500 -linkspeed 40000 -sleek -trimsize 64";
+/// Options of LogGOPSim.
+const LOGGOPS: &str = "LogGOPSim -f mixed.bin -L 2500 -o 1500 -g 1000 -G 6 -O 0 -S 65535 -b 1 -n 2 --qstat";
 
 /// The fields of a file of a kind, or of a command line.
 pub fn fields(kind: &str, octets: &[u8]) -> Vec<Field> {
@@ -180,17 +208,18 @@ fn keyed_pairs(words: &[&str]) -> Vec<Option<String>> {
     words.iter().enumerate().map(each).collect()
 }
 
-/// Options with values: what does not begin with `-` is the value of what did before it.
+/// Options with values: what does not begin with `-` is the value of what did before it. An option without one is a field of its own.
 fn keyed_options(words: &[&str]) -> Vec<Option<String>> {
     let mut key = "program".to_owned();
-    let each = |word: &&str| {
-        if word.starts_with('-') {
+    let option = |at: usize| words.get(at).is_some_and(|word| word.starts_with('-'));
+    let each = |(at, word): (usize, &&str)| {
+        if option(at) {
             key = (*word).to_owned();
-            return None;
+            return (option(at + 1) || at + 1 == words.len()).then(|| key.clone());
         }
         (!word.starts_with('!')).then(|| key.clone())
     };
-    words.iter().map(each).collect()
+    words.iter().enumerate().map(each).collect()
 }
 
 fn remarks(mark: &str, words: &[&str], otherwise: impl Fn() -> Vec<Option<String>>) -> Vec<Option<String>> {
@@ -302,8 +331,10 @@ fn goal_binary(octets: &[u8]) -> Vec<Field> {
             let mut at = first + 39 * node;
             let calc = octets[at + 4] == 3;
             for (name, length) in NODE {
-                // A calc has neither a peer nor a tag nor a NIC: what stands there is no value.
-                if !(calc && ["node.peer", "node.tag", "node.nic"].contains(&name)) {
+                // A calc has neither a peer nor a tag nor a NIC, and an empty list has no first: what stands there is no value.
+                let none = calc && ["node.peer", "node.tag", "node.nic"].contains(&name)
+                    || name.starts_with("node.first") && number(at - 4, 4) == 0;
+                if !none {
                     add(name, at, length);
                 }
                 at += length;

@@ -69,6 +69,8 @@ fn numbers(value: &str) -> Vec<String> {
 fn texts(value: &str) -> Vec<String> {
     const OPPOSITES: [[&str; 2]; 4] = [["true", "false"], ["up", "down"], ["on", "off"], ["enable", "disable"]];
     let mut all: Vec<String> = Vec::new();
+    // An option without a value is there or not.
+    all.extend(value.strip_prefix('-').filter(|rest| rest.starts_with(char::is_alphabetic)).map(|_| String::new()));
     for [one, other] in OPPOSITES {
         all.extend([(one, other), (other, one)].iter().filter(|pair| pair.0 == value).map(|pair| pair.1.to_owned()));
     }
