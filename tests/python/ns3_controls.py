@@ -203,7 +203,8 @@ def measured(case: Case, name: str, seed: int = 1, clock: str | None = None) -> 
     ports = pl.DataFrame(run.ports).filter(there)
     queue = pl.DataFrame(run.series).filter(there & (pl.col("quantity") == "backlog_mean_bytes"))
     # From the first interval in which something waited to the last.
-    samples = queue.filter(pl.col("value") > 0)["time_ps"].to_list()
+    waited = there & (pl.col("quantity") == "backlog_max_bytes") & (pl.col("value") > 0)
+    samples = [int(time) for time in pl.DataFrame(run.series).filter(waited)["time_ps"].to_list()]
     intervals = (max(samples) - min(samples)) / INTERVAL_PS + 1
     return Came(
         mean=sum(times) / len(times),

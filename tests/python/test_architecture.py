@@ -23,7 +23,10 @@ CRATES = sorted(file.parent.name for file in (ROOT / "crates").glob("*/src"))
 KNOWN: dict[str, list[set[str]]] = {
     "backwater-import": [
         {"htsim::command", "htsim::fabric", "htsim::uec"},
-        {"sonic::config", "sonic::qos", "sonic::unlike"},
+        {
+            *("sonic::buffers", "sonic::config", "sonic::effects", "sonic::lookup", "sonic::qos"),
+            "sonic::unlike",
+        },
         {"sonic::runs", "sonic::verdict"},
     ],
 }

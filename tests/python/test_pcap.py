@@ -230,7 +230,7 @@ def test_errors(command: Command, sample: Path) -> None:
         assert hint.startswith(f"hint: {least} to 65535, or 0x")
     said = command("pcap", "show", str(sample.parent))
     assert said.code == 2
-    assert "Is a directory" in said.err
+    assert "is a directory" in said.err
 
 
 def test_the_sample_and_the_script(command: Command) -> None:

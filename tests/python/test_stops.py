@@ -156,7 +156,9 @@ def test_no_other_tool_s_file_leads_to_a_device(command: Command, tmp_path: Path
     (tmp_path / "config.txt").write_text(text, encoding="utf-8")
     said = command("import", "config.txt", "--out", "new.toml")
     assert said.code == 2
-    assert "config.txt:1: `/dev/zero`: TOPOLOGY_FILE names a file" in said.err
+    assert (
+        "config.txt:1: `/dev/zero`: TOPOLOGY_FILE names /dev/zero, which cannot be read" in said.err
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["config.txt"]
 
 

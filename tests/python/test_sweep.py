@@ -659,7 +659,9 @@ def test_status_says_how_far_it_is(sweep: Sweeper, command: Command, tmp_path: P
     said = command("status", "o")
     assert (said.code, said.out) == (0, "Hot: done\n100 % · 3 of 3 points done\n")
     file = tmp_path / "o" / "progress.json"
-    left = json.loads(file.read_text()) | {"done": 1, "updated": "2026-01-01T00:00:00+00:00"}
+    # What was asked for it tells, and what is done the rows do.
+    told = {"points": 9, "done": 1, "updated": "2026-01-01T00:00:00+00:00"}
+    left = json.loads(file.read_text()) | told
     file.write_text(json.dumps(left), encoding="utf-8")
     from backwater.manifest import SWEEP, read_manifest, write_manifest
 
@@ -667,7 +669,7 @@ def test_status_says_how_far_it_is(sweep: Sweeper, command: Command, tmp_path: P
     said = command("status", "o")
     assert said.code == 3
     assert "Hot: not heard of for" in said.out
-    assert "33 % · 1 of 3 points done" in said.out
+    assert "33 % · 3 of 9 points done" in said.out
 
 
 def test_progress_is_told_to_machines_and_not_to_logs(sweep: Sweeper) -> None:

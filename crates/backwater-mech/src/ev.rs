@@ -304,7 +304,7 @@ mod tests {
             let params = Params { policy: Policy::Reps, cut_counts_first, ..Params::default() };
             let mut bench = FlowBench::new(Rate::gbps(100));
             let mut sender = EntropyValues::flow(&params, bench.shape(), &()).expect("it acts at flows");
-            let mut send = |bench: &mut FlowBench, sender: &mut Sender| {
+            let send = |bench: &mut FlowBench, sender: &mut Sender| {
                 let mut pkt = packet();
                 sender.on_send(&mut bench.cx(), &mut pkt);
                 sender.again

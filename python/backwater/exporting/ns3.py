@@ -84,7 +84,10 @@ def _network_notes(network: Network, links: list[Link], down: int) -> list[str]:
     coarse = sum(delay % PS_PER_NS > 0 for _, _, _, delay in links)
     told = [
         (down, "links that are down from the start and are left out"),
-        (parallel, "links beside another one of the same two nodes, of which that code uses the last"),
+        (
+            parallel,
+            "links beside another one of the same two nodes, of which that code uses the last",
+        ),
         (several, "hosts with several links: that code hashes flows over those towards a receiver"),
         (coarse, "links whose delay is no whole nanosecond, which that code cuts off"),
     ]

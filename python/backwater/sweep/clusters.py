@@ -279,7 +279,8 @@ def slurm(options: Slurm, stop: Stop) -> Iterator[Any]:
     Raises `InputError`, `StoppedError`.
     """
     see_sbatch()
-    cluster = waited(stop, options.cluster)
+    # Here, and not in a thread: the library sets handlers of signals.
+    cluster = options.cluster()
     refused = ""
     try:
         client = waited(stop, lambda: _dask().Client(cluster))

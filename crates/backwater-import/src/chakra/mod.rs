@@ -437,7 +437,7 @@ impl Reader<'_, '_> {
 
     fn finish(self, first: &str) -> (Calls, Labels) {
         if let Some((least, most)) = self.ids {
-            let text = format!("id (Id) of nodes, {least} to {most}: operations are numbered anew");
+            let text = format!("id (Id) of nodes of all traces, {least} to {most}: operations are numbered anew");
             self.work.notes.ignored(first, None, text);
         }
         let what = ["what the metadata says", "what else nodes say"];

@@ -508,7 +508,7 @@ fn parallel_links_are_said_to_be_one_there() {
         said(4),
         [
             "t:5: differs: a link beside a later one of the same two nodes: that code sends by the last of them alone; here by all \
-          (and 2 times more)"
+          (and lines 6-7)"
         ]
     );
 }

@@ -216,8 +216,8 @@ fn a_watchdog_without_a_time_to_restore_hardly_restores() {
     let (result, _) = import(&text, Some(16_000_000)).unwrap();
     has(&result.scenario, &["watchdog = \"200 ms\"\nwatchdog_restore = \"3600 s\""]);
     let expected =
-        "a watchdog without a restoration_time: SONiC never restores the queue, here it is an hour (and 7 times more)";
-    assert!(notes(&result).iter().any(|note| note.ends_with(expected)), "{:#?}", notes(&result));
+        "a watchdog without a restoration_time: SONiC never restores the queue, here it is an hour (and lines ";
+    assert!(notes(&result).iter().any(|note| note.contains(expected)), "{:#?}", notes(&result));
 }
 
 /// Ranges of `pfcwd.yang`: 100 to 5000 ms, and 100 to 60000 ms.

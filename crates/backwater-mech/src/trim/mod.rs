@@ -37,11 +37,11 @@
 mod config;
 
 use backwater_engine::Time;
+use backwater_net::config::Victim;
 use backwater_net::hooks::{
     Absent, CheckCx, Count, Finding, Full, Mechanism, Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide,
 };
 use backwater_net::packet::{Body, Class, DataHeader, Packet, Port, Queue};
-use backwater_net::config::Victim;
 pub use config::{Params, To};
 use rand::RngExt;
 

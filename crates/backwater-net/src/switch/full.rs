@@ -1,7 +1,7 @@
 //! A frame for which there is no memory, and what gives way to it.
 //!
-//! Where mechanisms say so, or a toss with `switch.victim = "either"`, the newest frame of its queue gives way: it leaves that queue and every account, as if it had been sent, and
-//! there is no memory for it then. The other takes its memory, which may be less than that one needs: an account exceeds its
+//! Where mechanisms say so, or a toss with `switch.victim = "either"`, the newest frame of its queue gives way: it leaves that queue and every
+//! account, as if it had been sent, and there is no memory for it then. The other takes its memory, which may be less than that one needs: an account exceeds its
 //! size by less than a frame, and is not full for the next one before it has fallen again. On the wire nothing is changed: the frame
 //! that is being sent has left its queue, though the accounts have it until `switch.release_at`.
 

@@ -105,7 +105,7 @@ fn advice_says_where_check_warns_and_why_it_is_elsewhere() {
                 [[flow]]\nfrom = \"0..7\"\nto = 8\nsize = \"1 MB\"\n";
     let scenario = Scenario::from_text(text, "net.toml", Path::new(".")).unwrap();
     let warned = warned(&scenario, &[]).into_iter().find(|(key, _)| key == "sfc.threshold").unwrap().1;
-    let limit = warned.split("at most ").nth(1).and_then(|rest| rest.split(" for").next()).unwrap();
+    let limit = warned.split("at most ").nth(1).and_then(|rest| rest.split(" is legal").next()).unwrap();
     let said = advised(&scenario, Map::new()).summary.join(" ");
     assert_eq!(limit, "300.072 KB");
     assert!(said.contains(&format!("warns above {limit}: it counts the 4 of 8 senders")), "{said} against {warned}");

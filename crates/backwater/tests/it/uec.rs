@@ -253,7 +253,7 @@ fn a_toss_decides_which_of_two_packets_is_lost() {
             "[topology]\nkind = \"star\"\nhosts = 3\nrate = \"100 Gb/s\"\nlink_delay = \"1 us\"\n\
              [packet]\npayload = \"4086 B\"\nheader = \"64 B\"\ngap = \"0 B\"\n\
              [switch]\nlatency = \"0 ns\"\nbuffer_per = \"queue\"\nbuffer = \"16600 B\"\n{more}\n\
-             [transport]\nrecovery = \"rud\"\ntimeout = \"100 us\"\nloss = \"expected\"\n\
+             [transport]\nrecovery = \"rud\"\ntimeout = \"100 us\"\nloss = \"expected\"\n[ack]\nbytes = \"4150 B\"\n\
              [[flow]]\nfrom = \"h1\"\nto = \"h0\"\nsize = \"{} B\"\n\
              [[flow]]\nfrom = \"h2\"\nto = \"h0\"\nsize = \"4086 B\"\nstart = \"1.5 us\"\n\
              [[fault]]\nkind = \"rate-change\"\nat = \"0 s\"\nfrom = \"s0\"\nto = \"h0\"\nrate = \"10 Gb/s\"\n",
@@ -271,7 +271,9 @@ fn a_toss_decides_which_of_two_packets_is_lost() {
     for more in
         ["victim = \"either\"\nbuffer_per = \"switch\"", "victim = \"either\"\narchitecture = \"shared-memory\""]
     {
-        let text = format!("[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100 Gb/s\"\n[switch]\n{more}\n");
+        let text = format!(
+            "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100 Gb/s\"\nlink_delay = \"1 us\"\n[switch]\n{more}\n"
+        );
         let text = text + "[[flow]]\nfrom = \"h1\"\nto = \"h0\"\nsize = \"1 KB\"\n";
         let error = Scenario::from_text(&text, "net.toml", Path::new(".")).unwrap().check().err().unwrap().to_string();
         assert!(error.contains("switch.victim"), "{error}");

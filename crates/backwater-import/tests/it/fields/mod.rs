@@ -130,7 +130,9 @@ fn names(note: &Note, file: &str, words: &[String]) -> bool {
             !before.ends_with(part) && !behind.starts_with(part)
         })
     };
-    matches!(note.sort, Sort::Ignored | Sort::Differs) && base(&note.file) == base(file) && words.iter().any(whole)
+    // What is said once of all traces is said of each.
+    let of_it = base(&note.file) == base(file) || note.text.contains("of all traces");
+    matches!(note.sort, Sort::Ignored | Sort::Differs) && of_it && words.iter().any(whole)
 }
 
 /// Fields as they are tried: of each name some.
