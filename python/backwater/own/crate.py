@@ -56,11 +56,13 @@ def named(name: str) -> str:
             f"{name}: this can be no mechanism's name",
             f"{LONGEST} small letters, digits and `_` at most, a letter first; such as `my_law`",
         )
-    if name in _TAKEN.split() or keyword.iskeyword(name):
+    if name in _TAKEN.split():
         raise InputError(
-            f"{name}: this can be no mechanism's name: Rust or Python has it for something else",
+            f"{name}: this can be no mechanism's name: Rust has it for something else",
             "such as `my_law`",
         )
+    if keyword.iskeyword(name):
+        raise InputError(f"{name}: this can be no mechanism's name", "Python has it; `my_law`")
     if any(item["name"] == name for item in _core.items("mechanisms")):
         raise InputError(
             f"{name}: a mechanism of Backwater's has this name",

@@ -128,8 +128,8 @@ impl Lookup {
         }
         let mut used: BTreeSet<Key> = BTreeSet::new();
         // Ports by what there is no row for, and by the profile that they keep.
-        let (mut missing, mut kept): (BTreeMap<Option<Key>, Vec<usize>>, BTreeMap<String, Vec<usize>>) =
-            Default::default();
+        let mut missing: BTreeMap<Option<Key>, Vec<usize>> = BTreeMap::new();
+        let mut kept: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for number in 0..config.ports.len() {
             let Some(port) = config.ports.get(number) else { continue };
             let key = port.cable_m.map(|metres| (port.bps / 1_000_000, metres));

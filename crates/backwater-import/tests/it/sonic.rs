@@ -680,7 +680,7 @@ fn a_headroom_is_judged_with_the_response_that_it_names() {
         let (result, place) = imported(&[("leaf.json", &text)], &options).unwrap();
         let verdict = verdict(&place, "headroom");
         let facts = &verdict["facts"];
-        assert_eq!(result.scenario.contains("[pfc]\nclasses = [3, 4]\nthreshold = \"dynamic\""), true);
+        assert!(result.scenario.contains("[pfc]\nclasses = [3, 4]\nthreshold = \"dynamic\""));
         let says = verdict["says"].as_str().unwrap().to_owned();
         (verdict["holds"].clone(), facts["need_bytes"].clone(), facts["response_ps"].clone(), says, result.scenario)
     };
