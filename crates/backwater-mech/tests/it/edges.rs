@@ -222,7 +222,7 @@ fn storms_of_pauses_overlap() {
         }
         bench.stop_at = Some(stop);
         let out = bench.run();
-        let stats = out.port(bench.node("s0"), bench.node("h1")).stats.clone();
+        let stats = out.port(bench.node("s0"), bench.node("h1")).stats;
         (stats.tx_data_frames, stats.pauses_received)
     };
     // The first frame leaves the switch at 250 ns. Until 10.15512 us 100 have begun.
