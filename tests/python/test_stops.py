@@ -313,8 +313,6 @@ def test_a_name_that_is_too_long_is_no_fault_of_ours(
 def test_a_mechanism_has_a_name_that_rust_has_not(name: str) -> None:
     with pytest.raises(InputError, match=f"{name}: this can be no mechanism's name"):
         named(name)
-    # Keywords of Python's alone.
-    assert named("def") == "Def"
 
 
 def test_output_that_is_ascii_says_all() -> None:
