@@ -26,6 +26,7 @@
 
 mod declaration;
 mod expand;
+mod hooks;
 mod state;
 
 use proc_macro::TokenStream;
@@ -53,5 +54,31 @@ pub fn parameters(arguments: TokenStream, table: TokenStream) -> TokenStream {
 #[proc_macro_derive(State, attributes(state))]
 pub fn state(item: TokenStream) -> TokenStream {
     let expanded = syn::parse::<syn::DeriveInput>(item).and_then(state::expand);
+    expanded.unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Hooks, and which of them a mechanism has. On a trait, each method says how the answers of several mechanisms become one:
+///
+/// ```text
+/// #[hook(each)]                 each is called; there is no answer
+/// #[hook(each_of_flow)]         each is called, but for those that leave the flow alone
+/// #[hook(until = answer)]       the first answer that differs from this one
+/// #[hook(any)]  #[hook(all)]    each is called; whether any, or all, say so
+/// #[hook(least)]  #[hook(latest)]
+/// #[hook(own(number, nobody))]  only the mechanism of this number is called; `nobody` is the answer where it is not there
+/// #[hook(tell)]                 what each answers is handed to a function: `tell_NAME`
+/// #[hook(…, or = other)]        the default calls the hook `other`
+/// #[hook(…, hot)]               called for every packet
+/// ```
+///
+/// An argument that is `#[attached]` is left out for mechanisms that attach nothing. From a trait `SwitchSide` follow the set `SwitchHooks`, a bit for
+/// each hook, and the hooks of a `Stack` of mechanisms, which calls only those that have a hook. On an `impl` of the trait, the methods that it defines say which hooks it has.
+#[proc_macro_attribute]
+pub fn hooks(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let expanded = syn::parse::<syn::parse::Nothing>(arguments).and_then(|_| match syn::parse::<syn::Item>(item)? {
+        syn::Item::Trait(item) => hooks::declare(item),
+        syn::Item::Impl(item) => hooks::derive(item),
+        other => Err(syn::Error::new_spanned(other, "`#[hooks]` belongs on a trait of hooks or on an `impl` of it")),
+    });
     expanded.unwrap_or_else(syn::Error::into_compile_error).into()
 }

@@ -23,7 +23,7 @@ use crate::uet::values::{Bitmap, Feedback, Mixed, Oblivious, Recycled, Reps};
 use backwater_derive::parameters;
 use backwater_engine::{Rng, Time};
 use backwater_net::hooks::{
-    Absent, Ack, CheckCx, Claims, Extra, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile, Reach,
+    Absent, Ack, CheckCx, Claims, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile, Reach, Turn,
 };
 use backwater_net::packet::Packet;
 use schemars::JsonSchema;
@@ -71,7 +71,6 @@ impl Mechanism for EntropyValues {
     const SUMMARY: &'static str =
         "gives each packet a value by which switches choose its way, and learns from the answers";
     const IDLE: &'static str = "never took up a value again";
-    const EXTRA: Extra = Extra { permits: true, ..Extra::NONE };
     type Params = Params;
     type Shared = ();
     type Switch = Absent;
@@ -143,8 +142,9 @@ pub struct Sender {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl FlowSide for Sender {
-    fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
+    fn on_turn(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet, turn: &Turn) {
         if self.pending.is_some_and(|(came, ..)| came < cx.now()) {
             self.settle(cx);
         }
@@ -168,7 +168,7 @@ impl FlowSide for Sender {
             Values::Mixed(mixed) => mixed.again(),
         };
         self.again += u64::from(again.is_some());
-        let window = cx.turn().window;
+        let window = turn.window;
         let value = again.unwrap_or_else(|| match &mut kept.values {
             Values::Oblivious(oblivious) => oblivious.next(rng),
             Values::Bitmap(bitmap) => bitmap.next(rng),
@@ -276,7 +276,7 @@ mod tests {
                     "N" => sender.on_loss(&mut bench.cx(), cut(ev, marked, last_hop)),
                     _ => {
                         let (before, mut pkt) = (sender.again, packet());
-                        sender.on_send(&mut bench.cx(), &mut pkt);
+                        sender.on_turn(&mut bench.cx(), &mut pkt, &Turn::default());
                         let is = sender.again > before && pkt.data().map(|data| data.ev) == Some(ev);
                         same += u32::from(is);
                         other += u32::from(sender.again > before && !is);
@@ -306,7 +306,7 @@ mod tests {
             let mut sender = EntropyValues::flow(&params, bench.shape(), &()).expect("it acts at flows");
             let send = |bench: &mut FlowBench, sender: &mut Sender| {
                 let mut pkt = packet();
-                sender.on_send(&mut bench.cx(), &mut pkt);
+                sender.on_turn(&mut bench.cx(), &mut pkt, &Turn::default());
                 sender.again
             };
             assert_eq!(send(&mut bench, &mut sender), 0);

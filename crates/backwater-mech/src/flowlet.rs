@@ -90,6 +90,7 @@ pub struct FlowletTable {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl SwitchSide for FlowletTable {
     fn choose(&mut self, cx: &mut SwitchCx<'_>, next_hops: &[Port], pkt: &Packet) -> Option<Port> {
         if !pkt.is_data() || self.classes & (1 << pkt.class.0) == 0 {

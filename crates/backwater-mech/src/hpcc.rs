@@ -38,8 +38,8 @@ use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 use backwater_net::attachment::{Attachment, WORDS};
 use backwater_net::hooks::{
-    Absent, Ack, CheckCx, Claims, Departure, Extra, Finding, FlowCx, FlowShape, FlowSide, Mechanism, Needs, Overhead,
-    Preset, Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Unread,
+    Absent, Ack, CheckCx, Claims, Departure, Finding, FlowCx, FlowShape, FlowSide, Mechanism, Needs, Overhead, Preset,
+    Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Unread,
 };
 use backwater_net::packet::{DataHeader, Packet};
 use backwater_net::{Bytes, Rate};
@@ -125,7 +125,6 @@ impl Mechanism for Hpcc {
             toml: "telemetry = \"pint\"\nmax_stage = 0\nr_ai = \"40 Mb/s\"\nmin_rate = \"1 Gb/s\"\npint_base = 1.01\n",
         },
     ];
-    const EXTRA: Extra = Extra { port_events: true, attachment: true, ..Extra::NONE };
     type Params = Params;
     type Shared = ();
     type Switch = Writer;
@@ -299,6 +298,7 @@ pub struct Sender {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl SwitchSide for Writer {
     fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
         let (Some(Attachment(words)), true) = (carried, pkt.is_data()) else {
@@ -327,6 +327,7 @@ impl SwitchSide for Writer {
     }
 }
 
+#[backwater_derive::hooks]
 impl FlowSide for Sender {
     #[inline(always)]
     fn rate(&self) -> Option<Rate> {

@@ -34,8 +34,8 @@ use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::address::pdc_ids;
 use backwater_net::hooks::{
-    Absent, Ack, Carrier, CheckCx, Claims, Count, Counted, Cut, Extra, Fate, Finding, FlowCx, FlowShape, FlowSide,
-    Loss, Margin, Mechanism, Needs, NicCx, NicShape, NicSide, Preset, Profile, Reach, RoundTrip, Unit, WireCx,
+    Absent, Ack, Carrier, CheckCx, Claims, Count, Counted, Cut, Fate, Finding, FlowCx, FlowShape, FlowSide, Loss,
+    Margin, Mechanism, Needs, NicCx, NicShape, NicSide, Preset, Profile, Reach, RoundTrip, Unit, WireCx,
 };
 use backwater_net::packet::{Control, HostId, Port};
 use backwater_wire::{Emit, uet};
@@ -125,7 +125,6 @@ impl Mechanism for Nscc {
     const MESSAGE: TypeId = TypeId::of::<Word>();
     const VALUE: &'static str = "of probe its number, counted by its sender from 1";
     const COUNTERS: &'static str = "probes (that receivers of flows under way have got)";
-    const EXTRA: Extra = Extra { permits: true, ..Extra::NONE };
     type Params = Params;
     type Shared = ();
     type Switch = Absent;
@@ -210,6 +209,7 @@ pub struct Sender {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl FlowSide for Sender {
     #[inline(always)]
     fn window(&self) -> Option<Bytes> {
@@ -330,6 +330,7 @@ pub struct Receiver {
     probes: u64,
 }
 
+#[backwater_derive::hooks]
 impl NicSide for Receiver {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         let Some((word, flow)) = frame.message::<Word>().zip(frame.flow) else { return Fate::Passed };

@@ -183,7 +183,6 @@ impl FlowBench {
             shape: &self.shape,
             flow,
             of: Some(&self.backlog),
-            turn: None,
             notes: &mut self.notes,
         }
     }

@@ -7,16 +7,16 @@
 //!
 //! ```text
 //!            arrival            egress queue                       wire
-//!  frame ──▶ route ▶ choose ▶ steer ▶ admit ─ latency ─▶ hold ▶ enqueue ─▶ may_start ▶ start ────────▶ sent ──▶ next node
-//!                                    │                          │                        │              │
-//!                  on_admit, gives_way, on_full             on_enqueue               on_start        on_sent
+//!  frame ──▶ route ▶ choose ▶ steer ▶ admit ─ latency ─▶ hold ▶ enqueue ─▶ may_start ▶ start ──────────────────▶ next node
+//!                                    │                          │                        │
+//!                  on_admit, gives_way, on_full             on_enqueue               on_start
 //!                                                on_dequeue, on_release, on_depart: at either, as `switch.release_at` says
 //!
-//!  flow ──▶ on_start ▶ rate, window ▶ on_send, attach ──▶ NIC: on_enqueue ▶ may_start ▶ on_start ▶ on_sent ──▶
+//!  flow ──▶ on_start ▶ rate, window ▶ on_send, attach ──▶ NIC: on_enqueue ▶ may_start ▶ on_start ──▶
 //!       on_end ◀── on_ack, on_loss ◀── acknowledgement ◀── on_flow_start, on_receive, on_flow_end at the receiver
 //! ```
 //!
-//! What is called for every packet and only few mechanisms have, is asked for by [`Mechanism::EXTRA`].
+//! A mechanism's hooks are the methods that its sides define: `#[hooks]` on the `impl` reads them, and what no mechanism of a run has is not called.
 //!
 //! What differs from the first sketch of this interface: `on_admit` is apart from `on_enqueue`, because a frame is in the
 //! ingress account before the switch's latency and in the egress account after it (`switch.latency_at = "fabric"`), and a
@@ -37,6 +37,7 @@ mod mechanism;
 mod notes;
 mod port;
 mod sides;
+mod stack;
 
 pub use crate::parameters::Finding;
 pub use advice::{
@@ -51,8 +52,11 @@ pub use mechanism::{
 };
 pub use notes::{FlowNote, FlowTimer, Gate, NicGate, NicNote, Note};
 pub(crate) use notes::{Notes, use_again};
-pub use port::{Departure, Extra};
-pub use sides::{Absent, Ack, Counted, Cut, FlowSide, Incoming, Loss, NicSide, SwitchSide};
+pub use port::Departure;
+pub use sides::{
+    Absent, Ack, Counted, Cut, FlowHooks, FlowSide, Incoming, Loss, NicHooks, NicSide, SwitchHooks, SwitchSide,
+};
+pub use stack::{Defines, Hooks, scope};
 
 /// How a port keeps a flow in order whose packets stand in several of its queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]

@@ -26,8 +26,6 @@ pub(crate) const LOST: u8 = 1;
 pub(crate) const CAPTURED: u8 = 2;
 /// Recorded flows may wait for the frame on the wire.
 pub(crate) const WATCHED: u8 = 4;
-/// Mechanisms are told of the frame on the wire.
-const TOLD: u8 = 8;
 /// The frame on the wire goes to another part of the network.
 const AWAY: u8 = 16;
 /// The port keeps the frame on the wire, and has said when it arrives.
@@ -61,8 +59,6 @@ pub(crate) trait Node {
     fn queue_of(&self, pkt: Ix) -> Queue;
     /// Mechanisms see the first bit of a frame other than MAC control leave.
     fn tell_start(&mut self, from: &Departure, pkt: Ix);
-    /// They see that its last bit has left.
-    fn tell_sent(&mut self, from: &Departure, pkt: Ix);
     /// They see that a frame other than MAC control has come in.
     fn tell_arrived(&mut self, port: u16, pkt: Ix);
     /// They say whether a frame that begins to leave is kept, under this number.

@@ -4,7 +4,7 @@ use crate::attachment::{Attachment, Carried};
 use crate::config::{AckParams, NicParams, PacketParams, TransportParams};
 use crate::confinement::Confinement;
 use crate::event::Event;
-use crate::hooks::{Extra, Notes, PortShape};
+use crate::hooks::{Hooks, Notes, PortShape};
 use crate::packet::{HostId, NodeId, PathRef, Report};
 use crate::part::Part;
 use crate::port::{Belongs, LinkFaults, Numbered, Port};
@@ -141,7 +141,7 @@ impl Rules {
             nic,
             lossless: false,
             chooses: false,
-            extra: Extra::NONE,
+            hooks: Hooks::NONE,
             confinement: Confinement::default(),
         })
     }
@@ -178,8 +178,8 @@ pub(crate) struct Rules {
     pub lossless: bool,
     /// Whether mechanisms choose paths: `Actors::chooses` of the run.
     pub chooses: bool,
-    /// What mechanisms have beside the hooks that are always called.
-    pub extra: Extra,
+    /// The hooks that mechanisms of this run have.
+    pub hooks: Hooks,
     /// Which mechanisms leave which flows alone.
     pub confinement: Confinement,
 }

@@ -109,6 +109,7 @@ pub struct Sender {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl FlowSide for Sender {
     #[inline(always)]
     fn rate(&self) -> Option<Rate> {

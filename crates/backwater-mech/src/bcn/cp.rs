@@ -60,6 +60,7 @@ pub(super) fn cpid(node: NodeId, number: usize) -> u64 {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl SwitchSide for CongestionPoint {
     // Called for frames that memory was found for, so dropped bytes bring no sample nearer.
     #[inline(always)]

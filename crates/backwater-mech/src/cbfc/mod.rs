@@ -38,7 +38,7 @@ use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::attachment::Attachment;
 use backwater_net::hooks::{
-    Absent, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Count, Departure, Extra, Fate, Finding, Gate, Margin,
+    Absent, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Count, Departure, Fate, Finding, Gate, Margin,
     Mechanism, NicCx, NicGate, NicShape, NicSide, Place, Profile, Question, Reach, SwitchCx, SwitchShape, SwitchSide,
     Token, WireCx,
 };
@@ -64,6 +64,7 @@ pub struct Switch {
 }
 
 // The specification is in `link`; this file says what of a run goes into it.
+#[backwater_derive::hooks]
 impl SwitchSide for Switch {
     fn may_start(&self, port: Port, _: Queue, pkt: &Packet) -> bool {
         self.links.get(usize::from(port.0)).is_none_or(|link| link.may_send(pkt.class, pkt.size))
@@ -163,6 +164,7 @@ pub struct Nic {
     link: Link,
 }
 
+#[backwater_derive::hooks]
 impl NicSide for Nic {
     fn may_start(&self, _: Port, _: Queue, pkt: &Packet) -> bool {
         self.link.may_send(pkt.class, pkt.size)
@@ -237,7 +239,6 @@ impl Mechanism for Cbfc {
         "of cf-update the CF of its class, of cc-update the sum of the CCs of all classes, modulo 2^20 each";
     const COUNTERS: &'static str = "cf_updates and cc_updates (sent by the port), credits_used_max (most credits of one class in use at it), \
          credits_repaired (taken for lost on the way to it, and freed)";
-    const EXTRA: Extra = Extra { port_events: true, may_start: true, ..Extra::NONE };
     const ADVICE: Option<AdviceForm> = Some(advice::FORM);
     type Params = Params;
     type Shared = ();

@@ -97,6 +97,7 @@ pub struct Bridge {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl SwitchSide for Bridge {
     /// Per-stream classification (802.1Q 8.6.5.2.3): a packet of a congesting flow goes to the congesting queue.
     #[inline(always)]

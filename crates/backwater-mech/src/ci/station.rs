@@ -28,6 +28,7 @@ impl Station {
     }
 }
 
+#[backwater_derive::hooks]
 impl NicSide for Station {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         let Some(message) = frame.message::<Message>() else { return Fate::Passed };

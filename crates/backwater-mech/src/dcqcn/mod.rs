@@ -70,6 +70,7 @@ pub struct NotificationPoint {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl NicSide for NotificationPoint {
     /// NP (SIGCOMM 2015, 3.1): a marked packet.
     #[inline]
@@ -128,6 +129,7 @@ pub enum ReactionPoint {
     Ns3(#[state(within)] ns3::ReactionPoint),
 }
 
+#[backwater_derive::hooks]
 impl FlowSide for ReactionPoint {
     #[inline(always)]
     fn rate(&self) -> Option<Rate> {

@@ -86,6 +86,7 @@ impl Window {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl FlowSide for Window {
     #[inline(always)]
     fn window(&self) -> Option<Bytes> {
@@ -180,6 +181,7 @@ pub enum Sender {
     Rate(#[state(within)] ns3::Sender),
 }
 
+#[backwater_derive::hooks]
 impl FlowSide for Sender {
     #[inline(always)]
     fn rate(&self) -> Option<Rate> {

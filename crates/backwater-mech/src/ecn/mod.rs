@@ -67,6 +67,7 @@ pub struct CongestionPoint {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl SwitchSide for CongestionPoint {
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {

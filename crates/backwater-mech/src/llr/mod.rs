@@ -36,7 +36,7 @@ use self::wire::{ACK, INIT, NACK, Word};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Carrier, CheckCx, Count, Extra, Fate, Finding, Gate, Margin, Mechanism, NicCx, NicGate, NicShape, NicSide,
+    Absent, Carrier, CheckCx, Count, Fate, Finding, Gate, Margin, Mechanism, NicCx, NicGate, NicShape, NicSide,
     Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
 };
 use backwater_net::packet::{Control, HostId, Packet, Port, Queue};
@@ -56,6 +56,7 @@ pub struct Switch {
 }
 
 // The specification is in `link`; this file says what of a run goes into it.
+#[backwater_derive::hooks]
 impl SwitchSide for Switch {
     fn may_start(&self, port: Port, _: Queue, pkt: &Packet) -> bool {
         self.links.get(usize::from(port.0)).is_none_or(|link| link.may_send(pkt.size))
@@ -131,6 +132,7 @@ pub struct Nic {
     link: Link,
 }
 
+#[backwater_derive::hooks]
 impl NicSide for Nic {
     fn may_start(&self, _: Port, _: Queue, pkt: &Packet) -> bool {
         self.link.may_send(pkt.size)
@@ -216,7 +218,6 @@ impl Mechanism for Llr {
         "the number of the frame that is expected next (llr-init: before which all is given up)";
     const COUNTERS: &'static str = "llr_acks and llr_nacks (sent by the port), llr_replays and llr_timeouts (NACKs and timers by which it sent again), \
          llr_flushes (times it gave frames up), llr_discarded (frames that it did not take), llr_outstanding_max (most bytes in its replay buffer)";
-    const EXTRA: Extra = Extra { may_start: true, resends: true, ..Extra::NONE };
     type Params = Params;
     type Shared = ();
     type Switch = Switch;

@@ -48,6 +48,7 @@ pub struct Switch {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl SwitchSide for Switch {
     #[inline(always)]
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &Packet) {
@@ -169,6 +170,7 @@ pub struct Nic {
     receiver: Receiver,
 }
 
+#[backwater_derive::hooks]
 impl NicSide for Nic {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         let Some(hold @ Hold { class: None, .. }) = Hold::read(frame) else { return Fate::Passed };

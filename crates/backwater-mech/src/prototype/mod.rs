@@ -54,6 +54,7 @@ impl State for Sender {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl FlowSide for Sender {
     #[inline(always)]
     fn rate(&self) -> Option<Rate> {

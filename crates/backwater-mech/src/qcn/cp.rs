@@ -75,6 +75,7 @@ impl CongestionPoint {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl SwitchSide for CongestionPoint {
     /// 802.1Q 32: cpEnqued -= length(f); a sample is due when cpEnqued <= 0.
     #[inline(always)]

@@ -82,6 +82,7 @@ impl ReactionPoint {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl FlowSide for ReactionPoint {
     #[inline(always)]
     fn rate(&self) -> Option<Rate> {

@@ -26,8 +26,8 @@ use crate::uet::pacer::{PULL as PULL_QUANTA, Pacer};
 use backwater_engine::{Rng, Time};
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Ack, Carrier, CheckCx, Count, Extra, Fate, Finding, FlowCx, FlowShape, FlowSide, Incoming, Loss, Mechanism,
-    NicCx, NicShape, NicSide, Profile, Reach, Token, WireCx,
+    Absent, Ack, Carrier, CheckCx, Count, Fate, Finding, FlowCx, FlowShape, FlowSide, Incoming, Loss, Mechanism, NicCx,
+    NicShape, NicSide, Profile, Reach, Token, Turn, WireCx,
 };
 use backwater_net::packet::{Class, Control, DataHeader, Ecn, FlowRef, HostId, Packet, Port};
 pub use config::Params;
@@ -67,6 +67,7 @@ pub struct Sender {
 }
 
 // The specification: senders.
+#[backwater_derive::hooks]
 impl FlowSide for Sender {
     #[inline(always)]
     fn permits(&self, _: Bytes, _: Bytes, _: bool) -> bool {
@@ -77,8 +78,7 @@ impl FlowSide for Sender {
         self.pulled = cx.now();
     }
 
-    fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
-        let turn = cx.turn();
+    fn on_turn(&mut self, _: &mut FlowCx<'_>, pkt: &mut Packet, turn: &Turn) {
         pkt.tag = self.credit.on_send(&Sent {
             bytes: u64::from(pkt.size),
             backlog: turn.backlog,
@@ -168,6 +168,7 @@ pub struct Receiver {
 }
 
 // The specification: receivers.
+#[backwater_derive::hooks]
 impl NicSide for Receiver {
     fn on_flow_start(&mut self, cx: &mut NicCx<'_>, incoming: &Incoming) {
         self.senders.insert(incoming.flow, incoming.src);
@@ -310,7 +311,6 @@ impl Mechanism for Rccc {
     const MESSAGE: TypeId = TypeId::of::<Word>();
     const VALUE: &'static str = "of pull and rts the number in quanta of 256 B, counted from 100,000,000";
     const COUNTERS: &'static str = "pulls (sent by receivers), unasked (of these, those that nobody had asked for), requests (that receivers have got), answers (to requests, without credit)";
-    const EXTRA: Extra = Extra { permits: true, ..Extra::NONE };
     type Params = Params;
     type Shared = ();
     type Switch = Absent;

@@ -72,6 +72,7 @@ pub struct Bridge {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl SwitchSide for Bridge {
     /// Isolation at the source's ToR: the lane of a congested flow.
     #[inline(always)]

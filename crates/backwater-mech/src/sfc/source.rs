@@ -70,6 +70,7 @@ impl EndStation {
     }
 }
 
+#[backwater_derive::hooks]
 impl NicSide for EndStation {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         if let Some(message) = frame.message::<Message>() {

@@ -40,7 +40,7 @@ macro_rules! config {
                 let mut all = Vec::new();
                 for_configured!($list self, |scoped, M| {
                     let mut own = M::profile(&scoped.base);
-                    own.claims.attachment = M::EXTRA.attachment;
+                    own.claims.attachment = attaches::<M>();
                     all.push((M::NAME, own));
                 });
                 all
@@ -307,7 +307,7 @@ macro_rules! config {
             /// Mechanisms that leave flows of this class, in groups of this label, alone.
             pub fn leaves(&self, class: Class, group: &str) -> Owners {
                 let mut all = 0;
-                for_sides!(each $list self.as_ref, |scoped, owner, M| if !scoped.flows.holds(class, group) {
+                for_numbered!($list self, |scoped, owner, M| if !scoped.flows.holds(class, group) {
                     all |= owner.bit();
                 });
                 all
@@ -316,7 +316,7 @@ macro_rules! config {
             /// Octets that these mechanisms add to frames of their flows.
             pub fn overhead_of(&self, of: Owners) -> Overhead {
                 let mut all = Overhead::default();
-                for_sides!(each $list self.as_ref, |scoped, owner, M| if of & owner.bit() != 0 {
+                for_numbered!($list self, |scoped, owner, M| if of & owner.bit() != 0 {
                     all = all.and(M::profile(&scoped.base).overhead);
                 });
                 all
@@ -333,7 +333,7 @@ macro_rules! config {
 
             /// Which flows share a controller, by the mechanisms that do not leave this one alone.
             pub fn rate_key(&self, flow: &FlowShape, left: Owners) -> RateKey {
-                for_sides!(each $list self.as_ref, |scoped, owner, M| if left & owner.bit() == 0 {
+                for_numbered!($list self, |scoped, owner, M| if left & owner.bit() == 0 {
                     let key = M::rate_key(&scoped.base, flow);
                     if key != RateKey::Flow { return key; }
                 });
@@ -351,9 +351,13 @@ macro_rules! config {
             fn chooses(&self) -> bool {
                 self.profiles().iter().any(|(_, profile)| profile.claims.path)
             }
-            fn extra(&self) -> Extra {
-                let mut all = Extra::NONE;
-                for_configured!($list self, |_scoped, M| all = all.or(M::EXTRA));
+            fn hooks(&self) -> Hooks {
+                let mut all = Hooks::NONE;
+                for_configured!($list self, |_scoped, M| all = all.or(Hooks {
+                    switch: <<M as Mechanism>::Switch as Defines<_>>::HOOKS,
+                    nic: <<M as Mechanism>::Nic as Defines<_>>::HOOKS,
+                    flow: <<M as Mechanism>::Flow as Defines<_>>::HOOKS,
+                }));
                 all
             }
             fn couples(&self) -> Option<&'static str> {
@@ -374,15 +378,10 @@ macro_rules! config {
             }
             fn on(&self) -> Vec<(Owner, &'static str, &'static str)> {
                 let mut all = Vec::new();
-                for_sides!(each $list self.as_ref, |scoped, owner, M| all.push((owner, M::NAME, M::idle(&scoped.base))));
+                for_numbered!($list self, |scoped, owner, M| all.push((owner, M::NAME, M::idle(&scoped.base))));
                 all
             }
             fn steering(&self) -> Option<Steering> { Config::steering(self) }
-            fn switch_counts(side: &SwitchStack, now: Time) -> Vec<(&'static str, Count)> { side.counts(now) }
-            fn nic_counts(side: &NicStack, now: Time) -> Vec<(&'static str, Count)> { side.counts(now) }
-            fn switch_reach(side: &SwitchStack, tell: &mut dyn FnMut(Owner, Reach)) { side.tell_reach(tell); }
-            fn nic_reach(side: &NicStack, tell: &mut dyn FnMut(Owner, Reach)) { side.tell_reach(tell); }
-            fn flow_reach(side: &FlowStack, tell: &mut dyn FnMut(Owner, Reach)) { side.tell_reach(tell); }
             fn shared(&self) -> Shared { Shared::default() }
             fn switch(&self, shape: &SwitchShape) -> SwitchStack { Config::switch(self, shape) }
             fn nic(&self, shape: &NicShape) -> NicStack { Config::nic(self, shape) }

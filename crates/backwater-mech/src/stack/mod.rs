@@ -5,14 +5,12 @@ mod each;
 mod sides;
 
 pub(crate) use config::config;
-pub(crate) use each::{
-    any_more, call_sides, call_sides_of_flow, for_all, for_all_of, for_configured, for_sides, side_of,
-};
+pub(crate) use each::{for_all, for_all_of, for_configured, for_numbered};
 pub(crate) use sides::sides;
 
 use crate::confined::Confined;
 use backwater_net::Bytes;
-use backwater_net::hooks::{Absent, AdviceForm, CheckCx, Finding, Mechanism, Preset, Profile};
+use backwater_net::hooks::{Absent, AdviceForm, CheckCx, Defines, Finding, FlowHooks, Mechanism, Preset, Profile};
 use backwater_net::parameters::Parameters;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -152,6 +150,11 @@ pub(crate) fn findings<M: Mechanism>(scoped: &Scoped<M::Params>, cx: &CheckCx<'_
     all
 }
 
+/// Whether packets of its flows carry something for a mechanism.
+pub(crate) const fn attaches<M: Mechanism>() -> bool {
+    <M::Flow as Defines<FlowHooks>>::HOOKS.has(FlowHooks::ATTACH)
+}
+
 /// The first entry that is another one in the second list, or that it does not have.
 pub(crate) fn differs<'a, T: PartialEq>(one: &'a [T], other: &'a [T]) -> Option<&'a T> {
     let at = one.iter().zip(other).take_while(|(one, other)| one == other).count();
@@ -189,19 +192,15 @@ pub(crate) fn unmet(profiles: &[(&'static str, Profile)], acks: bool) -> Vec<(&'
 macro_rules! mechanisms {
     ($($name:ident => $mechanism:path),+ $(,)?) => {
         use backwater_net::hooks::{
-            Ack, Advice, AdviceError, Awaits, Carrier, CheckCx, Count, Departure, Extra, Fate, Finding, FlowCx, FlowShape,
-            FlowSide, Full, HoldStyle, Incasts, Incoming, Lane, Loss, Mechanism, MemoryCx, NicCx, NicShape, NicSide, Overhead, Owner,
-            Owners, Place, Profile, Question, RateKey, Reach, Situation, Steering, SwitchCx, SwitchShape, SwitchSide, Token, Unread, WireCx,
+            Advice, AdviceError, Carrier, CheckCx, Defines, Finding, FlowShape, HoldStyle, Hooks, Incasts, Mechanism, MemoryCx, NicShape, Overhead, Owner,
+            Owners, Profile, Question, RateKey, Situation, Steering, SwitchShape, Unread, WireCx,
         };
-        use backwater_engine::Time;
         use std::any::TypeId;
-        use backwater_net::attachment::Attachment;
-        use backwater_net::packet::{Class, Control, FlowRef, HostId, Packet, Port, Queue};
-        use backwater_net::{Bytes, Rate};
+        use backwater_net::packet::{Class, Control};
+        use backwater_net::Bytes;
         use $crate::confined::Confined;
         use $crate::stack::{
-            Entry, Scoped, Select, any_more, call_sides, call_sides_of_flow, clashes, differs, findings, for_all, for_all_of, for_configured, for_sides, inspect, lasting,
-            side_of, unmet,
+            Entry, Scoped, Select, attaches, clashes, differs, findings, for_all, for_all_of, for_configured, for_numbered, inspect, lasting, unmet,
         };
 
         $crate::stack::config!([$($name => $mechanism),+]);

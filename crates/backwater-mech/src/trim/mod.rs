@@ -79,6 +79,7 @@ impl Trimmer {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl SwitchSide for Trimmer {
     /// `htsim_uec`, CompositeQueue: either, with probability 1/2.
     fn gives_way(&mut self, cx: &mut SwitchCx<'_>, _: &Place, p: &Packet, last: &Packet) -> bool {

@@ -6,7 +6,7 @@ mod turns;
 use super::*;
 use crate::attachment::Attachment;
 use crate::config::{Recovery, Window};
-use crate::hooks::{Departure, Extra, FlowCx, FlowShape, FlowSide, NicCx, NicShape, NicSide};
+use crate::hooks::{Departure, FlowCx, FlowShape, FlowSide, NicCx, NicShape, NicSide};
 use crate::host::flow::{Controller, SendFlow};
 use crate::host::{Controllers, Flows, Host, Interface, Tables};
 use crate::packet::{AckHeader, DsField, Dscp, Ecn, FlowRef, Gap, Port as PortNo, Queue};
@@ -23,6 +23,7 @@ pub(super) struct Paced {
     then: Option<(Time, Rate)>,
 }
 
+#[backwater_derive::hooks]
 impl FlowSide for Paced {
     fn rate(&self) -> Option<Rate> {
         Some(self.rate)
@@ -46,6 +47,7 @@ pub(super) struct After {
     started: u32,
 }
 
+#[backwater_derive::hooks]
 impl NicSide for After {
     fn may_start(&self, _: PortNo, queue: Queue, _: &Packet) -> bool {
         queue != Queue(3) || self.started >= self.others
@@ -411,7 +413,7 @@ fn selective_repeat_sends_what_is_missing() {
 fn flows_of_a_refused_queue_are_asked_again() {
     let queues = HostQueues::new(Class(3), &[Class(3), Class(5)]).expect("two priorities");
     let mut host = with_queues(queues, AckParams::default(), TransportParams::default(), NicParams::default());
-    host.world.rules.extra = Extra { port_events: true, may_start: true, ..Extra::NONE };
+    host.world.rules.hooks.nic = host.node.host.stack.hooks();
     host.ports[0].tell_events();
     host.node.host.stack.others = 3;
     let flows = [(3, 3), (5, 4)].map(|(queue, packets)| {

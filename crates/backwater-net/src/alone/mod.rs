@@ -107,7 +107,6 @@ impl Node for At<'_, End> {
         Queue(self.world.slab[pkt].pkt.class.0)
     }
     fn tell_start(&mut self, _: &Departure, _: Ix) {}
-    fn tell_sent(&mut self, _: &Departure, _: Ix) {}
     fn tell_arrived(&mut self, _: u16, _: Ix) {}
     fn tell_leaving(&mut self, _: u16, _: u64, _: u32) -> bool {
         false

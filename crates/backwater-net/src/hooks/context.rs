@@ -240,7 +240,6 @@ pub struct FlowCx<'a> {
     pub(crate) shape: &'a FlowShape,
     pub(crate) flow: Option<FlowRef>,
     pub(crate) of: Option<&'a dyn Unsent>,
-    pub(crate) turn: Option<&'a Turn>,
     pub(crate) notes: &'a mut Vec<FlowNote>,
 }
 
@@ -283,15 +282,7 @@ impl FlowCx<'_> {
     /// For stacks only: the context of one mechanism.
     #[inline(always)]
     pub fn owned_by(&mut self, owner: Owner) -> FlowCx<'_> {
-        FlowCx {
-            now: self.now,
-            owner,
-            shape: self.shape,
-            flow: self.flow,
-            of: self.of,
-            turn: self.turn,
-            notes: self.notes,
-        }
+        FlowCx { now: self.now, owner, shape: self.shape, flow: self.flow, of: self.of, notes: self.notes }
     }
     /// The flow that the call is about. `None`: a timer of a controller that several flows share, or a frame about a flow that is over.
     pub fn flow(&self) -> Option<FlowRef> {
@@ -309,10 +300,6 @@ impl FlowCx<'_> {
     /// Takes the packet of this number for lost, if it is under way: it is sent again before anything new.
     pub fn give_up(&mut self, number: u64) {
         self.notes.extend(self.flow.map(|flow| FlowNote::GiveUp(flow, number)));
-    }
-    /// How the flow and its interface stand, in `on_send` and where [`super::Extra::permits`] is named; otherwise nothing waits.
-    pub fn turn(&self) -> Turn {
-        self.turn.copied().unwrap_or_default()
     }
     /// A random stream of the flow's own for this mechanism, the same whenever it is asked for.
     pub fn stream(&self, purpose: &str) -> Rng {

@@ -1,7 +1,10 @@
 //! What a mechanism is to those who configure and check it: its parameters, claims, needs, and its sides at each node.
 
 use super::advice::{Advice, AdviceError, AdviceForm, Incasts, Question, Situation};
-use super::{Extra, FlowShape, FlowSide, HoldStyle, NicShape, NicSide, Steering, SwitchShape, SwitchSide};
+use super::{
+    Defines, FlowHooks, FlowShape, FlowSide, HoldStyle, NicHooks, NicShape, NicSide, Steering, SwitchHooks,
+    SwitchShape, SwitchSide,
+};
 use crate::packet::{Class, Control, HostId};
 use crate::parameters::{Finding, Parameters};
 use crate::units::{Bytes, Rate};
@@ -311,11 +314,11 @@ pub trait Mechanism {
     /// State that all nodes of a run may share. Where they do ([`Profile::couples`]) the run is not split by node.
     type Shared: Default + Clone + State;
     /// Its side at switches.
-    type Switch: SwitchSide + State;
+    type Switch: SwitchSide + Defines<SwitchHooks> + State;
     /// Its side at NICs.
-    type Nic: NicSide + State;
+    type Nic: NicSide + Defines<NicHooks> + State;
     /// Its side at flows.
-    type Flow: FlowSide + State;
+    type Flow: FlowSide + Defines<FlowHooks> + State;
     /// What it has not done where it never acted, as in "never paused a neighbour"; said after its name, and before how near it came
     /// ([`Reach`]).
     const IDLE: &'static str;
@@ -335,8 +338,6 @@ pub trait Mechanism {
     const PRESETS: &'static [Preset] = &[];
     /// What [`Mechanism::advise`] may be asked; `None`: nothing.
     const ADVICE: Option<AdviceForm> = None;
-    /// Hooks of every packet's way that it has beside those that are always called.
-    const EXTRA: Extra = Extra::NONE;
     /// What it does to others and asks of them, as configured.
     fn profile(params: &Self::Params) -> Profile;
     /// Looks for values that cannot work or hold a promise; all are within their declared ranges. `params` belong to the switch of the

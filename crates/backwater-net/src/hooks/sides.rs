@@ -1,6 +1,6 @@
 //! The hooks: what a mechanism does at a switch, at a NIC, and to a flow's rate.
 
-use super::context::{FlowCx, NicCx, SwitchCx};
+use super::context::{FlowCx, NicCx, SwitchCx, Turn};
 use super::port::Departure;
 use super::{Awaits, Count, Fate, Full, Token};
 use crate::attachment::Attachment;
@@ -11,118 +11,125 @@ use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 
 /// What a mechanism does at a switch.
-#[allow(unused_variables)]
+#[backwater_derive::hooks]
 pub trait SwitchSide {
     /// A frame other than MAC control has come in whole over the link at `from`, in `pkt.class`, before anything else is done with it: it
-    /// may yet be consumed or lost. Called where [`Extra::port_events`] is named.
-    #[inline(always)]
+    /// may yet be consumed or lost.
+    #[hook(each)]
     fn on_arrive(&mut self, cx: &mut SwitchCx<'_>, from: Port, pkt: &Packet) {}
     /// Load balancing: picks one of `candidates` (two or more) for a packet whose path is not pinned; `None` leaves it to the next opinion,
     /// in the end to ECMP. Called for mechanisms that claim the path ([`Claims`]) only.
-    #[inline(always)]
+    #[hook(until = None)]
     fn choose(&mut self, cx: &mut SwitchCx<'_>, candidates: &[Port], pkt: &Packet) -> Option<Port> {
         None
     }
     /// After routing, before admission: may change the queue, and the packet's class, which is that on the next link. The class on
     /// the link of arrival, by which the ingress counts, stays in `at`. Order within flows: [`Mechanism::steering`].
-    #[inline(always)]
+    #[hook(each, hot)]
     fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {}
     /// There is no memory for `pkt`, and none but that of its egress counts (`switch.buffer_per` is `egress` or `queue`, and the
     /// switch has no crossbar). Whether `last`, the newest that waits in its queue, gives way to it: that one leaves the queue
     /// (`on_dequeue`, `on_release`, `on_depart`; it is not marked by that), there is no memory for it (`on_full`), and `pkt` is
     /// admitted. The packet on the wire never gives way.
-    #[inline(always)]
+    #[hook(until = false)]
     fn gives_way(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, last: &Packet) -> bool {
         false
     }
     /// There is no memory for the packet. What is trimmed or turned round is steered again, and goes on in the queue and the class that are
     /// left here: a header may have a queue of its own.
-    #[inline(always)]
+    #[hook(until = Full::Drop)]
     fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) -> Full {
         Full::Drop
     }
     /// The packet has been admitted; the ingress account includes it, the egress account perhaps not yet.
-    #[inline(always)]
+    #[hook(each, hot)]
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {}
     /// The packet is about to join its egress queue. Where it is to wait, the lane in which; that is shut until its mechanism
     /// opens it by [`Gate::Lane`], and then served beside the queue. As long as a lane holds packets ([`Occupancy::held_in`]), answer
     /// it for whatever must not pass them; where flows move between queues, what is of a flow with packets there follows them in any case, in
     /// their queue and class. The ingress account includes what waits, the egress account does not; what the switch
     /// itself sends is in no ingress account, and does not wait.
-    #[inline(always)]
+    #[hook(until = None, hot)]
     fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
         None
     }
     /// The packet has joined its egress queue; all accounts include it.
-    #[inline(always)]
+    #[hook(each, hot)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
-    /// Whether a packet may be put on the wire now. Asked of the first of each queue that could be next, where [`Extra::may_start`] is
-    /// named; a refused one is asked about again whenever the port looks for work, at the latest when a gate of it is opened
+    /// Whether a packet may be put on the wire now. Asked of the first of each queue that could be next; a refused one is asked about again whenever the port looks for work, at the latest when a gate of it is opened
     /// ([`SwitchCx::open`]). Not asked of MAC control.
-    #[inline(always)]
+    #[hook(until = true)]
     fn may_start(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
         true
     }
-    /// The packet's first bit leaves; the egress accounts include it. `carried` is what it carries for this mechanism. Called, like
-    /// `on_sent`, where [`Extra::port_events`] is named, and not of MAC control.
-    #[inline(always)]
-    fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {}
-    /// Its last bit has left.
-    #[inline(always)]
-    fn on_sent(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet) {}
+    /// The packet's first bit leaves; the egress accounts include it. `carried` is what it carries for this mechanism. Not
+    /// called of MAC control.
+    #[hook(each)]
+    fn on_start(
+        &mut self,
+        cx: &mut SwitchCx<'_>,
+        from: &Departure,
+        pkt: &Packet,
+        #[attached] carried: Option<&mut Attachment>,
+    ) {
+    }
     /// The packet leaves the accounts, or is dropped from its queue or gives way to another; all egress accounts still include it, its
     /// header can still be written.
-    #[inline(always)]
+    #[hook(each, hot)]
     fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
     /// Its bytes, so many as it had when it joined its queue, have left the ingress account: it has left the switch or, behind a crossbar,
     /// crossed the fabric.
-    #[inline(always)]
+    #[hook(each, hot)]
     fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place, size: u32) {}
     /// Its bytes have left the egress account: it is on the wire or, by `switch.release_at`, has left it.
-    #[inline(always)]
+    #[hook(each, hot)]
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {}
     /// A control frame came in at `from`, for this switch (`to` is `None`) or passing by on its way to a host. The flow that it
     /// names may be over: a switch does not know.
-    #[inline(always)]
+    #[hook(until = Fate::Passed)]
     fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, to: Option<HostId>, frame: &Control) -> Fate {
         Fate::Passed
     }
     /// A timer has run out.
-    #[inline(always)]
+    #[hook(own(cx.owner(), ()))]
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {}
     /// A frame of `size` bytes begins to leave at `port`, MAC control included, ordered sets not. Whether the port keeps it, under `number`,
     /// until [`SwitchCx::let_go`]. What is kept can be sent again ([`SwitchCx::send_again`]), and a fault of the link does not
-    /// make it vanish, but come damaged. Comes after `on_start`, which is not called when it is sent again. Called, like `takes`
-    /// and `on_damaged`, where [`Extra::resends`] is named.
-    #[inline(always)]
+    /// make it vanish, but come damaged. Comes after `on_start`, which is not called when it is sent again.
+    #[hook(any)]
     fn keeps(&mut self, cx: &mut SwitchCx<'_>, port: Port, number: u64, size: u32) -> bool {
         false
     }
     /// A frame has come whole over the link at `from` that its sender keeps under `number`. `false`: it goes no further, and no other hook
     /// hears of it. All must take it.
-    #[inline(always)]
+    #[hook(all)]
     fn takes(&mut self, cx: &mut SwitchCx<'_>, from: Port, number: u64, size: u32) -> bool {
         true
     }
     /// A frame has come damaged over the link at `from` that its sender keeps. What it was cannot be told.
-    #[inline(always)]
+    #[hook(each)]
     fn on_damaged(&mut self, cx: &mut SwitchCx<'_>, from: Port) {}
     /// The link at a port has gone down, or come up again. What is sent meanwhile is lost.
+    #[hook(each)]
     fn on_link(&mut self, cx: &mut SwitchCx<'_>, port: Port, up: bool) {}
     /// What must leave before a pause ends that `owner` (for stacks; itself) asks of the neighbour at `port` without an end. Asked
     /// when the run looks for a deadlock.
+    #[hook(own(owner, Awaits::Unknown))]
     fn awaits(&self, owner: Owner, port: Port, class: Option<Class>) -> Awaits {
         Awaits::Unknown
     }
     /// Whether it opens or empties, after a time of its own, queues of `port` that it keeps shut for the neighbour.
+    #[hook(until = false)]
     fn gives_up(&self, port: Port) -> bool {
         false
     }
     /// What it has counted, for the results.
+    #[hook(tell)]
     fn counts(&self, now: Time) -> Vec<Count> {
         Vec::new()
     }
     /// What it has done, and how near it came.
+    #[hook(tell)]
     fn reach(&self) -> Reach {
         Reach::default()
     }
@@ -142,65 +149,72 @@ pub struct Incoming {
 }
 
 /// What a mechanism does at a NIC.
-#[allow(unused_variables)]
+#[backwater_derive::hooks]
 pub trait NicSide {
     /// As [`SwitchSide::on_arrive`].
-    #[inline(always)]
+    #[hook(each)]
     fn on_arrive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {}
-    /// The host takes that frame out of its receive buffer: at once, unless it is slow. Called where [`Extra::port_events`] is named.
-    #[inline(always)]
+    /// The host takes that frame out of its receive buffer: at once, unless it is slow.
+    #[hook(each)]
     fn on_taken(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {}
     /// The first packet of a flow has arrived for this host. Comes before its `on_receive`.
-    #[inline(always)]
+    #[hook(each_of_flow)]
     fn on_flow_start(&mut self, cx: &mut NicCx<'_>, incoming: &Incoming) {}
     /// A data packet has arrived for this host.
-    #[inline(always)]
+    #[hook(each_of_flow)]
     fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {}
     /// The last byte of a flow has arrived that has begun, or its sender has given up.
-    #[inline(always)]
+    #[hook(each_of_flow)]
     fn on_flow_end(&mut self, cx: &mut NicCx<'_>, flow: FlowRef) {}
-    /// A packet has joined a queue of the interface. Called, like `on_start` and `on_sent`, where [`Extra::port_events`] is named.
-    #[inline(always)]
+    /// A packet has joined a queue of the interface.
+    #[hook(each)]
     fn on_enqueue(&mut self, cx: &mut NicCx<'_>, queue: Queue, pkt: &Packet) {}
     /// As [`SwitchSide::may_start`].
-    #[inline(always)]
+    #[hook(until = true)]
     fn may_start(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
         true
     }
     /// As [`SwitchSide::on_start`].
-    #[inline(always)]
-    fn on_start(&mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {}
-    /// As [`SwitchSide::on_sent`].
-    #[inline(always)]
-    fn on_sent(&mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet) {}
+    #[hook(each)]
+    fn on_start(
+        &mut self,
+        cx: &mut NicCx<'_>,
+        from: &Departure,
+        pkt: &Packet,
+        #[attached] carried: Option<&mut Attachment>,
+    ) {
+    }
     /// A control frame has arrived for this host.
-    #[inline(always)]
+    #[hook(until = Fate::Passed)]
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         Fate::Passed
     }
     /// A timer has run out.
-    #[inline(always)]
+    #[hook(own(cx.owner(), ()))]
     fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {}
     /// As [`SwitchSide::keeps`].
-    #[inline(always)]
+    #[hook(any)]
     fn keeps(&mut self, cx: &mut NicCx<'_>, number: u64, size: u32) -> bool {
         false
     }
     /// As [`SwitchSide::takes`].
-    #[inline(always)]
+    #[hook(all)]
     fn takes(&mut self, cx: &mut NicCx<'_>, number: u64, size: u32) -> bool {
         true
     }
     /// As [`SwitchSide::on_damaged`].
-    #[inline(always)]
+    #[hook(each)]
     fn on_damaged(&mut self, cx: &mut NicCx<'_>) {}
     /// As [`SwitchSide::on_link`].
+    #[hook(each)]
     fn on_link(&mut self, cx: &mut NicCx<'_>, up: bool) {}
     /// What it has counted, for the results.
+    #[hook(tell)]
     fn counts(&self, now: Time) -> Vec<Count> {
         Vec::new()
     }
     /// What it has done, and how near it came.
+    #[hook(tell)]
     fn reach(&self) -> Reach {
         Reach::default()
     }
@@ -219,6 +233,15 @@ pub struct Ack<'a> {
     pub carried: Option<&'a Attachment>,
     /// What it tells of single packets, where the transport acknowledges these.
     pub counted: Option<&'a Counted>,
+}
+
+impl Ack<'_> {
+    /// The same without what the packet carried, unless the mechanism `attaches` something.
+    #[inline(always)]
+    #[must_use]
+    pub fn only_if(&self, attaches: bool) -> Self {
+        Ack { carried: self.carried.filter(|_| attaches), ..*self }
+    }
 }
 
 /// What an acknowledgement tells of single packets (`transport.recovery = "rud"`).
@@ -280,75 +303,81 @@ pub enum Loss {
 }
 
 /// What a mechanism does to a flow's rate. One per [`RateKey`].
-#[allow(unused_variables)]
+#[backwater_derive::hooks]
 pub trait FlowSide {
     /// The rate at which the flow may send now. An answer, not a command: the NIC paces and asks again after every hook.
-    #[inline(always)]
+    #[hook(least)]
     fn rate(&self) -> Option<Rate> {
         None
     }
     /// No packet goes before this time. Unlike a rate of zero it has an end, so that a run can wait for it.
-    #[inline(always)]
+    #[hook(latest)]
     fn stopped_until(&self) -> Time {
         Time::ZERO
     }
     /// Most unacknowledged bytes; 0 stops the flow, and what is above it is not taken for less than what is acknowledged at a time.
-    #[inline(always)]
+    #[hook(least)]
     fn window(&self) -> Option<Bytes> {
         None
     }
-    /// The same for what is sent again. Asked where [`Extra::permits`] is named.
-    #[inline(always)]
+    /// The same for what is sent again.
+    #[hook(least, or = window)]
     fn window_again(&self) -> Option<Bytes> {
         self.window()
     }
-    /// Whether the next frame, of `next` bytes and sent before or not, may go with so many bytes of frames in flight. Asked where
-    /// [`Extra::permits`] is named, beside [`FlowSide::window`].
-    #[inline(always)]
+    /// Whether the next frame, of `next` bytes and sent before or not, may go with so many bytes of frames in flight. Asked
+    /// beside [`FlowSide::window`].
+    #[hook(until = true)]
     fn permits(&self, in_flight: Bytes, next: Bytes, again: bool) -> bool {
         true
     }
     /// A flow begins. Of a controller that several flows share, the others hear of a new rate or window at once, as after every hook.
-    #[inline(always)]
+    #[hook(each)]
     fn on_start(&mut self, cx: &mut FlowCx<'_>) {}
     /// A packet is handed to the wire.
-    #[inline(always)]
+    #[hook(each)]
     fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {}
-    /// What the packet that is handed to the wire carries. Asked after `on_send`, where [`Extra::attachment`] is named.
-    #[inline(always)]
+    /// The same for a mechanism that asks how the flow and its interface stand then. It is called in place of `on_send`.
+    #[hook(each, or = on_send)]
+    fn on_turn(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet, turn: &Turn) {
+        self.on_send(cx, pkt);
+    }
+    /// What the packet that is handed to the wire carries. Asked after `on_send`.
+    #[hook(until = None)]
     fn attach(&mut self, pkt: &Packet) -> Option<Attachment> {
         None
     }
     /// An acknowledgement has arrived.
-    #[inline(always)]
-    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {}
+    #[hook(each)]
+    fn on_ack(&mut self, cx: &mut FlowCx<'_>, #[attached] ack: &Ack<'_>) {}
     /// The flow is over: all is acknowledged, or its sender gives up. A controller of one flow goes with it.
-    #[inline(always)]
+    #[hook(each)]
     fn on_end(&mut self, cx: &mut FlowCx<'_>) {}
     /// Packets are lost and will be sent again. Comes before the `on_ack` of the answer that told it, and may come for each of
     /// the packets lost.
-    #[inline(always)]
+    #[hook(each)]
     fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {}
     /// The timer of the packet of this number, which started at `since`, has expired; the packet had been sent `again` or once. Whether it is
     /// taken for lost. If not, its timer starts anew, and only [`FlowCx::give_up`], an acknowledgement or that timer ends its time in flight.
-    /// Asked where [`Extra::permits`] is named and packets are acknowledged one by one; all must agree.
-    #[inline(always)]
+    /// Asked where packets are acknowledged one by one; all must agree.
+    #[hook(all)]
     fn gives_up(&mut self, number: u64, again: bool, since: Time) -> bool {
         true
     }
     /// Nothing of the flow is under way, something is left to be sent, and [`FlowSide::permits`] lets none of it go. Comes when the timeout of what
     /// was sent last is over, and after each timeout from then on, where packets are acknowledged one by one.
-    #[inline(always)]
+    #[hook(each)]
     fn on_starved(&mut self, cx: &mut FlowCx<'_>) {}
     /// A control frame that names this flow has arrived.
-    #[inline(always)]
+    #[hook(until = Fate::Passed)]
     fn on_control(&mut self, cx: &mut FlowCx<'_>, frame: &Control) -> Fate {
         Fate::Passed
     }
     /// A timer has run out.
-    #[inline(always)]
+    #[hook(own(cx.owner(), ()))]
     fn on_timer(&mut self, cx: &mut FlowCx<'_>, token: u16) {}
     /// What it has done, and how near it came; asked when its flow is over, or the run.
+    #[hook(tell)]
     fn reach(&self) -> Reach {
         Reach::default()
     }
@@ -358,6 +387,9 @@ pub trait FlowSide {
 #[derive(Clone, Copy, Debug, Default, backwater_derive::State)]
 pub struct Absent;
 
+#[backwater_derive::hooks]
 impl SwitchSide for Absent {}
+#[backwater_derive::hooks]
 impl NicSide for Absent {}
+#[backwater_derive::hooks]
 impl FlowSide for Absent {}

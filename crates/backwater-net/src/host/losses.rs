@@ -2,7 +2,7 @@
 //! ([`super::rud`]): probes and their answers, packets that the controller takes for lost, and packets whose time is over and that it
 //! keeps under way.
 
-use crate::hooks::{FlowSide, NicSide};
+use crate::hooks::{FlowHooks, FlowSide, NicSide};
 use crate::host::flow::NO_CONTROLLER;
 use crate::host::transport::Answer;
 use crate::host::{Interface, PORT};
@@ -44,7 +44,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// Whether a packet is lost whose timer, started at `since`, has expired.
     pub(super) fn is_given_up(&mut self, controller: u32, number: u64, again: bool, since: Time) -> bool {
-        if controller == NO_CONTROLLER || !self.world.rules.extra.permits {
+        if controller == NO_CONTROLLER || !self.world.rules.hooks.flow.has(FlowHooks::GIVES_UP) {
             return true;
         }
         self.node.controller_mut(controller).is_none_or(|c| c.side.gives_up(number, again, since))

@@ -82,12 +82,6 @@ impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
         self.act_nic();
     }
 
-    fn tell_sent(&mut self, from: &Departure, pkt: Ix) {
-        let header = self.world.slab[pkt].pkt;
-        self.at_nic(|stack, cx| stack.on_sent(cx, from, &header));
-        self.act_nic();
-    }
-
     fn tell_arrived(&mut self, _: u16, pkt: Ix) {
         let header = self.world.slab[pkt].pkt;
         let taken = self.node.host.rx.is_none();

@@ -4,7 +4,7 @@ use super::transport::Answer;
 use super::{Interface, PORT};
 use crate::config::Recovery;
 use crate::event::{Event, order};
-use crate::hooks::{Ack, FlowSide, Incoming, Loss, NicSide, Owners};
+use crate::hooks::{Ack, FlowHooks, FlowSide, Incoming, Loss, NicHooks, NicSide, Owners};
 use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::node::At;
 use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, FlowRef, Gap, HostId, Packet, PathRef};
@@ -166,8 +166,11 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             ds: DsField::new(dscp, if marked { Ecn::Ce } else { Ecn::NotEct }),
             ..*packet
         };
-        let carried =
-            if self.world.rules.extra.attachment { self.world.attachments.get(pkt, packet.uid) } else { None };
+        let carried = if self.world.rules.hooks.flow.has(FlowHooks::ATTACH) {
+            self.world.attachments.get(pkt, packet.uid)
+        } else {
+            None
+        };
         let ix = self.world.slab.insert(ack);
         if gap.is_some() {
             self.put_report(at, ix);
@@ -205,7 +208,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         } else {
             p.enqueue(slab, queue, ix);
         }
-        if self.world.rules.extra.port_events {
+        if self.world.rules.hooks.nic.has(NicHooks::ON_ENQUEUE) {
             self.tell_enqueued(ix);
         }
         self.kick(PORT);
@@ -213,8 +216,11 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     fn take_ack(&mut self, pkt: Ix, header: &Packet, ack: AckHeader) {
         // Before anything is sent again, which may be given the place of this acknowledgement.
-        let carried =
-            if self.world.rules.extra.attachment { self.world.attachments.get(pkt, header.uid) } else { None };
+        let carried = if self.world.rules.hooks.flow.has(FlowHooks::ATTACH) {
+            self.world.attachments.get(pkt, header.uid)
+        } else {
+            None
+        };
         debug_assert_eq!(header.dst, self.node.host.shape.host, "it was delivered to another host");
         let Some(at) = self.node.find_sending(header.flow) else { return };
         if self.node.sending(at).recovery.is_some() && self.world.rules.transport.recovery == Recovery::Rud {

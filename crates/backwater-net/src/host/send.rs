@@ -3,7 +3,7 @@
 use super::{Interface, PORT};
 use crate::config::Recovery;
 use crate::event::{Event, controller_order};
-use crate::hooks::{FlowCx, FlowSide, NicSide, Owner, Turn, Unsent};
+use crate::hooks::{FlowCx, FlowHooks, FlowSide, NicHooks, NicSide, Owner, Turn, Unsent};
 use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, Status};
 use crate::node::{At, Node};
 use crate::packet::{Body, DataHeader, FlowRef, Packet, PathRef, Port as PortNo};
@@ -85,7 +85,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     #[inline(always)]
     fn serve_with<const TURNS: bool>(&mut self, port: u16) {
         let mut open = self.ports[usize::from(port)].open;
-        if self.world.rules.extra.may_start {
+        if self.world.rules.hooks.nic.has(NicHooks::MAY_START) {
             open &= !self.refused(port);
         }
         // What goes before data waits for none to be made. What a hook sends meanwhile waits: the wire is this one's to give.
@@ -114,15 +114,15 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             }
             h.stage(queue);
             self.ports[usize::from(port)].enqueue(slab, usize::from(queue.0), pkt);
-            if self.world.rules.extra.port_events {
+            if self.world.rules.hooks.nic.has(NicHooks::ON_ENQUEUE) {
                 self.tell_enqueued(pkt);
             }
-            if self.world.rules.extra.may_start {
+            if self.world.rules.hooks.nic.has(NicHooks::MAY_START) {
                 open &= !self.refused(port);
             }
         }
         self.ports[usize::from(port)].busy = false;
-        if self.world.rules.extra.may_start {
+        if self.world.rules.hooks.nic.has(NicHooks::MAY_START) {
             for slot in std::mem::take(&mut self.node.host.passed_over) {
                 self.node.line_up(slot);
             }
@@ -154,7 +154,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     #[inline(always)]
     fn next_among(&mut self, port: u16, queues: u32) -> Next {
         let (slab, now) = (&self.world.slab, self.world.now);
-        if self.world.rules.extra.may_start {
+        if self.world.rules.hooks.nic.has(NicHooks::MAY_START) {
             let stack = &self.node.host.stack;
             let may_start = |queue, pkt: &Packet| stack.may_start(PortNo(port), queue, pkt);
             self.ports[usize::from(port)].next_among(queues, slab, now, may_start)
@@ -251,7 +251,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 Some(Bytes(0)) => 0,
                 Some(window) => window.0.max(self.world.rules.least_window()),
             };
-            if away >= asked.min(self.flow_window(slot)) && !(self.world.rules.extra.permits && self.goes_again(slot))
+            if away >= asked.min(self.flow_window(slot))
+                && !(self.world.rules.hooks.flow.has(FlowHooks::WINDOW_AGAIN) && self.goes_again(slot))
                 || !self.permits_next(slot)
             {
                 self.node.sending_mut(slot as usize).status = Status::Windowed;
@@ -288,7 +289,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         flow.sent = flow.sent.max(offset + u64::from(payload));
         flow.packets += 1;
         let (more, controller) = (flow.has_more(), flow.controller);
-        let special = flow.recovery.is_some() || self.world.rules.extra.permits;
+        let special = flow.recovery.is_some() || self.world.rules.hooks.flow.has(FlowHooks::ON_TURN);
         if controller != NO_CONTROLLER && !special {
             self.at_controller(controller, slot, |side, cx| side.on_send(cx, &mut pkt));
             self.pace_after(controller, pkt.size);
@@ -302,7 +303,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         } else {
             self.node.sending_mut(slot as usize).status = Status::Idle;
         }
-        if self.world.rules.extra.attachment {
+        if self.world.rules.hooks.flow.has(FlowHooks::ATTACH) {
             self.attach(controller, ix);
         }
         ix
@@ -319,7 +320,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             self.note_sent(slot, &mut pkt);
         }
         if controller != NO_CONTROLLER {
-            if self.world.rules.extra.permits {
+            if self.world.rules.hooks.flow.has(FlowHooks::ON_TURN) {
                 self.tell_turn(controller, slot, &mut pkt);
             } else {
                 self.at_controller(controller, slot, |side, cx| side.on_send(cx, &mut pkt));
@@ -365,7 +366,6 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             shape,
             flow: of.map(|flow| FlowRef { slot, tag: flow.tag }),
             of: of.map(|flow| flow as &dyn Unsent),
-            turn: None,
             notes: &mut self.world.notes.flow,
         };
         let result = f(&mut c.side, &mut cx);
@@ -378,7 +378,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// Whether the flow's controller lets its next frame go.
     #[inline(always)]
     pub(super) fn permits_next(&self, slot: u32) -> bool {
-        if !self.world.rules.extra.permits {
+        if !self.world.rules.hooks.flow.has(FlowHooks::PERMITS) {
             return true;
         }
         let again = self.node.sending(slot as usize).owes();
@@ -430,10 +430,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             shape: &own,
             flow: Some(FlowRef { slot, tag: flow.tag }),
             of: Some(flow as &dyn Unsent),
-            turn: Some(&turn),
             notes: &mut self.world.notes.flow,
         };
-        c.side.on_send(&mut cx, pkt);
+        c.side.on_turn(&mut cx, pkt, &turn);
         if !self.world.notes.flow.is_empty() {
             self.act_on_flow_notes(controller);
         }

@@ -1,7 +1,7 @@
 //! What may happen to a frame on the wire beside arriving: mechanisms and those who look on are told of it, a fault destroys it, it goes to
 //! another part of the network, or the port keeps it to send it again.
 
-use super::{AGAIN, AWAY, CAPTURED, KEPT, LOST, TOLD, WATCHED};
+use super::{AGAIN, AWAY, CAPTURED, KEPT, LOST, WATCHED};
 use crate::hooks::Departure;
 use crate::node::{At, Node};
 use crate::packet::{Body, Port as PortNo};
@@ -24,8 +24,7 @@ where
             self.wire_begins(port, pkt);
         }
         let lost = self.is_lost(port, pkt);
-        let told = self.ports[usize::from(port)].rest.tells && !self.world.slab[pkt].pkt.is_mac();
-        if told {
+        if self.ports[usize::from(port)].rest.tells && !self.world.slab[pkt].pkt.is_mac() {
             let from = self.departure(port, pkt);
             self.tell_start(&from, pkt);
         }
@@ -35,7 +34,7 @@ where
             None if lost => LOST,
             None => 0,
         };
-        captured | watched | lost | away | if told { TOLD } else { 0 }
+        captured | watched | lost | away
     }
 
     /// Whether a fault of the link out of `port` destroys this frame on the wire.
@@ -71,18 +70,13 @@ where
     /// A frame has left to which something is done. The port looks for work, or the run lets it when it has done its part.
     #[cold]
     pub(super) fn sent_specially(&mut self, port: u16, pkt: Ix, wire: u8, at_end: bool) {
-        // Of the port as the frame has left it: the memory that it gives back may let the next one start.
-        let from = (wire & TOLD != 0).then(|| self.departure(port, pkt));
         if at_end && wire & AGAIN == 0 && !self.world.slab[pkt].pkt.is_mac() {
             self.depart(port, pkt);
             if wire & KEPT != 0 {
                 self.renew_kept(port, pkt);
             }
         }
-        if let Some(from) = from {
-            self.tell_sent(&from, pkt);
-        }
-        let wire = wire & !(TOLD | KEPT | AGAIN);
+        let wire = wire & !(KEPT | AGAIN);
         if wire == AWAY {
             self.send_away(port, pkt);
             return self.kick(port);

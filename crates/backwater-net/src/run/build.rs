@@ -109,16 +109,16 @@ impl<A: Actors> Network<A> {
         if probes.waits.is_some() {
             ports.iter_mut().for_each(Port::watch);
         }
-        if spec.actors.extra().port_events {
+        if spec.actors.hooks().port_events() {
             ports.iter_mut().for_each(Port::tell_events);
         }
-        if spec.actors.extra().resends {
+        if spec.actors.hooks().keeps() {
             ports.iter_mut().for_each(Port::keep_sent);
         }
         let rules = Rules {
             lossless: spec.lossless,
             chooses: spec.actors.chooses(),
-            extra: spec.actors.extra(),
+            hooks: spec.actors.hooks(),
             confinement: match spec.actors.confines() {
                 true => Confinement::new(
                     &spec.groups,

@@ -2,8 +2,8 @@
 
 use super::view::View;
 use super::{Actors, Network};
-use crate::hooks::{Owner, Reach};
-use crate::packet::NodeId;
+use crate::hooks::{Count, FlowSide, NicSide, Owner, Reach, SwitchSide};
+use crate::packet::{NodeId, Port as PortNo};
 use crate::record::{CounterRow, PortRow, Progress, ReachRow, Sink, State, SwitchRow};
 use crate::workload::Rounds;
 use backwater_engine::{Fingerprint, Time};
@@ -111,13 +111,13 @@ impl<A: Actors> View<'_, A> {
             }
         };
         for (_, switch) in self.switches() {
-            A::switch_reach(&switch.stack, &mut |owner, done| tell(Some(switch.home.shape.node), owner, done));
+            switch.stack.tell_reach(&mut |owner, done| tell(Some(switch.home.shape.node), owner, done));
         }
         for (host, node) in self.hosts() {
-            A::nic_reach(&host.stack, &mut |owner, done| tell(Some(node), owner, done));
+            host.stack.tell_reach(&mut |owner, done| tell(Some(node), owner, done));
         }
         for controller in self.parts.iter().flat_map(|part| part.tables.controllers.list.iter().flatten()) {
-            A::flow_reach(&controller.side, &mut |owner, done| tell(None, owner, done));
+            controller.side.tell_reach(&mut |owner, done| tell(None, owner, done));
         }
         for (owner, mechanism, idle) in self.parts[0].actors.on() {
             let (reach, node) = all[usize::from(owner.0)];
@@ -127,20 +127,22 @@ impl<A: Actors> View<'_, A> {
 
     /// Hands out what mechanisms have counted.
     fn hand_out_counts(&self, sink: &mut dyn Sink) {
-        let at_switches = self.switches().map(|(_, s)| (s.home.shape.node, A::switch_counts(&s.stack, self.now)));
-        let at_hosts = self.hosts().map(|(host, node)| (node, host, A::nic_counts(&host.stack, self.now)));
-        let at_hosts = at_hosts.map(|(node, host, mut counts)| {
+        let on = self.parts[0].actors.on();
+        let mut hand_out = |node: NodeId, local: Option<PortNo>, owner: Owner, counts: Vec<Count>| {
+            let Some((_, mechanism, _)) = on.iter().find(|(of, ..)| *of == owner) else { return };
+            for (port, counter, value) in counts.into_iter().filter(|(.., value)| *value != 0) {
+                sink.counter(&CounterRow { node, port: local.unwrap_or(port), mechanism, counter, value });
+            }
+        };
+        for (_, switch) in self.switches() {
+            let node = switch.home.shape.node;
+            switch.stack.tell_counts(self.now, &mut |owner, counts| hand_out(node, None, owner, counts));
+        }
+        for (host, node) in self.hosts() {
             // Of a host with several links what one of them has counted.
             let port = self.port(host.port);
-            if port.rest.shares_host {
-                counts.iter_mut().for_each(|(_, (at, ..))| *at = crate::packet::Port(port.local));
-            }
-            (node, counts)
-        });
-        for (node, counts) in at_switches.chain(at_hosts) {
-            for (mechanism, (port, counter, value)) in counts.into_iter().filter(|(_, (.., value))| *value != 0) {
-                sink.counter(&CounterRow { node, port, mechanism, counter, value });
-            }
+            let local = port.rest.shares_host.then_some(PortNo(port.local));
+            host.stack.tell_counts(self.now, &mut |owner, counts| hand_out(node, local, owner, counts));
         }
     }
 

@@ -27,8 +27,7 @@ mod view;
 
 use crate::event::Event;
 use crate::hooks::{
-    Count, Extra, FlowShape, FlowSide, NicShape, NicSide, Overhead, Owner, Owners, RateKey, Reach, Steering,
-    SwitchShape, SwitchSide,
+    FlowShape, FlowSide, Hooks, NicShape, NicSide, Overhead, Owner, Owners, RateKey, Steering, SwitchShape, SwitchSide,
 };
 use crate::host::{Host, Interface, Tables};
 use crate::node::At;
@@ -58,13 +57,11 @@ pub trait Actors {
     type Shared;
     /// Number of mechanisms, at most 63.
     const OWNERS: usize;
+    /// The hooks that mechanisms of this run have.
+    fn hooks(&self) -> Hooks;
     /// Whether some mechanism has an opinion on which of several paths a packet takes.
     fn chooses(&self) -> bool {
         false
-    }
-    /// What mechanisms have beside the hooks that are always called.
-    fn extra(&self) -> Extra {
-        Extra::NONE
     }
     /// A mechanism with state that all nodes share, so that what one does another knows at the same instant.
     fn couples(&self) -> Option<&'static str> {
@@ -82,24 +79,10 @@ pub trait Actors {
     fn steering(&self) -> Option<Steering> {
         None
     }
-    /// What mechanisms have counted at a switch, each with its mechanism's name.
-    fn switch_counts(_side: &Self::Switch, _now: Time) -> Vec<(&'static str, Count)> {
-        Vec::new()
-    }
-    /// What mechanisms have counted at a NIC.
-    fn nic_counts(_side: &Self::Nic, _now: Time) -> Vec<(&'static str, Count)> {
-        Vec::new()
-    }
     /// The mechanisms that are on: each with its number, its name, and what it has not done where it never acted.
     fn on(&self) -> Vec<(Owner, &'static str, &'static str)> {
         Vec::new()
     }
-    /// What mechanisms have done at a switch, by number, where they have a side there.
-    fn switch_reach(_side: &Self::Switch, _tell: &mut dyn FnMut(Owner, Reach)) {}
-    /// What they have done at a NIC.
-    fn nic_reach(_side: &Self::Nic, _tell: &mut dyn FnMut(Owner, Reach)) {}
-    /// What they have done at a flow.
-    fn flow_reach(_side: &Self::Flow, _tell: &mut dyn FnMut(Owner, Reach)) {}
     /// What all nodes share.
     fn shared(&self) -> Self::Shared;
     /// Sides at this switch.

@@ -2,6 +2,7 @@
 
 use super::{Actors, Network};
 use crate::config::Window;
+use crate::hooks::FlowSide;
 use crate::host::flow::{NO_CONTROLLER, NO_FLOW, Status};
 use crate::packet::HostId;
 use crate::part::Mail;
@@ -97,7 +98,7 @@ impl<A: Actors> Network<A> {
             && let Some(gone) = self.tables.controllers.list[controller as usize].take_if(|c| c.slot != NO_FLOW)
         {
             let reach = &mut self.tables.controllers.reach;
-            A::flow_reach(&gone.side, &mut |owner, done| {
+            gone.side.tell_reach(&mut |owner, done| {
                 reach[usize::from(owner.0)].join(done);
             });
             self.tables.controllers.free.push(controller);

@@ -224,7 +224,7 @@ impl<A: Actors> View<'_, A> {
     /// Whether a mechanism does not let the first packet of a queue start.
     fn refuses(&self, port: u32, queue: u8) -> bool {
         let (p, part) = (self.port(port), self.part_of_port(port));
-        let Some(first) = p.first_of(usize::from(queue)).filter(|_| part.world.rules.extra.may_start) else {
+        let Some(first) = p.first_of(usize::from(queue)).filter(|_| part.world.rules.hooks.may_start()) else {
             return false;
         };
         let (local, queue, pkt) = (PortNo(p.local), Queue(queue), &part.world.slab[first].pkt);

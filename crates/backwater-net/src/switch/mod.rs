@@ -15,7 +15,7 @@ mod turned;
 use crossbar::Crossbar;
 
 use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams, Victim};
-use crate::hooks::{Departure, Fate, Home, Owner, SwitchCx, SwitchSide, Token};
+use crate::hooks::{Departure, Fate, Home, Owner, SwitchCx, SwitchHooks, SwitchSide, Token};
 use crate::node::{At, Node};
 use crate::packet::{Control, NodeId, Packet, Port as PortNo, Queue};
 use crate::port::{Next, Port};
@@ -123,7 +123,7 @@ impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {
         if !p.has_work() {
             return;
         }
-        let next = if self.world.rules.extra.may_start {
+        let next = if self.world.rules.hooks.switch.has(SwitchHooks::MAY_START) {
             if self.world.probes.waits.is_some() {
                 self.refused(port);
             }
@@ -167,11 +167,6 @@ impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {
         let header = self.world.slab[pkt].pkt;
         let (s, carried) = (&mut *self.node, self.world.attachments.get_mut(pkt, header.uid));
         s.stack.on_start(&mut cx!(self, s), from, &header, carried);
-        self.act_switch();
-    }
-
-    fn tell_sent(&mut self, from: &Departure, pkt: Ix) {
-        self.at_switch(|stack, cx, slab| stack.on_sent(cx, from, &slab[pkt].pkt));
         self.act_switch();
     }
 

@@ -39,6 +39,7 @@ impl Makes for Tests {
     }
 }
 
+#[backwater_derive::hooks]
 impl SwitchSide for Tests {
     fn on_full(&mut self, _: &mut SwitchCx<'_>, _: &mut Place, _: &mut Packet) -> Full {
         if self.trims { Full::Trim(0) } else { Full::Drop }
@@ -63,6 +64,7 @@ struct Limited {
     armed: bool,
 }
 
+#[backwater_derive::hooks]
 impl FlowSide for Limited {
     fn rate(&self) -> Option<Rate> {
         self.rate
@@ -312,6 +314,7 @@ struct Closing {
 #[derive(Clone, Copy)]
 struct ClosingFlow(Limited);
 
+#[backwater_derive::hooks]
 impl FlowSide for ClosingFlow {
     fn window(&self) -> Option<Bytes> {
         self.0.window
@@ -343,6 +346,7 @@ struct FortySides {
     shut: Option<Gate>,
 }
 
+#[backwater_derive::hooks]
 impl SwitchSide for FortySides {
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if std::mem::replace(&mut self.begun, true) {

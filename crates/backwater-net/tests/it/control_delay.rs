@@ -44,6 +44,7 @@ impl Makes for Tests {
     }
 }
 
+#[backwater_derive::hooks]
 impl SwitchSide for Tests {
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
         if let Some(data) = pkt.data().copied()
@@ -65,6 +66,7 @@ impl SwitchSide for Tests {
 
 struct Listener;
 
+#[backwater_derive::hooks]
 impl NicSide for Listener {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         let paused = Hold::each(frame).any(|hold| hold.quanta > 0);
@@ -77,6 +79,7 @@ impl NicSide for Listener {
 
 struct Slowed(Option<Rate>);
 
+#[backwater_derive::hooks]
 impl FlowSide for Slowed {
     fn rate(&self) -> Option<Rate> {
         self.0

@@ -8,8 +8,7 @@ use backwater_net::attachment::Attachment;
 use backwater_net::bench::network::network;
 use backwater_net::config::{Architecture, BufferPer, LatencyAt, Recovery, ReleaseAt, TransportParams, Window};
 use backwater_net::hooks::{
-    Departure, Extra, FlowOrder, FlowSide, Full, Gate, Lane, NicCx, NicSide, Place, Steering, SwitchCx, SwitchSide,
-    Token,
+    Departure, FlowOrder, FlowSide, Full, Gate, Lane, NicCx, NicSide, Place, Steering, SwitchCx, SwitchSide, Token,
 };
 use backwater_net::packet::{Class, DataHeader, Packet, Queue};
 use backwater_net::{Bytes, Rate};
@@ -68,14 +67,12 @@ impl Makes for Gives {
     fn flow(&self) -> Option<Box<dyn FlowSide>> {
         Some(Box::new(self.clone()))
     }
-    fn extra(&self) -> Extra {
-        Extra { port_events: true, attachment: true, ..Extra::NONE }
-    }
     fn steering(&self) -> Option<Steering> {
         self.moves.then_some(Steering { queues: 0b1100, order: FlowOrder::Markers, hosts: false })
     }
 }
 
+#[backwater_derive::hooks]
 impl SwitchSide for Gives {
     fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {
         if self.moves && pkt.class == Class(3) && pkt.is_data() && cx.rng().random::<f64>() < 0.3 {
@@ -137,6 +134,7 @@ impl SwitchSide for Gives {
     }
 }
 
+#[backwater_derive::hooks]
 impl NicSide for Gives {
     fn on_receive(&mut self, _: &mut NicCx<'_>, pkt: &Packet) {
         let payload = pkt.data().map_or(0, |data| data.payload);
@@ -147,6 +145,7 @@ impl NicSide for Gives {
     }
 }
 
+#[backwater_derive::hooks]
 impl FlowSide for Gives {
     fn attach(&mut self, pkt: &Packet) -> Option<Attachment> {
         let mut words = [0; 16];

@@ -9,8 +9,8 @@ use backwater_net::attachment::Attachment;
 use backwater_net::bench::network::network;
 use backwater_net::config::{BufferPer, Recovery, ReleaseAt, TransportParams};
 use backwater_net::hooks::{
-    Absent, Ack, Departure, Extra, Fate, FlowCx, FlowShape, FlowSide, Full, Gate, Incoming, NicCx, NicGate, NicSide,
-    Place, RateKey, SwitchCx, SwitchSide, Token,
+    Absent, Ack, Departure, Fate, FlowCx, FlowShape, FlowSide, Full, Gate, Incoming, NicCx, NicGate, NicSide, Place,
+    RateKey, SwitchCx, SwitchSide, Token,
 };
 use backwater_net::packet::{Class, Control, FlowRef, HostId, NodeId, Packet, Port, Queue};
 use backwater_net::record::State;
@@ -57,11 +57,9 @@ impl Makes for Telemetry {
     fn flow(&self) -> Option<Box<dyn FlowSide>> {
         Some(Box::new(self.clone()))
     }
-    fn extra(&self) -> Extra {
-        Extra { port_events: true, attachment: true, ..Extra::NONE }
-    }
 }
 
+#[backwater_derive::hooks]
 impl SwitchSide for Telemetry {
     fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
         let Some(Attachment(words)) = carried else { return };
@@ -72,6 +70,7 @@ impl SwitchSide for Telemetry {
     }
 }
 
+#[backwater_derive::hooks]
 impl FlowSide for Telemetry {
     fn attach(&mut self, pkt: &Packet) -> Option<Attachment> {
         // Every other packet only.
@@ -143,21 +142,17 @@ impl Makes for Ports {
     fn nic(&self) -> Box<dyn NicSide> {
         Box::new(self.clone())
     }
-    fn extra(&self) -> Extra {
-        Extra { port_events: true, ..Extra::NONE }
-    }
 }
 
+#[backwater_derive::hooks]
 impl SwitchSide for Ports {
     fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
         assert_eq!(carried, None);
         self.seen.borrow_mut().push(("switch starts", cx.now(), *from, Kind::of(pkt)));
     }
-    fn on_sent(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet) {
-        self.seen.borrow_mut().push(("switch has sent", cx.now(), *from, Kind::of(pkt)));
-    }
 }
 
+#[backwater_derive::hooks]
 impl NicSide for Ports {
     fn on_enqueue(&mut self, cx: &mut NicCx<'_>, queue: Queue, pkt: &Packet) {
         self.joined.borrow_mut().push((cx.now(), queue, Kind::of(pkt)));
@@ -165,14 +160,11 @@ impl NicSide for Ports {
     fn on_start(&mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet, _: Option<&mut Attachment>) {
         self.seen.borrow_mut().push(("nic starts", cx.now(), *from, Kind::of(pkt)));
     }
-    fn on_sent(&mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet) {
-        self.seen.borrow_mut().push(("nic has sent", cx.now(), *from, Kind::of(pkt)));
-    }
 }
 
 /// Switch and NIC tell the same of their ports, whenever a switch gives memory back.
 #[test]
-fn ports_tell_when_frames_begin_to_leave_and_have_left() {
+fn ports_tell_when_frames_begin_to_leave() {
     for release_at in [ReleaseAt::Start, ReleaseAt::End] {
         let mut bench = Bench::star(2, Rate::gbps(100));
         bench.switch.release_at = release_at;
@@ -192,16 +184,13 @@ fn ports_tell_when_frames_begin_to_leave_and_have_left() {
             seen.iter().filter(|(w, .., k)| *w == who && *k == kind).map(|(_, at, from, _)| (*at, *from)).collect()
         };
         assert_eq!(of("nic starts", Kind::Data), [(Time::ZERO, first), (DATA, second)]);
-        assert_eq!(of("nic has sent", Kind::Data), [(DATA, first), (DATA + DATA, second)]);
         // Over the link and through the switch, and out by the port to host 1.
         let there = DATA + LINK + SWITCH;
         let (first, second) = (from(1, 0, 0), from(1, 1, 4064));
         assert_eq!(of("switch starts", Kind::Data), [(there, first), (there + DATA, second)]);
-        assert_eq!(of("switch has sent", Kind::Data), [(there + DATA, first), (there + DATA + DATA, second)]);
         let answered = there + DATA + LINK;
         let (first, second) = (from(0, 0, 0), from(0, 1, 64));
         assert_eq!(of("nic starts", Kind::Ack), [(answered, first), (answered + DATA, second)]);
-        assert_eq!(of("nic has sent", Kind::Ack), [(answered + SHORT, first), (answered + DATA + SHORT, second)]);
         let joined = [
             (Time::ZERO, Queue(3), Kind::Data),
             (DATA, Queue(3), Kind::Data),
@@ -231,6 +220,7 @@ impl Makes for Ends {
     }
 }
 
+#[backwater_derive::hooks]
 impl NicSide for Ends {
     fn on_flow_start(&mut self, cx: &mut NicCx<'_>, incoming: &Incoming) {
         self.incoming.borrow_mut().push(*incoming);
@@ -241,6 +231,7 @@ impl NicSide for Ends {
     }
 }
 
+#[backwater_derive::hooks]
 impl FlowSide for Ends {
     fn on_start(&mut self, cx: &mut FlowCx<'_>) {
         self.sender.borrow_mut().push(("start", cx.now(), cx.backlog().0));
@@ -317,6 +308,7 @@ impl Makes for Asks {
     }
 }
 
+#[backwater_derive::hooks]
 impl SwitchSide for Asks {
     fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, to: Option<HostId>, frame: &Control) -> Fate {
         if to.is_none() {
@@ -327,6 +319,7 @@ impl SwitchSide for Asks {
     }
 }
 
+#[backwater_derive::hooks]
 impl NicSide for Asks {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         if frame.kind != "request" {
@@ -344,6 +337,7 @@ fn frame_of(kind: &'static str, flow: Option<FlowRef>) -> Control {
     frame(kind, flow)
 }
 
+#[backwater_derive::hooks]
 impl FlowSide for Asking {
     fn window(&self) -> Option<Bytes> {
         (!self.granted).then_some(Bytes(0))
@@ -391,9 +385,6 @@ impl Makes for Holds {
     fn nic(&self) -> Box<dyn NicSide> {
         if self.at_switch { Box::new(Absent) } else { Box::new(self.clone()) }
     }
-    fn extra(&self) -> Extra {
-        Extra { port_events: true, may_start: true, ..Extra::NONE }
-    }
 }
 
 impl Holds {
@@ -402,6 +393,7 @@ impl Holds {
     }
 }
 
+#[backwater_derive::hooks]
 impl SwitchSide for Holds {
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, _: &Place, _: &Packet) {
         if cx.now() < OPENS {
@@ -417,6 +409,7 @@ impl SwitchSide for Holds {
     }
 }
 
+#[backwater_derive::hooks]
 impl NicSide for Holds {
     fn on_enqueue(&mut self, cx: &mut NicCx<'_>, _: Queue, _: &Packet) {
         cx.arm(OPENS, 0);
@@ -491,6 +484,7 @@ impl Makes for Trims {
     }
 }
 
+#[backwater_derive::hooks]
 impl SwitchSide for Trims {
     fn on_full(&mut self, _: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) -> Full {
         if self.apart {
@@ -539,6 +533,7 @@ impl Makes for Talks {
     }
 }
 
+#[backwater_derive::hooks]
 impl FlowSide for Talks {
     fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
         cx.send(cx.shape().dst, Class(6), frame("note", Some(pkt.flow)));
@@ -575,6 +570,7 @@ impl Makes for Shares {
     }
 }
 
+#[backwater_derive::hooks]
 impl FlowSide for Shares {
     fn rate(&self) -> Option<Rate> {
         Some(if self.flows > 1 { self.together } else { self.alone })
@@ -582,11 +578,11 @@ impl FlowSide for Shares {
     fn on_start(&mut self, _: &mut FlowCx<'_>) {
         self.flows += 1;
     }
-    fn on_send(&mut self, cx: &mut FlowCx<'_>, _: &mut Packet) {
-        self.sent.borrow_mut().push((cx.now(), cx.shape().dst, cx.shape().hops));
-    }
     fn on_end(&mut self, _: &mut FlowCx<'_>) {
         self.flows -= 1;
+    }
+    fn on_send(&mut self, cx: &mut FlowCx<'_>, _: &mut Packet) {
+        self.sent.borrow_mut().push((cx.now(), cx.shape().dst, cx.shape().hops));
     }
 }
 

@@ -52,6 +52,7 @@ impl Makes for Cuts {
     }
 }
 
+#[backwater_derive::hooks]
 impl SwitchSide for Cuts {
     fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) -> Full {
         if !pkt.is_data() {
@@ -71,6 +72,7 @@ impl SwitchSide for Cuts {
     }
 }
 
+#[backwater_derive::hooks]
 impl FlowSide for Cuts {
     fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
         self.seen.borrow_mut().losses.push((cx.now(), loss));

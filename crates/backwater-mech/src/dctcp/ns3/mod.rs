@@ -79,6 +79,7 @@ impl Sender {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl FlowSide for Sender {
     #[inline(always)]
     fn rate(&self) -> Option<Rate> {

@@ -91,6 +91,7 @@ pub struct Sender {
 }
 
 // The specification.
+#[backwater_derive::hooks]
 impl FlowSide for Sender {
     #[inline(always)]
     fn window(&self) -> Option<Bytes> {

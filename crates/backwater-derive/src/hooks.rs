@@ -1,0 +1,437 @@
+//! `#[hooks]`: on a trait of hooks, what calls them in a stack of mechanisms; on an `impl` of it, which hooks that mechanism has.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote};
+use syn::punctuated::Punctuated;
+use syn::{
+    Attribute, Error, Expr, FnArg, Ident, ImplItem, ItemImpl, ItemTrait, Pat, ReceiverKind, ReturnType, Signature,
+    Token, TraitItem, TraitItemFn, Type, parse_quote,
+};
+
+/// The stack asks four mechanisms one by one, then looks whether any of the next four has the hook.
+const GROUP: u8 = 4;
+
+/// How the answers of several mechanisms become one.
+enum Rule {
+    /// Each is called; there is no answer.
+    Each,
+    /// Each is called, but for those that leave the flow of this call alone.
+    EachOfFlow,
+    /// The first answer that differs from this one, which is also that of nobody.
+    Until(Expr),
+    /// Each is called; whether any says so.
+    Any,
+    /// Each is called; whether all say so.
+    All,
+    /// The least of what is answered.
+    Least,
+    /// The latest of what is answered.
+    Latest,
+    /// Only the mechanism is called whose number this expression gives; the other expression is the answer of nobody.
+    Own(Expr, Expr),
+    /// What each answers is handed to a function, with the mechanism's number.
+    Tell,
+}
+
+/// One hook of a trait.
+struct Hook {
+    rule: Rule,
+    /// Another hook that the default calls, so that a mechanism with that one has this one.
+    or: Option<Ident>,
+    /// Whether it is called for every packet by every run that has it.
+    hot: bool,
+    signature: Signature,
+}
+
+/// On a trait.
+pub fn declare(mut item: ItemTrait) -> syn::Result<TokenStream> {
+    let side = item.ident.clone();
+    let Some(node) = side.to_string().strip_suffix("Side").map(str::to_owned) else {
+        return Err(Error::new_spanned(side, "a trait of hooks is named `…Side`"));
+    };
+    let set = format_ident!("{node}Hooks");
+    let mut hooks = Vec::new();
+    let mut tells: Vec<TraitItem> = Vec::new();
+    for function in item.items.iter_mut().filter_map(|item| match item {
+        TraitItem::Fn(function) => Some(function),
+        _ => None,
+    }) {
+        let hook = hook(function)?;
+        if matches!(hook.rule, Rule::Tell) {
+            tells.push(tell_default(&hook.signature)?);
+        }
+        hooks.push(hook);
+    }
+    item.items.extend(tells);
+    let documented = format!("Which hooks of [`{side}`] it has: `#[hooks]` on the `impl` tells.");
+    item.items.push(parse_quote!(#[doc = #documented] fn hooks(&self) -> #set;));
+
+    let bits = bits(&set, &side, &hooks);
+    let forwards = hooks.iter().map(|hook| forward(&side, hook)).collect::<syn::Result<Vec<_>>>()?;
+    let stacked =
+        hooks.iter().enumerate().map(|(at, hook)| stacked(&set, &side, hook, at)).collect::<syn::Result<Vec<_>>>()?;
+    let means = hooks.iter().enumerate().map(|(at, hook)| {
+        let or = hook.or.iter().map(constant);
+        quote!(1 << #at #(| ::backwater_net::hooks::#set::#or.bits())*)
+    });
+    let (count, stack) = (hooks.len(), format_ident!("{}_stack", node.to_lowercase()));
+    Ok(quote! {
+        #item
+        #bits
+
+        impl<S: #side + ?Sized> #side for ::std::boxed::Box<S> {
+            fn hooks(&self) -> #set { (**self).hooks() }
+            #(#forwards)*
+        }
+
+        /// Writes how a stack of mechanisms answers. Its type has a field for each, a boxed side or none, and the field `on`: those that are there.
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! #stack {
+            ($stack:ty; $($field:ident: $number:expr, $attaches:expr, $side:ty;)+) => {
+                const _: () = {
+                    #[allow(unused_imports)]
+                    use ::backwater_net::hooks::scope::*;
+                    use ::backwater_net::hooks::{Defines, Owner, Owners, #set, #side};
+
+                    /// Of each hook the mechanisms that have it.
+                    const WITH: [Owners; #count] = {
+                        // Of each hook the bits of those by which a mechanism has it.
+                        let means: [u64; #count] = [#(#means),*];
+                        let mut with = [0; #count];
+                        $({
+                            let mut at = 0;
+                            while at < #count {
+                                if <$side as Defines<#set>>::HOOKS.bits() & means[at] != 0 {
+                                    with[at] |= 1 << $number;
+                                }
+                                at += 1;
+                            }
+                        })+
+                        with
+                    };
+
+                    impl $stack {
+                        /// Mechanisms that have a side here.
+                        fn present(&self) -> Owners {
+                            0 $(| Owners::from(self.$field.is_some()) << $number)+
+                        }
+                    }
+
+                    impl #side for $stack {
+                        fn hooks(&self) -> #set {
+                            let mut all = #set::NONE;
+                            $(if self.$field.is_some() {
+                                all = all.or(<$side as Defines<#set>>::HOOKS);
+                            })+
+                            all
+                        }
+                        #(#stacked)*
+                    }
+                };
+            };
+        }
+    })
+}
+
+/// On an `impl`.
+pub fn derive(mut item: ItemImpl) -> syn::Result<TokenStream> {
+    let Some((of, _)) = item.trait_.clone() else {
+        return Err(Error::new_spanned(item, "`#[hooks]` belongs on the implementation of a trait of hooks"));
+    };
+    let side = of.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default();
+    let Some(node) = side.strip_suffix("Side") else {
+        return Err(Error::new_spanned(of, "a trait of hooks is named `…Side`"));
+    };
+    let set = format_ident!("{node}Hooks");
+    let named = item.items.iter().filter_map(|item| match item {
+        ImplItem::Fn(function) => Some(constant(&function.sig.ident)),
+        _ => None,
+    });
+    let hooks = quote!(::backwater_net::hooks::#set::NONE #(.or(::backwater_net::hooks::#set::#named))*);
+    item.items.push(parse_quote! {
+        #[inline]
+        fn hooks(&self) -> ::backwater_net::hooks::#set {
+            <Self as ::backwater_net::hooks::Defines<::backwater_net::hooks::#set>>::HOOKS
+        }
+    });
+    let (bounds, _, clause) = item.generics.split_for_impl();
+    let of = &item.self_ty;
+    Ok(quote! {
+        #item
+
+        impl #bounds ::backwater_net::hooks::Defines<::backwater_net::hooks::#set> for #of #clause {
+            const HOOKS: ::backwater_net::hooks::#set = #hooks;
+        }
+    })
+}
+
+/// Takes the attributes of a hook off, and reads them.
+fn hook(function: &mut TraitItemFn) -> syn::Result<Hook> {
+    let at = function.attrs.iter().position(|attribute| attribute.path().is_ident("hook"));
+    let Some(at) = at else {
+        return Err(Error::new_spanned(
+            &function.sig,
+            "a hook says how answers of several mechanisms become one: `#[hook(…)]`",
+        ));
+    };
+    let attribute = function.attrs.remove(at);
+    let signature = function.sig.clone();
+    for argument in &mut function.sig.inputs {
+        if let FnArg::Typed(argument) = argument {
+            argument.attrs.retain(|attribute| !attribute.path().is_ident("attached"));
+        }
+    }
+    function.attrs.push(parse_quote!(#[allow(unused_variables)]));
+    function.attrs.push(parse_quote!(#[inline(always)]));
+    let (mut rule, mut or, mut hot) = (None, None, false);
+    attribute.parse_nested_meta(|meta| {
+        let name = meta.path.require_ident()?.to_string();
+        match name.as_str() {
+            "each" => rule = Some(Rule::Each),
+            "each_of_flow" => rule = Some(Rule::EachOfFlow),
+            "until" => rule = Some(Rule::Until(meta.value()?.parse()?)),
+            "any" => rule = Some(Rule::Any),
+            "all" => rule = Some(Rule::All),
+            "least" => rule = Some(Rule::Least),
+            "latest" => rule = Some(Rule::Latest),
+            "own" => {
+                let inner;
+                syn::parenthesized!(inner in meta.input);
+                let mut both = Punctuated::<Expr, Token![,]>::parse_terminated(&inner)?.into_iter();
+                let (Some(owner), Some(nobody), None) = (both.next(), both.next(), both.next()) else {
+                    return Err(meta.error("`own(number, answer of nobody)`"));
+                };
+                rule = Some(Rule::Own(owner, nobody));
+            }
+            "tell" => rule = Some(Rule::Tell),
+            "or" => or = Some(meta.value()?.parse()?),
+            "hot" => hot = true,
+            _ => return Err(meta.error("`each`, `each_of_flow`, `until = …`, `any`, `all`, `least`, `latest`, `own(…)`, `tell`, `or = …`, `hot`")),
+        }
+        Ok(())
+    })?;
+    let rule = rule.ok_or_else(|| Error::new_spanned(&attribute, "how do answers become one?"))?;
+    Ok(Hook { rule, or, hot, signature })
+}
+
+/// `ON_ADMIT` of `on_admit`.
+fn constant(hook: &Ident) -> Ident {
+    Ident::new(&hook.to_string().to_uppercase(), hook.span())
+}
+
+/// The set of hooks, a bit each.
+fn bits(set: &Ident, side: &Ident, hooks: &[Hook]) -> TokenStream {
+    let documented = format!("Hooks of [`{side}`], a bit each.");
+    let constants = hooks.iter().enumerate().map(|(at, hook)| {
+        let (name, documented) = (constant(&hook.signature.ident), format!("[`{side}::{}`]", hook.signature.ident));
+        quote!(#[doc = #documented] pub const #name: #set = #set(1 << #at);)
+    });
+    quote! {
+        #[doc = #documented]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct #set(u64);
+
+        impl #set {
+            /// No hook.
+            pub const NONE: #set = #set(0);
+            #(#constants)*
+
+            /// Those of either.
+            #[must_use]
+            pub const fn or(self, other: #set) -> #set {
+                #set(self.0 | other.0)
+            }
+
+            /// As a number.
+            #[must_use]
+            pub const fn bits(self) -> u64 {
+                self.0
+            }
+
+            /// Whether it has any of these.
+            #[inline(always)]
+            pub const fn has(self, any: #set) -> bool {
+                self.0 & any.0 != 0
+            }
+        }
+    }
+}
+
+/// An argument behind `self`: its name, and whether it is what a packet carries for one mechanism.
+fn arguments(signature: &Signature) -> impl Iterator<Item = (&Ident, &Type, &[Attribute])> {
+    signature.inputs.iter().filter_map(|argument| match argument {
+        FnArg::Typed(argument) => match &*argument.pat {
+            Pat::Ident(pat) => Some((&pat.ident, &*argument.ty, &*argument.attrs)),
+            _ => None,
+        },
+        FnArg::Receiver(_) => None,
+    })
+}
+
+/// Whether a hook takes `&self`.
+fn is_shared(signature: &Signature) -> bool {
+    signature.receiver().is_some_and(|of| matches!(of.kind, ReceiverKind::Reference(_, _, None)))
+}
+
+fn is_exclusive(of: &Type) -> bool {
+    matches!(of, Type::Reference(reference) if reference.mutability.is_some())
+}
+
+fn is_option_of_exclusive(of: &Type) -> bool {
+    let Type::Path(path) = of else { return false };
+    let Some(last) = path.path.segments.last().filter(|last| last.ident == "Option") else { return false };
+    let syn::PathArguments::AngleBracketed(of) = &last.arguments else { return false };
+    matches!(of.args.first(), Some(syn::GenericArgument::Type(of)) if is_exclusive(of))
+}
+
+/// The arguments as they are handed on, so that they are there for the next mechanism, too. For one mechanism (`own`), the context is its own, and
+/// what is attached is left out where another mechanism has attached it.
+fn handed(signature: &Signature, own: bool) -> Vec<TokenStream> {
+    let mut all = Vec::new();
+    for (name, of, attributes) in arguments(signature) {
+        let attached = own && attributes.iter().any(|attribute| attribute.path().is_ident("attached"));
+        all.push(if own && name == "cx" {
+            quote!(&mut cx.owned_by(Owner($number)))
+        } else if is_exclusive(of) {
+            quote!(&mut *#name)
+        } else if is_option_of_exclusive(of) && attached {
+            quote!(#name.as_deref_mut().filter(|_| $attaches))
+        } else if is_option_of_exclusive(of) {
+            quote!(#name.as_deref_mut())
+        } else if attached {
+            quote!(&#name.only_if($attaches))
+        } else {
+            quote!(#name)
+        });
+    }
+    all
+}
+
+/// The signature without attributes of arguments; those that are lent on are mutable.
+fn plain(signature: &Signature) -> Signature {
+    let mut plain = signature.clone();
+    for argument in &mut plain.inputs {
+        if let FnArg::Typed(argument) = argument {
+            argument.attrs.clear();
+            if let (true, Pat::Ident(pat)) = (is_option_of_exclusive(&argument.ty), &mut *argument.pat) {
+                pat.mutability = Some(Token![mut](Span::call_site()));
+            }
+        }
+    }
+    plain
+}
+
+/// `tell_counts(&self, now, tell)` of `counts(&self, now) -> C`.
+fn tell_signature(signature: &Signature) -> syn::Result<Signature> {
+    let ReturnType::Type(_, of) = &signature.output else {
+        return Err(Error::new_spanned(signature, "what tells nothing needs no `tell`"));
+    };
+    let mut tells = plain(signature);
+    tells.ident = format_ident!("tell_{}", signature.ident);
+    tells.inputs.push(parse_quote!(tell: &mut dyn FnMut(::backwater_net::hooks::Owner, #of)));
+    tells.output = ReturnType::Default;
+    Ok(tells)
+}
+
+fn tell_default(signature: &Signature) -> syn::Result<TraitItem> {
+    let (tells, name) = (tell_signature(signature)?, &signature.ident);
+    let documented = format!("Hands what [`Self::{name}`] answers to `tell`, of a stack for each of its mechanisms.");
+    let names = arguments(signature).map(|(name, ..)| name);
+    Ok(parse_quote! {
+        #[doc = #documented]
+        #tells {
+            tell(::backwater_net::hooks::Owner(0), self.#name(#(#names),*));
+        }
+    })
+}
+
+/// The answer where no mechanism is asked.
+fn nobody(rule: &Rule) -> TokenStream {
+    match rule {
+        Rule::Each | Rule::EachOfFlow | Rule::Tell => quote!(),
+        Rule::Until(other) => quote!(#other),
+        Rule::Any => quote!(false),
+        Rule::All => quote!(true),
+        Rule::Least => quote!(None),
+        Rule::Latest => quote!(::backwater_engine::Time::ZERO),
+        Rule::Own(_, nobody) => quote!(#nobody),
+    }
+}
+
+/// For a boxed side.
+fn forward(side: &Ident, hook: &Hook) -> syn::Result<TokenStream> {
+    let (signature, name) = (plain(&hook.signature), &hook.signature.ident);
+    let handed = handed(&hook.signature, false);
+    let mut all = quote! {
+        #[inline]
+        #signature { #side::#name(&mut **self, #(#handed),*) }
+    };
+    if is_shared(&hook.signature) {
+        all = quote! {
+            #[inline]
+            #signature { #side::#name(&**self, #(#handed),*) }
+        };
+    }
+    if matches!(hook.rule, Rule::Tell) {
+        let tells = tell_signature(&hook.signature)?;
+        let (name, names) = (&tells.ident, arguments(&tells).map(|(name, ..)| name));
+        all.extend(quote!(#tells { #side::#name(&**self, #(#names),*) }));
+    }
+    Ok(all)
+}
+
+/// For a stack: nothing is asked where no mechanism that is there has the hook.
+fn stacked(set: &Ident, side: &Ident, hook: &Hook, at: usize) -> syn::Result<TokenStream> {
+    let signature = plain(&hook.signature);
+    let (name, bit) = (&hook.signature.ident, constant(&hook.signature.ident));
+    if matches!(hook.rule, Rule::Tell) {
+        let tells = tell_signature(&hook.signature)?;
+        let names = arguments(&hook.signature).map(|(name, ..)| name);
+        let call = quote!(tell(Owner($number), #side::#name(side, #(#names),*)));
+        return Ok(quote!(#tells { $(if let Some(side) = self.$field.as_deref() { #call; })+ }));
+    }
+    let or = hook.or.iter().map(constant);
+    let has = quote!(<$side as Defines<#set>>::HOOKS.has(#set::#bit #(.or(#set::#or))*));
+    let borrow = if is_shared(&hook.signature) { quote!(as_deref()) } else { quote!(as_deref_mut()) };
+    let own = handed(&hook.signature, !matches!(hook.rule, Rule::Own(..)));
+    let call = quote!(#side::#name(side, #(#own),*));
+    let asked = quote!(if #has && let Some(side) = self.$field.#borrow);
+    let nobody = nobody(&hook.rule);
+    let next =
+        quote!(if $number > 0 && $number % #GROUP == 0 && (self.on & WITH[#at]) >> $number == 0 { return #nobody; });
+    let body = match &hook.rule {
+        Rule::Each => quote!($(#next #asked { #call; })+),
+        Rule::EachOfFlow => quote!($(#next #asked && !cx.leaves(Owner($number)) { #call; })+),
+        Rule::Until(other) => {
+            quote!($(#next #asked { let answer = #call; if answer != #other { return answer; } })+ #other)
+        }
+        Rule::Any => quote!(let mut any = false; $(#asked { any |= #call; })+ any),
+        Rule::All => quote!(let mut all = true; $(#asked { all &= #call; })+ all),
+        Rule::Least => quote! {
+            let mut least = None;
+            $(#asked && let Some(own) = #call {
+                least = Some(match least { Some(least) if least < own => least, _ => own });
+            })+
+            least
+        },
+        Rule::Latest => quote! {
+            let mut latest = ::backwater_engine::Time::ZERO;
+            $(#asked { latest = latest.max(#call); })+
+            latest
+        },
+        Rule::Own(owner, nobody) => {
+            quote!(let owner = #owner; $(if owner == Owner($number) { #asked { return #call; } return #nobody; })+ #nobody)
+        }
+        Rule::Tell => TokenStream::new(),
+    };
+    let inline = if hook.hot { quote!(#[inline(always)]) } else { quote!() };
+    Ok(quote! {
+        #[allow(unused_mut)]
+        #inline
+        #signature {
+            if self.on & WITH[#at] == 0 { return #nobody; }
+            #body
+        }
+    })
+}

@@ -1,0 +1,63 @@
+//! Which hooks mechanisms have. How several of them at one node or flow answer, `#[hooks]` on the traits writes
+//! ([`macro@backwater_derive::hooks`]).
+
+use super::{FlowHooks, NicHooks, SwitchHooks};
+
+/// Which hooks of one trait a mechanism has. `#[hooks]` on its `impl` says so.
+pub trait Defines<Set> {
+    /// These.
+    const HOOKS: Set;
+}
+
+/// The hooks of mechanisms at switches, at NICs and to flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hooks {
+    /// At switches.
+    pub switch: SwitchHooks,
+    /// At NICs.
+    pub nic: NicHooks,
+    /// To flows.
+    pub flow: FlowHooks,
+}
+
+impl Hooks {
+    /// No hook.
+    pub const NONE: Hooks = Hooks { switch: SwitchHooks::NONE, nic: NicHooks::NONE, flow: FlowHooks::NONE };
+
+    /// Those of either.
+    #[must_use]
+    pub const fn or(self, other: Hooks) -> Hooks {
+        Hooks { switch: self.switch.or(other.switch), nic: self.nic.or(other.nic), flow: self.flow.or(other.flow) }
+    }
+
+    /// Whether some mechanism sees frames come in or leave at ports.
+    pub(crate) fn port_events(self) -> bool {
+        const SWITCH: SwitchHooks = SwitchHooks::ON_ARRIVE.or(SwitchHooks::ON_START);
+        const NIC: NicHooks =
+            NicHooks::ON_ARRIVE.or(NicHooks::ON_TAKEN).or(NicHooks::ON_ENQUEUE).or(NicHooks::ON_START);
+        self.switch.has(SWITCH) || self.nic.has(NIC)
+    }
+
+    /// Whether ports keep what they send.
+    pub(crate) fn keeps(self) -> bool {
+        self.switch.has(SwitchHooks::KEEPS) || self.nic.has(NicHooks::KEEPS)
+    }
+
+    /// Whether some mechanism says which packets may start.
+    pub(crate) fn may_start(self) -> bool {
+        self.switch.has(SwitchHooks::MAY_START) || self.nic.has(NicHooks::MAY_START)
+    }
+}
+
+/// What the signatures of hooks name: for the macros that write a stack's.
+#[doc(hidden)]
+pub mod scope {
+    pub use crate::attachment::Attachment;
+    pub use crate::hooks::{
+        Ack, Awaits, Count, Departure, Fate, FlowCx, Full, Incoming, Lane, Loss, NicCx, Place, Reach, SwitchCx, Token,
+        Turn,
+    };
+    pub use crate::packet::{Class, Control, FlowRef, HostId, Packet, Port, Queue};
+    pub use crate::units::{Bytes, Rate};
+    pub use backwater_engine::Time;
+}
