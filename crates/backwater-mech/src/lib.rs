@@ -38,7 +38,7 @@ pub mod stage;
 pub mod swift;
 pub mod timely;
 pub mod trim;
-pub mod uet;
+mod uec_checks;
 
 /// Classes as a bit each; none given: all.
 fn class_bits_or_all(classes: Option<&[u8]>) -> u8 {

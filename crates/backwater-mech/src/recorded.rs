@@ -1,6 +1,8 @@
 //! For tests: compressed tables of what other programs decided, decisions of HPCC's ns-3 code among them (`recorded/README.md`), and how
 //! values are held against those.
 
+mod uec;
+
 use backwater_engine::Time;
 use flate2::read::GzDecoder;
 use std::fs::{self, File};

@@ -19,7 +19,7 @@
 //! still while a port has no class left under PFC (Broadcom TH5 and TH6, which restore in a storm of all classes).
 //! **Where we differ:** SONiC polls; here T and R are exact.
 
-use super::params::Action;
+use super::config::Action;
 use crate::mac_control::GateChange;
 use backwater_engine::Time;
 use backwater_net::hooks::{Gate, Place, SwitchCx, Token};

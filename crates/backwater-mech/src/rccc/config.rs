@@ -54,8 +54,8 @@ pub(super) fn profile(params: &Params) -> Profile {
 /// What no range of a single parameter can say.
 pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     let found = [
-        crate::uet::checks::too_long(params.network_rtt, cx),
-        crate::uet::checks::of_class("pulls and requests", params.class, cx),
+        crate::uec_checks::too_long(params.network_rtt, cx),
+        crate::uec_checks::of_class("pulls and requests", params.class, cx),
     ];
     found.into_iter().flatten().collect()
 }

@@ -1,15 +1,15 @@
 //! RCCC, Receiver Credit Congestion Control — UEC 1.0, section 3.6.14, as `htsim_uec` has it (ultraethernet/uet-htsim, commit 40ccb052).
 //!
 //! A sender begins with credit of its own (speculation), until anything comes back; from then on it sends what its receiver pulls. Packets carry
-//! how far the sender would go, and the receiver's interface gives credit in turns, at 99 % of its link's rate. [`crate::uet::credit`] has
-//! the sender's rules, [`crate::uet::pacer`] the receiver's; this file says what of a run goes into them.
+//! how far the sender would go, and the receiver's interface gives credit in turns, at 99 % of its link's rate. [`credit`] has
+//! the sender's rules, [`pacer`] the receiver's; this file says what of a run goes into them.
 //!
 //! ```text
 //! send if       credit > 0;  the packet carries its target
 //! any answer    ends speculation
 //! pull frame    64 B, in the class of control, to the sender: credit up to its number
 //! timeout       credit <= 0:  a request to send, with the last target: the receiver pulls again, and answers at once by the pull before
-//! oversubscription > 1:  pulls slow down with marks and cuts before the last hop ([`crate::uet::oversubscribed`])
+//! oversubscription > 1:  pulls slow down with marks and cuts before the last hop ([`oversubscribed`])
 //! ```
 //!
 //! **Where we differ:** a request to send has no number among the packets; the pull that answers it gives nothing. It is also sent when a
@@ -18,11 +18,14 @@
 //! `request_interval`. So senders that wait for their turn among a thousand do not fill the link with requests.
 
 mod config;
+pub mod credit;
+pub mod oversubscribed;
+pub mod pacer;
 mod wire;
 
-use crate::uet::credit::{Credit, Sent};
-use crate::uet::oversubscribed::Slowed;
-use crate::uet::pacer::{PULL as PULL_QUANTA, Pacer};
+use self::credit::{Credit, Sent};
+use self::oversubscribed::Slowed;
+use self::pacer::{PULL as PULL_QUANTA, Pacer};
 use backwater_engine::{Rng, Time};
 use backwater_net::Bytes;
 use backwater_net::hooks::{

@@ -61,7 +61,7 @@ pub(super) fn profile(params: &Params) -> Profile {
 
 /// What no range of a single parameter can say.
 pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-    let mut findings = Vec::from_iter(crate::uet::checks::of_class("what is cut", params.class, cx));
+    let mut findings = Vec::from_iter(crate::uec_checks::of_class("what is cut", params.class, cx));
     if params.victim == Victim::Arriving {
         return findings;
     }

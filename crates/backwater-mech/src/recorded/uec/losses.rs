@@ -1,7 +1,7 @@
 //! What SLEEK decides, against recorded events of UEC's program (`traces/README.md`).
 
-use super::super::sleek::{Seen, Setting, Sleek};
 use super::MSS;
+use crate::nscc::sleek::{Seen, Setting, Sleek};
 use crate::recorded::{Table, tables};
 use backwater_engine::Time;
 use std::collections::{BTreeSet, HashMap};
@@ -18,7 +18,7 @@ fn traces() -> Vec<Vec<Row>> {
     let of = |table: Table| {
         table.rows.iter().map(|fields| table.columns.iter().cloned().zip(fields.clone()).collect()).collect()
     };
-    tables("src/uet/traces/losses", |_| true).into_iter().map(of).collect()
+    tables("src/recorded/uec/traces/losses", |_| true).into_iter().map(of).collect()
 }
 
 fn number(row: &Row, column: &str) -> u64 {

@@ -30,224 +30,23 @@
 //! HPCC ns-3 code they are. PINT's U knows all bytes that a port has sent since the data packet before. In the HPCC ns-3 code it knows the last packet's:
 //! `pint_counts = "last"`.
 
+mod config;
+mod int;
 pub mod pint;
 
+use config::out_of_sight;
+pub use config::{Params, Telemetry};
+use int::{Hop, INT, Int, hops, in_units};
+
 use crate::base_rtt;
-use backwater_derive::parameters;
 use backwater_engine::Time;
-use backwater_engine::fingerprint::mix;
-use backwater_net::attachment::{Attachment, WORDS};
+use backwater_net::attachment::Attachment;
 use backwater_net::hooks::{
     Absent, Ack, CheckCx, Claims, Departure, Finding, FlowCx, FlowShape, FlowSide, Mechanism, Needs, Overhead, Preset,
     Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Unread,
 };
 use backwater_net::packet::{DataHeader, Packet};
 use backwater_net::{Bytes, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// Most hops that a packet carries.
-const HOPS: usize = 5;
-/// INT in a frame: five hops of 8 octets, and their number.
-const INT: Bytes = Bytes(42);
-
-/// What packets tell of the links on their way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Telemetry {
-    /// A record of each hop, of which the sender makes its load.
-    Int,
-    /// The load of the busiest hop, as switches keep it.
-    Pint,
-}
-
-/// Parameters of HPCC.
-#[parameters]
-#[derive(Clone, Debug)]
-pub struct Params {
-    /// `int` (a record of each hop) or `pint` (the load of the busiest, in an octet or two).
-    #[param(default = Telemetry::Int, source = "SIGCOMM 2019; PINT, SIGCOMM 2020: pint")]
-    pub telemetry: Telemetry,
-    /// Round trip of the idle network, for all flows alike; a little more than the longest.
-    #[param(
-        symbol = "T", default = Time::us(13), range = Time(1)..,
-        source = "SIGCOMM 2019: 13 us, for its fat tree", why = "loads are measured against it"
-    )]
-    pub base_rtt: Time,
-    /// Share of the busiest link that flows are to use.
-    #[param(symbol = "eta", default = 0.95, range = >0.0..=1.0, source = "SIGCOMM 2019")]
-    pub eta: f64,
-    /// Additive increases in a row, a round trip each, before a multiplicative one; 0: all are multiplicative.
-    #[param(symbol = "maxStage", default = 5, range = 0.., source = "SIGCOMM 2019; HPCC ns-3 config: 0")]
-    pub max_stage: u32,
-    /// Additive increase of the rate.
-    #[param(
-        symbol = "W_AI / T", default = Rate(50_000_000), range = Rate(1)..,
-        source = "SIGCOMM 2019: 80 B per 13 us; HPCC ns-3 run.py: 0.4 Mb/s per Gb/s",
-        why = "flows that share a link would never become equal"
-    )]
-    pub r_ai: Rate,
-    /// Least rate.
-    #[param(
-        default = Rate(100_000_000), range = Rate(1).., up_to = "the line rate",
-        source = "HPCC ns-3 code; its config: 1 Gb/s", why = "a flow at rate zero never sends again"
-    )]
-    pub min_rate: Rate,
-    /// `int`: records count bytes in so many times 128 B and queues in so many times 80 B, both rounded down; 0: to the byte.
-    #[param(symbol = "INT_MULTI", default = 0, range = 0..=1000, source = "choice; HPCC ns-3 run.py: 1 per 25 Gb/s")]
-    pub int_multi: u32,
-    /// `pint`: what loads are powers of. Nearer to 1 they are finer, and take more octets: 1 from 1.05 on, 2 below.
-    #[param(symbol = "b", default = 1.05, range = >1.0..=2.0, source = "PINT, SIGCOMM 2020: 1.05; HPCC ns-3 config: 1.01", why = "all powers of 1 are 1")]
-    pub pint_base: f64,
-    /// `pint`: the bytes that a port makes its load of. `all` that it has sent since the data packet before; `last`: those of the frame before, acknowledgements included, as in the HPCC ns-3 code.
-    #[param(default = pint::Counts::All, source = "PINT, SIGCOMM 2020: all; HPCC ns-3 code, switch-node.cc: last")]
-    pub pint_counts: pint::Counts,
-}
-
-/// HPCC.
-pub enum Hpcc {}
-
-impl Mechanism for Hpcc {
-    const NAME: &'static str = "hpcc";
-    const DEFINED_BY: &'static str = "Li et al., SIGCOMM 2019";
-    const SUMMARY: &'static str = "sets each flow's window by the load that switches write into its packets";
-    const IDLE: &'static str = "never lowered a rate";
-    const PRESETS: &'static [Preset] = &[
-        Preset { name: "paper", source: "Li et al., SIGCOMM 2019", toml: "" },
-        Preset {
-            name: "ns3-hpcc",
-            source: "HPCC ns-3 code, config for 100 Gb/s",
-            toml: "max_stage = 0\nr_ai = \"40 Mb/s\"\nmin_rate = \"1 Gb/s\"\n",
-        },
-        Preset {
-            name: "ns3-pint",
-            source: "HPCC ns-3 code, config for 100 Gb/s with PINT",
-            toml: "telemetry = \"pint\"\nmax_stage = 0\nr_ai = \"40 Mb/s\"\nmin_rate = \"1 Gb/s\"\npint_base = 1.01\n",
-        },
-    ];
-    type Params = Params;
-    type Shared = ();
-    type Switch = Writer;
-    type Nic = Absent;
-    type Flow = Sender;
-
-    fn profile(params: &Params) -> Profile {
-        let octets = match params.telemetry {
-            Telemetry::Int => INT,
-            Telemetry::Pint => pint::octets(params.pint_base),
-        };
-        Profile {
-            claims: Claims { flow_rate: true, ..Claims::NONE },
-            needs: Needs { acks: true, window: true, ..Needs::default() },
-            overhead: Overhead { data: octets, ack: octets },
-            ..Profile::default()
-        }
-    }
-
-    fn unread(params: &Params) -> Vec<Unread> {
-        match params.telemetry {
-            Telemetry::Int => Unread::all(&["pint_base", "pint_counts"], "telemetry", "telemetry = \"pint\""),
-            Telemetry::Pint => Unread::all(&["int_multi"], "telemetry", "telemetry = \"int\""),
-        }
-    }
-
-    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-        let mut findings = base_rtt::check(params.base_rtt, cx);
-        if params.telemetry == Telemetry::Int {
-            findings.extend(out_of_sight(cx));
-        }
-        findings
-    }
-
-    fn switch(params: &Params, shape: &SwitchShape) -> Option<Writer> {
-        Some(match params.telemetry {
-            Telemetry::Int => Writer::Int(params.int_multi),
-            Telemetry::Pint => Writer::Pint(Loads {
-                ports: vec![pint::Load::default(); shape.ports.len()],
-                base: params.pint_base,
-                counts: params.pint_counts,
-                base_rtt: params.base_rtt,
-            }),
-        })
-    }
-
-    fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
-        Some(Sender {
-            rate: shape.line,
-            committed: shape.line,
-            line: shape.line,
-            u: 1.0,
-            stage: 0,
-            sent: 0,
-            last_update: 0,
-            previous: None,
-            cuts: 0,
-            params: Box::new(params.clone()),
-        })
-    }
-}
-
-/// What INT cannot tell a sender of this network.
-fn out_of_sight(cx: &CheckCx<'_>) -> Option<Finding> {
-    let many = cx.longest_way.filter(|way| way.switches > HOPS).map(|way| {
-        format!(
-            "INT has room for {HOPS} switches, and the way from {} to {} passes {}: the load behind the fifth is not seen",
-            way.between.0, way.between.1, way.switches
-        )
-    });
-    let spread = cx.spread_by.map(|name| {
-        format!(
-            "`{name}` sends packets of one flow over several ways, and a record of INT says something only beside that of the acknowledgement \
-             before, if both came the same way: most are not read"
-        )
-    });
-    let reasons: Vec<String> = many.into_iter().chain(spread).collect();
-    let hint = "telemetry = \"pint\": a packet brings the load of the busiest switch, whatever their number and the way of the packet before";
-    (!reasons.is_empty()).then(|| Finding::warning("telemetry", reasons.join("; "), hint))
-}
-
-/// What one switch has written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Hop {
-    /// ts
-    at: Time,
-    /// txBytes
-    tx_bytes: u64,
-    /// qLen \[bytes\]
-    queued: u32,
-    /// B \[kb/s\]
-    rate: u32,
-}
-
-/// INT of one packet. The last word has the number of hops in its lowest octet, and above it a hash of the ports.
-struct Int<'a>(&'a mut [u64; WORDS]);
-
-impl Int<'_> {
-    const LAST: usize = WORDS - 1;
-
-    fn append(&mut self, port: u64, hop: Hop) {
-        let hops = (self.0[Int::LAST] & 0xFF) as usize;
-        if hops >= HOPS {
-            return;
-        }
-        let words = [hop.at.0, hop.tx_bytes, u64::from(hop.rate) << 32 | u64::from(hop.queued)];
-        self.0[3 * hops..3 * hops + 3].copy_from_slice(&words);
-        self.0[Int::LAST] = mix(self.0[Int::LAST] ^ mix(port)) & !0xFF | (hops as u64 + 1);
-    }
-}
-
-/// Bytes in whole units of `multi` times `unit`; none: to the byte.
-#[inline(always)]
-fn in_units(bytes: u64, unit: u64, multi: u32) -> u64 {
-    if multi == 0 { bytes } else { bytes - bytes % (unit * u64::from(multi)) }
-}
-
-/// The hops of an attachment.
-fn hops(carried: &Attachment) -> impl Iterator<Item = Hop> + '_ {
-    let Attachment(words) = carried;
-    let hop = |w: &[u64]| Hop { at: Time(w[0]), tx_bytes: w[1], queued: w[2] as u32, rate: (w[2] >> 32) as u32 };
-    words.chunks_exact(3).map(hop).take((words[Int::LAST] & 0xFF) as usize)
-}
 
 /// A switch writes telemetry.
 #[derive(backwater_derive::State)]
@@ -410,6 +209,89 @@ impl Sender {
             self.stage = if multiplicative { 0 } else { self.stage + 1 };
             self.last_update = self.sent;
         }
+    }
+}
+
+/// HPCC.
+pub enum Hpcc {}
+
+impl Mechanism for Hpcc {
+    const NAME: &'static str = "hpcc";
+    const DEFINED_BY: &'static str = "Li et al., SIGCOMM 2019";
+    const SUMMARY: &'static str = "sets each flow's window by the load that switches write into its packets";
+    const IDLE: &'static str = "never lowered a rate";
+    const PRESETS: &'static [Preset] = &[
+        Preset { name: "paper", source: "Li et al., SIGCOMM 2019", toml: "" },
+        Preset {
+            name: "ns3-hpcc",
+            source: "HPCC ns-3 code, config for 100 Gb/s",
+            toml: "max_stage = 0\nr_ai = \"40 Mb/s\"\nmin_rate = \"1 Gb/s\"\n",
+        },
+        Preset {
+            name: "ns3-pint",
+            source: "HPCC ns-3 code, config for 100 Gb/s with PINT",
+            toml: "telemetry = \"pint\"\nmax_stage = 0\nr_ai = \"40 Mb/s\"\nmin_rate = \"1 Gb/s\"\npint_base = 1.01\n",
+        },
+    ];
+    type Params = Params;
+    type Shared = ();
+    type Switch = Writer;
+    type Nic = Absent;
+    type Flow = Sender;
+
+    fn profile(params: &Params) -> Profile {
+        let octets = match params.telemetry {
+            Telemetry::Int => INT,
+            Telemetry::Pint => pint::octets(params.pint_base),
+        };
+        Profile {
+            claims: Claims { flow_rate: true, ..Claims::NONE },
+            needs: Needs { acks: true, window: true, ..Needs::default() },
+            overhead: Overhead { data: octets, ack: octets },
+            ..Profile::default()
+        }
+    }
+
+    fn unread(params: &Params) -> Vec<Unread> {
+        match params.telemetry {
+            Telemetry::Int => Unread::all(&["pint_base", "pint_counts"], "telemetry", "telemetry = \"pint\""),
+            Telemetry::Pint => Unread::all(&["int_multi"], "telemetry", "telemetry = \"int\""),
+        }
+    }
+
+    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        let mut findings = base_rtt::check(params.base_rtt, cx);
+        if params.telemetry == Telemetry::Int {
+            findings.extend(out_of_sight(cx));
+        }
+        findings
+    }
+
+    fn switch(params: &Params, shape: &SwitchShape) -> Option<Writer> {
+        Some(match params.telemetry {
+            Telemetry::Int => Writer::Int(params.int_multi),
+            Telemetry::Pint => Writer::Pint(Loads {
+                ports: vec![pint::Load::default(); shape.ports.len()],
+                base: params.pint_base,
+                counts: params.pint_counts,
+                base_rtt: params.base_rtt,
+            }),
+        })
+    }
+
+    fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
+        Some(Sender {
+            rate: shape.line,
+            committed: shape.line,
+            line: shape.line,
+            u: 1.0,
+            stage: 0,
+            sent: 0,
+            last_update: 0,
+            previous: None,
+            cuts: 0,
+            params: Box::new(params.clone()),
+        })
     }
 }
 

@@ -1,10 +1,10 @@
-//! The arithmetic of UEC's controls against recorded events of its program, value by value (`traces/README.md`).
+//! The arithmetic of UEC's controls against recorded events of its program, value by value (`uec/traces/README.md`).
 
-use super::credit::{Credit, Sent};
-use super::nscc::{Accumulator, Acked, Setting, Timed, Trimmed, Variant, Window};
-use super::pacer::Pacer;
-use super::values::{Bitmap, Feedback, Mixed, Oblivious, Reps};
-use crate::recorded::{Table, tables};
+use super::{Table, tables};
+use crate::ev::values::{Bitmap, Feedback, Mixed, Oblivious, Reps};
+use crate::nscc::window::{Accumulator, Acked, Setting, Timed, Trimmed, Variant, Window};
+use crate::rccc::credit::{Credit, Sent};
+use crate::rccc::pacer::Pacer;
 use backwater_engine::{Time, rng};
 use backwater_net::Rate;
 use std::collections::{HashSet, VecDeque};
@@ -87,7 +87,7 @@ fn traces() -> Vec<Trace> {
         fields,
     };
     let of = |Table { name, head, rows, .. }: Table| Trace { name, head, lines: rows.into_iter().map(line).collect() };
-    tables("src/uet/traces", |_| true).into_iter().map(of).collect()
+    tables("src/recorded/uec/traces", |_| true).into_iter().map(of).collect()
 }
 
 /// What a trace says and what was worked out: counts values, and shows the first that is off.

@@ -22,8 +22,8 @@
 //! `counter = "egress"` the backlog of one egress queue pauses every other port, the pure output-queued reading; with `"queue"` it pauses
 //! those that fill it ([`feeders`]), as simulations have it whose threshold is a part of a queue's length.
 
+use self::config::Thresholds;
 use self::feeders::Feeders;
-use self::params::Thresholds;
 use self::watchdog::Watchdog;
 pub use crate::headroom::headroom;
 use crate::headroom::{Pausing, headroom_findings, refresh_finding};
@@ -41,131 +41,11 @@ use serde_json::{Map, Value};
 
 mod advice;
 pub mod annex_n;
+mod config;
 mod feeders;
-mod params;
 pub mod watchdog;
 
-pub use params::{Action, Params, Threshold};
-
-/// Priority-based Flow Control.
-pub enum Pfc {}
-
-impl Mechanism for Pfc {
-    const NAME: &'static str = "pfc";
-    const DEFINED_BY: &'static str = "IEEE 802.1Qbb-2011";
-    const SUMMARY: &'static str = "pauses one class of a link when its ingress counter passes a threshold";
-    const IDLE: &'static str = "never paused a neighbour";
-    const ADVICE: Option<AdviceForm> = Some(advice::FORM);
-    type Params = Params;
-    type Shared = ();
-    type Switch = Switch;
-    type Nic = Nic;
-    type Flow = Absent;
-
-    fn profile(params: &Params) -> Profile {
-        let classes = params.class_bits();
-        Profile {
-            claims: Claims { link_pause: true, ..Claims::NONE },
-            lossless_classes: classes,
-            pauses: params.signal.by_frame(classes.into()),
-            classes,
-            ..Profile::default()
-        }
-    }
-
-    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-        let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
-        let mut findings = params.watchdog_findings(cx.lossless);
-        if params.counter == Counter::Egress && cx.steered & params.class_bits() != 0 {
-            let reason = "counter = \"egress\" pauses the class of the queue that is full, and flows that are moved there come in another";
-            let hint = "where flows move between queues: counter = \"queue\", or counter = \"ingress\"";
-            findings.push(fatal("counter", reason.into(), hint));
-        }
-        if params.counter != Counter::Ingress && params.threshold == Threshold::Dynamic {
-            let reason = "a dynamic threshold is a share of the memory that what came in at a port may take, and no length of a queue: \
-                          nobody would ever be paused";
-            findings.push(fatal("counter", reason.into(), "counter = \"ingress\", or a static threshold"));
-        }
-        let pausing = |xoff| Pausing {
-            counter: params.counter,
-            xoff,
-            reference: params.reference_rate,
-            classes: u64::from(params.class_bits().count_ones()),
-            kept: u64::from(params.class_bits().count_ones()),
-            response: params.response,
-            signal: params.signal,
-            dynamic: true,
-        };
-        findings.extend(refresh_finding(params.signal, params.quanta, cx));
-        if params.threshold == Threshold::Dynamic {
-            findings.extend(headroom_findings(&pausing(None), cx));
-            return findings;
-        }
-        let Some(xoff) = params.xoff else {
-            return vec![fatal(
-                "xoff",
-                "a static threshold needs xoff".into(),
-                "give xoff, as with --set pfc.xoff=\"200 KB\" (`backwater advise pfc` gives the room that must be left beyond \
-                 it), or threshold = \"dynamic\"",
-            )];
-        };
-        findings.extend(headroom_findings(&pausing(Some(xoff)), cx));
-        findings
-    }
-
-    fn hold_style(params: &Params) -> Option<HoldStyle> {
-        Some(params.signal.style(params.quanta))
-    }
-
-    fn pause_threshold(params: &Params, cx: &MemoryCx<'_>) -> Option<(Bytes, &'static str)> {
-        params.pause_threshold(cx)
-    }
-
-    fn facts(params: Option<&Params>, situation: &Situation) -> Map<String, Value> {
-        advice::facts(params, situation)
-    }
-
-    fn advise(question: &Question) -> Result<Advice, AdviceError> {
-        advice::answer(question)
-    }
-
-    fn unread(params: &Params) -> Vec<Unread> {
-        let mut unread = match params.threshold {
-            Threshold::Static => Unread::all(&["alpha", "xon_offset"], "threshold", "threshold = \"dynamic\""),
-            Threshold::Dynamic => Unread::all(&["xoff", "xon"], "threshold", "threshold = \"static\""),
-        };
-        unread.extend(params.signal.unread());
-        if params.watchdog.is_none() {
-            unread.extend(Unread::all(&["watchdog_action"], "watchdog", "a watchdog"));
-        }
-        unread
-    }
-
-    fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {
-        let ports = shape.ports.len();
-        Some(Switch {
-            classes: params.class_bits(),
-            thresholds: shape.ports.iter().map(|port| params.thresholds(port.rate)).collect(),
-            dynamic: (params.threshold == Threshold::Dynamic).then_some(params.xon_offset),
-            style: params.signal.style(params.quanta),
-            congested: (0..CLASSES).map(|_| Congested::new(params.counter, ports)).collect(),
-            feeders: Feeders::default(),
-            counter: params.counter,
-            receiver: Receiver::new(ports * CLASSES, params.response),
-            pauses: 0,
-            nearest: Nearest::new(params.xoff()),
-            watchdog: params.watchdog.map(|detect| {
-                let (restore, action) = (params.watchdog_restore, params.watchdog_action);
-                Box::new(Watchdog::new(ports * CLASSES, detect, restore, action))
-            }),
-        })
-    }
-
-    fn nic(params: &Params, shape: &NicShape) -> Option<Nic> {
-        let classes = shape.queues.carrying(params.class_bits());
-        Some(Nic { classes, receiver: Receiver::new(CLASSES, params.response) })
-    }
-}
+pub use config::{Action, Params, Threshold};
 
 /// Initiator and receiver of one bridge (802.1Q 36.1).
 #[derive(backwater_derive::State)]
@@ -438,6 +318,126 @@ impl Nic {
         if look != Time::NEVER {
             cx.arm(look, slot);
         }
+    }
+}
+
+/// Priority-based Flow Control.
+pub enum Pfc {}
+
+impl Mechanism for Pfc {
+    const NAME: &'static str = "pfc";
+    const DEFINED_BY: &'static str = "IEEE 802.1Qbb-2011";
+    const SUMMARY: &'static str = "pauses one class of a link when its ingress counter passes a threshold";
+    const IDLE: &'static str = "never paused a neighbour";
+    const ADVICE: Option<AdviceForm> = Some(advice::FORM);
+    type Params = Params;
+    type Shared = ();
+    type Switch = Switch;
+    type Nic = Nic;
+    type Flow = Absent;
+
+    fn profile(params: &Params) -> Profile {
+        let classes = params.class_bits();
+        Profile {
+            claims: Claims { link_pause: true, ..Claims::NONE },
+            lossless_classes: classes,
+            pauses: params.signal.by_frame(classes.into()),
+            classes,
+            ..Profile::default()
+        }
+    }
+
+    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
+        let mut findings = params.watchdog_findings(cx.lossless);
+        if params.counter == Counter::Egress && cx.steered & params.class_bits() != 0 {
+            let reason = "counter = \"egress\" pauses the class of the queue that is full, and flows that are moved there come in another";
+            let hint = "where flows move between queues: counter = \"queue\", or counter = \"ingress\"";
+            findings.push(fatal("counter", reason.into(), hint));
+        }
+        if params.counter != Counter::Ingress && params.threshold == Threshold::Dynamic {
+            let reason = "a dynamic threshold is a share of the memory that what came in at a port may take, and no length of a queue: \
+                          nobody would ever be paused";
+            findings.push(fatal("counter", reason.into(), "counter = \"ingress\", or a static threshold"));
+        }
+        let pausing = |xoff| Pausing {
+            counter: params.counter,
+            xoff,
+            reference: params.reference_rate,
+            classes: u64::from(params.class_bits().count_ones()),
+            kept: u64::from(params.class_bits().count_ones()),
+            response: params.response,
+            signal: params.signal,
+            dynamic: true,
+        };
+        findings.extend(refresh_finding(params.signal, params.quanta, cx));
+        if params.threshold == Threshold::Dynamic {
+            findings.extend(headroom_findings(&pausing(None), cx));
+            return findings;
+        }
+        let Some(xoff) = params.xoff else {
+            return vec![fatal(
+                "xoff",
+                "a static threshold needs xoff".into(),
+                "give xoff, as with --set pfc.xoff=\"200 KB\" (`backwater advise pfc` gives the room that must be left beyond \
+                 it), or threshold = \"dynamic\"",
+            )];
+        };
+        findings.extend(headroom_findings(&pausing(Some(xoff)), cx));
+        findings
+    }
+
+    fn hold_style(params: &Params) -> Option<HoldStyle> {
+        Some(params.signal.style(params.quanta))
+    }
+
+    fn pause_threshold(params: &Params, cx: &MemoryCx<'_>) -> Option<(Bytes, &'static str)> {
+        params.pause_threshold(cx)
+    }
+
+    fn facts(params: Option<&Params>, situation: &Situation) -> Map<String, Value> {
+        advice::facts(params, situation)
+    }
+
+    fn advise(question: &Question) -> Result<Advice, AdviceError> {
+        advice::answer(question)
+    }
+
+    fn unread(params: &Params) -> Vec<Unread> {
+        let mut unread = match params.threshold {
+            Threshold::Static => Unread::all(&["alpha", "xon_offset"], "threshold", "threshold = \"dynamic\""),
+            Threshold::Dynamic => Unread::all(&["xoff", "xon"], "threshold", "threshold = \"static\""),
+        };
+        unread.extend(params.signal.unread());
+        if params.watchdog.is_none() {
+            unread.extend(Unread::all(&["watchdog_action"], "watchdog", "a watchdog"));
+        }
+        unread
+    }
+
+    fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {
+        let ports = shape.ports.len();
+        Some(Switch {
+            classes: params.class_bits(),
+            thresholds: shape.ports.iter().map(|port| params.thresholds(port.rate)).collect(),
+            dynamic: (params.threshold == Threshold::Dynamic).then_some(params.xon_offset),
+            style: params.signal.style(params.quanta),
+            congested: (0..CLASSES).map(|_| Congested::new(params.counter, ports)).collect(),
+            feeders: Feeders::default(),
+            counter: params.counter,
+            receiver: Receiver::new(ports * CLASSES, params.response),
+            pauses: 0,
+            nearest: Nearest::new(params.xoff()),
+            watchdog: params.watchdog.map(|detect| {
+                let (restore, action) = (params.watchdog_restore, params.watchdog_action);
+                Box::new(Watchdog::new(ports * CLASSES, detect, restore, action))
+            }),
+        })
+    }
+
+    fn nic(params: &Params, shape: &NicShape) -> Option<Nic> {
+        let classes = shape.queues.carrying(params.class_bits());
+        Some(Nic { classes, receiver: Receiver::new(CLASSES, params.response) })
     }
 }
 

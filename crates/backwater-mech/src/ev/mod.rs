@@ -1,0 +1,210 @@
+//! Entropy values: a sender spreads the packets of a flow over equal ways — UEC 1.0 (entropy value, EV, of the packet delivery sublayer); Bonato
+//! et al., "REPS: Recycled Entropy Packet Spraying for Adaptive Load Balancing and Failure Mitigation", EuroSys 2026; rules of `htsim_uec`
+//! (ultraethernet/uet-htsim, commit 40ccb052).
+//!
+//! Switches choose among equal ways by a hash (ECMP). The sender gives each packet a value that goes into this hash, and so another way; the answer
+//! brings the value back, and says how the way was. [`values`] has the rules; this file says what of a run goes into them.
+//!
+//! ```text
+//! packet       value by `policy`; the same value of the same flow takes the same way
+//! ACK          unmarked: good;  marked: marked
+//! cut          at the port to its receiver: as an ACK, since no other way would do;  elsewhere: trimmed
+//! timeout      of an unknown value, for which 0 stands
+//! ```
+//!
+//! The answer to a cut packet counts before the packet goes again, as an ACK counts before what it lets go. `htsim_uec` has it the other way round
+//! where the packet may go at once (`cut_counts_first = false`): its new value is chosen without what the answer says.
+//!
+//! An answer goes back by the value of the packet that caused it. Control frames have no value.
+//!
+//! **Not modelled:** probes of ways; values of control frames.
+
+mod config;
+pub mod values;
+
+pub use config::{Params, Policy};
+
+use self::values::{Bitmap, Feedback, Mixed, Oblivious, Recycled, Reps};
+use backwater_engine::{Rng, Time};
+use backwater_net::hooks::{
+    Absent, Ack, CheckCx, Claims, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile, Reach, Turn,
+};
+use backwater_net::packet::Packet;
+use serde::{Deserialize, Serialize};
+
+/// What a policy keeps, and the flow's random numbers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Kept {
+    rng: Rng,
+    values: Values,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Values {
+    Oblivious(Oblivious),
+    Bitmap(Bitmap),
+    Reps(Reps),
+    Recycled(Recycled),
+    Mixed(Mixed),
+}
+
+/// The sender of one flow.
+#[derive(backwater_derive::State)]
+pub struct Sender {
+    #[state(fixed)]
+    policy: Policy,
+    /// log2 P
+    #[state(fixed)]
+    bits: u32,
+    #[state(fixed)]
+    cut_counts_first: bool,
+    /// From the first packet on.
+    state: Option<Box<Kept>>,
+    /// When the answer to a cut packet came, and what it says of which value; it counts once a packet has gone, or later.
+    pending: Option<(Time, u16, Feedback)>,
+    /// packets that were given a value
+    drawn: u64,
+    /// values that were taken up again
+    again: u64,
+}
+
+// The specification.
+#[backwater_derive::hooks]
+impl FlowSide for Sender {
+    fn on_turn(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet, turn: &Turn) {
+        if self.pending.is_some_and(|(came, ..)| came < cx.now()) {
+            self.settle(cx);
+        }
+        let (policy, bits) = (self.policy, self.bits);
+        let kept = self.state.get_or_insert_with(|| {
+            let mut rng = cx.stream("entropy values");
+            let values = match policy {
+                Policy::Oblivious => Values::Oblivious(Oblivious::new(bits, &mut rng)),
+                Policy::Bitmap => Values::Bitmap(Bitmap::new(bits, &mut rng)),
+                Policy::Reps => Values::Reps(Reps::new(bits)),
+                Policy::Recycled => Values::Recycled(Recycled::new(bits)),
+                Policy::Mixed => Values::Mixed(Mixed::new(bits, &mut rng)),
+            };
+            Box::new(Kept { rng, values })
+        });
+        let (now, rng) = (cx.now(), &mut kept.rng);
+        let again = match &mut kept.values {
+            Values::Oblivious(_) | Values::Bitmap(_) => None,
+            Values::Reps(reps) => reps.again(now),
+            Values::Recycled(recycled) => recycled.again(),
+            Values::Mixed(mixed) => mixed.again(),
+        };
+        self.again += u64::from(again.is_some());
+        let window = turn.window;
+        let value = again.unwrap_or_else(|| match &mut kept.values {
+            Values::Oblivious(oblivious) => oblivious.next(rng),
+            Values::Bitmap(bitmap) => bitmap.next(rng),
+            Values::Reps(reps) => reps.draw(rng),
+            Values::Recycled(recycled) => {
+                recycled.draw(self.drawn, window.map(|window| window.0 / u64::from(pkt.size.max(1))), rng)
+            }
+            Values::Mixed(mixed) => mixed.draw(rng),
+        });
+        self.drawn += 1;
+        pkt.spread_by(value);
+        self.settle(cx);
+    }
+
+    fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
+        // What answers a probe says nothing of a value: a mechanism's frames have none.
+        if let Some(counted) = ack.counted.filter(|counted| counted.probe.is_none()) {
+            self.settle(cx);
+            self.learn(cx, counted.ev, came(ack.marked));
+        }
+    }
+
+    #[cold]
+    fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
+        self.settle(cx);
+        match loss {
+            Loss::Trimmed(cut) => {
+                let feedback = if cut.last_hop { came(cut.marked) } else { Feedback::Trimmed };
+                self.pending = Some((cx.now(), cut.ev, feedback));
+                if self.cut_counts_first {
+                    self.settle(cx);
+                }
+            }
+            Loss::Timeout { .. } => self.learn(cx, 0, Feedback::Timeout),
+            Loss::Gap => {}
+        }
+    }
+
+    fn reach(&self) -> Reach {
+        Reach { acts: self.again, margin: None }
+    }
+}
+
+fn came(marked: bool) -> Feedback {
+    if marked { Feedback::Marked } else { Feedback::Good }
+}
+
+impl Sender {
+    /// What is pending counts.
+    fn settle(&mut self, cx: &FlowCx<'_>) {
+        if let Some((_, value, feedback)) = self.pending.take() {
+            self.learn(cx, value, feedback);
+        }
+    }
+
+    fn learn(&mut self, cx: &FlowCx<'_>, value: u16, feedback: Feedback) {
+        let Some(kept) = &mut self.state else { return };
+        match &mut kept.values {
+            Values::Oblivious(_) => {}
+            Values::Bitmap(bitmap) => bitmap.feedback(value, feedback),
+            Values::Reps(reps) => reps.feedback(cx.now(), value, feedback),
+            Values::Recycled(recycled) => recycled.feedback(value, feedback),
+            Values::Mixed(mixed) => mixed.feedback(value, feedback),
+        }
+    }
+}
+
+/// Entropy values.
+pub enum EntropyValues {}
+
+impl Mechanism for EntropyValues {
+    const NAME: &'static str = "ev";
+    const DEFINED_BY: &'static str = "UEC 1.0; Bonato et al., EuroSys 2026";
+    const SUMMARY: &'static str =
+        "gives each packet a value by which switches choose its way, and learns from the answers";
+    const IDLE: &'static str = "never took up a value again";
+    type Params = Params;
+    type Shared = ();
+    type Switch = Absent;
+    type Nic = Absent;
+    type Flow = Sender;
+
+    fn profile(_: &Params) -> Profile {
+        Profile {
+            claims: Claims { path: true, ..Claims::NONE },
+            needs: Needs { recovery: true, counts: true, ..Needs::default() },
+            reorders: true,
+            ..Profile::default()
+        }
+    }
+
+    fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {
+        let values = params.values.max(1);
+        let (below, above) = (1 << values.ilog2(), values.next_power_of_two());
+        let odd = (!values.is_power_of_two()).then(|| Finding {
+            fatal: true,
+            key: "values",
+            reason: format!("{values} is no power of two: a value is so many bits of the packet"),
+            hint: format!("{below} or {above}"),
+        });
+        Vec::from_iter(odd)
+    }
+
+    fn flow(params: &Params, _: &FlowShape, (): &()) -> Option<Sender> {
+        let bits = params.values.max(1).ilog2();
+        let cut_counts_first = params.cut_counts_first;
+        Some(Sender { policy: params.policy, bits, cut_counts_first, state: None, pending: None, drawn: 0, again: 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests;
