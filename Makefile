@@ -102,7 +102,7 @@ lint-rust: $(VENV)/built
 	+$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	+$(CARGO) check --package backwater-wire --no-default-features --quiet
 	+$(CARGO) check --manifest-path crates/backwater-wire/fuzz/Cargo.toml --target-dir target --no-default-features --locked --quiet
-	+RUSTDOCFLAGS="-D warnings" $(CARGO) doc --package backwater-wire --no-deps --quiet
+	+RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 
 .PHONY: lint-python
 lint-python: $(VENV)/built

@@ -51,7 +51,7 @@ impl Scenario {
     #[staticmethod]
     fn from_file(py: Python<'_>, path: &str) -> PyResult<Scenario> {
         let path = PathBuf::from(path);
-        patiently(py, None, move || backwater::Scenario::from_file(&path).map(Scenario::new))
+        patiently(py, None, move || backwater::Scenario::load(&path).map(Scenario::new))
     }
 
     #[staticmethod]

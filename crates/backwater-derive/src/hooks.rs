@@ -90,9 +90,7 @@ pub fn declare(mut item: ItemTrait) -> syn::Result<TokenStream> {
         macro_rules! #stack {
             ($stack:ty; $($field:ident: $number:expr, $attaches:expr, $side:ty;)+) => {
                 const _: () = {
-                    #[allow(unused_imports)]
-                    use ::backwater_net::hooks::scope::*;
-                    use ::backwater_net::hooks::{Defines, Owner, Owners, #set, #side};
+                    use ::backwater_net::prelude::*;
 
                     /// Of each hook the mechanisms that have it.
                     const WITH: [Owners; #count] = {

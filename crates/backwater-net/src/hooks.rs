@@ -56,7 +56,7 @@ pub use port::Departure;
 pub use sides::{
     Absent, Ack, Counted, Cut, FlowHooks, FlowSide, Incoming, Loss, NicHooks, NicSide, SwitchHooks, SwitchSide,
 };
-pub use stack::{Defines, Hooks, scope};
+pub use stack::{Defines, Hooks};
 
 /// How a port keeps a flow in order whose packets stand in several of its queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]

@@ -19,6 +19,7 @@ pub mod parameters;
 mod part;
 mod place;
 mod port;
+pub mod prelude;
 mod probe;
 mod reach;
 pub mod record;

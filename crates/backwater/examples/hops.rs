@@ -225,7 +225,7 @@ fn study_case_2(percent: u64, with_sfc: bool) -> Spec<Config> {
 fn fat_tree_320(microseconds: u64) -> Spec<Config> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/fat-tree-320.toml");
     let until = format!("{microseconds} us");
-    let scenario = Scenario::from_file(&file)
+    let scenario = Scenario::load(&file)
         .and_then(|s| s.with_set("flow.background.until", &until)?.with_set("flow.incast.until", &until));
     let resolved = scenario.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}"));
     build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))
@@ -235,7 +235,7 @@ fn fat_tree_320(microseconds: u64) -> Spec<Config> {
 fn prefill_2048(kilobytes: u64) -> Spec<Config> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/sfc-aidc-2025-prefill/scenario.toml");
     let size = format!("{kilobytes} KB");
-    let scenario = Scenario::from_file(&file)
+    let scenario = Scenario::load(&file)
         .and_then(|s| s.with_set("job.prefill.rounds", "1")?.with_set("job.prefill.step.experts.size", &size))
         // So that it can be split. Nothing waits for another transfer: all starts that much later.
         .and_then(|s| s.with_set("job.prefill.start_latency", "1 us"));

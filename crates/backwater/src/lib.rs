@@ -1,5 +1,38 @@
 //! TOML in, results out: scenario files, their checks, and the runs and advice made from them.
 //!
+//! ```
+//! use backwater::prelude::*;
+//!
+//! let scenario = Scenario::from_text(
+//!     r#"
+//!     [topology]
+//!     kind = "star"
+//!     hosts = 3
+//!     rate = "100 Gb/s"
+//!     link_delay = "500 ns"
+//!
+//!     [pfc]
+//!     classes = [3]
+//!     threshold = "dynamic"
+//!
+//!     [[flow]]
+//!     from = ["h0", "h1"]
+//!     to = "h2"
+//!     size = "1 MB"
+//!     "#,
+//!     "incast.toml",
+//!     ".".as_ref(),
+//! )?;
+//! let run = scenario.run(1)?;
+//! assert_eq!(run.flows().len(), 2);
+//! // 2 MB at 100 Gb/s take 160 us, and their headers a little more.
+//! let last = run.flows().iter().filter_map(|flow| flow.fct_last_byte).max();
+//! assert!(last > Some(Time::us(160)) && last < Some(Time::us(170)));
+//! # Ok::<(), ScenarioError>(())
+//! ```
+//!
+//! A file is read by [`Scenario::load`]. What happens between the two lines:
+//!
 //! ```text
 //! text ──▶ Scenario ── with_variant, with_mechanism, with_set, with_flows ──▶ check() ──▶ Checked ── build() ──▶ Spec ──▶ Network
 //!
@@ -37,9 +70,11 @@ pub mod operations;
 mod pipeline;
 mod plan;
 mod planned;
+pub mod prelude;
 mod queue_pairs;
 mod resolved;
 pub mod results;
+mod run;
 mod scenario;
 mod schema;
 pub mod sketch;
@@ -57,4 +92,5 @@ pub use items::{Item, items, new_scenario, version};
 pub use layout::Layout;
 pub use planned::Planned;
 pub use resolved::{Resolved, ResolvedValue};
+pub use run::Run;
 pub use scenario::Scenario;

@@ -64,7 +64,7 @@ impl Scenario {
     }
 
     /// Reads a file.
-    pub fn from_file(path: &Path) -> Result<Scenario, ScenarioError> {
+    pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
         let name = path.display().to_string();
         let text = read(path).map_err(|error| error.file(&name))?;
         let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));

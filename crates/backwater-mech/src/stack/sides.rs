@@ -1,4 +1,4 @@
-//! The sides of all mechanisms at one node or flow, in the registry's order. How several answer is the traits' ([`macro@backwater_derive::hooks`]).
+//! The sides of all mechanisms at one node or flow, in the registry's order. How several answer is the traits' ([`hooks`](macro@backwater_derive::hooks)).
 
 /// Generates `SwitchStack`, `NicStack`, `FlowStack` and `Shared`.
 macro_rules! sides {

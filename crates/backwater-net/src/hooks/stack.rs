@@ -1,5 +1,5 @@
 //! Which hooks mechanisms have. How several of them at one node or flow answer, `#[hooks]` on the traits writes
-//! ([`macro@backwater_derive::hooks`]).
+//! ([`hooks`](macro@backwater_derive::hooks)).
 
 use super::{FlowHooks, NicHooks, SwitchHooks};
 
@@ -47,17 +47,4 @@ impl Hooks {
     pub(crate) fn may_start(self) -> bool {
         self.switch.has(SwitchHooks::MAY_START) || self.nic.has(NicHooks::MAY_START)
     }
-}
-
-/// What the signatures of hooks name: for the macros that write a stack's.
-#[doc(hidden)]
-pub mod scope {
-    pub use crate::attachment::Attachment;
-    pub use crate::hooks::{
-        Ack, Awaits, Count, Departure, Fate, FlowCx, Full, Incoming, Lane, Loss, NicCx, Place, Reach, SwitchCx, Token,
-        Turn,
-    };
-    pub use crate::packet::{Class, Control, FlowRef, HostId, Packet, Port, Queue};
-    pub use crate::units::{Bytes, Rate};
-    pub use backwater_engine::Time;
 }

@@ -75,7 +75,7 @@ fn scenario(text: &str) -> Scenario {
 
 fn shipped(name: &str, set: &[(&str, &str)]) -> Scenario {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name);
-    let first = Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}"));
+    let first = Scenario::load(&file).unwrap_or_else(|e| panic!("{e}"));
     set.iter().fold(first, |s, (k, v)| s.with_set(k, v).unwrap_or_else(|e| panic!("{e}")))
 }
 

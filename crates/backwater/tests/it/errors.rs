@@ -592,9 +592,9 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("set: missing unit", set("switch.buffer", "400")),
         ("set: no key", set("", "400")),
         ("set: unknown value", set("switch.architecture", "voqs")),
-        ("missing file", Scenario::from_file(Path::new("tests/none.toml")).map(|_| ())),
-        ("directory", Scenario::from_file(Path::new("tests")).map(|_| ())),
-        ("endless file", Scenario::from_file(Path::new("/dev/zero")).map(|_| ())),
+        ("missing file", Scenario::load(Path::new("tests/none.toml")).map(|_| ())),
+        ("directory", Scenario::load(Path::new("tests")).map(|_| ())),
+        ("endless file", Scenario::load(Path::new("/dev/zero")).map(|_| ())),
     ]
 }
 
@@ -618,12 +618,12 @@ fn files_that_are_no_text_or_too_long() {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let garbage = dir.join("garbage.toml");
     std::fs::write(&garbage, b"seed = 1\ntitle = \"\xff\xfe\"\n").unwrap();
-    let error = Scenario::from_file(&garbage).map(|_| ()).unwrap_err();
+    let error = Scenario::load(&garbage).map(|_| ()).unwrap_err();
     assert_eq!((error.line, error.reason.as_str()), (Some(2), "not text: byte 18 is not UTF-8"));
     // A sparse file: no byte of it is read.
     let huge = dir.join("huge.toml");
     std::fs::File::create(&huge).unwrap().set_len(10_000_000_000).unwrap();
-    let error = Scenario::from_file(&huge).map(|_| ()).unwrap_err();
+    let error = Scenario::load(&huge).map(|_| ()).unwrap_err();
     assert!(error.reason.contains("10000000000 bytes are too many"), "{error}");
     std::fs::remove_file(&huge).unwrap();
 }

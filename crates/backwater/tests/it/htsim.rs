@@ -11,7 +11,7 @@ const THEIRS: [f64; 4] = [2431.62, 2432.45, 2441.10, 3604.27];
 
 fn scenario() -> Scenario {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/htsim-incast.toml");
-    Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}"))
+    Scenario::load(&file).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn run(scenario: &Scenario, seed: u64) -> Collected {

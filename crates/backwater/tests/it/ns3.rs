@@ -59,7 +59,7 @@ fn us(time: Time) -> f64 {
 
 fn runs(variant: Option<&str>) -> Vec<Run> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ns3-incast.toml");
-    let scenario = Scenario::from_file(&file).and_then(|s| variant.map_or(Ok(s.clone()), |name| s.with_variant(name)));
+    let scenario = Scenario::load(&file).and_then(|s| variant.map_or(Ok(s.clone()), |name| s.with_variant(name)));
     let scenario = &scenario.unwrap_or_else(|e| panic!("{e}"));
     thread::scope(|scope| {
         let all: Vec<_> = (1..=SEEDS).map(|seed| scope.spawn(move || Run::new(scenario, seed))).collect();

@@ -91,7 +91,7 @@ fn the_scenarios_of_the_studies_are_good() {
     let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
     let files = std::fs::read_dir(studies).unwrap().map(|entry| entry.unwrap().path().join("scenario.toml"));
     for file in files.filter(|file| file.is_file()) {
-        let scenario = Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}"));
+        let scenario = Scenario::load(&file).unwrap_or_else(|e| panic!("{e}"));
         scenario.check().and_then(|r| build(&r, 1)).map(|_| ()).unwrap_or_else(|e| panic!("{e}"));
         for variant in scenario.variants() {
             let resolved = scenario.with_variant(&variant).and_then(|s| s.check());
@@ -304,7 +304,7 @@ fn an_explicit_topology_with_faults_and_series() {
 #[test]
 fn the_ring_deadlocks_and_its_variants_do_not() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ring-deadlock.toml");
-    let scenario = Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = Scenario::load(&file).unwrap_or_else(|e| panic!("{e}"));
     let run = |scenario: &Scenario| {
         let resolved = scenario.check().unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(resolved.warnings, []);

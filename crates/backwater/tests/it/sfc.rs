@@ -21,7 +21,7 @@ fn keys(scenario: &Scenario, set: &[(&str, &str)]) -> Vec<String> {
 
 fn study() -> Scenario {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/sfc-aidc-2025/scenario.toml");
-    Scenario::from_file(&file).and_then(|s| s.with_variant("pfc-sfc")).unwrap_or_else(|e| panic!("{e}"))
+    Scenario::load(&file).and_then(|s| s.with_variant("pfc-sfc")).unwrap_or_else(|e| panic!("{e}"))
 }
 
 const SIX: [(&str, &str); 4] = [
@@ -219,8 +219,7 @@ fn a_large_incast_and_all_to_all_are_checked() {
 #[test]
 fn room_for_isolated_flows_beyond_the_buffer_needs_pfc() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/sfc-proxy/scenario.toml");
-    let isolation =
-        Scenario::from_file(&file).and_then(|s| s.with_variant("isolation")).unwrap_or_else(|e| panic!("{e}"));
+    let isolation = Scenario::load(&file).and_then(|s| s.with_variant("isolation")).unwrap_or_else(|e| panic!("{e}"));
     let lossy = [("pfc", "false"), ("lossless", "false"), ("transport.recovery", "go-back-n")];
     let none: [&str; 0] = [];
     assert_eq!(keys(&isolation, &[]), none);

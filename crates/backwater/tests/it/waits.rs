@@ -41,7 +41,7 @@ fn sums(rows: &Collected) -> BTreeMap<u64, Time> {
 
 fn study() -> Scenario {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/sfc-aidc-2025/scenario.toml");
-    Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}"))
+    Scenario::load(&file).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// All packets and links of the study are equal, so that nothing hides in the shade of anything else: every flow's waits are its delay.
@@ -118,7 +118,7 @@ fn pauses_are_all_there_and_lead_to_the_incast() {
 #[test]
 fn a_slow_receiver_is_a_cause() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/slow-receiver.toml");
-    let rows = recorded(&Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}")), &[]);
+    let rows = recorded(&Scenario::load(&file).unwrap_or_else(|e| panic!("{e}")), &[]);
     let received = rows.waits.iter().filter(|row| row.cause == "receiver");
     let waited = received.fold(Time::ZERO, |sum, row| sum + row.time);
     assert!(waited > Time::us(1), "{waited}");
@@ -139,7 +139,7 @@ fn no_flow_of_the_examples_waits_for_longer_than_it_takes() {
     files.sort();
     let mut causes: BTreeMap<&str, u64> = BTreeMap::new();
     for file in files {
-        let scenario = Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}"));
+        let scenario = Scenario::load(&file).unwrap_or_else(|e| panic!("{e}"));
         let variants: Vec<Scenario> =
             scenario.variants().iter().map(|name| scenario.with_variant(name).unwrap()).collect();
         for scenario in variants.into_iter().chain([scenario]) {
@@ -169,7 +169,7 @@ fn no_flow_of_the_examples_waits_for_longer_than_it_takes() {
 #[test]
 fn waits_hold_where_a_watchdog_drops() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ns3-incast.toml");
-    let scenario = Scenario::from_file(&file).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = Scenario::load(&file).unwrap_or_else(|e| panic!("{e}"));
     for architecture in ["output-queued", "shared-memory", "input-queued", "voq"] {
         let set = [
             ("switch.architecture", architecture),

@@ -14,10 +14,7 @@
 //! **Not modelled:** slow start.
 //! **Where we differ:** the source has rounds of equal length for all users; here each flow has its own round trips.
 
-use backwater_derive::parameters;
-use backwater_engine::Time;
-use backwater_net::Bytes;
-use backwater_net::hooks::{Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile, Reach};
+use backwater_net::prelude::*;
 
 /// Parameters of AIMD.
 #[parameters]
@@ -71,7 +68,7 @@ impl Mechanism for Aimd {
 }
 
 /// The sender of one flow.
-#[derive(backwater_derive::State)]
+#[derive(State)]
 pub struct Sender {
     /// \[bytes\] of a full packet
     #[state(fixed)]
@@ -91,7 +88,7 @@ pub struct Sender {
 }
 
 // The specification.
-#[backwater_derive::hooks]
+#[hooks]
 impl FlowSide for Sender {
     #[inline(always)]
     fn window(&self) -> Option<Bytes> {
@@ -136,7 +133,6 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use backwater_net::Rate;
     use backwater_net::bench::FlowBench;
 
     fn flow() -> (FlowBench, Sender) {
