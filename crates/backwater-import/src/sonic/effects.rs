@@ -2,8 +2,9 @@
 //! settings that are used.
 
 use super::buffers::{Limit, Profile};
-use super::config::{Config, spread};
+use super::config::Config;
 use super::database::{Database, Entry};
+use super::ports::spread;
 use super::unlike;
 use crate::note::Notes;
 use std::collections::{BTreeMap, BTreeSet};

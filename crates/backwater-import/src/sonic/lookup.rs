@@ -12,6 +12,7 @@
 use super::buffers::{Limit, Profile};
 use super::config::Config;
 use super::database::{Entry, MOST_OCTETS};
+use super::ports::metres;
 use super::unlike;
 use crate::error::ImportError;
 use crate::note::Notes;
@@ -56,11 +57,6 @@ pub fn recognise(head: &Head) -> bool {
 
 fn without_remark(line: &str) -> &str {
     line.split('#').next().unwrap_or_default().trim()
-}
-
-/// A length as `40m`.
-pub fn metres(text: &str) -> Option<u64> {
-    text.strip_suffix('m')?.parse().ok().filter(|metres| *metres <= 1_000_000)
 }
 
 impl Lookup {

@@ -12,8 +12,10 @@ mod effects;
 mod lookup;
 mod lossless;
 mod plan;
+mod ports;
 mod qos;
 mod queues;
+mod read;
 mod runs;
 mod scenario;
 mod unlike;
@@ -23,10 +25,9 @@ use crate::error::ImportError;
 use crate::family::{Family, Given, Kind, Work};
 use crate::page::{Page, printable};
 use buffers::{Limit, Profile};
-use config::Config;
 use database::Database;
 use lookup::Lookup;
-use plan::Plan;
+use plan::{Group, Plan};
 use verdict::Verdict;
 
 /// Files of SONiC.
@@ -60,7 +61,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     };
     let database = Database::read(sources.iter().copied(), work.notes)?;
     let lookup = lookup.map(|source| Lookup::read(source, work.notes)).transpose()?;
-    let config = Config::read(&database, lookup.as_ref(), work.notes)?;
+    let config = read::config(&database, lookup.as_ref(), work.notes)?;
     let plan = Plan::of(config, first.name(), work.options, work.notes)?;
     unsaid(&plan, work);
     let verdicts = verdict::all(&plan, first.name(), work)?;
@@ -162,7 +163,7 @@ fn unsaid(plan: &Plan, work: &mut Work<'_>) {
             "priority groups have {} different headrooms, and those of one switch are the same here: that of {}; each has a scenario of its \
              own",
             plan.groups.len(),
-            plan.main().map_or_else(String::new, verdict::about)
+            plan.main().map_or_else(String::new, Group::about)
         );
         notes.differs(&file, Some(line), text);
     }

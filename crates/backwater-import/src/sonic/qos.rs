@@ -1,13 +1,39 @@
 //! Classes of a database: what maps to them, which of them PFC keeps, how they are marked, and their watchdog.
 
-use super::config::{Port, Watchdog, Wred};
 use super::database::{Database, Entry};
+use super::ports::Port;
 use super::unlike::{self, Setting};
 use crate::error::ImportError;
 use crate::note::Notes;
 
 /// Longest time of a watchdog, in ms: an hour.
 const MOST_MS: i64 = 3_600_000;
+
+/// `WRED_PROFILE` that marks green packets: all packets are green where nothing colours them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wred {
+    /// Its name.
+    pub name: String,
+    /// File and line.
+    pub at: (String, u64),
+    /// Where marking begins, in octets.
+    pub min: u64,
+    /// From where everything is marked, in octets.
+    pub max: u64,
+    /// Probability just below `max`, in percent.
+    pub percent: u64,
+}
+
+/// `PFC_WD`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watchdog {
+    /// Detection, in ms.
+    pub detection_ms: u64,
+    /// Restoration, in ms.
+    pub restoration_ms: u64,
+    /// `drop` or `forward`.
+    pub action: String,
+}
 
 /// Reads which classes each port keeps by PFC: `pfc_enable` of its own, or that of all.
 pub fn pfc_classes(database: &Database, ports: &mut [Port], notes: &mut Notes) -> Result<(), ImportError> {

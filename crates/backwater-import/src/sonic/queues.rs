@@ -1,7 +1,8 @@
 //! `QUEUE`: how the queues of ports mark, and in which turns they send.
 
-use super::config::{Config, Port, spread};
+use super::config::Config;
 use super::database::{Database, Entry};
+use super::ports::{Port, spread};
 use super::qos::wred;
 use super::unlike::{self, Setting};
 use crate::error::ImportError;

@@ -1,9 +1,9 @@
 //! What is to be said of a configuration: whether its memory is there, whether headroom is enough, what comes first, marks or
 //! pauses, and whether the watchdog waits for longer than congestion lasts. Each with a scenario whose run shows it.
 
-use super::config::Wred;
 use super::lossless::Mistake;
 use super::plan::{Group, Plan, Response};
+use super::qos::Wred;
 use super::{runs, unlike};
 use crate::error::ImportError;
 use crate::family::Work;
@@ -114,7 +114,7 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
             _ => Some(group.headroom >= need),
         });
         let mut says =
-            format!("{} B for each priority group of {} with {}", group.headroom, held_by(plan, group), about(group));
+            format!("{} B for each priority group of {} with {}", group.headroom, held_by(plan, group), group.about());
         if let Some(need) = need {
             let word = match holds {
                 Some(true) => "enough",
@@ -214,11 +214,6 @@ fn mistakes(plan: &Plan) -> Vec<Verdict> {
         }
     };
     plan.config.mistakes().iter().map(of).collect()
-}
-
-/// What a group is, in words.
-pub fn about(group: &Group) -> String {
-    format!("{} at {} over {}", group.profile.name, rate(group.bps), time(group.delay_ps))
 }
 
 /// Which comes first in an incast of two ports: the queue at which they are paused against those at which packets are marked, for each
