@@ -173,6 +173,27 @@ def test_files_that_an_imported_file_names_are_imported_anew(command: Command) -
     assert "50 Gb/s" in backwater.load("config.txt").resolved()
 
 
+@pytest.mark.parametrize("octets", [1, 2, 3, 1000, 1002])
+@pytest.mark.parametrize("control", [1, 3, 7, 10])
+def test_an_imported_clock_is_the_longest_that_is_allowed(control: int, octets: int) -> None:
+    """At 400 Gb/s a nanosecond takes 50 B."""
+    maps = "".join(f"{key} 1 400000000000 100\n" for key in ("KMIN_MAP", "KMAX_MAP"))
+    config = (
+        f"TOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\nCC_MODE {control}\nU_TARGET 0.95\n"
+        "MI_THRESH 0\nRATE_AI 40Mb/s\nRATE_HAI 40Mb/s\nMIN_RATE 1000Mb/s\nRP_TIMER 300\n"
+        f"FAST_RECOVERY_TIMES 1\n{maps}PMAX_MAP 1 400000000000 0.2\n"
+    )
+    Path("config.txt").write_text(config)
+    Path("topology.txt").write_text("3 1 2\n2\n0 2 400Gbps 1us 0\n1 2 400Gbps 1us 0\n")
+    Path("flow.txt").write_text(f"1\n0 1 3 100 {octets} 2.0\n")
+    scenario = backwater.load("config.txt")
+    [clock] = [one["value"] for one in scenario.values() if one["key"] == "packet.clock"]
+    assert scenario.run().flows["retransmitted"].to_pylist() == [0]
+    if clock != "1 ns":
+        with pytest.raises(backwater.ScenarioError, match="is no possible clock"):
+            scenario.set("packet.clock", f"{int(clock.removesuffix(' ps')) + 1} ps").check()
+
+
 def test_what_is_no_such_file_is_refused_with_its_line(command: Command) -> None:
     Path("bad.cm").write_text("Nodes 16\nConnections 1\n0->1 start 0 size 1 colour 3\n")
     done = command("import", "bad.cm")
