@@ -41,9 +41,11 @@ class Note:
     sort: str
     """`ignored`, `assumed`, `differs` or `verdict`."""
     text: str
-    """What there is to know. It names every key and field, and of many lines the first ones."""
+    """What there is to know. Of many names and lines that it is about it has the first ones."""
     lines: list[int] = field(default_factory=list)
     """All lines that it is about; `line` is the first."""
+    names: list[str] = field(default_factory=list)
+    """The names of all that it is about: keys, fields, tables, ports."""
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"

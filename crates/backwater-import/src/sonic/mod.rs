@@ -23,6 +23,7 @@ mod verdict;
 
 use crate::error::ImportError;
 use crate::family::{Family, Given, Kind, Work};
+use crate::note::Sort;
 use crate::page::{Page, printable};
 use buffers::{Limit, Profile};
 use database::Database;
@@ -173,12 +174,12 @@ fn unsaid(plan: &Plan, work: &mut Work<'_>) {
         let others: Vec<&str> = profiles.iter().map(|(name, _)| *name).filter(|name| Some(*name) != taken).collect();
         let Some(profile) = others.iter().find_map(|name| plan.config.profile(name)) else { continue };
         let (file, line) = at(profile);
-        let names = unlike::names(&others);
+        let some = unlike::names(&others);
         let text = match taken {
-            Some(taken) => format!("what is not lossless has limits of {names}, too: here all have that of {taken}"),
-            None => format!("what is not lossless has static limits, of {names}: here it has none"),
+            Some(taken) => format!("what is not lossless has limits of {some}, too: here all have that of {taken}"),
+            None => format!("what is not lossless has static limits, of {some}: here it has none"),
         };
-        notes.differs(&file, Some(line), text);
+        notes.some(Sort::Differs, &file, Some(line), &others, text);
     }
     let shown = plan.config.ports.iter().flat_map(|port| port.queues.iter().flatten());
     if let Some(profile) = shown.filter_map(|name| plan.config.profile(name)).next() {
