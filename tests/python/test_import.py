@@ -142,6 +142,79 @@ def test_run_and_check_take_a_matrix_as_it_is(command: Command) -> None:
     assert command("run", "there/scenario.toml", "--out", "again").code == 0
 
 
+# Two servers of two GPUs, what they send, and the program's configuration.
+SIMAI = {
+    "workload.txt": "MICRO all_gpus: 4\n1\nexchange -1 1 NONE 0 1 NONE 0 1 ALLTOALL 65536 1\n",
+    "topology.txt": "9 2 2 3 10 H100\n4 5 6 7 8\n"
+    "0 4 2880Gbps 25ns 0\n1 4 2880Gbps 25ns 0\n2 5 2880Gbps 25ns 0\n3 5 2880Gbps 25ns 0\n"
+    "0 6 400Gbps 500ns 0\n1 7 400Gbps 500ns 0\n2 6 400Gbps 500ns 0\n3 7 400Gbps 500ns 0\n"
+    "6 8 400Gbps 500ns 0\n7 8 400Gbps 500ns 0\n",
+    "SimAI.conf": "CC_MODE 1\nRATE_AI 50Mb/s\nRATE_HAI 100Mb/s\nMIN_RATE 100Mb/s\nRP_TIMER 900\n"
+    "FAST_RECOVERY_TIMES 1\nEWMA_GAIN 0.00390625\nENABLE_QCN 0\n",
+}
+
+
+def test_run_and_check_take_files_that_belong_together(command: Command) -> None:
+    files = list(SIMAI)
+    for name, content in SIMAI.items():
+        Path(name).write_text(content)
+    assert command("import", *files, "--out", "whole.toml").code == 0
+    assert command("run", "whole.toml", "--out", "imported").code == 0
+    checked = command("check", *files, "--json", "check.json")
+    assert checked.code == 0, checked
+    assert "workload.txt, topology.txt and SimAI.conf: good" in checked.err
+    done = command("run", *files, "--out", "given")
+    assert done.code == 0, done
+    assert "SimAI.conf:" in done.err
+    given = backwater.open_run("given")
+    assert given.fingerprint == backwater.open_run("imported").fingerprint
+    assert given.manifest["beside"] == ["topology.txt", "SimAI.conf"]
+    # What is said of the results knows all of the files again.
+    assert command("compare", "given", "given+ecn", "--out", "both").code == 0
+    assert backwater.load(*files).run().fingerprint == given.fingerprint
+    # Seeds of a series, and the command that goes on with it.
+    assert command("run", *files, "--seeds", "2", "--out", "series").code == 0
+
+
+def test_a_scenario_is_given_alone(command: Command) -> None:
+    """A file that ends with .toml, or stdin, is a scenario; all others are of another tool."""
+    shutil.copy(FILES / "one.cm", "one.cm")
+    text = (
+        '[topology]\nkind = "star"\nhosts = 16\nrate = "100 Gb/s"\nlink_delay = "1 us"\n'
+        '[[flow]]\nfrom = "h0"\nto = "h1"\nsize = "1 KB"\n'
+    )
+    for name in ("a.toml", "b.toml"):
+        Path(name).write_text(text)
+    for verb in ("run", "check"):
+        for given, reason, hint in [
+            (
+                ["a.toml", "b.toml"],
+                "a.toml and b.toml: are 2 scenarios, and one is given at a time",
+                "`backwater compare a.toml b.toml` runs them beside each other",
+            ),
+            (
+                ["one.cm", "a.toml"],
+                "a.toml: is a scenario, and is given alone",
+                "`backwater import one.cm --fabric a.toml --out NAME.toml` makes one of both",
+            ),
+            (
+                ["a.toml", "sfc"],
+                "sfc: there is no such file, and a.toml is a scenario, which is given alone",
+                "`--with MECHANISM`",
+            ),
+            (["-", "a.toml"], "-: is a scenario from stdin, and is given alone", "leave one"),
+            (["one.cm", "absent.topo"], "absent.topo: there is no such file", ""),
+            (["one.cm", "one.cm"], "one.cm", "hint: "),
+        ]:
+            done = command(verb, *given)
+            assert done.code == 2, (given, done)
+            assert reason in done.err, (given, done)
+            assert hint in done.err, (given, done)
+    # What the hint says works.
+    done = command("import", "one.cm", "--fabric", "a.toml", "--out", "NAME.toml")
+    assert done.code == 0, done
+
+
 def named_flows(size: int) -> str:
     """Give 20 flows of one size, as many as make a table."""
     rows = [f"{n % 2} {1 - n % 2} 3 100 {size} 2.0" for n in range(20)]
@@ -290,10 +363,10 @@ def test_an_import_in_the_cache_that_was_changed_is_made_anew(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     matrix = tmp_path / "one.cm"
     matrix.write_text("Nodes 16\nConnections 1\n0->13 id 1 start 0 size 2000000\n")
-    first = imported(matrix).path
+    first = imported([matrix]).path
     text = first.read_text()
     first.write_text(text.replace("100 Gb/s", "1 Gb/s"))
-    assert imported(matrix).path == first
+    assert imported([matrix]).path == first
     assert first.read_text() == text
 
 
