@@ -281,8 +281,8 @@ def import_files(
     Names of tables begin with `stem`. `kind` is the kind or the family of the files, `from_ps` the
     time in them that becomes 0 s, `fabric` the name and the text of a scenario, `servers` how many
     there are, `memory` that of a switch, in B, `response_ps` the time in which its neighbours obey
-    a pause. Gives {kinds, scenario, notes: [(file, line, sort, text, lines)]}. Raises
-    `ScenarioError`.
+    a pause. Gives {kinds, scenario, notes: [(file, line, sort, text, lines, names)]}.
+    Raises `ScenarioError`.
     """
 
 def schema() -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from backwater import _core
 from backwater.errors import InputError, ResultError
 from backwater.files import regular, temporary_directory, text_given
+from backwater.wording import series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,9 +42,11 @@ class Note:
     sort: str
     """`ignored`, `assumed`, `differs` or `verdict`."""
     text: str
-    """What there is to know. It names every key and field, and of many lines the first ones."""
+    """What there is to know. Of many names and lines that it is about it has the first ones."""
     lines: list[int] = field(default_factory=list)
     """All lines that it is about; `line` is the first."""
+    names: list[str] = field(default_factory=list)
+    """The names of all that it is about: keys, fields, tables, ports."""
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
@@ -168,8 +171,38 @@ def foreign(path: Path) -> bool:
     return path.suffix != SCENARIO and path.is_file() and _core.recognise(path) is not None
 
 
-def imported(path: Path) -> Imported:
-    """Import a file that stands in place of a scenario, where the user's cache is.
+def see_together(files: Sequence[Path]) -> None:
+    """Refuse a scenario among several files: only those of another tool belong together.
+
+    A scenario ends with `.toml`, or is stdin. Raises `InputError`.
+    """
+    own = [file for file in files if file.suffix == SCENARIO or str(file) == "-"]
+    if not own or len(files) == 1:
+        return
+    if Path("-") in own:
+        raise InputError("-: is a scenario from stdin, and is given alone", "leave one of them out")
+    others = [file for file in files if file not in own]
+    absent = [file for file in others if not file.exists()]
+    if absent:
+        raise InputError(
+            f"{absent[0]}: there is no such file, and {own[0]} is a scenario, which is given alone",
+            "an option begins with --: `--with MECHANISM`, `--set KEY=VALUE`, `--variant NAME`",
+        )
+    words = shlex.join(map(str, others or own))
+    if others:
+        raise InputError(
+            f"{own[0]}: is a scenario, and is given alone",
+            f"`backwater import {words} --fabric {shlex.quote(str(own[0]))} --out NAME.toml` makes "
+            "one of both, a workload on the network of the scenario",
+        )
+    raise InputError(
+        f"{series(list(map(str, own)))}: are {len(own)} scenarios, and one is given at a time",
+        f"`backwater compare {words}` runs them beside each other",
+    )
+
+
+def imported(files: Sequence[Path]) -> Imported:
+    """Import files that stand in place of a scenario, where the user's cache is.
 
     The place depends on all that was imported, whichever files that came from, so that results of
     a command find their tables there, and another import never replaces them.
@@ -178,9 +211,9 @@ def imported(path: Path) -> Imported:
     if not home.is_absolute():
         home = Path.home() / ".cache"
     cache = Path(home, "backwater", CACHE)
-    name = f"{path.stem}{SCENARIO}"
+    name = f"{files[0].stem}{SCENARIO}"
     with _written(cache, name) as folder:
-        brought = bring([path], folder / name)
+        brought = bring(files, folder / name)
         target = cache / _digest(folder) / name
         # What lies there may have been changed since.
         if not target.exists() or _digest(target.parent) != target.parent.name:

@@ -41,21 +41,27 @@ Change = tuple[str, tuple[Any, ...], dict[str, Any]]
 """A change of a scenario: the method of the core that makes it, and what that was given."""
 
 
-def load(path: str | os.PathLike[str]) -> Scenario:
-    """Read a scenario file, or a file of another tool that can be imported.
+def load(path: str | os.PathLike[str], *beside: str | os.PathLike[str]) -> Scenario:
+    """Read a scenario file, or files of another tool that can be imported.
 
-    What was ignored or assumed of a file of another tool is in `facts["notes"]`. Raises
-    `backwater.ScenarioError` with place, value, reason and hint if it cannot be read.
+    `beside` are further files of that tool, which belong to the first one, as a topology to a
+    workload. What was ignored or assumed of files of another tool is in `facts["notes"]`. Raises
+    `backwater.ScenarioError` with place, value, reason and hint if they cannot be read, and
+    `backwater.InputError` where one of several is a scenario.
     """
     facts: dict[str, Any] = {"file": os.fspath(path)}
     file = Path(path)
-    if file.suffix != ".toml":
-        from backwater.foreign import foreign, imported
+    if beside or file.suffix != ".toml":
+        from backwater.foreign import foreign, imported, see_together
 
-        if foreign(file):
-            brought = imported(file)
+        files = [file, *map(Path, beside)]
+        see_together(files)
+        if beside or foreign(file):
+            brought = imported(files)
             file = brought.path
             facts["notes"] = [str(note) for note in brought.notes]
+    if beside:
+        facts["beside"] = [os.fspath(one) for one in beside]
     return Scenario(_core.Scenario.from_file(os.fspath(file)), facts, file.parent)
 
 

@@ -127,6 +127,24 @@ def test_a_watched_scenario_runs_again_when_it_is_saved(small: Path, tmp_path: P
     assert not (tmp_path / "results" / "small-watch-2").exists()
 
 
+def test_of_files_that_belong_together_each_is_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "f.txt").write_text("1\n0 1 3 100 5000 2.0\n")
+    (tmp_path / "t.txt").write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
+    process = start("run", "f.txt", "t.txt", "--watch", cwd=tmp_path)
+    try:
+        assert "watching f.txt and t.txt: it runs again when one of" in next_pass(process)
+        (tmp_path / "t.txt").write_text("3 1 2\n2\n0 2 50Gbps 1us 0\n1 2 50Gbps 1us 0\n")
+        assert "100 Gb/s -> 50 Gb/s" in next_pass(process)
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate()
+    assert process.returncode == 130
+    assert "Traceback" not in rest
+
+
 @pytest.mark.parametrize(
     "others",
     [["--seeds", "2"], ["--json", "-"], ["--until", "1 us", "--save", "f"], ["--capture", "all"]],

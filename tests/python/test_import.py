@@ -142,6 +142,79 @@ def test_run_and_check_take_a_matrix_as_it_is(command: Command) -> None:
     assert command("run", "there/scenario.toml", "--out", "again").code == 0
 
 
+# Two servers of two GPUs, what they send, and the program's configuration.
+SIMAI = {
+    "workload.txt": "MICRO all_gpus: 4\n1\nexchange -1 1 NONE 0 1 NONE 0 1 ALLTOALL 65536 1\n",
+    "topology.txt": "9 2 2 3 10 H100\n4 5 6 7 8\n"
+    "0 4 2880Gbps 25ns 0\n1 4 2880Gbps 25ns 0\n2 5 2880Gbps 25ns 0\n3 5 2880Gbps 25ns 0\n"
+    "0 6 400Gbps 500ns 0\n1 7 400Gbps 500ns 0\n2 6 400Gbps 500ns 0\n3 7 400Gbps 500ns 0\n"
+    "6 8 400Gbps 500ns 0\n7 8 400Gbps 500ns 0\n",
+    "SimAI.conf": "CC_MODE 1\nRATE_AI 50Mb/s\nRATE_HAI 100Mb/s\nMIN_RATE 100Mb/s\nRP_TIMER 900\n"
+    "FAST_RECOVERY_TIMES 1\nEWMA_GAIN 0.00390625\nENABLE_QCN 0\n",
+}
+
+
+def test_run_and_check_take_files_that_belong_together(command: Command) -> None:
+    files = list(SIMAI)
+    for name, content in SIMAI.items():
+        Path(name).write_text(content)
+    assert command("import", *files, "--out", "whole.toml").code == 0
+    assert command("run", "whole.toml", "--out", "imported").code == 0
+    checked = command("check", *files, "--json", "check.json")
+    assert checked.code == 0, checked
+    assert "workload.txt, topology.txt and SimAI.conf: good" in checked.err
+    done = command("run", *files, "--out", "given")
+    assert done.code == 0, done
+    assert "SimAI.conf:" in done.err
+    given = backwater.open_run("given")
+    assert given.fingerprint == backwater.open_run("imported").fingerprint
+    assert given.manifest["beside"] == ["topology.txt", "SimAI.conf"]
+    # What is said of the results knows all of the files again.
+    assert command("compare", "given", "given+ecn", "--out", "both").code == 0
+    assert backwater.load(*files).run().fingerprint == given.fingerprint
+    # Seeds of a series, and the command that goes on with it.
+    assert command("run", *files, "--seeds", "2", "--out", "series").code == 0
+
+
+def test_a_scenario_is_given_alone(command: Command) -> None:
+    """A file that ends with .toml, or stdin, is a scenario; all others are of another tool."""
+    shutil.copy(FILES / "one.cm", "one.cm")
+    text = (
+        '[topology]\nkind = "star"\nhosts = 16\nrate = "100 Gb/s"\nlink_delay = "1 us"\n'
+        '[[flow]]\nfrom = "h0"\nto = "h1"\nsize = "1 KB"\n'
+    )
+    for name in ("a.toml", "b.toml"):
+        Path(name).write_text(text)
+    for verb in ("run", "check"):
+        for given, reason, hint in [
+            (
+                ["a.toml", "b.toml"],
+                "a.toml and b.toml: are 2 scenarios, and one is given at a time",
+                "`backwater compare a.toml b.toml` runs them beside each other",
+            ),
+            (
+                ["one.cm", "a.toml"],
+                "a.toml: is a scenario, and is given alone",
+                "`backwater import one.cm --fabric a.toml --out NAME.toml` makes one of both",
+            ),
+            (
+                ["a.toml", "sfc"],
+                "sfc: there is no such file, and a.toml is a scenario, which is given alone",
+                "`--with MECHANISM`",
+            ),
+            (["-", "a.toml"], "-: is a scenario from stdin, and is given alone", "leave one"),
+            (["one.cm", "absent.topo"], "absent.topo: there is no such file", ""),
+            (["one.cm", "one.cm"], "one.cm", "hint: "),
+        ]:
+            done = command(verb, *given)
+            assert done.code == 2, (given, done)
+            assert reason in done.err, (given, done)
+            assert hint in done.err, (given, done)
+    # What the hint says works.
+    done = command("import", "one.cm", "--fabric", "a.toml", "--out", "NAME.toml")
+    assert done.code == 0, done
+
+
 def named_flows(size: int) -> str:
     """Give 20 flows of one size, as many as make a table."""
     rows = [f"{n % 2} {1 - n % 2} 3 100 {size} 2.0" for n in range(20)]
@@ -171,6 +244,50 @@ def test_files_that_an_imported_file_names_are_imported_anew(command: Command) -
     assert len(list(Path("cache").rglob("*"))) == count
     Path("topology.txt").write_text("3 1 2\n2\n0 2 50Gbps 1us 0\n1 2 50Gbps 1us 0\n")
     assert "50 Gb/s" in backwater.load("config.txt").resolved()
+
+
+@pytest.mark.parametrize("octets", [1, 2, 3, 1000, 1002])
+@pytest.mark.parametrize("control", [1, 3, 7, 10])
+def test_an_imported_clock_is_the_longest_that_is_allowed(control: int, octets: int) -> None:
+    """At 400 Gb/s a nanosecond takes 50 B."""
+    maps = "".join(f"{key} 1 400000000000 100\n" for key in ("KMIN_MAP", "KMAX_MAP"))
+    config = (
+        f"TOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\nCC_MODE {control}\nU_TARGET 0.95\n"
+        "MI_THRESH 0\nRATE_AI 40Mb/s\nRATE_HAI 40Mb/s\nMIN_RATE 1000Mb/s\nRP_TIMER 300\n"
+        f"FAST_RECOVERY_TIMES 1\n{maps}PMAX_MAP 1 400000000000 0.2\n"
+    )
+    Path("config.txt").write_text(config)
+    Path("topology.txt").write_text("3 1 2\n2\n0 2 400Gbps 1us 0\n1 2 400Gbps 1us 0\n")
+    Path("flow.txt").write_text(f"1\n0 1 3 100 {octets} 2.0\n")
+    scenario = backwater.load("config.txt")
+    [clock] = [one["value"] for one in scenario.values() if one["key"] == "packet.clock"]
+    assert scenario.run().flows["retransmitted"].to_pylist() == [0]
+    if clock != "1 ns":
+        with pytest.raises(backwater.ScenarioError, match="is no possible clock"):
+            scenario.set("packet.clock", f"{int(clock.removesuffix(' ps')) + 1} ps").check()
+
+
+def test_flows_behind_a_wide_trunk_end_when_they_do_in_ns3() -> None:
+    """DCTCP, four flows to one host and a victim: what HPCC's ns-3 code took, in ns.
+
+    It cuts starts off: the third began a nanosecond earlier.
+    """
+    config = (
+        "TOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\nCC_MODE 8\nEWMA_GAIN 0.0625\nHAS_WIN 1\n"
+        "GLOBAL_T 1\nVAR_WIN 1\nRATE_AI 10Mb/s\nRATE_HAI 10Mb/s\nMIN_RATE 1000Mb/s\n"
+        "DCTCP_RATE_AI 615Mb/s\nBUFFER_SIZE 32\nL2_ACK_INTERVAL 1\nPMAX_MAP 2 100000000000 1.0 "
+        "400000000000 1.0\n"
+    )
+    maps = [f"{key} 2 100000000000 300 400000000000 1200\n" for key in ("KMIN_MAP", "KMAX_MAP")]
+    Path("config.txt").write_text("".join([config, *maps]))
+    hosts = [f"{host} {16 + host // 8} 100Gbps 1000ns 0\n" for host in range(16)]
+    Path("topology.txt").write_text(f"18 2 17\n16 17\n{''.join(hosts)}16 17 400Gbps 1000ns 0\n")
+    flows = [f"{n} 8 3 100 2000000 2.0000000{13 * n:02}\n" for n in range(4)]
+    Path("flow.txt").write_text(f"5\n{''.join(flows)}4 9 3 100 2000000 2.000020000\n")
+    done = backwater.load("config.txt").run().flows.sort_by("src")
+    took = done["fct_last_ack_ps"].to_pylist()
+    assert took == pytest.approx([669863e3, 669933e3, 670004e3, 670073e3, 172112e3], abs=1000)
+    assert done["retransmitted"].to_pylist() == [0] * 5
 
 
 def test_what_is_no_such_file_is_refused_with_its_line(command: Command) -> None:
@@ -246,10 +363,10 @@ def test_an_import_in_the_cache_that_was_changed_is_made_anew(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     matrix = tmp_path / "one.cm"
     matrix.write_text("Nodes 16\nConnections 1\n0->13 id 1 start 0 size 2000000\n")
-    first = imported(matrix).path
+    first = imported([matrix]).path
     text = first.read_text()
     first.write_text(text.replace("100 Gb/s", "1 Gb/s"))
-    assert imported(matrix).path == first
+    assert imported([matrix]).path == first
     assert first.read_text() == text
 
 

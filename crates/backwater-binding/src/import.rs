@@ -91,7 +91,8 @@ pub fn import_files<'py>(
     let dict = PyDict::new(py);
     dict.set_item("kinds", kinds)?;
     dict.set_item("scenario", scenario)?;
-    let notes = notes.into_iter().map(|note| (note.file, note.line, note.sort.word(), note.text, note.lines));
+    let notes =
+        notes.into_iter().map(|note| (note.file, note.line, note.sort.word(), note.text, note.lines, note.names));
     dict.set_item("notes", notes.collect::<Vec<_>>())?;
     Ok(dict)
 }

@@ -1,5 +1,6 @@
 //! What an import left out or assumed.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 /// What a note is about.
@@ -36,10 +37,12 @@ pub struct Note {
     pub line: Option<u64>,
     /// What the note is about.
     pub sort: Sort,
-    /// A sentence without its full stop. It names all that it is about, and of many lines the first ones.
+    /// A sentence without its full stop. Of many names and lines that it is about it has the first ones.
     pub text: String,
     /// All lines that it is about, in the order in which they were read.
     pub lines: Vec<u64>,
+    /// The names of all that it is about, where that has names.
+    pub names: Vec<String>,
 }
 
 impl fmt::Display for Note {
@@ -56,8 +59,8 @@ impl fmt::Display for Note {
 #[derive(Debug, Default)]
 pub struct Notes {
     list: Vec<Gathered>,
-    /// What is beyond [`MOST`].
-    beyond: u64,
+    /// What is beyond [`MOST`], by file: how many, and their lines.
+    beyond: BTreeMap<String, (u64, Vec<u64>)>,
 }
 
 /// Notes of one file that say the same.
@@ -66,49 +69,86 @@ struct Gathered {
     file: String,
     sort: Sort,
     text: String,
-    /// What they are about, if it has names, each with the lines that it stands in; how often where there are no lines.
-    about: Vec<(String, Vec<u64>, u64)>,
+    /// What they are about; it has no name where the text alone says it.
+    about: Vec<About>,
+    /// Its place in `about`, by name.
+    places: HashMap<String, usize>,
+    /// Names of which the text has some.
+    names: Vec<String>,
 }
 
-/// Most notes of different texts, and most names in one: more would be a file that is something else.
+/// Something that notes are about.
+#[derive(Debug)]
+struct About {
+    name: String,
+    /// The lines that it stands in.
+    lines: Vec<u64>,
+    /// How often it was noted: it may stand in no line.
+    times: u64,
+}
+
+/// Most notes of different texts: more would be a file that is something else.
 const MOST: usize = 1000;
 
-/// Most lines that a text names of one thing.
+/// Most names that a text has.
+const NAMES: usize = 100;
+
+/// Most lines that a text has of one thing.
 const LINES: usize = 8;
 
 impl Notes {
     /// Adds a note.
     pub fn add(&mut self, sort: Sort, file: &str, line: Option<u64>, text: impl Into<String>) {
-        self.add_named(sort, file, line, "", text);
+        self.named(sort, file, line, "", text);
     }
 
     /// Adds a note about something that has a name. Others that say the same are in one sentence with it.
-    fn add_named(&mut self, sort: Sort, file: &str, line: Option<u64>, name: &str, text: impl Into<String>) {
+    pub fn named(&mut self, sort: Sort, file: &str, line: Option<u64>, name: &str, text: impl Into<String>) {
+        let Some(gathered) = self.gathered(sort, file, line, !name.is_empty(), text.into()) else { return };
+        let place = *gathered.places.entry(name.to_owned()).or_insert(gathered.about.len());
+        if place == gathered.about.len() {
+            gathered.about.push(About { name: name.to_owned(), lines: Vec::new(), times: 0 });
+        }
+        let about = &mut gathered.about[place];
+        about.times += 1;
+        about.lines.extend(line.filter(|line| about.lines.last() != Some(line)));
+    }
+
+    /// Adds a note whose text has some of the names that it is about.
+    pub fn some(&mut self, sort: Sort, file: &str, line: Option<u64>, names: &[&str], text: impl Into<String>) {
         let text = text.into();
+        self.add(sort, file, line, text.as_str());
+        let own = self.list.iter_mut().find(|one| one.sort == sort && one.text == text && one.file == file);
+        if let Some(own) = own {
+            own.names.extend(names.iter().map(|name| (*name).to_owned()));
+        }
+    }
+
+    /// Where notes are that say the same. None: there are too many of others.
+    fn gathered(
+        &mut self,
+        sort: Sort,
+        file: &str,
+        line: Option<u64>,
+        named: bool,
+        text: String,
+    ) -> Option<&mut Gathered> {
         let same = |one: &Gathered| {
-            let named = one.about.first().is_some_and(|(other, ..)| other.is_empty() == name.is_empty());
-            named && one.sort == sort && one.text == text && one.file == file
+            let alike = one.about.first().is_none_or(|about| about.name.is_empty() != named);
+            alike && one.sort == sort && one.text == text && one.file == file
         };
         let place = self.list.iter().position(same).unwrap_or(self.list.len());
+        if place == MOST {
+            let (places, lines) = self.beyond.entry(file.to_owned()).or_default();
+            *places += 1;
+            lines.extend(line);
+            return None;
+        }
         if place == self.list.len() {
-            if place == MOST {
-                self.beyond += 1;
-                return;
-            }
-            self.list.push(Gathered { file: file.to_owned(), sort, text, about: Vec::new() });
+            let (about, places, names) = Default::default();
+            self.list.push(Gathered { file: file.to_owned(), sort, text, about, places, names });
         }
-        let about = &mut self.list[place].about;
-        let own = about.iter().position(|(other, ..)| other == name).unwrap_or(about.len());
-        if own == about.len() {
-            if own == MOST {
-                self.beyond += 1;
-                return;
-            }
-            about.push((name.to_owned(), Vec::new(), 0));
-        }
-        let (_, lines, times) = &mut about[own];
-        *times += 1;
-        lines.extend(line.filter(|line| lines.last() != Some(line)));
+        self.list.get_mut(place)
     }
 
     /// Something in the file has no effect.
@@ -118,7 +158,7 @@ impl Notes {
 
     /// A key, an option or a field has no effect: its name, and why.
     pub fn unread(&mut self, file: &str, line: Option<u64>, name: &str, why: impl Into<String>) {
-        self.add_named(Sort::Ignored, file, line, name, why);
+        self.named(Sort::Ignored, file, line, name, why);
     }
 
     /// Something was chosen.
@@ -139,21 +179,23 @@ impl Notes {
     /// All, in the order in which they came.
     pub fn into_list(self) -> Vec<Note> {
         let mut all: Vec<Note> = self.list.into_iter().map(Gathered::into_note).collect();
-        if let Some(last) = all.last().filter(|_| self.beyond > 0) {
-            let text = format!("{} more places with notes of their own, after the first {MOST}", self.beyond);
-            all.push(Note { file: last.file.clone(), line: None, sort: Sort::Ignored, text, lines: Vec::new() });
-        }
+        all.extend(self.beyond.into_iter().map(|(file, (places, lines))| {
+            let told = if lines.is_empty() { String::new() } else { format!(": {}", told(&lines)) };
+            let text =
+                format!("{places} more places with notes of their own, after the first {MOST} of all files{told}");
+            Note { file, line: None, sort: Sort::Ignored, text, lines, names: Vec::new() }
+        }));
         all
     }
 }
 
 impl Gathered {
     fn into_note(mut self) -> Note {
-        self.about.sort_by_key(|(_, lines, _)| lines.first().copied());
-        let line = self.about.iter().find_map(|(_, lines, _)| lines.first().copied());
+        self.about.sort_by_key(|about| about.lines.first().copied());
+        let line = self.about.iter().find_map(|about| about.lines.first().copied());
         // The first line stands before the text.
         let mut before = line;
-        let named = |(name, lines, times): &(String, Vec<u64>, u64)| {
+        let named = |About { name, lines, times }: &About| {
             let own = if before.take().is_some() { lines.get(1..).unwrap_or_default() } else { lines };
             let places = match (lines.is_empty(), own.is_empty()) {
                 (true, _) if *times > 1 => format!("{times} times"),
@@ -163,13 +205,21 @@ impl Gathered {
             };
             format!("{name} ({places})")
         };
-        let names: Vec<String> = self.about.iter().map(named).collect();
-        let text = match self.about.first() {
-            Some((name, ..)) if !name.is_empty() => format!("{}: {}", names.join(", "), self.text),
-            _ => self.text + &names.concat(),
+        let shown: Vec<String> = self.about.iter().take(NAMES).map(named).collect();
+        let hidden = match self.about.len().saturating_sub(NAMES) {
+            0 => String::new(),
+            hidden => format!(" and {hidden} more"),
         };
-        let lines = self.about.into_iter().flat_map(|(_, lines, _)| lines).collect();
-        Note { file: self.file, line, sort: self.sort, text, lines }
+        let text = match self.about.first() {
+            Some(about) if !about.name.is_empty() => format!("{}{hidden}: {}", shown.join(", "), self.text),
+            _ => self.text + &shown.concat(),
+        };
+        let (mut lines, mut names) = (Vec::new(), self.names);
+        for about in self.about {
+            lines.extend(about.lines);
+            names.extend(Some(about.name).filter(|name| !name.is_empty()));
+        }
+        Note { file: self.file, line, sort: self.sort, text, lines, names }
     }
 }
 
@@ -247,5 +297,30 @@ mod tests {
         let list = notes.into_list();
         assert_eq!(list.len(), MOST + 1);
         assert!(list[MOST].text.starts_with("5 more places"), "{}", list[MOST].text);
+        assert!(list[MOST].text.ends_with(": lines 1000-1004"), "{}", list[MOST].text);
+        assert_eq!(list[MOST].lines, [1000, 1001, 1002, 1003, 1004]);
+    }
+
+    #[test]
+    fn of_many_names_the_first_are_shown_and_all_are_kept() {
+        let all: Vec<String> = (0..2500).map(|n| format!("key{n}")).collect();
+        let mut notes = Notes::default();
+        for (name, line) in all.iter().zip(1u64..) {
+            notes.unread("f", Some(line), name, "of others");
+        }
+        let list = notes.into_list();
+        assert_eq!((list.len(), list[0].names.len(), list[0].lines.len()), (1, 2500, 2500));
+        assert_eq!(list[0].names, all);
+        assert!(list[0].text.starts_with("key0, key1 (line 2), "), "{}", list[0].text);
+        assert!(list[0].text.ends_with(", key99 (line 100) and 2400 more: of others"), "{}", list[0].text);
+    }
+
+    #[test]
+    fn a_text_with_some_names_comes_with_all() {
+        let mut notes = Notes::default();
+        notes.some(Sort::Differs, "f", Some(3), &["a", "b", "c"], "no x at a and 2 more");
+        let list = notes.into_list();
+        assert_eq!(list[0].to_string(), "f:3: differs: no x at a and 2 more");
+        assert_eq!((list[0].names.join(" "), list[0].lines.len()), ("a b c".to_owned(), 1));
     }
 }

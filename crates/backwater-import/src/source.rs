@@ -1,6 +1,7 @@
 //! What is read, and where tables go.
 
 use crate::error::ImportError;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Read, Write};
@@ -128,7 +129,7 @@ impl Source {
         let mut octets = self.up_to(HEAD + 1)?;
         let whole = octets.len() as u64 <= HEAD;
         octets.truncate(HEAD as usize);
-        Ok(Head { name: self.file_name().to_owned(), octets, whole })
+        Ok(Head { name: self.file_name().to_owned(), octets, whole, lines: OnceCell::new() })
     }
 
     /// An error about it.
@@ -165,11 +166,17 @@ pub struct Head {
     pub octets: Vec<u8>,
     /// Whether that is all of it.
     pub whole: bool,
+    /// Its lines, once a kind has asked for them: each of some twenty kinds does.
+    lines: OnceCell<Vec<String>>,
 }
 
 impl Head {
     /// Its lines as text, none if it is not text. The last line may be cut unless [`whole`](Head::whole).
-    pub fn lines(&self) -> Vec<&str> {
+    pub fn lines(&self) -> &[String] {
+        self.lines.get_or_init(|| self.split())
+    }
+
+    fn split(&self) -> Vec<String> {
         let text = match std::str::from_utf8(&self.octets) {
             Ok(text) => text,
             // The cut may go through a character.
@@ -181,7 +188,7 @@ impl Head {
         if text.contains('\0') {
             return Vec::new();
         }
-        let mut lines: Vec<&str> = text.lines().collect();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         if !self.whole {
             lines.pop();
         }

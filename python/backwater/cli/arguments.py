@@ -17,7 +17,7 @@ from backwater.errors import InputError
 if TYPE_CHECKING:
     from backwater import scenario
 
-File = Annotated[str, typer.Argument(help="A scenario file; - reads stdin.", metavar="FILE")]
+ABOUT_FILES = "A scenario file; - reads stdin. Or files of another tool that belong together."
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -100,9 +100,10 @@ def read(
     settings: Sequence[str] | None = None,
     mechanisms: Sequence[str] | None = None,
     *,
+    beside: Sequence[str] = (),
     where_on: bool = False,
 ) -> scenario.Scenario:
-    """Read a scenario as the command line asks for it.
+    """Read a scenario as the command line asks for it; `beside` as of `backwater.load`.
 
     With `where_on` a setting of a mechanism that is off is skipped; else it is an error, once the
     scenario is used.
@@ -111,7 +112,10 @@ def read(
 
     pairs = overrides(settings)
     file, variant = parted(file, variant)
-    case = scenario.parse(_stdin(), "<stdin>") if file == "-" else scenario.load(file)
+    if file == "-" and not beside:
+        case = scenario.parse(_stdin(), "<stdin>")
+    else:
+        case = scenario.load(file, *beside)
     for note in case.facts.get("notes", ()):
         message(note)
     if variant is not None:

@@ -78,7 +78,8 @@ def variants(context: typer.Context, incomplete: str) -> list[str]:
     from backwater import scenario
 
     # While a line is completed, typer leaves arguments where it has found them.
-    words = [context.params.get("file"), *context.args]
+    given = context.params
+    words = [given.get("file"), *(given.get("files") or ()), *context.args]
     file = next((word for word in words if isinstance(word, str) and Path(word).is_file()), None)
     if file is None:
         return []

@@ -12,7 +12,7 @@ import typer
 from backwater import _core
 from backwater.cli import completing
 from backwater.cli.arguments import (
-    File,
+    ABOUT_FILES,
     Force,
     Json,
     Set,
@@ -51,7 +51,7 @@ class Listable(StrEnum):
 
 
 def check(
-    file: File,
+    files: Annotated[list[str], typer.Argument(help=ABOUT_FILES, metavar="FILE")],
     settings: Set = None,
     mechanisms: With = None,
     variant: Variant = None,
@@ -61,14 +61,17 @@ def check(
 
     Of a file with a table `sweep`, count its points, and estimate time and disk from a pilot.
     """
-    file, variant = parted(file, variant)
-    writable(json, Kind.JSON, file)
-    if _has_sweep(file):
+    file, variant = parted(files[0], variant)
+    beside = files[1:]
+    writable(json, Kind.JSON, file, *beside)
+    named = series([file, *beside])
+    if not beside and _has_sweep(file):
         given = {"set": settings, "with": mechanisms}
         variants = None if variant is None else [variant]
         _check_sweep(file, given | {"variants": variants}, json)
         return
-    case = read(file, variant, settings, mechanisms, where_on=variant is None)
+    where_on = variant is None
+    case = read(file, variant, settings, mechanisms, beside=beside, where_on=where_on)
     # A file's variants are checked with it: a mistake in one would show only when it is run.
     others = {name: case.variant(name) for name in case.variants} if variant is None else {}
     several = "variants" if len(others) > 1 else "variant"
@@ -77,7 +80,7 @@ def check(
         see_used(
             overrides(settings),
             [case, *others.values()],
-            f"{file} and {checked}" if checked else file,
+            f"{named} and {checked}" if checked else named,
         )
     warnings = case.check()
     for other in others.values():
@@ -108,7 +111,7 @@ def check(
     for control, flows in case.controls().items():
         message(f"{control} controls the flows {flows}")
     noted = f", apart from {many(len(warnings), 'warning')}" if warnings else ""
-    message(f"{file}: good{f', with {checked}' if checked else ''}{noted}")
+    message(f"{named}: good{f', with {checked}' if checked else ''}{noted}")
 
 
 def _has_sweep(file: str) -> bool:

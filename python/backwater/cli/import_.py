@@ -94,9 +94,9 @@ def import_(
     """Turn files of another tool into a commented scenario, with tables beside it.
 
     What a file is shows its content. Everything in it that is ignored here, had to be assumed or
-    is not quite the same is said on stderr, with file and line; `--json` writes it with all lines.
-    `run`, `check` and `compare` take such a file in place of a scenario, too, where it says all
-    that a scenario needs.
+    is not quite the same is said on stderr, with file and line; `--json` writes it with all names
+    and lines. `run` and `check` take such files in place of a scenario, too, where they say all
+    that a scenario needs, and `compare` takes one file.
     """
     from backwater.importing import import_ as bring
 

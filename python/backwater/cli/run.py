@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backwater.cli.arguments import (
+    ABOUT_FILES,
     Allow,
     Force,
     Json,
@@ -48,9 +49,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    file: Annotated[
-        str | None, typer.Argument(help="A scenario file; - reads stdin.", metavar="FILE")
-    ] = None,
+    files: Annotated[list[str] | None, typer.Argument(help=ABOUT_FILES, metavar="FILE")] = None,
     settings: Set = None,
     mechanisms: With = None,
     variant: Variant = None,
@@ -109,6 +108,7 @@ def run(
     and keeps what has been simulated. With --json - the JSON is all that goes to stdout.
     With the --out of an earlier command, a run that is there, complete and of the same scenario,
     seed and build, is not done again. --force replaces what Backwater has written there.
+    Files of another tool, such as a workload and a topology, are imported first: see `import`.
     Where flows or rounds of jobs are not complete though the scenario asked for no such end, the
     summary says so first, and the command ends with code 3.
     With --threads a large run is split over several processors, and its results are the same. A
@@ -128,14 +128,14 @@ def run(
     from backwater.running import Job, taken_up
     from backwater.saving import saving, with_saving
 
-    drawing = asked(figure, width, font, theme, file)
+    drawing = asked(figure, width, font, theme, *(files or ()))
     if drawing is not None and until is not None:
         raise InputError(
             "--figure and --until exclude each other", "a run that is saved has no results yet"
         )
     if saved is not None:
         given = {
-            "FILE": file,
+            "FILE": files,
             "--variant": variant,
             "--with": mechanisms,
             "--seed": seed,
@@ -163,9 +163,10 @@ def run(
             allow=allow,
             json_progress=json_progress,
         )
-    if file is None:
+    if not files:
         raise InputError("Missing argument 'FILE'.", "`backwater run --help` says what it takes")
-    file, variant = parted(file, variant)
+    file, variant = parted(files[0], variant)
+    beside = files[1:]
     if seed is not None and many is not None:
         raise InputError("--seed and --seeds exclude each other", "give one of them")
     see_one_seed(seed, overrides(settings))
@@ -184,13 +185,14 @@ def run(
             "--save": save,
             "--figure": figure,
         }
-        return _watch(file, variant, settings, mechanisms, seed, threads, out, given, force=force)
+        named = [file, *beside]
+        return _watch(named, variant, settings, mechanisms, seed, threads, out, given, force=force)
     if save is not None and many is not None:
         raise InputError("--save and --seeds exclude each other", "a saved run is one run")
     _see_times(until, save, every, out, force=force)
     captured = wanted(capture, capture_file, kinds=kinds, classes=classes, snap=snap, limit=limit)
-    writable(json, Kind.JSON, file)
-    case = read(file, variant, settings, mechanisms)
+    writable(json, Kind.JSON, file, *beside)
+    case = read(file, variant, settings, mechanisms, beside=beside)
     numbers = None if many is None else seeds(many, case.seed)
     prepared = case.prepare(captured)
     parts, kept = _threads(threads), saving(save, every) if until is None else None
@@ -216,7 +218,8 @@ def run(
         done = taken_up(jobs, force=force)
         if of_others:
             clear(base)
-        again = ["run", file, *_options("--variant", variant), *_options("--with", mechanisms)]
+        again = ["run", file, *beside]
+        again += [*_options("--variant", variant), *_options("--with", mechanisms)]
         again += _options("--set", settings)
         words = shlex.join([*again, "--seeds", str(many)])
         code = repeat(case, jobs, done, base, json, words, allow=allow, json_progress=json_progress)
@@ -231,7 +234,7 @@ def _drawn(code: int, drawing: Asked | None, base: Path) -> int:
 
 
 def _watch(
-    file: str,
+    files: list[str],
     variant: str | None,
     settings: list[str] | None,
     mechanisms: list[str] | None,
@@ -242,7 +245,7 @@ def _watch(
     *,
     force: bool,
 ) -> int:
-    """Run a file each time that it is saved."""
+    """Run what is in files each time that one of them is saved."""
     from backwater.cli.runs import once
     from backwater.cli.watching import watch
     from backwater.running import Job, taken_up
@@ -252,6 +255,7 @@ def _watch(
             raise InputError(
                 f"{option} and --watch exclude each other", "run once more without --watch for it"
             )
+    file, *beside = files
     if file == "-":
         raise InputError("--watch and stdin exclude each other", "give the name of a file")
     parts = _threads(threads)
@@ -265,7 +269,10 @@ def _watch(
         anew = again or force or out is None
         return once(case, job, taken_up([job], force=anew)[0], base, None, allow=True)
 
-    return watch(file, lambda: read(file, variant, settings, mechanisms), simulate, base)
+    def now() -> Scenario:
+        return read(file, variant, settings, mechanisms, beside=beside)
+
+    return watch(files, now, simulate, base)
 
 
 def _see_times(

@@ -222,7 +222,13 @@ def _original(run: Run) -> Scenario | None:
     facts = run.manifest
     settings = [f"{key}={value}" for key, value in (facts.get("set") or {}).items()]
     try:
-        scenario = read(str(facts.get("file")), facts.get("variant"), settings, facts.get("with"))
+        scenario = read(
+            str(facts.get("file")),
+            facts.get("variant"),
+            settings,
+            facts.get("with"),
+            beside=facts.get("beside", ()),
+        )
         same = scenario.prepare().resolved == facts.get("scenario")
     except (ScenarioError, InputError):
         return None

@@ -17,10 +17,10 @@ from backwater.errors import SIGNALLED, InputError, ResultError
 from backwater.files import regular, text_of
 from backwater.numbers.run import group_times
 from backwater.results import load_run
-from backwater.wording import labelled, percent, us
+from backwater.wording import labelled, percent, series, us
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from backwater.scenario import Scenario
 
@@ -31,30 +31,31 @@ MOST_CHANGES = 12
 Marks = list[tuple[str, int, int, int]]
 
 
-def _marks(file: Path) -> Marks:
-    """What tells the scenario and the tables that it names from those of another time."""
-    try:
-        names = sorted(named_files(text_of(file), ()))
-    except (OSError, ValueError):
-        names = []
+def _marks(files: Sequence[Path]) -> Marks:
+    """What tells the files and the tables that they name from those of another time."""
     found = []
-    for path in (file, *(file.parent / name for name in names)):
+    for file in files:
         try:
-            seen = path.stat()
-        except OSError:
-            continue
-        found.append((str(path), seen.st_mtime_ns, seen.st_size, seen.st_ino))
+            names = sorted(named_files(text_of(file), ()))
+        except (OSError, ValueError):
+            names = []
+        for path in (file, *(file.parent / name for name in names)):
+            try:
+                seen = path.stat()
+            except OSError:
+                continue
+            found.append((str(path), seen.st_mtime_ns, seen.st_size, seen.st_ino))
     return found
 
 
-def _changed(file: Path, known: Marks) -> None:
-    """Wait until the file is another one, and its writer has done."""
+def _changed(files: Sequence[Path], known: Marks) -> None:
+    """Wait until a file is another one, and its writer has done."""
     while True:
         time.sleep(LOOK_SECONDS)
-        now = _marks(file)
+        now = _marks(files)
         if now and now != known:
             time.sleep(LOOK_SECONDS)
-            if _marks(file) == now:
+            if _marks(files) == now:
                 return
 
 
@@ -101,22 +102,27 @@ def _see_regular(path: Path) -> None:
 
 
 def watch(
-    file: str, read: Callable[[], Scenario], run: Callable[[Scenario, bool], int], base: Path
+    files: Sequence[str],
+    read: Callable[[], Scenario],
+    run: Callable[[Scenario, bool], int],
+    base: Path,
 ) -> int:
-    """Run `file` now and whenever it changes, until a signal ends it.
+    """Run what is in `files` now and whenever one of them changes, until a signal ends it.
 
     `run` gets the scenario, and whether what is in `base` may be replaced; it gives an exit code.
     Whatever is wrong with the scenario is said, and waits to be mended.
     """
-    path = Path(file)
-    _see_regular(path)
+    paths = [Path(file) for file in files]
+    for path in paths:
+        _see_regular(path)
     values: dict[str, str] | None = None
     means: dict[str, float] = {}
     again = False
     while True:
-        marks = _marks(path)
+        marks = _marks(paths)
         try:
-            _see_regular(path)
+            for path in paths:
+                _see_regular(path)
             case = read()
             fresh = _values(case)
             if values is not None:
@@ -134,5 +140,6 @@ def watch(
             means = later
         except (_core.ScenarioError, _core.RunError, InputError, ResultError) as error:
             message(labelled(str(error)))
-        message(f"watching {file}: it runs again when it is saved; Ctrl-C ends")
-        _changed(path, marks)
+        what = "it is" if len(files) == 1 else "one of them is"
+        message(f"watching {series(files)}: it runs again when {what} saved; Ctrl-C ends")
+        _changed(paths, marks)

@@ -242,6 +242,7 @@ def rerun(run: Run, seeds: str, directory: Path | None = None) -> list[Slide]:
     place = directory or run.directory
     manifest = run.manifest
     words = ["backwater", "run", str(manifest.get("file") or "scenario.toml")]
+    words += manifest.get("beside") or ()
     variants = dict.fromkeys(
         found[1]
         for one in manifest["origins"]

@@ -64,9 +64,6 @@ const US: u64 = 1_000_000;
 /// The type of computations in the schema.
 const COMPUTATION: i64 = 4;
 
-/// Most names that a note lists.
-const MOST_NAMES: usize = 60;
-
 fn is_json(head: &Head) -> bool {
     let lines = head.lines();
     // A file in one line that is cut has none.
@@ -441,10 +438,8 @@ impl Reader<'_, '_> {
             self.work.notes.ignored(first, None, text);
         }
         let what = ["what the metadata says", "what else nodes say"];
-        for (what, names) in what.into_iter().zip(&self.unused).filter(|(_, names)| !names.is_empty()) {
-            let more = if names.len() > MOST_NAMES { ", …" } else { "" };
-            let names: Vec<&str> = names.iter().take(MOST_NAMES).map(String::as_str).collect();
-            self.work.notes.ignored(first, None, format!("{what}: {}{more}", names.join(", ")));
+        for (what, names) in what.into_iter().zip(&self.unused) {
+            names.iter().for_each(|name| self.work.notes.unread(first, None, name, what));
         }
         for Said { sort, file, text, nodes } in self.said {
             let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes of all traces") };

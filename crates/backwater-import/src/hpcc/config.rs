@@ -153,7 +153,7 @@ pub struct Config {
 /// Whether a file is a configuration.
 pub fn recognise(head: &Head) -> bool {
     let lines = head.lines();
-    let first = |line: &&str| line.split_whitespace().next().is_some_and(|word| TELLING.contains(&word));
+    let first = |line: &&String| line.split_whitespace().next().is_some_and(|word| TELLING.contains(&word));
     lines.iter().filter(|line| first(line)).count() >= 2
 }
 

@@ -4,6 +4,7 @@
 //! accounts, thresholds.
 
 use super::config::Config;
+use super::flow::Row;
 use super::ports;
 use super::window::{self, Widest};
 use crate::error::ImportError;
@@ -15,14 +16,15 @@ use std::collections::BTreeSet;
 
 /// Octets of headers of a data packet without telemetry: Ethernet as PPP 14, IPv4 20, UDP 8, sequence and priority 6.
 const HEADER: u64 = 48;
-/// Octets of an acknowledgement.
+/// Octets of an acknowledgement: the least, and those of its headers, which telemetry follows.
 const ACK: u64 = 60;
-/// What PINT's load takes of packets and acknowledgements, whether it has one octet or two.
-const PINT: u64 = 2;
+const ACK_HEADER: u64 = 46;
 /// A round trip for which a window of `[dctcp]` is wider than any other.
 const LONG_PS: u64 = 1_000_000_000_000;
 /// Octets of a pause frame.
 const PAUSE: u64 = 64;
+/// That code's unit of time, in ps.
+const NANOSECOND: u64 = 1000;
 
 /// What `base_rtt` is.
 const LONGEST: &str =
@@ -37,6 +39,23 @@ enum Control {
     Dctcp,
     Pint,
     None,
+}
+
+impl Control {
+    /// Octets that packets and acknowledgements have for it: `custom-header.cc`, `int-header.cc`. PINT's load has two, used or not.
+    fn telemetry(self) -> u64 {
+        match self {
+            Control::Hpcc => 5 * 8 + 2,
+            Control::Timely => 8,
+            Control::Pint => 2,
+            _ => 0,
+        }
+    }
+
+    /// Octets of an acknowledgement.
+    fn ack(self) -> u64 {
+        ACK.max(ACK_HEADER + self.telemetry())
+    }
 }
 
 /// Constants of single controls.
@@ -60,6 +79,28 @@ const OWN: [(&str, &[Control]); 17] = [
     ("PINT_PROB", &[Control::Pint]),
 ];
 
+/// What is sent: it decides how short a data packet may be.
+#[derive(Clone, Copy, Debug)]
+pub enum Sent<'a> {
+    /// These flows.
+    Flows(&'a [Row]),
+    /// Flows of any size.
+    Drawn,
+    /// Jobs, whose packets may be headers alone.
+    Jobs,
+}
+
+impl Sent<'_> {
+    /// The least payload of a packet, in octets, where full ones have `full`, which is above 0.
+    fn least_payload(self, full: u64) -> u64 {
+        match self {
+            Sent::Flows(rows) => rows.iter().map(|row| (row.bytes.max(1) - 1) % full + 1).min().unwrap_or(full),
+            Sent::Drawn => 1,
+            Sent::Jobs => 0,
+        }
+    }
+}
+
 /// What a configuration is written for.
 pub struct Setting<'a> {
     /// It.
@@ -68,6 +109,8 @@ pub struct Setting<'a> {
     pub graph: &'a Graph,
     /// What its nodes are called.
     pub fabric: &'a Fabric,
+    /// What is sent.
+    pub sent: Sent<'a>,
     /// The classes of the flows.
     pub classes: &'a BTreeSet<u8>,
     /// Longest time from the first start to the end, in ps.
@@ -116,45 +159,38 @@ impl Setting<'_> {
     }
 
     fn packet(&self, control: Control, payload: u64, notes: &mut Notes, page: &mut Page) -> Result<(), ImportError> {
-        let telemetry = match control {
-            Control::Timely => 8,
-            Control::Pint => PINT,
-            _ => 0,
-        };
+        let header = HEADER + control.telemetry();
         page.head("[packet]").key("payload", size(payload));
         if control == Control::Pint {
             page.remark("`[hpcc]` adds PINT's load, for which that code has 2 B: 50 B in all.");
-            page.key("header", size(HEADER + PINT - self.load_octets()?));
-        } else {
-            page.key("header", size(HEADER + telemetry));
         }
-        page.key("gap", "0 B");
-        // Nothing on the wire may take less than a tick: neither a header alone nor, with HPCC's telemetry in it, a pause frame.
-        let fastest = self.graph.links.iter().map(|link| link.bps).max().unwrap_or(0);
-        let shortest = if control == Control::Hpcc { PAUSE } else { HEADER + telemetry };
-        if fastest < shortest * 8 * 1_000_000_000 {
-            page.key_because("clock", "1 ns", "that code has whole nanoseconds");
-        } else {
-            let longest = ((shortest * 8 * 1_000_000_000_000 - 1) / fastest).max(1);
-            page.key_because("clock", time(longest), "the longest in which a frame takes a tick at least");
-            let text = format!(
-                "that code cuts times off to whole nanoseconds, which at {} would leave nothing of a short frame: here to whole {}",
-                rate(fastest),
-                time(longest)
-            );
-            notes.differs(self.config.file(), None, text);
-        }
+        page.key("header", size(header - self.added(control)?)).key("gap", "0 B");
+        self.clock(header + self.sent.least_payload(payload), control.ack(), notes, page);
         Ok(())
+    }
+
+    /// `packet.clock`: that code's nanosecond where the shortest frame takes longer on the fastest link, as a scenario's check wants it, and
+    /// else the longest time that is shorter. `data`, `ack`: octets of the shortest data packet, and of an acknowledgement.
+    fn clock(&self, data: u64, ack: u64, notes: &mut Notes, page: &mut Page) {
+        let fastest = self.graph.links.iter().map(|link| link.bps).max().unwrap_or(0).max(1);
+        let shortest = data.min(ack).min(PAUSE);
+        let longest = ((shortest * 8 * 1_000_000_000_000 - 1) / fastest).max(1);
+        if longest >= NANOSECOND {
+            page.key_because("clock", "1 ns", "that code has whole nanoseconds");
+            return;
+        }
+        page.key_because("clock", time(longest), "the longest in which a frame takes a tick at least");
+        let text = format!(
+            "that code cuts times off to whole nanoseconds, which at {} would leave nothing of a frame of {shortest} B: here to whole {}",
+            rate(fastest),
+            time(longest)
+        );
+        notes.differs(self.config.file(), None, text);
     }
 
     fn acks(&self, control: Control, payload: u64, notes: &mut Notes, page: &mut Page) -> Result<(), ImportError> {
         let config = self.config;
-        let ack = match control {
-            Control::Hpcc => 46,
-            Control::Pint => ACK - self.load_octets()?,
-            _ => ACK,
-        };
-        page.head("[ack]").key("size", size(ack));
+        page.head("[ack]").key("size", size(control.ack() - self.added(control)?));
         if config.is_conweave() {
             page.key_because("class", 7, "before all data, and never paused");
             self.differs(notes, "CC_MODE", "acknowledgements, in a queue outside all accounts there: here in class 7");
@@ -302,7 +338,16 @@ impl Setting<'_> {
         }
     }
 
-    /// Octets of a load that `[hpcc]` adds: loads are powers of the base up to 512 x 512.
+    /// Octets that `[hpcc]` adds to packets and acknowledgements.
+    fn added(&self, control: Control) -> Result<u64, ImportError> {
+        match control {
+            Control::Hpcc => Ok(control.telemetry()),
+            Control::Pint => self.load_octets(),
+            _ => Ok(0),
+        }
+    }
+
+    /// Octets of a load of PINT: loads are powers of the base up to 512 x 512.
     fn load_octets(&self) -> Result<u64, ImportError> {
         let most = f64::from(512 * 512).ln() / self.log_base()?.ln();
         Ok(if most.log2().ceil() > 8.0 { 2 } else { 1 })

@@ -23,6 +23,7 @@ use crate::page::Page;
 use crate::source::Source;
 use crate::units::time;
 use config::Config;
+use controls::{Sent, Setting};
 use flow::List;
 
 /// Files of HPCC's ns-3 code and its descendants.
@@ -117,7 +118,8 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     if !work.write_fabric(&mut page)? {
         let file = given.files.first().map_or("", |(_, source)| source.name());
         let longest = stop.unwrap_or(HOUR_PS);
-        write_network(&graph, &fabric, &flows, (config.as_ref(), file, longest), work, &mut page)?;
+        let sent = if cdf.is_some() { Sent::Drawn } else { Sent::Flows(&flows.rows) };
+        write_network(&graph, &fabric, &flows, sent, (config.as_ref(), file, longest), work, &mut page)?;
     }
     match &config {
         Some(config) if own => faults::write(config, &graph, &fabric, start, &mut page)?,
@@ -272,6 +274,7 @@ fn write_network(
     graph: &Graph,
     fabric: &Fabric,
     flows: &List,
+    sent: Sent<'_>,
     (config, file, longest_ps): (Option<&Config>, &str, u64),
     work: &mut Work<'_>,
     page: &mut Page,
@@ -282,7 +285,7 @@ fn write_network(
     }
     let classes = &flows.rows.iter().map(|row| row.class).collect();
     match config {
-        Some(config) => controls::Setting { config, graph, fabric, classes, longest_ps }.write(work.notes, page),
+        Some(config) => Setting { config, graph, fabric, sent, classes, longest_ps }.write(work.notes, page),
         None => {
             page.head("[packet]").key("payload", "1000 B").key("header", "48 B").key("gap", "0 B");
             page.head("[ack]").key("size", "60 B");

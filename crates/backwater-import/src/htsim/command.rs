@@ -1,8 +1,8 @@
 //! The command line of one of htsim's programs: what its files do not say.
 
-use super::uec::Controls;
+use super::controls::Controls;
+use super::values::{NAME, link_speed, scaled, whole};
 use crate::error::ImportError;
-use crate::graph::quantity;
 use crate::note::Notes;
 
 /// A program of htsim.
@@ -94,9 +94,6 @@ impl Default for Command {
         }
     }
 }
-
-/// What messages call the command line.
-pub const NAME: &str = "--command";
 
 /// Options about files and the network that a file or a fabric of the caller may say, too.
 pub const NETWORK: [&str; 8] =
@@ -219,29 +216,28 @@ pub fn parse(words: &[String], notes: &mut Notes) -> Result<Command, ImportError
     Ok(command)
 }
 
-pub(super) fn whole(word: &str) -> Result<u64, ImportError> {
-    let number: u64 = word.parse().map_err(|_| ImportError::new("is not a whole number").file(NAME).value(word))?;
-    if number > 1_000_000_000_000 { Err(ImportError::new("is too large").file(NAME).value(word)) } else { Ok(number) }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// A number in Mb/s, in b/s.
-fn link_speed(word: &str) -> Result<u64, ImportError> {
-    scaled(word, 1e6).map_err(|error| match quantity::rate(word) {
-        Some(bps) if word.parse::<f64>().is_err() => {
-            error.value(format!("-linkspeed {word}")).hint(format!("in Mb/s: {}", bps as f64 / 1e6))
+    /// The last word counts, as in the program: `-sender_cc_only` takes credit away again, `-receiver_cc` adds it.
+    #[test]
+    fn controls_are_switched_in_the_order_of_the_words() {
+        let of = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let controls = parse(&words, &mut Notes::default()).expect("a command").controls;
+            (controls.sender, controls.receiver)
+        };
+        for (line, expected) in [
+            ("htsim_uec", (true, false)),
+            ("htsim_uec -sender_cc_only", (true, false)),
+            ("htsim_uec -receiver_cc_only", (false, true)),
+            ("htsim_uec -receiver_cc", (true, true)),
+            ("htsim_uec -sender_cc -receiver_cc", (true, true)),
+            ("htsim_uec -receiver_cc_only -sender_cc", (true, true)),
+            ("htsim_uec -receiver_cc_only -sender_cc_only", (true, false)),
+        ] {
+            assert_eq!(of(line), expected, "{line}");
         }
-        _ => error,
-    })
-}
-
-/// A number in Mb/s or us, in units of which a million is one.
-pub(super) fn scaled(word: &str, unit: f64) -> Result<u64, ImportError> {
-    let number: f64 = word.parse().map_err(|_| ImportError::new("is not a number").file(NAME).value(word))?;
-    let scaled = (number * unit).round();
-    // Below 2^53 every whole number is exact.
-    if (0.0..9e15).contains(&scaled) {
-        Ok(scaled as u64)
-    } else {
-        Err(ImportError::new("is out of range").file(NAME).value(word))
     }
 }

@@ -4,11 +4,13 @@
 //! one of the programs, of which [`command`] knows what has a counterpart here.
 
 mod command;
+mod controls;
 mod fabric;
 mod matrix;
 mod topo;
 mod uec;
 mod validate;
+mod values;
 mod workload;
 
 use crate::error::ImportError;
@@ -129,7 +131,7 @@ fn check_files(
                 (format!("the topology that is given is {}", other.file_name()), "give that one, or no -topo")
             }
         };
-        return Err(ImportError::new(reason).file(command::NAME).value(format!("-topo {name}")).hint(hint));
+        return Err(ImportError::new(reason).file(values::NAME).value(format!("-topo {name}")).hint(hint));
     }
     if command.said("-tm").is_some_and(|name| !is(matrix, name)) {
         let why = matrix.map_or("no matrix is given".to_owned(), |own| format!("the matrix is {}", own.file_name()));
@@ -252,7 +254,7 @@ fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, page
         page.remark("A counter for each ingress: above so many packets the neighbour stops. No frame says so.");
         page.key("xoff", size(high * unit)).key("xon", size(low * unit)).key("signal", "ideal");
         if let Some(strategy) = command.strategy.as_deref().filter(|one| !["ecmp_host", "single"].contains(one)) {
-            work.notes.differs(command::NAME, None, format!("-strat {strategy}: each flow takes one way, by ECMP"));
+            work.notes.differs(values::NAME, None, format!("-strat {strategy}: each flow takes one way, by ECMP"));
         }
         return;
     }
@@ -267,7 +269,7 @@ fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, page
     if let Some(strategy) = command.strategy.as_deref() {
         let here =
             if command.paths == Some(1) { "each flow takes one way, by ECMP" } else { "packets are sprayed at random" };
-        work.notes.differs(command::NAME, None, format!("-strat {strategy}: {here}"));
+        work.notes.differs(values::NAME, None, format!("-strat {strategy}: {here}"));
     }
     let text = "flows send at the rate of their link, queues hold everything, packets are sprayed at random";
     work.notes.differs(source.name(), None, text);

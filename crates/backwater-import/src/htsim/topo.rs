@@ -54,7 +54,7 @@ const MOST_NS: u64 = 1_000_000_000;
 /// Whether a file is a topology: it counts tiers.
 pub fn recognise(head: &Head) -> bool {
     let lines = head.lines();
-    let first = |line: &&str| line.split(' ').next().unwrap_or_default().to_ascii_lowercase();
+    let first = |line: &String| line.split(' ').next().unwrap_or_default().to_ascii_lowercase();
     let words: Vec<String> = lines.iter().map(first).collect();
     words.iter().any(|word| word == "tiers") && words.iter().any(|word| word == "tier")
 }

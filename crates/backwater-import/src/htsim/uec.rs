@@ -1,159 +1,14 @@
-//! `htsim_uec`: what its command line says of controls, and what it derives from rate, delays and sizes.
+//! `htsim_uec`: what it derives from rate, delays and sizes, and its transport and controls as tables of a scenario.
 
 use super::HEADER;
-use super::command::{Command, NAME, scaled, whole};
+use super::command::Command;
+use super::controls::{Controls, Window};
 use super::fabric::Fabric;
+use super::values::NAME;
 use crate::error::ImportError;
 use crate::note::Notes;
 use crate::page::Page;
 use crate::units::{rate, size, time};
-
-/// What decides how much a sender has under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Window {
-    /// NSCC.
-    Nscc,
-    /// A window that stays as it is.
-    Constant,
-    /// The program's own variant of DCTCP.
-    Dctcp,
-}
-
-/// How a sender chooses entropy values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Balancing {
-    /// The values whose answers were good, and else as `Bitmap`: the default.
-    Mixed,
-    /// One after the other in an order of its own.
-    Oblivious,
-    /// As `Oblivious`, but values with a penalty are skipped.
-    Bitmap,
-    /// Values whose answers were good, out of a ring of eight; else random ones.
-    Reps,
-    /// The same, out of a queue without end.
-    Recycled,
-}
-
-impl Balancing {
-    /// By the word behind `-load_balancing_algo`.
-    pub fn by_word(word: &str) -> Option<Balancing> {
-        Some(match word {
-            "mixed" => Balancing::Mixed,
-            "oblivious" => Balancing::Oblivious,
-            "bitmap" => Balancing::Bitmap,
-            "reps" => Balancing::Reps,
-            "reps_legacy" => Balancing::Recycled,
-            _ => return None,
-        })
-    }
-
-    /// What `[ev] policy` calls it.
-    pub fn policy(self) -> &'static str {
-        match self {
-            Balancing::Mixed => "mixed",
-            Balancing::Oblivious => "oblivious",
-            Balancing::Bitmap => "bitmap",
-            Balancing::Reps => "reps",
-            Balancing::Recycled => "recycled",
-        }
-    }
-}
-
-/// Controls of `htsim_uec` as its command line says; without options, as its `main_uec.cpp` has them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Controls {
-    /// The window at the sender, if there is one.
-    pub sender: bool,
-    /// Which.
-    pub window: Window,
-    /// Whether receivers grant credit.
-    pub receiver: bool,
-    /// `-cwnd`: the first window, in packets; 0 is what there is without.
-    pub first_window: u64,
-    /// `-target_q_delay`, in ps; 0 is what there is without.
-    pub target_ps: u64,
-    /// `-q`: packets of a queue.
-    pub queue: Option<u64>,
-    /// `-queue_size_bdp_factor`; 0 is what there is without.
-    pub queue_factor: u64,
-    /// `-ecn`: thresholds in packets.
-    pub ecn: Option<(u64, u64)>,
-    /// Whether what finds no place is cut, and not lost.
-    pub trim: bool,
-    /// `-trimsize`, in octets.
-    pub trim_size: u64,
-    /// `-load_balancing_algo`.
-    pub balancing: Balancing,
-    /// Whether the answer to a cut packet lowers the base round trip.
-    pub rtt_from_nacks: bool,
-    /// Whether the sender finds losses by what comes beyond them.
-    pub sleek: bool,
-}
-
-impl Default for Controls {
-    fn default() -> Controls {
-        Controls {
-            sender: true,
-            window: Window::Nscc,
-            receiver: false,
-            first_window: 0,
-            target_ps: 0,
-            queue: None,
-            queue_factor: 0,
-            ecn: None,
-            trim: true,
-            trim_size: HEADER,
-            balancing: Balancing::Mixed,
-            rtt_from_nacks: true,
-            sleek: false,
-        }
-    }
-}
-
-impl Controls {
-    /// Reads an option of the command line, its values by `next`; whether it is one of these.
-    pub fn read<'a>(
-        &mut self,
-        option: &str,
-        next: &mut impl FnMut() -> Result<&'a str, ImportError>,
-    ) -> Result<bool, ImportError> {
-        match option {
-            "-sender_cc_only" => (self.sender, self.receiver) = (true, false),
-            "-receiver_cc_only" => (self.sender, self.receiver) = (false, true),
-            "-sender_cc" => self.sender = true,
-            "-receiver_cc" => self.receiver = true,
-            "-sender_cc_algo" => {
-                self.sender = true;
-                self.window = match next()? {
-                    "nscc" => Window::Nscc,
-                    "constant" => Window::Constant,
-                    "dctcp" => Window::Dctcp,
-                    other => return Err(unknown(option, other, "nscc, constant, dctcp")),
-                };
-            }
-            "-load_balancing_algo" => {
-                let word = next()?;
-                let known = "mixed, oblivious, bitmap, reps, reps_legacy";
-                self.balancing = Balancing::by_word(word).ok_or_else(|| unknown(option, word, known))?;
-            }
-            "-cwnd" => self.first_window = whole(next()?)?,
-            "-target_q_delay" => self.target_ps = scaled(next()?, 1e6)?,
-            "-q" => self.queue = Some(whole(next()?)?),
-            "-queue_size_bdp_factor" => self.queue_factor = whole(next()?)?,
-            "-ecn" => self.ecn = Some((whole(next()?)?, whole(next()?)?)),
-            "-disable_trim" => self.trim = false,
-            "-trimsize" => self.trim_size = whole(next()?)?,
-            "-disable_base_rtt_update_on_nack" => self.rtt_from_nacks = false,
-            "-sleek" => self.sleek = true,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-}
-
-fn unknown(option: &str, word: &str, known: &str) -> ImportError {
-    ImportError::new("htsim_uec knows no such word").file(NAME).value(format!("{option} {word}")).hint(known)
-}
 
 /// What the program derives before it begins. It takes the hosts' rate for all links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -251,7 +106,10 @@ pub fn write_controls(fabric: &Fabric, command: &Command, constants: &Constants,
         page.key("window", size(controls.first_window * (command.uec_mtu() - HEADER)));
     }
     if controls.trim {
-        page.head("[trim]").key("size", size(controls.trim_size)).key("class", CONTROL).key("victim", "either");
+        page.head("[trim]")
+            .key("size", size(controls.trim_size.unwrap_or(HEADER)))
+            .key("class", CONTROL)
+            .key("victim", "either");
     }
     let (low, high) = constants.ecn;
     page.head("[ecn]").key("kmin", size(low)).key("kmax", size(high)).key("pmax", 1.0);
@@ -386,26 +244,5 @@ mod tests {
         let short = constants(16, "htsim_uec -q 20").expect_err("refused");
         assert!(short.starts_with("--command: `-q`: all packets are marked above 35, and a queue holds 20"), "{short}");
         assert_eq!(constants(16, "htsim_uec -q 20 -ecn 4 16").map(|c| c.ecn), Ok((16_600, 66_400)));
-    }
-
-    /// The last word counts, as in the program: `-sender_cc_only` takes credit away again, `-receiver_cc` adds it.
-    #[test]
-    fn controls_are_switched_in_the_order_of_the_words() {
-        let of = |line: &str| {
-            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-            let controls = parse(&words, &mut Notes::default()).expect("a command").controls;
-            (controls.sender, controls.receiver)
-        };
-        for (line, expected) in [
-            ("htsim_uec", (true, false)),
-            ("htsim_uec -sender_cc_only", (true, false)),
-            ("htsim_uec -receiver_cc_only", (false, true)),
-            ("htsim_uec -receiver_cc", (true, true)),
-            ("htsim_uec -sender_cc -receiver_cc", (true, true)),
-            ("htsim_uec -receiver_cc_only -sender_cc", (true, true)),
-            ("htsim_uec -receiver_cc_only -sender_cc_only", (true, false)),
-        ] {
-            assert_eq!(of(line), expected, "{line}");
-        }
     }
 }

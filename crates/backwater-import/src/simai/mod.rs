@@ -11,7 +11,7 @@ use crate::error::ImportError;
 use crate::family::{Family, Given, Kind, Work};
 use crate::graph::{Fabric, Graph, Link};
 use crate::hpcc::config::{self, Config};
-use crate::hpcc::controls::Setting;
+use crate::hpcc::controls::{Sent, Setting};
 use crate::hpcc::{HOUR_PS, faults};
 use crate::page::Page;
 use groups::Groups;
@@ -158,7 +158,8 @@ fn network(
         return Ok(());
     };
     let classes = &[3].into();
-    Setting { config, graph, fabric: &fabric, classes, longest_ps: HOUR_PS }.write(work.notes, page)?;
+    Setting { config, graph, fabric: &fabric, sent: Sent::Jobs, classes, longest_ps: HOUR_PS }
+        .write(work.notes, page)?;
     faults::write(config, graph, &fabric, 0, page)
 }
 

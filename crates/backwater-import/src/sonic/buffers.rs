@@ -1,7 +1,7 @@
 //! Buffers of a database: pools, profiles, and which priority groups and queues have them.
 
-use super::config::{Port, spread};
 use super::database::{Database, Entry};
+use super::ports::{Port, spread};
 use crate::error::ImportError;
 use std::collections::BTreeMap;
 

@@ -252,10 +252,12 @@ struct Counted<'a> {
 
 impl Read for Counted<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.rest.read(buffer)?;
-        let lines = buffer.iter().take(count).filter(|octet| **octet == b'\n').count();
-        self.line.set(self.line.get() + lines as u64);
-        Ok(count)
+        let (Some((octet, rest)), Some(place)) = (self.rest.split_first(), buffer.first_mut()) else { return Ok(0) };
+        (*place, self.rest) = (*octet, rest);
+        if *octet == b'\n' {
+            self.line.set(self.line.get() + 1);
+        }
+        Ok(1)
     }
 }
 

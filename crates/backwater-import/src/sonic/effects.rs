@@ -2,14 +2,12 @@
 //! settings that are used.
 
 use super::buffers::{Limit, Profile};
-use super::config::{Config, spread};
+use super::config::Config;
 use super::database::{Database, Entry};
+use super::ports::spread;
 use super::unlike;
-use crate::note::Notes;
+use crate::note::{Notes, Sort};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Most names in one note.
-const MOST_NAMED: usize = 100;
 
 /// Notes what has no effect, and keeps what is used for the head of the scenario.
 pub fn note(config: &mut Config, database: &Database, notes: &mut Notes) {
@@ -21,17 +19,10 @@ pub fn note(config: &mut Config, database: &Database, notes: &mut Notes) {
     config.said = said(config, database);
 }
 
-/// Some names, and whether there are more.
-fn listed(names: &[String]) -> String {
-    let more = if names.len() > MOST_NAMED { " and more" } else { "" };
-    format!("{}{more}", names.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", "))
-}
-
-/// What nothing here reads: tables, with their lines, and fields.
+/// What nothing here reads: tables and fields.
 fn skipped(database: &Database, notes: &mut Notes) {
-    let shown: Vec<String> = database.skipped.iter().map(|(name, _, line)| format!("{name} ({line})")).collect();
-    if let Some((_, file, line)) = database.skipped.first() {
-        notes.ignored(file, Some(*line), format!("tables without effect here: {}", listed(&shown)));
+    for (name, file, line) in &database.skipped {
+        notes.unread(file, Some(*line), name, "tables without effect here");
     }
     for (table, names, (file, line)) in database.unread() {
         notes.ignored(file, Some(line), format!("fields of {table} without effect here: {}", names.join(", ")));
@@ -53,25 +44,17 @@ fn not_up(config: &Config, database: &Database, notes: &mut Notes) {
         all.filter(|(ports, _)| !["global", "GLOBAL"].contains(&ports.as_str()) && !is_up(ports)).collect()
     };
     for table in ["PORT", "BUFFER_PG", "BUFFER_QUEUE", "QUEUE", "PORT_QOS_MAP", "PFC_WD"] {
-        let found = of(table);
-        if let Some((_, first)) = found.first() {
-            let names: Vec<String> = found.iter().map(|(_, entry)| entry.key.clone()).collect();
-            let what = match table {
-                "PORT" => "ports that are not up".to_owned(),
-                _ => format!("entries of {table} whose ports are not up"),
-            };
-            notes.ignored(&first.file, Some(first.line), format!("{what}: {}", listed(&names)));
+        let what = match table {
+            "PORT" => "ports that are not up".to_owned(),
+            _ => format!("entries of {table} whose ports are not up"),
+        };
+        for (_, entry) in of(table) {
+            notes.unread(&entry.file, Some(entry.line), &entry.key, what.as_str());
         }
     }
     for entry in database.table("CABLE_LENGTH") {
-        let fields = || entry.fields.iter().filter(|field| !up.contains(field.name.as_str()));
-        let names: Vec<String> = fields().map(|field| field.name.clone()).collect();
-        if let Some(first) = fields().next() {
-            notes.ignored(
-                &entry.file,
-                Some(first.line),
-                format!("cables of ports that are not up: {}", listed(&names)),
-            );
+        for field in entry.fields.iter().filter(|field| !up.contains(field.name.as_str())) {
+            notes.unread(&entry.file, Some(field.line), &field.name, "cables of ports that are not up");
         }
     }
 }
@@ -93,14 +76,8 @@ fn unused(config: &Config, database: &Database, notes: &mut Notes) {
         ("TC_TO_PRIORITY_GROUP_MAP", named("PORT_QOS_MAP", "tc_to_pg_map")),
         ("TC_TO_QUEUE_MAP", named("PORT_QOS_MAP", "tc_to_queue_map")),
     ] {
-        let found: Vec<&Entry> = database.table(table).filter(|entry| !used.contains(entry.key.as_str())).collect();
-        if let Some(first) = found.first() {
-            let names: Vec<String> = found.iter().map(|entry| format!("{} ({})", entry.key, entry.line)).collect();
-            notes.ignored(
-                &first.file,
-                Some(first.line),
-                format!("entries of {table} that nothing uses: {}", listed(&names)),
-            );
+        for entry in database.table(table).filter(|entry| !used.contains(entry.key.as_str())) {
+            notes.unread(&entry.file, Some(entry.line), &entry.key, format!("entries of {table} that nothing uses"));
         }
     }
     let others: Vec<&Entry> = database.table("DEVICE_METADATA").filter(|entry| entry.key != "localhost").collect();
@@ -136,7 +113,8 @@ fn frames(config: &Config, database: &Database, notes: &mut Notes) {
             "the mtu of {} is {mtu}: here it is {longest} at all ports",
             unlike::of_all(&names, config.ports.len())
         );
-        notes.differs(entry.map_or("", |entry| &entry.file), entry.map(|entry| entry.line), text);
+        let file = entry.map_or("", |entry| &entry.file);
+        notes.some(Sort::Differs, file, entry.map(|entry| entry.line), &names, text);
     }
 }
 
@@ -149,17 +127,10 @@ fn buffers(config: &Config, notes: &mut Notes) {
     }
     for pool in config.pools.iter().filter(|pool| pool.ingress) {
         let of_pool = config.profiles.iter().filter(|profile| profile.pool == pool.name);
-        let unlike: Vec<&Profile> =
-            of_pool.clone().filter(|profile| pool.is_static == Some(!is_dynamic(profile))).collect();
-        if let (Some(first), Some(is_static)) = (unlike.first(), pool.is_static) {
-            let names: Vec<String> = unlike.iter().map(|profile| profile.name.clone()).collect();
-            let text = format!(
-                "the mode of {} is {}, and the limit of {} is not: here the profile holds",
-                pool.name,
-                if is_static { "static" } else { "dynamic" },
-                listed(&names)
-            );
-            notes.differs(&first.at.0, Some(first.at.1), text);
+        for profile in of_pool.clone().filter(|profile| pool.is_static == Some(is_dynamic(profile))) {
+            let (mode, other) = if is_dynamic(profile) { ("static", "dynamic") } else { ("dynamic", "static") };
+            let text = format!("the limit is {other}, and the mode of {} is {mode}: here the profile holds", pool.name);
+            notes.named(Sort::Differs, &profile.at.0, Some(profile.at.1), &profile.name, text);
         }
         if of_pool.count() == 0 {
             notes.ignored(&pool.at.0, Some(pool.at.1), format!("the mode of {}: no profile draws from it", pool.name));

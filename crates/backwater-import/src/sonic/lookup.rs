@@ -12,9 +12,10 @@
 use super::buffers::{Limit, Profile};
 use super::config::Config;
 use super::database::{Entry, MOST_OCTETS};
+use super::ports::metres;
 use super::unlike;
 use crate::error::ImportError;
-use crate::note::Notes;
+use crate::note::{Notes, Sort};
 use crate::source::{Head, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,11 +57,6 @@ pub fn recognise(head: &Head) -> bool {
 
 fn without_remark(line: &str) -> &str {
     line.split('#').next().unwrap_or_default().trim()
-}
-
-/// A length as `40m`.
-pub fn metres(text: &str) -> Option<u64> {
-    text.strip_suffix('m')?.parse().ok().filter(|metres| *metres <= 1_000_000)
 }
 
 impl Lookup {
@@ -158,25 +154,25 @@ impl Lookup {
                 }
             }
         }
-        let named = |ports: &mut Vec<usize>| {
+        let named = |mut ports: Vec<usize>| {
             ports.dedup();
             let names: Vec<&str> = ports.iter().filter_map(|n| Some(config.ports.get(*n)?.name.as_str())).collect();
-            unlike::of_all(&names, config.ports.len())
+            (unlike::of_all(&names, config.ports.len()), names)
         };
-        for (key, mut ports) in missing {
-            let at = named(&mut ports);
+        for (key, ports) in missing {
+            let (at, names) = named(ports);
             let text = match key {
                 Some((speed, metres)) => {
                     format!("no row for {speed} Mb/s and {metres}m of {at}: such ports get no profile")
                 }
                 None => format!("no length in CABLE_LENGTH for {at}: without one a port gets no profile of this table"),
             };
-            notes.differs(&self.file, None, text);
+            notes.some(Sort::Differs, &self.file, None, &names, text);
         }
-        for (name, mut ports) in kept {
-            let text =
-                format!("{} keep {name} of the database, which has headroom of its own or none", named(&mut ports));
-            notes.assumed(&self.file, None, text);
+        for (name, ports) in kept {
+            let (at, names) = named(ports);
+            let text = format!("{at} keep {name} of the database, which has headroom of its own or none");
+            notes.some(Sort::Assumed, &self.file, None, &names, text);
         }
         let unused: Vec<String> =
             self.rows.iter().filter(|(key, _)| !used.contains(key)).map(|(_, row)| row.line.to_string()).collect();

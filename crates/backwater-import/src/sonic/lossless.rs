@@ -4,7 +4,8 @@
 //! paused without headroom loses frames, and headroom without a pause is memory for nothing.
 
 use super::buffers::Profile;
-use super::config::{Config, Port};
+use super::config::Config;
+use super::ports::Port;
 
 /// A class of a port that is lossless.
 #[derive(Clone, Copy, Debug)]

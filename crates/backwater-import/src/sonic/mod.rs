@@ -12,8 +12,10 @@ mod effects;
 mod lookup;
 mod lossless;
 mod plan;
+mod ports;
 mod qos;
 mod queues;
+mod read;
 mod runs;
 mod scenario;
 mod unlike;
@@ -21,12 +23,12 @@ mod verdict;
 
 use crate::error::ImportError;
 use crate::family::{Family, Given, Kind, Work};
+use crate::note::Sort;
 use crate::page::{Page, printable};
 use buffers::{Limit, Profile};
-use config::Config;
 use database::Database;
 use lookup::Lookup;
-use plan::Plan;
+use plan::{Group, Plan};
 use verdict::Verdict;
 
 /// Files of SONiC.
@@ -60,7 +62,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     };
     let database = Database::read(sources.iter().copied(), work.notes)?;
     let lookup = lookup.map(|source| Lookup::read(source, work.notes)).transpose()?;
-    let config = Config::read(&database, lookup.as_ref(), work.notes)?;
+    let config = read::config(&database, lookup.as_ref(), work.notes)?;
     let plan = Plan::of(config, first.name(), work.options, work.notes)?;
     unsaid(&plan, work);
     let verdicts = verdict::all(&plan, first.name(), work)?;
@@ -162,7 +164,7 @@ fn unsaid(plan: &Plan, work: &mut Work<'_>) {
             "priority groups have {} different headrooms, and those of one switch are the same here: that of {}; each has a scenario of its \
              own",
             plan.groups.len(),
-            plan.main().map_or_else(String::new, verdict::about)
+            plan.main().map_or_else(String::new, Group::about)
         );
         notes.differs(&file, Some(line), text);
     }
@@ -172,12 +174,12 @@ fn unsaid(plan: &Plan, work: &mut Work<'_>) {
         let others: Vec<&str> = profiles.iter().map(|(name, _)| *name).filter(|name| Some(*name) != taken).collect();
         let Some(profile) = others.iter().find_map(|name| plan.config.profile(name)) else { continue };
         let (file, line) = at(profile);
-        let names = unlike::names(&others);
+        let some = unlike::names(&others);
         let text = match taken {
-            Some(taken) => format!("what is not lossless has limits of {names}, too: here all have that of {taken}"),
-            None => format!("what is not lossless has static limits, of {names}: here it has none"),
+            Some(taken) => format!("what is not lossless has limits of {some}, too: here all have that of {taken}"),
+            None => format!("what is not lossless has static limits, of {some}: here it has none"),
         };
-        notes.differs(&file, Some(line), text);
+        notes.some(Sort::Differs, &file, Some(line), &others, text);
     }
     let shown = plan.config.ports.iter().flat_map(|port| port.queues.iter().flatten());
     if let Some(profile) = shown.filter_map(|name| plan.config.profile(name)).next() {

@@ -9,8 +9,10 @@
 //! `size + xoff` of the pools and what the profiles set aside.
 
 use super::buffers::{Limit, Pool, Profile};
-use super::config::{Config, Port, Wred};
+use super::config::Config;
 use super::lossless::level;
+use super::ports::Port;
+use super::qos::Wred;
 use super::{devices, unlike};
 use crate::error::ImportError;
 use crate::note::Notes;
@@ -50,6 +52,11 @@ pub struct Group {
 }
 
 impl Group {
+    /// What it is, in words: `pg_lossless at 100 Gb/s over 200 ns`.
+    pub fn about(&self) -> String {
+        format!("{} at {} over {}", self.profile.name, rate(self.bps), time(self.delay_ps))
+    }
+
     /// What is asked of its headroom, with a time from the receipt of a pause to the stop.
     pub fn asked(&self, frame: u64, response_ps: u64) -> Asked {
         Asked { bps: self.bps, delay_ps: self.delay_ps, frame, response_ps }

@@ -1,13 +1,39 @@
 //! Classes of a database: what maps to them, which of them PFC keeps, how they are marked, and their watchdog.
 
-use super::config::{Port, Watchdog, Wred};
 use super::database::{Database, Entry};
+use super::ports::Port;
 use super::unlike::{self, Setting};
 use crate::error::ImportError;
-use crate::note::Notes;
+use crate::note::{Notes, Sort};
 
 /// Longest time of a watchdog, in ms: an hour.
 const MOST_MS: i64 = 3_600_000;
+
+/// `WRED_PROFILE` that marks green packets: all packets are green where nothing colours them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wred {
+    /// Its name.
+    pub name: String,
+    /// File and line.
+    pub at: (String, u64),
+    /// Where marking begins, in octets.
+    pub min: u64,
+    /// From where everything is marked, in octets.
+    pub max: u64,
+    /// Probability just below `max`, in percent.
+    pub percent: u64,
+}
+
+/// `PFC_WD`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watchdog {
+    /// Detection, in ms.
+    pub detection_ms: u64,
+    /// Restoration, in ms.
+    pub restoration_ms: u64,
+    /// `drop` or `forward`.
+    pub action: String,
+}
 
 /// Reads which classes each port keeps by PFC: `pfc_enable` of its own, or that of all.
 pub fn pfc_classes(database: &Database, ports: &mut [Port], notes: &mut Notes) -> Result<(), ImportError> {
@@ -49,11 +75,11 @@ pub fn pfc_classes(database: &Database, ports: &mut [Port], notes: &mut Notes) -
         let lacking = of.lacking();
         if !lacking.is_empty() {
             let text = format!("no pfc_enable at {}: {here}", unlike::of_all(&lacking, all.len()));
-            notes.differs(file, Some(line), text);
+            notes.some(Sort::Differs, file, Some(line), &lacking, text);
         }
         for (other, names) in of.others() {
             let text = format!("pfc_enable is {} at {}: {here}", list(other), unlike::of_all(&names, all.len()));
-            notes.differs(file, Some(line), text);
+            notes.some(Sort::Differs, file, Some(line), &names, text);
         }
     }
     for (port, classes) in ports.iter_mut().zip(of.has) {
@@ -89,11 +115,12 @@ fn map_of<'a>(
     let here = format!("here all ports have that of {first}, {name}");
     let lacking = of.lacking();
     if !lacking.is_empty() {
-        notes.differs(file, Some(line), format!("no {field} at {}: {here}", unlike::of_all(&lacking, ports.len())));
+        let text = format!("no {field} at {}: {here}", unlike::of_all(&lacking, ports.len()));
+        notes.some(Sort::Differs, file, Some(line), &lacking, text);
     }
     for (other, names) in of.others() {
         let text = format!("{field} is {other} at {}: {here}", unlike::of_all(&names, ports.len()));
-        notes.differs(file, Some(line), text);
+        notes.some(Sort::Differs, file, Some(line), &names, text);
     }
     let map = database.entry(table, name);
     if map.is_none() {
@@ -280,7 +307,7 @@ pub fn watchdog(
     if !lacking.is_empty() {
         let text =
             format!("no watchdog at {}: here all ports have that of {first}", unlike::of_all(&lacking, ports.len()));
-        notes.differs(file, Some(line), text);
+        notes.some(Sort::Differs, file, Some(line), &lacking, text);
     }
     for (other, names) in of.others() {
         let text = format!(
@@ -289,7 +316,7 @@ pub fn watchdog(
             other.beside(watchdog),
             watchdog.beside(other)
         );
-        notes.differs(file, Some(line), text);
+        notes.some(Sort::Differs, file, Some(line), &names, text);
     }
     Ok((Some(watchdog.clone()), of.like_first()))
 }

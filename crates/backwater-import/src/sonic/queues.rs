@@ -1,11 +1,12 @@
 //! `QUEUE`: how the queues of ports mark, and in which turns they send.
 
-use super::config::{Config, Port, spread};
+use super::config::Config;
 use super::database::{Database, Entry};
+use super::ports::{Port, spread};
 use super::qos::wred;
 use super::unlike::{self, Setting};
 use crate::error::ImportError;
-use crate::note::Notes;
+use crate::note::{Notes, Sort};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Queues of a port.
@@ -109,7 +110,7 @@ fn named<'a>(
     }
     let Some((file, line)) = at else { return Ok(all) };
     // Queues that differ alike are said together.
-    let mut said: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut said: BTreeMap<String, (Vec<String>, Vec<&str>)> = BTreeMap::new();
     for (setting, queue) in all.iter().zip(0u8..) {
         let Some((first, name)) = setting.first() else { continue };
         let here = match field {
@@ -117,19 +118,23 @@ fn named<'a>(
             "wred_profile" => "here all queues that mark have one".to_owned(),
             _ => format!("here all ports have that of {first}, {name}"),
         };
+        let mut say = |what: &str, names: Vec<&'a str>| {
+            let text = format!("{what} at {}: {here}", unlike::of_all(&names, ports.len()));
+            let (queues, of) = said.entry(text).or_default();
+            queues.push(queue.to_string());
+            of.extend(names);
+        };
         let lacking = setting.lacking();
         if !lacking.is_empty() {
-            let text = format!("missing at {}: {here}", unlike::of_all(&lacking, ports.len()));
-            said.entry(text).or_default().push(queue.to_string());
+            say("missing", lacking);
         }
-        for (other, names) in setting.others() {
-            let text = format!("{other} at {}: {here}", unlike::of_all(&names, ports.len()));
-            said.entry(text).or_default().push(queue.to_string());
-        }
+        setting.others().into_iter().for_each(|(other, names)| say(other, names));
     }
-    for (text, queues) in said {
+    for (text, (queues, mut names)) in said {
         let of = if queues.len() == 1 { "queue" } else { "queues" };
-        notes.differs(file, Some(line), format!("{field} of {of} {} is {text}", queues.join(", ")));
+        names.sort_unstable();
+        names.dedup();
+        notes.some(Sort::Differs, file, Some(line), &names, format!("{field} of {of} {} is {text}", queues.join(", ")));
     }
     Ok(all)
 }

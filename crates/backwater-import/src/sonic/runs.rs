@@ -1,10 +1,10 @@
 //! Scenarios whose runs show what is said of a configuration.
 
 use super::buffers::Limit;
-use super::config::{Port, Wred};
 use super::plan::{Group, Memory, Plan, alpha};
+use super::ports::Port;
+use super::qos::Wred;
 use super::scenario::{Fixed, Incast, Part, incasts, xon};
-use super::verdict::about;
 use crate::error::ImportError;
 use crate::family::Work;
 use crate::page::Page;
@@ -176,7 +176,7 @@ pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) 
          {back_2}, of which one has just begun. Frames are lost if headroom is short of what is needed by more than a frame. {sink}, \
          {back_1} and {back_2} are no ports of the configuration.",
         classes_named(classes),
-        about(group),
+        group.about(),
         group.headroom,
         first.name,
         second.name,
@@ -184,7 +184,7 @@ pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) 
     if let Limit::Static(_) = group.profile.limit {
         page.remark("The rest of the pool is taken: behind a static limit a frame takes what is left of it first.");
     }
-    page.key("title", format!("{}: headroom of {}", plan.named(), about(group)));
+    page.key("title", format!("{}: headroom of {}", plan.named(), group.about()));
     page.head("[stop]").key("at", time(end));
     plan.star_beside(group, &[(&sink, slow), (&back_1, group.bps), (&back_2, group.bps)], &mut page);
     plan.mechanisms(Part { group: Some(group), classes, ports: hosts, marks: None, fixed: None }, &mut page);
@@ -329,7 +329,7 @@ pub fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Optio
         late.name,
         plan.switch(),
         to.name,
-        about(group)
+        group.about()
     ));
     page.key("title", format!("{}: watchdog", plan.named()));
     page.head("[stop]").key("when", vec![format!("late-{class}")]);

@@ -1,8 +1,9 @@
 //! Scenarios of a plan: its fabric, its thresholds, and who sends what.
 
 use super::buffers::Limit;
-use super::config::{Port, Wred};
 use super::plan::{Group, Plan, alpha};
+use super::ports::Port;
+use super::qos::Wred;
 use crate::page::Page;
 use crate::units::{decimal as size, rate, time};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Ports that differ: those of one switch have one setting in a scenario, so that who has another is said by name.
 
-use super::config::Port;
+use super::ports::Port;
 use std::collections::BTreeMap;
 
 /// Names that are said before the rest is counted.

@@ -1,13 +1,13 @@
 //! What is to be said of a configuration: whether its memory is there, whether headroom is enough, what comes first, marks or
 //! pauses, and whether the watchdog waits for longer than congestion lasts. Each with a scenario whose run shows it.
 
-use super::config::Wred;
 use super::lossless::Mistake;
 use super::plan::{Group, Plan, Response};
+use super::qos::Wred;
 use super::{runs, unlike};
 use crate::error::ImportError;
 use crate::family::Work;
-use crate::note::Notes;
+use crate::note::{Notes, Sort};
 use crate::units::{rate, time};
 use serde_json::{Map, Value, json};
 
@@ -22,6 +22,8 @@ pub struct Verdict {
     pub says: String,
     /// Its figures, with their units in their names.
     pub facts: Map<String, Value>,
+    /// All ports that it is about, where it names some.
+    pub ports: Vec<String>,
     /// The scenario whose run shows it, and what is to be looked at there.
     pub run: Option<(String, &'static str)>,
 }
@@ -34,6 +36,7 @@ impl Verdict {
             "holds": self.holds,
             "says": self.says,
             "facts": self.facts,
+            "ports": self.ports,
             "scenario": scenario,
             "look_at": look_at,
         })
@@ -57,7 +60,9 @@ pub fn all(plan: &Plan, file: &str, work: &mut Work<'_>) -> Result<Vec<Verdict>,
 fn say(verdicts: &[Verdict], file: &str, notes: &mut Notes) {
     for verdict in verdicts {
         let shown = verdict.run.as_ref().map_or_else(String::new, |(file, _)| format!(" (run {file})"));
-        notes.verdict(file, None, format!("{}: {}{shown}", verdict.question, verdict.says));
+        let ports: Vec<&str> = verdict.ports.iter().map(String::as_str).collect();
+        let text = format!("{}: {}{shown}", verdict.question, verdict.says);
+        notes.some(Sort::Verdict, file, None, &ports, text);
     }
 }
 
@@ -96,7 +101,7 @@ fn memory(plan: &Plan, work: &mut Work<'_>) -> Result<Verdict, ImportError> {
         (Some(group), Some(all)) => runs::memory(plan, group, all, work)?,
         _ => None,
     };
-    Ok(Verdict { question: "memory", holds: memory.fits(), says, facts, run })
+    Ok(Verdict { question: "memory", holds: memory.fits(), says, facts, ports: Vec::new(), run })
 }
 
 /// Headroom, by group. The formula is the simulator's, and the run shows it.
@@ -114,7 +119,7 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
             _ => Some(group.headroom >= need),
         });
         let mut says =
-            format!("{} B for each priority group of {} with {}", group.headroom, held_by(plan, group), about(group));
+            format!("{} B for each priority group of {} with {}", group.headroom, held_by(plan, group), group.about());
         if let Some(need) = need {
             let word = match holds {
                 Some(true) => "enough",
@@ -160,7 +165,7 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
             "delay_ps": group.delay_ps,
             "frame_bytes": plan.frame,
         });
-        verdicts.push(Verdict { question: "headroom", holds, says, facts: object(facts), run });
+        verdicts.push(Verdict { question: "headroom", holds, says, facts: object(facts), ports: Vec::new(), run });
     }
     Ok(verdicts)
 }
@@ -175,6 +180,10 @@ fn held_by(plan: &Plan, group: &Group) -> String {
     )
 }
 
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
 fn object(facts: Value) -> Map<String, Value> {
     if let Value::Object(facts) = facts { facts } else { Map::new() }
 }
@@ -182,6 +191,10 @@ fn object(facts: Value) -> Map<String, Value> {
 /// PFC without headroom, and headroom without PFC.
 fn mistakes(plan: &Plan) -> Vec<Verdict> {
     let all = plan.config.ports.len();
+    let never = |question: &'static str, says: String, facts: Value, ports: &[&str]| {
+        let ports = owned(ports);
+        Verdict { question, holds: Some(false), says, facts: object(facts), ports, run: None }
+    };
     let of = |mistake: &Mistake<'_>| match mistake {
         Mistake::NoHeadroom { class, group, profile, ports } => {
             let profile = match profile {
@@ -201,7 +214,7 @@ fn mistakes(plan: &Plan) -> Vec<Verdict> {
                 );
             }
             let facts = json!({"class": class, "priority_group": group, "ports": ports.len()});
-            Verdict { question: "pfc-without-headroom", holds: Some(false), says, facts: object(facts), run: None }
+            never("pfc-without-headroom", says, facts, ports)
         }
         Mistake::NoPfc { group, profile, ports } => {
             let says = format!(
@@ -210,15 +223,10 @@ fn mistakes(plan: &Plan) -> Vec<Verdict> {
                 unlike::of_all(ports, all)
             );
             let facts = json!({"priority_group": group, "profile": profile, "ports": ports.len()});
-            Verdict { question: "headroom-without-pfc", holds: Some(false), says, facts: object(facts), run: None }
+            never("headroom-without-pfc", says, facts, ports)
         }
     };
     plan.config.mistakes().iter().map(of).collect()
-}
-
-/// What a group is, in words.
-pub fn about(group: &Group) -> String {
-    format!("{} at {} over {}", group.profile.name, rate(group.bps), time(group.delay_ps))
 }
 
 /// Which comes first in an incast of two ports: the queue at which they are paused against those at which packets are marked, for each
@@ -284,7 +292,7 @@ fn order_of(
             unlike::count(all, "port"),
             if lossless == 1 { "1 is".to_owned() } else { format!("{lossless} are") },
         );
-        return Ok(Verdict { question, holds: None, says, facts: facts(None), run: None });
+        return Ok(Verdict { question, holds: None, says, facts: facts(None), ports: Vec::new(), run: None });
     }
     let pause = plan.queue_at_pause(group, 2);
     let at_pause = format!("two ports with {profile} that fill a queue are paused when it has {pause} B");
@@ -314,7 +322,7 @@ fn order_of(
         Some(between) => runs::order(plan, group, marks, between, number, work)?,
         None => None,
     };
-    Ok(Verdict { question, holds, says, facts: facts(Some(pause)), run })
+    Ok(Verdict { question, holds, says, facts: facts(Some(pause)), ports: owned(&never), run })
 }
 
 /// The watchdog against the longest pause that congestion of one switch can make: all that its memory holds leaves through the
@@ -374,5 +382,6 @@ fn watchdog(plan: &Plan, work: &mut Work<'_>) -> Result<Option<Verdict>, ImportE
         "held_bytes": held,
         "slowest_bps": slowest,
     });
-    Ok(Some(Verdict { question: "watchdog", holds: holds.filter(|_| !alone), says, facts: object(facts), run }))
+    let (holds, ports) = (holds.filter(|_| !alone), owned(&unlike));
+    Ok(Some(Verdict { question: "watchdog", holds, says, facts: object(facts), ports, run }))
 }

@@ -326,7 +326,7 @@ fn printed_traces_say_the_same() {
     };
     let text = |text: &str| vec![("a.0.json".to_owned(), text.as_bytes().to_vec())];
     assert_eq!(all(text(printed)), all(octets.clone()));
-    assert!(all(octets).1.contains(&"what else nodes say: rf_id".to_owned()));
+    assert!(all(octets).1.contains(&"rf_id: what else nodes say".to_owned()));
     // Other versions print the names of the schema, and none its metadata where they are empty.
     let other = printed.replace("startTimeMicros", "start_time_micros").replace("dataDeps", "data_deps");
     let other = other.replace("durationMicros", "duration_micros").replace("int64Val", "int64_val");
@@ -395,4 +395,17 @@ fn what_is_no_trace_is_refused() {
         let error = of(vec![("a.et".into(), octets)], &options).map(|_| ()).unwrap_err();
         assert!(error.starts_with(expected), "{error}\nis not {expected}");
     }
+}
+
+#[test]
+fn all_that_nodes_say_beside_is_named() {
+    let names: Vec<String> = (0..250).map(|n| format!("own_{n}")).collect();
+    let mut node = vec![number(1, 0), number(3, 4), number(6, 3)];
+    node.extend(names.iter().map(|name| attribute(name, 9, 1)));
+    let (imported, _) = of(vec![("a.0.et".into(), trace(&[&node]))], &Options::default()).unwrap();
+    let note = imported.notes.iter().find(|note| note.text.contains("what else nodes say")).expect("a note");
+    let mut told = note.names.clone();
+    told.sort_by_key(|name| names.iter().position(|own| own == name));
+    assert_eq!(told, names);
+    assert!(note.text.ends_with(" and 150 more: what else nodes say"), "{}", note.text);
 }

@@ -397,6 +397,52 @@ fn ports_that_differ_are_named() {
     assert!(!notes(&result).iter().any(|note| note.contains("all ports have")), "{:#?}", notes(&result));
 }
 
+/// Of all that a switch has without effect, and of ports that differ, a note has every name, whichever of them its text shows.
+#[test]
+fn of_many_names_none_is_hidden() {
+    let mut file: Value = serde_json::from_str(&text("sonic/leaf.json")).unwrap();
+    let many = |name: &str| (0..150).map(|n| format!("{name}{n}")).collect::<Vec<_>>();
+    let down = json!({"admin_status": "down", "speed": "100000"});
+    for name in many("Down") {
+        file["BUFFER_PG"][format!("{name}|0")] = json!({"profile": "ingress_lossy_profile"});
+        file["CABLE_LENGTH"]["AZURE"][&name] = "5m".into();
+        file["PORT"][&name] = down.clone();
+    }
+    let unlike = json!({"pool": "ingress_lossless_pool", "size": "0", "static_th": "1000"});
+    for name in many("Profile") {
+        file["BUFFER_PROFILE"][&name] = unlike.clone();
+    }
+    many("TABLE").iter().for_each(|name| file[name] = json!({"a": {"b": "c"}}));
+    // Of ports that are up the first alone has a watchdog.
+    for name in many("Up") {
+        file["PORT"][&name] = json!({"admin_status": "up", "speed": "100000"});
+    }
+    let text = serde_json::to_string_pretty(&file).unwrap();
+    let (result, place) = import(&text, Some(64_000_000)).unwrap();
+    let mut lines = text.lines().zip(1u64..);
+    let line = lines.find(|(line, _)| line.contains("\"TABLE7\"")).map(|(_, number)| number).unwrap();
+    for (said, name) in [
+        (": tables without effect here", "TABLE"),
+        (": ports that are not up", "Down"),
+        (": cables of ports that are not up", "Down"),
+        (": entries of BUFFER_PROFILE that nothing uses", "Profile"),
+        (": the limit is static, and the mode of ingress_lossless_pool is dynamic: here the profile holds", "Profile"),
+    ] {
+        let note = result.notes.iter().find(|note| note.text.ends_with(said)).unwrap_or_else(|| panic!("{said}"));
+        assert!(note.text.contains(" and 50 more: "), "{}", note.text);
+        assert!(many(name).iter().all(|name| note.names.contains(name)), "{:?}", note.names);
+        assert_eq!((note.names.len(), note.lines.len()), (150, 150), "{}", note.text);
+    }
+    let note = result.notes.iter().find(|note| note.text.contains("entries of BUFFER_PG")).expect("a note");
+    assert!(many("Down").iter().all(|name| note.names.contains(&format!("{name}|0"))), "{:?}", note.names);
+    let tables = result.notes.iter().find(|note| note.names.contains(&"TABLE7".to_owned())).expect("a note");
+    assert!(tables.lines.contains(&line), "{line} is not in {:?}", tables.lines);
+    let note = result.notes.iter().find(|note| note.text.starts_with("no watchdog at ")).expect("a note");
+    assert!(many("Up").iter().all(|name| note.names.contains(name)), "{:?}", note.names);
+    let ports = verdict(&place, "watchdog")["ports"].clone();
+    assert!(many("Up").iter().all(|name| ports.as_array().unwrap().contains(&name.as_str().into())), "{ports}");
+}
+
 /// What passes through in a lossy class has 4 x 9122 B and what 100 Gb/s bring in 300 ns, 3750 B: above 18,432 B of the profile.
 #[test]
 fn a_reserve_that_is_not_the_profiles_says_so() {
@@ -449,9 +495,11 @@ fn a_dump_of_the_database_is_read_as_well() {
     // Its only lossless priority groups have the profile NULL.
     assert!(notes.iter().any(|note| note.contains("No priority group has a profile with xoff")), "{notes:?}");
     assert!(
-        notes.iter().any(|note| note.starts_with("mock.json:26: ignored: ports that are not up: Ethernet0, ")),
+        notes.iter().any(|note| note.starts_with("mock.json:26: ignored: Ethernet0, Ethernet100 (line 349), ")),
         "{notes:?}"
     );
+    // All limits are of the kind that their pool's mode says.
+    assert!(!notes.iter().any(|note| note.contains("here the profile holds")), "{notes:?}");
     assert!(!result.scenario.contains("[pfc]"));
 }
 
