@@ -1,6 +1,6 @@
 //! What is in `backwater._core`: conversion and error mapping between the core and Python, no logic.
 //!
-//! The contract is `python/backwater/_core.pyi`. Every entry point runs inside [`errors::guarded`], so that a defect of the
+//! The contract is `python/backwater/_core.pyi`. Every entry point runs inside `errors::guarded`, so that a defect of the
 //! core becomes a Python exception and never a panic.
 
 // The macros of pyo3 give Python functions their Rust documentation; the .pyi holds what Python people read.

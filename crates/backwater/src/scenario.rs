@@ -102,7 +102,7 @@ impl Scenario {
 
     /// With one dotted key overridden; `value` is TOML text, a bare word or quantity is a string.
     ///
-    /// A key of a mechanism does not switch it on: where the mechanism is off, [`Scenario::resolve`] refuses it. Of the mechanism
+    /// A key of a mechanism does not switch it on: where the mechanism is off, [`Scenario::check`] refuses it. Of the mechanism
     /// itself `true` and `false` switch it on and off, before all other settings.
     pub fn with_set(&self, key: &str, value: &str) -> Result<Scenario, ScenarioError> {
         self.with_setting(key, value, false)

@@ -64,7 +64,7 @@ fn unknown(graph: &Graph, part: &str, ends: &[Vec<PortEnd>]) -> ScenarioError {
     ScenarioError { value: Some(part.to_owned()), ..error }
 }
 
-/// What [`Filter::kinds`] takes: what [`Message::name`] can say of a frame of a run, and `control` for all but data and its
+/// What [`Filter::kinds`] takes: what `Message::name` of the capture can say of a frame of a run, and `control` for all but data and its
 /// acknowledgements.
 pub const KINDS: [&str; 12] =
     ["data", "ack", "control", "pause", "pfc", "cnm", "cim", "sfcm", "bcn", "cnp", "uet", "other"];
