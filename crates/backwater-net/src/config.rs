@@ -150,6 +150,19 @@ pub struct TransportParams {
     pub window_scaling: bool,
 }
 
+impl TransportParams {
+    /// Whether what is lost is retransmitted.
+    #[inline(always)]
+    pub fn retransmits(&self) -> bool {
+        self.recovery != Recovery::None
+    }
+
+    /// Whether packets are acknowledged one by one, in any order, with the headers of UET.
+    pub fn acknowledges_packets(&self) -> bool {
+        self.recovery == Recovery::Rud
+    }
+}
+
 impl Default for TransportParams {
     fn default() -> Self {
         TransportParams {

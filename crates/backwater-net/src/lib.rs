@@ -29,6 +29,7 @@ mod slab;
 pub mod spec;
 mod switch;
 pub mod topology;
+mod transport;
 pub mod units;
 pub mod workload;
 mod world;

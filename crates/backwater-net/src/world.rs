@@ -16,6 +16,7 @@ use crate::record::{
 use crate::routing::{Neighbours, Paths, Routes, Ways};
 use crate::slab::{Ix, Slab};
 use crate::topology::{Graph, NodeKind};
+use crate::transport::Moment;
 use crate::units::Bytes;
 use backwater_engine::state::{Loader, Saver, Unfit};
 use backwater_engine::{EventQueue, State, Time, rng};
@@ -69,6 +70,12 @@ impl World {
             probes: Probes::default(),
             part: None,
         }
+    }
+
+    /// Now, for a transport.
+    pub fn moment(&self) -> Moment<'_> {
+        let rules = &self.rules;
+        Moment { now: self.now, step: u64::from(rules.payload), params: &rules.transport, ack: &rules.ack }
     }
 
     #[inline(always)]

@@ -4,7 +4,6 @@ use crate::error::{ScenarioError, Warning};
 use crate::file::Arrivals;
 use crate::resolved::Resolved;
 use backwater_net::Bytes;
-use backwater_net::config::Recovery;
 use backwater_net::spec::QueuePairs;
 
 /// Of a group or a job with these keys; `None`: each message is a flow of its own.
@@ -38,8 +37,8 @@ pub(crate) fn check(resolved: &Resolved) -> Result<Vec<Warning>, ScenarioError> 
     let kept = (0..).zip(&file.flow).map(|(i, group)| (format!("flow.{i}"), group.keep_queue_pairs));
     let kept = kept.chain((0..).zip(&file.job).map(|(i, job)| (format!("job.{i}"), job.keep_queue_pairs)));
     if let Some((key, _)) = kept.into_iter().find(|(_, kept)| *kept) {
-        let reason = match (file.transport.recovery, file.ack.enabled) {
-            (Recovery::None, _) => "packets have no numbers without `transport.recovery`",
+        let reason = match (file.transport.retransmits(), file.ack.enabled) {
+            (false, _) => "packets have no numbers without `transport.recovery`",
             (_, false) => "no message ends that nobody acknowledges",
             _ => "",
         };

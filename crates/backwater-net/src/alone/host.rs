@@ -13,6 +13,7 @@ use crate::packet::{AckHeader, DsField, Dscp, Ecn, FlowRef, Gap, Port as PortNo,
 use crate::queues::HostQueues;
 use crate::spec::FlowSpec;
 use crate::topology::NodeKind;
+use crate::transport::{Sender, SenderCommon};
 use crate::world::Outcome;
 use backwater_engine::fingerprint::mix;
 
@@ -133,8 +134,8 @@ impl Lone<LoneHost> {
             stream: None,
         };
         let ds = DsField::new(Dscp::of(Class(class)), Ecn::NotEct);
-        let recovers = self.world.rules.transport.recovery != Recovery::None;
-        let flow = SendFlow::new(&spec, src, mix(id + 1), ds, self.world.now, recovers);
+        let transport = Sender::new(self.world.rules.transport.recovery, false);
+        let flow = SendFlow::new(&spec, src, mix(id + 1), ds, self.world.now, transport);
         let pending = self.world.rules.ack.pending_at_first();
         self.node.tables.flows.insert(flow, 1 - src, crate::packet::PathRef::NONE, pending)
     }
@@ -145,6 +146,12 @@ impl Lone<LoneHost> {
         let shape = FlowShape { src, dst, class, line: RATE, payload: Bytes(PAYLOAD), frame: Bytes(PAYLOAD), hops: 0 };
         self.node.tables.controllers.list.push(Some(Controller::new(side, shape, 0, 0, slot, slot)));
         self.node.tables.flows.send[slot as usize].controller = self.node.tables.controllers.list.len() as u32 - 1;
+    }
+
+    /// What a flow's sender has counted.
+    pub(super) fn counts(&self, slot: u32) -> &SenderCommon {
+        let sender = self.node.tables.flows.send[slot as usize].transport.as_ref();
+        sender.map(|sender| &sender.common).expect("it retransmits")
     }
 
     pub(super) fn begin(&mut self, slot: u32) {
@@ -230,7 +237,7 @@ fn a_new_rate_counts_from_the_last_packet() {
     }
 }
 
-/// What is away stays below the window; an acknowledgement lets the next packet go at the instant of its arrival.
+/// What is in flight stays below the window; an acknowledgement lets the next packet go at the instant of its arrival.
 #[test]
 fn a_window_opens_with_an_acknowledgement() {
     let transport = TransportParams { window: Some(Window::Bytes(Bytes(2 * PAYLOAD))), ..TransportParams::default() };
@@ -370,11 +377,11 @@ fn go_back_n_rewinds() {
     let order = [0, 1, 2, 1, 2, 3, 4, 5];
     let expected: Vec<(Time, u64)> = (0..8).map(|k| (full_after(each * k), order[k as usize])).collect();
     assert_eq!(host.data(), expected);
-    let sender = host.node.tables.flows.send[slot as usize].recovery.as_deref().expect("it sends again");
+    let sender = host.counts(slot);
     assert_eq!((sender.retransmitted, sender.timeouts), (2, 0));
 }
 
-/// Without progress for the timeout, everything unacknowledged is sent again; an acknowledgement begins that time anew.
+/// Without progress for the timeout, everything unacknowledged is retransmitted; an acknowledgement starts the timer anew.
 #[test]
 fn a_timeout_rewinds_to_what_is_acknowledged() {
     let mut host = recovering(Recovery::GoBackN);
@@ -393,7 +400,7 @@ fn a_timeout_rewinds_to_what_is_acknowledged() {
     assert_eq!(host.world.outcomes.iter().filter(|outcome| complete(outcome)).count(), 1);
 }
 
-/// Selective repeat: what is missing is sent again and nothing else.
+/// Selective repeat: what is missing is retransmitted and nothing else.
 #[test]
 fn selective_repeat_sends_what_is_missing() {
     let mut host = recovering(Recovery::SelectiveRepeat);

@@ -1,10 +1,11 @@
-//! Flows under way. The sender's half and the receiver's half are apart, so that a run can be split by node.
+//! Flows in progress. The sender's half and the receiver's half are apart, so that a run can be split by node.
 
-use super::recovery::{Receiver, Sender};
 use crate::hooks::{FlowShape, Owners, Unsent};
 use crate::packet::{Class, DsField, HostId, PathRef};
 use crate::routing::NO_WAY;
 use crate::spec::{FlowSpec, Stream};
+use crate::transport::messages::{Incoming, Outgoing};
+use crate::transport::{Offsets, Receiver, Sender, Span};
 use crate::units::{Bytes, Rate};
 use backwater_engine::{Rng, Time};
 
@@ -60,8 +61,8 @@ pub(crate) struct SendFlow {
     pub packets: u64,
     /// \[bytes\] that it may leave unacknowledged
     pub window: u64,
-    /// What it sends again.
-    pub recovery: Option<Box<Sender>>,
+    /// What its transport keeps; `None`: it is unreliable.
+    pub transport: Option<Box<Sender>>,
     pub way: u64,
     pub group: u32,
     /// Switches on its way at its start.
@@ -71,9 +72,9 @@ pub(crate) struct SendFlow {
     pub stream: Option<Box<StreamState>>,
     /// Start until the last byte's arrival, had the network been idle.
     pub ideal: Option<Time>,
-    /// \[bytes\] sent at the last sample of the time series, what was sent again included
+    /// \[bytes\] sent at the last sample of the time series, retransmissions included
     pub sampled: u64,
-    /// Messages share it ([`super::kept`]): it goes on when they are complete. It makes available what they are posted with.
+    /// Messages share it ([`super::messages`]): it goes on when they are complete. It makes available what they are posted with.
     pub kept: bool,
     /// The message over several queue pairs that it is part of, or `NO_MESSAGE`, and the number of its queue pair.
     pub message: u32,
@@ -104,8 +105,8 @@ pub(crate) struct RecvFlow {
     pub total: u64,
     /// When its last byte arrived; `NEVER`: it has not.
     pub last_byte: Time,
-    /// How it fills gaps.
-    pub recovery: Option<Box<Receiver>>,
+    /// What its transport keeps; `None`: it is unreliable.
+    pub transport: Option<Box<Receiver>>,
     /// Packets; four thousand million and more count as that many.
     pub reordered: u32,
     pub marked: u32,
@@ -135,7 +136,7 @@ impl RecvFlow {
             furthest: 0,
             total: flow.available,
             last_byte: Time::NEVER,
-            recovery: flow.recovery.is_some().then(Box::default),
+            transport: flow.transport.as_ref().map(|sender| Box::new(sender.receiver())),
             reordered: 0,
             marked: 0,
             back,
@@ -148,6 +149,16 @@ impl RecvFlow {
             live: true,
             left: flow.left,
         }
+    }
+
+    /// The messages in progress of a connection that they share; `None`: this is none.
+    pub fn messages(&self) -> Option<&Incoming> {
+        self.transport.as_ref()?.common.messages.as_deref()
+    }
+
+    /// The same, to be changed.
+    pub fn messages_mut(&mut self) -> Option<&mut Incoming> {
+        self.transport.as_mut()?.common.messages.as_deref_mut()
     }
 
     /// Whether all that there is has come.
@@ -163,7 +174,14 @@ impl SendFlow {
     /// A flow that starts now by an interface and has not sent anything, by no pinned path, without a controller or a window. `hash` is
     /// its identity's.
     #[inline]
-    pub fn new(spec: &FlowSpec, nic: u32, hash: u64, ds: DsField, now: Time, recovers: bool) -> SendFlow {
+    pub fn new(
+        spec: &FlowSpec,
+        nic: u32,
+        hash: u64,
+        ds: DsField,
+        now: Time,
+        transport: Option<Box<Sender>>,
+    ) -> SendFlow {
         SendFlow {
             id: spec.id,
             group: spec.group,
@@ -191,7 +209,7 @@ impl SendFlow {
             way: NO_WAY,
             stream: None,
             window: u64::MAX,
-            recovery: recovers.then(Box::default),
+            transport,
             ideal: None,
             sampled: 0,
             kept: false,
@@ -216,19 +234,33 @@ impl SendFlow {
         self.stream.as_ref().is_none_or(|s| s.ended) && !self.kept
     }
 
-    /// The messages under way of a connection that they share; `None`: this is none.
-    pub fn messages(&self) -> Option<&super::messages::Outgoing> {
-        self.recovery.as_ref()?.messages.as_deref()
+    /// Its transport, if it is reliable, and its offsets, which that moves.
+    #[inline(always)]
+    pub fn reliable(&mut self) -> Option<(&mut Sender, Offsets<'_>)> {
+        let empty = self.is_empty();
+        let SendFlow { transport, available, sent, acked, packets, .. } = self;
+        let flow = Offsets { available: *available, sent, acked, packets: *packets, empty };
+        Some((transport.as_deref_mut()?, flow))
     }
 
-    /// A connection none of whose messages is under way.
+    /// The messages in progress of a connection that they share; `None`: this is none.
+    pub fn messages(&self) -> Option<&Outgoing> {
+        self.transport.as_ref()?.common.messages.as_deref()
+    }
+
+    /// The same, to be changed.
+    pub fn messages_mut(&mut self) -> Option<&mut Outgoing> {
+        self.transport.as_mut()?.common.messages.as_deref_mut()
+    }
+
+    /// A connection none of whose messages is in progress.
     pub fn rests(&self) -> bool {
         self.messages().is_some_and(|messages| messages.is_empty())
     }
 
     /// When the message that was posted last is issued.
     pub fn note_due(&mut self, due: Time) {
-        if let Some(messages) = self.recovery.as_mut().and_then(|sender| sender.messages.as_mut()) {
+        if let Some(messages) = self.messages_mut() {
             messages.due = due;
         }
     }
@@ -252,62 +284,50 @@ impl SendFlow {
         self.available == 0 && self.stream.is_none() && !self.kept
     }
 
-    /// The packet of an empty flow is to be sent, for the first time or again: no offset says that it has not arrived.
-    pub fn owe_if_empty(&mut self) {
-        if self.is_empty()
-            && let Some(sender) = self.recovery.as_mut()
-        {
-            sender.owe(0);
-        }
-    }
-
-    /// \[bytes\] that count against its window, in packets of `step` bytes. While something is to be sent again that is what is neither
-    /// lost nor known to have arrived.
+    /// Offset of its next packet, which it sends now: what is lost goes before what is new.
     #[inline(always)]
-    pub fn away(&self, step: u64) -> u64 {
-        match &self.recovery {
-            Some(sender) if sender.outstanding.is_some() => {
-                sender.outstanding.as_ref().map_or(0, |out| out.in_flight())
-            }
-            Some(sender) if sender.owes() => sender.under_way(self.acked, self.sent, step) * step,
-            Some(_) => {
-                let away = self.sent.saturating_sub(self.acked);
-                away - self.messages().map_or(0, |all| all.shortness(self.acked, self.sent, step)).min(away)
-            }
-            None => self.sent.saturating_sub(self.acked),
+    pub fn next_offset(&mut self) -> u64 {
+        match &mut self.transport {
+            None => self.sent,
+            Some(sender) => sender.common.next_offset(self.sent),
         }
     }
 
-    /// Whether it has something to send, new or again.
+    /// \[bytes\] that count against its window, in packets of `step` bytes
+    #[inline(always)]
+    pub fn in_flight(&self, step: u64) -> u64 {
+        match &self.transport {
+            None => self.sent.saturating_sub(self.acked),
+            Some(sender) => sender.in_flight(Span { acked: self.acked, sent: self.sent, step }),
+        }
+    }
+
+    /// Whether it has something to send, new or to be retransmitted.
     #[inline(always)]
     pub fn has_more(&self) -> bool {
-        self.sent < self.available || self.owes()
+        self.sent < self.available || self.has_retransmissions()
     }
-}
 
-impl SendFlow {
-    /// Whether something waits to be sent again.
+    /// Whether its turn comes to nothing: what it was to retransmit has been acknowledged meanwhile.
     #[inline(always)]
-    pub fn owes(&self) -> bool {
-        self.recovery.as_ref().is_some_and(|sender| sender.owes())
+    pub fn has_lost_its_turn(&self) -> bool {
+        self.transport.is_some() && !self.has_more()
     }
 
-    /// \[bytes\] of payload that has not been sent, and how many packets that makes; the same of what is to be sent again.
+    /// Whether something waits to be retransmitted.
+    #[inline(always)]
+    pub fn has_retransmissions(&self) -> bool {
+        self.transport.as_ref().is_some_and(|sender| sender.common.has_retransmissions())
+    }
+
+    /// \[bytes\] of payload that has not been sent, and how many packets that makes; the same of what is to be retransmitted.
     pub fn unsent(&self, step: u64) -> ((u64, u64), (u64, u64)) {
         let new = self.available.saturating_sub(self.sent);
-        if let Some((sender, messages)) =
-            self.recovery.as_ref().and_then(|sender| Some((sender, sender.messages.as_ref()?)))
-        {
-            let bytes = new - messages.shortness(self.sent, self.available, step).min(new);
-            let again = sender.lost.iter().map(|offset| messages.payload_at(*offset, step)).sum();
-            return ((bytes, new / step), (again, sender.lost.len() as u64));
-        }
-        // Without a walk over all that is lost: only a flow's last packet is shorter than the others.
-        let lost = self.recovery.as_ref().and_then(|sender| Some((sender.lost.len() as u64, *sender.lost.last()?)));
-        let again = lost.map_or((0, 0), |(packets, last)| {
-            ((packets - 1) * step + step.min(self.available.saturating_sub(last)), packets)
-        });
-        ((new, new.div_ceil(step)), again)
+        let again =
+            self.transport.as_ref().map_or((0, 0), |sender| sender.common.retransmissions(self.available, step));
+        let Some(messages) = self.messages() else { return ((new, new.div_ceil(step)), again) };
+        let bytes = new - messages.shortness(self.sent, self.available, step).min(new);
+        ((bytes, new / step), again)
     }
 }
 
@@ -317,10 +337,7 @@ impl Unsent for SendFlow {
         Bytes(new + again)
     }
     fn is_under_way(&self, number: u64) -> bool {
-        self.recovery
-            .as_ref()
-            .and_then(|sender| sender.outstanding.as_ref())
-            .is_some_and(|all| all.is_under_way(number))
+        self.transport.as_ref().is_some_and(|sender| sender.is_in_flight(number))
     }
 }
 

@@ -1,19 +1,16 @@
-//! A host at work, by each of its links: `nic` is the interface there, `tables` what it finds of flows, `send`, `receive` and `transport` what it does.
+//! A host at work, by each of its links: `nic` is the interface there, `tables` what it finds of flows, `send` and `receive` what it
+//! does, `transport` what it does for flows that retransmit ([`crate::transport`] says what that is).
 
 pub mod flow;
-mod kept;
-mod losses;
-pub mod messages;
+mod messages;
 mod nic;
 mod notes;
 mod observe;
-pub mod outstanding;
 mod receive;
-pub mod recovery;
-pub mod rud;
 mod send;
 mod tables;
-pub mod transport;
+mod transport;
+mod window;
 
 use crate::hooks::{Departure, Fate, FlowSide, NicCx, NicSide, Owner, Owners};
 use crate::node::{At, Node};

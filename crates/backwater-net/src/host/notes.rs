@@ -75,7 +75,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                     self.express(pkt);
                 }
                 FlowNote::Unanswered(flow, requests) => self.count_unanswered(flow, requests),
-                FlowNote::GiveUp(flow, number) => self.give_up(flow, number),
+                FlowNote::GiveUp(flow, number) => self.declare_lost(flow, number),
             }
         }
         use_again(&mut self.world.notes.flow, notes);

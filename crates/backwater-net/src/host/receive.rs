@@ -1,16 +1,15 @@
 //! Receiving: data is acknowledged, acknowledgements and control frames reach controllers, flows become complete.
 
-use super::transport::Answer;
 use super::{Interface, PORT};
-use crate::config::Recovery;
 use crate::event::{Event, order};
-use crate::hooks::{Ack, FlowHooks, FlowSide, Incoming, Loss, NicHooks, NicSide, Owners};
+use crate::hooks::{Ack, FlowHooks, FlowSide, Incoming, NicHooks, NicSide, Owners};
 use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::node::At;
 use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, FlowRef, Gap, HostId, Packet, PathRef};
 use crate::port::express;
 use crate::routing::NO_WAY;
 use crate::slab::Ix;
+use crate::transport::Answer;
 use crate::units::Bytes;
 use crate::world::Outcome;
 use backwater_engine::Time;
@@ -71,7 +70,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             recv.reordered = recv.reordered.saturating_add(u32::from(data.offset < recv.furthest));
             recv.furthest = recv.furthest.max(data.end());
             recv.marked = recv.marked.saturating_add(u32::from(header.is_marked()));
-            let answer = if recv.recovery.is_some() {
+            let answer = if recv.transport.is_some() {
                 self.receive_reliably(at, header, data)
             } else {
                 recv.received += u64::from(data.payload);
@@ -141,7 +140,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             Answer::Nack(upto) => (upto, Some(Gap::Before(data.offset))),
             Answer::Beyond(upto) => (upto, Some(Gap::Beyond(data.offset))),
             Answer::Trimmed(upto) => (upto, Some(Gap::Trimmed(data.offset))),
-            Answer::Reported(upto) => (upto, recv.recovery.as_ref().and_then(|receiver| receiver.gap)),
+            Answer::Reported(upto) => (upto, recv.transport.as_ref().and_then(|receiver| Some(receiver.report()?.0))),
         };
         recv.pending = 0;
         let marked = std::mem::take(&mut recv.pending_mark);
@@ -186,10 +185,9 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     #[inline(never)]
     fn put_report(&mut self, at: usize, ix: Ix) {
         let uid = self.world.slab[ix].pkt.uid;
-        if self.world.rules.transport.recovery == Recovery::Rud
-            && let Some(receiver) = self.node.receiving(at).recovery.as_ref()
-        {
-            self.world.reports.put(ix, uid, receiver.report);
+        let report = self.node.receiving(at).transport.as_ref().and_then(|receiver| receiver.report());
+        if let Some((_, report)) = report {
+            self.world.reports.put(ix, uid, report);
         }
     }
 
@@ -215,7 +213,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     fn take_ack(&mut self, pkt: Ix, header: &Packet, ack: AckHeader) {
-        // Before anything is sent again, which may be given the place of this acknowledgement.
+        // Before anything is retransmitted, which may be given the place of this acknowledgement.
         let carried = if self.world.rules.hooks.flow.has(FlowHooks::ATTACH) {
             self.world.attachments.get(pkt, header.uid)
         } else {
@@ -223,27 +221,20 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         };
         debug_assert_eq!(header.dst, self.node.host.shape.host, "it was delivered to another host");
         let Some(at) = self.node.find_sending(header.flow) else { return };
-        if self.node.sending(at).recovery.is_some() && self.world.rules.transport.recovery == Recovery::Rud {
-            let report = self.world.reports.get(pkt, header.uid).unwrap_or_default();
-            return self.take_report(at, header, ack, report, carried);
-        }
         let now = self.world.now;
         let flow = self.node.sending_mut(at);
-        let further = ack.received > flow.acked;
+        if flow.transport.is_some() {
+            let report = self.world.reports.get(pkt, header.uid).unwrap_or_default();
+            return self.take_reliable_ack(at, header, ack, report, carried);
+        }
         flow.acked = flow.acked.max(ack.received);
-        let (controller, recovers) = (flow.controller, flow.recovery.is_some());
-        let mut lost = false;
-        if recovers {
-            lost = self.learn(at, ack, further);
-        } else if flow.status == Status::Windowed && controller == NO_CONTROLLER {
+        let controller = flow.controller;
+        if flow.status == Status::Windowed && controller == NO_CONTROLLER {
             self.ready(at as u32);
             self.kick(PORT);
         }
         if controller != NO_CONTROLLER {
             let slot = at as u32;
-            if lost {
-                self.at_controller(controller, slot, |side, cx| side.on_loss(cx, Loss::Gap));
-            }
             if !ack.is_returned() {
                 let (received, rtt, marked) = (ack.received, now - header.sent, header.is_marked());
                 let ack = Ack { received, rtt, marked, carried: carried.as_ref(), counted: None };

@@ -1,7 +1,6 @@
 //! Sending: flows take turns, as gates, pacing and windows let them.
 
 use super::{Interface, PORT};
-use crate::config::Recovery;
 use crate::event::{Event, controller_order};
 use crate::hooks::{FlowCx, FlowHooks, FlowSide, NicHooks, NicSide, Owner, Turn, Unsent};
 use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, Status};
@@ -58,6 +57,23 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     pub(crate) fn send_on(&mut self, slot: u32) {
         self.ready(slot);
         self.kick(PORT);
+    }
+
+    /// Takes a flow that ends out of the lists that it waits in. Whether its slot still stands in the list of ready flows, out of whose middle
+    /// nothing can be taken, and has to be given back when its turn comes. Only flows that retransmit end so.
+    #[cold]
+    pub(crate) fn leave_lists(&mut self, at: usize) -> bool {
+        let slot = at as u32;
+        let (host, flow, controller) = self.node.with_flow(slot);
+        let list = match (flow.status, controller) {
+            (Status::Ready, _) => return true,
+            (Status::Parked, _) => &mut host.parked,
+            (Status::Pacing, Some(c)) => &mut c.waiting,
+            (Status::Windowed, Some(c)) => &mut c.windowed,
+            _ => return false,
+        };
+        list.retain(|listed| *listed != slot);
+        false
     }
 
     /// Flows of a host that were parked look again.
@@ -210,8 +226,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 self.ready(slot);
                 continue;
             }
-            if flow.recovery.is_some() && !flow.has_more() {
-                // What it was to send again has been acknowledged meanwhile.
+            if flow.has_lost_its_turn() {
                 flow.status = Status::Idle;
                 continue;
             }
@@ -227,7 +242,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 continue;
             }
             let Some(c) = controller else {
-                if flow.away(u64::from(self.world.rules.payload)) >= flow.window {
+                if flow.in_flight(u64::from(self.world.rules.payload)) >= flow.window {
                     flow.status = Status::Windowed;
                     continue;
                 }
@@ -245,14 +260,14 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
                 continue;
             }
             let asked = c.side.window();
-            let (controller, away) = (flow.controller, flow.away(u64::from(self.world.rules.payload)));
+            let (controller, in_flight) = (flow.controller, flow.in_flight(u64::from(self.world.rules.payload)));
             let asked = match asked {
                 None => u64::MAX,
                 Some(Bytes(0)) => 0,
                 Some(window) => window.0.max(self.world.rules.least_window()),
             };
-            if away >= asked.min(self.flow_window(slot))
-                && !(self.world.rules.hooks.flow.has(FlowHooks::WINDOW_AGAIN) && self.goes_again(slot))
+            if in_flight >= asked.min(self.flow_window(slot))
+                && !(self.world.rules.hooks.flow.has(FlowHooks::WINDOW_AGAIN) && self.may_retransmit(slot))
                 || !self.permits_next(slot)
             {
                 self.node.sending_mut(slot as usize).status = Status::Windowed;
@@ -268,8 +283,8 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     /// Makes the next packet of a flow.
     fn send(&mut self, slot: u32) -> Ix {
         let reference = self.node.reference(slot);
-        let offset = self.next_offset(slot as usize);
         let flow = self.node.sending_mut(slot as usize);
+        let offset = flow.next_offset();
         let payload = (flow.available - offset).min(u64::from(self.world.rules.payload)) as u32;
         let (path, entropy) = if flow.way == NO_WAY { (flow.path, flow.hash) } else { (PathRef::KNOWN, flow.way) };
         let mut pkt = Packet {
@@ -289,7 +304,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         flow.sent = flow.sent.max(offset + u64::from(payload));
         flow.packets += 1;
         let (more, controller) = (flow.has_more(), flow.controller);
-        let special = flow.recovery.is_some() || self.world.rules.hooks.flow.has(FlowHooks::ON_TURN);
+        let special = flow.transport.is_some() || self.world.rules.hooks.flow.has(FlowHooks::ON_TURN);
         if controller != NO_CONTROLLER && !special {
             self.at_controller(controller, slot, |side, cx| side.on_send(cx, &mut pkt));
             self.pace_after(controller, pkt.size);
@@ -309,16 +324,13 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         ix
     }
 
-    /// A packet of a flow that sends again what is lost, or whose controller permits each, leaves. Apart from the others' way, and on the
+    /// A packet of a flow that retransmits, or whose controller permits each, leaves. Apart from the others' way, and on the
     /// packet where it lies, so that those are put together in its place and nowhere else.
     #[cold]
     #[inline(never)]
     fn send_watched(&mut self, controller: u32, slot: u32, ix: Ix) {
         let mut pkt = self.world.slab[ix].pkt;
-        let recovers = self.node.sending(slot as usize).recovery.is_some();
-        if recovers {
-            self.note_sent(slot, &mut pkt);
-        }
+        self.note_sent(slot, &mut pkt);
         if controller != NO_CONTROLLER {
             if self.world.rules.hooks.flow.has(FlowHooks::ON_TURN) {
                 self.tell_turn(controller, slot, &mut pkt);
@@ -327,9 +339,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             }
             self.pace_after(controller, pkt.size);
         }
-        if recovers && self.world.rules.transport.recovery == Recovery::Rud {
-            self.ask(slot, &mut pkt);
-        }
+        self.request_ack(slot, &mut pkt);
         self.world.slab[ix].pkt = pkt;
     }
 
@@ -373,43 +383,6 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             self.act_on_flow_notes(controller);
         }
         Some(result)
-    }
-
-    /// Whether the flow's controller lets its next frame go.
-    #[inline(always)]
-    pub(super) fn permits_next(&self, slot: u32) -> bool {
-        if !self.world.rules.hooks.flow.has(FlowHooks::PERMITS) {
-            return true;
-        }
-        let again = self.node.sending(slot as usize).owes();
-        self.permits(slot, self.next_size(slot), again)
-    }
-
-    /// Whether the flow's controller lets a frame of `next` bytes go now, which has been sent before or not.
-    #[cold]
-    pub(super) fn permits(&self, slot: u32, next: u64, again: bool) -> bool {
-        let flow = self.node.sending(slot as usize);
-        let Some(c) = self.node.controller(flow.controller) else { return true };
-        c.side.permits(Bytes(flow.away(u64::from(self.world.rules.payload))), Bytes(next), again)
-    }
-
-    /// Whether a flow's window is full.
-    pub(super) fn is_full(&self, slot: u32) -> bool {
-        let flow = self.node.sending(slot as usize);
-        let own = self.node.controller(flow.controller).and_then(|c| c.side.window());
-        let own = own.map_or(u64::MAX, |window| window.0.max(self.world.rules.least_window()));
-        flow.away(u64::from(self.world.rules.payload)) >= own.min(self.flow_window(slot))
-    }
-
-    /// \[bytes\] of a flow's next frame
-    #[cold]
-    fn next_size(&self, slot: u32) -> u64 {
-        let flow = self.node.sending(slot as usize);
-        let lost = flow.recovery.as_ref().and_then(|sender| sender.lost.first().copied());
-        let (offset, step) = (lost.unwrap_or(flow.sent), u64::from(self.world.rules.payload));
-        let own = flow.messages().map(|all| all.payload_at(offset, step));
-        let left = own.unwrap_or_else(|| flow.available.saturating_sub(offset).min(step));
-        left + u64::from(self.world.rules.header(flow.left))
     }
 
     /// The controller of a flow is told that a packet of it leaves, and what is left behind that.

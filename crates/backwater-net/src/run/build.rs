@@ -3,7 +3,7 @@
 use super::jobs::Jobs;
 use super::messages::Messages;
 use super::{Actors, Awaited, Network};
-use crate::config::{Recovery, SwitchParams};
+use crate::config::SwitchParams;
 use crate::confinement::Confinement;
 use crate::event::Event;
 use crate::hooks::{Home, NicShape, Owner, SwitchShape};
@@ -25,7 +25,7 @@ impl<A: Actors> Network<A> {
     pub fn new(spec: Spec<A>) -> Result<Network<A>, String> {
         const { assert!(A::OWNERS <= Owner::MOST, "a bit and an order for each mechanism, the last are the stage's") };
         let kept = spec.queue_pairs.iter().flatten().any(|pairs| pairs.kept);
-        if kept && (spec.transport.recovery == Recovery::None || !spec.ack.enabled) {
+        if kept && (!spec.transport.retransmits() || !spec.ack.enabled) {
             return Err("queue pairs that outlive a message need acknowledgements and a recovery".into());
         }
         let (mut fabric, mut ports) = Fabric::new(spec.graph, spec.seed, spec.packet.clock)?;

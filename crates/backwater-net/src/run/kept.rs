@@ -1,11 +1,11 @@
-//! Connections that messages share ([`crate::host::kept`]): which one a message takes, and what its row says.
+//! Connections that messages share (`host/messages.rs`): which one a message takes, and what its row says.
 
 use super::{Actors, Network};
 use crate::config::LinkChoice;
 use crate::event::Event;
 use crate::flow_spec::FlowSpec;
-use crate::host::messages::{Coming, Sending};
 use crate::record::{FlowRow, State};
+use crate::transport::messages::{Coming, Sending};
 use crate::workload::Moment;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
@@ -31,9 +31,7 @@ impl<A: Actors> Network<A> {
         let message = Sending { ideal, ..Sending::new(spec.id, now, spec.bytes, step, (message, pair)) };
         let packets = message.packets;
         let (send, recv) = (&mut self.tables.flows.send[at], &mut self.tables.flows.recv[at]);
-        let outgoing = send.recovery.as_mut().and_then(|sender| sender.messages.as_mut());
-        let incoming = recv.recovery.as_mut().and_then(|receiver| receiver.messages.as_mut());
-        let Some((outgoing, incoming)) = outgoing.zip(incoming) else { return nic };
+        let Some((outgoing, incoming)) = send.messages_mut().zip(recv.messages_mut()) else { return nic };
         let (from, before) = (outgoing.post(message, step), outgoing.due);
         incoming.expect(from, packets, step);
         recv.total += spec.bytes;
@@ -142,8 +140,8 @@ impl<A: Actors> Network<A> {
     /// one is over, and how.
     fn message_is_over(&mut self, at: usize, from: u64, state: State) -> Option<(u32, u64, State)> {
         let (send, recv) = (&mut self.tables.flows.send[at], &mut self.tables.flows.recv[at]);
-        let message = send.recovery.as_mut()?.messages.as_mut()?.take(from)?;
-        let come = recv.recovery.as_mut()?.messages.as_mut()?.take(from)?;
+        let message = send.messages_mut()?.take(from)?;
+        let come = recv.messages_mut()?.take(from)?;
         self.tables.flows.active -= 1;
         if self.world.rules.nic.link == LinkChoice::LeastLoaded {
             let host = &mut self.hosts[self.tables.flows.send[at].nic as usize];
@@ -183,6 +181,6 @@ impl<A: Actors> Network<A> {
             return Some((send.id, recv.received));
         }
         let first = send.messages()?.iter().next()?;
-        Some((first.id, recv.recovery.as_ref()?.messages.as_ref()?.look(first.from)?.received))
+        Some((first.id, recv.messages()?.look(first.from)?.received))
     }
 }

@@ -139,7 +139,7 @@ impl<A: Actors> Network<A> {
     pub(super) fn flow_row(&self, at: usize, state: State) -> FlowRow {
         let (flow, recv) = (&self.tables.flows.send[at], &self.tables.flows.recv[at]);
         let acknowledged = state == State::Complete && self.world.rules.ack.enabled;
-        let sender = flow.recovery.as_ref();
+        let sender = flow.transport.as_ref().map(|sender| &sender.common);
         FlowRow {
             id: flow.id,
             group: flow.group,

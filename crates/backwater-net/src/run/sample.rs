@@ -75,7 +75,7 @@ impl<A: Actors> Network<A> {
             let mut messages: BTreeMap<u64, (NodeId, u64, u64)> = BTreeMap::new();
             for slot in slots {
                 let flow = &mut self.tables.flows.send[slot as usize];
-                let total = flow.recovery.as_ref().map_or(flow.sent, |sender| sender.total);
+                let total = flow.transport.as_ref().map_or(flow.sent, |sender| sender.common.total);
                 let sent = total - std::mem::replace(&mut flow.sampled, total);
                 let (node, message) = (NodeId(self.world.fabric.host_node[flow.src.0 as usize]), flow.message);
                 // A connection goes by the oldest of its messages, and says nothing while it rests.

@@ -152,7 +152,7 @@ impl<A: Actors> View<'_, A> {
     pub(super) fn waits_for(&self, slot: u32, found: &Whereabouts) -> String {
         let flow = self.flow(slot);
         let port = self.parts[0].hosts[flow.nic as usize].port;
-        let tries = flow.recovery.as_ref().map_or(0, |sender| sender.tries());
+        let tries = flow.transport.as_ref().map_or(0, |sender| sender.common.tries);
         match flow.status {
             Status::Ready => match self.why_shut(port, flow.class.0) {
                 Some(why) => format!("its turn at {}, {why}", self.host_name(flow.src)),

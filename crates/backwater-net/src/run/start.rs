@@ -1,7 +1,7 @@
 //! Flows begin: drawn from their sources, their paths pinned, their controllers found, their payload made available.
 
 use super::{Actors, Network};
-use crate::config::{AckPath, Recovery};
+use crate::config::AckPath;
 use crate::event::Event;
 use crate::hooks::{FlowShape, RateKey};
 use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, NO_MESSAGE, SendFlow, Status, StreamState};
@@ -10,6 +10,7 @@ use crate::port::Belongs;
 use crate::record::Met;
 use crate::routing::NO_WAY;
 use crate::spec::FlowSpec;
+use crate::transport::Sender;
 use crate::units::Bytes;
 use backwater_engine::fingerprint::mix;
 use backwater_engine::{Time, rng};
@@ -96,12 +97,15 @@ impl<A: Actors> Network<A> {
         let port = self.hosts[nic as usize].port as usize;
         let queue = self.hosts[nic as usize].shape.queues.pick(spec.class, self.ports[port].open);
         let ds = DsField::new(Dscp::of(queue), if spec.ect { Ecn::Ect } else { Ecn::NotEct });
-        let recovers = self.world.rules.transport.recovery != Recovery::None;
+        let transport = Sender::new(self.world.rules.transport.recovery, kept);
         let left = self.world.rules.confinement.place(spec.group, spec.class);
         let mut flow =
-            SendFlow { path, stream, left, kept, ..SendFlow::new(spec, nic, hash, ds, self.world.now, recovers) };
-        if let Some(sender) = flow.recovery.as_mut().filter(|_| kept) {
-            sender.messages = Some(Box::default());
+            SendFlow { path, stream, left, kept, ..SendFlow::new(spec, nic, hash, ds, self.world.now, transport) };
+        if flow.is_empty()
+            && let Some(sender) = &mut flow.transport
+        {
+            // Its packet has no offset by which it would be unsent.
+            sender.common.mark_lost(0);
         }
         let recv_nic = self.world.fabric.nics(spec.dst).start;
         let slot = self.tables.flows.insert(flow, recv_nic, back, self.world.rules.ack.pending_at_first());
@@ -113,13 +117,7 @@ impl<A: Actors> Network<A> {
         if self.world.probes.ask_whose() {
             self.world.probes.who.begin(reference, Met { id: spec.id, group: spec.group });
         }
-        if recovers {
-            self.tables.flows.send[slot as usize].owe_if_empty();
-        }
         self.ask_once(slot, hash);
-        if let Some(receiver) = self.tables.flows.recv[slot as usize].recovery.as_mut().filter(|_| kept) {
-            receiver.messages = Some(Box::default());
-        }
         if !self.is_here(spec.src) {
             return slot;
         }

@@ -1,7 +1,7 @@
 //! A frame's way through a switch.
 
 use super::{Switch, cx};
-use crate::config::{LatencyAt, Recovery};
+use crate::config::LatencyAt;
 use crate::event::{Event, order};
 use crate::hooks::{Fate, Lane, SwitchSide};
 use crate::node::At;
@@ -21,8 +21,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
             if header.path == PathRef::NONE || matches!(header.body, Body::Control(_)) {
                 return self.arrive_unpinned(ingress, pkt);
             }
-            if self.world.rules.transport.recovery != Recovery::None && !self.world.fabric.paths.is_pinned(header.flow)
-            {
+            if self.world.rules.transport.retransmits() && !self.world.fabric.paths.is_pinned(header.flow) {
                 // Sent twice, and the flow has ended with the other: its path may by now be another flow's.
                 slot.pkt.path = PathRef::NONE;
                 return self.arrive_unpinned(ingress, pkt);

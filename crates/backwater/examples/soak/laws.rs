@@ -8,7 +8,7 @@ use backwater_engine::Time;
 use backwater_mech::mac_control::Counter;
 use backwater_mech::pfc::Action;
 use backwater_net::config::Victim;
-use backwater_net::config::{Architecture, BufferPer, Recovery};
+use backwater_net::config::{Architecture, BufferPer};
 use backwater_net::packet::{NodeId, Port};
 use backwater_net::record::{FlowRow, QueuePairRow, State};
 use backwater_net::topology::{Graph, PortEnd};
@@ -283,7 +283,7 @@ impl<'a> Laws<'a> {
         // So it is of a storm of pauses that does not end.
         let held_for_ever =
             (self.frames_vanish || self.storms) && self.rows.pauses.iter().any(|pause| pause.end.is_none());
-        let recovers = self.resolved.file.transport.recovery != Recovery::None && !held_for_ever;
+        let recovers = self.resolved.file.transport.retransmits() && !held_for_ever;
         let mut ids: Vec<u64> = self.rows.flows.iter().map(|row| row.id).collect();
         ids.dedup();
         holds("one row for each flow", ids.len() == self.rows.flows.len(), || "an identity comes twice".into())?;

@@ -138,7 +138,7 @@ impl<W: Write> Capture<W> {
     /// # Errors
     /// Those of the writer, and of a graph that is not valid.
     pub fn new(to: W, spec: &Spec<Config>, at: &[(NodeId, Port)], options: &Options) -> Result<Capture<W>, NotBegun> {
-        let renderer = Renderer::new(&spec.graph, &spec.actors, spec.packet.payload.0, spec.transport.recovery)?;
+        let renderer = Renderer::new(&spec.graph, &spec.actors, spec.packet.payload.0, &spec.transport)?;
         let (mut writer, interfaces) = head(to, spec, at, options)?;
         writer.flush()?;
         Ok(Capture {

@@ -21,7 +21,7 @@ mod rud;
 
 use backwater_mech::registry::Config;
 use backwater_net::address::{host_ip, host_mac, ip6, port_mac, switch_ip, switch_mac};
-use backwater_net::config::Recovery;
+use backwater_net::config::TransportParams;
 use backwater_net::hold::Hold;
 use backwater_net::hooks::{Carrier, WireCx};
 use backwater_net::packet::{
@@ -63,13 +63,18 @@ impl Renderer {
     ///
     /// # Errors
     /// If the graph is not valid.
-    pub fn new(graph: &Graph, mechanisms: &Config, payload: u64, recovery: Recovery) -> Result<Renderer, GraphError> {
+    pub fn new(
+        graph: &Graph,
+        mechanisms: &Config,
+        payload: u64,
+        transport: &TransportParams,
+    ) -> Result<Renderer, GraphError> {
         let mut hosts = vec![None; graph.nodes.len()];
         graph.hosts().zip(0..).for_each(|(node, number)| hosts[node.0 as usize] = Some(HostId(number)));
         Ok(Renderer {
             mechanisms: mechanisms.clone(),
             payload: payload.max(1),
-            unordered: recovery == Recovery::Rud,
+            unordered: transport.acknowledges_packets(),
             hosts,
             ports: graph.ports()?,
         })

@@ -9,7 +9,7 @@
 use crate::error::{ScenarioError, Warning};
 use crate::file::{FaultEntry, Frames};
 use crate::resolved::Resolved;
-use backwater_net::config::{BufferPer, Losses, Recovery};
+use backwater_net::config::{BufferPer, Losses};
 use backwater_net::hold::MAC_CONTROL;
 use backwater_net::packet::{NodeId, class_bits};
 use backwater_net::topology::{Graph, Link, Node, NodeKind};
@@ -181,7 +181,7 @@ fn unheard(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
 /// Whether frames may be lost that nothing sends again.
 fn for_good(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
     let transport = &resolved.file.transport;
-    if transport.recovery != Recovery::None || transport.loss == Losses::Expected {
+    if transport.retransmits() || transport.loss == Losses::Expected {
         return None;
     }
     let carried = |frame: &Frames| ["data", "ack"].contains(&frame.0.as_str());

@@ -16,7 +16,7 @@ pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> R
         return refuse("ack.every", reason, "1 to 65535".into());
     }
     let acknowledged = [
-        (transport.recovery != Recovery::None, "transport.recovery", "what is lost shows in missing acknowledgements"),
+        (transport.retransmits(), "transport.recovery", "what is lost shows in missing acknowledgements"),
         (transport.window.is_some(), "transport.window", "a window opens by acknowledgements"),
     ];
     for (asked, key, why) in acknowledged {
@@ -28,13 +28,13 @@ pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> R
         let reason = format!("the window of `{name}` opens by acknowledgements, and receivers send none");
         return refuse(name, reason, format!("ack.enabled = true, or {name} = false"));
     }
-    if let Some(name) = resolved.mechanisms.recovering().filter(|_| transport.recovery == Recovery::None) {
+    if let Some(name) = resolved.mechanisms.recovering().filter(|_| !transport.retransmits()) {
         let reason = format!("`{name}` counts on lost packets being sent again, and nothing is");
         let rud = resolved.mechanisms.counting().is_some();
         let other = if rud { "" } else { ", or \"selective-repeat\" with transport.in_order = false" };
         return refuse("transport.recovery", reason, format!("transport.recovery = \"rud\"{other}"));
     }
-    if let Some(name) = resolved.mechanisms.counting().filter(|_| transport.recovery != Recovery::Rud) {
+    if let Some(name) = resolved.mechanisms.counting().filter(|_| !transport.acknowledges_packets()) {
         let reason = format!("`{name}` goes by acknowledgements of single packets and a count of what is in flight");
         return refuse("transport.recovery", reason, format!("transport.recovery = \"rud\", or {name} = false"));
     }
@@ -42,7 +42,7 @@ pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> R
         let reason = "every packet comes to more than nothing".into();
         return refuse("ack.bytes", reason, "1 B for an acknowledgement of each packet, or more".into());
     }
-    if transport.recovery != Recovery::None && transport.timeout < Time::ns(1) {
+    if transport.retransmits() && transport.timeout < Time::ns(1) {
         let reason = format!("a timeout of {} leaves no time for an acknowledgement", transport.timeout);
         return refuse("transport.timeout", reason, "some round-trip times, such as 500 us".into());
     }
@@ -79,7 +79,7 @@ pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> R
         let hint = "transport.recovery = \"selective-repeat\" with transport.in_order = false, \"rud\", or \"none\" in a lossless network";
         return refuse("transport.recovery", reason, hint.into());
     }
-    let least = if transport.recovery == Recovery::Rud { packet.payload } else { ack.together(packet.payload) };
+    let least = if transport.acknowledges_packets() { packet.payload } else { ack.together(packet.payload) };
     if let Some(Window::Bytes(window)) = transport.window
         && window < least
     {
@@ -103,7 +103,7 @@ pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> R
             transport.retries.map_or_else(|| "unlimited".into(), |most| most.to_string()),
         ),
     ];
-    let warnings = without_effect.into_iter().filter(|(set, ..)| *set && transport.recovery == Recovery::None);
+    let warnings = without_effect.into_iter().filter(|(set, ..)| *set && !transport.retransmits());
     let warnings = warnings.map(|(_, key, value)| Warning {
         key: key.into(),
         value,
@@ -116,13 +116,13 @@ pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> R
 /// What is acknowledged together is counted in packets or in bytes, as the transport does it: the other key is without effect.
 fn other_count(resolved: &Resolved) -> Option<Warning> {
     let (ack, usual) = (&resolved.file.ack, AckParams::default());
-    let rud = resolved.file.transport.recovery == Recovery::Rud;
-    let (key, value, other) = match rud {
+    let by_bytes = resolved.file.transport.acknowledges_packets();
+    let (key, value, other) = match by_bytes {
         true if ack.every != usual.every => ("ack.every", ack.every.to_string(), "ack.bytes"),
         false if ack.bytes != usual.bytes => ("ack.bytes", ack.bytes.to_string(), "ack.every"),
         _ => return None,
     };
-    let unit = if rud { "bytes" } else { "packets" };
+    let unit = if by_bytes { "bytes" } else { "packets" };
     let reason = format!("without effect: with this transport.recovery a receiver counts {unit}");
     Some(Warning { key: key.into(), value, reason, hint: other.into() })
 }

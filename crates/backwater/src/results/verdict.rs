@@ -12,7 +12,7 @@ use super::Names;
 use backwater_engine::Time;
 use backwater_net::Actors;
 use backwater_net::Bytes;
-use backwater_net::config::{Losses, Recovery};
+use backwater_net::config::Losses;
 use backwater_net::hooks::Unit;
 use backwater_net::record::{FlowRow, PortRow, ReachRow, State};
 use backwater_net::spec::Spec;
@@ -80,7 +80,7 @@ impl Verdict {
     /// For a run that is built from this.
     pub fn new<A: Actors>(spec: &Spec<A>) -> Verdict {
         Verdict {
-            recovers: spec.transport.recovery != Recovery::None,
+            recovers: spec.transport.retransmits(),
             losses_expected: spec.transport.loss == Losses::Expected,
             stops: spec.stop_at.is_some(),
             awaited: spec.awaited.clone(),

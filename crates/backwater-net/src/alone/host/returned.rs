@@ -17,7 +17,7 @@ impl Lone<LoneHost> {
     }
 
     fn resent(&self, slot: u32) -> (u64, u32) {
-        let sender = self.node.tables.flows.send[slot as usize].recovery.as_deref().expect("it sends again");
+        let sender = self.counts(slot);
         (sender.retransmitted, sender.timeouts)
     }
 }
@@ -31,7 +31,7 @@ fn with(recovery: Recovery, in_order: bool) -> Lone<LoneHost> {
     host(AckParams { size: Bytes(64), ..AckParams::default() }, transport, NicParams::default())
 }
 
-/// The packet is sent again, and no other: one that came back tells of no gap before it. With order or without it is next.
+/// The packet is retransmitted, and no other: one that came back tells of no gap before it. With order or without it is next.
 #[test]
 fn selective_repeat_sends_what_came_back() {
     for (recovery, in_order) in
@@ -129,9 +129,7 @@ fn what_comes_back_ends_a_row_of_timeouts() {
         let mut host = recovering(recovery);
         let slot = host.flow(0, 3, 1);
         host.begin(slot);
-        let tries = |host: &Lone<LoneHost>| {
-            host.node.tables.flows.send[slot as usize].recovery.as_deref().expect("it sends again").tries()
-        };
+        let tries = |host: &Lone<LoneHost>| host.counts(slot).tries;
         host.run_until(Time::us(25));
         assert_eq!(tries(&host), 2, "{recovery:?}");
         host.returns(host.world.now, slot, 0);

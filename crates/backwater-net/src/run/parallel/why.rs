@@ -1,7 +1,7 @@
 //! Which runs cannot be split, and why.
 
 use super::super::{Actors, Network};
-use crate::config::{AckPath, Recovery};
+use crate::config::AckPath;
 use crate::flow_spec::FlowSpec;
 use crate::hooks::{FlowShape, RateKey};
 use crate::packet::{CLASSES, Class, HostId};
@@ -19,8 +19,7 @@ pub(super) fn one_thread<A: Actors>(spec: &Spec<A>) -> Option<String> {
         return Some(format!("{mechanism} has state that all nodes share at once"));
     }
     let causes = spec.causes.pauses || spec.causes.waits.contains(&true);
-    let pins = spec.ack.path == AckPath::Reverse
-        && (spec.transport.recovery != Recovery::None || spec.actors.sends_messages());
+    let pins = spec.ack.path == AckPath::Reverse && (spec.transport.retransmits() || spec.actors.sends_messages());
     let reasons = [
         (!spec.ack.enabled, "without acknowledgements a sender knows at once what has arrived"),
         (
@@ -53,7 +52,7 @@ impl<A: Actors> Network<A> {
             return Some("a Bernoulli source tells its receiver at once what there is to come");
         }
         let pinned = flow.path.is_some() || flow.ack_path.is_some();
-        let lasts = self.world.rules.transport.recovery != Recovery::None || self.actors.sends_messages();
+        let lasts = self.world.rules.transport.retransmits() || self.actors.sends_messages();
         (pinned && lasts).then_some(PINNED)
     }
 

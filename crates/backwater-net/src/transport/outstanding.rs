@@ -1,17 +1,17 @@
-//! What a sender knows of each packet that is under way, lost or acknowledged out of turn ([`super::rud`] is what it does with that).
+//! What a sender knows of each packet that is in flight, lost or acknowledged out of turn ([`super::rud`] is what it does with that).
 
 use backwater_engine::Time;
 use std::collections::VecDeque;
 
 /// What a sender knows of the packets that are not yet acknowledged together.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Outstanding {
+pub(super) struct Outstanding {
     /// Number of the first in `records`.
     pub first: u64,
     records: VecDeque<Record>,
-    /// From when on the times of packets count, and which. What is acknowledged, lost or sent again since is passed over.
+    /// When the timers of packets were started, and of which. What is acknowledged, lost or retransmitted since is passed over.
     order: VecDeque<(Time, u64)>,
-    /// \[bytes\] of frames. Below zero between the count of a packet that had been given up and its acknowledgement.
+    /// \[bytes\] of frames. Below zero between the count of a packet that had been taken for lost and its acknowledgement.
     balance: i64,
     /// \[bytes\] of frames that the receiver has counted
     counted: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Outstanding {
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Record {
     sent: Time,
-    /// From when on its time counts: since it was sent, or since that was over last and it was not taken for lost.
+    /// When its timer was started: with its sending, or when it expired last and the packet was not taken for lost.
     since: Time,
     /// \[bytes\]
     size: u32,
@@ -31,8 +31,8 @@ struct Record {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum Stands {
-    UnderWay,
-    /// Waits to be sent again.
+    InFlight,
+    /// Waits to be retransmitted.
     Lost,
     Arrived,
 }
@@ -49,10 +49,10 @@ impl Outstanding {
         self.order.push_back((now, number));
         let at = number.saturating_sub(self.first) as usize;
         if at == self.records.len() {
-            self.records.push_back(Record { sent: now, since: now, size, sends: 0, stands: Stands::UnderWay });
+            self.records.push_back(Record { sent: now, since: now, size, sends: 0, stands: Stands::InFlight });
         }
         let Some(record) = self.records.get_mut(at) else { return 0 };
-        (record.sent, record.since, record.size, record.stands) = (now, now, size, Stands::UnderWay);
+        (record.sent, record.since, record.size, record.stands) = (now, now, size, Stands::InFlight);
         record.sends = record.sends.saturating_add(1);
         record.sends
     }
@@ -66,29 +66,29 @@ impl Outstanding {
         self.records.get_mut(at)
     }
 
-    /// That of a packet under way.
-    fn standing(&self, number: u64) -> Option<&Record> {
-        self.records.get(self.place(number)?).filter(|record| record.stands == Stands::UnderWay)
+    /// That of a packet in flight.
+    fn flying(&self, number: u64) -> Option<&Record> {
+        self.records.get(self.place(number)?).filter(|record| record.stands == Stands::InFlight)
     }
 
     /// The same, to be changed.
-    fn standing_mut(&mut self, number: u64) -> Option<&mut Record> {
-        self.record(number).filter(|record| record.stands == Stands::UnderWay)
+    fn flying_mut(&mut self, number: u64) -> Option<&mut Record> {
+        self.record(number).filter(|record| record.stands == Stands::InFlight)
     }
 
-    /// When a packet that is under way was sent, its size, and how often it has been.
-    pub fn under_way(&self, number: u64) -> Option<(Time, u32, u16)> {
-        self.standing(number).map(|record| (record.sent, record.size, record.sends))
+    /// When a packet that is in flight was sent last, its size, and how often it has been.
+    pub fn last_sending(&self, number: u64) -> Option<(Time, u32, u16)> {
+        self.flying(number).map(|record| (record.sent, record.size, record.sends))
     }
 
-    /// Whether a packet is under way.
-    pub fn is_under_way(&self, number: u64) -> bool {
-        self.standing(number).is_some()
+    /// Whether a packet is in flight.
+    pub fn is_in_flight(&self, number: u64) -> bool {
+        self.flying(number).is_some()
     }
 
-    /// The time of a packet that is under way counts anew, for it is not taken for lost.
-    pub fn time_anew(&mut self, number: u64, now: Time) {
-        if let Some(record) = self.standing_mut(number) {
+    /// The timer of a packet that is in flight starts anew, for the packet is not taken for lost.
+    pub fn restart_timer(&mut self, number: u64, now: Time) {
+        if let Some(record) = self.flying_mut(number) {
             record.since = now;
             self.order.push_back((now, number));
         }
@@ -104,14 +104,14 @@ impl Outstanding {
 
     /// A packet is lost. Returns its size.
     pub fn lose(&mut self, number: u64) -> Option<u32> {
-        let record = self.standing_mut(number)?;
+        let record = self.flying_mut(number)?;
         record.stands = Stands::Lost;
         let size = record.size;
         self.balance -= i64::from(size);
         Some(size)
     }
 
-    /// A packet has arrived. Returns whether that is news, and whether it was to be sent again.
+    /// A packet has arrived. Returns whether that is news, and whether it was to be retransmitted.
     pub fn arrive(&mut self, number: u64) -> (bool, bool) {
         let Some(record) = self.record(number) else { return (false, false) };
         let (before, size) = (record.stands, record.size);
@@ -130,10 +130,10 @@ impl Outstanding {
         }
     }
 
-    /// The packet under way whose time has counted longest, and since when.
+    /// The packet in flight whose timer was started first, and when.
     pub fn oldest(&mut self) -> Option<(Time, u64)> {
         while let Some((since, number)) = self.order.front().copied() {
-            if self.standing(number).is_some_and(|record| record.since == since) {
+            if self.flying(number).is_some_and(|record| record.since == since) {
                 return Some((since, number));
             }
             self.order.pop_front();
@@ -162,13 +162,13 @@ mod tests {
         assert_eq!((all.count(100), all.in_flight()), (0, 200), "an older count says nothing");
         all.forget_before(2);
         assert_eq!(
-            (all.oldest(), all.under_way(1), all.under_way(2)),
+            (all.oldest(), all.last_sending(1), all.last_sending(2)),
             (Some((Time(3), 2)), None, Some((Time(3), 100, 1)))
         );
     }
 
-    /// The second packet is given up and sent again; then the first sending arrives after all, and the second one as a duplicate, which the
-    /// receiver does not count.
+    /// The second packet is taken for lost and retransmitted; then the first sending arrives after all, and the second one as a
+    /// duplicate, which the receiver does not count.
     #[test]
     fn what_was_given_up_and_arrives_is_counted_once() {
         let mut all = four();
@@ -178,11 +178,11 @@ mod tests {
         all.count(100);
         assert_eq!((all.in_flight(), all.arrive(1), all.in_flight()), (200, (true, true), 300));
         assert_eq!(all.arrive(1), (false, false));
-        // The third is sent again before that.
+        // The third is retransmitted before that.
         all.lose(2);
         assert_eq!((all.send(2, 100, Time(9)), all.in_flight()), (2, 300));
         all.count(200);
-        assert_eq!((all.arrive(2), all.in_flight()), ((true, false), 200), "packets 0 and 3 are under way");
+        assert_eq!((all.arrive(2), all.in_flight()), ((true, false), 200), "packets 0 and 3 are in flight");
     }
 
     /// A packet is given up twice before its first sending arrives: the count comes first, and what it takes off too much the map gives back.
