@@ -1,10 +1,12 @@
 //! What an import left out or assumed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 /// What a note is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sort {
     /// It stands in the file and has no effect here.
     Ignored,
@@ -59,8 +61,8 @@ impl fmt::Display for Note {
 #[derive(Debug, Default)]
 pub struct Notes {
     list: Vec<Gathered>,
-    /// What is beyond [`MOST`], by file: how many, and their lines.
-    beyond: BTreeMap<String, (u64, Vec<u64>)>,
+    /// Places in `list` by a hash of what is said and of which file: a file may have as many notes as lines.
+    places: HashMap<u64, Vec<usize>>,
 }
 
 /// Notes of one file that say the same.
@@ -69,6 +71,8 @@ struct Gathered {
     file: String,
     sort: Sort,
     text: String,
+    /// Whether what they are about has names.
+    named: bool,
     /// What they are about; it has no name where the text alone says it.
     about: Vec<About>,
     /// Its place in `about`, by name.
@@ -87,11 +91,8 @@ struct About {
     times: u64,
 }
 
-/// Most notes of different texts: more would be a file that is something else.
-const MOST: usize = 1000;
-
-/// Most names that a text has.
-const NAMES: usize = 100;
+/// Most names that a text has; [`Note::names`] has all.
+pub const NAMES: usize = 100;
 
 /// Most lines that a text has of one thing.
 const LINES: usize = 8;
@@ -104,7 +105,7 @@ impl Notes {
 
     /// Adds a note about something that has a name. Others that say the same are in one sentence with it.
     pub fn named(&mut self, sort: Sort, file: &str, line: Option<u64>, name: &str, text: impl Into<String>) {
-        let Some(gathered) = self.gathered(sort, file, line, !name.is_empty(), text.into()) else { return };
+        let gathered = self.gathered(sort, file, !name.is_empty(), text.into());
         let place = *gathered.places.entry(name.to_owned()).or_insert(gathered.about.len());
         if place == gathered.about.len() {
             gathered.about.push(About { name: name.to_owned(), lines: Vec::new(), times: 0 });
@@ -118,37 +119,27 @@ impl Notes {
     pub fn some(&mut self, sort: Sort, file: &str, line: Option<u64>, names: &[&str], text: impl Into<String>) {
         let text = text.into();
         self.add(sort, file, line, text.as_str());
-        let own = self.list.iter_mut().find(|one| one.sort == sort && one.text == text && one.file == file);
-        if let Some(own) = own {
-            own.names.extend(names.iter().map(|name| (*name).to_owned()));
-        }
+        let own = self.gathered(sort, file, false, text);
+        own.names.extend(names.iter().map(|name| (*name).to_owned()));
     }
 
-    /// Where notes are that say the same. None: there are too many of others.
-    fn gathered(
-        &mut self,
-        sort: Sort,
-        file: &str,
-        line: Option<u64>,
-        named: bool,
-        text: String,
-    ) -> Option<&mut Gathered> {
-        let same = |one: &Gathered| {
-            let alike = one.about.first().is_none_or(|about| about.name.is_empty() != named);
-            alike && one.sort == sort && one.text == text && one.file == file
+    /// Where notes are that say the same.
+    fn gathered(&mut self, sort: Sort, file: &str, named: bool, text: String) -> &mut Gathered {
+        let mut hasher = DefaultHasher::new();
+        (sort, file, named, text.as_str()).hash(&mut hasher);
+        let places = self.places.entry(hasher.finish()).or_default();
+        let same = |place: &&usize| {
+            self.list
+                .get(**place)
+                .is_some_and(|one| one.sort == sort && one.named == named && one.text == text && one.file == file)
         };
-        let place = self.list.iter().position(same).unwrap_or(self.list.len());
-        if place == MOST {
-            let (places, lines) = self.beyond.entry(file.to_owned()).or_default();
-            *places += 1;
-            lines.extend(line);
-            return None;
-        }
-        if place == self.list.len() {
-            let (about, places, names) = Default::default();
-            self.list.push(Gathered { file: file.to_owned(), sort, text, about, places, names });
-        }
-        self.list.get_mut(place)
+        let place = places.iter().find(same).copied().unwrap_or_else(|| {
+            places.push(self.list.len());
+            let (about, by_name, names) = Default::default();
+            self.list.push(Gathered { file: file.to_owned(), sort, text, named, about, places: by_name, names });
+            self.list.len() - 1
+        });
+        &mut self.list[place]
     }
 
     /// Something in the file has no effect.
@@ -178,14 +169,7 @@ impl Notes {
 
     /// All, in the order in which they came.
     pub fn into_list(self) -> Vec<Note> {
-        let mut all: Vec<Note> = self.list.into_iter().map(Gathered::into_note).collect();
-        all.extend(self.beyond.into_iter().map(|(file, (places, lines))| {
-            let told = if lines.is_empty() { String::new() } else { format!(": {}", told(&lines)) };
-            let text =
-                format!("{places} more places with notes of their own, after the first {MOST} of all files{told}");
-            Note { file, line: None, sort: Sort::Ignored, text, lines, names: Vec::new() }
-        }));
-        all
+        self.list.into_iter().map(Gathered::into_note).collect()
     }
 }
 
@@ -291,14 +275,14 @@ mod tests {
     }
 
     #[test]
-    fn notes_beyond_the_most_are_counted() {
+    fn of_many_notes_none_is_left_out() {
         let mut notes = Notes::default();
-        (0..MOST + 5).for_each(|n| notes.ignored("f", Some(n as u64), format!("the {n}th")));
+        (0..5000u64).for_each(|n| notes.ignored("f", Some(n), format!("the {n}th")));
+        notes.unread("f", Some(7000), "a name", "the 3th");
         let list = notes.into_list();
-        assert_eq!(list.len(), MOST + 1);
-        assert!(list[MOST].text.starts_with("5 more places"), "{}", list[MOST].text);
-        assert!(list[MOST].text.ends_with(": lines 1000-1004"), "{}", list[MOST].text);
-        assert_eq!(list[MOST].lines, [1000, 1001, 1002, 1003, 1004]);
+        assert_eq!(list.len(), 5001);
+        assert_eq!((list[4321].text.as_str(), list[4321].line), ("the 4321th", Some(4321)));
+        assert_eq!(list[5000].to_string(), "f:7000: ignored: a name: the 3th");
     }
 
     #[test]

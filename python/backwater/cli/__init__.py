@@ -173,7 +173,8 @@ def _usage(error: TyperException) -> int:
         about = f"`{context.command_path} --help` says what it takes"
         wrong = getattr(error, "option_name", None)
         if wrong is not None:
-            text, near = f"No such option: {wrong}", _meant(wrong, context.command.params)
+            text = f"No such option: {wrong}"
+            near = _of_import(wrong, context) or _meant(wrong, context.command.params)
             about = f"{near}; {about}" if near else about
         message(f"error: {text}", f"hint: {about}")
     return BAD_INPUT if error.exit_code == BAD_INPUT else FAILED
@@ -183,6 +184,17 @@ def _usage(error: TyperException) -> int:
 SYNONYMS = {"--format": "--to", "--output": "--out"}
 # More options than these are for the help to show.
 FEW = 15
+
+
+def _of_import(wrong: str, context: Any) -> str | None:
+    """Say that an option is `import`'s: commands that take files of other tools have none of it."""
+    command = context.command
+    own = getattr(context.find_root().command, "commands", {}).get("import")
+    if own is None or command.name not in {"run", "check", "compare"}:
+        return None
+    if not any(wrong in one.opts for one in own.params):
+        return None
+    return f"`backwater import FILE {wrong} …` has it, and writes the scenario for `{command.name}`"
 
 
 def _meant(wrong: str, parameters: Sequence[Any]) -> str | None:

@@ -37,6 +37,9 @@ pub enum Pattern {
     Barrier,
 }
 
+/// The type of a barrier in the schema.
+pub const BARRIER: u64 = 9;
+
 /// A type of collective: its name here, and what is done.
 pub fn kind(number: u64) -> Option<(&'static str, Pattern)> {
     Some(match number {
@@ -48,7 +51,7 @@ pub fn kind(number: u64) -> Option<(&'static str, Pattern)> {
         5 => ("broadcast", Pattern::FromRoot { whole: true }),
         6 => ("all-to-all", Pattern::AllToAll),
         7 | 8 => ("reduce-scatter", Pattern::Ring { twice: false, whole: false }),
-        9 => ("barrier", Pattern::Barrier),
+        BARRIER => ("barrier", Pattern::Barrier),
         _ => return None,
     })
 }

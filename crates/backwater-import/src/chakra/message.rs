@@ -107,6 +107,16 @@ impl Value {
         }
     }
 
+    /// As yes or no: also 1 and 0, and their words.
+    pub fn flag(&self) -> Option<bool> {
+        match (self, self.number()) {
+            (Value::Text(text), None) => text.parse().ok(),
+            (_, Some(0)) => Some(false),
+            (_, Some(1)) => Some(true),
+            _ => None,
+        }
+    }
+
     /// As text.
     pub fn text(&self) -> String {
         match self {

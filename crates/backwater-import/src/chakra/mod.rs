@@ -188,6 +188,12 @@ fn ops_per_ps(command: &[String], work: &mut Work<'_>) -> Result<Option<f64>, Im
     Ok(rate)
 }
 
+/// An attribute that has to be read, and cannot be: others say what it says, or nothing follows from it.
+fn unreadable(node: &Node) -> Option<&(String, &'static str)> {
+    let used = |(name, _): &&(String, &str)| name != "comm_priority" && !(name == "num_ops" && node.duration_us > 0);
+    node.unreadable.iter().find(used)
+}
+
 struct Reader<'a, 'b> {
     ranks: u32,
     ops_per_ps: Option<f64>,
@@ -268,6 +274,9 @@ impl Reader<'_, '_> {
             Some(Ok(number)) => Ok(Some(number)),
             Some(Err(_)) => Err(fail(format!("{what} is too large"))),
         };
+        if let Some((name, why)) = unreadable(&node) {
+            return Err(fail(format!("{name} {why}")));
+        }
         let what =
             node.what().ok_or_else(|| fail(format!("type {} is not in the schema, whose last is 7", node.kind)))?;
         let duration = node.duration_us.checked_mul(US).filter(|ps| *ps < 1 << 62);
@@ -312,7 +321,11 @@ impl Reader<'_, '_> {
                 if collective::kind(kind).is_none() {
                     return Err(fail(format!("comm_type {kind} is not in the schema, whose last is 9")));
                 }
-                let bytes = node.comm_size.unwrap_or_default();
+                // A barrier sends none, and who is alone sends nothing.
+                let bytes = match node.comm_size {
+                    None if kind == collective::BARRIER || self.ranks == 1 => 0,
+                    size => size.ok_or_else(|| fail("has no comm_size".into()))?,
+                };
                 let group = node.group.as_deref().unwrap_or_default();
                 let group = *self.groups.get(group).ok_or_else(|| {
                     fail(format!("group {group} is not known"))
@@ -361,7 +374,7 @@ impl Reader<'_, '_> {
 
     fn note(&mut self, node: &Node, what: What, name: &str) {
         if node.start_us > 0 {
-            self.say(Sort::Ignored, name, "start times: nodes begin when what they depend on is complete");
+            self.say(Sort::Ignored, name, "start_time_micros: nodes begin when what they depend on is complete");
         }
         if node.comm_priority.is_some_and(|priority| priority > 0) {
             self.say(Sort::Ignored, name, "comm_priority: the flows of a host take turns here");
@@ -375,7 +388,7 @@ impl Reader<'_, '_> {
             self.say(Sort::Assumed, name, text);
         }
         self.unused_of(node, what, name);
-        for other in &node.others {
+        for other in node.others.iter().chain(node.unreadable.iter().map(|(name, _)| name)) {
             if !self.unused[1].contains(other) {
                 self.unused[1].insert(other.clone());
             }

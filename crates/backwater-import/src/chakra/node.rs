@@ -3,7 +3,9 @@
 use super::message;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+const NO_FLAG: &str = "is neither true nor false";
 
 /// What an operation is, by its number in the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +61,8 @@ pub struct Node {
     pub group: Option<String>,
     /// What else it says, by name.
     pub others: Vec<String>,
+    /// Attributes that are used and cannot be, by name, and why.
+    pub unreadable: Vec<(String, &'static str)>,
 }
 
 impl Node {
@@ -87,18 +91,26 @@ impl From<message::Node> for Node {
         let mut node = Node { id, name, kind, deps, start_us, duration_us, ..Node::default() };
         let parts = [("inputs", from.inputs.is_some()), ("outputs", from.outputs.is_some())];
         node.others.extend(parts.into_iter().filter(|(_, there)| *there).map(|(name, _)| name.to_owned()));
+        let mut seen = BTreeSet::new();
         for attribute in from.attributes {
-            let Some(value) = &attribute.value else {
-                node.others.push(attribute.name);
+            let value = attribute.value.as_ref();
+            if !seen.insert(attribute.name.clone()) {
+                node.unreadable.push((attribute.name, "stands twice"));
                 continue;
-            };
+            }
             let place = match attribute.name.as_str() {
                 "is_cpu_op" => {
-                    node.cpu = Some(value.number() == Some(1));
+                    node.cpu = value.and_then(message::Value::flag);
+                    if node.cpu.is_none() {
+                        node.unreadable.push((attribute.name, NO_FLAG));
+                    }
                     continue;
                 }
                 "pg_name" => {
-                    node.group = Some(value.text());
+                    node.group = value.map(message::Value::text);
+                    if node.group.is_none() {
+                        node.unreadable.push((attribute.name, "is no text"));
+                    }
                     continue;
                 }
                 "num_ops" => &mut node.num_ops,
@@ -114,7 +126,10 @@ impl From<message::Node> for Node {
                     continue;
                 }
             };
-            *place = value.number();
+            *place = value.and_then(message::Value::number);
+            if place.is_none() {
+                node.unreadable.push((attribute.name, "is no whole number of at least 0"));
+            }
         }
         node
     }
@@ -160,7 +175,7 @@ pub struct JsonNode {
 }
 
 /// `true` or 1, `false` or 0.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
 enum YesNo {
     Word(bool),
@@ -178,7 +193,16 @@ impl From<JsonNode> for Node {
             deps,
             start_us: 0,
             duration_us: from.runtime,
-            cpu: from.is_cpu_op.map(|said| matches!(said, YesNo::Word(true) | YesNo::Number(1))),
+            cpu: from.is_cpu_op.and_then(|said| match said {
+                YesNo::Word(yes) => Some(yes),
+                YesNo::Number(0) => Some(false),
+                YesNo::Number(1) => Some(true),
+                YesNo::Number(_) => None,
+            }),
+            unreadable: match from.is_cpu_op {
+                Some(YesNo::Number(2..)) => vec![("is_cpu_op".to_owned(), NO_FLAG)],
+                _ => Vec::new(),
+            },
             num_ops: from.num_ops,
             comm_type: from.comm_type,
             comm_size: from.comm_size,

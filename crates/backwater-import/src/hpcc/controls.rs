@@ -476,9 +476,13 @@ impl Setting<'_> {
                 page.head("[spray]");
                 self.differs(notes, "LB_MODE", "DRILL: packets are sprayed at random here, to the shorter queue there");
             }
-            mode => {
+            mode @ (3 | 9) => {
                 let name = if mode == 3 { "CONGA" } else { "ConWeave" };
                 self.differs(notes, "LB_MODE", format!("{name} is not modelled: flows keep one way, by ECMP"));
+            }
+            _ => {
+                let error = self.config.error("LB_MODE", "is no way to balance load that is known");
+                return Err(error.hint("0 ECMP, 2 DRILL, 3 CONGA, 6 LetFlow, 9 ConWeave"));
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 use super::controls::Setting;
 use super::ports::{self, Keys, Ports, Scaled};
 use crate::error::ImportError;
-use crate::note::Notes;
+use crate::note::{Notes, Sort};
 use crate::page::Page;
 use crate::units::{rate, size};
 use std::collections::{BTreeMap, BTreeSet};
@@ -125,13 +125,21 @@ impl Setting<'_> {
             return Ok(());
         }
         let maps = [config.map("KMIN_MAP")?, config.map("KMAX_MAP")?, config.map("PMAX_MAP")?];
-        // NVLink switches do not mark.
+        // NVLink switches do not mark: `NVSwitchNode::SwitchNotifyDequeue` of ns-3-alibabacloud looks at no threshold.
         let (nvlink, ports): (BTreeMap<u32, Ports>, BTreeMap<u32, Ports>) =
             ports.clone().into_iter().partition(|(node, _)| self.graph.is_nvlink(*node));
+        let rates: BTreeSet<u64> = ports.values().flatten().map(|((bps, _), _)| *bps).collect();
+        for (key, map) in ["KMIN_MAP", "KMAX_MAP", "PMAX_MAP"].into_iter().zip(&maps) {
+            for bps in map.keys().filter(|bps| !rates.contains(bps)) {
+                let alone = nvlink.values().flatten().any(|((own, _), _)| own == bps);
+                let who = if alone { "only NVLink switches have, which do not mark" } else { "no switch has" };
+                let text = format!("no mark at {}, a rate of links that {who}", rate(*bps));
+                notes.named(Sort::Differs, config.file(), config.line(key), key, text);
+            }
+        }
         if ports.is_empty() {
             return Ok(());
         }
-        let rates: BTreeSet<u64> = ports.values().flatten().map(|((bps, _), _)| *bps).collect();
         let missing = |(key, map): (&str, &BTreeMap<u64, f64>)| {
             let bps = rates.iter().find(|bps| !map.contains_key(bps))?;
             Some(config.error(key, &format!("has no value for {}, which links have", rate(*bps))))

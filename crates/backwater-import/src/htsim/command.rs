@@ -35,8 +35,6 @@ pub struct Command {
     pub pfc: (u64, u64),
     /// Links of aggregation switches upwards that run at a quarter.
     pub failed: u64,
-    /// Messages share connections.
-    pub conn_reuse: bool,
     /// Octets for which a receiver of `htsim_uec` waits before it acknowledges.
     pub sack_threshold: u64,
     /// How switches choose among ways: `-strat`.
@@ -85,7 +83,6 @@ impl Default for Command {
             tiers: 3,
             pfc: (12, 15),
             failed: 0,
-            conn_reuse: false,
             sack_threshold: 16384,
             strategy: None,
             paths: None,
@@ -124,7 +121,8 @@ const NO_LIMIT: &str = "queues here hold everything: there is no trimming";
 const OF_UEC: &str = "an option of htsim_uec";
 
 /// Options that have no counterpart here, how many words follow them, and what that means.
-const LOST: [(&str, usize, &str); 23] = [
+const LOST: [(&str, usize, &str); 24] = [
+    ("-conn_reuse", 0, "messages share a connection where the matrix says it"),
     ("-o", 1, RESULTS),
     ("-log", 1, RESULTS),
     ("-logtime", 1, RESULTS),
@@ -187,7 +185,6 @@ pub fn parse(words: &[String], notes: &mut Notes) -> Result<Command, ImportError
             "-tiers" => command.tiers = whole(next()?)?,
             "-pfc_thresholds" => command.pfc = (whole(next()?)?, whole(next()?)?),
             "-failed" => command.failed = whole(next()?)?,
-            "-conn_reuse" => command.conn_reuse = true,
             "-sack_threshold" => command.sack_threshold = whole(next()?)?,
             "-strat" => command.strategy = Some(next()?.to_owned()),
             "-paths" => command.paths = Some(whole(next()?)?),

@@ -15,6 +15,7 @@ mod workload;
 
 use crate::error::ImportError;
 use crate::family::{Family, Given, Kind, Work};
+use crate::note::Sort;
 use crate::options::{Options, StartUnit};
 use crate::page::Page;
 use crate::source::{Source, base_name};
@@ -256,6 +257,9 @@ fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, page
         if let Some(strategy) = command.strategy.as_deref().filter(|one| !["ecmp_host", "single"].contains(one)) {
             work.notes.differs(values::NAME, None, format!("-strat {strategy}: each flow takes one way, by ECMP"));
         }
+        if command.paths.is_some() {
+            work.notes.unread(values::NAME, None, "-paths", "each flow takes one way, by ECMP");
+        }
         return;
     }
     // One acknowledgement for each so many octets.
@@ -265,6 +269,9 @@ fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, page
     page.key_because("class", 7, "its switches serve headers and acknowledgements before data");
     if command.paths != Some(1) {
         page.head("[spray]").key("order", "random");
+        if command.paths.is_some() {
+            work.notes.named(Sort::Differs, values::NAME, None, "-paths", "here packets take any way");
+        }
     }
     if let Some(strategy) = command.strategy.as_deref() {
         let here =

@@ -117,6 +117,9 @@ pub fn write_controls(fabric: &Fabric, command: &Command, constants: &Constants,
     if controls.receiver {
         page.key_because("host_ports", false, "the credit of receivers owns the last hop");
     }
+    if command.controls.queue.is_some() && command.controls.queue_factor > 0 {
+        notes.unread(NAME, None, "-queue_size_bdp_factor", "-q says how many packets a queue holds");
+    }
     page.head("[ev]").number("values", command.paths.unwrap_or(64)).key("policy", controls.balancing.policy());
     page.key_because("cut_counts_first", false, "what was cut goes again before its answer counts");
     if controls.sender {

@@ -49,7 +49,10 @@ pub fn only(list: &Source, text: &str, notes: &mut Notes) -> Result<Experiment, 
         match said.split_once(' ') {
             Some(("Binary", program)) => command.insert(0, program.trim().to_owned()),
             Some(("Param", words)) => command.extend(words.split_whitespace().map(str::to_owned)),
-            Some(("Experiment", text)) => text.trim().clone_into(&mut about),
+            Some(("Experiment", text)) => {
+                text.trim().clone_into(&mut about);
+                notes.unread(list.name(), Some(number), "Experiment", "a text, which is a remark of the scenario");
+            }
             Some((key @ ("tailFCT" | "FCT"), _)) => {
                 notes.unread(list.name(), Some(number), key, "what the run is to give: nothing here compares it");
             }

@@ -87,7 +87,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         let text = format!("{}: nothing that moves between GPUs follows from them", names.join(", "));
         work.notes.ignored(source.name(), line, text);
     }
-    let text = "type and cnt of steps within a GPU, id of thread blocks that no depid names, chan, send and recv of those without such steps, \
+    let text = "name, coll and proto (Simple) of the algorithm, which remarks have, type and cnt of steps within a GPU, id of thread blocks that no depid names, chan, send and recv of those without such steps, \
                 and depid and deps of what comes before anyway: no time follows from them";
     work.notes.ignored(source.name(), line, text);
     let about = format!(

@@ -19,13 +19,13 @@ mod system;
 use crate::error::ImportError;
 use crate::family::{Family, Given, Kind, Work};
 use crate::graph::Fabric;
+use crate::note::Sort;
 use crate::page::Page;
 use crate::source::Head;
 use crate::units::{rate, time};
 use crate::xml::Xml;
 use nearest::Path;
 use servers::{NETWORK_PS, NVLINK_PS, NvLinks, Port};
-use std::collections::BTreeSet;
 use system::System;
 
 /// Topologies of NCCL.
@@ -78,40 +78,35 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     Ok(page)
 }
 
-/// Attributes from which nothing follows but which NIC a GPU uses, and which links it has.
-const OF_PATHS: [&str; 20] = [
-    "numaid",
-    "affinity",
-    "arch",
-    "vendor",
-    "familyid",
-    "modelid",
-    "host_hash",
-    "busid",
-    "class",
-    "link_speed",
-    "link_width",
-    "device",
-    "subsystem_vendor",
-    "subsystem_device",
-    "rank",
-    "gdr",
-    "sm",
-    "target",
-    "tclass",
-    "count",
+/// Attributes from which it follows which NIC a GPU uses, which links it has and how fast they are: by element. No key has them.
+const OF_PATHS: [(&str, &[&str]); 6] = [
+    ("cpu", &["numaid", "arch", "vendor", "familyid", "modelid", "host_hash"]),
+    ("pci", &["busid", "class", "link_speed", "link_width"]),
+    ("gpu", &["rank", "gdr", "sm", "gcn"]),
+    ("nvlink", &["target", "tclass", "count"]),
+    ("xgmi", &["target", "tclass", "count"]),
+    ("net", &["dev", "gdr"]),
+];
+
+/// Attributes from which nothing follows.
+const OF_NOTHING: [(&str, &[&str]); 3] = [
+    ("system", &["version"]),
+    ("cpu", &["affinity"]),
+    ("pci", &["vendor", "device", "subsystem_vendor", "subsystem_device"]),
 ];
 
 /// Says which attributes are those, as far as they are there.
 fn left_to_paths(xml: &Xml<'_>, file: &str, work: &mut Work<'_>) {
-    let there: BTreeSet<&str> =
-        xml.root().descendants().flat_map(|node| node.attributes()).map(|attribute| attribute.name()).collect();
-    let names: Vec<&str> = OF_PATHS.into_iter().filter(|name| there.contains(name)).collect();
-    let text = format!(
-        "{} and dev of <net>: which NIC a GPU uses and which links it has follow from them, and else nothing",
-        names.join(", ")
-    );
-    work.notes.ignored(file, None, text);
+    let mut say = |sort: Sort, (element, names): (&str, &[&str]), what: &str| {
+        for node in xml.root().descendants().filter(|node| node.tag_name().name() == element) {
+            for name in names.iter().filter(|name| node.attribute(**name).is_some()) {
+                work.notes.named(sort, file, Some(xml.line(node)), name, format!("attributes of <{element}>{what}"));
+            }
+        }
+    };
+    let paths = ": no key has them; which NIC a GPU uses, which links it has and how fast they are follow from them";
+    OF_PATHS.into_iter().for_each(|of| say(Sort::Differs, of, paths));
+    OF_NOTHING.into_iter().for_each(|of| say(Sort::Ignored, of, ", from which nothing follows here"));
 }
 
 /// How many servers there are.

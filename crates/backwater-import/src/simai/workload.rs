@@ -166,16 +166,16 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Workload, Impo
     };
     let unused = match policy {
         Policy::Micro => {
-            "dependency, and of MICRO all but the collective of the weight gradient: forward, forward-comm, forward-bytes, input, \
-             input-comm, input-bytes, weight and update"
+            "dependency, forward, forward-comm, forward-bytes, input, input-comm, input-bytes, weight and update of MICRO: all but the \
+             collective of the weight gradient"
         }
         Policy::Inference => {
-            "dependency, forward-bytes where nothing is sent, and all that is behind the forward pass: input, input-comm, input-bytes, \
-             weight, weight-comm, weight-bytes and update"
+            "dependency, forward-bytes where nothing is sent, and input, input-comm, input-bytes, weight, weight-comm, weight-bytes and \
+             update, which are behind the forward pass"
         }
         Policy::Data => {
-            "dependency, weight-bytes where nothing is sent, update where the weight gradient is not sent, and collectives of the other \
-             passes: forward-comm, forward-bytes, input-comm and input-bytes"
+            "dependency, weight-bytes where nothing is sent, update where the weight gradient is not sent, and forward-comm, forward-bytes, \
+             input-comm and input-bytes, the collectives of the other passes"
         }
         Policy::Transformer | Policy::Model => {
             "dependency, forward-bytes, input-bytes and weight-bytes of NONE, forward-comm, input-comm and weight-comm of 0 B, and update where the weight gradient is not sent"
@@ -223,10 +223,8 @@ impl Workload {
                 }
                 "all_gpus" => self.gpus = Some(size("a number of GPUs")?),
                 key @ ("vpp" | "ga" | "pp_comm") => {
-                    if words.number::<u64>("a number")? > 1 {
-                        let text = format!("{key}: that program only has it in the formula for the pipeline");
-                        notes.ignored(&file, Some(1), text);
-                    }
+                    words.number::<u64>("a number")?;
+                    notes.unread(&file, Some(1), key, "that program only has it in the formula for the pipeline");
                 }
                 key @ ("checkpoints" | "checkpoint_initiates") => {
                     skipped = words.number("a number of layers")?;

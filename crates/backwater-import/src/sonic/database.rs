@@ -197,22 +197,13 @@ impl Database {
     }
 
     /// Fields of tables that are read which have no effect: table, names, and where the first stands.
-    pub fn unread(&self) -> Vec<(&'static str, Vec<&str>, (&str, u64))> {
-        let mut unread = Vec::new();
-        for (table, read) in TABLES.iter().filter(|(_, read)| !read.is_empty()) {
-            let (mut names, mut first): (Vec<&str>, Option<(&str, u64)>) = (Vec::new(), None);
-            for (entry, field) in
-                self.table(table).flat_map(|entry| entry.fields.iter().map(move |field| (entry, field)))
-            {
-                // A file of anything else may have any number of them.
-                if !read.contains(&field.name.as_str()) && !names.contains(&field.name.as_str()) && names.len() < 100 {
-                    names.push(&field.name);
-                    first.get_or_insert((&entry.file, field.line));
-                }
-            }
-            unread.extend(first.map(|first| (*table, names, first)));
-        }
-        unread
+    pub fn unread(&self) -> impl Iterator<Item = (&'static str, &Entry, &Field)> {
+        let tables = TABLES.iter().filter(|(_, read)| !read.is_empty());
+        tables.flat_map(|(table, read)| {
+            let fields = self.table(table).flat_map(|entry| entry.fields.iter().map(move |field| (entry, field)));
+            let unread = fields.filter(|(_, field)| !read.contains(&field.name.as_str()));
+            unread.map(|(entry, field)| (*table, entry, field))
+        })
     }
 
     fn add(&mut self, file: &str, text: &str) -> Result<(), ImportError> {

@@ -24,8 +24,34 @@ fn skipped(database: &Database, notes: &mut Notes) {
     for (name, file, line) in &database.skipped {
         notes.unread(file, Some(*line), name, "tables without effect here");
     }
-    for (table, names, (file, line)) in database.unread() {
-        notes.ignored(file, Some(line), format!("fields of {table} without effect here: {}", names.join(", ")));
+    for (table, entry, field) in database.unread() {
+        notes.unread(&entry.file, Some(field.line), &field.name, format!("fields of {table} without effect here"));
+    }
+    let maps = [
+        ("DSCP_TO_TC_MAP", "dscp_to_tc_map", "flows have a class here, and remarks say which DSCPs each has"),
+        (
+            "TC_TO_PRIORITY_GROUP_MAP",
+            "tc_to_pg_map",
+            "each class has a priority group of its own here, with the profile of that one",
+        ),
+        ("TC_TO_QUEUE_MAP", "tc_to_queue_map", "each class has a queue of its own here, with the settings of that one"),
+    ];
+    for (table, name, text) in maps {
+        for entry in database.table(table) {
+            for field in &entry.fields {
+                let text = format!("numbers of {table}: {text}");
+                notes.named(Sort::Differs, &entry.file, Some(field.line), &field.name, text);
+            }
+        }
+        for field in
+            database.table("PORT_QOS_MAP").flat_map(|entry| entry.fields.iter().map(move |field| (entry, field)))
+        {
+            let (entry, field) = field;
+            if field.name == name {
+                let text = format!("of PORT_QOS_MAP: {text}");
+                notes.named(Sort::Differs, &entry.file, Some(field.line), name, text);
+            }
+        }
     }
 }
 
@@ -120,10 +146,16 @@ fn frames(config: &Config, database: &Database, notes: &mut Notes) {
 
 /// Pools and profiles whose settings are not all used.
 fn buffers(config: &Config, notes: &mut Notes) {
+    for profile in config.profiles.iter().filter(|profile| !profile.pool.is_empty()) {
+        if !config.pools.iter().any(|pool| pool.name == profile.pool) {
+            let text = format!("pool {}, and BUFFER_POOL has no such entry: give the file that has it", profile.pool);
+            notes.some(Sort::Differs, &profile.at.0, Some(profile.at.1), &[&profile.name, "pool"], text);
+        }
+    }
     for pool in config.pools.iter().filter(|pool| !pool.ingress) {
         let text =
             format!("{}: size, mode and xoff of what goes out: memory is counted once, as what comes in", pool.name);
-        notes.ignored(&pool.at.0, Some(pool.at.1), text);
+        notes.some(Sort::Ignored, &pool.at.0, Some(pool.at.1), &[&pool.name, "size", "mode", "xoff"], text);
     }
     for pool in config.pools.iter().filter(|pool| pool.ingress) {
         let of_pool = config.profiles.iter().filter(|profile| profile.pool == pool.name);

@@ -174,11 +174,10 @@ impl Lookup {
             let text = format!("{at} keep {name} of the database, which has headroom of its own or none");
             notes.some(Sort::Assumed, &self.file, None, &names, text);
         }
-        let unused: Vec<String> =
-            self.rows.iter().filter(|(key, _)| !used.contains(key)).map(|(_, row)| row.line.to_string()).collect();
-        if !unused.is_empty() {
-            let text = format!("rows that no port needs, in lines {}", unused.join(", "));
-            notes.ignored(&self.file, None, text);
+        for (_, row) in self.rows.iter().filter(|(key, _)| !used.contains(key)) {
+            for name in COLUMNS.iter().skip(2) {
+                notes.unread(&self.file, Some(row.line), name, "columns of rows whose speed and cable no port has");
+            }
         }
         Ok(())
     }

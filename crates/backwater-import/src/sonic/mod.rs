@@ -25,6 +25,7 @@ use crate::error::ImportError;
 use crate::family::{Family, Given, Kind, Work};
 use crate::note::Sort;
 use crate::page::{Page, printable};
+use crate::units::time;
 use buffers::{Limit, Profile};
 use database::Database;
 use lookup::Lookup;
@@ -168,6 +169,20 @@ fn unsaid(plan: &Plan, work: &mut Work<'_>) {
         );
         notes.differs(&file, Some(line), text);
     }
+    if let Some(main) = plan.main() {
+        for other in plan.groups.iter().filter(|group| group.response != main.response) {
+            let (file, line) = at(&other.profile);
+            let text = format!(
+                "ports with {} stop {} after a pause has come; in the scenario of all ports each stops after {}, as those with {}, and \
+                 `backwater check` asks there for headroom with that: their own scenario has theirs",
+                other.about(),
+                time(other.response.ps()),
+                time(main.response.ps()),
+                main.about()
+            );
+            notes.differs(&file, Some(line), text);
+        }
+    }
     for egress in [false, true] {
         let profiles = plan.lossy_profiles(egress);
         let taken = profiles.iter().find(|(_, alpha)| alpha.is_some()).map(|(name, _)| *name);
@@ -185,7 +200,7 @@ fn unsaid(plan: &Plan, work: &mut Work<'_>) {
     if let Some(profile) = shown.filter_map(|name| plan.config.profile(name)).next() {
         let (file, line) = at(profile);
         let text = "egress pools, what their profiles set aside, and their static limits: memory is counted once, as what comes in";
-        notes.ignored(&file, Some(line), text);
+        notes.some(Sort::Ignored, &file, Some(line), &["pool", "size", "static_th", "profile"], text);
     }
     let star = plan.marks_of_star();
     for other in plan.config.wreds.iter().filter(|wred| Some(*wred) != star) {

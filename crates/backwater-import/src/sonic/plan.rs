@@ -11,7 +11,7 @@
 use super::buffers::{Limit, Pool, Profile};
 use super::config::Config;
 use super::lossless::level;
-use super::ports::Port;
+use super::ports::{CABLE_M, Port};
 use super::qos::Wred;
 use super::{devices, unlike};
 use crate::error::ImportError;
@@ -23,8 +23,6 @@ use std::collections::BTreeSet;
 
 /// Propagation of light in a cable, in ps for a metre: two thirds of its speed in vacuum.
 const PS_PER_METRE: u64 = 5000;
-/// A cable whose length is not said, in metres: SONiC's `default_cable`.
-const CABLE_M: u64 = 5;
 /// What a frame has beside the MTU: Ethernet header, VLAN tag, FCS (`setPortMtu` of SONiC's orchagent).
 const BESIDE_MTU: u64 = 22;
 
@@ -144,10 +142,6 @@ impl Plan {
     pub fn of(config: Config, file: &str, options: &Options, notes: &mut Notes) -> Result<Plan, ImportError> {
         let frame = config.ports.iter().map(|port| port.mtu).max().unwrap_or(0) + BESIDE_MTU;
         notes.assumed(file, None, format!("the longest frame is the largest MTU and {BESIDE_MTU} B, as SONiC sets it"));
-        if let Some(port) = config.ports.iter().find(|port| port.cable_m.is_none()) {
-            let text = format!("cables of {CABLE_M} m where CABLE_LENGTH says nothing, as of {}", port.name);
-            notes.assumed(file, None, text);
-        }
         let mut groups = groups(&config, options);
         shared_groups(&config, file, notes);
         let pool = pool(&config, &groups, file)?;

@@ -2,13 +2,16 @@
 
 use super::database::{Database, Entry, TABLES};
 use crate::error::ImportError;
-use crate::note::Notes;
+use crate::note::{Notes, Sort};
 use std::collections::BTreeMap;
 
 /// Most ports: those of a chassis, generously.
 const MOST_PORTS: usize = 4096;
 /// SONiC's MTU where a port names none, and what a frame has beside it: `setPortMtu` of its orchagent.
 const MTU: i64 = 9100;
+
+/// A cable whose length is not said, in metres: SONiC's `default_cable`.
+pub const CABLE_M: u64 = 5;
 
 /// A port that is up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +22,7 @@ pub struct Port {
     pub bps: u64,
     /// MTU, in octets.
     pub mtu: u64,
-    /// Length of its cable, in metres.
+    /// Length of its cable, in metres; `None`: `CABLE_LENGTH` does not name the port, or has `0m`.
     pub cable_m: Option<u64>,
     /// Buffer profiles of its priority groups.
     pub groups: [Option<String>; 8],
@@ -60,6 +63,7 @@ pub fn spread(entry: &Entry, most: u8) -> Result<(Vec<&str>, std::ops::RangeIncl
 /// A value that is none, with its line; no port, or more than [`MOST_PORTS`].
 pub fn read(database: &Database, notes: &mut Notes) -> Result<Vec<Port>, ImportError> {
     let mut cables: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut unused: BTreeMap<&str, (&str, u64)> = BTreeMap::new();
     for entry in database.table("CABLE_LENGTH") {
         for field in &entry.fields {
             let Some(metres) = metres(&field.value) else {
@@ -69,6 +73,8 @@ pub fn read(database: &Database, notes: &mut Notes) -> Result<Vec<Port>, ImportE
             // SONiC writes 0m for ports that are not used.
             if metres > 0 {
                 cables.insert(&field.name, metres);
+            } else {
+                unused.insert(&field.name, (&entry.file, field.line));
             }
         }
     }
@@ -92,8 +98,23 @@ pub fn read(database: &Database, notes: &mut Notes) -> Result<Vec<Port>, ImportE
             wred: Default::default(),
         });
     }
-    if let Some(first) = all.first().filter(|_| !any_up) {
-        notes.assumed(&first.file, Some(first.line), "all ports are up: admin_status says it of none");
+    for port in ports.iter().filter(|port| port.cable_m.is_none()) {
+        if let Some((file, line)) = unused.get(port.name.as_str()) {
+            let text = format!("a cable of 0m, as of a port that is not used: here it has {CABLE_M} m");
+            notes.named(Sort::Differs, file, Some(*line), &port.name, text);
+        } else {
+            let text = format!("no length in CABLE_LENGTH: the cable has {CABLE_M} m");
+            notes.named(Sort::Assumed, &file_of(database), None, &port.name, text);
+        }
+    }
+    if !any_up {
+        for entry in &all {
+            let (sort, text) = match entry.get("admin_status") {
+                None => (Sort::Assumed, "admin_status is not said, and no port is up: here the port is".to_owned()),
+                Some(other) => (Sort::Differs, format!("admin_status is {other}, and no port is up: here the port is")),
+            };
+            notes.named(sort, &entry.file, Some(entry.line), &entry.key, text);
+        }
     }
     match ports.len() {
         0 => {

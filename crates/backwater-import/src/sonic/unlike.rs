@@ -1,26 +1,24 @@
 //! Ports that differ: those of one switch have one setting in a scenario, so that who has another is said by name.
 
 use super::ports::Port;
+use crate::note::NAMES;
 use std::collections::BTreeMap;
-
-/// Names that are said before the rest is counted.
-const SAID: usize = 3;
 
 /// The number of each port by its name.
 pub fn numbers(ports: &[Port]) -> BTreeMap<&str, usize> {
     ports.iter().map(|port| port.name.as_str()).zip(0..).collect()
 }
 
-/// A few names, and how many more there are: `Ethernet0, Ethernet4 and 5 more`.
+/// Names; of more than [`NAMES`] the first, and how many more there are: `Ethernet0, Ethernet4 and 5 more`.
 pub fn names(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [one] => (*one).to_owned(),
-        [all @ .., last] if names.len() <= SAID + 1 => format!("{} and {last}", all.join(", ")),
+        [all @ .., last] if names.len() <= NAMES => format!("{} and {last}", all.join(", ")),
         _ => format!(
             "{} and {} more",
-            names.iter().take(SAID).copied().collect::<Vec<_>>().join(", "),
-            names.len() - SAID
+            names.iter().take(NAMES).copied().collect::<Vec<_>>().join(", "),
+            names.len() - NAMES
         ),
     }
 }
@@ -96,12 +94,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_names_are_said_and_the_rest_is_counted() {
+    fn as_many_names_are_said_as_a_text_has() {
         let said = |count: usize| names(&["a", "b", "c", "d", "e"][..count]);
         assert_eq!(
             (1..=5).map(said).collect::<Vec<_>>(),
-            ["a", "a and b", "a, b and c", "a, b, c and d", "a, b, c and 2 more"]
+            ["a", "a and b", "a, b and c", "a, b, c and d", "a, b, c, d and e"]
         );
+        let many = vec!["a"; NAMES + 2];
+        assert!(names(&many[..NAMES]).ends_with("a, a and a"));
+        assert!(names(&many).ends_with("a, a and 2 more"));
         assert_eq!(of_all(&["a", "b"], 7), "a and b (2 of 7 ports)");
         assert_eq!(of_all(&["a"], 1), "a (1 of 1 port)");
     }

@@ -3,6 +3,7 @@
 
 use super::lossless::Mistake;
 use super::plan::{Group, Plan, Response};
+use super::ports::CABLE_M;
 use super::qos::Wred;
 use super::{runs, unlike};
 use crate::error::ImportError;
@@ -126,6 +127,14 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
                 Some(false) => "not enough",
                 None => "not known",
             };
+            let assumed = plan.names_of(&group.ports, |port| plan.is_cable_assumed(port));
+            let word = match assumed.as_slice() {
+                [] => word.to_owned(),
+                ports => format!(
+                    "{word}, where the cable has {CABLE_M} m, which CABLE_LENGTH does not say of {}",
+                    unlike::names(ports)
+                ),
+            };
             let stops = match response {
                 Response::Unknown => {
                     format!(
@@ -141,10 +150,14 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
             };
             let short = need.saturating_sub(group.headroom);
             let lacking = if short > 0 { format!(", {short} B more than there are") } else { String::new() };
-            says = format!("{word}: {says}. {stops}{lacking}");
+            let all_at_once = if short > 0 { plan.all_at_once(group, need) } else { String::new() };
+            says = format!("{word}: {says}. {stops}{lacking}{all_at_once}");
         }
         if let Some(annex_n) = annex_n.filter(|_| need.is_some()) {
-            says = format!("{says}. IEEE 802.1Q annex N adds the longest delays of interfaces: {annex_n} B");
+            says = format!(
+                "{says}. IEEE 802.1Q annex N, which counts the longest delays of interfaces and two frames where this simulator counts \
+                 three, asks for {annex_n} B"
+            );
         }
         match (&run, need) {
             (None, _) => says = format!("{says}. No run shows it: {}", runs::no_headroom(group)),
@@ -161,6 +174,7 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
             "annex_n_bytes": annex_n,
             "response_ps": (response != Response::Unknown).then_some(response.ps()),
             "xoff_bytes": group.profile.xoff,
+            "alpha": group.profile.limit.alpha(),
             "rate_bps": group.bps,
             "delay_ps": group.delay_ps,
             "frame_bytes": plan.frame,
@@ -168,6 +182,35 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
         verdicts.push(Verdict { question: "headroom", holds, says, facts: object(facts), ports: Vec::new(), run });
     }
     Ok(verdicts)
+}
+
+impl Plan {
+    /// Whether the length of a port's cable is a choice.
+    fn is_cable_assumed(&self, port: usize) -> bool {
+        self.config.ports.get(port).is_some_and(|port| port.cable_m.is_none())
+    }
+
+    /// Which of SONiC's keys has too little where the headroom of a group is short of what is needed: the profile's, or the pool's, which
+    /// all want at once.
+    fn all_at_once(&self, group: &Group, need: u64) -> String {
+        let (profile, xoff) = (&group.profile, group.profile.xoff.unwrap_or(0));
+        let own = self.config.pools.iter().find(|pool| pool.name == profile.pool).unwrap_or(&self.pool);
+        if own.xoff == 0 || group.headroom == xoff {
+            return format!(". xoff of BUFFER_PROFILE {} says how much there is", profile.name);
+        }
+        let wants = self.config.wants(&own.name).len();
+        let one = if xoff < need { "not enough even for one" } else { "enough for one" };
+        format!(
+            ". The {xoff} B of {} (xoff in BUFFER_PROFILE) are {one}; the {} B of {} (xoff in BUFFER_POOL) are not enough for {} at once",
+            profile.name,
+            own.xoff,
+            own.name,
+            match wants {
+                1 => "it".to_owned(),
+                wants => format!("all {wants} priority groups"),
+            }
+        )
+    }
 }
 
 /// The classes and the number of ports of a group: `class 3 at 4 ports`.

@@ -409,3 +409,47 @@ fn all_that_nodes_say_beside_is_named() {
     assert_eq!(told, names);
     assert!(note.text.ends_with(" and 150 more: what else nodes say"), "{}", note.text);
 }
+
+/// A size that cannot be read is no size of 1 B, and a text that says `true` is no `false`.
+#[test]
+fn attributes_that_cannot_be_read_are_refused() {
+    let printed = |attributes: &str| {
+        let text = format!(
+            r#"{{"version": "1"}} {{"id": "1", "name": "sum", "type": "COMM_COLL_NODE", "durationMicros": "7", "attr": [
+               {{"name": "comm_type", "int64Val": "0"}}, {attributes}]}}"#
+        );
+        let file = |rank: u32| (format!("t.{rank}.json"), text.clone().into_bytes());
+        of(vec![file(0), file(1)], &Options::default()).map(|(_, place)| place.text("it.operations.csv"))
+    };
+    for (value, name) in [
+        (r#"{"name": "comm_size", "int64Val": "-5"}"#, "comm_size is no whole number of at least 0"),
+        (r#"{"name": "comm_size", "doubleVal": 1048576.7}"#, "comm_size is no whole number of at least 0"),
+        (r#"{"name": "comm_size", "stringVal": "many"}"#, "comm_size is no whole number of at least 0"),
+        (r#"{"name": "comm_size"}"#, "comm_size is no whole number of at least 0"),
+        (r#"{"name": "is_cpu_op", "boolVal": false}"#, "has no comm_size"),
+        (r#"{"name": "comm_size", "int64Val": "8"}, {"name": "root", "int64Val": "-1"}"#, "root is no whole number"),
+        (
+            r#"{"name": "comm_size", "int64Val": "8"}, {"name": "is_cpu_op", "stringVal": "maybe"}"#,
+            "is_cpu_op is neither",
+        ),
+        (r#"{"name": "comm_size", "int64Val": "8"}, {"name": "is_cpu_op", "int64Val": "2"}"#, "is_cpu_op is neither"),
+    ] {
+        let error = printed(value).unwrap_err();
+        assert!(error.starts_with(&format!("t.0.json: `sum`: node 1: {name}")), "{error}");
+    }
+    // What nothing follows from may be anything; a processor's call sends nothing.
+    let rows =
+        printed(r#"{"name": "comm_size", "int64Val": "8"}, {"name": "comm_priority", "int64Val": "-1"}"#).unwrap();
+    assert!(rows.contains(",send,"), "{rows}");
+    let rows =
+        printed(r#"{"name": "comm_size", "int64Val": "8"}, {"name": "is_cpu_op", "stringVal": "true"}"#).unwrap();
+    assert!(!rows.contains(",send,"), "{rows}");
+    let json = |node: &str| {
+        let file = |rank: u32| (format!("t.{rank}.json"), format!("{{\"workload_graph\": [{node}]}}").into_bytes());
+        refused(vec![file(0), file(1)])
+    };
+    let error = json(r#"{"Id": 3, "NodeType": 7, "comm_type": 0}"#);
+    assert!(error.contains("node 3: has no comm_size"), "{error}");
+    let error = json(r#"{"Id": 3, "NodeType": 7, "comm_type": 0, "comm_size": 8, "is_cpu_op": 2}"#);
+    assert!(error.contains("node 3: is_cpu_op is neither true nor false"), "{error}");
+}

@@ -137,7 +137,7 @@ fn groups_are_those_of_the_program() {
     let notes: Vec<String> = result.notes.iter().map(ToString::to_string).collect();
     for note in [
         "w:1: differs: pp: that program runs one stage",
-        "w:1: ignored: ga: that program",
+        "w:1: ignored: vpp, ga (line 1): that program only has it",
         "w:1: ignored: checkpoints: layers that are computed again",
         "w:5: ignored: BROADCAST: that program sends nothing",
     ] {
@@ -316,6 +316,24 @@ fn a_configuration_stands_beside_workload_and_topology() {
     assert!(error.starts_with("c:17: `100000000000 800`: KMIN_MAP has no value for 400 Gb/s"), "{error}");
     let error = refused(&[("w", EXCHANGE), ("c", CONF), ("m", "Nodes 2\nConnections 1\n0->1 start 0 size 5\n")]);
     assert!(error.starts_with("m: a file of htsim, and the ones before it are of simai"), "{error}");
+}
+
+/// NVLink switches have thresholds of marking in such a file, and do not mark; so do rates that no link has.
+#[test]
+fn thresholds_of_marking_that_nothing_has_are_named() {
+    let conf = CONF
+        .replace("MAP 1 400000000000 3200", "MAP 2 400000000000 3200 2880000000000 9")
+        .replace("MAP 1 400000000000 800", "MAP 2 400000000000 800 100000000000 5");
+    let (result, _) = done(&[("w", EXCHANGE), ("t", SERVERS), ("SimAI.conf", &conf)]);
+    let notes: Vec<String> = result.notes.iter().map(ToString::to_string).collect();
+    for expected in [
+        "SimAI.conf:16: differs: KMAX_MAP: no mark at 2880 Gb/s, a rate of links that only NVLink switches have, which do \
+         not mark",
+        "SimAI.conf:17: differs: KMIN_MAP: no mark at 100 Gb/s, a rate of links that no switch has",
+    ] {
+        assert!(notes.iter().any(|note| note == expected), "{expected} is missing in {notes:#?}");
+    }
+    assert!(!notes.iter().any(|note| note.contains("PMAX_MAP")), "{notes:#?}");
 }
 
 #[test]

@@ -362,7 +362,7 @@ fn ports_that_differ_are_named() {
     }
     let (result, place) = import(&file.to_string(), Some(16_000_000)).unwrap();
     let told = notes(&result);
-    let six = "Ethernet8, Ethernet12, Ethernet16 and 3 more (6 of 8 ports)";
+    let six = "Ethernet8, Ethernet12, Ethernet16, Ethernet20, Ethernet24 and Ethernet28 (6 of 8 ports)";
     let keep = "here all ports keep each class that is lossless at one of them";
     let one = "here all queues that mark have one";
     for expected in [
@@ -388,7 +388,7 @@ fn ports_that_differ_are_named() {
         .map(|one| (one["facts"]["priority_group"].clone(), one["facts"]["ports"].clone()))
         .collect();
     assert_eq!(idle, [(4.into(), 7.into()), (3.into(), 6.into())]);
-    let seven = "Ethernet4, Ethernet8, Ethernet12 and 4 more";
+    let seven = "Ethernet4, Ethernet8, Ethernet12, Ethernet16, Ethernet20, Ethernet24 and Ethernet28";
     let says = verdict(&place, "watchdog")["says"].as_str().unwrap_or_default().to_owned();
     let expected = format!("That is not of {seven} (7 of 8 ports), which have no such watchdog");
     assert!(says.contains(&expected), "{expected} is not in {says}");
@@ -529,8 +529,9 @@ fn what_has_no_counterpart_is_said_with_its_line() {
         "has no xon_offset: the switch resumes when a priority group has fallen to 18432 B",
         "ingress_lossy_profile trims what finds no room: here it is dropped",
         "BIG_RED_SWITCH of the watchdog",
-        "leaf.json:185: ignored: fields of PORT without effect here: alias, lanes",
-        "fields of DEVICE_METADATA without effect here: platform, type",
+        "leaf.json:185: ignored: alias (lines ",
+        ": fields of PORT without effect here",
+        ": fields of DEVICE_METADATA without effect here",
     ] {
         assert!(notes.iter().any(|note| note.contains(expected)), "{expected} is not in {notes:#?}");
     }
@@ -692,7 +693,7 @@ fn pfc_and_headroom_apart_are_findings() {
     let says = |question: &str| -> Vec<String> {
         verdicts(&place, question).iter().map(|one| one["says"].as_str().unwrap().to_owned()).collect()
     };
-    let seven = "Ethernet0, Ethernet4, Ethernet12 and 4 more (7 of 8 ports)";
+    let seven = "Ethernet0, Ethernet4, Ethernet12, Ethernet16, Ethernet20, Ethernet24 and Ethernet28 (7 of 8 ports)";
     let rest = "and what comes until the pause acts is lost when memory is full";
     assert_eq!(
         says("pfc-without-headroom"),
@@ -737,7 +738,7 @@ fn a_headroom_is_judged_with_the_response_that_it_names() {
         let (found, need, response, says, scenario) = of(headroom, None, "100000");
         assert_eq!((found, need, response), (holds.into(), 55_000.into(), 2_000_000.into()));
         assert!(
-            says.contains(&format!("55000 B are needed {bound}")) && says.ends_with("interfaces: 90000 B"),
+            says.contains(&format!("55000 B are needed {bound}")) && says.ends_with("counts three, asks for 90000 B"),
             "{says}"
         );
         assert_eq!(says.contains(", 1 B more than there are"), !holds);
@@ -794,7 +795,11 @@ fn a_table_of_profiles_fills_the_database() {
             ],
         );
         let told = notes(&result);
-        assert!(told.iter().any(|note| note == "b.ini: ignored: rows that no port needs, in lines 3"), "{told:#?}");
+        assert!(
+            told.iter().any(|note| note.starts_with("b.ini:3: ignored: size, xon")
+                && note.ends_with("columns of rows whose speed and cable no port has")),
+            "{told:#?}"
+        );
     }
     let (result, place) = import(&text, None).unwrap();
     assert!(!result.scenario.contains("[pfc]"));
@@ -896,7 +901,7 @@ fn marks_have_the_thresholds_that_count() {
     let expected = "ignored: AZURE_LOSSLESS marks nothing: wred_green_enable is false";
     assert!(notes(&result).iter().any(|note| note.contains(expected)), "{:#?}", notes(&result));
     let (result, _) = of(json!({"green_ect_min_threshold": "3000000"}));
-    let expected = "ignored: fields of WRED_PROFILE without effect here: green_ect_min_threshold";
+    let expected = "ignored: green_ect_min_threshold: fields of WRED_PROFILE without effect here";
     assert!(notes(&result).iter().any(|note| note.ends_with(expected)), "{:#?}", notes(&result));
 }
 
@@ -921,4 +926,89 @@ fn control_characters_in_names_write_no_scenario_of_their_own() {
             !scenario.contains_key("evil") && scenario["title"].as_str().is_some_and(|title| !title.contains('\n'))
         );
     }
+}
+
+/// A pool says of its mode what the limits of its profiles are. A note comes where they disagree, and names the profiles.
+#[test]
+fn modes_that_disagree_with_limits_are_noted() {
+    for (mode, limit, differs) in [
+        ("dynamic", "dynamic_th", false),
+        ("static", "static_th", false),
+        ("dynamic", "static_th", true),
+        ("static", "dynamic_th", true),
+    ] {
+        let mut file: Value = serde_json::from_str(&text("sonic/leaf.json")).unwrap();
+        file["BUFFER_POOL"]["ingress_lossless_pool"]["mode"] = mode.into();
+        for (name, profile) in file["BUFFER_PROFILE"].as_object_mut().unwrap() {
+            if profile["pool"] == "ingress_lossless_pool" {
+                let profile = profile.as_object_mut().unwrap();
+                let threshold = profile.remove("dynamic_th").or(profile.remove("static_th"));
+                assert!(threshold.is_some(), "{name} has no limit");
+                profile.insert(limit.into(), if limit == "static_th" { "100000" } else { "-1" }.into());
+            }
+        }
+        let (result, _) = import(&file.to_string(), Some(16_000_000)).unwrap();
+        let said: Vec<_> =
+            result.notes.iter().filter(|note| note.text.contains("the mode of ingress_lossless_pool is")).collect();
+        assert_eq!(!said.is_empty(), differs, "{mode}, {limit}: {said:?}");
+        let lossless = |name: &String| name == "pg_lossless_100000_40m_profile";
+        assert!(
+            said.iter().all(|note| note.names.iter().any(lossless) && note.text.contains(&format!("is {mode}"))),
+            "{said:?}"
+        );
+    }
+}
+
+/// 0m is what SONiC writes for a port that is not used, and a cable without a length is another matter; the verdict names both.
+#[test]
+fn cables_and_ports_that_are_not_used_are_said_as_they_are() {
+    let mut file: Value = serde_json::from_str(&text("sonic/leaf.json")).unwrap();
+    file["CABLE_LENGTH"]["AZURE"]["Ethernet0"] = "0m".into();
+    file["CABLE_LENGTH"]["AZURE"].as_object_mut().unwrap().remove("Ethernet4");
+    let options = Options { memory: Some(16_000_000), pauses: Some(PAUSES), ..Options::default() };
+    let said = |file: &Value| {
+        let (result, place) = imported(&[("leaf.json", &file.to_string())], &options).unwrap();
+        (notes(&result), verdicts(&place, "headroom"))
+    };
+    let (told, headroom) = said(&file);
+    let has = |told: &[String], expected: &str| {
+        assert!(told.iter().any(|note| note.ends_with(expected)), "{expected}: {told:#?}")
+    };
+    has(&told, "differs: Ethernet0: a cable of 0m, as of a port that is not used: here it has 5 m");
+    has(&told, "assumed: Ethernet4: no length in CABLE_LENGTH: the cable has 5 m");
+    let says: Vec<&str> = headroom.iter().filter_map(|one| one["says"].as_str()).collect();
+    assert_eq!(says.len(), 2, "{says:?}");
+    let assumed = "where the cable has 5 m, which CABLE_LENGTH does not say of Ethernet0 and Ethernet4";
+    assert_eq!(says.iter().filter(|says| says.contains(assumed)).count(), 1, "{says:?}");
+    // All ports are down, and of one nothing is said.
+    for (_, port) in file["PORT"].as_object_mut().unwrap() {
+        port["admin_status"] = "down".into();
+    }
+    file["PORT"]["Ethernet8"].as_object_mut().unwrap().remove("admin_status");
+    let (told, _) = said(&file);
+    has(&told, "Ethernet28 (line 1): admin_status is down, and no port is up: here the port is");
+    has(&told, "assumed: Ethernet8: admin_status is not said, and no port is up: here the port is");
+}
+
+/// The headroom of one priority group is enough, and that of the pool is not for all at once: the verdict says of which key that is.
+#[test]
+fn the_key_that_has_too_little_headroom_is_named() {
+    let says = |xoff: u64, pool: u64| {
+        let mut file: Value = serde_json::from_str(&text("sonic/leaf.json")).unwrap();
+        file["BUFFER_POOL"]["ingress_lossless_pool"]["xoff"] = pool.to_string().into();
+        file["BUFFER_PROFILE"]["pg_lossless_100000_40m_profile"]["xoff"] = xoff.to_string().into();
+        let options = Options { memory: Some(64_000_000), pauses: Some(PAUSES), ..Options::default() };
+        let (_, place) = imported(&[("leaf.json", &file.to_string())], &options).unwrap();
+        verdict(&place, "headroom")["says"].as_str().unwrap().to_owned()
+    };
+    // 55,000 B are needed, and 16 priority groups share the pool.
+    let one = says(60_320, 640_000);
+    assert!(one.starts_with("not enough: 40000 B for each priority group"), "{one}");
+    let expected = "The 60320 B of pg_lossless_100000_40m_profile (xoff in BUFFER_PROFILE) are enough for one; the 640000 B of \
+                    ingress_lossless_pool (xoff in BUFFER_POOL) are not enough for all 16 priority groups at once";
+    assert!(one.contains(expected), "{one}");
+    assert!(says(54_999, 640_000).contains("are not enough even for one"), "{}", says(54_999, 640_000));
+    let own = says(54_999, 1_600_000);
+    assert!(own.contains("xoff of BUFFER_PROFILE pg_lossless_100000_40m_profile says how much there is"), "{own}");
+    assert!(!says(60_320, 1_600_000).contains("at once"), "{}", says(60_320, 1_600_000));
 }

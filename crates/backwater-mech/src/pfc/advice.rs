@@ -418,12 +418,12 @@ mod tests {
         for gbps in [50, 800] {
             let error = advice(&ask(gbps, Time::ns(200), 9122, Model::Standard)).unwrap_err();
             assert_eq!(error.key, Some("rate"));
-            let reason = format!("no bound of response and interface is known for {gbps} Gb/s");
-            assert_eq!(error.reason, reason);
-            let hint = "known for 10, 25, 40, 100, 200, 400 Gb/s; for other rates give --response and --interface, as of your equipment, or \
-                        --model simulator";
+            assert_eq!(error.reason, format!("no bound of interface is known for {gbps} Gb/s"));
+            let hint = "known for 10, 25, 40, 100, 200, 400 Gb/s; for other rates give --interface, as of your equipment, or --model simulator";
             assert_eq!(error.hint.as_deref(), Some(hint));
         }
+        let error = advice(&ask(1600, Time::ns(200), 9122, Model::Standard)).unwrap_err();
+        assert_eq!(error.reason, "no bound of response and interface is known for 1600 Gb/s");
         let mut question = ask(800, Time::ns(200), 9122, Model::Standard);
         question.response = Time::ns(1000);
         let error = advice(&question).unwrap_err();

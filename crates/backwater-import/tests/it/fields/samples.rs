@@ -48,12 +48,17 @@ pub const SETS: &[Set] = &[
     set("chakra", &["chakra/nodes.0.et", "chakra/groups.json"]),
     set("chakra", &["chakra/nodes.0.json", "chakra/groups.json"]),
     set("chakra", &["chakra/printed.0.json", "chakra/printed.1.json"]),
+    Set {
+        command: "--peak-perf 0.5 --workload all_reduce --system system.json",
+        ..set("chakra", &["chakra/nodes.0.et", "chakra/groups.json"])
+    },
     set(
         "chakra",
         &["chakra/all_reduce.0.et", "chakra/all_reduce.1.et", "chakra/all_reduce.2.et", "chakra/all_reduce.3.et"],
     ),
     set("msccl", &["msccl/small.xml"]),
     set("msccl", &["msccl/custom_allreduce.xml"]),
+    Set { command: "--coll_size 1048576 -n 20 --reduce_us 0.5", ..set("msccl", &["msccl/small.xml"]) },
     set("hpcc", &["hpcc/config.txt", "hpcc/topology.txt", "hpcc/flow.txt", "hpcc/trace.txt"]),
     set("hpcc", &["hpcc/conweave.conf", "hpcc/topology.txt", "hpcc/flow-conweave.txt"]),
     set("hpcc", &["hpcc/topology.txt", "hpcc/flow.txt", "hpcc/paths.txt"]),
@@ -66,6 +71,7 @@ pub const SETS: &[Set] = &[
     set("simai", &["simai/microAllReduce.txt"]),
     set("simai", &["simai/experts.txt"]),
     set("simai", &["simai/aicb_all_to_all.txt", "simai/Spectrum-X_16g_8gps_400Gbps_H100"]),
+    set("simai", &["simai/exchange.txt", "simai/servers.txt", "simai/SimAI.conf"]),
     set("nccl", &["nccl/dump.xml"]),
     set("nccl", &["nccl/ncv4-topo.xml"]),
     set("nccl", &["nccl/ndv4-topo.xml"]),
@@ -102,7 +108,9 @@ pub fn fields(kind: &str, octets: &[u8]) -> Vec<Field> {
             Some(first) if first.starts_with('!') => columns(&["", &format!("list.{}", &first[1..])], words),
             _ => columns(&["list.matrix"], words),
         }),
-        "htsim--command" | "goal--command" | "chakra--command" => words(text(), |_, words| keyed_options(words)),
+        "htsim--command" | "goal--command" | "chakra--command" | "msccl--command" => {
+            words(text(), |_, words| keyed_options(words))
+        }
         "goal-text" => goal(text()),
         "goal-binary" => goal_binary(octets),
         "chakra-et" => protobuf::fields(octets, super::most(octets)),

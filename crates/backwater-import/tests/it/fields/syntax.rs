@@ -41,7 +41,9 @@ fn fields(text: &str, spots: Vec<Spot>) -> Vec<Field> {
         let mut others = numbers(value);
         others.extend(same[&spot.name].iter().cloned());
         others.extend(texts(value));
-        others.retain(|other| other != value);
+        // The same number in other words is no other value.
+        let number = value.parse::<f64>().ok();
+        others.retain(|other| other != value && (number.is_none() || other.parse::<f64>().ok() != number));
         let line = 1 + text[..spot.range.start].matches('\n').count();
         let others = others.into_iter().map(String::into_bytes).collect();
         Field { name: spot.name, words: spot.words, line, range: spot.range, others }
