@@ -15,7 +15,7 @@ from backwater.cli.labels import see_labels
 from backwater.cli.output import message, show
 from backwater.cli.progress import Reporter, reporting
 from backwater.cli.views import View
-from backwater.comparison import UNLIKE, Difference, Row, judged, row
+from backwater.comparison import OTHERS, UNLIKE, Difference, Row, judged, row
 from backwater.directory import locked, standing
 from backwater.errors import InputError, ResultError
 from backwater.findings import failures, headlines, over_runs
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from backwater.cli.subjects import Subject
-    from backwater.numbers.metrics import Metric
+    from backwater.numbers.metrics import Metric, Part
 
 FAILED, INCOMPLETE = 1, 3
 
@@ -273,6 +273,8 @@ class _Measured:
     """Complete flows behind each value; None: it is no number of flows."""
     references: dict[Metric, float | None]
     """What each value is held against; None: nothing that a network decides."""
+    parts: dict[Metric, Part]
+    """Of which flows each value is, where not all are complete."""
 
 
 def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
@@ -291,7 +293,13 @@ def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
         for metric, value in values.items()
         if value is not None and metric.quantity.reference is not None
     }
-    return _Measured(run.seed, run.status == "done", run.warnings, values, flows, references)
+    parts = {
+        metric: part
+        for metric, value in values.items()
+        if value is not None and (part := metric.part(run)) is not None
+    }
+    done = run.status == "done"
+    return _Measured(run.seed, done, run.warnings, values, flows, references, parts)
 
 
 def _rows(found: list[list[_Measured]], asked: Sequence[Metric], least: float) -> list[Row]:
@@ -313,7 +321,11 @@ def _rows(found: list[list[_Measured]], asked: Sequence[Metric], least: float) -
                 {one.seed: of for one in mine if (of := one.references.get(metric)) is not None}
                 for mine in found
             ]
-            rows.append(row(metric, values, flows, least, references))
+            parts = [
+                {one.seed: one.parts[metric] for one in mine if metric in one.parts}
+                for mine in found
+            ]
+            rows.append(row(metric, values, flows, least, references, parts))
     return rows
 
 
@@ -468,6 +480,15 @@ def _remarks(
             "Some metrics have fewer values than seeds: a row is over the seeds that all scenarios "
             "with values have (--json names them)."
         )
+    others: dict[str, list[str]] = {}
+    for one in rows:
+        if one.verdict == OTHERS:
+            others.setdefault(_complete(one, letters), []).append(one.metric.name)
+    remarks += [
+        f"{', '.join(names)}: no winner, as other flows are complete ({of}), and times are of "
+        "those alone."
+        for of, names in others.items()
+    ]
     remarks += [
         f"{one.metric.name}: no winner, as what it is held against differs with the network "
         f"({_references(one, letters)})."
@@ -489,6 +510,16 @@ def _remarks(
     for number, one in enumerate(scenarios):
         remarks += [f"{_letter(number)}: {found['message']}." for found in noticed(one["warnings"])]
     return remarks
+
+
+def _complete(one: Row, letters: Sequence[str]) -> str:
+    """Say how many flows of each scenario are complete, of the seed with fewest."""
+    return ", ".join(
+        f"{letter} {samples if part is None else part.complete} of "
+        f"{samples if part is None else part.flows}"
+        for letter, samples, part in zip(letters, one.samples, one.parts, strict=True)
+        if samples
+    )
 
 
 def _references(one: Row, letters: Sequence[str]) -> str:

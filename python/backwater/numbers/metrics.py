@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -270,6 +271,18 @@ QUANTITIES = {
     ),
 }
 
+
+@dataclass(frozen=True)
+class Part:
+    """The flows that times are of, where others of their group are not complete."""
+
+    complete: int
+    flows: int
+    """Those of the group, complete or not."""
+    which: str
+    """A hash of the numbers of the complete ones."""
+
+
 CNP = "cnp"
 """Kind of message of the table of control, by which a receiver reports marks."""
 STATISTICS = "mean, median, min, max, and percentiles such as p99 or p99.9"
@@ -319,6 +332,20 @@ class Metric:
         """How many flows or parts of jobs it is of; None: it is a number of the run."""
         values = self._samples(run)
         return None if values is None else values.len()
+
+    def part(self, run: Run) -> Part | None:
+        """Say of which flows its value is; None: of all of the group, or of something else."""
+        table = scan(run, "flows") if self.quantity.of_flows else None
+        if table is None:
+            return None
+        mine = table if self.group is None else table.filter(pl.col("group") == self.group)
+        rows = mine.select("flow_id", complete=pl.col("state") == "complete")
+        found = rows.collect(engine="streaming")
+        numbers = found.filter("complete")["flow_id"].sort()
+        if numbers.len() == found.height:
+            return None
+        which = hashlib.sha256(numbers.cast(pl.Int64).to_numpy().tobytes()).hexdigest()
+        return Part(numbers.len(), found.height, which)
 
     def reference(self, run: Run) -> float | None:
         """What its values in a run are held against; None: nothing that a network decides."""
