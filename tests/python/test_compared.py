@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
 from backwater import report
 from backwater.cli import main
 from backwater.comparison import OTHERS, row
 from backwater.numbers.metrics import Part, metric
+from backwater.plot import data
+from backwater.reading import Comparison, open_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,6 +111,50 @@ def test_the_page_says_of_how_many_flows_its_times_are(storm: Path) -> None:
     assert not any("fct:victim" in said for said in page.lead)
     [figure] = [one for one in page.figures if one.id == "differences"]
     assert "fct:victim" not in json.dumps(figure.chart.to_dict())
+
+
+def test_a_curve_ends_where_flows_are_not_complete(storm: Path) -> None:
+    """One of two victims stands still under the first: its curve does not rise to 100 %."""
+    page = report.of(storm / "c")
+    spec = next(one.chart.to_dict() for one in page.figures if one.id == "completion-2")
+    spec = spec if isinstance(spec, dict) else json.loads(spec)
+    [drawn] = spec["datasets"].values()
+    most = {name: max(r["share"] for r in drawn if r["line"] == name) for name in ("storm@wd",)}
+    half = max(row["share"] for row in drawn if row["line"] == "storm")
+    assert (half, most["storm@wd"]) == (0.5, 1.0)
+    assert "complete in all runs: storm 50" in json.dumps(spec["title"])
+    assert [one for one in _scales(spec) if one.get("domain") == [0, 1]]
+    [[run, *_], _] = open_run(storm / "c", Comparison).runs.values()
+    chart = run.plot.completion().to_dict()
+    assert chart["title"]["subtitle"] == [
+        "complete flows: to-sick 0 of 1, victim 1 of 2; marks: the only complete flow"
+    ]
+    [[spot]] = chart["datasets"].values()
+    assert spot["share"] == 0.5
+
+
+def _scales(part: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - a specification
+    if isinstance(part, list):
+        return [found for one in part for found in _scales(one)]
+    if not isinstance(part, dict):
+        return []
+    own = [part["scale"]] if isinstance(part.get("scale"), dict) else []
+    return own + [found for one in part.values() for found in _scales(one)]
+
+
+def test_shares_are_of_all_that_there_are() -> None:
+    """Of ten the three fastest are known: the median is not, and the curve ends at 30 %."""
+    known = pl.Series([1.0, 2.0, 4.0])
+    assert data.distribution(known, 10) == ([1.0, 2.0, 4.0], [0.1, 0.2, 0.3])
+    assert data.reached(known, 10, 0.5) is None
+    # The median of five is the third, that of four between the second and the third.
+    assert data.reached(known, 5, 0.5) == 4.0
+    assert data.reached(known, 4, 0.5) == pytest.approx(3.0)
+    assert data.reached(known, 6, 0.5) is None, "it lies between a known and an unknown one"
+    assert data.reached(pl.Series([7.0]), 1, 0.5) == 7.0
+    many = pl.Series([float(n) for n in range(1000)])
+    values, shares = data.distribution(many, 4000)
+    assert (values[-1], shares[-1]) == (999.0, 0.25)
 
 
 def test_the_same_flows_have_a_winner_though_others_are_not_complete() -> None:

@@ -105,7 +105,7 @@ def _figures(runs: list[Run], rows: list[dict[str, Any]]) -> list[Figure]:
             (
                 "completion",
                 lambda: charts.completion(lines, "Completion times"),
-                f"How many of a group's flows were complete within a time, over all seeds.{left}",
+                f"Which share of a group's flows was complete within a time, over the seeds.{left}",
             ),
             (
                 "intervals",
