@@ -93,8 +93,8 @@ class Row:
     seeds`, `no values` (of two scenarios or more), `values missing` (no seed has values of
     all), `complete flows differ` (times are of those that are complete, and these are others:
     whoever completes only its fast flows is no faster) or `references differ` (what the values are
-    held against, such as bounds, differs with the network: less above a higher bound is no
-    merit)."""
+    held against, such as bounds or the time sampled, is not the same, and who is better depends on
+    it: less above a higher bound is no merit)."""
     samples: list[int | None]
     """Complete flows behind each scenario's values, of the seed with fewest; None: no number of
     flows."""
@@ -183,14 +183,15 @@ def row(
         for one in references or [{}] * len(values)
     ]
     # A ratio moves by as much as what it is held against does, a difference by any more.
-    room = least if metric.unit == "" else SAME
-    winners: list[int] = []
+    room = SAME if metric.quantity.of_jobs and metric.unit else least
+    winners, verdict = _judged(metric, paired, known, least)
     if _others(parts, known, common):
-        verdict = OTHERS
+        winners, verdict = [], OTHERS
     elif _differ([one for number in known if (one := against[number]) is not None], room):
-        verdict = UNLIKE
-    else:
-        winners, verdict = _judged(metric, paired, known, least)
+        whole = _absolute(metric, paired, references or ())
+        # Who is better by both owes it to neither reference.
+        if whole is None or _judged(metric, whole, known, least) != (winners, verdict):
+            winners, verdict = [], UNLIKE
     return Row(
         metric,
         common,
@@ -217,6 +218,21 @@ def _others(
         return None if part is None else part.which
 
     return any(len({which(number, seed) for number in known}) > 1 for seed in seeds)
+
+
+def _absolute(
+    metric: Metric, values: Sequence[Mapping[int, float]], references: Sequence[Mapping[int, float]]
+) -> list[dict[int, float]] | None:
+    """Give what values and references come to; None: nothing, or some have no reference."""
+    found: list[dict[int, float]] = []
+    for mine, against in zip(values, references, strict=True):
+        found.append({})
+        for seed, value in mine.items():
+            whole = metric.absolute(value, against[seed]) if seed in against else None
+            if whole is None:
+                return None
+            found[-1][seed] = whole
+    return found
 
 
 def _differ(references: Sequence[float], room: float) -> bool:

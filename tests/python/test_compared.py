@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -10,14 +11,12 @@ import pytest
 
 from backwater import report
 from backwater.cli import main
-from backwater.comparison import OTHERS, row
+from backwater.comparison import ALIKE, OTHERS, UNLIKE, row
 from backwater.numbers.metrics import Part, metric
 from backwater.plot import data
 from backwater.reading import Comparison, open_run
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Command, Shared
 
 # A host pauses for ever. Half of the victims stands behind it; the watchdog sets it free, late.
@@ -167,3 +166,96 @@ def test_the_same_flows_have_a_winner_though_others_are_not_complete() -> None:
     one_seed = {0: some[0]}
     assert row(name, [fast, slow], parts=[one_seed, {}]).verdict == OTHERS, "in one of the seeds"
     assert row(name, [fast, slow, {}], parts=[some, some, others]).winners == [0], "C has no value"
+
+
+# Two incasts that are the same; the second scenario has a small flow long after.
+LATE = """
+stop.at = "3 ms"
+[topology]
+kind = "star"
+hosts = 3
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer = "4 MB"
+buffer_per = "ingress"
+[output]
+queues = true
+interval = "2 us"
+[[flow]]
+label = "in"
+from = [0, 1]
+to = 2
+size = "1 MB"
+[[flow]]
+label = "tail"
+from = 0
+to = 1
+size = "1 KB"
+start = "10 us"
+[variant.late]
+flow.tail.start = "2900 us"
+[variant.small-packets]
+packet.payload = "1000 B"
+[variant.half.switch]
+buffer = "400 KB"
+buffer_per = "egress"
+[variant.half.transport]
+recovery = "go-back-n"
+"""
+
+
+def verdicts(command: Command, *words: str) -> dict[str, tuple[str, list[str]]]:
+    """Compare over five seeds; gives the verdict and the winners of each metric."""
+    said = command("compare", *words, "--seeds", "5", "--json", "c.json")
+    assert said.code == 0, said.err
+    rows = json.loads(Path("c.json").read_text(encoding="utf-8"))["rows"]
+    return {one["metric"]: (one["verdict"], one["winners"]) for one in rows}
+
+
+def test_queues_over_other_times_have_no_winner(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "late.toml"
+    file.write_text(LATE, encoding="utf-8")
+    wanted = [f"--metric={name}" for name in ("mean_queue", "p90_queue", "max_queue")]
+    found = verdicts(command, f"{file}", f"{file}@late", *wanted)
+    assert found["mean_queue"] == found["p90_queue"] == (UNLIKE, [])
+    assert found["max_queue"][0] == ALIKE
+    # Whose queue is smaller over more time and in all is better, but for percentiles.
+    found = verdicts(command, f"{file}", f"{file}@half", *wanted)
+    assert found["mean_queue"] == ("winner", [f"{file}@half"])
+
+
+def test_a_slowdown_with_other_headers_has_a_winner_who_is_faster_as_well(
+    command: Command, tmp_path: Path
+) -> None:
+    file = tmp_path / "late.toml"
+    file.write_text(LATE, encoding="utf-8")
+    wanted = [f"--metric={name}" for name in ("mean_slowdown:in", "mean_fct:in")]
+    found = verdicts(command, f"{file}", f"{file}@small-packets", *wanted)
+    # The ratios are equal, and the times are not: who is better depends on the headers.
+    assert list(found.values()) == [(UNLIKE, []), ("winner", [f"{file}"])]
+    short = (f"{file},flow.in.size=40KB", f"{file}@small-packets,flow.in.size=40KB")
+    assert list(verdicts(command, *short, *wanted).values()) == [("winner", [short[0]])] * 2
+
+
+def test_who_is_better_by_both_owes_it_to_no_reference() -> None:
+    seeds = range(5)
+    low, high = dict.fromkeys(seeds, 1.0), dict.fromkeys(seeds, 2.0)
+    fast, slow = dict.fromkeys(seeds, 50.0), dict.fromkeys(seeds, 100.0)
+
+    def judged(name: str, *references: dict[int, float]) -> tuple[str, list[int]]:
+        found = row(metric(name), [low, high], references=references)
+        return found.verdict, found.winners
+
+    # Held against less, and less above it: faster in any case.
+    assert judged("mean_slowdown", fast, slow) == ("winner", [0])
+    # Twice the ratio to half of the time is the same time.
+    assert judged("mean_slowdown", slow, fast) == (UNLIKE, [])
+    assert judged("mean_over_bound", fast, slow) == ("winner", [0])
+    # 1 us above 100 us is later than 2 us above 50 us.
+    assert judged("mean_above_bound", slow, fast) == (UNLIKE, [])
+    assert judged("mean_above_bound", fast, slow) == ("winner", [0])
+    assert judged("mean_bound", low, high) == (UNLIKE, []), "a faster network is no merit"
+    assert judged("p90_queue", fast, slow) == (UNLIKE, [])
+    assert judged("mean_queue", fast, slow) == ("winner", [0])
+    assert judged("mean_queue", fast, dict.fromkeys(seeds, 50.4)) == ("winner", [0])

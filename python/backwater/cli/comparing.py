@@ -272,7 +272,7 @@ class _Measured:
     flows: dict[Metric, int | None]
     """Complete flows behind each value; None: it is no number of flows."""
     references: dict[Metric, float | None]
-    """What each value is held against; None: nothing that a network decides."""
+    """What each value is held against; None: nothing."""
     parts: dict[Metric, Part]
     """Of which flows each value is, where not all are complete."""
 
@@ -291,7 +291,7 @@ def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
     references = {
         metric: metric.reference(run)
         for metric, value in values.items()
-        if value is not None and metric.quantity.reference is not None
+        if value is not None and metric.quantity.against is not None
     }
     parts = {
         metric: part
@@ -490,8 +490,8 @@ def _remarks(
         for of, names in others.items()
     ]
     remarks += [
-        f"{one.metric.name}: no winner, as what it is held against differs with the network "
-        f"({_references(one, letters)})."
+        f"{one.metric.name}: no winner, as what it is held against differs "
+        f"({_references(one, letters)}), and who is better depends on that."
         for one in rows
         if one.verdict == UNLIKE
     ]
@@ -524,10 +524,10 @@ def _complete(one: Row, letters: Sequence[str]) -> str:
 
 def _references(one: Row, letters: Sequence[str]) -> str:
     """Say what the values of each scenario are held against."""
-    of = "mean bound" if one.metric.quantity.of_jobs else "time alone in the network"
-    unit = " us" if one.metric.quantity.of_jobs else " ps a byte"
+    assert one.metric.quantity.against is not None
+    of, unit = one.metric.quantity.against
     said = (
-        f"{letter} {_value(reference)}{unit}"
+        f"{letter} {_value(reference)} {unit}"
         for letter, reference in zip(letters, one.references, strict=True)
         if reference is not None
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from backwater.errors import InputError
-from backwater.numbers.queues import depths
+from backwater.numbers.queues import depths, flows_end_ps
 from backwater.numbers.rows import rows, scan
 from backwater.numbers.run import count_control, deepest, port_totals
 from backwater.numbers.statistics import jain, statistic
@@ -47,8 +48,13 @@ class Quantity:
     where_some: bool = False
     """Whether it is told unasked only where a run has some."""
     reference: pl.Expr | None = field(default=None, compare=False)
-    """What its values are held against, as one number of their rows. It follows from the network:
-    where it differs between runs, a smaller value of one is no merit of it."""
+    """What its values are held against, as one number of their rows. Where it differs between runs,
+    a smaller value of one may be no merit of it."""
+    against: tuple[str, str] | None = None
+    """What that is, and its unit."""
+    absolute: Callable[[float, float], float] | None = field(default=None, compare=False)
+    """What a value and its reference come to, which is held against nothing; None: who is better
+    cannot be said where references differ."""
 
     @property
     def of_flows(self) -> bool:
@@ -83,8 +89,10 @@ _TOOK, _BOUND = (pl.col(name).cast(pl.Float64) for name in ("duration_ps", "boun
 # What no link needs time for has no ratio.
 _OVER_BOUND = pl.when(_BOUND > 0).then(_TOOK / _BOUND).otherwise(float("nan"))
 _MEAN_BOUND = _BOUND.mean() / PS_PER_US
-# Flows that are drawn differ in size from seed to seed: the time of a byte differs by the network.
+# Flows that are drawn differ in size from seed to seed: the time of a byte differs by the network,
+# and by the headers of packets.
 _IDEAL = pl.col("ideal_fct_ps").cast(pl.Float64).sum() / pl.col("bytes").cast(pl.Float64).sum()
+_BY_BOUND, _BY_IDEAL = ("mean bound", "us"), ("time alone, headers included", "ps a byte")
 
 
 def _unfinished_jobs(run: Run) -> float:
@@ -152,6 +160,7 @@ QUANTITIES = {
         _us("bound_ps"),
         "collectives",
         reference=_MEAN_BOUND,
+        against=_BY_BOUND,
     ),
     "above_bound": Quantity(
         "us",
@@ -160,6 +169,8 @@ QUANTITIES = {
         (_TOOK - _BOUND) / PS_PER_US,
         "collectives",
         reference=_MEAN_BOUND,
+        against=_BY_BOUND,
+        absolute=operator.add,
     ),
     "over_bound": Quantity(
         "",
@@ -168,6 +179,8 @@ QUANTITIES = {
         _OVER_BOUND,
         "collectives",
         reference=_MEAN_BOUND,
+        against=_BY_BOUND,
+        absolute=operator.mul,
     ),
     "unfinished_jobs": Quantity(
         "instances",
@@ -189,6 +202,8 @@ QUANTITIES = {
         False,
         pl.col("slowdown"),
         reference=_IDEAL,
+        against=_BY_IDEAL,
+        absolute=operator.mul,
     ),
     "throughput": Quantity(
         "Gb/s", "a flow's payload over its time to the last byte", True, _GOODPUT
@@ -208,6 +223,8 @@ QUANTITIES = {
         table="series",
         of_run=lambda run: float(deepest(run)),
         sampled=depths,
+        against=("time sampled", "us"),
+        absolute=operator.mul,
     ),
     "pauses": Quantity(
         "pauses",
@@ -348,7 +365,10 @@ class Metric:
         return Part(numbers.len(), found.height, which)
 
     def reference(self, run: Run) -> float | None:
-        """What its values in a run are held against; None: nothing that a network decides."""
+        """What its values in a run are held against; None: nothing."""
+        if self.needs_samples:
+            # A mean over more time is less, whatever waited.
+            return flows_end_ps(run) / PS_PER_US
         of, values = self.quantity.reference, self.quantity.values
         table = scan(run, self.quantity.table)
         if of is None or values is None or table is None:
@@ -356,6 +376,16 @@ class Metric:
         rows = table.filter(self._members(table), values.is_not_null())
         found: float | None = rows.select(of).collect(engine="streaming").item()
         return found
+
+    def absolute(self, value: float, reference: float) -> float | None:
+        """What a value and what it is held against come to together; None: nothing that is known.
+
+        A mean over a time and that time are a sum; a percentile and a time are nothing.
+        """
+        found = self.quantity.absolute
+        if found is None or (self.needs_samples and self.statistic != "mean"):
+            return None
+        return found(value, reference)
 
     def why_not(self, count: int) -> str | None:
         """Say why so many samples have no such number; None: they have."""

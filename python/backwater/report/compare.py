@@ -166,7 +166,7 @@ def _results(
                 lambda lines=lines, group=group: charts.completion(  # type: ignore[misc]
                     lines, f"Completion times of {group}"
                 ),
-                f"How many flows of {group} were complete within a time, over all seeds.",
+                f"Which share of all flows of {group} was complete within a time, over the seeds.",
             )
         )
     left = [f"Of {len(of_groups)} groups the first {GROUPS} are drawn."]
@@ -242,8 +242,8 @@ def _table(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], least: 
     )
     if any(row["verdict"] == UNLIKE for row in rows):
         note += (
-            f" {UNLIKE.capitalize()}: bounds, or the times of flows alone, are not the same in all "
-            "networks, and less above a higher bound is no merit."
+            f" {UNLIKE.capitalize()}: bounds, times of flows alone, or the time over which queues "
+            "were sampled are not the same in all scenarios, and who is better depends on that."
         )
     if any(row["verdict"] == OTHERS for row in rows):
         note += (
