@@ -16,7 +16,7 @@ from backwater.numbers.rows import rows, scan
 from backwater.numbers.run import count_control, deepest, port_totals
 from backwater.numbers.statistics import jain, statistic
 from backwater.numbers.units import BITS, BPS_PER_GBPS, PS_PER_S, PS_PER_US
-from backwater.samples import why_not
+from backwater.samples import needed, share_of, why_not
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -393,9 +393,24 @@ class Metric:
             return None
         if self.quantity.reduced is not None:
             return None if count else "not all of its flows are complete"
-        of = "complete parts of jobs" if self.quantity.of_jobs else "complete flows"
-        of = "samples of queues" if self.quantity.sampled is not None else of
-        return None if self.statistic is None else why_not(self.statistic, count, of)
+        return None if self.statistic is None else why_not(self.statistic, count, self._what)
+
+    def takes(self) -> str:
+        """Say what it needs to have a value, as in `takes 100 complete flows`."""
+        if self.quantity.reduced is not None:
+            return "takes that all of its flows are complete"
+        of = self._what
+        if self.quantity.of_jobs:
+            of = "parts of jobs, all complete"
+        least = 1 if (share := share_of(self.statistic or "")) is None else needed(share)
+        return f"takes {least} {of}" if least > 1 else f"takes {of}"
+
+    @property
+    def _what(self) -> str:
+        """What its samples are."""
+        if self.quantity.sampled is not None:
+            return "samples of queues"
+        return "complete parts of jobs" if self.quantity.of_jobs else "complete flows"
 
     def _samples(self, run: Run) -> pl.Series | None:
         """Give the values of what it is of, in order; None of a number of the run.

@@ -53,6 +53,8 @@ def sweep_page(sweep: Sweep) -> Page:
         lead = [f"{lead[0]} {apart}"]
     if plots.compared > 1 and not plots.varying(plots.metrics):
         lead.append("No metric differs between them: what is varied changes nothing here.")
+    if lacking := plots.lacking(metrics):
+        lead.append(sentence(lacking))
     if same := plots.same():
         lead.append(sentence(same))
     most = max((len(one.rows) for one in plots.designs), default=0)

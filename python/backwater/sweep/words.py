@@ -6,7 +6,15 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from backwater.numbers.metrics import QUANTITIES
-from backwater.sweep.answer import ELSEWHERE, EVERYWHERE, FAILED, FOUND, REFUSED, UNKNOWN
+from backwater.sweep.answer import (
+    ELSEWHERE,
+    EVERYWHERE,
+    FAILED,
+    FOUND,
+    REFUSED,
+    UNKNOWN,
+    VALUELESS,
+)
 from backwater.sweep.values import shown
 from backwater.wording import figure, many, series
 
@@ -103,6 +111,14 @@ def _line_words(told: Mapping[str, Any], line: Mapping[str, Any]) -> list[str]:
         lines.insert(0, f"{begin}no answer, since nothing is known of one end: {failed}")
         if held:
             lines.append(f"`{condition}` holds at {', '.join(held)}: let the range begin there")
+    elif outcome == VALUELESS:
+        lines.insert(
+            0,
+            f"{begin}no answer, since `{condition}` has no value at {at}, the end from which it is "
+            f"sought: {first['why']}",
+        )
+        if held:
+            lines.append(f"`{condition}` holds at {', '.join(held)}: let the range begin there")
     elif outcome == ELSEWHERE:
         lines.insert(
             0,
@@ -116,6 +132,9 @@ def _line_words(told: Mapping[str, Any], line: Mapping[str, Any]) -> list[str]:
             f"{begin}no {key} from {range_}: `{condition}` holds at none of the values that were "
             "looked at",
         )
+        if any(one["unknown"] for one in line["probes"]):
+            why = dict.fromkeys(one["why"] for one in line["probes"] if one["unknown"])
+            lines.append(f"without a value: {'; '.join(map(str, why))}")
         errors = [one for one in line["probes"] if one["error"] is not None]
         if errors:
             at = shown(key, errors[0]["text"])
@@ -125,7 +144,8 @@ def _line_words(told: Mapping[str, Any], line: Mapping[str, Any]) -> list[str]:
 
 def _probe(key: str, one: Mapping[str, Any]) -> str:
     failed = "" if one["error"] is None else " (a run failed)"
-    return f"{shown(key, one['text'])} {one['hold']}/{one['seeds']}{failed}"
+    unknown = f" ({one['unknown']} without a value)" if one["unknown"] else ""
+    return f"{shown(key, one['text'])} {one['hold']}/{one['seeds']}{failed}{unknown}"
 
 
 def _found_words(
@@ -142,10 +162,12 @@ def _found_words(
         )
     else:
         failing = next(one for one in line["probes"] if one["text"] == line["fails"])
-        first += (
-            f"; at {shown(key, line['fails'])} `{condition}` fails with "
-            f"{failing['seeds'] - failing['hold']} of {failing['seeds']}"
-        )
+        at, fails = shown(key, line["fails"]), failing["seeds"] - failing["hold"]
+        fails -= failing["unknown"]
+        if fails:
+            first += f"; at {at} `{condition}` fails with {fails} of {failing['seeds']}"
+        else:
+            first += f"; it may be beyond: at {at} `{condition}` has no value: {failing['why']}"
         if failing["error"] is not None:
             first += f", since a run fails: {failing['error']}"
     lines = [first]
@@ -177,6 +199,15 @@ def _point_words(told: Mapping[str, Any]) -> list[str]:
     failed = []
     if told["failed"]:
         failed.append(f"at {told['failed']} of them a run failed, first: {told['error']}")
+    failed += [
+        f"at {one['designs']} of them {one['metric']} has no value: it {one['why']}"
+        for one in told["valueless"]
+    ]
+    if (some := told["survivors"]) is not None:
+        failed.append(
+            f"{series(some['metrics'])} of complete flows alone: of a run {some['least']:.0f} to "
+            f"{some['most']:.0f} are not complete, and `where unfinished == 0` leaves such out"
+        )
     if not told["points"]:
         return [f"no point: {looked}", *failed]
     if told["kind"] == "front":

@@ -1,0 +1,105 @@
+"""Sweeps and goals where metrics have no value: that is said, and is no value of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backwater.sweep.goal import Goal
+from sweeping import run_here
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Command
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points run in the process of the tests."""
+    run_here(monkeypatch)
+
+
+CONGESTED = """
+[topology]
+kind = "star"
+hosts = 5
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer = "4 MB"
+[output]
+queues = true
+interval = "2 us"
+[[flow]]
+label = "in"
+from = [0, 1, 2]
+to = 4
+size = "300 KB"
+"""
+
+
+def test_a_condition_without_a_value_is_no_condition_that_fails(
+    command: Command, tmp_path: Path
+) -> None:
+    """A queue of 100 KB cannot hold more than 200 KB: a run of 40 samples just has no p99."""
+    file = tmp_path / "c.toml"
+    file.write_text(CONGESTED, encoding="utf-8")
+    why = "p99_queue takes 100 samples of queues"
+    goal = "largest switch.buffer in 100 KB..400 KB step 100 KB where p99_queue <= 200 KB"
+    said = command("sweep", str(file), "--goal", goal, "--seeds", "1", "--out", "q")
+    words = " ".join(said.out.split())
+    assert "no answer, since `p99_queue <= 200 KB` has no value at 100 KB" in words
+    assert why in words
+    assert "100 KB 0/1 (1 without a value)" in words
+    assert "holds at none" not in words
+    assert why in (tmp_path / "q" / "summary.txt").read_text(encoding="utf-8")
+    # Flows are complete above some buffer: below it fairness is not low, but has no value.
+    goal = "largest switch.buffer in 100 KB..4 MB step 100 KB where fairness >= 0.5"
+    said = command("sweep", str(file), "--goal", goal, "--seeds", "1", "--out", "f")
+    words = " ".join(said.out.split())
+    assert "no answer, since `fairness >= 0.5` has no value at 100 KB" in words
+    assert "fairness takes that all of its flows are complete" in words
+    assert "holds at" in words
+    assert "let the range begin there" in words
+
+
+def test_a_condition_that_fails_whatever_has_no_value_fails() -> None:
+    goal = Goal.of("max_fct:in min where drops == 0 and fairness > 0.5")
+    rows = [
+        {"status": "done", "drops": drops, "fairness": fairness}
+        for drops, fairness in ((0.0, 0.9), (0.0, None), (3.0, None), (0.0, 0.1))
+    ]
+    assert goal.judged(rows) == [True, None, False, False]
+    assert goal.holds(rows) == [True, False, False, False]
+    assert goal.without(rows) == ["fairness"]
+    assert goal.without(rows[2:]) == []
+    assert goal.judged([{**rows[0], "status": "failed"}]) == [False]
+
+
+def test_a_best_point_says_what_it_knows_nothing_of(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text(CONGESTED, encoding="utf-8")
+    vary = ("--vary", "switch.buffer=100 KB,4 MB", "--seeds", "1", "--metric", "fairness")
+    goal = ("--goal", "mean_fct:in min where fairness > 0.5")
+    said = command("sweep", str(file), *vary, *goal, "--out", "f")
+    words = " ".join(said.out.split())
+    assert "at 1 of them fairness has no value: it takes that all of its flows" in words
+    assert "`where unfinished == 0` leaves such out" in words
+    assert "mean_fct:in of complete flows alone" in words
+
+
+def test_a_metric_that_some_points_lack_is_not_the_same_at_all(
+    command: Command, tmp_path: Path
+) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text(CONGESTED, encoding="utf-8")
+    vary = ("--vary", "switch.buffer=100 KB,4 MB", "--seeds", "1", "--metric", "fairness")
+    said = command("sweep", str(file), *vary, "--out", "f")
+    words = " ".join(said.out.split())
+    assert "fairness at 1 of 2, as it takes that all of its flows are complete" in words
+    assert "the same at every point: fairness" not in words
+    page = command("report", "f", "-o", "f.html")
+    assert page.code == 0, page.err
+    assert "Points without a value: fairness at 1 of 2" in (tmp_path / "f.html").read_text("utf-8")
