@@ -151,6 +151,36 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02} min"
 
 
+GIVEN_UP = 4
+"""Ports that are named of those of which a watchdog gave up queues."""
+
+
+def given_up(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say of which queues watchdogs gave up waiting, and what became of the frames."""
+    told = []
+    for one in found[:GIVEN_UP]:
+        number = f", {many(one['times'], 'time')}, first" if one["times"] > 1 else ""
+        flushed = one["flushed_frames"]
+        frames = f"{many(flushed, 'frame')} dropped" if flushed else "frames were forwarded"
+        told.append(
+            f"the watchdog gave up {one['node']} -> {one['peer']} (class "
+            f"{', '.join(map(str, one['classes']))}){number} at {simulated(one['first_ps'])}: "
+            f"{frames}"
+        )
+    more = found[GIVEN_UP:]
+    if more:
+        frames = many(sum(one["flushed_frames"] for one in more), "frame")
+        told.append(f"watchdogs gave up {many(len(more), 'further port')}: {frames} dropped there")
+    return told
+
+
+def given_up_ports(ports: Sequence[str]) -> str:
+    """Name the ports of which watchdogs gave up queues, in any of several runs."""
+    more = len(ports) - GIVEN_UP
+    some = [*ports[:GIVEN_UP], *([f"{more} more"] if more > 0 else [])]
+    return f"watchdogs gave up queues of {series(some)}"
+
+
 def offered(one: Mapping[str, Any]) -> str:
     """What a group of flows with a load offered, as the summary of a run has it, in a sentence."""
     bytes_ = "" if one["counts"] == "wire" else " of payload"

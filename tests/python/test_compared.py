@@ -156,6 +156,36 @@ def test_shares_are_of_all_that_there_are() -> None:
     assert (values[-1], shares[-1]) == (999.0, 0.25)
 
 
+def test_who_flushed_frames_is_said(command: Command, storm: Path) -> None:
+    """The watchdog throws away what waits for the host that pauses, and says so everywhere."""
+    told = json.loads((storm / "c.json").read_text(encoding="utf-8"))
+    [flushed] = [one for one in told["rows"] if one["metric"] == "flushed"]
+    assert [one["mean"] > 0 for one in flushed["scenarios"]] == [False, True]
+    assert [one["given_up"] for one in told["scenarios"]] == [[], ["leaf0 -> h0"]]
+    page = report.of(storm / "c").html()
+    assert "storm@wd: watchdogs gave up queues of leaf0 -&gt; h0." in page
+    file = storm / "storm.toml"
+    said = command("run", f"{file}@wd", "--json", "r.json")
+    one = json.loads(Path("r.json").read_text(encoding="utf-8"))
+    [gave] = one["watchdogs"]
+    # Paused at 20 us by a pause that a timer of 200 us began to count as its frame came.
+    assert (gave["node"], gave["peer"], gave["classes"], gave["times"]) == ("leaf0", "h0", [3], 1)
+    assert 220e6 < gave["first_ps"] < 221e6
+    assert gave["flushed_frames"] == one["ports"]["flushed_frames"] == one["summary"]["flushed"]
+    words = " ".join(said.out.split())
+    dropped = f"{gave['flushed_frames']} frames dropped."
+    assert f"The watchdog gave up leaf0 -> h0 (class 3) at 220.507 us: {dropped}" in words
+    forward = ("--set", "pfc.watchdog_action=forward")
+    said = command("run", f"{file}@wd", *forward, "--out", "f")
+    assert "(class 3) at 220.507 us: frames were forwarded." in " ".join(said.out.split())
+    page = report.of(Path("f")).html()
+    assert "at 220.507 us: frames were forwarded." in page
+    assert "flushed from queues" not in page
+    assert command("run", f"{file}@wd", "--out", "d").code == 0
+    [lead] = report.of(Path("d")).lead
+    assert "frames flushed from queues; " in lead
+
+
 def test_the_same_flows_have_a_winner_though_others_are_not_complete() -> None:
     fast, slow = dict.fromkeys(range(5), 1.0), dict.fromkeys(range(5), 2.0)
     some, others = (dict.fromkeys(range(5), Part(1, 2, which)) for which in ("first", "second"))

@@ -22,14 +22,14 @@ from backwater.findings import failures, headlines, over_runs
 from backwater.findings import remarks as noticed
 from backwater.manifest import COMPARISON, FORMATS, write_manifest
 from backwater.numbers.metrics import usual
-from backwater.numbers.run import groups, job_labels, job_steps
+from backwater.numbers.run import groups, job_labels, job_steps, watchdogs
 from backwater.programs import in_python, why_not
 from backwater.results import Run
 from backwater.running import Job, fraction, run_jobs, taken_up
 from backwater.samples import too_few
 from backwater.saving import SLICE_MS
 from backwater.stopping import interruptible
-from backwater.wording import difference, duration, figure, many
+from backwater.wording import difference, duration, figure, given_up_ports, many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 FAILED, INCOMPLETE = 1, 3
 
 INTERVAL = "95 %, Student's t of the differences seed by seed, not corrected for their number"
+
+# What a directory says of what came of each scenario.
+_KEPT = ("complete", "failed", "incomplete", "given_up", "warnings")
 
 # Of the part of a folder's name that people read.
 LONGEST_NAME = 60
@@ -146,9 +149,7 @@ class Plan:
             for case, folder in zip(self.cases, self.folders, strict=True)
         ]
         for entry, said in zip(scenarios, document.get("scenarios", ()), strict=False):
-            entry.update(
-                {name: said[name] for name in ("complete", "failed", "incomplete", "warnings")}
-            )
+            entry.update({name: said[name] for name in _KEPT})
         manifest: dict[str, Any] = {
             "format": FORMATS[COMPARISON],
             "kind": COMPARISON,
@@ -222,6 +223,7 @@ class Plan:
                     "complete": sum(one.done and not failures(one.warnings) for one in mine),
                     "failed": sum(not one.done for one in mine),
                     "incomplete": sum(one.done and bool(failures(one.warnings)) for one in mine),
+                    "given_up": list(dict.fromkeys(port for one in mine for port in one.given_up)),
                     "warnings": over_runs([(one.seed, one.warnings) for one in mine]),
                 }
                 for case, folder, mine in zip(self.cases, self.folders, found, strict=True)
@@ -275,6 +277,8 @@ class _Measured:
     """What each value is held against; None: nothing."""
     parts: dict[Metric, Part]
     """Of which flows each value is, where not all are complete."""
+    given_up: list[str]
+    """Ports of which watchdogs gave up queues."""
 
 
 def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
@@ -299,7 +303,8 @@ def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
         if value is not None and (part := metric.part(run)) is not None
     }
     done = run.status == "done"
-    return _Measured(run.seed, done, run.warnings, values, flows, references, parts)
+    ports = [f"{one['node']} -> {one['peer']}" for one in watchdogs(run)]
+    return _Measured(run.seed, done, run.warnings, values, flows, references, parts, ports)
 
 
 def _rows(found: list[list[_Measured]], asked: Sequence[Metric], least: float) -> list[Row]:
@@ -508,6 +513,8 @@ def _remarks(
             "the scenarios that have values."
         )
     for number, one in enumerate(scenarios):
+        if ports := one["given_up"]:
+            remarks.append(f"{_letter(number)}: {given_up_ports(ports)}.")
         remarks += [f"{_letter(number)}: {found['message']}." for found in noticed(one["warnings"])]
     return remarks
 

@@ -25,6 +25,7 @@ from backwater.numbers.run import (
     port_totals,
     round_times,
     waiting,
+    watchdogs,
 )
 from backwater.numbers.table import write_statistics
 from backwater.results import Run
@@ -33,7 +34,18 @@ from backwater.samples import why_not
 from backwater.saved import told as told_changes
 from backwater.saving import last_save, save_at
 from backwater.stopping import interruptible
-from backwater.wording import count, figure, offered, prefixed, sent_again, simulated, three, us
+from backwater.wording import (
+    count,
+    figure,
+    given_up,
+    offered,
+    prefixed,
+    sent_again,
+    sentence,
+    simulated,
+    three,
+    us,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -231,6 +243,7 @@ def report(run: Run) -> dict[str, Any]:
         "jobs": job_times(run),
         "rounds": round_times(run),
         "ports": port_totals(run),
+        "watchdogs": watchdogs(run),
         "summary": run.summary,
         "warnings": run.warnings,
     }
@@ -374,6 +387,7 @@ def _outcomes(one: dict[str, Any]) -> list[str]:
     if deadlock := summary.get("deadlock"):
         cycle = " -> ".join([*deadlock["cycle"], deadlock["cycle"][0]])
         said.append(f"Deadlock since {simulated(deadlock['time_ps'])}: {cycle}.")
+    said += map(sentence, given_up(one["watchdogs"]))
     said += [f"{found['message']}." for found in remarks(one["warnings"])]
     return said
 

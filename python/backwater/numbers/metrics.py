@@ -266,6 +266,13 @@ QUANTITIES = {
         of_run=lambda run: float(run.summary.get("fault_losses", 0)),
         where_some=True,
     ),
+    "flushed": Quantity(
+        "frames",
+        "frames that a mechanism, such as the watchdog of PFC, dropped from queues",
+        False,
+        of_run=_ports("flushed_frames"),
+        where_some=True,
+    ),
     "trimmed": Quantity(
         "packets",
         "packets cut to their headers for want of memory",
@@ -527,6 +534,7 @@ def usual(
         "marked_frames",
         "cnps",
         "fault_losses",
+        "flushed",
         "trimmed",
         "retransmitted",
         "unfinished",

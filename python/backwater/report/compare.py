@@ -24,7 +24,7 @@ from backwater.report.overtime import SAMPLED, drawn, film_figure, film_part
 from backwater.report.page import Code, Column, Page, Section, Table
 from backwater.report.run import made_by, noticed, sentences, warned
 from backwater.samples import too_few
-from backwater.wording import difference, many, percent, series
+from backwater.wording import difference, given_up_ports, many, percent, series
 from backwater.wording import figure as number
 
 if TYPE_CHECKING:
@@ -67,7 +67,12 @@ def compare_page(
         failed.insert(0, f"The comparison is {manifest['status']}: runs are missing")
     seeds = manifest.get("seeds") or []
     least = float(manifest.get("least") or 0)
-    sections = [_results(comparison.rows, labels, runs, least, _warned(runs))]
+    said = [
+        f"{labels[entry['scenario']]}: {given_up_ports(ports)}."
+        for entry in manifest["scenarios"]
+        if (ports := entry.get("given_up"))
+    ]
+    sections = [_results(comparison.rows, labels, runs, least, [*said, *_warned(runs)])]
     if runs:
         sections += _over_time(runs, look(runs, rerun, progress) if seen is None else seen)
         sections.append(_assumptions(runs))
