@@ -99,7 +99,8 @@ class Row:
     """Complete flows behind each scenario's values, of the seed with fewest; None: no number of
     flows."""
     reasons: list[str | None]
-    """Why a scenario has no value, where it has too few complete flows for the statistic."""
+    """Why a scenario has no value: it has too few complete flows for the statistic, or no such
+    thing."""
     references: list[float | None]
     """What each scenario's values are held against, as a mean over the seeds; None: nothing."""
     parts: list[Part | None]
@@ -156,16 +157,21 @@ def row(
     least: float = LEAST,
     references: Sequence[Mapping[int, float]] | None = None,
     parts: Sequence[Mapping[int, Part]] | None = None,
+    lacking: Sequence[str | None] | None = None,
 ) -> Row:
     """Compare the values of one metric, by seed, of all scenarios that have any.
 
     `samples`: complete flows of each scenario, of the seed with fewest. `least`: the difference
     that matters, as a share of the greater value. `references`: what the values are held against.
     `parts`: of which flows they are, of the seeds where not all are complete.
+    `lacking`: why a scenario can have none.
     """
     samples = [None] * len(values) if samples is None else list(samples)
     parts = [{}] * len(values) if parts is None else parts
-    reasons = [None if one is None else metric.why_not(one) for one in samples]
+    reasons = [
+        why or (None if count is None else metric.why_not(count))
+        for count, why in zip(samples, lacking or [None] * len(values), strict=True)
+    ]
     known = [number for number, one in enumerate(values) if one]
     # A seed that one scenario lacks may be an easy or a hard one: it would move the others' means.
     common = sorted(set.intersection(*(set(values[number]) for number in known))) if known else []

@@ -289,3 +289,50 @@ def test_who_is_better_by_both_owes_it_to_no_reference() -> None:
     assert judged("p90_queue", fast, slow) == (UNLIKE, [])
     assert judged("mean_queue", fast, slow) == ("winner", [0])
     assert judged("mean_queue", fast, dict.fromkeys(seeds, 50.4)) == ("winner", [0])
+
+
+# Two that meet at a port which marks all: their senders react, to CNPs or to acknowledgements.
+MARKED = """
+[topology]
+kind = "star"
+hosts = 3
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer = "4 MB"
+buffer_per = "ingress"
+[ecn]
+kmin = "10 KB"
+kmax = "20 KB"
+[dcqcn]
+[[flow]]
+label = "in"
+from = [0, 1]
+to = 2
+size = "1 MB"
+[variant.echoed.dcqcn]
+preset = "ns3-hpcc"
+"""
+
+
+def test_who_reacts_to_acknowledgements_has_no_number_of_cnps(
+    command: Command, tmp_path: Path
+) -> None:
+    file = tmp_path / "m.toml"
+    file.write_text(MARKED, encoding="utf-8")
+    why = 'dcqcn.law = "ns3" reacts to marks in acknowledgements, and no CNPs are sent'
+    both = (f"{file}", f"{file}@echoed")
+    said = command("compare", *both, "--metric", "cnps", "--seeds", "5", "--json", "c.json")
+    assert said.code == 0, said.err
+    [one] = json.loads(Path("c.json").read_text(encoding="utf-8"))["rows"]
+    assert one["verdict"] == "no values"
+    assert one["scenarios"][0]["mean"] > 0
+    assert (one["scenarios"][1]["mean"], one["scenarios"][1]["reason"]) == (None, why)
+    goal = ("--variant", "echoed", "--vary", "ecn.kmin=5 KB,10 KB", "--goal", "cnps min")
+    said = command("sweep", str(file), *goal, "--seeds", "1", "--out", "s")
+    assert said.code == 2
+    assert f"cnps: has no value: {why}" in said.err
+    assert "hint: marked_frames" in said.err
+    said = command("compare", both[1], f"{both[1]},ecn.kmin=5KB", "--metric", "cnps")
+    assert said.code == 2
+    assert why in said.err

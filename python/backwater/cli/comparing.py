@@ -277,6 +277,8 @@ class _Measured:
     """What each value is held against; None: nothing."""
     parts: dict[Metric, Part]
     """Of which flows each value is, where not all are complete."""
+    lacking: dict[Metric, str]
+    """Why its scenario has no such value."""
     given_up: list[str]
     """Ports of which watchdogs gave up queues."""
 
@@ -304,7 +306,8 @@ def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
     }
     done = run.status == "done"
     ports = [f"{one['node']} -> {one['peer']}" for one in watchdogs(run)]
-    return _Measured(run.seed, done, run.warnings, values, flows, references, parts, ports)
+    lacking = {metric: why for metric in metrics if (why := metric.lacking(run)) is not None}
+    return _Measured(run.seed, done, run.warnings, values, flows, references, parts, lacking, ports)
 
 
 def _rows(found: list[list[_Measured]], asked: Sequence[Metric], least: float) -> list[Row]:
@@ -330,7 +333,11 @@ def _rows(found: list[list[_Measured]], asked: Sequence[Metric], least: float) -
                 {one.seed: one.parts[metric] for one in mine if metric in one.parts}
                 for mine in found
             ]
-            rows.append(row(metric, values, flows, least, references, parts))
+            lacking = [
+                next((one.lacking[metric] for one in mine if metric in one.lacking), None)
+                for mine in found
+            ]
+            rows.append(row(metric, values, flows, least, references, parts, lacking))
     return rows
 
 

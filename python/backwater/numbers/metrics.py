@@ -19,7 +19,8 @@ from backwater.numbers.units import BITS, BPS_PER_GBPS, PS_PER_S, PS_PER_US
 from backwater.samples import needed, share_of, why_not
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from backwater.numbers.statistics import Ordered
     from backwater.results import Run
@@ -55,6 +56,9 @@ class Quantity:
     absolute: Callable[[float, float], float] | None = field(default=None, compare=False)
     """What a value and its reference come to, which is held against nothing; None: who is better
     cannot be said where references differ."""
+
+    lacking: Callable[[Mapping[str, Any]], str | None] | None = None
+    """Why runs of a scenario have none, by its values; None: they have."""
 
     @property
     def of_flows(self) -> bool:
@@ -111,6 +115,13 @@ def _unfinished(run: Run) -> float:
 
 def _cnps(run: Run) -> float:
     return float(count_control(run, CNP))
+
+
+def _no_cnps(scenario: Mapping[str, Any]) -> str | None:
+    """Say why receivers of a scenario send no CNPs though senders react to marks."""
+    if scenario.get("dcqcn", {}).get("law") != "ns3":
+        return None
+    return 'dcqcn.law = "ns3" reacts to marks in acknowledgements, and no CNPs are sent'
 
 
 def _ports(name: str, divisor: float = 1.0) -> Callable[[Run], float]:
@@ -258,6 +269,7 @@ QUANTITIES = {
         table="control",
         of_run=_cnps,
         where_some=True,
+        lacking=_no_cnps,
     ),
     "fault_losses": Quantity(
         "frames",
@@ -330,6 +342,8 @@ class Metric:
 
     def of(self, run: Run) -> float | None:
         """Its value in a run; None where there is none, as too few flows are complete."""
+        if self.lacking(run) is not None:
+            return None
         if self._whole:
             assert self.quantity.of_run is not None
             return self.quantity.of_run(run)
@@ -340,6 +354,10 @@ class Metric:
             return self.quantity.reduced(values)
         assert self.statistic is not None
         return statistic(values, self.statistic)
+
+    def lacking(self, run: Run) -> str | None:
+        """Say why a run has none by its scenario; None: it has."""
+        return None if self.quantity.lacking is None else self.quantity.lacking(run.scenario)
 
     @property
     def _whole(self) -> bool:
@@ -407,6 +425,8 @@ class Metric:
         if self.quantity.reduced is not None:
             return "takes that all of its flows are complete"
         of = self._what
+        if self.quantity.lacking is not None:
+            return "is of scenarios that have such a thing"
         if self.quantity.of_jobs:
             of = "parts of jobs, all complete"
         least = 1 if (share := share_of(self.statistic or "")) is None else needed(share)
