@@ -76,6 +76,8 @@ def figure(value: float | None) -> str:
         return "-"
     if isinstance(value, int) or float(value).is_integer():
         return str(int(value))
+    if not math.isfinite(value):
+        return str(value)
     digits = max(0, 5 - math.floor(math.log10(abs(value))))
     return f"{value:.{min(digits, 12)}f}".rstrip("0").rstrip(".") if digits else f"{value:.0f}"
 

@@ -1,12 +1,14 @@
-"""Sweeps and goals where metrics have no value: that is said, and is no value of its own."""
+"""Sweeps, goals and queries where there is no value: that is said, and is no value of its own."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from backwater.sweep.goal import Goal
+from backwater.wording import figure
 from sweeping import run_here
 
 if TYPE_CHECKING:
@@ -103,3 +105,44 @@ def test_a_metric_that_some_points_lack_is_not_the_same_at_all(
     page = command("report", "f", "-o", "f.html")
     assert page.code == 0, page.err
     assert "Points without a value: fairness at 1 of 2" in (tmp_path / "f.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("sql", "shown", "found"),
+    [
+        ("1e400::double", "inf", None),
+        ("'-inf'::double", "-inf", None),
+        ("'nan'::double", "nan", None),
+        ("[1.5::double, 'inf'::double]", "1.5; inf", [1.5, None]),
+        ("1.50::decimal(5, 2)", "1.50", 1.5),
+        ("sum(seed)", "3", 3),
+        ("date '2020-01-02'", "2020-01-02", "2020-01-02"),
+        ("timestamp '2020-01-02 10:00:00'", "2020-01-02 10:00:00", "2020-01-02 10:00:00"),
+        ("{'a': 'inf'::double}", "{'a': inf}", {"a": None}),
+        ("'x'::blob", "b'x'", "78"),
+        ("null", "-", None),
+        ("true", "True", True),
+    ],
+)
+def test_a_query_answers_whatever_sql_has(
+    command: Command, tmp_path: Path, sql: str, shown: str, found: object
+) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text(CONGESTED, encoding="utf-8")
+    vary = ("--vary", "switch.buffer=4 MB", "--seeds", "2", "--out", "s")
+    assert command("sweep", str(file), *vary).code == 0
+    question = ("query", "s", f"select {sql} as x from points limit 1")
+    said = command(*question)
+    assert said.code == 0, said.err
+    assert said.out.splitlines() == ["x", shown]
+    said = command(*question, "--json", "-")
+    assert said.code == 0, said.err
+    assert json.loads(said.out, parse_constant=_refuse) == [{"x": found}]
+
+
+def _refuse(name: str) -> Any:  # noqa: ANN401 - it gives nothing
+    raise AssertionError(f"{name} is no JSON")
+
+
+def test_figures_that_are_not_finite_are_written() -> None:
+    assert [figure(float(one)) for one in ("inf", "-inf", "nan")] == ["inf", "-inf", "nan"]
