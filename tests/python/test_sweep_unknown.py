@@ -9,7 +9,7 @@ import pytest
 
 from backwater.sweep.goal import Goal
 from backwater.wording import figure
-from sweeping import run_here
+from sweeping import HOT, run_here
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,3 +146,18 @@ def _refuse(name: str) -> Any:  # noqa: ANN401 - it gives nothing
 
 def test_figures_that_are_not_finite_are_written() -> None:
     assert [figure(float(one)) for one in ("inf", "-inf", "nan")] == ["inf", "-inf", "nan"]
+
+
+def test_a_base_is_a_variant_or_the_file_without_one(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "hot.toml"
+    file.write_text(HOT, encoding="utf-8")
+    goal = ("--goal", "max_fct:victim min", "--vary", "pfc.xoff=20 KB,40 KB", "--seeds", "1")
+    begin = ("sweep", str(file), "--variant", "pfc", *goal)
+    for wrong in ("none", "default", "hot.toml"):
+        said = command(*begin, "--base", wrong, "--out", "w")
+        assert said.code == 2
+        assert said.err.startswith(f"error: --base {wrong}: there is no such variant\n")
+        assert 'hint: there are pfc, and "" is the file without a variant' in said.err
+    said = command(*begin, "--base", "", "--out", "o")
+    assert said.code == 0, said.err
+    assert "base: without a variant." in said.out

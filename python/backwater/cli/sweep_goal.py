@@ -134,7 +134,7 @@ def base_batch(
     from backwater.sweep.seek import Batch
 
     name = next(iter(plan.scenarios)) if variant is None else variant
-    case = plan.scenarios[name] if name in plan.scenarios else cases(name)
+    case = plan.scenarios[name] if name in plan.scenarios else _case(name, cases)
     try:
         own = {one["key"]: one["value"] for one in case.values()}
     except ScenarioError as error:
@@ -146,8 +146,20 @@ def base_batch(
     whole = replace(plan, scenarios={**plan.scenarios, name: case}, where=())
     its, [points] = whole.exactly([(name, values)])
     settings = [f"{key} {text}" for key, text in its.settings(points[0])]
-    called = ", ".join([*([name] if name else []), *settings])
+    plain = [] if "" in plan.scenarios else ["without a variant"]
+    called = ", ".join([*([name] if name else plain), *settings])
     return called or "the scenario as it is", Batch(its, points, 0, apart=True)
+
+
+def _case(name: str, cases: Callable[[str], Scenario]) -> Scenario:
+    """Give the variant that `--base` names. Raises `InputError` if there is none."""
+    known = cases("").variants
+    if name and name not in known:
+        there = f"there are {', '.join(known)}, and " if known else ""
+        raise InputError(
+            f"--base {name}: there is no such variant", f'{there}"" is the file without a variant'
+        )
+    return cases(name)
 
 
 def _own(one: Axis, text: str | None) -> Value | None:
