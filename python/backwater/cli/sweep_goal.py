@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater._core import ScenarioError
 from backwater.cli.labels import see_labels
-from backwater.cli.output import message, put, show, write
+from backwater.cli.output import listing, message, put, show, write
 from backwater.cli.views import View
 from backwater.directory import FIGURES, SUMMARY, TRIALS
 from backwater.errors import InputError
@@ -179,7 +179,7 @@ def show_answer(directory: Path, answer: dict[str, Any], *, loud: bool) -> bool:
     """Print an answer, and keep it with its figures; false: there is none."""
     from backwater.report.sweep import sweep_page
     from backwater.sweep.dataset import Sweep as Dataset
-    from backwater.sweep.words import tables, words
+    from backwater.sweep.words import front, tables, words
 
     lines = words(answer)
     if loud:
@@ -188,6 +188,10 @@ def show_answer(directory: Path, answer: dict[str, Any], *, loud: bool) -> bool:
             put(line)
         for title, tests in tables(answer):
             _show_tests(title, tests, answer["base"])
+        titles, rows = front(answer)
+        if rows:
+            put("")
+            listing(titles, rows, "")
     page = sweep_page(Dataset(read_manifest(directory, SWEEP), directory))
     write(str(directory / SUMMARY), "\n".join([f"goal: {answer['text']}", *lines]) + "\n")
     folder = directory / FIGURES

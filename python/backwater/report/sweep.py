@@ -14,7 +14,7 @@ from backwater.report.page import Code, Column, Figure, Page, Section, Table
 from backwater.report.run import made_by
 from backwater.report.sweep_setup import assumptions
 from backwater.samples import PAIRS
-from backwater.sweep.words import interval, remarks, tables, unit_of, words
+from backwater.sweep.words import front, interval, remarks, tables, unit_of, words
 from backwater.wording import many, sentence, series
 
 if TYPE_CHECKING:
@@ -92,6 +92,9 @@ def _answer(answer: Mapping[str, Any]) -> Section:
     parts: list[Any] = []
     for title, tests in tables(answer)[:_POINTS]:
         parts.append(tests_table(title, tests, answer["base"]))
+    titles, rows = front(answer)
+    if rows:
+        parts.append(Table([Column(title) for title in titles], rows, "Points of the front"))
     said = [f"Goal: {answer['text']}.", *(f"{line}." for line in words(answer))]
     return Section("answer", "Answer", parts, said)
 

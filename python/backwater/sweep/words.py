@@ -15,7 +15,7 @@ from backwater.sweep.answer import (
     UNKNOWN,
     VALUELESS,
 )
-from backwater.sweep.values import shown
+from backwater.sweep.values import axis, shown
 from backwater.wording import figure, many, series
 
 if TYPE_CHECKING:
@@ -36,8 +36,10 @@ def words(told: Mapping[str, Any]) -> list[str]:
 
 
 def tables(answer: Mapping[str, Any]) -> list[tuple[str, Sequence[Mapping[str, Any]]]]:
-    """Give what an answer says of points: what each is called, and its metrics."""
+    """Give what an answer says of single points: what each is called, and its metrics."""
     found = []
+    if answer["kind"] == "front":
+        return []
     if answer["kind"] == "threshold":
         for line in answer["lines"]:
             of = _of(line)
@@ -50,6 +52,54 @@ def tables(answer: Mapping[str, Any]) -> list[tuple[str, Sequence[Mapping[str, A
         of += [f"{key} {shown(key, value, DIGITS)}" for key, value in one["values"].items()]
         found.append((", ".join(of), one["tests"]))
     return found
+
+
+def front(answer: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Give the points of a front as one table: titles, and a row for all that are the same.
+
+    Points are the same whose metrics all are; the base is the last row.
+    """
+    points = answer["points"]
+    if answer["kind"] != "front" or not points:
+        return [], []
+    keys = list(dict.fromkeys(key for one in points for key in one["values"]))
+    variants = len({one["variant"] for one in points}) > 1
+    names = [test["metric"] for test in points[0]["tests"]]
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for one in points:
+        values = tuple((test["metric"], interval(test["value"])) for test in one["tests"])
+        groups.setdefault((one["variant"], *values), []).append(one)
+    several = any(len(some) > 1 for some in groups.values())
+    rows = []
+    for some in groups.values():
+        known = {test["metric"]: test for test in some[0]["tests"]}
+        rows.append(
+            [
+                *([some[0]["variant"] or "-"] if variants else []),
+                *(_values(key, some) for key in keys),
+                *([str(len(some))] if several else []),
+                *(interval(known[name]["value"]) if name in known else "-" for name in names),
+            ]
+        )
+    tests = {test["metric"]: test for test in points[0]["tests"]}
+    if any("base" in test for test in tests.values()):
+        blank = [""] * (variants + len(keys) + several)
+        bases = (tests[name].get("base") for name in names)
+        rows.append(["base", *blank[1:], *("-" if one is None else interval(one) for one in bases)])
+    titles = [*(["variant"] if variants else []), *keys, *(["points"] if several else [])]
+    return [*titles, *map(with_unit, names)], rows
+
+
+def _values(key: str, points: Sequence[Mapping[str, Any]]) -> str:
+    """Give the values that points have of a key: few words, or from the least to the greatest."""
+    texts = dict.fromkeys(one["values"][key] for one in points if key in one["values"])
+    found = [(value.number, text) for text in texts for value in axis(key, [text]).values]
+    told = [shown(key, text, DIGITS) for _, text in found]
+    numbers = [(number, text) for number, text in found if number is not None]
+    if len(numbers) < len(found) or len(found) < 2:
+        return ", ".join(told) or "-"
+    ends = (min(numbers)[1], max(numbers)[1])
+    return " to ".join(dict.fromkeys(shown(key, text, DIGITS) for text in ends))
 
 
 def remarks(tests: Sequence[Mapping[str, Any]], base: str | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Sweeps, goals and queries where there is no value: that is said, and is no value of its own."""
+"""What answers of sweeps and queries say: where there is no value, and what is the same."""
 
 from __future__ import annotations
 
@@ -161,3 +161,21 @@ def test_a_base_is_a_variant_or_the_file_without_one(command: Command, tmp_path:
     said = command(*begin, "--base", "", "--out", "o")
     assert said.code == 0, said.err
     assert "base: without a variant." in said.out
+
+
+def test_points_of_a_front_that_are_the_same_are_one_row(command: Command, tmp_path: Path) -> None:
+    """More buffer than is ever held changes nothing: one row for all of that."""
+    file = tmp_path / "hot.toml"
+    file.write_text(HOT, encoding="utf-8")
+    vary = ("--vary", "switch.buffer=900 KB,1 MB,2 MB,30 KB", "--seeds", "1")
+    goal = ("--goal", "max_fct:hot max, drops min")
+    said = command("sweep", str(file), *vary, *goal, "--out", "f")
+    assert said.code == 0, said.err
+    lines = [line.split("  ") for line in said.out.splitlines()]
+    row = next(line for line in lines if line[0].startswith("900 KB to 2 MB"))
+    assert [cell for cell in row if cell][1].strip() == "3"
+    assert sum(line[0].startswith("switch.buffer") for line in lines) <= 2, "one table, perhaps cut"
+    assert command("report", "f", "-o", "f.html").code == 0
+    page = (tmp_path / "f.html").read_text("utf-8")
+    assert "Points of the front" in page
+    assert "900 KB to 2 MB" in page
