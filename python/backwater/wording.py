@@ -108,10 +108,10 @@ def three(value: float) -> str:
     return figure(float(f"{value:.3g}"))
 
 
-def many(count: int, what: str, form: str = "") -> str:
-    """A number of things: `1 switch`, `4 switches`; of the form `,` with thousands apart."""
+def many(count: int, what: str) -> str:
+    """A number of things, with thousands apart: `1 switch`, `4,000 switches`."""
     plural = "es" if what.endswith(("ch", "s", "x")) else "s"
-    return f"{count:{form}} {what}{'' if count == 1 else plural}"
+    return f"{count:,} {what}{'' if count == 1 else plural}"
 
 
 def sent_again(flows: Mapping[str, Any]) -> str:
@@ -121,8 +121,8 @@ def sent_again(flows: Mapping[str, Any]) -> str:
     """
     inferred, timeouts = flows["inferred_lost"], flows["timeouts"]
     found = [
-        *([many(inferred, "inferred loss", ",")] if inferred else []),
-        *([many(timeouts, "timeout", ",")] if timeouts else []),
+        *([many(inferred, "inferred loss")] if inferred else []),
+        *([many(timeouts, "timeout")] if timeouts else []),
     ]
     return f", after {series(found)}" if found else ""
 

@@ -173,7 +173,7 @@ def test_who_flushed_frames_is_said(command: Command, storm: Path) -> None:
     assert 220e6 < gave["first_ps"] < 221e6
     assert gave["flushed_frames"] == one["ports"]["flushed_frames"] == one["summary"]["flushed"]
     words = " ".join(said.out.split())
-    dropped = f"{gave['flushed_frames']} frames dropped."
+    dropped = f"{gave['flushed_frames']:,} frames dropped."
     assert f"The watchdog gave up leaf0 -> h0 (class 3) at 220.507 us: {dropped}" in words
     forward = ("--set", "pfc.watchdog_action=forward")
     said = command("run", f"{file}@wd", *forward, "--out", "f")

@@ -76,7 +76,7 @@ def _lead(run: Run) -> list[str]:
     cut = ports.get("trimmed", 0)
     cuts = f"{cut:,} packets cut to their headers; " if cut else ""
     thrown = ports.get("flushed_frames", 0)
-    flushed = f"{many(thrown, 'frame', ',')} flushed from queues; " if thrown else ""
+    flushed = f"{many(thrown, 'frame')} flushed from queues; " if thrown else ""
     said = (
         f"{_scenario(run)}{facts['flows_done']:,} of {facts['flows']:,} flows complete in "
         f"{data.time_text(facts['time_ps'])} of simulated time; {pauses}{facts['drops']:,} frames "

@@ -45,10 +45,10 @@ def sweep_page(sweep: Sweep) -> Page:
     sections.append(
         Section("again", "Run it again", [Code(command(manifest, str(sweep.directory)))])
     )
-    lead = [f"{many(points, 'point', ',')} of {_varied(plots)}."]
+    lead = [f"{many(points, 'point')} of {_varied(plots)}."]
     if plots.apart:
         called = f" ({answer['base']})" if plots.base is not None and answer is not None else ""
-        base = f"{many(plots.apart, 'point', ',')} of the base{called}"
+        base = f"{many(plots.apart, 'point')} of the base{called}"
         apart = f"{base} {_are(plots.apart)} in no line or map."
         lead = [f"{lead[0]} {apart}"]
     if plots.compared > 1 and not plots.varying(plots.metrics):
@@ -61,10 +61,10 @@ def sweep_page(sweep: Sweep) -> Page:
     if 1 < most < PAIRS:
         lead.append(f"Intervals over {most} seeds are wide: --seeds {PAIRS} or more narrows them.")
     if failed:
-        lead.append(f"{many(failed, 'point', ',')} failed, and {_are(failed)} in no figure.")
+        lead.append(f"{many(failed, 'point')} failed, and {_are(failed)} in no figure.")
     return Page(
         title=str(manifest.get("title") or "Sweep"),
-        kicker=f"Backwater: report of a sweep, {many(points, 'point', ',')}",
+        kicker=f"Backwater: report of a sweep, {many(points, 'point')}",
         lead=lead,
         sections=sections,
         footer=f"Made by {made_by(manifest['versions'])}. "
