@@ -14,6 +14,7 @@ from backwater.cli import main
 from backwater.comparison import ALIKE, OTHERS, UNLIKE, row
 from backwater.numbers.metrics import Part, metric
 from backwater.plot import data
+from backwater.plot.seeds import differences
 from backwater.reading import Comparison, open_run
 
 if TYPE_CHECKING:
@@ -336,3 +337,21 @@ def test_who_reacts_to_acknowledgements_has_no_number_of_cnps(
     said = command("compare", both[1], f"{both[1]},ecn.kmin=5KB", "--metric", "cnps")
     assert said.code == 2
     assert why in said.err
+
+
+def test_one_large_difference_leaves_room_to_the_others() -> None:
+    def drawn(most: float) -> dict[str, Any]:
+        shares = {"pauses": most, "mean_fct": -1.0, "drops": 0.05}
+        rows = [
+            {"metric": name, "scenario": "b", "share": one, "low": one, "high": one}
+            for name, one in shares.items()
+        ]
+        found: dict[str, Any] = differences(rows, ["b"], "a", ["a", "b"]).to_dict()
+        return found
+
+    far = json.dumps(drawn(160.0))
+    assert '"type": "symlog"' in far
+    assert "linear up to 10%, logarithmic beyond" in far
+    near = json.dumps(drawn(0.8))
+    assert "symlog" not in near
+    assert '"padding": 12' in near, "a point at -100 % is beside the labels"

@@ -519,10 +519,11 @@ def _remarks(
             f"{', '.join(lost)}: of these runs only `unfinished` counts, and the other rows judge "
             "the scenarios that have values."
         )
-    for number, one in enumerate(scenarios):
-        if ports := one["given_up"]:
+    for number, scenario in enumerate(scenarios):
+        if ports := scenario["given_up"]:
             remarks.append(f"{_letter(number)}: {given_up_ports(ports)}.")
-        remarks += [f"{_letter(number)}: {found['message']}." for found in noticed(one["warnings"])]
+        for found in noticed(scenario["warnings"]):
+            remarks.append(f"{_letter(number)}: {found['message']}.")
     return remarks
 
 

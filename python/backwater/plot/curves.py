@@ -15,7 +15,7 @@ from backwater.errors import InputError
 from backwater.numbers.units import PS_PER_US
 from backwater.plot import data
 from backwater.plot.flows import UNTIL
-from backwater.plot.theme import WHOLE, WIDTH, colour, dash, title
+from backwater.plot.theme import APART, WHOLE, WIDTH, colour, dash, title
 from backwater.study.key import TABLE, Key
 from backwater.study.measures import Observed
 from backwater.study.messages import chosen
@@ -63,6 +63,7 @@ def draw(outcome: Outcome, case: str, mechanisms: Sequence[str], window: Window)
     x = alt.X(
         "us:Q",
         title=f"completion time to the {UNTIL[window.until]} (us)",
+        axis=APART,
         scale=alt.Scale(type="log"),
     )
     known = list(outcome.study.mechanisms)

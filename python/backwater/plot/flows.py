@@ -12,7 +12,7 @@ from backwater.numbers.statistics import quantile
 from backwater.numbers.units import size_bytes
 from backwater.plot import data
 from backwater.plot.rows import RunRows
-from backwater.plot.theme import HEIGHT, WHOLE, WIDTH, colour, dash, shape, title
+from backwater.plot.theme import APART, HEIGHT, WHOLE, WIDTH, colour, dash, shape, title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,6 +78,7 @@ class FlowPlots(RunRows):
         x = alt.X(
             "time:Q",
             title=f"completion time to the {UNTIL[until]} (us)",
+            axis=APART,
             scale=alt.Scale(type="log") if wide else alt.Scale(zero=False, padding=12),
         )
         y = alt.Y("share:Q", title="share of flows", axis=alt.Axis(format="%"), scale=WHOLE)

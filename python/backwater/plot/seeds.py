@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 SHARES = [*(i / 50 for i in range(46)), *(0.9 + i / 200 for i in range(1, 21))]
 """Shares of flows at which runs are put together: closer at the tail."""
+WIDE, LINEAR = 5.0, 0.1
+"""Shares from which on differences are drawn by logarithms, and up to which they are not."""
 GROUPS = 12
 """Groups that a chart lists."""
 
@@ -68,7 +70,7 @@ def completion(lines: Mapping[str, tuple[Sequence[Run], str]], head: str) -> Cha
     # The legend's signs are lines, not as faint as the bands.
     shade = colour("line", names).legend(symbolOpacity=1, symbolType="stroke")
     axis = f"completion time to the last {until} ({unit})"
-    room = alt.Scale(zero=False)
+    room = alt.Scale(zero=False, padding=12)
     x = alt.X("time:Q", title=axis, scale=room)
     y = alt.Y("share:Q", title="share of flows", axis=alt.Axis(format="%"), scale=WHOLE)
     tips: list[Any] = [
@@ -175,7 +177,16 @@ def differences(
     frame = pl.DataFrame([dict(row) for row in rows])
     metrics = frame["metric"].unique(maintain_order=True).to_list()
     y = alt.Y("metric:N", title=None, sort=metrics)
-    percent = alt.Axis(format="+.0%")
+    most = max(abs(float(row[end])) for row in rows for end in ("low", "high", "share"))
+    ticks = [-1.0, -LINEAR, 0.0, LINEAR, *(10.0**n for n in range(int(math.log10(most)) + 1))]
+    percent = alt.Axis(format="+,.0%", values=ticks if most > WIDE else alt.Undefined)
+    # One that is a hundred times as much would leave no room to all others. Points at the ends
+    # stand apart from the labels of metrics.
+    scale = (
+        alt.Scale(type="symlog", constant=LINEAR, padding=12, nice=False)
+        if most > WIDE
+        else alt.Scale(padding=12)
+    )
     tips: list[Any] = [
         "metric",
         "scenario",
@@ -188,15 +199,18 @@ def differences(
         tooltip=tips,
     )
     whiskers = base_chart.mark_rule(strokeWidth=2.5).encode(
-        x=alt.X("low:Q", title=f"against {base}", axis=percent), x2="high:Q"
+        x=alt.X("low:Q", title=f"against {base}", axis=percent, scale=scale), x2="high:Q"
     )
     points = base_chart.mark_point(filled=True, size=80, opacity=1).encode(
-        x=alt.X("share:Q", title=f"against {base}", axis=percent)
+        x=alt.X("share:Q", title=f"against {base}", axis=percent, scale=scale)
     )
     zero = alt.Chart(pl.DataFrame({"x": [0.0]})).mark_rule(color=INK).encode(x="x:Q")
+    below = "differences seed by seed; bars: their 95 % intervals"
+    if most > WIDE:
+        below += f"; linear up to {LINEAR:.0%}, logarithmic beyond"
     drawn: ChartType = alt.layer(zero, whiskers, points).properties(
         width=WIDTH,
         height=alt.Step(max(24, 14 * len(shown))),
-        title=title("What differs", "differences seed by seed; bars: their 95 % intervals"),
+        title=title("What differs", below),
     )
     return drawn
