@@ -22,7 +22,7 @@ from backwater.samples import LEAST, PAIRS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from backwater.numbers.metrics import Metric
+    from backwater.numbers.metrics import Metric, Part
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Difference:
 
 
 ALIKE, NOT_TOLD = "no difference that matters", "not told apart"
-UNLIKE = "references differ"
+UNLIKE, OTHERS = "references differ", "complete flows differ"
 SAME = 1e-9
 """Shares by which references may differ that are the same: they are sums of floats."""
 
@@ -91,15 +91,21 @@ class Row:
     """`winner`, `no difference that matters` (between the winners: their whole intervals lie within
     what matters), `not told apart` (they may differ by more: more seeds would tell), `too few
     seeds`, `no values` (of two scenarios or more), `values missing` (no seed has values of
-    all) or `references differ` (what the values are held against, such as bounds, differs with the
-    network: less above a higher bound is no merit)."""
+    all), `complete flows differ` (times are of those that are complete, and these are others:
+    whoever completes only its fast flows is no faster) or `references differ` (what the values are
+    held against, such as bounds or the time sampled, is not the same, and who is better depends on
+    it: less above a higher bound is no merit)."""
     samples: list[int | None]
     """Complete flows behind each scenario's values, of the seed with fewest; None: no number of
     flows."""
     reasons: list[str | None]
-    """Why a scenario has no value, where it has too few complete flows for the statistic."""
+    """Why a scenario has no value: it has too few complete flows for the statistic, or no such
+    thing."""
     references: list[float | None]
     """What each scenario's values are held against, as a mean over the seeds; None: nothing."""
+    parts: list[Part | None]
+    """Of which flows each scenario's values are, of the seed with the fewest complete; None: of all
+    of the group in every seed, or of no flows."""
 
     def told(self, labels: Sequence[str]) -> dict[str, Any]:
         """All of it, for JSON."""
@@ -119,6 +125,7 @@ class Row:
                     "flows": flows,
                     "reason": reason,
                     "reference": reference,
+                    "of_flows": None if part is None else part.flows,
                     "difference": None
                     if difference is None
                     else {
@@ -128,13 +135,14 @@ class Row:
                         "ci_high": difference.ci_high,
                     },
                 }
-                for label, mean, count, flows, reason, reference, difference in zip(
+                for label, mean, count, flows, reason, reference, part, difference in zip(
                     labels,
                     self.means,
                     self.counts,
                     self.samples,
                     self.reasons,
                     self.references,
+                    self.parts,
                     self.differences,
                     strict=True,
                 )
@@ -148,14 +156,22 @@ def row(
     samples: Sequence[int | None] | None = None,
     least: float = LEAST,
     references: Sequence[Mapping[int, float]] | None = None,
+    parts: Sequence[Mapping[int, Part]] | None = None,
+    lacking: Sequence[str | None] | None = None,
 ) -> Row:
     """Compare the values of one metric, by seed, of all scenarios that have any.
 
     `samples`: complete flows of each scenario, of the seed with fewest. `least`: the difference
     that matters, as a share of the greater value. `references`: what the values are held against.
+    `parts`: of which flows they are, of the seeds where not all are complete.
+    `lacking`: why a scenario can have none.
     """
     samples = [None] * len(values) if samples is None else list(samples)
-    reasons = [None if one is None else metric.why_not(one) for one in samples]
+    parts = [{}] * len(values) if parts is None else parts
+    reasons = [
+        why or (None if count is None else metric.why_not(count))
+        for count, why in zip(samples, lacking or [None] * len(values), strict=True)
+    ]
     known = [number for number, one in enumerate(values) if one]
     # A seed that one scenario lacks may be an easy or a hard one: it would move the others' means.
     common = sorted(set.intersection(*(set(values[number]) for number in known))) if known else []
@@ -173,11 +189,15 @@ def row(
         for one in references or [{}] * len(values)
     ]
     # A ratio moves by as much as what it is held against does, a difference by any more.
-    room = least if metric.unit == "" else SAME
-    if _differ([one for number in known if (one := against[number]) is not None], room):
-        winners, verdict = list[int](), UNLIKE
-    else:
-        winners, verdict = _judged(metric, paired, known, least)
+    room = SAME if metric.quantity.of_jobs and metric.unit else least
+    winners, verdict = _judged(metric, paired, known, least)
+    if _others(parts, known, common):
+        winners, verdict = [], OTHERS
+    elif _differ([one for number in known if (one := against[number]) is not None], room):
+        whole = _absolute(metric, paired, references or ())
+        # Who is better by both owes it to neither reference.
+        if whole is None or _judged(metric, whole, known, least) != (winners, verdict):
+            winners, verdict = [], UNLIKE
     return Row(
         metric,
         common,
@@ -190,7 +210,35 @@ def row(
         samples,
         reasons,
         against,
+        [min(of.values(), key=lambda one: one.complete, default=None) for of in parts],
     )
+
+
+def _others(
+    parts: Sequence[Mapping[int, Part]], known: Sequence[int], seeds: Sequence[int]
+) -> bool:
+    """Whether the scenarios `known` have values of other flows, in any of the seeds."""
+
+    def which(number: int, seed: int) -> str | None:
+        part = parts[number].get(seed)
+        return None if part is None else part.which
+
+    return any(len({which(number, seed) for number in known}) > 1 for seed in seeds)
+
+
+def _absolute(
+    metric: Metric, values: Sequence[Mapping[int, float]], references: Sequence[Mapping[int, float]]
+) -> list[dict[int, float]] | None:
+    """Give what values and references come to; None: nothing, or some have no reference."""
+    found: list[dict[int, float]] = []
+    for mine, against in zip(values, references, strict=True):
+        found.append({})
+        for seed, value in mine.items():
+            whole = metric.absolute(value, against[seed]) if seed in against else None
+            if whole is None:
+                return None
+            found[-1][seed] = whole
+    return found
 
 
 def _differ(references: Sequence[float], room: float) -> bool:

@@ -33,8 +33,9 @@ NAMES = {
     COMPARISON: "comparison",
     SWEEP: "sweep",
 }
-FORMATS = {RUN: 2, SEEDS: 3, STUDY: 3, COMPARISON: 3, SWEEP: 1}
-"""Of result directories. 1 had neither seal nor hashes; in 2 runs of a series had directories."""
+FORMATS = {RUN: 2, SEEDS: 3, STUDY: 3, COMPARISON: 4, SWEEP: 1}
+"""Of result directories. 1 had neither seal nor hashes; in 2 runs of a series had directories; in 3
+rows of comparisons did not say how many flows their values are of."""
 COMMANDS = {
     RUN: "backwater run --out",
     SEEDS: "backwater run --seeds --out",

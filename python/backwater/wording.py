@@ -76,6 +76,8 @@ def figure(value: float | None) -> str:
         return "-"
     if isinstance(value, int) or float(value).is_integer():
         return str(int(value))
+    if not math.isfinite(value):
+        return str(value)
     digits = max(0, 5 - math.floor(math.log10(abs(value))))
     return f"{value:.{min(digits, 12)}f}".rstrip("0").rstrip(".") if digits else f"{value:.0f}"
 
@@ -106,10 +108,10 @@ def three(value: float) -> str:
     return figure(float(f"{value:.3g}"))
 
 
-def many(count: int, what: str, form: str = "") -> str:
-    """A number of things: `1 switch`, `4 switches`; of the form `,` with thousands apart."""
+def many(count: int, what: str) -> str:
+    """A number of things, with thousands apart: `1 switch`, `4,000 switches`."""
     plural = "es" if what.endswith(("ch", "s", "x")) else "s"
-    return f"{count:{form}} {what}{'' if count == 1 else plural}"
+    return f"{count:,} {what}{'' if count == 1 else plural}"
 
 
 def sent_again(flows: Mapping[str, Any]) -> str:
@@ -119,8 +121,8 @@ def sent_again(flows: Mapping[str, Any]) -> str:
     """
     inferred, timeouts = flows["inferred_lost"], flows["timeouts"]
     found = [
-        *([many(inferred, "inferred loss", ",")] if inferred else []),
-        *([many(timeouts, "timeout", ",")] if timeouts else []),
+        *([many(inferred, "inferred loss")] if inferred else []),
+        *([many(timeouts, "timeout")] if timeouts else []),
     ]
     return f", after {series(found)}" if found else ""
 
@@ -149,6 +151,36 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+GIVEN_UP = 4
+"""Ports that are named of those of which a watchdog gave up queues."""
+
+
+def given_up(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say of which queues watchdogs gave up waiting, and what became of the frames."""
+    told = []
+    for one in found[:GIVEN_UP]:
+        number = f", {many(one['times'], 'time')}, first" if one["times"] > 1 else ""
+        flushed = one["flushed_frames"]
+        frames = f"{many(flushed, 'frame')} dropped" if flushed else "frames were forwarded"
+        told.append(
+            f"the watchdog gave up {one['node']} -> {one['peer']} (class "
+            f"{', '.join(map(str, one['classes']))}){number} at {simulated(one['first_ps'])}: "
+            f"{frames}"
+        )
+    more = found[GIVEN_UP:]
+    if more:
+        frames = many(sum(one["flushed_frames"] for one in more), "frame")
+        told.append(f"watchdogs gave up {many(len(more), 'further port')}: {frames} dropped there")
+    return told
+
+
+def given_up_ports(ports: Sequence[str]) -> str:
+    """Name the ports of which watchdogs gave up queues, in any of several runs."""
+    more = len(ports) - GIVEN_UP
+    some = [*ports[:GIVEN_UP], *([f"{more} more"] if more > 0 else [])]
+    return f"watchdogs gave up queues of {series(some)}"
 
 
 def offered(one: Mapping[str, Any]) -> str:

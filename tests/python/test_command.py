@@ -287,7 +287,7 @@ def test_what_became_of_flows_is_said(command: Command, tmp_path: Path) -> None:
     assert "hot: slowdown" in said.out
     assert "not finished" not in said.out
     said = command("run", str(path), "--seeds", "2", "--set", "transport.recovery=go-back-n")
-    assert "slowdown.mean" in said.out
+    assert "mean_slowdown" in said.out
     assert "…" not in said.out
 
 

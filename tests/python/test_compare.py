@@ -320,6 +320,29 @@ def test_one_scenario_that_is_wrong_leaves_the_others_compared(
     assert "left out" not in alone.err
 
 
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ("@nosuch", "there is no variant `nosuch`"),
+        (",switch.bufer=1MB", "did you mean `buffer`?"),
+        ("@slow+nothing", "nothing"),
+        (",seed=3", "a seed of one scenario"),
+        (",ecn.kmin=1KB", "+ecn switches it on"),
+    ],
+)
+def test_one_scenario_that_cannot_be_read_leaves_the_others_compared(
+    command: Command, random: Path, change: str, text: str
+) -> None:
+    wrong = f"{random}{change}"
+    said = command("compare", str(random), wrong, f"{random}@slow", "--seeds", "1")
+    assert said.code == 1, said.err
+    assert text in said.err
+    assert "hint: " in said.err
+    assert f"{wrong} is left out, and the others are compared" in said.err
+    assert f"B = {random}@slow" in said.out
+    assert command("compare", str(random), wrong).code == 2
+
+
 def test_a_variant_is_named_either_way(command: Command, random: Path) -> None:
     """`FILE@VARIANT` is `FILE --variant VARIANT` in each command that takes a scenario."""
     both = [(f"{random}@slow",), (str(random), "--variant", "slow")]

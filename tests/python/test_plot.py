@@ -139,7 +139,7 @@ CHARTS = ("queue", "throughput", "sent", "paused", "pauses", "completion", "slow
 def test_every_axis_has_its_unit(run: Run, name: str) -> None:
     found = titles(getattr(run.plot, name)().to_dict())
     assert found
-    counts = {"messages", "pauses received", "share of complete flows"}
+    counts = {"messages", "pauses received", "share of flows"}
     for title in found:
         assert title in counts or title.endswith(("(us)", "(KB)", "(Gb/s)", "(ratio)")), title
 

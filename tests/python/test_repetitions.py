@@ -17,7 +17,8 @@ import pytest
 import backwater
 from backwater import _core
 from backwater.journal import Journal
-from backwater.numbers.repeats import Spread, fold, over_runs, said_same, student_t
+from backwater.numbers.repeats import Spread, fold, named, over_runs, said_same, student_t
+from backwater.report.repeated import _plus_minus
 from conftest import change_line, start
 
 if TYPE_CHECKING:
@@ -80,11 +81,39 @@ def test_table_json_and_file_say_the_same(command: Command, small: Path) -> None
     assert victim["ci_low"] < victim["mean"] < victim["ci_high"]
     table = pq.ParquetFile("o/statistics.parquet").read()
     assert table.to_pylist() == json.loads(Path("o.json").read_text())["statistics"]
-    assert "fct_last_ack_us.mean" in said.out
+    assert "mean_fct " in said.out
+    assert "fct_last_ack_us" not in said.out, "rows are named as metrics"
     below = said.out[said.out.index("The same in all runs") :]
     assert "incast: flows" in below
+    assert "bytes 6000000 B" in below
     assert "drop_frames" in below[below.index("0 in all runs: ") :]
     assert max(len(line) for line in said.out.splitlines()) <= 100
+
+
+def test_what_is_the_same_in_all_runs_is_a_number_with_its_unit() -> None:
+    same = {"n": 3, "std": 0.0, "ci_low": 2.0, "ci_high": 2.0, "mean": 2.0, "min": 2.0, "max": 2.0}
+    told: list[dict[str, Any]] = [
+        {"of": "run", "quantity": "time", "unit": "us", **same},
+        {"of": "hot", "quantity": "flows", "unit": "flows", **same},
+        {"of": "hot", "quantity": "fct_last_byte_us.p50", "unit": "us", **same},
+    ]
+    folded = fold(told, 3)
+    assert folded.counts == {"run": ["time 2 us"], "hot": ["flows 2"]}
+    [(row, is_same)] = folded.rows
+    assert (named(row["quantity"]), is_same) == ("median_fct_last_byte", True)
+    assert named("jct_us") == "jct"
+    assert named("duration_us.max") == "max_cct"
+
+
+def test_no_half_of_an_interval_is_written_as_nothing() -> None:
+    def told(mean: float, half: float) -> str:
+        return _plus_minus({"mean": mean, "ci_low": mean - half, "ci_high": mean + half})
+
+    assert told(247.903, 0.0379) == "247.90 ± 0.04"
+    assert told(247.903, 1.76) == "247.9 ± 1.8"
+    assert told(15310.29, 0.5) == "15,310.3 ± 0.5"
+    assert told(3.0, 0.0) == "3"
+    assert told(2.9532, 0.000385) == "2.9532 ± 0.0004"
 
 
 def test_numbers_do_not_depend_on_the_number_of_cores(
@@ -202,7 +231,8 @@ def test_ctrl_c_keeps_what_is_complete_and_says_how_to_go_on(tmp_path: Path, sma
 
 def test_what_is_the_same_in_all_runs_has_one_row_or_none() -> None:
     def row(quantity: str, mean: float, least: float, most: float, n: int = 3) -> dict[str, Any]:
-        return {"of": "a", "quantity": quantity, "n": n, "mean": mean, "min": least, "max": most}
+        about = {"of": "a", "quantity": quantity, "unit": ""}
+        return about | {"n": n, "mean": mean, "min": least, "max": most}
 
     rows = [
         row("flows", 4, 4, 4),
@@ -223,3 +253,15 @@ def test_what_is_the_same_in_all_runs_has_one_row_or_none() -> None:
     assert folded.zeros == {"drops": ["a"]}
     # Of one run nothing varies, and all is told.
     assert len(fold([row("flows", 4, 4, 4, n=1)], 1).rows) == 1
+
+
+def test_a_percentile_that_no_group_has_takes_no_room(command: Command, small: Path) -> None:
+    """Groups of one and three flows: neither a column without a number, nor a line for each."""
+    said = command("run", str(small))
+    assert said.code == 0
+    assert "99th" not in said.out
+    assert "p99" not in said.out
+    more = ("--set", "flow.incast.count=34", "--set", "flow.incast.size=4 KB")
+    said = command("run", str(small), *more, "--out", "o")
+    assert "99th perc." in said.out, said.err
+    assert "A 99th percentile takes 100 complete flows." in said.out

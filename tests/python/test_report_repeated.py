@@ -199,7 +199,8 @@ def test_what_one_scenario_has_alone_is_not_given_to_all(
 def test_differences_are_told_as_the_terminal_tells_them() -> None:
     def row(metric: str, means: tuple[float, float], mean: float, half: float) -> dict[str, Any]:
         found = {"mean": mean, "ci_low": mean - half, "ci_high": mean + half}
-        one, two = ({"scenario": name, "mean": means[n]} for n, name in enumerate("ab"))
+        none = {"flows": None, "of_flows": None}
+        one, two = ({"scenario": name, "mean": means[n], **none} for n, name in enumerate("ab"))
         many = [one | {"difference": None}, two | {"difference": found}]
         said = {"metric": metric, "unit": "us", "verdict": "too few seeds", "winners": []}
         return said | {"scenarios": many, "against": "a"}

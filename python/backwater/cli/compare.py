@@ -19,7 +19,7 @@ from backwater.samples import LEAST
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from backwater.cli.subjects import Subject
+    from backwater.cli.subjects import Subject, Wrong
 
 REFUSED = 1
 """The exit code where a scenario was left out."""
@@ -98,7 +98,9 @@ def compare(
         raise InputError("compare: a scenario is given twice", "a name stands for one column")
     writable(json, Kind.JSON, *files(scenarios))
     with judging(*folders(scenarios), Path(out)):
-        cases, refused = _checked(subjects(scenarios, settings, mechanisms))
+        wrong: dict[str, Wrong] = {}
+        asked = subjects(scenarios, settings, mechanisms, wrong=wrong)
+        cases, refused = _checked(asked, wrong)
         given = {"with": mechanisms or [], "set": dict(overrides(settings))}
         plan = Plan.of(cases, seeds(many, cases[0].seed), Path(out), given, force=force)
         plan.see_groups(wanted)
@@ -118,14 +120,13 @@ def compare(
     return code or (REFUSED if refused else 0)
 
 
-def _checked(cases: Sequence[Subject]) -> tuple[list[Subject], list[str]]:
+def _checked(cases: Sequence[Subject], wrong: dict[str, Wrong]) -> tuple[list[Subject], list[str]]:
     """Give the scenarios that may be run, and the labels of others, whose errors are shown.
 
-    What is wrong with one says nothing against the others. Raises `backwater.ScenarioError` if
-    fewer than two are left.
+    What is wrong with one says nothing against the others; `wrong` are those that could not even be
+    read. Raises the first error if fewer than two are left.
     """
     good: list[Subject] = []
-    wrong: dict[str, ScenarioError] = {}
     for one in cases:
         try:
             warn(one.scenario.check())

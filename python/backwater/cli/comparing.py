@@ -15,32 +15,35 @@ from backwater.cli.labels import see_labels
 from backwater.cli.output import message, show
 from backwater.cli.progress import Reporter, reporting
 from backwater.cli.views import View
-from backwater.comparison import UNLIKE, Difference, Row, judged, row
+from backwater.comparison import OTHERS, UNLIKE, Difference, Row, judged, row
 from backwater.directory import locked, standing
 from backwater.errors import InputError, ResultError
 from backwater.findings import failures, headlines, over_runs
 from backwater.findings import remarks as noticed
 from backwater.manifest import COMPARISON, FORMATS, write_manifest
 from backwater.numbers.metrics import usual
-from backwater.numbers.run import groups, job_labels, job_steps
+from backwater.numbers.run import groups, job_labels, job_steps, watchdogs
 from backwater.programs import in_python, why_not
 from backwater.results import Run
 from backwater.running import Job, fraction, run_jobs, taken_up
 from backwater.samples import too_few
 from backwater.saving import SLICE_MS
 from backwater.stopping import interruptible
-from backwater.wording import difference, duration, figure, many
+from backwater.wording import difference, duration, figure, given_up_ports, many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from backwater.cli.subjects import Subject
-    from backwater.numbers.metrics import Metric
+    from backwater.numbers.metrics import Metric, Part
 
 FAILED, INCOMPLETE = 1, 3
 
 INTERVAL = "95 %, Student's t of the differences seed by seed, not corrected for their number"
+
+# What a directory says of what came of each scenario.
+_KEPT = ("complete", "failed", "incomplete", "given_up", "warnings")
 
 # Of the part of a folder's name that people read.
 LONGEST_NAME = 60
@@ -146,9 +149,7 @@ class Plan:
             for case, folder in zip(self.cases, self.folders, strict=True)
         ]
         for entry, said in zip(scenarios, document.get("scenarios", ()), strict=False):
-            entry.update(
-                {name: said[name] for name in ("complete", "failed", "incomplete", "warnings")}
-            )
+            entry.update({name: said[name] for name in _KEPT})
         manifest: dict[str, Any] = {
             "format": FORMATS[COMPARISON],
             "kind": COMPARISON,
@@ -222,6 +223,7 @@ class Plan:
                     "complete": sum(one.done and not failures(one.warnings) for one in mine),
                     "failed": sum(not one.done for one in mine),
                     "incomplete": sum(one.done and bool(failures(one.warnings)) for one in mine),
+                    "given_up": list(dict.fromkeys(port for one in mine for port in one.given_up)),
                     "warnings": over_runs([(one.seed, one.warnings) for one in mine]),
                 }
                 for case, folder, mine in zip(self.cases, self.folders, found, strict=True)
@@ -272,7 +274,13 @@ class _Measured:
     flows: dict[Metric, int | None]
     """Complete flows behind each value; None: it is no number of flows."""
     references: dict[Metric, float | None]
-    """What each value is held against; None: nothing that a network decides."""
+    """What each value is held against; None: nothing."""
+    parts: dict[Metric, Part]
+    """Of which flows each value is, where not all are complete."""
+    lacking: dict[Metric, str]
+    """Why its scenario has no such value."""
+    given_up: list[str]
+    """Ports of which watchdogs gave up queues."""
 
 
 def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
@@ -289,9 +297,17 @@ def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
     references = {
         metric: metric.reference(run)
         for metric, value in values.items()
-        if value is not None and metric.quantity.reference is not None
+        if value is not None and metric.quantity.against is not None
     }
-    return _Measured(run.seed, run.status == "done", run.warnings, values, flows, references)
+    parts = {
+        metric: part
+        for metric, value in values.items()
+        if value is not None and (part := metric.part(run)) is not None
+    }
+    done = run.status == "done"
+    ports = [f"{one['node']} -> {one['peer']}" for one in watchdogs(run)]
+    lacking = {metric: why for metric in metrics if (why := metric.lacking(run)) is not None}
+    return _Measured(run.seed, done, run.warnings, values, flows, references, parts, lacking, ports)
 
 
 def _rows(found: list[list[_Measured]], asked: Sequence[Metric], least: float) -> list[Row]:
@@ -313,7 +329,15 @@ def _rows(found: list[list[_Measured]], asked: Sequence[Metric], least: float) -
                 {one.seed: of for one in mine if (of := one.references.get(metric)) is not None}
                 for mine in found
             ]
-            rows.append(row(metric, values, flows, least, references))
+            parts = [
+                {one.seed: one.parts[metric] for one in mine if metric in one.parts}
+                for mine in found
+            ]
+            lacking = [
+                next((one.lacking[metric] for one in mine if metric in one.lacking), None)
+                for mine in found
+            ]
+            rows.append(row(metric, values, flows, least, references, parts, lacking))
     return rows
 
 
@@ -468,9 +492,18 @@ def _remarks(
             "Some metrics have fewer values than seeds: a row is over the seeds that all scenarios "
             "with values have (--json names them)."
         )
+    others: dict[str, list[str]] = {}
+    for one in rows:
+        if one.verdict == OTHERS:
+            others.setdefault(_complete(one, letters), []).append(one.metric.name)
     remarks += [
-        f"{one.metric.name}: no winner, as what it is held against differs with the network "
-        f"({_references(one, letters)})."
+        f"{', '.join(names)}: no winner, as other flows are complete ({of}), and times are of "
+        "those alone."
+        for of, names in others.items()
+    ]
+    remarks += [
+        f"{one.metric.name}: no winner, as what it is held against differs "
+        f"({_references(one, letters)}), and who is better depends on that."
         for one in rows
         if one.verdict == UNLIKE
     ]
@@ -486,17 +519,30 @@ def _remarks(
             f"{', '.join(lost)}: of these runs only `unfinished` counts, and the other rows judge "
             "the scenarios that have values."
         )
-    for number, one in enumerate(scenarios):
-        remarks += [f"{_letter(number)}: {found['message']}." for found in noticed(one["warnings"])]
+    for number, scenario in enumerate(scenarios):
+        if ports := scenario["given_up"]:
+            remarks.append(f"{_letter(number)}: {given_up_ports(ports)}.")
+        for found in noticed(scenario["warnings"]):
+            remarks.append(f"{_letter(number)}: {found['message']}.")
     return remarks
+
+
+def _complete(one: Row, letters: Sequence[str]) -> str:
+    """Say how many flows of each scenario are complete, of the seed with fewest."""
+    return ", ".join(
+        f"{letter} {samples if part is None else part.complete} of "
+        f"{samples if part is None else part.flows}"
+        for letter, samples, part in zip(letters, one.samples, one.parts, strict=True)
+        if samples
+    )
 
 
 def _references(one: Row, letters: Sequence[str]) -> str:
     """Say what the values of each scenario are held against."""
-    of = "mean bound" if one.metric.quantity.of_jobs else "time alone in the network"
-    unit = " us" if one.metric.quantity.of_jobs else " ps a byte"
+    assert one.metric.quantity.against is not None
+    of, unit = one.metric.quantity.against
     said = (
-        f"{letter} {_value(reference)}{unit}"
+        f"{letter} {_value(reference)} {unit}"
         for letter, reference in zip(letters, one.references, strict=True)
         if reference is not None
     )

@@ -27,6 +27,13 @@ def see_labels(wanted: Sequence[Metric], scenarios: Sequence[str]) -> None:
                 'it takes --set "output.interval=1 us" --set output.queues=true; max_queue takes '
                 "no samples",
             )
+        if metric.quantity.lacking is not None:
+            reasons = {metric.quantity.lacking(one) for one in map(tomllib.loads, scenarios)}
+            if reasons and None not in reasons:
+                raise InputError(
+                    f"--metric {metric.name}: has no value: {'; '.join(map(str, reasons))}",
+                    "marked_frames counts what is marked",
+                )
         if metric.group is None:
             continue
         known = list(dict.fromkeys(label for one in labels for label in one.known(metric)))

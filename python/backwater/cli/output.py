@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sys
@@ -284,4 +285,14 @@ def write(target: str, text: str) -> None:
 def write_json(target: str, value: Any) -> None:  # noqa: ANN401 - whatever JSON holds
     """Write JSON to a file, or to stdout for `-`."""
     # Only within its strings can JSON have control characters, and there they may be written out.
-    write(target, visible(json.dumps(value, indent=2, ensure_ascii=False)) + "\n")
+    text = json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
+    write(target, visible(text) + "\n")
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """Give a value without numbers that JSON does not have: these are null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value

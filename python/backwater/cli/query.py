@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,7 +55,7 @@ def query(
     answer = sweep.query(sql)
     rows_ = answer.to_pylist()
     if json is not None:
-        write_json(json, rows_)
+        write_json(json, [_plain(row) for row in rows_])
     if json != "-":
         names = _different(answer.column_names)
         listing(names, [tuple(_cell(value) for value in row.values()) for row in rows_], "")
@@ -69,7 +70,22 @@ def _cell(value: Any) -> str:  # noqa: ANN401 - whatever a table holds
         return "-"
     if isinstance(value, float | int) and not isinstance(value, bool):
         return figure(value)
-    return "; ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return "; ".join(map(_cell, value)) if isinstance(value, list) else str(value)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a table holds
+    """Give a value as JSON can have it: numbers, else texts."""
+    if isinstance(value, Decimal):
+        # DuckDB's sum of whole numbers is one.
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    # A `MonthDayNano` is a tuple, and a length of time.
+    if isinstance(value, list) or type(value) is tuple:
+        return [_plain(one) for one in value]
+    if isinstance(value, bytes):
+        return value.hex()
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
 
 
 def status(directory: Sweep, json: Json = None) -> int:

@@ -17,7 +17,7 @@ from backwater.findings import failures, headlines, hints, remarks
 from backwater.findings import over_runs as over_seeds
 from backwater.journal import name_of
 from backwater.manifest import SEEDS, kind_of, read_manifest, write_manifest
-from backwater.numbers.repeats import fold, over_runs, said_same
+from backwater.numbers.repeats import fold, named, over_runs, said_same
 from backwater.numbers.run import (
     completion_times,
     group_times,
@@ -25,15 +25,27 @@ from backwater.numbers.run import (
     port_totals,
     round_times,
     waiting,
+    watchdogs,
 )
 from backwater.numbers.table import write_statistics
 from backwater.results import Run
 from backwater.running import run_jobs, used_threads
-from backwater.samples import why_not
 from backwater.saved import told as told_changes
 from backwater.saving import last_save, save_at
 from backwater.stopping import interruptible
-from backwater.wording import count, figure, offered, prefixed, sent_again, simulated, three, us
+from backwater.wording import (
+    count,
+    figure,
+    given_up,
+    many,
+    offered,
+    prefixed,
+    sent_again,
+    sentence,
+    simulated,
+    three,
+    us,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -231,6 +243,7 @@ def report(run: Run) -> dict[str, Any]:
         "jobs": job_times(run),
         "rounds": round_times(run),
         "ports": port_totals(run),
+        "watchdogs": watchdogs(run),
         "summary": run.summary,
         "warnings": run.warnings,
     }
@@ -247,21 +260,29 @@ def _show_one(case: Scenario | Resumed, one: dict[str, Any]) -> None:
     view = View()
     for column in ("group", "flows", "complete"):
         view.add_column(column, justify="left" if column == "group" else "right")
-    for column in ("mean", "median", "99th perc.", "greatest", "mean to last byte"):
+    times = [
+        (each["fct_last_ack_us"] or {}, each["fct_last_byte_us"] or {}) for each in one["groups"]
+    ]
+    # A column that no group fills says nothing.
+    tails = [ack.get("p99") is not None for ack, _ in times]
+    columns = {"mean": "mean", "p50": "median", "p99": "99th perc.", "max": "greatest"}
+    if not any(tails):
+        del columns["p99"]
+    for column in (*columns.values(), "mean to last byte"):
         view.add_column(f"{column}\nus", justify="right")
-    for group in one["groups"]:
-        ack, byte = group["fct_last_ack_us"] or {}, group["fct_last_byte_us"] or {}
+    for group, (ack, byte) in zip(one["groups"], times, strict=True):
         view.add_row(
             group["group"],
             str(group["flows"]),
             str(group["complete"]),
-            *(us(ack.get(name)) for name in ("mean", "p50", "p99", "max")),
+            *(us(ack.get(name)) for name in columns),
             us(byte.get("mean")),
         )
     show(
         view,
         f"{case.title or 'A scenario without a title'} (seed {one['seed']})",
         "Completion times over the group's complete flows; to the last ACK unless said otherwise.",
+        *(["A 99th percentile takes 100 complete flows."] if any(tails) > all(tails) else []),
         *(f"{line}." for line in told_changes(one["changed"])),
         *_outcomes(one),
         *([] if one["jobs"] else [*_completions(one), *_totals(one)]),
@@ -348,20 +369,19 @@ def _outcomes(one: dict[str, Any]) -> list[str]:
                 f"{group['group']}: slowdown {three(slowdown['p50'])} (median)"
                 + ("." if tail is None else f", {three(tail)} (99th percentile).")
             )
-        few = group["fct_last_ack_us"] or group["fct_last_byte_us"]
-        if few and few["p99"] is None:
-            said.append(f"{group['group']}: no {why_not('p99', few['n'], 'complete flows')}.")
         if again := group["retransmitted"]:
             after = sent_again(group)
             said.append(
-                f"{group['group']}: {again} of {group['packets']} data packets were sent again"
+                f"{group['group']}: {again:,} of {group['packets']:,} data packets were sent again"
                 + (f"{after} among others." if after else ".")
             )
         if group["failed"]:
-            said.append(f"{group['group']}: {group['failed']} flows failed (transport.retries).")
+            said.append(
+                f"{group['group']}: {many(group['failed'], 'flow')} failed (transport.retries)."
+            )
         if group["unfinished"]:
             said.append(
-                f"{group['group']}: {group['unfinished']} "
+                f"{group['group']}: {group['unfinished']:,} "
                 f"{'flow is' if group['unfinished'] == 1 else 'flows are'} not finished; the "
                 "column waits_for says why."
             )
@@ -374,6 +394,7 @@ def _outcomes(one: dict[str, Any]) -> list[str]:
     if deadlock := summary.get("deadlock"):
         cycle = " -> ".join([*deadlock["cycle"], deadlock["cycle"][0]])
         said.append(f"Deadlock since {simulated(deadlock['time_ps'])}: {cycle}.")
+    said += map(sentence, given_up(one["watchdogs"]))
     said += [f"{found['message']}." for found in remarks(one["warnings"])]
     return said
 
@@ -387,13 +408,13 @@ def _totals(one: dict[str, Any]) -> tuple[str, ...]:
     flushed, lost = ports.get("flushed_frames", 0), summary.get("fault_losses", 0)
     cut = ports.get("trimmed", 0)
     frames = [
-        f"{ports.get('drop_frames', 0)} frames dropped",
-        *([f"{cut} cut to their headers"] if cut else []),
-        *([f"{lost} lost by faults"] if lost else []),
-        *([f"{flushed} flushed from queues"] if flushed else []),
-        f"{ports.get('marked_frames', 0)} marked",
-        f"{ports.get('pauses_sent', 0)} pauses sent",
-        f"ports paused: {ports.get('ports_paused', 0)}",
+        many(ports.get("drop_frames", 0), "frame") + " dropped",
+        *([f"{cut:,} cut to their headers"] if cut else []),
+        *([f"{lost:,} lost by faults"] if lost else []),
+        *([f"{flushed:,} flushed from queues"] if flushed else []),
+        f"{ports.get('marked_frames', 0):,} marked",
+        many(ports.get("pauses_sent", 0), "pause") + " sent",
+        f"ports paused: {ports.get('ports_paused', 0):,}",
     ]
     # Two lines: together they are longer than a terminal of 80 columns is wide.
     return (
@@ -422,13 +443,15 @@ def _show_statistics(
     folded = fold([_scaled(row) for row in rows], runs)
     for row, same in folded.rows:
         view.add_row(
-            *(row["of"], row["quantity"], row["unit"]),
+            *(row["of"], named(row["quantity"]), row["unit"]),
             *([str(row["n"])] if some else []),
             _short(row["mean"]),
             *("" if same else _short(row[name]) for name in ("min", "max", "std")),
-            *(["the same"] if same else [_interval(row)]),
+            "±0" if same else _interval(row),
         )
     below = ["The interval is Student's t."]
+    if any(same for _, same in folded.rows):
+        below.append("±0: the same in all runs.")
     if some:
         below.append("n: runs that have the number.")
     if folded.counts:

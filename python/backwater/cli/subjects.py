@@ -30,6 +30,8 @@ GRAMMAR = (
     "+MECHANISM and ,KEY=VALUE behind it, as in mine.toml@sfc+ecn,sfc.threshold=150KB"
 )
 VARIANT, MECHANISM, SETTING = "@+,"
+Wrong = InputError | ScenarioError
+"""Why a scenario cannot be run."""
 OPENING, CLOSING = "[{", "]}"
 
 
@@ -68,16 +70,25 @@ def subjects(
     settings: Sequence[str] | None,
     mechanisms: Sequence[str] | None,
     variant: str | None = None,
+    wrong: dict[str, Wrong] | None = None,
 ) -> list[Subject]:
     """Read what a command is given; `settings` and `mechanisms` are its `--set` and `--with`.
 
     `variant` is that of files that name none. A setting of a mechanism applies where that is on,
-    and is an error if it is on nowhere.
+    and is an error if it is on nowhere. `wrong` takes the errors of single ones, which are left
+    out; without it the first is raised.
     """
     pairs = overrides(settings)
     if variant is not None:
         texts = [_of_variant(text, variant) for text in texts]
-    found = [_subject(text, pairs, mechanisms or (), len(texts) == 1) for text in texts]
+    found = []
+    for text in texts:
+        try:
+            found.append(_subject(text, pairs, mechanisms or (), len(texts) == 1))
+        except (InputError, ScenarioError) as error:
+            if wrong is None:
+                raise
+            wrong[text] = error
     everywhere = texts[0] if len(texts) == 1 else "each of these scenarios"
     see_used(pairs, [one.scenario for one in found], everywhere)
     return found

@@ -98,7 +98,8 @@ def sweep(
         typer.Option(
             "--base",
             metavar="VARIANT",
-            help="What the answer is held against; by default the scenario's own values.",
+            help='What the answer is held against: a variant, or "" for the file without one. By '
+            "default the first variant's own values.",
         ),
     ] = None,
     settings: Set = None,

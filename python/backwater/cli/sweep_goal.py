@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater._core import ScenarioError
 from backwater.cli.labels import see_labels
-from backwater.cli.output import message, put, show, write
+from backwater.cli.output import listing, message, put, show, write
 from backwater.cli.views import View
 from backwater.directory import FIGURES, SUMMARY, TRIALS
 from backwater.errors import InputError
@@ -134,7 +134,7 @@ def base_batch(
     from backwater.sweep.seek import Batch
 
     name = next(iter(plan.scenarios)) if variant is None else variant
-    case = plan.scenarios[name] if name in plan.scenarios else cases(name)
+    case = plan.scenarios[name] if name in plan.scenarios else _case(name, cases)
     try:
         own = {one["key"]: one["value"] for one in case.values()}
     except ScenarioError as error:
@@ -146,8 +146,20 @@ def base_batch(
     whole = replace(plan, scenarios={**plan.scenarios, name: case}, where=())
     its, [points] = whole.exactly([(name, values)])
     settings = [f"{key} {text}" for key, text in its.settings(points[0])]
-    called = ", ".join([*([name] if name else []), *settings])
+    plain = [] if "" in plan.scenarios else ["without a variant"]
+    called = ", ".join([*([name] if name else plain), *settings])
     return called or "the scenario as it is", Batch(its, points, 0, apart=True)
+
+
+def _case(name: str, cases: Callable[[str], Scenario]) -> Scenario:
+    """Give the variant that `--base` names. Raises `InputError` if there is none."""
+    known = cases("").variants
+    if name and name not in known:
+        there = f"there are {', '.join(known)}, and " if known else ""
+        raise InputError(
+            f"--base {name}: there is no such variant", f'{there}"" is the file without a variant'
+        )
+    return cases(name)
 
 
 def _own(one: Axis, text: str | None) -> Value | None:
@@ -167,7 +179,7 @@ def show_answer(directory: Path, answer: dict[str, Any], *, loud: bool) -> bool:
     """Print an answer, and keep it with its figures; false: there is none."""
     from backwater.report.sweep import sweep_page
     from backwater.sweep.dataset import Sweep as Dataset
-    from backwater.sweep.words import tables, words
+    from backwater.sweep.words import front, tables, words
 
     lines = words(answer)
     if loud:
@@ -176,6 +188,10 @@ def show_answer(directory: Path, answer: dict[str, Any], *, loud: bool) -> bool:
             put(line)
         for title, tests in tables(answer):
             _show_tests(title, tests, answer["base"])
+        titles, rows = front(answer)
+        if rows:
+            put("")
+            listing(titles, rows, "")
     page = sweep_page(Dataset(read_manifest(directory, SWEEP), directory))
     write(str(directory / SUMMARY), "\n".join([f"goal: {answer['text']}", *lines]) + "\n")
     folder = directory / FIGURES

@@ -29,6 +29,8 @@ def show_numbers(directory: Path) -> None:
             _every(points, metrics)
         else:
             _ends(points, metrics)
+    if lacking := points.lacking(metrics):
+        put(lacking)
     if same := points.same():
         put("")
         put(same)

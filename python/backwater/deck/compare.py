@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from backwater.comparison import OTHERS, UNLIKE
 from backwater.deck import said
 from backwater.deck.content import Pen, Talk, again, notes, parameters, results, setup
 from backwater.deck.model import date_of
@@ -102,6 +103,8 @@ def furthest(rows: Sequence[Mapping[str, Any]]) -> str:
     """Say which metric differs most, as a share of the base, clear of zero if any is."""
     found = []
     for row in rows:
+        if row["verdict"] in (UNLIKE, OTHERS):
+            continue
         base = next((s["mean"] for s in row["scenarios"] if s["scenario"] == row["against"]), None)
         for one in row["scenarios"]:
             of = one["difference"]
@@ -127,7 +130,7 @@ def furthest(rows: Sequence[Mapping[str, Any]]) -> str:
 def means(rows: Sequence[Mapping[str, Any]], group: str, names: Sequence[str]) -> str:
     """Say how long flows of a group take on average in each scenario, over the seeds."""
     row = next((one for one in rows if one["metric"] == f"mean_fct:{group}"), None)
-    if row is None or len(names) != len(row["scenarios"]):
+    if row is None or row["verdict"] == OTHERS or len(names) != len(row["scenarios"]):
         return ""
     told = [
         f"{short(one['mean'])} {row['unit']} in {name}"

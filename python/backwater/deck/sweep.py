@@ -66,7 +66,7 @@ def of_sweep(sweep: Sweep, pen: Pen) -> Talk:
     facts = [
         f"A sweep{when}, made by {made_by(manifest['versions'])}.",
         *page.lead[:1],
-        f"{many(len(seeds), 'seed', ',')}: {', '.join(map(str, seeds[:10]))}"
+        f"{many(len(seeds), 'seed')}: {', '.join(map(str, seeds[:10]))}"
         f"{', …' if len(seeds) > 10 else ''}.",
     ]
     return Talk(
@@ -89,8 +89,8 @@ def _setup(sweep: Sweep, pen: Pen) -> list[Slide]:
     sketch = probe.sketch
     hosts = sum(host for _, _, host in sketch["nodes"])
     sentence = (
-        f"{many(hosts, 'host', ',')}, {many(len(sketch['nodes']) - hosts, 'switch', ',')}, "
-        f"{many(len(sketch['links']), 'link', ',')}"
+        f"{many(hosts, 'host')}, {many(len(sketch['nodes']) - hosts, 'switch')}, "
+        f"{many(len(sketch['links']), 'link')}"
     )
     if keys := probe.settings:
         sentence += f"; {series(keys)} {'is' if len(keys) == 1 else 'are'} varied"

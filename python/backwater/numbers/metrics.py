@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import operator
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -9,15 +11,16 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from backwater.errors import InputError
-from backwater.numbers.queues import depths
+from backwater.numbers.queues import depths, flows_end_ps
 from backwater.numbers.rows import rows, scan
 from backwater.numbers.run import count_control, deepest, port_totals
 from backwater.numbers.statistics import jain, statistic
 from backwater.numbers.units import BITS, BPS_PER_GBPS, PS_PER_S, PS_PER_US
-from backwater.samples import why_not
+from backwater.samples import needed, share_of, why_not
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from backwater.numbers.statistics import Ordered
     from backwater.results import Run
@@ -46,8 +49,16 @@ class Quantity:
     where_some: bool = False
     """Whether it is told unasked only where a run has some."""
     reference: pl.Expr | None = field(default=None, compare=False)
-    """What its values are held against, as one number of their rows. It follows from the network:
-    where it differs between runs, a smaller value of one is no merit of it."""
+    """What its values are held against, as one number of their rows. Where it differs between runs,
+    a smaller value of one may be no merit of it."""
+    against: tuple[str, str] | None = None
+    """What that is, and its unit."""
+    absolute: Callable[[float, float], float] | None = field(default=None, compare=False)
+    """What a value and its reference come to, which is held against nothing; None: who is better
+    cannot be said where references differ."""
+
+    lacking: Callable[[Mapping[str, Any]], str | None] | None = None
+    """Why runs of a scenario have none, by its values; None: they have."""
 
     @property
     def of_flows(self) -> bool:
@@ -82,8 +93,10 @@ _TOOK, _BOUND = (pl.col(name).cast(pl.Float64) for name in ("duration_ps", "boun
 # What no link needs time for has no ratio.
 _OVER_BOUND = pl.when(_BOUND > 0).then(_TOOK / _BOUND).otherwise(float("nan"))
 _MEAN_BOUND = _BOUND.mean() / PS_PER_US
-# Flows that are drawn differ in size from seed to seed: the time of a byte differs by the network.
+# Flows that are drawn differ in size from seed to seed: the time of a byte differs by the network,
+# and by the headers of packets.
 _IDEAL = pl.col("ideal_fct_ps").cast(pl.Float64).sum() / pl.col("bytes").cast(pl.Float64).sum()
+_BY_BOUND, _BY_IDEAL = ("mean bound", "us"), ("time alone, headers included", "ps a byte")
 
 
 def _unfinished_jobs(run: Run) -> float:
@@ -102,6 +115,13 @@ def _unfinished(run: Run) -> float:
 
 def _cnps(run: Run) -> float:
     return float(count_control(run, CNP))
+
+
+def _no_cnps(scenario: Mapping[str, Any]) -> str | None:
+    """Say why receivers of a scenario send no CNPs though senders react to marks."""
+    if scenario.get("dcqcn", {}).get("law") != "ns3":
+        return None
+    return 'dcqcn.law = "ns3" reacts to marks in acknowledgements, and no CNPs are sent'
 
 
 def _ports(name: str, divisor: float = 1.0) -> Callable[[Run], float]:
@@ -151,6 +171,7 @@ QUANTITIES = {
         _us("bound_ps"),
         "collectives",
         reference=_MEAN_BOUND,
+        against=_BY_BOUND,
     ),
     "above_bound": Quantity(
         "us",
@@ -159,6 +180,8 @@ QUANTITIES = {
         (_TOOK - _BOUND) / PS_PER_US,
         "collectives",
         reference=_MEAN_BOUND,
+        against=_BY_BOUND,
+        absolute=operator.add,
     ),
     "over_bound": Quantity(
         "",
@@ -167,6 +190,8 @@ QUANTITIES = {
         _OVER_BOUND,
         "collectives",
         reference=_MEAN_BOUND,
+        against=_BY_BOUND,
+        absolute=operator.mul,
     ),
     "unfinished_jobs": Quantity(
         "instances",
@@ -188,6 +213,8 @@ QUANTITIES = {
         False,
         pl.col("slowdown"),
         reference=_IDEAL,
+        against=_BY_IDEAL,
+        absolute=operator.mul,
     ),
     "throughput": Quantity(
         "Gb/s", "a flow's payload over its time to the last byte", True, _GOODPUT
@@ -207,6 +234,8 @@ QUANTITIES = {
         table="series",
         of_run=lambda run: float(deepest(run)),
         sampled=depths,
+        against=("time sampled", "us"),
+        absolute=operator.mul,
     ),
     "pauses": Quantity(
         "pauses",
@@ -240,12 +269,20 @@ QUANTITIES = {
         table="control",
         of_run=_cnps,
         where_some=True,
+        lacking=_no_cnps,
     ),
     "fault_losses": Quantity(
         "frames",
         "frames lost by faults",
         False,
         of_run=lambda run: float(run.summary.get("fault_losses", 0)),
+        where_some=True,
+    ),
+    "flushed": Quantity(
+        "frames",
+        "frames that a mechanism, such as the watchdog of PFC, dropped from queues",
+        False,
+        of_run=_ports("flushed_frames"),
         where_some=True,
     ),
     "trimmed": Quantity(
@@ -270,6 +307,18 @@ QUANTITIES = {
     ),
 }
 
+
+@dataclass(frozen=True)
+class Part:
+    """The flows that times are of, where others of their group are not complete."""
+
+    complete: int
+    flows: int
+    """Those of the group, complete or not."""
+    which: str
+    """A hash of the numbers of the complete ones."""
+
+
 CNP = "cnp"
 """Kind of message of the table of control, by which a receiver reports marks."""
 STATISTICS = "mean, median, min, max, and percentiles such as p99 or p99.9"
@@ -293,6 +342,8 @@ class Metric:
 
     def of(self, run: Run) -> float | None:
         """Its value in a run; None where there is none, as too few flows are complete."""
+        if self.lacking(run) is not None:
+            return None
         if self._whole:
             assert self.quantity.of_run is not None
             return self.quantity.of_run(run)
@@ -303,6 +354,10 @@ class Metric:
             return self.quantity.reduced(values)
         assert self.statistic is not None
         return statistic(values, self.statistic)
+
+    def lacking(self, run: Run) -> str | None:
+        """Say why a run has none by its scenario; None: it has."""
+        return None if self.quantity.lacking is None else self.quantity.lacking(run.scenario)
 
     @property
     def _whole(self) -> bool:
@@ -320,8 +375,25 @@ class Metric:
         values = self._samples(run)
         return None if values is None else values.len()
 
+    def part(self, run: Run) -> Part | None:
+        """Say of which flows its value is; None: of all of the group, or of something else."""
+        table = scan(run, "flows") if self.quantity.of_flows else None
+        if table is None:
+            return None
+        mine = table if self.group is None else table.filter(pl.col("group") == self.group)
+        rows = mine.select("flow_id", complete=pl.col("state") == "complete")
+        found = rows.collect(engine="streaming")
+        numbers = found.filter("complete")["flow_id"].sort()
+        if numbers.len() == found.height:
+            return None
+        which = hashlib.sha256(numbers.cast(pl.Int64).to_numpy().tobytes()).hexdigest()
+        return Part(numbers.len(), found.height, which)
+
     def reference(self, run: Run) -> float | None:
-        """What its values in a run are held against; None: nothing that a network decides."""
+        """What its values in a run are held against; None: nothing."""
+        if self.needs_samples:
+            # A mean over more time is less, whatever waited.
+            return flows_end_ps(run) / PS_PER_US
         of, values = self.quantity.reference, self.quantity.values
         table = scan(run, self.quantity.table)
         if of is None or values is None or table is None:
@@ -330,15 +402,42 @@ class Metric:
         found: float | None = rows.select(of).collect(engine="streaming").item()
         return found
 
+    def absolute(self, value: float, reference: float) -> float | None:
+        """What a value and what it is held against come to together; None: nothing that is known.
+
+        A mean over a time and that time are a sum; a percentile and a time are nothing.
+        """
+        found = self.quantity.absolute
+        if found is None or (self.needs_samples and self.statistic != "mean"):
+            return None
+        return found(value, reference)
+
     def why_not(self, count: int) -> str | None:
         """Say why so many samples have no such number; None: they have."""
         if self._whole:
             return None
         if self.quantity.reduced is not None:
             return None if count else "not all of its flows are complete"
-        of = "complete parts of jobs" if self.quantity.of_jobs else "complete flows"
-        of = "samples of queues" if self.quantity.sampled is not None else of
-        return None if self.statistic is None else why_not(self.statistic, count, of)
+        return None if self.statistic is None else why_not(self.statistic, count, self._what)
+
+    def takes(self) -> str:
+        """Say what it needs to have a value, as in `takes 100 complete flows`."""
+        if self.quantity.reduced is not None:
+            return "takes that all of its flows are complete"
+        of = self._what
+        if self.quantity.lacking is not None:
+            return "is of scenarios that have such a thing"
+        if self.quantity.of_jobs:
+            of = "parts of jobs, all complete"
+        least = 1 if (share := share_of(self.statistic or "")) is None else needed(share)
+        return f"takes {least} {of}" if least > 1 else f"takes {of}"
+
+    @property
+    def _what(self) -> str:
+        """What its samples are."""
+        if self.quantity.sampled is not None:
+            return "samples of queues"
+        return "complete parts of jobs" if self.quantity.of_jobs else "complete flows"
 
     def _samples(self, run: Run) -> pl.Series | None:
         """Give the values of what it is of, in order; None of a number of the run.
@@ -455,6 +554,7 @@ def usual(
         "marked_frames",
         "cnps",
         "fault_losses",
+        "flushed",
         "trimmed",
         "retransmitted",
         "unfinished",

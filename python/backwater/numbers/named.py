@@ -46,7 +46,7 @@ _PORTS = {
     "paused_ps": ("pause_time", "us", "time that ports were paused, summed over them"),
     "drop_frames": ("drops", "frames", "frames dropped for want of memory"),
     "trimmed": ("trimmed", "packets", "packets cut to their headers for want of memory"),
-    "flushed_frames": ("flushed_frames", "frames", "frames flushed from queues"),
+    "flushed_frames": ("flushed", "frames", "frames that a mechanism dropped from queues"),
     "marked_frames": ("marked_frames", "frames", "frames marked"),
     "ports_paused": ("ports_paused", "", "ports that received a pause"),
 }

@@ -136,6 +136,30 @@ def over_runs(reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+# What reports of runs call the quantities of metrics.
+_METRICS = {
+    "fct_last_byte_us": "fct_last_byte",
+    "fct_last_ack_us": "fct",
+    "slowdown": "slowdown",
+    "jct_us": "jct",
+    "duration_us": "cct",
+    "bound_us": "bound",
+    "busbw_gbps": "busbw",
+}
+
+
+def named(quantity: str) -> str:
+    """Give what a number of a report is called for people: as the metric, `mean_fct`."""
+    of, _, statistic = quantity.partition(".")
+    name = _METRICS.get(of, of)
+    return f"{'median' if statistic == 'p50' else statistic}_{name}" if statistic else name
+
+
+def _with_unit(row: Mapping[str, Any]) -> str:
+    unit = "" if row["unit"] == row["quantity"] else row["unit"]
+    return f"{named(row['quantity'])} {figure(row['mean'])} {unit}".rstrip()
+
+
 @dataclass(frozen=True)
 class Folded:
     """Rows of `over_runs` that say something each, and what needs no row."""
@@ -157,9 +181,9 @@ def fold(rows: Sequence[dict[str, Any]], runs: int) -> Folded:
         same = row["min"] == row["max"] and row["n"] == runs > 1
         base, dot, _ = quantity.partition(".")
         if same and not row["mean"]:
-            found.zeros.setdefault(quantity, []).append(of)
+            found.zeros.setdefault(named(quantity), []).append(of)
         elif same and not dot:
-            found.counts.setdefault(of, []).append(f"{quantity} {figure(row['mean'])}")
+            found.counts.setdefault(of, []).append(_with_unit(row))
         elif not same or (of, base, row["mean"]) not in told:
             told.update({(of, base, row["mean"])} if same else ())
             found.rows.append((row, same))

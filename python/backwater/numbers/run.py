@@ -20,6 +20,8 @@ PORTS = (
 """Columns of the table of ports of which a run has a sum."""
 CUT = ("trimmed", "returned")
 """Counters of packets that a port cut to their headers, and sent on or back."""
+WATCHDOG = "pfc-watchdog"
+"""Kind of message of the table of control, by which a watchdog says that it gave up a queue."""
 
 
 def group_times(run: Run) -> list[dict[str, Any]]:
@@ -166,6 +168,33 @@ def port_totals(run: Run) -> dict[str, int]:
     counters = rows(run, "counters", "counter", "value")
     cut = sum(counters.only(counter=name).total("value") for name in CUT)
     return totals | {"ports_paused": len(ports.above("pauses_received", 0)), "trimmed": cut}
+
+
+def watchdogs(run: Run) -> list[dict[str, Any]]:
+    """Give the ports of which watchdogs gave up queues, by when they did so first.
+
+    With classes, how often, and the frames that were flushed there.
+    """
+    fired = rows(run, "control", "time_ps", "kind", "node", "port", "class").only(kind=WATCHDOG)
+    if not len(fired):
+        return []
+    ports = rows(run, "ports", "node", "port", "peer", "flushed_frames")
+    found = []
+    for node, port in fired.distinct("node", "port", by="time_ps"):
+        mine = fired.only(node=node, port=port)
+        [(peer, flushed)] = ports.only(node=node, port=port).distinct("peer", "flushed_frames")
+        found.append(
+            {
+                "node": node,
+                "port": port,
+                "peer": peer,
+                "classes": sorted(number for (number,) in mine.distinct("class")),
+                "first_ps": int(mine.ordered("time_ps")[0]),
+                "times": len(mine),
+                "flushed_frames": flushed,
+            }
+        )
+    return found
 
 
 def deepest(run: Run) -> int:

@@ -15,7 +15,7 @@ from backwater.errors import InputError
 from backwater.numbers.units import PS_PER_US
 from backwater.plot import data
 from backwater.plot.flows import UNTIL
-from backwater.plot.theme import WIDTH, colour, dash, title
+from backwater.plot.theme import APART, WHOLE, WIDTH, colour, dash, title
 from backwater.study.key import TABLE, Key
 from backwater.study.measures import Observed
 from backwater.study.messages import chosen
@@ -47,22 +47,23 @@ def draw(outcome: Outcome, case: str, mechanisms: Sequence[str], window: Window)
         raise InputError(f"until = {window.until!r}", f"it is one of {', '.join(UNTIL)}")
     parts, counts = [], {}
     for mechanism in mechanisms:
-        times = _times(outcome, Key(case, mechanism, TABLE), window)
+        times, of = _times(outcome, Key(case, mechanism, TABLE), window)
         if times.len() < 2:
             continue
-        values, shares = data.distribution(times)
+        values, shares = data.distribution(times, of)
         found = pl.DataFrame({"us": values, "share": shares}).with_columns(
             pl.col("us") / PS_PER_US, mechanism=pl.lit(mechanism)
         )
         parts.append(found)
-        counts[mechanism] = times.len()
+        counts[mechanism] = data.complete(times.len(), of)
     if not parts:
         raise InputError("nothing to draw: no message of these points is there", "see --out")
     order = list(counts)
-    numbers = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    numbers = ", ".join(f"{name} {count}" for name, count in counts.items())
     x = alt.X(
         "us:Q",
         title=f"completion time to the {UNTIL[window.until]} (us)",
+        axis=APART,
         scale=alt.Scale(type="log"),
     )
     known = list(outcome.study.mechanisms)
@@ -71,7 +72,7 @@ def draw(outcome: Outcome, case: str, mechanisms: Sequence[str], window: Window)
         .mark_line(interpolate="step-after")
         .encode(
             x=x,
-            y=alt.Y("share:Q", title="share of messages", axis=alt.Axis(format="%")),
+            y=alt.Y("share:Q", title="share of messages", axis=alt.Axis(format="%"), scale=WHOLE),
             color=colour("mechanism", order, known),
             strokeDash=dash("mechanism", order, known),
             tooltip=[
@@ -89,14 +90,17 @@ def draw(outcome: Outcome, case: str, mechanisms: Sequence[str], window: Window)
     return drawn
 
 
-def _times(outcome: Outcome, key: Key, window: Window) -> pl.Series:
-    """Give the times, in ps and in order, of all seeds of a point."""
+def _times(outcome: Outcome, key: Key, window: Window) -> tuple[pl.Series, int]:
+    """Give the times, in ps and in order, of all seeds of a point, and how many messages it has."""
     name = f"fct_{window.until}_ps"
     found = [
-        pl.Series(chosen(Observed(run), window.group, window.sizes, window.after)[name].drop_null())
+        pl.Series(chosen(Observed(run), window.group, window.sizes, window.after)[name])
         for run in outcome.runs(key)
     ]
-    return pl.concat(found).cast(pl.Float64).sort() if found else pl.Series(dtype=pl.Float64)
+    if not found:
+        return pl.Series(dtype=pl.Float64), 0
+    times = pl.concat(found).cast(pl.Float64)
+    return times.drop_nulls().sort(), times.len()
 
 
 def _said(window: Window) -> str:

@@ -6,6 +6,7 @@ takes a few hundred megabytes.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -175,13 +176,32 @@ MOST_POINTS = 400
 """Steps of a distribution that a chart shows at most."""
 
 
-def distribution(values: pl.Series) -> tuple[list[float | None], list[float]]:
-    """Give values and the share of sorted values up to each: all of few, quantiles of many."""
+def distribution(values: pl.Series, of: int) -> tuple[list[float | None], list[float]]:
+    """Give sorted values and the share of `of` up to each: all of few values, quantiles of many.
+
+    Those of `of` that have no value have none that is known: the shares end below 1.
+    """
     count = values.len()
     if count <= MOST_POINTS + 1:
-        return values.to_list(), [(i + 1) / count for i in range(count)]
+        return values.to_list(), [(i + 1) / of for i in range(count)]
     shares = [i / MOST_POINTS for i in range(MOST_POINTS + 1)]
-    return [quantile(values, share) for share in shares], shares
+    return [quantile(values, share) for share in shares], [one * count / of for one in shares]
+
+
+def reached(values: pl.Series, of: int, share: float) -> float | None:
+    """Give the quantile of a share of `of`, of which those without a value are the greatest.
+
+    None: it is among those.
+    """
+    place = share * (of - 1)
+    if math.ceil(place) >= values.len():
+        return None
+    return quantile(values, place / (values.len() - 1)) if values.len() > 1 else float(values[0])
+
+
+def complete(count: int, of: int) -> str:
+    """Say how many are complete, and of how many, if these are more."""
+    return f"{count:,}" if count == of else f"{count:,} of {of:,}"
 
 
 PACKETS = 20

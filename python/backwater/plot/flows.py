@@ -12,7 +12,7 @@ from backwater.numbers.statistics import quantile
 from backwater.numbers.units import size_bytes
 from backwater.plot import data
 from backwater.plot.rows import RunRows
-from backwater.plot.theme import HEIGHT, WIDTH, colour, dash, shape, title
+from backwater.plot.theme import APART, HEIGHT, WHOLE, WIDTH, colour, dash, shape, title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,9 +31,11 @@ class FlowPlots(RunRows):
     def completion(self, *groups: str, until: str = "last_ack") -> ChartType:
         """Share of each group's flows complete within a time, in us.
 
-        Of complete flows only; marks are the median, the 90th percentile from 10 flows on, the 99th
-        from 100, and the time of a group's only flow, which has no curve. `until` is `last_ack` (at
-        the sender) or `last_byte` (at the receiver); without acknowledgements it is the latter.
+        The curve of a group of which some are not complete ends below 100 %. Marks are the median,
+        the 90th percentile from 10 flows on, the 99th from 100, of all flows of the group, as far
+        as they are complete, and the time of an only flow, which has no curve. `until` is
+        `last_ack` (at the sender) or `last_byte` (at the receiver); without acknowledgements it is
+        the latter.
         """
         frame = self._lazy(*groups)
         column = f"fct_{until}_ps"
@@ -45,26 +47,26 @@ class FlowPlots(RunRows):
         order = self._groups(*groups)
         parts, marks, counts = [], [], {}
         for group in order:
-            times = data.ordered(frame.filter(pl.col("group") == group), column)
-            counts[group] = times.len()
+            mine = frame.filter(pl.col("group") == group)
+            times, of = data.ordered(mine, column), mine.select(pl.len()).collect().item()
+            counts[group] = data.complete(times.len(), of)
             if times.len() < 2:
                 # A curve of one flow would be a wall.
                 if times.len():
-                    marks.append(_marked(group, [times[0]], [1.0], ["the only flow"]))
+                    name = "the only flow" if of == 1 else "the only complete flow"
+                    marks.append(_marked(group, [times[0]], [1 / of], [name]))
                 continue
-            values, shares = data.distribution(times)
+            values, shares = data.distribution(times, of)
             # From the first completion on: no flow is complete before it.
             values, shares = [times[0], *values], [0.0, *shares]
             parts.append(pl.DataFrame({"group": group, "time": values, "share": shares}))
-            at = data.shares(times.len())
-            marks.append(
-                _marked(
-                    group,
-                    [quantile(times, share) for share in at],
-                    at,
-                    [f"{100 * q:.0f} %" for q in at],
-                )
-            )
+            at = {
+                share: time
+                for share in data.shares(of)
+                if (time := data.reached(times, of, share)) is not None
+            }
+            names = [f"{100 * share:.0f} %" for share in at]
+            marks.append(_marked(group, list(at.values()), list(at), names))
         if not marks:
             raise InputError(
                 "no flow of the run is complete", "see `waits_for` in its table of flows"
@@ -76,15 +78,16 @@ class FlowPlots(RunRows):
         x = alt.X(
             "time:Q",
             title=f"completion time to the {UNTIL[until]} (us)",
+            axis=APART,
             scale=alt.Scale(type="log") if wide else alt.Scale(zero=False, padding=12),
         )
-        y = alt.Y("share:Q", title="share of complete flows", axis=alt.Axis(format="%"))
+        y = alt.Y("share:Q", title="share of flows", axis=alt.Axis(format="%"), scale=WHOLE)
         tips = [
             "group",
             alt.Tooltip("time", title="us", format=".6"),
             alt.Tooltip("share", format=".1%"),
         ]
-        numbers = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        numbers = ", ".join(f"{name} {count}" for name, count in counts.items())
         layers = []
         if parts:
             line = alt.Chart(pl.concat(parts).with_columns(us)).mark_line(interpolate="step-after")
@@ -104,7 +107,9 @@ class FlowPlots(RunRows):
             )
         )
         drawn = dict.fromkeys(spots.sort("share")["mark"])
-        below = f"complete flows: {numbers}; marks: {', '.join(drawn)}"
+        below = f"complete flows: {numbers}"
+        if drawn:
+            below += f"; marks: {', '.join(drawn)}"
         return alt.layer(*layers).properties(
             width=WIDTH, height=HEIGHT, title=title("Completion times", below)
         )

@@ -10,8 +10,9 @@ import polars as pl
 from backwater.errors import InputError
 from backwater.numbers.rows import scan
 from backwater.numbers.units import PS_PER_US
+from backwater.plot import data
 from backwater.plot.flows import FlowPlots
-from backwater.plot.theme import HEIGHT, INK, WIDTH, colour, dash, shape, title
+from backwater.plot.theme import HEIGHT, INK, WHOLE, WIDTH, colour, dash, shape, title
 from backwater.plot.timeline import timelines
 
 if TYPE_CHECKING:
@@ -41,33 +42,40 @@ class JobPlots(FlowPlots):
     def collectives(self) -> ChartType:
         """Share of each step's collectives complete within a time, in us.
 
-        Of complete collectives only; the mark is the median. A step whose collectives all took
+        The curve of a step of which some are not complete ends below 100 %; the mark is the median
+        of all of them, if half are complete. A step whose collectives all took
         the same time has the mark only; where that is so of every step, each has a bar.
         """
         took = collective_times(self._run)
         order = took.sort("start")["step"].unique(maintain_order=True).to_list()
-        counts = dict(took.group_by("step").len().iter_rows())
-        numbers = ", ".join(f"{name} {counts[name]:,}" for name in order)
+        counts = {name: (done, of) for name, done, of in _counts(self._run).iter_rows()}
+        numbers = ", ".join(f"{name} {data.complete(*counts[name])}" for name in order)
         below = f"complete collectives: {numbers}"
         spans = took.group_by("step").agg(pl.col("time").max(), least=pl.col("time").min())
         if spans["time"].equals(spans["least"]):
             return _bars(spans, order, below)
+        every = pl.col("step").replace_strict({name: of for name, (_, of) in counts.items()})
         ranked = took.sort("step", "time").with_columns(
-            share=pl.col("time").rank("max").over("step") / pl.len().over("step")
+            share=pl.col("time").rank("max").over("step") / every
         )
         # From the first completion on: none is complete before it.
         first = ranked.group_by("step").agg(pl.col("time").min(), share=pl.lit(0.0))
         curves = pl.concat([ranked.select("step", "time", "share").unique(), first])
         curves = curves.filter(pl.len().over("step") > 2).sort("step", "time", "share")
-        marks = took.group_by("step").agg(pl.col("time").median(), share=pl.lit(0.5))
+        times = {str(step): one["time"].sort() for (step,), one in took.group_by("step")}
+        middle = [
+            {"step": name, "time": time, "share": 0.5}
+            for name in order
+            if (time := data.reached(times[name], counts[name][1], 0.5)) is not None
+        ]
+        marks = pl.DataFrame(middle, schema={"step": pl.String, "time": float, "share": float})
         room = alt.Scale(zero=False, padding=12)
         x = alt.X("time:Q", title=TIME, scale=room)
-        whole = alt.Scale(domain=[0, 1])
         y = alt.Y(
             "share:Q",
-            title="share of complete collectives",
+            title="share of collectives",
             axis=alt.Axis(format="%"),
-            scale=whole,
+            scale=WHOLE,
         )
         tips = [
             "step",
@@ -87,7 +95,9 @@ class JobPlots(FlowPlots):
             x=x, y=y, color=colour("step", order), shape=shape("step", order), tooltip=tips
         )
         return alt.layer(lines, points).properties(
-            width=WIDTH, height=HEIGHT, title=title(TITLE, f"{below}; marks: median")
+            width=WIDTH,
+            height=HEIGHT,
+            title=title(TITLE, f"{below}; marks: median" if middle else below),
         )
 
 
@@ -114,6 +124,17 @@ def collective_times(run: Run) -> pl.DataFrame:
     if not took.height:
         raise InputError("no collective of the run is complete", "see its table of collectives")
     return took
+
+
+def _counts(run: Run) -> pl.DataFrame:
+    """Give how many collectives of each step are complete, and how many there are."""
+    frame = scan(run, "collectives")
+    assert frame is not None
+    return (
+        frame.group_by(step=pl.col("job").cast(pl.String) + "/" + pl.col("step").cast(pl.String))
+        .agg(pl.col("duration_ps").count(), of=pl.len())
+        .collect()
+    )
 
 
 def _bars(spans: pl.DataFrame, order: list[str], below: str) -> ChartType:

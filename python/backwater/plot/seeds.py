@@ -12,7 +12,8 @@ from backwater.errors import InputError
 from backwater.numbers.repeats import Spread
 from backwater.numbers.rows import scan
 from backwater.plot import data
-from backwater.plot.theme import BLUE, FAINT, HEIGHT, INK, WIDTH, clock, colour, dash, title
+from backwater.plot.theme import BLUE, FAINT, HEIGHT, INK, WHOLE, WIDTH, clock, colour, dash, title
+from backwater.wording import series
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 SHARES = [*(i / 50 for i in range(46)), *(0.9 + i / 200 for i in range(1, 21))]
 """Shares of flows at which runs are put together: closer at the tail."""
+WIDE, LINEAR = 5.0, 0.1
+"""Shares from which on differences are drawn by logarithms, and up to which they are not."""
 GROUPS = 12
 """Groups that a chart lists."""
 
@@ -30,28 +33,33 @@ GROUPS = 12
 def completion(lines: Mapping[str, tuple[Sequence[Run], str]], head: str) -> ChartType:
     """Share of flows complete within a time: the mean over runs, and its interval as a band.
 
-    `lines` gives each line its runs and the group of flows. At every share of the flows the times
-    by which each run had so many complete are put together. Raises `InputError` without a
-    complete flow.
+    `lines` gives each line its runs and the group of flows. At every share of all flows the times
+    by which each run had so many complete are put together. A line ends where a run has no more
+    complete flows: beyond, the mean would be of the other runs. Raises `InputError` if no line has
+    a beginning.
     """
-    found: dict[str, list[pl.Series]] = {}
+    found: dict[str, list[tuple[pl.Series, int]]] = {}
+    reached: dict[str, float] = {}
     until = "byte"
     for name, (runs, group) in lines.items():
         times = []
         for run in runs:
-            column, values = _times(run, group)
+            column, values, of = _times(run, group)
             until = "ACK" if column == "fct_last_ack_ps" else until
-            times += [values] if values.len() else []
+            times += [(values, of)] if of else []
         if times:
+            reached[name] = min(values.len() / of for values, of in times)
+        if reached.get(name):
             found[name] = times
     if not found:
-        raise InputError("no flow of the runs is complete", "see their tables of flows")
-    last = max(float(one[-1]) for times in found.values() for one in times)
+        raise InputError("no flow is complete in all runs", "see their tables of flows")
+    last = max(float(one[-1]) for times in found.values() for one, _ in times)
     factor, unit = clock(last)
     rows: list[dict[str, Any]] = []
     for name, times in found.items():
-        for number, share in enumerate(SHARES):
-            spread = Spread.of([float(one[_place(share, one.len())]) / factor for one in times])
+        ends = reached[name]
+        for number, share in enumerate([*(one for one in SHARES if one < ends), ends]):
+            spread = Spread.of([float(one[_place(share, of)]) / factor for one, of in times])
             low = spread.mean if spread.ci_low is None else max(0.0, spread.ci_low)
             high = spread.mean if spread.ci_high is None else spread.ci_high
             rows.append(
@@ -62,9 +70,9 @@ def completion(lines: Mapping[str, tuple[Sequence[Run], str]], head: str) -> Cha
     # The legend's signs are lines, not as faint as the bands.
     shade = colour("line", names).legend(symbolOpacity=1, symbolType="stroke")
     axis = f"completion time to the last {until} ({unit})"
-    room = alt.Scale(zero=False)
+    room = alt.Scale(zero=False, padding=12)
     x = alt.X("time:Q", title=axis, scale=room)
-    y = alt.Y("share:Q", title="share of complete flows", axis=alt.Axis(format="%"))
+    y = alt.Y("share:Q", title="share of flows", axis=alt.Axis(format="%"), scale=WHOLE)
     tips: list[Any] = [
         "line",
         alt.Tooltip("share", format=".1%"),
@@ -80,12 +88,21 @@ def completion(lines: Mapping[str, tuple[Sequence[Run], str]], head: str) -> Cha
     line = base.mark_line(strokeWidth=1.8).encode(
         x=x, order="number:Q", color=shade, strokeDash=dash("line", names), tooltip=tips
     )
-    most = max(len(times) for times in found.values())
-    below = f"mean over {most} runs at each share of flows; band: its 95 % interval (Student's t)"
+    counts = {name: len(times) for name, times in found.items()}
+    told = [f"{n} of {name}" for name, n in counts.items()]
+    over = series(told) if len({*counts.values()}) > 1 else str(next(iter(counts.values())))
+    below = [f"mean over {over} runs at each share of flows; band: its 95 % interval (Student's t)"]
+    short = [f"{name} {ends:.3g}" for name, ends in _percent(reached) if ends < 100]
+    if short:
+        below.append(f"% of flows that are complete in all runs: {', '.join(short)}")
     drawn: ChartType = alt.layer(band, line).properties(
-        width=WIDTH, height=HEIGHT, title=title(head, below)
+        width=WIDTH, height=HEIGHT, title=title(head, *below)
     )
     return drawn
+
+
+def _percent(shares: Mapping[str, float]) -> list[tuple[str, float]]:
+    return [(name, 100 * share) for name, share in shares.items()]
 
 
 def _place(share: float, count: int) -> int:
@@ -96,16 +113,18 @@ def _place(share: float, count: int) -> int:
 _EDGES = (("time", "mean"), ("low", "from"), ("high", "to"))
 
 
-def _times(run: Run, group: str) -> tuple[str, pl.Series]:
+def _times(run: Run, group: str) -> tuple[str, pl.Series, int]:
+    """Give the column of a group's completion times, these in order, and how many flows it has."""
     frame = scan(run, "flows")
     if frame is None:
-        return "fct_last_byte_ps", pl.Series([], dtype=pl.Float64)
+        return "fct_last_byte_ps", pl.Series([], dtype=pl.Float64), 0
     mine = frame.filter(pl.col("group") == group)
+    of = mine.select(pl.len()).collect().item()
     for column in ("fct_last_ack_ps", "fct_last_byte_ps"):
         values = data.ordered(mine, column)
         if values.len():
-            return column, values
-    return column, values
+            return column, values, of
+    return column, values, of
 
 
 def intervals(rows: Sequence[Mapping[str, Any]], head: str, below: str) -> ChartType:
@@ -158,7 +177,16 @@ def differences(
     frame = pl.DataFrame([dict(row) for row in rows])
     metrics = frame["metric"].unique(maintain_order=True).to_list()
     y = alt.Y("metric:N", title=None, sort=metrics)
-    percent = alt.Axis(format="+.0%")
+    most = max(abs(float(row[end])) for row in rows for end in ("low", "high", "share"))
+    ticks = [-1.0, -LINEAR, 0.0, LINEAR, *(10.0**n for n in range(int(math.log10(most)) + 1))]
+    percent = alt.Axis(format="+,.0%", values=ticks if most > WIDE else alt.Undefined)
+    # One that is a hundred times as much would leave no room to all others. Points at the ends
+    # stand apart from the labels of metrics.
+    scale = (
+        alt.Scale(type="symlog", constant=LINEAR, padding=12, nice=False)
+        if most > WIDE
+        else alt.Scale(padding=12)
+    )
     tips: list[Any] = [
         "metric",
         "scenario",
@@ -171,15 +199,18 @@ def differences(
         tooltip=tips,
     )
     whiskers = base_chart.mark_rule(strokeWidth=2.5).encode(
-        x=alt.X("low:Q", title=f"against {base}", axis=percent), x2="high:Q"
+        x=alt.X("low:Q", title=f"against {base}", axis=percent, scale=scale), x2="high:Q"
     )
     points = base_chart.mark_point(filled=True, size=80, opacity=1).encode(
-        x=alt.X("share:Q", title=f"against {base}", axis=percent)
+        x=alt.X("share:Q", title=f"against {base}", axis=percent, scale=scale)
     )
     zero = alt.Chart(pl.DataFrame({"x": [0.0]})).mark_rule(color=INK).encode(x="x:Q")
+    below = "differences seed by seed; bars: their 95 % intervals"
+    if most > WIDE:
+        below += f"; linear up to {LINEAR:.0%}, logarithmic beyond"
     drawn: ChartType = alt.layer(zero, whiskers, points).properties(
         width=WIDTH,
         height=alt.Step(max(24, 14 * len(shown))),
-        title=title("What differs", "differences seed by seed; bars: their 95 % intervals"),
+        title=title("What differs", below),
     )
     return drawn

@@ -25,6 +25,10 @@ FONT = "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 
 WIDTH, HEIGHT = 640, 260
 """A chart's size in CSS pixels unless it is one of several cells."""
+WHOLE = alt.Scale(domain=[0, 1])
+"""Of shares: a curve that ends below 100 % is seen to."""
+APART = alt.Axis(labelOverlap="greedy", labelSeparation=6)
+"""Of a logarithmic axis: labels that would touch are left out."""
 LABELS = 52
 """Room for the numbers of an axis, so that titles of axes one below the other line up."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from backwater.comparison import NOT_TOLD, UNLIKE, judged
+from backwater.comparison import NOT_TOLD, OTHERS, UNLIKE, judged
 from backwater.errors import InputError
 from backwater.findings import headlines, over_runs
 from backwater.numbers.rows import scan
@@ -24,11 +24,11 @@ from backwater.report.overtime import SAMPLED, drawn, film_figure, film_part
 from backwater.report.page import Code, Column, Page, Section, Table
 from backwater.report.run import made_by, noticed, sentences, warned
 from backwater.samples import too_few
-from backwater.wording import difference, many, percent, series
+from backwater.wording import difference, given_up_ports, many, percent, series
 from backwater.wording import figure as number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from backwater.reading import Comparison
     from backwater.report.observe import Observed
@@ -67,7 +67,12 @@ def compare_page(
         failed.insert(0, f"The comparison is {manifest['status']}: runs are missing")
     seeds = manifest.get("seeds") or []
     least = float(manifest.get("least") or 0)
-    sections = [_results(comparison.rows, labels, runs, least, _warned(runs))]
+    said = [
+        f"{labels[entry['scenario']]}: {given_up_ports(ports)}."
+        for entry in manifest["scenarios"]
+        if (ports := entry.get("given_up"))
+    ]
+    sections = [_results(comparison.rows, labels, runs, least, [*said, *_warned(runs)])]
     if runs:
         sections += _over_time(runs, look(runs, rerun, progress) if seen is None else seen)
         sections.append(_assumptions(runs))
@@ -166,7 +171,7 @@ def _results(
                 lambda lines=lines, group=group: charts.completion(  # type: ignore[misc]
                     lines, f"Completion times of {group}"
                 ),
-                f"How many flows of {group} were complete within a time, over all seeds.",
+                f"Which share of all flows of {group} was complete within a time, over the seeds.",
             )
         )
     left = [f"Of {len(of_groups)} groups the first {GROUPS} are drawn."]
@@ -193,7 +198,7 @@ def _shares(
     found, base = [], ""
     for row in rows:
         of = next((s for s in row["scenarios"] if s["scenario"] == row["against"]), None)
-        if of is None or not of["mean"]:
+        if of is None or not of["mean"] or row["verdict"] in (UNLIKE, OTHERS):
             continue
         base = labels[row["against"]]
         for one in row["scenarios"]:
@@ -216,7 +221,7 @@ def _shares(
 def _table(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], least: float) -> Table:
     first, *others = labels.values()
     columns = [Column("metric"), *(Column(name, number=True) for name in labels.values())]
-    columns.append(Column("better"))
+    columns += [Column("samples", number=True), Column("better")]
     told = []
     zero: list[str] = []
     for row in rows:
@@ -230,21 +235,38 @@ def _table(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], least: 
                 _with_unit(row),
                 number(_digits(of[first]["mean"])),
                 *(_beside(of[name]) for name in others),
+                _samples(of.values()),
                 judged(row["verdict"], winners, _with_values(row)),
             ]
         )
     note = (
         f"Means over the seeds; in brackets the difference against {first}, taken seed by seed, "
-        "± half of its 95 % interval (Student's t). Who is better is clear of zero, and by at "
-        f"least {100 * least:g} %; equal is what lies within that with its whole interval."
+        "± half of its 95 % interval (Student's t). Samples: complete flows or parts of jobs, of "
+        "the seed with fewest. Who is better is clear of zero, and by at least "
+        f"{100 * least:g} %; equal is what lies within that with its whole interval."
     )
     if any(row["verdict"] == UNLIKE for row in rows):
         note += (
-            f" {UNLIKE.capitalize()}: bounds, or the times of flows alone, are not the same in all "
-            "networks, and less above a higher bound is no merit."
+            f" {UNLIKE.capitalize()}: bounds, times of flows alone, or the time over which queues "
+            "were sampled are not the same in all scenarios, and who is better depends on that."
+        )
+    if any(row["verdict"] == OTHERS for row in rows):
+        note += (
+            f" {OTHERS.capitalize()}: times are of flows that are complete, and not the same ones "
+            "are in all scenarios. Whoever completes only its fast flows is no faster."
         )
     note += f" All 0: {', '.join(zero)}." if zero else ""
     return Table(columns, told, "Every metric", note)
+
+
+def _samples(scenarios: Iterable[Mapping[str, Any]]) -> str:
+    """Say of how many flows or parts of jobs the values are; of how many flows, if not of all."""
+    told = [
+        str(one["flows"]) if one["of_flows"] is None else f"{one['flows']} of {one['of_flows']}"
+        for one in scenarios
+        if one["flows"] is not None
+    ]
+    return ", ".join(told if len(set(told)) > 1 else told[:1]) or "-"
 
 
 def _with_unit(row: Mapping[str, Any]) -> str:

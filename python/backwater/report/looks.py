@@ -125,7 +125,7 @@ def _ports(run: Run, grid: _Grid, port_of: pl.DataFrame, most: int) -> list[dict
                 ["sent", size(row["tx_bytes"])],
                 ["deepest queue", size(row["max_egress_bytes"])],
                 ["paused", f"{data.time_text(row['paused_ps'])}, {_times(row['pauses_received'])}"],
-                ["dropped", many(row["drop_frames"], "frame", ",")],
+                ["dropped", many(row["drop_frames"], "frame")],
                 *_cut(cut, row),
             ],
             "curves": [
@@ -142,7 +142,7 @@ def _ports(run: Run, grid: _Grid, port_of: pl.DataFrame, most: int) -> list[dict
 def _cut(cut: dict[tuple[str, int], int], row: dict[str, Any]) -> list[list[str]]:
     """Say how many packets were cut that were to leave by a port, if the run has cut any."""
     number = cut.get((row["node"], row["port"]), 0)
-    return [["cut to headers", many(number, "packet", ",")]] if cut else []
+    return [["cut to headers", many(number, "packet")]] if cut else []
 
 
 def _times(count: int) -> str:
@@ -201,7 +201,7 @@ def _flows(run: Run, hosts: Sequence[str], most: int) -> tuple[list[dict[str, An
 
 def _again(row: dict[str, Any]) -> str:
     again = row["retransmitted"]
-    of = f"{again:,} of {many(row['packets'], 'packet', ',')}" if again else "none"
+    of = f"{again:,} of {many(row['packets'], 'packet')}" if again else "none"
     return f"{of}{sent_again(row)}"
 
 

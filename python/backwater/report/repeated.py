@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from backwater.findings import headlines, over_runs
-from backwater.numbers.repeats import fold, said_same
+from backwater.numbers.repeats import fold, named, said_same
 from backwater.numbers.run import groups
 from backwater.plot import seeds as charts
 from backwater.report.assumptions import Assumptions
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 TIMES = (("fct_last_ack_us", "to the last ACK"), ("fct_last_byte_us", "to the last byte"))
+MOST_PLACES = 6
+"""Places behind the point of a mean, however small its interval is."""
 PANELS = ("mean", "p50", "p99", "max")
 
 
@@ -105,7 +108,7 @@ def _figures(runs: list[Run], rows: list[dict[str, Any]]) -> list[Figure]:
             (
                 "completion",
                 lambda: charts.completion(lines, "Completion times"),
-                f"How many of a group's flows were complete within a time, over all seeds.{left}",
+                f"Which share of a group's flows was complete within a time, over the seeds.{left}",
             ),
             (
                 "intervals",
@@ -169,10 +172,12 @@ def _plus_minus(row: dict[str, Any] | None) -> str:
         return "-"
     mean = float(row["mean"])
     digits = max(0, 4 - len(str(int(abs(mean))))) if mean != int(mean) else 0
-    told = f"{mean:,.{digits}f}"
     if row["ci_high"] is None or row["ci_high"] == row["mean"]:
-        return told
-    return f"{told} ± {row['ci_high'] - mean:,.{max(digits, 1)}f}"
+        return f"{mean:,.{digits}f}"
+    half = row["ci_high"] - mean
+    # No half is written as nothing: its first digit is there, and the mean has as many places.
+    places = min(max(digits, 1, -math.floor(math.log10(half))), MOST_PLACES)
+    return f"{mean:,.{places}f} ± {half:,.{places}f}"
 
 
 def _statistics(rows: list[dict[str, Any]], runs: int) -> Table:
@@ -184,10 +189,10 @@ def _statistics(rows: list[dict[str, Any]], runs: int) -> Table:
     folded = fold(rows, runs)
     told = [
         [
-            *(row["of"], row["quantity"], row["unit"], str(row["n"]), number(row["mean"])),
-            *(["the same", "", "", ""] if same else [number(row[c]) for c in names[1:]]),
+            *(row["of"], named(row["quantity"]), row["unit"], str(row["n"])),
+            *(number(row[column]) for column in names),
         ]
-        for row, same in folded.rows
+        for row, _ in folded.rows
     ]
     note = "Intervals are of the mean, by Student's t. What is 0 in all runs is left out."
     return Table(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater._core import CONTROL_TABLE
 from backwater.findings import SETTING, remarks, undone
-from backwater.numbers.run import group_times, port_totals
+from backwater.numbers.run import group_times, port_totals, watchdogs
 from backwater.plot import data
 from backwater.programs import control_of, in_python, why_not
 from backwater.report.assumptions import OUTPUT, Assumptions, given_in_python, recorded, tables_of
@@ -18,7 +18,7 @@ from backwater.report.overtime import completion, drawn, over_time
 from backwater.report.page import Code, Column, Page, Section, Table
 from backwater.saved import told
 from backwater.wording import figure as number
-from backwater.wording import offered, sentence
+from backwater.wording import given_up, many, offered, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +49,7 @@ def run_page(run: Run, seen: Observed | None = None) -> Page:
                 [
                     *(f"{line}." for line in told(run.manifest.get("changed", ()))),
                     *map(offered, run.summary.get("offered", ())),
+                    *sentences(given_up(watchdogs(run))),
                     *noticed(run.warnings),
                     *warned(run.warnings),
                 ],
@@ -74,10 +75,12 @@ def _lead(run: Run) -> list[str]:
     faults = f"{f'{lost:,}' if lost else 'none'} lost by faults; " if lost or failing else ""
     cut = ports.get("trimmed", 0)
     cuts = f"{cut:,} packets cut to their headers; " if cut else ""
+    thrown = ports.get("flushed_frames", 0)
+    flushed = f"{many(thrown, 'frame')} flushed from queues; " if thrown else ""
     said = (
         f"{_scenario(run)}{facts['flows_done']:,} of {facts['flows']:,} flows complete in "
         f"{data.time_text(facts['time_ps'])} of simulated time; {pauses}{facts['drops']:,} frames "
-        f"dropped for want of memory; {cuts}{faults}seed {run.seed}."
+        f"dropped for want of memory; {cuts}{flushed}{faults}seed {run.seed}."
     )
     return [said]
 

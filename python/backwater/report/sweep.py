@@ -14,7 +14,7 @@ from backwater.report.page import Code, Column, Figure, Page, Section, Table
 from backwater.report.run import made_by
 from backwater.report.sweep_setup import assumptions
 from backwater.samples import PAIRS
-from backwater.sweep.words import interval, remarks, tables, unit_of, words
+from backwater.sweep.words import front, interval, remarks, tables, unit_of, words
 from backwater.wording import many, sentence, series
 
 if TYPE_CHECKING:
@@ -45,24 +45,26 @@ def sweep_page(sweep: Sweep) -> Page:
     sections.append(
         Section("again", "Run it again", [Code(command(manifest, str(sweep.directory)))])
     )
-    lead = [f"{many(points, 'point', ',')} of {_varied(plots)}."]
+    lead = [f"{many(points, 'point')} of {_varied(plots)}."]
     if plots.apart:
         called = f" ({answer['base']})" if plots.base is not None and answer is not None else ""
-        base = f"{many(plots.apart, 'point', ',')} of the base{called}"
+        base = f"{many(plots.apart, 'point')} of the base{called}"
         apart = f"{base} {_are(plots.apart)} in no line or map."
         lead = [f"{lead[0]} {apart}"]
     if plots.compared > 1 and not plots.varying(plots.metrics):
         lead.append("No metric differs between them: what is varied changes nothing here.")
+    if lacking := plots.lacking(metrics):
+        lead.append(sentence(lacking))
     if same := plots.same():
         lead.append(sentence(same))
     most = max((len(one.rows) for one in plots.designs), default=0)
     if 1 < most < PAIRS:
         lead.append(f"Intervals over {most} seeds are wide: --seeds {PAIRS} or more narrows them.")
     if failed:
-        lead.append(f"{many(failed, 'point', ',')} failed, and {_are(failed)} in no figure.")
+        lead.append(f"{many(failed, 'point')} failed, and {_are(failed)} in no figure.")
     return Page(
         title=str(manifest.get("title") or "Sweep"),
-        kicker=f"Backwater: report of a sweep, {many(points, 'point', ',')}",
+        kicker=f"Backwater: report of a sweep, {many(points, 'point')}",
         lead=lead,
         sections=sections,
         footer=f"Made by {made_by(manifest['versions'])}. "
@@ -90,6 +92,9 @@ def _answer(answer: Mapping[str, Any]) -> Section:
     parts: list[Any] = []
     for title, tests in tables(answer)[:_POINTS]:
         parts.append(tests_table(title, tests, answer["base"]))
+    titles, rows = front(answer)
+    if rows:
+        parts.append(Table([Column(title) for title in titles], rows, "Points of the front"))
     said = [f"Goal: {answer['text']}.", *(f"{line}." for line in words(answer))]
     return Section("answer", "Answer", parts, said)
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError
-from backwater.numbers.metrics import metric
-from backwater.sweep.findings import Design, alike, best, front, paired, spread_told
+from backwater.sweep.findings import (
+    Design,
+    alike,
+    best,
+    front,
+    is_of_flows,
+    paired,
+    spread_told,
+    takes,
+)
 from backwater.sweep.point import DONE
 from backwater.sweep.seek import Thresholds
 from backwater.sweep.values import text_of
@@ -20,9 +28,10 @@ if TYPE_CHECKING:
     from backwater.sweep.seek import Batch, Line, Rows, Seeking
 
 FOUND, EVERYWHERE, NOWHERE, ELSEWHERE = "found", "everywhere", "nowhere", "elsewhere"
-FAILED, REFUSED, UNKNOWN = "failed", "refused", "unknown"
+FAILED, REFUSED, UNKNOWN, VALUELESS = "failed", "refused", "unknown", "no value"
 """What a search for a threshold comes to: the condition holds up to a value, at all, at none, only
-away from the end from which it is sought; the run at that end failed; no value is legal; no run."""
+away from the end from which it is sought; the run at that end failed; no value is legal; no run; at
+that end a metric of the condition has no value."""
 TOTALS = ("pauses", "drops", "retransmitted", "unfinished")
 """What is told of a point beside the times of its groups."""
 
@@ -89,14 +98,16 @@ class Answering:
         for number in sorted(search.held):
             points = line.points[line.places[number]]
             rows = [self._rows[point.id] for point in points]
-            holds = self._goal.holds(rows)
+            holds = self._goal.judged(rows)
             errors = [str(row["error"]).partition("\n")[0] for row in rows if row["error"]]
             held.append(
                 {
                     "value": axis.values[line.places[number]].number,
                     "text": value(number),
                     "seeds": len(holds),
-                    "hold": sum(holds),
+                    "hold": holds.count(True),
+                    "unknown": holds.count(None),
+                    "why": _whys(self._goal.without(rows)),
                     "error": errors[0] if errors else None,
                 }
             )
@@ -150,14 +161,17 @@ class Answering:
             "designs": len(designs),
             "allowed": len(allowed),
             "failed": sum(any(row["status"] != DONE for row in one.rows) for one in designs),
+            "valueless": self._valueless(designs),
             "error": str(broken[0]["error"]).partition("\n")[0] if broken else None,
+            "survivors": self._survivors(designs),
             "points": [],
         }
         names = [name for name, _ in self._goal.metrics]
         for name in names:
             if designs and not any(one.spread(name) for one in designs):
                 raise InputError(
-                    f"--goal {self._goal.text}: {name} has no value at any point: {_why(name)}"
+                    f"--goal {self._goal.text}: {name} has no value at any point: it {takes(name)}",
+                    "max_ in place of a percentile takes one",
                 )
         if len(names) == 1:
             found = best(allowed, names[0], least=self._goal.metrics[0][1])
@@ -183,6 +197,28 @@ class Answering:
                 }
             )
         return told
+
+    def _survivors(self, designs: Sequence[Design]) -> dict[str, Any] | None:
+        """Say how many flows are not complete, where that differs and metrics are of the others."""
+        of_flows = [name for name, _ in self._goal.metrics if is_of_flows(name)]
+        counts = {row.get("unfinished") or 0 for one in designs for row in one.rows}
+        if not of_flows or len(counts) < 2:
+            return None
+        return {"metrics": of_flows, "least": min(counts), "most": max(counts)}
+
+    def _valueless(self, designs: Sequence[Design]) -> list[dict[str, Any]]:
+        """Count the designs about which a metric of the goal says nothing, and say why."""
+        found: dict[str, int] = {}
+        for one in designs:
+            rows = [row for row in one.rows if row["status"] == DONE]
+            least = [name for name, _ in self._goal.metrics if not all(_known(rows, name))]
+            # What breaks the condition is out, whatever else has no value.
+            allowed = False not in self._goal.judged(rows)
+            for name in dict.fromkeys([*(least if allowed else []), *self._goal.without(rows)]):
+                found[name] = found.get(name, 0) + 1
+        return [
+            {"metric": name, "designs": many, "why": takes(name)} for name, many in found.items()
+        ]
 
     def _designs(self, rounds: Sequence[Batch]) -> list[Design]:
         found: dict[tuple[object, ...], list[Point]] = {}
@@ -210,17 +246,18 @@ def _outcome(search: Bisection, probes: Sequence[Mapping[str, Any]]) -> str:
         return UNKNOWN
     if probes[0]["error"] is not None:
         return FAILED
+    if probes[0]["unknown"] and probes[0]["hold"] + probes[0]["unknown"] == probes[0]["seeds"]:
+        return VALUELESS
     return ELSEWHERE if any(one["hold"] == one["seeds"] for one in probes) else NOWHERE
 
 
-def _why(name: str) -> str:
-    try:
-        wanted = metric(name)
-    except InputError:
-        return "no run has it"
-    if wanted.statistic is not None and wanted.statistic.startswith("p"):
-        return "it needs more complete flows; max_ in its place needs one"
-    return "no flow of it was complete"
+def _known(rows: Sequence[Mapping[str, Any]], name: str) -> list[bool]:
+    return [row.get(name) is not None for row in rows]
+
+
+def _whys(names: Sequence[str]) -> str | None:
+    """Say why metrics have no value; None: all have."""
+    return "; ".join(f"{name} {takes(name)}" for name in names) or None
 
 
 def answered(seeking: Seeking, answering: Answering, rounds: Sequence[Batch]) -> dict[str, Any]:

@@ -134,11 +134,12 @@ def holding(
 
     `units`: those of the keys, by their names in SQL. Raises `InputError`.
     """
-    rows = points.with_row_index("_number")
+    numbers = list(range(points.height))
     for text in conditions:
         see_units(text, units, f"--where {text}")
-        rows = _filtered(rows, text, sql(text), f"--where {text}", _hint(points))
-    return list(rows["_number"])
+        found = _judged(points, text, sql(text), f"--where {text}", _hint(points))
+        numbers = [number for number in numbers if found[number]]
+    return numbers
 
 
 def _hint(points: pl.DataFrame) -> str:
@@ -146,25 +147,27 @@ def _hint(points: pl.DataFrame) -> str:
     return f'a condition is of {names}, as in "switch.buffer > 2 MB and seed <= 3"'
 
 
-def held(text: str, points: pl.DataFrame) -> list[int]:
-    """Give the numbers of the points at which the condition of a goal holds.
+def held(text: str, points: pl.DataFrame) -> list[bool | None]:
+    """Say of each point whether the condition of a goal holds.
 
-    One whose metric has no value at a point does not hold there. Raises `InputError`.
+    None: that depends on a metric that has no value there. Raises `InputError`.
     """
-    rows = points.with_row_index("_number")
     hint = 'a condition of a goal is of metrics, as in "drops == 0 and p99_fct:victim < 50 us"'
-    found = _filtered(rows, text, sql(text, SHOWN), f"--goal … where {text}", hint)
-    return list(found["_number"])
+    return _judged(points, text, sql(text, SHOWN), f"--goal … where {text}", hint)
 
 
-def _filtered(rows: pl.DataFrame, text: str, condition: str, said: str, hint: str) -> pl.DataFrame:
+def _judged(
+    rows: pl.DataFrame, text: str, condition: str, said: str, hint: str
+) -> list[bool | None]:
     import polars as pl
 
     try:
         expression = pl.sql_expr(condition)
         # Whatever a name that SQL does not know is, the library says better.
         _see_alone(text, said)
-        return rows.filter(expression)
+        rows.filter(expression)
+        found = rows.with_row_index("_number").with_columns(_held=expression)["_held"]
+        return found.cast(pl.Boolean).to_list()
     except pl.exceptions.ColumnNotFoundError as error:
         unknown = (name for name in names(text) if plain(name) not in rows.columns)
         reason = f"there is no {next(unknown, str(error).splitlines()[0])}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backwater.comparison import Difference
+from backwater.errors import InputError
 from backwater.numbers.repeats import Spread
 from backwater.sweep.effects import CLEAR
 
@@ -46,6 +47,26 @@ def designs(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[Desi
     return [
         Design(variant, tuple(values), tuple(some)) for (variant, *values), some in found.items()
     ]
+
+
+def is_of_flows(name: str) -> bool:
+    """Whether a metric is of the flows that are complete, and says nothing of others."""
+    from backwater.numbers.metrics import metric
+
+    try:
+        return metric(name).quantity.of_flows
+    except InputError:
+        return False
+
+
+def takes(name: str) -> str:
+    """Say what a metric takes to have a value, as in `takes 100 complete flows`."""
+    from backwater.numbers.metrics import metric
+
+    try:
+        return metric(name).takes()
+    except InputError:
+        return "is of no run"
 
 
 @dataclass(frozen=True)

@@ -118,15 +118,30 @@ class Goal:
         return asked
 
     def holds(self, rows: Sequence[Mapping[str, Any]]) -> list[bool]:
-        """Say for rows of points whether the condition holds; never where a point has failed."""
+        """Say for rows of points whether the condition is known to hold."""
+        return [found is True for found in self.judged(rows)]
+
+    def judged(self, rows: Sequence[Mapping[str, Any]]) -> list[bool | None]:
+        """Say for rows of points whether the condition holds; never where a point has failed.
+
+        None: that depends on a metric without a value.
+        """
         import polars as pl
 
         if not self.where:
             return [row["status"] == "done" for row in rows]
         columns = {plain(name): [row.get(name) for row in rows] for name in names(self.where)}
         frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.Float64), strict=False)
-        there = set(held(self.where, frame))
-        return [n in there and row["status"] == "done" for n, row in enumerate(rows)]
+        found = held(self.where, frame)
+        return [
+            one if row["status"] == "done" else False for one, row in zip(found, rows, strict=True)
+        ]
+
+    def without(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Name the metrics without a value on which the condition depends at some of the rows."""
+        judged = zip(rows, self.judged(rows), strict=True)
+        unknown = [row for row, found in judged if found is None]
+        return [name for name in names(self.where) if any(row.get(name) is None for row in unknown)]
 
 
 def stepped(one: Axis) -> Axis:

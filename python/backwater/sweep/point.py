@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 # Tables of a run from which its usual numbers come; others are kept in memory for metrics alone.
 _NEEDED = ("flows", "ports", "counters", "jobs", "rounds", "collectives")
-SERIES = "series"
 DONE, FAILED = "done", "failed"
 
 Task = tuple[str, str, tuple[str | float | None, ...], tuple[tuple[str, str], ...], int]
@@ -226,7 +225,8 @@ def _run(
         "summary": summary,
         "warnings": [*warnings, *summary["findings"]],
     }
-    if SERIES in tables:
-        # What is sampled, and how often: of other points nobody asks, and it takes its time.
+    if tables - {*_NEEDED}:
+        # What is sampled, how often, and who sends CNPs: of other points nobody asks, and it takes
+        # its time.
         manifest["scenario"] = core.resolved_toml()
     return Run(manifest, None, Kept(batches))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError
 from backwater.sweep.effects import Analysis, Rank, effects, ranks
-from backwater.sweep.findings import Design, designs, spread_told
+from backwater.sweep.findings import Design, designs, spread_told, takes
 from backwater.sweep.values import shown
 from backwater.sweep.words import interval, with_unit
 from backwater.wording import many, series
@@ -88,7 +88,8 @@ class SweepPoints:
         else of groups of flows, then pauses and drops; without any of these, whatever varies.
         """
         asked = list(dict.fromkeys(name for name in self._asked if name in self.metrics))
-        usual = self.varying([name for name in self._usual() if name not in asked])
+        usual = [name for name in dict.fromkeys(self._usual()) if name not in asked]
+        usual = [name for name in usual if len(self._means(name)) > 1 or self._some(name)]
         told = [*asked, *usual] or self.varying(self.metrics)
         return told if most is None else told[: max(most, len(asked))]
 
@@ -107,10 +108,31 @@ class SweepPoints:
         told = [
             " ".join(part for part in (name, f"{value:.6g}", self._unit(name)) if part)
             for name, means in known.items()
-            if len(means) == 1
+            if len(means) == 1 and not self._lacking(name)
             for value in means
         ]
         return f"the same at every point: {', '.join(told)}" if told else ""
+
+    def lacking(self, metrics: Sequence[str]) -> str:
+        """Say which of some metrics have no value at some points, and what they take; or nothing.
+
+        A point has the value that all of its seeds have.
+        """
+        told = [
+            f"{name} at {lacking} of {self.compared}, as it {takes(name)}"
+            for name in dict.fromkeys(metrics)
+            if (lacking := self._lacking(name))
+        ]
+        return f"points without a value: {'; '.join(told)}" if told else ""
+
+    def _lacking(self, metric: str) -> int:
+        """Count the points without failed runs at which a metric has no value."""
+        whole = (one for one in self.designs if all(row["status"] == "done" for row in one.rows))
+        return sum(one.spread(metric) is None for one in whole)
+
+    def _some(self, metric: str) -> bool:
+        """Whether a metric has values at some points, and none at others."""
+        return bool(self._means(metric)) and bool(self._lacking(metric))
 
     @property
     def compared(self) -> int:

@@ -6,8 +6,16 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from backwater.numbers.metrics import QUANTITIES
-from backwater.sweep.answer import ELSEWHERE, EVERYWHERE, FAILED, FOUND, REFUSED, UNKNOWN
-from backwater.sweep.values import shown
+from backwater.sweep.answer import (
+    ELSEWHERE,
+    EVERYWHERE,
+    FAILED,
+    FOUND,
+    REFUSED,
+    UNKNOWN,
+    VALUELESS,
+)
+from backwater.sweep.values import axis, shown
 from backwater.wording import figure, many, series
 
 if TYPE_CHECKING:
@@ -28,8 +36,10 @@ def words(told: Mapping[str, Any]) -> list[str]:
 
 
 def tables(answer: Mapping[str, Any]) -> list[tuple[str, Sequence[Mapping[str, Any]]]]:
-    """Give what an answer says of points: what each is called, and its metrics."""
+    """Give what an answer says of single points: what each is called, and its metrics."""
     found = []
+    if answer["kind"] == "front":
+        return []
     if answer["kind"] == "threshold":
         for line in answer["lines"]:
             of = _of(line)
@@ -42,6 +52,54 @@ def tables(answer: Mapping[str, Any]) -> list[tuple[str, Sequence[Mapping[str, A
         of += [f"{key} {shown(key, value, DIGITS)}" for key, value in one["values"].items()]
         found.append((", ".join(of), one["tests"]))
     return found
+
+
+def front(answer: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Give the points of a front as one table: titles, and a row for all that are the same.
+
+    Points are the same whose metrics all are; the base is the last row.
+    """
+    points = answer["points"]
+    if answer["kind"] != "front" or not points:
+        return [], []
+    keys = list(dict.fromkeys(key for one in points for key in one["values"]))
+    variants = len({one["variant"] for one in points}) > 1
+    names = [test["metric"] for test in points[0]["tests"]]
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for one in points:
+        values = tuple((test["metric"], interval(test["value"])) for test in one["tests"])
+        groups.setdefault((one["variant"], *values), []).append(one)
+    several = any(len(some) > 1 for some in groups.values())
+    rows = []
+    for some in groups.values():
+        known = {test["metric"]: test for test in some[0]["tests"]}
+        rows.append(
+            [
+                *([some[0]["variant"] or "-"] if variants else []),
+                *(_values(key, some) for key in keys),
+                *([str(len(some))] if several else []),
+                *(interval(known[name]["value"]) if name in known else "-" for name in names),
+            ]
+        )
+    tests = {test["metric"]: test for test in points[0]["tests"]}
+    if any("base" in test for test in tests.values()):
+        blank = [""] * (variants + len(keys) + several)
+        bases = (tests[name].get("base") for name in names)
+        rows.append(["base", *blank[1:], *("-" if one is None else interval(one) for one in bases)])
+    titles = [*(["variant"] if variants else []), *keys, *(["points"] if several else [])]
+    return [*titles, *map(with_unit, names)], rows
+
+
+def _values(key: str, points: Sequence[Mapping[str, Any]]) -> str:
+    """Give the values that points have of a key: few words, or from the least to the greatest."""
+    texts = dict.fromkeys(one["values"][key] for one in points if key in one["values"])
+    found = [(value.number, text) for text in texts for value in axis(key, [text]).values]
+    told = [shown(key, text, DIGITS) for _, text in found]
+    numbers = [(number, text) for number, text in found if number is not None]
+    if len(numbers) < len(found) or len(found) < 2:
+        return ", ".join(told) or "-"
+    ends = (min(numbers)[1], max(numbers)[1])
+    return " to ".join(dict.fromkeys(shown(key, text, DIGITS) for text in ends))
 
 
 def remarks(tests: Sequence[Mapping[str, Any]], base: str | None) -> list[str]:
@@ -103,6 +161,14 @@ def _line_words(told: Mapping[str, Any], line: Mapping[str, Any]) -> list[str]:
         lines.insert(0, f"{begin}no answer, since nothing is known of one end: {failed}")
         if held:
             lines.append(f"`{condition}` holds at {', '.join(held)}: let the range begin there")
+    elif outcome == VALUELESS:
+        lines.insert(
+            0,
+            f"{begin}no answer, since `{condition}` has no value at {at}, the end from which it is "
+            f"sought: {first['why']}",
+        )
+        if held:
+            lines.append(f"`{condition}` holds at {', '.join(held)}: let the range begin there")
     elif outcome == ELSEWHERE:
         lines.insert(
             0,
@@ -116,6 +182,9 @@ def _line_words(told: Mapping[str, Any], line: Mapping[str, Any]) -> list[str]:
             f"{begin}no {key} from {range_}: `{condition}` holds at none of the values that were "
             "looked at",
         )
+        if any(one["unknown"] for one in line["probes"]):
+            why = dict.fromkeys(one["why"] for one in line["probes"] if one["unknown"])
+            lines.append(f"without a value: {'; '.join(map(str, why))}")
         errors = [one for one in line["probes"] if one["error"] is not None]
         if errors:
             at = shown(key, errors[0]["text"])
@@ -125,7 +194,8 @@ def _line_words(told: Mapping[str, Any], line: Mapping[str, Any]) -> list[str]:
 
 def _probe(key: str, one: Mapping[str, Any]) -> str:
     failed = "" if one["error"] is None else " (a run failed)"
-    return f"{shown(key, one['text'])} {one['hold']}/{one['seeds']}{failed}"
+    unknown = f" ({one['unknown']} without a value)" if one["unknown"] else ""
+    return f"{shown(key, one['text'])} {one['hold']}/{one['seeds']}{failed}{unknown}"
 
 
 def _found_words(
@@ -142,10 +212,12 @@ def _found_words(
         )
     else:
         failing = next(one for one in line["probes"] if one["text"] == line["fails"])
-        first += (
-            f"; at {shown(key, line['fails'])} `{condition}` fails with "
-            f"{failing['seeds'] - failing['hold']} of {failing['seeds']}"
-        )
+        at, fails = shown(key, line["fails"]), failing["seeds"] - failing["hold"]
+        fails -= failing["unknown"]
+        if fails:
+            first += f"; at {at} `{condition}` fails with {fails} of {failing['seeds']}"
+        else:
+            first += f"; it may be beyond: at {at} `{condition}` has no value: {failing['why']}"
         if failing["error"] is not None:
             first += f", since a run fails: {failing['error']}"
     lines = [first]
@@ -177,6 +249,15 @@ def _point_words(told: Mapping[str, Any]) -> list[str]:
     failed = []
     if told["failed"]:
         failed.append(f"at {told['failed']} of them a run failed, first: {told['error']}")
+    failed += [
+        f"at {one['designs']} of them {one['metric']} has no value: it {one['why']}"
+        for one in told["valueless"]
+    ]
+    if (some := told["survivors"]) is not None:
+        failed.append(
+            f"{series(some['metrics'])} of complete flows alone: of a run {some['least']:.0f} to "
+            f"{some['most']:.0f} are not complete, and `where unfinished == 0` leaves such out"
+        )
     if not told["points"]:
         return [f"no point: {looked}", *failed]
     if told["kind"] == "front":

@@ -41,7 +41,7 @@ CAUSES = {
 
 def us(time_ps: int) -> str:
     """A time in microseconds, to the nanosecond."""
-    return f"{time_ps / PS_PER_US:,.3f} us".replace(",", " ")
+    return f"{time_ps / PS_PER_US:,.3f} us"
 
 
 def size(number: int) -> str:
@@ -88,7 +88,7 @@ def _first(facts: dict[str, Any]) -> Iterator[str]:
     drop, pause = facts["first_drop"], facts["first_pause"]
     if drop is None:
         cut = facts["cut"]["packets"]
-        instead = f"; {many(cut, 'packet', ',')} cut to their headers instead" if cut else ""
+        instead = f"; {many(cut, 'packet')} cut to their headers instead" if cut else ""
         yield f"First drop: none, no frame was dropped for want of memory{instead}."
     else:
         yield f"First drop: at {us(drop['time_ps'])} {_drop(drop)}{_asked(facts)}"
@@ -224,14 +224,14 @@ def _cut(cut: dict[str, Any]) -> Iterator[str]:
         return
     yield ""
     yield (
-        f"Cut to their headers for want of memory: {many(cut['packets'], 'packet', ',')}. "
+        f"Cut to their headers for want of memory: {many(cut['packets'], 'packet')}. "
         "When is not recorded; they were to leave by these ports:"
     )
     for port in cut["ports"][:BRANCHES]:
-        number = many(port["packets"], "packet", ",")
+        number = many(port["packets"], "packet")
         yield f"  {port['node']} port {port['port']} (to {port['peer']}): {number}"
     if more := cut["ports"][BRANCHES:]:
-        left = many(sum(port["packets"] for port in more), "packet", ",")
+        left = many(sum(port["packets"] for port in more), "packet")
         yield f"  ... and {many(len(more), 'further port')}: {left} (--json has all)"
 
 
@@ -289,7 +289,7 @@ def _flow(flow: dict[str, Any]) -> Iterator[str]:
 
 def _packets(flow: dict[str, Any]) -> Iterator[str]:
     """Say what became of a flow's packets: a wait for its window does not tell of losses."""
-    sent = f"It sent {many(flow['packets'], 'data packet', ',')}"
+    sent = f"It sent {many(flow['packets'], 'data packet')}"
     said = []
     if flow["retransmitted"] or sent_again(flow):
         again = f"{flow['retransmitted']:,}" if flow["retransmitted"] else "none"
