@@ -137,7 +137,7 @@ fn groups_are_those_of_the_program() {
     let notes: Vec<String> = result.notes.iter().map(ToString::to_string).collect();
     for note in [
         "w:1: differs: pp: that program runs one stage",
-        "w:1: ignored: vpp, ga (line 1): that program only has it",
+        "w:1: ignored: vpp, ga (line 1), pp_comm (line 1): that program only has it",
         "w:1: ignored: checkpoints: layers that are computed again",
         "w:5: ignored: BROADCAST: that program sends nothing",
     ] {

@@ -423,7 +423,7 @@ mod tests {
             assert_eq!(error.hint.as_deref(), Some(hint));
         }
         let error = advice(&ask(1600, Time::ns(200), 9122, Model::Standard)).unwrap_err();
-        assert_eq!(error.reason, "no bound of response and interface is known for 1600 Gb/s");
+        assert_eq!(error.reason, "no bound of response and interface is known for 1.6 Tb/s");
         let mut question = ask(800, Time::ns(200), 9122, Model::Standard);
         question.response = Time::ns(1000);
         let error = advice(&question).unwrap_err();
