@@ -294,7 +294,8 @@ def test_the_schema_accepts_what_the_command_accepts() -> None:
         (("export", "run", "--format", "ns3"), "perhaps --to;", "--force"),
         (("run", "x.toml", "--sed", "3"), "perhaps --seed", "--force"),
         (("compare", "a", "b", "--figure"), "its options: --set, --with,", "perhaps"),
-        (("run", "x.cm", "--command", "y"), "hint: `backwater run --help`", "perhaps"),
+        (("run", "x.cm", "--command", "y"), "import FILE --command …` has it", "perhaps"),
+        (("run", "x.json", "--memory", "1 MB"), "import FILE --memory …` has it", "perhaps"),
     ],
 )
 def test_an_unknown_option_names_one_that_may_be_meant(

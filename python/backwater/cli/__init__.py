@@ -174,7 +174,9 @@ def _usage(error: TyperException) -> int:
         wrong = getattr(error, "option_name", None)
         if wrong is not None:
             text = f"No such option: {wrong}"
-            near = _of_import(wrong, context) or _meant(wrong, context.command.params)
+            near = _meant(wrong, context.command.params)
+            if near is None or near.startswith("its"):
+                near = _of_import(wrong, context.command.name) or near
             about = f"{near}; {about}" if near else about
         message(f"error: {text}", f"hint: {about}")
     return BAD_INPUT if error.exit_code == BAD_INPUT else FAILED
@@ -186,15 +188,14 @@ SYNONYMS = {"--format": "--to", "--output": "--out"}
 FEW = 15
 
 
-def _of_import(wrong: str, context: Any) -> str | None:
+def _of_import(wrong: str, command: str | None) -> str | None:
     """Say that an option is `import`'s: commands that take files of other tools have none of it."""
-    command = context.command
-    own = getattr(context.find_root().command, "commands", {}).get("import")
-    if own is None or command.name not in {"run", "check", "compare"}:
+    if command not in {"run", "check", "compare"}:
         return None
-    if not any(wrong in one.opts for one in own.params):
+    own: Any = built(("import",))
+    if not any(wrong in one.opts for one in own.commands["import"].params):
         return None
-    return f"`backwater import FILE {wrong} …` has it, and writes the scenario for `{command.name}`"
+    return f"`backwater import FILE {wrong} …` has it, and writes a scenario for `{command}`"
 
 
 def _meant(wrong: str, parameters: Sequence[Any]) -> str | None:
