@@ -284,7 +284,7 @@ def test_statistics_over_seeds_have_job_completion_times(command: Command, tmp_p
     assert [len(one) for one in took] == [1, 1, 1]
     mean = sum(one[0] for one in took) / 3 / 1e6
     [line] = [line for line in said.out.splitlines() if line.startswith(f"{label} ")]
-    assert line.split()[1] == "jct_us"
+    assert line.split()[1] == "jct"
     assert float(line.split()[3]) == pytest.approx(mean, rel=1e-4)
     [results] = [one for one in report.of(tmp_path / "s").sections if one.id == "results"]
     assert [column.title for column in results.parts[0].columns][1] == "job completion time us"

@@ -59,8 +59,8 @@ def front(answer: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
 
     Points are the same whose metrics all are; the base is the last row.
     """
-    points = answer["points"]
-    if answer["kind"] != "front" or not points:
+    points = answer["points"] if answer["kind"] == "front" else []
+    if not points:
         return [], []
     keys = list(dict.fromkeys(key for one in points for key in one["values"]))
     variants = len({one["variant"] for one in points}) > 1
