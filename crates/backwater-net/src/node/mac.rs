@@ -20,9 +20,8 @@ where
         let now = self.world.now;
         let mut asked = 0;
         self.update_holds(port, classes, |p, class| {
-            let rate = p.serialiser.rate();
             let held = p.rest.holds.is_signalled(class, now);
-            let act = p.rest.holds.hold(owner, class, now, until, style, rate);
+            let act = p.rest.holds.hold(owner, class, now, until, style);
             if !held && act != Act::Nothing {
                 p.rest.stats.pauses_sent += 1;
                 asked |= bit(class);
@@ -40,13 +39,13 @@ where
     /// It lets go.
     pub fn release_peer(&mut self, port: u16, owner: Owner, classes: u16) {
         let now = self.world.now;
-        self.update_holds(port, classes, |p, class| p.rest.holds.release(owner, class, now, p.serialiser.rate()));
+        self.update_holds(port, classes, |p, class| p.rest.holds.release(owner, class, now));
     }
 
     /// A neighbour that is to be held may need another frame.
     pub fn refresh(&mut self, port: u16, classes: u16) {
         let now = self.world.now;
-        self.update_holds(port, classes, |p, class| p.rest.holds.review(class, now, p.serialiser.rate()));
+        self.update_holds(port, classes, |p, class| p.rest.holds.review(class, now));
     }
 
     /// Updates what is asked of the neighbour for each of these classes. One frame carries what is the same for several.

@@ -61,7 +61,12 @@ impl<A: Actors> Network<A> {
                     let p = &mut self.ports[port as usize];
                     let (busy, delay) = (p.sends_after(self.world.now), p.delay.after(p.peer_latency));
                     let before = std::mem::replace(&mut p.serialiser, crate::units::Serialiser::new(rate, clock));
+                    let peer = p.peer;
                     self.link_faults(port).changes(before, busy, now, delay);
+                    self.ports[peer as usize].rest.holds.count_at(rate);
+                    for class in 0..=CLASSES {
+                        on_node!(self, peer, |at, local| at.refresh(local, 1 << class));
+                    }
                 }
             }
             FaultKind::SlowReceiver { host, rate, xoff, xon, class } => {
