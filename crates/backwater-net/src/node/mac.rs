@@ -139,10 +139,20 @@ where
                 continue;
             }
             let until = if hold.quanta == 0 { Time::ZERO } else { hold.until(now, rate) };
-            if self.world.probes.pauses.is_some() {
-                self.note_obeyed(port, hold.class, until);
-            }
-            self.port(port).held_by_peer(hold.class, now, until);
+            self.paused_until(port, hold.class, until);
         }
+    }
+
+    /// The neighbour's pause of a class, or of the link, is over.
+    pub fn pause_over(&mut self, port: u16, class: Option<Class>) {
+        self.paused_until(port, class, Time::ZERO);
+    }
+
+    fn paused_until(&mut self, port: u16, class: Option<Class>, until: Time) {
+        if self.world.probes.pauses.is_some() {
+            self.note_obeyed(port, class, until);
+        }
+        let now = self.world.now;
+        self.port(port).held_by_peer(class, now, until);
     }
 }
