@@ -245,14 +245,22 @@ def text_of(path: str | os.PathLike[str], most: int = LARGEST_TEXT) -> str:
 def text_given(path: str | os.PathLike[str]) -> str:
     """Read a text that is named on the command line, as the core reads a scenario.
 
-    There it may be a pipe, as of a shell's `<(...)`, with so much in it at most. Raises `OSError`,
-    `UnicodeDecodeError`.
+    There it may be a pipe that this process was given open, as by a shell's `<(...)`, with so much
+    in it at most. Raises `OSError`, `UnicodeDecodeError`.
     """
-    with Path(path).open("rb") as file:
+    place = Path(path)
+    if not (_is_given_open(place) and stat.S_ISFIFO(place.stat().st_mode)):
+        regular(place)
+    with place.open("rb") as file:
         octets = file.read(LARGEST_TEXT + 1)
     if len(octets) > LARGEST_TEXT:
         raise OSError(errno.EFBIG, f"is larger than {LARGEST_TEXT} B", str(path))
     return octets.decode("utf-8")
+
+
+def _is_given_open(path: Path) -> bool:
+    """Whether a name is that of a descriptor of this process."""
+    return path == Path("/dev/stdin") or path.parent in (Path("/dev/fd"), Path("/proc/self/fd"))
 
 
 def digest(path: Path) -> str:

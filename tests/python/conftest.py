@@ -196,7 +196,7 @@ def tshark() -> str:
     return found
 
 
-def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+def start(*arguments: str, cwd: Path, pass_fds: tuple[int, ...] = ()) -> subprocess.Popen[str]:
     """Start the command as a process of its own, for signals and pipes."""
     return subprocess.Popen(
         [sys.executable, "-m", "backwater", *arguments],
@@ -205,6 +205,7 @@ def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        pass_fds=pass_fds,
     )
 
 

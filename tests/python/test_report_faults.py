@@ -7,7 +7,7 @@ from typing import Any
 
 import backwater
 from backwater.report import draw
-from backwater.report.faults import outages
+from backwater.report.faults import outages, pausing
 from backwater.report.film import moments, shoot, stills
 from backwater.report.key import key_width
 from backwater.report.layout import lay_out
@@ -20,6 +20,26 @@ def scenario(**more: str) -> dict[str, Any]:
     topology |= {"hosts_per_leaf": 2, "rate": "100 Gb/s", "link_delay": "1 us"} | more
     flow = {"label": "one", "from": "h0", "to": "h3", "size": "1 MB"}
     return {"topology": topology, "flow": [flow]}
+
+
+def test_hosts_that_pause_are_said() -> None:
+    slow = {"kind": "slow-receiver", "host": "h1", "rate": "1 Gb/s"}
+    storm = {"kind": "pause-storm", "host": "h2", "at": "20 us"}
+    faults = [
+        {**storm, "until": "120 us", "classes": [3, 4]},
+        {**storm, "classes": list(range(8))},
+        {**storm, "link": True},
+        slow,
+        {"kind": "loss", "probability": 0.1},
+    ]
+    assert pausing({"fault": faults}) == [
+        "Fault: h1 takes frames at 1 Gb/s alone from the start, and pauses class 3 of its links "
+        "while its buffer is full.",
+        "Fault: h2 pauses classes 3, 4 of its links from 20 us until 120 us, a storm of pauses.",
+        "Fault: h2 pauses all classes of its links from 20 us, a storm of pauses.",
+        "Fault: h2 pauses its links from 20 us, a storm of pauses.",
+    ]
+    assert pausing({}) == []
 
 
 def test_a_link_is_down_until_it_is_up_again_or_to_the_end() -> None:

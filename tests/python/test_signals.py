@@ -6,11 +6,13 @@ far longer if it did not hear the signal.
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 import signal
 import subprocess
 import sys
+import termios
 import textwrap
 import time
 from dataclasses import replace
@@ -27,6 +29,7 @@ from backwater.stopping import Stop
 from conftest import Command, start
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 # The way of each of 500,000 pairs is looked for among 11,001 nodes: half a minute of work in
@@ -74,22 +77,36 @@ BOTH = [
 ]
 
 
-def fifo(folder: Path) -> Path:
-    path = folder / "scenario.toml"
-    os.mkfifo(path)
-    return path
+class Pipe:
+    """A pipe that a process is given open, as by a shell's `<(...)`."""
 
+    def __init__(self) -> None:
+        self.reader, writer = os.pipe()
+        self.writer = io.FileIO(writer, "w")
+        self.name = f"/dev/fd/{self.reader}"
 
-def writer(path: Path, process: subprocess.Popen[str]) -> io.FileIO:
-    """Open a pipe for writing, once the process has opened it for reading."""
-    give_up = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return io.FileIO(os.open(path, os.O_WRONLY | os.O_NONBLOCK), "w")
-        except OSError:
+    def write(self, text: str, process: subprocess.Popen[str]) -> None:
+        """Write, and wait until the process has read it all."""
+        os.set_blocking(self.writer.fileno(), True)
+        self.writer.write(text.encode())
+        give_up = time.monotonic() + PATIENCE
+        while any(fcntl.ioctl(self.reader, termios.FIONREAD, b"\0" * 4)):
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < give_up
             time.sleep(0.02)
+
+    def close(self) -> None:
+        """Let the process see the end."""
+        self.writer.close()
+        os.close(self.reader)
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    one = Pipe()
+    yield one
+    if not one.writer.closed:
+        one.close()
 
 
 def ended(process: subprocess.Popen[str], number: int) -> tuple[int, str, str]:
@@ -105,26 +122,38 @@ def ended(process: subprocess.Popen[str], number: int) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize(("number", "code", "said"), BOTH)
 def test_while_a_scenario_is_read(
-    number: signal.Signals, code: int, said: str, tmp_path: Path
+    number: signal.Signals, code: int, said: str, pipe: Pipe, tmp_path: Path
 ) -> None:
-    """A pipe into which nobody writes is read until the signal comes."""
-    path = fifo(tmp_path)
-    process = start("check", str(path), cwd=tmp_path)
-    with writer(path, process):
-        assert ended(process, number) == (code, "", f"{said}\n")
+    """A pipe whose writer goes on is read until the signal comes."""
+    process = start("check", pipe.name, cwd=tmp_path, pass_fds=(pipe.reader,))
+    pipe.write("#", process)
+    assert ended(process, number) == (code, "", f"{said}\n")
 
 
-def test_a_pipe_is_read_once(tmp_path: Path) -> None:
-    """As of a shell's `check <(...)`: a second reader would wait for ever."""
-    path = fifo(tmp_path)
-    with start("check", str(path), cwd=tmp_path) as process:
-        with writer(path, process) as pipe:
-            pipe.write(LONG_RUN.encode())
+def test_a_pipe_is_read_once(pipe: Pipe, tmp_path: Path) -> None:
+    """As of a shell's `check <(...)`: a second reader would find nothing."""
+    with start("check", pipe.name, cwd=tmp_path, pass_fds=(pipe.reader,)) as process:
+        pipe.write(LONG_RUN, process)
+        pipe.close()
         try:
             _, err = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
-    assert (process.returncode, err.splitlines()[-1]) == (0, f"{path}: good")
+    assert (process.returncode, err.splitlines()[-1]) == (0, f"{pipe.name}: good")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["check"], ["run"], ["why"], ["advise", "pfc", "--scenario"], ["run", "--from"]]
+)
+@pytest.mark.parametrize("name", ["pipe.toml", "/dev/zero"])
+def test_what_is_no_regular_file_is_no_scenario(
+    arguments: list[str], name: str, command: Command, tmp_path: Path
+) -> None:
+    """Nobody may ever write to a pipe with a name of its own, and a device may have no end."""
+    os.mkfifo(tmp_path / "pipe.toml")
+    said = command(*arguments, name)
+    assert said.code == 2
+    assert "is not a regular file" in said.err
 
 
 @pytest.mark.parametrize(
@@ -135,13 +164,13 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     ],
 )
 def test_while_a_scenario_is_checked(
-    arguments: list[str], number: signal.Signals, code: int, said: str, tmp_path: Path
+    arguments: list[str], number: signal.Signals, code: int, said: str, pipe: Pipe, tmp_path: Path
 ) -> None:
-    path = fifo(tmp_path)
-    process = start(arguments[0], str(path), *arguments[1:], cwd=tmp_path)
-    with writer(path, process) as pipe:
-        pipe.write(LONG_CHECK.replace("PAIRS", "4999").encode())
-    time.sleep(0.3)  # until it has been read, or most of the time: either way it ends
+    more = arguments[1:]
+    process = start(arguments[0], pipe.name, *more, cwd=tmp_path, pass_fds=(pipe.reader,))
+    pipe.write(LONG_CHECK.replace("PAIRS", "4999"), process)
+    pipe.close()
+    time.sleep(0.3)  # until it is being checked, or most of the time: either way it ends
     assert process.poll() is None
     assert ended(process, number) == (code, "", said)
     assert not (tmp_path / "out").exists()

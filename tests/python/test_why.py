@@ -269,6 +269,7 @@ def pause(number: int, node: str, peer: str, behind: str | None) -> dict[str, An
         "node": node,
         "port": 1,
         "class": 3,
+        "cause": "pfc",
         "peer": peer,
         "peer_port": 0,
         "behind_port": None if behind is None else 0,
@@ -276,6 +277,67 @@ def pause(number: int, node: str, peer: str, behind: str | None) -> dict[str, An
         "behind_peer": behind,
         "behind_since_ps": number,
     }
+
+
+STORM = """
+title = "A storm"
+stop.at = "2 ms"
+[topology]
+kind = "star"
+hosts = 3
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer = "4 MB"
+buffer_per = "ingress"
+[MECHANISM]
+xoff = "50 KB"
+[[flow]]
+from = [0, 1]
+to = 2
+size = "1 MB"
+[[fault]]
+at = "20 us"
+host = "h2"
+"""
+
+
+@pytest.mark.parametrize(
+    ("fault", "root"),
+    [
+        (
+            'kind = "pause-storm"\nuntil = "120 us"\n',
+            "h2, in a storm of pauses (a fault)",
+        ),
+        (
+            'kind = "slow-receiver"\nrate = "1 Gb/s"\nxoff = "9 KB"\nxon = "8 KB"\n',
+            "h2, a slow receiver (a fault), whose buffer held the frames",
+        ),
+    ],
+)
+@pytest.mark.parametrize(("mechanism", "link"), [("pfc", ""), ("pause", "link = true\n")])
+def test_a_fault_that_pauses_is_the_root(
+    fault: str, root: str, mechanism: str, link: str, command: Command, tmp_path: Path
+) -> None:
+    file = tmp_path / "storm.toml"
+    text = STORM.replace("MECHANISM", mechanism) + fault + link
+    file.write_text(text, encoding="utf-8")
+    found = explained(backwater.load(file))
+    places = {one["where"]: one for one in found["pause_roots"]}
+    assert root in places
+    below = [branch["where"] for branch in places[root]["branches"]]
+    of = "" if mechanism == "pause" else " class 3"
+    assert below == [f"s0 port 2 (to h2){of}"]
+    # What waits behind the port that the fault has paused is paused, too, by the switch.
+    [port] = places[root]["branches"]
+    assert {branch["asked_by"] for branch in port["branches"]} == {"s0"}
+    said = command("why", str(file))
+    assert said.code == 0, said.err
+    assert f"root: {root}" in said.out
+    assert "receive buffer or fabric" not in said.out
+    table = backwater.load(file).set("output.pause_causes", True).run().pauses
+    causes = set(zip(table["node"].to_pylist(), table["cause"].to_pylist(), strict=True))
+    assert causes == {("h2", fault.split('"')[1]), ("s0", mechanism)}
 
 
 def test_a_deep_tree_of_pauses_is_told() -> None:

@@ -125,7 +125,7 @@ pub(crate) fn order(kind: u64, detail: u64) -> u64 {
 
 impl Event {
     /// Whether it only keeps itself going: samples, looks, refreshes of a pause, and timers of rate controllers, which arm themselves
-    /// anew for as long as their flow lives.
+    /// anew for as long as their flow lives. A retransmission timer whose flow is over idles, too: `SenderCommon::idles` says so.
     pub(crate) fn idles(&self) -> bool {
         matches!(
             self,

@@ -38,6 +38,15 @@ impl Owner {
     /// How many mechanisms there may be at most.
     pub(crate) const MOST: usize = Owner::STORM.0 as usize;
 
+    /// The kind of fault whose holds are asked for under this number; `None`: it is a mechanism's.
+    pub fn fault(self) -> Option<&'static str> {
+        match self {
+            Owner::STAGE => Some("slow-receiver"),
+            Owner::STORM => Some("pause-storm"),
+            _ => None,
+        }
+    }
+
     /// Its bit among [`Owners`].
     #[inline(always)]
     pub fn bit(self) -> Owners {

@@ -379,6 +379,8 @@ pub struct PauseRow {
     pub peer_port: Port,
     /// The class; `None`: the whole link.
     pub class: Option<Class>,
+    /// The mechanism that asked, or a fault.
+    pub owner: Owner,
     /// Bytes in the node that had come in at the port, when it asked.
     pub ingress_bytes: u64,
     /// The egress queue of the node at which most of what the pause waits for stood.

@@ -68,34 +68,34 @@ pub enum FaultKind {
         /// From now on.
         rate: Rate,
     },
-    /// A host takes frames from its receive buffer slowly, and pauses a class of its link while that is too full. A host has one buffer,
-    /// for frames of all classes: faults of several classes all act, and the lowest of their rates is that of the buffer. A later fault of
-    /// the same class replaces this one.
+    /// A host takes frames from its receive buffer slowly, and pauses a class of its link, or all of it, while that is too full. A host has
+    /// one buffer, for frames of all classes: faults of several classes all act, and the lowest of their rates is that of the buffer. A later
+    /// fault of the same class replaces this one.
     SlowReceiver {
         /// The host.
         host: HostId,
         /// Rate at which it takes frames.
         rate: Rate,
-        /// \[bytes\] waiting above which it pauses the class.
+        /// \[bytes\] waiting above which it pauses.
         xoff: Bytes,
-        /// \[bytes\] waiting below which the class resumes.
+        /// \[bytes\] waiting below which its neighbour resumes.
         xon: Bytes,
-        /// Class that it pauses.
-        class: Class,
+        /// Class that it pauses; `None`: the whole link.
+        class: Option<Class>,
     },
     /// A host pauses classes of all its links, whatever it has room for, until as many storms of a class have ended as have begun.
     PauseStorm {
         /// The host.
         host: HostId,
-        /// A bit for each class.
-        classes: u8,
+        /// A bit for each class, and behind them one for the whole link.
+        classes: u16,
     },
     /// Such a storm ends.
     PauseStormEnd {
         /// The host.
         host: HostId,
-        /// A bit for each class.
-        classes: u8,
+        /// A bit for each class, and behind them one for the whole link.
+        classes: u16,
     },
 }
 

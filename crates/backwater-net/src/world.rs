@@ -17,7 +17,7 @@ use crate::routing::{Neighbours, Paths, Routes, Ways};
 use crate::slab::{Ix, Slab};
 use crate::topology::{Graph, NodeKind};
 use crate::transport::Moment;
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 use backwater_engine::state::{Loader, Saver, Unfit};
 use backwater_engine::{EventQueue, State, Time, rng};
 
@@ -260,6 +260,10 @@ impl Fabric {
             }
             let links = ends.iter().map(|end| (end.peer.0, graph.links[end.link as usize].up));
             neighbours.push(links.collect());
+        }
+        let rates: Vec<Rate> = ports.iter().map(|port| port.serialiser.rate()).collect();
+        for port in &mut ports {
+            port.rest.holds.count_at(rates[port.peer as usize]);
         }
         let routes = Routes::new(&graph, &neighbours, &switch_of, seed);
         let paths = Paths::default();

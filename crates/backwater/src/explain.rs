@@ -32,6 +32,18 @@ pub struct Explain {
     pub children: Vec<(String, String)>,
 }
 
+impl Explain {
+    /// Whether that is one of the values between which a key chooses.
+    fn has_value(&self, value: &str) -> bool {
+        self.unit.as_deref() == Some(CHOICE)
+            && (self.children.iter().any(|(name, _)| name == value)
+                || self.range.iter().flat_map(|range| range.split(", ")).any(|name| name == value))
+    }
+}
+
+/// What stands in place of a choice's unit.
+const CHOICE: &str = "one of the values below";
+
 fn as_map<S: Serializer>(children: &[(String, String)], s: S) -> Result<S::Ok, S::Error> {
     s.collect_map(children.iter().map(|(k, v)| (k, v)))
 }
@@ -245,7 +257,7 @@ fn unit_of(kind: &Kind<'_>) -> Option<String> {
         Kind::Number => "a number",
         Kind::Bool => "true or false",
         Kind::Text => "text",
-        Kind::Choice(_) => "one of the values below",
+        Kind::Choice(_) => CHOICE,
         Kind::Table(_) | Kind::Tagged(_) => return None,
         Kind::List(items) => match kind_of(items) {
             Kind::Integer => "a list of whole numbers",
@@ -295,7 +307,13 @@ fn unknown(asked: &str, at: &At, rest: &[&str]) -> ScenarioError {
     let key = if at.path.is_empty() { asked } else { plain.as_str() };
     let near = nearest(key, same_name.clone()).or_else(|| same_name.next());
     let near = near.or_else(|| nearest(key, all.iter().map(String::as_str)));
+    let holders: Vec<&String> =
+        all.iter().filter(|key| at.path.is_empty() && explain(key).is_ok_and(|about| about.has_value(asked))).collect();
     let hint = match near {
+        _ if !holders.is_empty() => {
+            let named: Vec<String> = holders.iter().map(|key| format!("`{key}`")).collect();
+            format!("it is a value of {}: explain that", named.join(", "))
+        }
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("known: {}", at.names().join(", ")),
     };

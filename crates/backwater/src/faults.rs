@@ -1,12 +1,12 @@
 //! `[[fault]]` as the stage takes it.
 
 use crate::error::{ScenarioError, nearest};
-use crate::file::{FaultEntry, Frames, Host};
+use crate::file::{FaultEntry, Frames, Host, Paused};
 use crate::hosts;
 use crate::layout::Layout;
 use backwater_mech::registry::ENTRIES;
 use backwater_net::hold::MAC_CONTROL;
-use backwater_net::packet::{Class, HostId, NodeId, class_bits};
+use backwater_net::packet::{Class, HostId, NodeId};
 use backwater_net::spec::{Fault, FaultKind, FrameKind};
 
 /// All faults of the scenario.
@@ -54,7 +54,8 @@ fn one(layout: &Layout, key: &str, fault: &FaultEntry) -> Result<(Fault, Option<
             let (from, to) = link(layout, key, ("from", from), ("to", to))?;
             (*at, FaultKind::RateChange { from, to, rate: *rate })
         }
-        FaultEntry::SlowReceiver { at, host, rate, xoff, xon, class } => {
+        FaultEntry::SlowReceiver { at, host, rate, xoff, xon, class, link } => {
+            one_of(layout, key, "class", class.is_some(), *link)?;
             let host = one_host(layout, key, host)?;
             if layout.index.links(host) > 1 {
                 let reason =
@@ -65,10 +66,20 @@ fn one(layout: &Layout, key: &str, fault: &FaultEntry) -> Result<(Fault, Option<
                 let reason = format!("xon ({xon}) is above xoff ({xoff})");
                 return Err(layout.error(&format!("{key}.xon"), reason).hint("xon must not exceed xoff"));
             }
-            (*at, FaultKind::SlowReceiver { host, rate: *rate, xoff: *xoff, xon: *xon, class: Class(*class) })
+            (
+                *at,
+                FaultKind::SlowReceiver {
+                    host,
+                    rate: *rate,
+                    xoff: *xoff,
+                    xon: *xon,
+                    class: one_class(&fault.paused()),
+                },
+            )
         }
-        FaultEntry::PauseStorm { at, until, host, classes } => {
-            let (host, classes) = (one_host(layout, key, host)?, class_bits(classes));
+        FaultEntry::PauseStorm { at, until, host, classes, link } => {
+            one_of(layout, key, "classes", classes.is_some(), *link)?;
+            let (host, classes) = (one_host(layout, key, host)?, fault.paused().map_or(0, |paused| paused.bits()));
             if classes == 0 {
                 let reason = "a storm of pauses of no class is none".to_owned();
                 return Err(layout
@@ -86,6 +97,23 @@ fn one(layout: &Layout, key: &str, fault: &FaultEntry) -> Result<(Fault, Option<
         }
     };
     Ok((Fault { at, kind }, end))
+}
+
+/// The one class that a host pauses, unless it pauses its link.
+fn one_class(paused: &Option<Paused>) -> Option<Class> {
+    match paused {
+        Some(Paused::Classes(classes)) => classes.first().copied().map(Class),
+        _ => None,
+    }
+}
+
+/// PAUSE has no classes.
+fn one_of(layout: &Layout, key: &str, name: &str, classes: bool, link: bool) -> Result<(), ScenarioError> {
+    if !(classes && link) {
+        return Ok(());
+    }
+    let reason = format!("PAUSE, which `link` asks for, stops the whole link and names no class, and `{name}` does");
+    Err(layout.error(&format!("{key}.{name}"), reason).hint(format!("either `link` or `{name}`")))
 }
 
 fn one_host(layout: &Layout, key: &str, host: &Host) -> Result<HostId, ScenarioError> {

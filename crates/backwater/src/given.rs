@@ -18,6 +18,24 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
+/// Whether a name leads to a pipe that this process was given open, as by a shell's `<(...)`: somebody writes there. Whoever opens a pipe
+/// by a name of its own may wait for ever.
+pub(crate) fn is_open_pipe(path: &Path, about: &std::fs::Metadata) -> bool {
+    let given = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd") || path == Path::new("/dev/stdin");
+    given && !about.is_dir() && !is_device(about)
+}
+
+#[cfg(unix)]
+fn is_device(about: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    about.file_type().is_char_device() || about.file_type().is_block_device()
+}
+
+#[cfg(not(unix))]
+fn is_device(_: &std::fs::Metadata) -> bool {
+    false
+}
+
 /// Reads such a file whole, of [`LARGEST`] bytes at most.
 pub(crate) fn text(path: &Path) -> io::Result<String> {
     let file = open(path)?;

@@ -36,10 +36,17 @@ pub(crate) fn read(layout: &Layout, number: usize, seed: u64) -> Result<GraphSpe
         }
         drop(pipeline::operations(&reader, entry)?);
     }
+    let hosts = reader.placed(seed)?;
+    reader.reach(&hosts, || {
+        let operations = operations(layout, number)?;
+        let known = |rank: &u32| *rank < job.ranks;
+        // What names further ranks is refused with its row.
+        Ok(operations.pairs().filter(|(from, to)| known(from) && known(to)).collect())
+    })?;
     Ok(GraphSpec {
         label: job.label.as_str().into(),
         ranks: job.ranks,
-        hosts: reader.hosts(seed)?,
+        hosts,
         ranks_per_server: job.ranks_per_server,
         start: job.start,
         start_latency: job.start_latency,

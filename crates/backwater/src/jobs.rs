@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
                 "add a [[job.step]], a table of `operations` or a `pipeline`",
             );
         }
-        let hosts = self.hosts(seed)?;
+        let hosts = self.placed(seed)?;
         let mut numbers = HashMap::new();
         for (number, step) in job.step.iter().enumerate() {
             if numbers.insert(step.label.as_str(), number).is_some() {
@@ -133,6 +133,16 @@ impl<'a> Reader<'a> {
             }
             steps.push(step);
         }
+        self.reach(&hosts, || {
+            let of = |step: &StepSpec, ranks: &Vec<u32>| match &step.work {
+                Work::Exchange(exchange) => exchange
+                    .pairs(ranks.len() as u32)
+                    .filter_map(|(from, to)| Some((*ranks.get(from as usize)?, *ranks.get(to as usize)?)))
+                    .collect::<Vec<_>>(),
+                Work::Compute(_) => Vec::new(),
+            };
+            Ok(steps.iter().flat_map(|step| step.communicators.iter().flat_map(move |ranks| of(step, ranks))).collect())
+        })?;
         let spec = JobSpec {
             label: job.label.as_str().into(),
             stream: job.label.clone(),
@@ -154,19 +164,32 @@ impl<'a> Reader<'a> {
         Ok(spec)
     }
 
-    /// The hosts of all ranks, instance by instance, which all reach each other.
-    pub fn hosts(&self, seed: u64) -> Result<Vec<HostId>, ScenarioError> {
-        let hosts = self.placed(seed)?;
-        let first = hosts[0];
-        if let Some(far) = hosts.iter().find(|host| !self.layout.index.reaches(first, **host)) {
-            let reason =
-                format!("{} cannot reach {}: no links join them", self.layout.name(first), self.layout.name(*far));
-            return self.fail("hosts", reason, "add a link, or choose other hosts");
+    /// Whether all hosts of a job reach those to which they send: `pairs` of ranks of an instance. Nothing is sent within a server.
+    pub fn reach(
+        &self,
+        hosts: &[HostId],
+        mut pairs: impl FnMut() -> Result<Vec<(u32, u32)>, ScenarioError>,
+    ) -> Result<(), ScenarioError> {
+        let index = &self.layout.index;
+        if index.meet(hosts) {
+            return Ok(());
         }
-        Ok(hosts)
+        let (ranks, per_server) = (self.job.ranks as usize, self.job.ranks_per_server);
+        let pairs = pairs()?;
+        let sent = hosts.chunks_exact(ranks).flat_map(|instance| {
+            let other = pairs.iter().filter(|(from, to)| from / per_server != to / per_server);
+            other.map(|(from, to)| (instance[*from as usize], instance[*to as usize]))
+        });
+        let cut = sent.into_iter().find(|(from, to)| !index.reaches(*from, *to));
+        cut.map_or(Ok(()), |(from, to)| {
+            let reason =
+                format!("{} cannot reach {}: no links join them", self.layout.name(from), self.layout.name(to));
+            self.fail("hosts", reason, "add a link, or choose other hosts")
+        })
     }
 
-    fn placed(&self, seed: u64) -> Result<Vec<HostId>, ScenarioError> {
+    /// The hosts of all ranks, instance by instance.
+    pub fn placed(&self, seed: u64) -> Result<Vec<HostId>, ScenarioError> {
         let job = self.job;
         if !job.ranks.is_multiple_of(job.ranks_per_server) {
             let reason = format!("{} ranks do not fill servers of {}", job.ranks, job.ranks_per_server);

@@ -3,7 +3,7 @@
 use crate::changes::{self, Changes, Merged, Setting, Skipped};
 use crate::check::{Checked, Draft};
 use crate::error::{ScenarioError, nearest};
-use crate::given::{GivenOperations, GivenRows, LARGEST, RowsOf, TableFlow, is_parquet, place_of};
+use crate::given::{self, GivenOperations, GivenRows, LARGEST, RowsOf, TableFlow, is_parquet, place_of};
 use crate::layout::Layout;
 use crate::planned::Planned;
 use crate::resolved;
@@ -277,11 +277,16 @@ fn read(path: &Path) -> Result<String, ScenarioError> {
     if about.is_dir() {
         return Err(ScenarioError::new("this is a directory").hint("name the scenario file in it"));
     }
+    if !about.is_file() && !given::is_open_pipe(path, &about) {
+        return Err(
+            ScenarioError::new("this is not a regular file").hint("name a regular file; a shell's <(...) is read, too")
+        );
+    }
     if about.len() > LARGEST {
         return Err(too_large(about.len()));
     }
     let mut bytes = Vec::new();
-    // A pipe or a device tells no length.
+    // A pipe tells no length.
     File::open(path).and_then(|f| f.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(wrong)?;
     if bytes.len() as u64 > LARGEST {
         return Err(ScenarioError { reason: format!("longer than {LARGEST} bytes"), ..too_large(0) });

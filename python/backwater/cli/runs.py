@@ -326,7 +326,8 @@ def _show_jobs(one: dict[str, Any]) -> None:
     show(
         view,
         "\nCollectives",
-        "Times to the last transfer's end; bound: what the busiest host link needs (the greatest);",
+        "Times to the last transfer's end; bound: what the busiest host needs with all of its",
+        "links together, one to an NVLink switch included (the greatest);",
         "bandwidths as nccl-tests quotes them, means over collectives.",
         *_completions(one),
         *lines,

@@ -166,7 +166,7 @@ QUANTITIES = {
     ),
     "bound": Quantity(
         "us",
-        "what the busiest host link needs for a collective",
+        "what the busiest host needs for a collective, with all of its links",
         False,
         _us("bound_ps"),
         "collectives",

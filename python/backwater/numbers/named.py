@@ -105,7 +105,12 @@ def _jobs(run: Run) -> Iterator[Named]:
         whole = step["complete"] == step["collectives"]
         for name, column, unit, about in (
             ("cct", "duration_us", "us", "collective completion time"),
-            ("bound", "bound_us", "us", "what the busiest host link needs for a collective"),
+            (
+                "bound",
+                "bound_us",
+                "us",
+                "what the busiest host needs for a collective, with all of its links",
+            ),
             ("algbw", "algbw_gbps", "Gb/s", "algorithm bandwidth of a collective"),
             ("busbw", "busbw_gbps", "Gb/s", "bus bandwidth of a collective"),
         ):

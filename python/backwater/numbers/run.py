@@ -76,8 +76,8 @@ def waiting(run: Run) -> list[dict[str, Any]]:
 def job_times(run: Run) -> list[dict[str, Any]]:
     """Give, for each step of each job, how long its collectives took, in us, beside their bound.
 
-    Times and bandwidths (Gb/s) are of complete ones only; `bound_us` is what the busiest host link
-    needs. A collective is what one group of ranks does in one round.
+    Times and bandwidths (Gb/s) are of complete ones only; `bound_us` is what the busiest host
+    needs with all of its links together. A collective is what one group of ranks does in one round.
     """
     of = ("job", "step", "kind", "algorithm", "bytes", "end_ps")
     values = ("duration_ps", "bound_ps", "algbw_bps", "busbw_bps")

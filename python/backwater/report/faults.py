@@ -1,4 +1,4 @@
-"""Links that fail, or change their rate, during a run: when, and how a drawing shows it."""
+"""Faults of a run: links that fail or change their rate, as drawn, and hosts that pause."""
 
 from __future__ import annotations
 
@@ -62,6 +62,37 @@ def outages(scenario: Mapping[str, Any], layout: Layout) -> list[Outage]:
 
 
 _KINDS = ("link-down", "link-up", "rate-change")
+
+
+def pausing(scenario: Mapping[str, Any]) -> list[str]:
+    """Say in a sentence each which hosts pause their neighbours, as faults have it, and when."""
+    found = [one for one in scenario.get("fault", []) if one.get("kind") in _PAUSING]
+    return [_pausing(one) for one in sorted(found, key=_at)]
+
+
+def _pausing(fault: Mapping[str, Any]) -> str:
+    slow = fault["kind"] == "slow-receiver"
+    classes = fault.get("classes") or ([fault.get("class", 3)] if slow else [])
+    if fault.get("link"):
+        what = "its link" if slow else "its links"
+    elif not classes or len(classes) == _CLASSES:
+        what = "all classes of its links"
+    else:
+        named = ", ".join(map(str, classes))
+        what = f"{'class' if len(classes) == 1 else 'classes'} {named} of its links"
+    begin = f"from {data.time_text(_at(fault))}" if _at(fault) else "from the start"
+    until = fault.get("until")
+    when = begin if until is None else f"{begin} until {data.time_text(time_ps(str(until)))}"
+    host = fault["host"]
+    name = host if isinstance(host, str) else f"host {host}"
+    if slow:
+        at = f"takes frames at {fault['rate']} alone {when}"
+        return f"Fault: {name} {at}, and pauses {what} while its buffer is full."
+    return f"Fault: {name} pauses {what} {when}, a storm of pauses."
+
+
+_PAUSING = ("slow-receiver", "pause-storm")
+_CLASSES = 8
 
 
 def _at(fault: Mapping[str, Any]) -> int:

@@ -138,9 +138,9 @@ def _steps(costs: pl.DataFrame) -> Table:
         )
     note = (
         "Times, bounds and bandwidths are of complete collectives, means where nothing else is "
-        "said; p99 takes 100 of them. Bound: what the busiest host link needs. Marked and sent "
-        "again: packets. Paused: what flows waited at paused ports, summed over them, recorded "
-        "with output.waits."
+        "said; p99 takes 100 of them. Bound: what the busiest host needs with all of its links "
+        "together. Marked and sent again: packets. Paused: what flows waited at paused ports, "
+        "summed over them, recorded with output.waits."
     )
     columns = [Column("job/step"), *(Column(name, number=True) for name in names)]
     return Table(columns, rows, "Collectives by step", note)

@@ -12,6 +12,7 @@ from backwater.numbers.run import group_times, port_totals, watchdogs
 from backwater.plot import data
 from backwater.programs import control_of, in_python, why_not
 from backwater.report.assumptions import OUTPUT, Assumptions, given_in_python, recorded, tables_of
+from backwater.report.faults import pausing
 from backwater.report.jobs import jobs_section
 from backwater.report.observe import Observed
 from backwater.report.overtime import completion, drawn, over_time
@@ -48,6 +49,7 @@ def run_page(run: Run, seen: Observed | None = None) -> Page:
                 [groups_table(run), *completion(run)],
                 [
                     *(f"{line}." for line in told(run.manifest.get("changed", ()))),
+                    *pausing(run.scenario),
                     *map(offered, run.summary.get("offered", ())),
                     *sentences(given_up(watchdogs(run))),
                     *noticed(run.warnings),

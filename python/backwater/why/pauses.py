@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FOREVER = 1 << 63
+# Causes of a pause that are faults.
+STORM, SLOW = "pause-storm", "slow-receiver"
 # Places below one another that are told one by one.
 DEPTH = 64
 
@@ -83,7 +85,11 @@ def paused_name(pause: dict[str, Any]) -> str:
 
 
 def behind_name(pause: dict[str, Any]) -> str:
-    """Name what a pause stood behind."""
+    """Name what a pause stood behind, or the fault that it is."""
+    if pause.get("cause") == STORM:
+        return f"{pause['node']}, in a storm of pauses (a fault)"
+    if pause.get("cause") == SLOW:
+        return f"{pause['node']}, a slow receiver (a fault), whose buffer held the frames"
     if pause["behind_port"] is None:
         return f"{pause['node']}, whose receive buffer or fabric held the frames"
     queue = pause["behind_queue"]
@@ -100,7 +106,8 @@ def tree(pauses: pa.Table, end_ps: int) -> list[Branch]:
     for number, row in enumerate(rows):
         parent = _parent(row, rows, begun)
         if parent is None:
-            key = (row["node"], row["behind_port"], row["behind_queue"])
+            fault = row["cause"] if row.get("cause") in (STORM, SLOW) else None
+            key = (row["node"], row["behind_port"], row["behind_queue"], fault)
             root = roots.setdefault(
                 key, Branch(behind_name(row), None, row["node"], row["behind_port"])
             )

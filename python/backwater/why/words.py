@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backwater.numbers.units import PS_PER_US
+from backwater.why.pauses import STORM
 from backwater.wording import many, sent_again
 
 if TYPE_CHECKING:
@@ -97,10 +98,15 @@ def _first(facts: dict[str, Any]) -> Iterator[str]:
     elif pause is None:
         yield "First pause: none, nobody was paused."
     else:
+        where = (
+            "in a storm of pauses (a fault)"
+            if pause.get("cause") == STORM
+            else f"where {size(pause['ingress_bytes'])} had come in at port {pause['port']}"
+        )
+        behind = "" if pause.get("cause") == STORM else f"; behind {pause['behind']}"
         yield (
-            f"First pause: asked at {us(pause['asked_ps'])} by {pause['node']}, where "
-            f"{size(pause['ingress_bytes'])} had come in at port {pause['port']}; "
-            f"in force from {us(pause['start_ps'])} at {pause['paused']}; behind {pause['behind']}."
+            f"First pause: asked at {us(pause['asked_ps'])} by {pause['node']}, {where}; "
+            f"in force from {us(pause['start_ps'])} at {pause['paused']}{behind}."
         )
 
 
@@ -141,7 +147,7 @@ def _roots(facts: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield (
         f"Pauses: {many(facts['paused_ports'], 'port')} paused, from {many(len(roots), 'root')}. "
-        "A root is a queue that was not paused itself while others waited behind it."
+        "A root is a queue that was not paused itself while others waited behind it, or a fault."
     )
     for root in roots[:BRANCHES]:
         held = f"{many(root['pauses'], 'pause')}, {us(root['paused_ps'])} in all"

@@ -152,7 +152,8 @@ impl SwitchSide for Switch {
             watchdog.heard(cx, slot);
         }
         self.obey(cx, &changes, look, slot as Token);
-        Fate::Consumed
+        let ignored = self.watchdog.as_ref().is_some_and(|watchdog| watchdog.ignores(slot));
+        if ignored { Fate::Passed } else { Fate::Consumed }
     }
 
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {

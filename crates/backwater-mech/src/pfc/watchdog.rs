@@ -83,6 +83,11 @@ impl Watchdog {
         self.action == Action::Drop && matches!(self.queues[slot], State::Storm(_))
     }
 
+    /// Whether the neighbour's pauses of a queue do not keep it from sending.
+    pub(super) fn ignores(&self, slot: usize) -> bool {
+        self.action == Action::Forward && matches!(self.queues[slot], State::Storm(_))
+    }
+
     /// A frame of MAC control names a queue's class.
     pub(super) fn heard(&mut self, cx: &mut SwitchCx<'_>, slot: usize) {
         if let State::Storm(quiet_since) = &mut self.queues[slot] {
@@ -127,7 +132,10 @@ impl Watchdog {
         cx.report(FIRED, port, class, waiting);
         match self.action {
             Action::Drop => cx.flush(port, Queue(class.0)),
-            Action::Forward => cx.open(gate(slot)),
+            Action::Forward => {
+                cx.disobey(port, Queue(class.0));
+                cx.open(gate(slot));
+            }
         }
     }
 

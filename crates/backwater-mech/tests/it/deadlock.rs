@@ -124,7 +124,8 @@ fn a_chain_of_pauses_behind_a_slow_host_is_no_deadlock() {
         }
         let (xoff, xon) = (Bytes(20_000), Bytes(10_000));
         let class = backwater_net::packet::Class(3);
-        let slow = FaultKind::SlowReceiver { host: HostId(3), rate: Rate(1_200_000_000), xoff, xon, class };
+        let slow =
+            FaultKind::SlowReceiver { host: HostId(3), rate: Rate(1_200_000_000), xoff, xon, class: Some(class) };
         bench.fault(Time::ZERO, slow);
         let out = bench.run();
         out.at_rest();
@@ -306,7 +307,7 @@ fn a_watchdog_that_drops_breaks_the_promise_of_losslessness() {
 /// for ever, of one class as well as of all.
 #[test]
 fn a_watchdog_restores_when_the_storm_has_ended() {
-    let run = |classes: u8, end: Option<Time>, action: Action| {
+    let run = |classes: u16, end: Option<Time>, action: Action| {
         let mut bench = Bench::star(3, RATE);
         bench.ack.enabled = false;
         let classes_of_pfc = vec![3, 4];
@@ -317,6 +318,7 @@ fn a_watchdog_restores_when_the_storm_has_ended() {
         for (src, class) in [(0, 3), (1, 4)] {
             bench.flow(src, 2, 50_000_000).class = backwater_net::packet::Class(class);
         }
+        bench.causes.pauses = true;
         let host = HostId(2);
         bench.fault(Time::us(10), FaultKind::PauseStorm { host, classes });
         if let Some(end) = end {
@@ -328,18 +330,22 @@ fn a_watchdog_restores_when_the_storm_has_ended() {
             let rows = out.rows.control.iter().filter(|row| row.kind == kind);
             rows.map(|row| (row.time, row.class.map(|class| class.0))).collect::<Vec<_>>()
         };
-        (of(watchdog::FIRED), of(watchdog::RESTORED), out.progress.flushed)
+        let paused = out.port(bench.node("s0"), bench.node("h2")).stats.paused_ps;
+        let ends: Vec<Option<Time>> = out.rows.pauses.iter().map(|row| row.end).collect();
+        (of(watchdog::FIRED), of(watchdog::RESTORED), out.progress.flushed, (paused, ends))
     };
     let (way, both) = (Time::ps(155_120), 1 << 3 | 1 << 4);
     let fired = Time::us(110) + way;
-    let (at, restored, flushed) = run(1 << 3, Some(Time::us(1_000)), Action::Drop);
+    let (at, restored, flushed, _) = run(1 << 3, Some(Time::us(1_000)), Action::Drop);
     assert_eq!((at, restored), (vec![(fired, Some(3))], vec![(Time::us(1_050) + way, Some(3))]));
     assert!(flushed > 0);
-    for classes in [both, u8::MAX] {
-        let (at, restored, _) = run(classes, None, Action::Drop);
+    for classes in [both, 0xFF] {
+        let (at, restored, ..) = run(classes, None, Action::Drop);
         assert_eq!((at, restored), (vec![(fired, Some(3)), (fired, Some(4))], vec![]), "{classes:b}");
     }
-    let (at, restored, flushed) = run(u8::MAX, Some(Time::us(500)), Action::Forward);
+    let (at, restored, flushed, (paused, ends)) = run(0xFF, Some(Time::us(500)), Action::Forward);
     assert_eq!((at.len(), restored), (2, vec![(Time::us(550) + way, Some(3)), (Time::us(550) + way, Some(4))]));
     assert_eq!(flushed, 0);
+    // From then on the port is not paused, whatever its neighbour says.
+    assert_eq!((paused, ends), (Time::us(100).0, vec![Some(fired), Some(fired)]));
 }

@@ -1,12 +1,12 @@
 //! Corners: what a hostile reviewer would try. Each test names the state that is hard to get right.
 
-use crate::common::{Bench, On, network, pfc, sfc, step};
+use crate::common::{Bench, On, network, pause, pfc, sfc, step};
 use backwater_engine::Time;
-use backwater_mech::mac_control::Signal;
+use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::registry::Config;
 use backwater_net::config::{Architecture, LatencyAt, ReleaseAt};
 use backwater_net::packet::{Class, HostId};
-use backwater_net::spec::{FaultKind, FrameKind};
+use backwater_net::spec::{CausesSpec, FaultKind, FrameKind};
 use backwater_net::{Bytes, Rate};
 
 const ALL: [Architecture; 4] =
@@ -151,7 +151,7 @@ fn link_failure_ends_its_pauses() {
 
 fn slow(host: u32, rate: Rate, xoff: u64, class: u8) -> FaultKind {
     let (xoff, xon) = (Bytes(xoff), Bytes(xoff / 2));
-    FaultKind::SlowReceiver { host: HostId(host), rate, xoff, xon, class: Class(class) }
+    FaultKind::SlowReceiver { host: HostId(host), rate, xoff, xon, class: Some(Class(class)) }
 }
 
 fn two_classes() -> Config {
@@ -206,7 +206,7 @@ fn slow_receivers_of_two_classes_both_act() {
 /// A pause asked for at 10 us is heard 155.12 ns later, and the frame on the wire still goes.
 #[test]
 fn storms_of_pauses_overlap() {
-    let sent = |storms: &[(u64, Option<u64>, u8)], stop: Time| {
+    let sent = |storms: &[(u64, Option<u64>, u16)], stop: Time| {
         let mut bench = Bench::star(2, Rate::gbps(100));
         (bench.packet.payload, bench.packet.header) = (Bytes(1250), Bytes(0));
         (bench.ack.enabled, bench.switch.latency) = (false, Time::ZERO);
@@ -230,12 +230,97 @@ fn storms_of_pauses_overlap() {
     let of_3 = 1 << 3;
     let late = Time::ms(1);
     assert_eq!(sent(&[(10, None, of_3)], late), (stopped, 1));
-    assert_eq!(sent(&[(10, None, u8::MAX)], late), (stopped, 2), "of all classes those under PFC are obeyed");
+    assert_eq!(sent(&[(10, None, 0xFF)], late), (stopped, 2), "of all classes those under PFC are obeyed");
     assert_eq!(sent(&[(10, Some(20), of_3), (15, None, of_3)], late), (stopped, 1));
     assert_eq!(sent(&[(10, Some(20), of_3), (15, Some(30), of_3)], Time::us(30)), (stopped, 1));
     // From 30.15512 us on 8 begin until 31 us, the last of them at 30.85512 us.
     assert_eq!(sent(&[(10, Some(20), of_3), (15, Some(30), of_3)], Time::us(31)), (stopped + 9, 1));
     assert_eq!(sent(&[(10, None, 1 << 5)], Time::us(31)).1, 0, "not under PFC");
+}
+
+/// The same by PAUSE, which stops the whole link, and where nothing but PAUSE is obeyed.
+#[test]
+fn a_storm_of_pauses_stops_a_link() {
+    let sent = |classes: u16| {
+        let mut bench = Bench::star(2, Rate::gbps(100));
+        (bench.packet.payload, bench.packet.header) = (Bytes(1250), Bytes(0));
+        (bench.ack.enabled, bench.switch.latency) = (false, Time::ZERO);
+        bench.mechanisms = Config::default().pause(pause(10_000_000, 9_000_000, Counter::Ingress, Signal::Timed));
+        bench.flow(0, 1, 10_000_000);
+        bench.fault(Time::us(10), FaultKind::PauseStorm { host: HostId(1), classes });
+        bench.stop_at = Some(Time::us(500));
+        let out = bench.run();
+        let stats = out.port(bench.node("s0"), bench.node("h1")).stats;
+        (stats.tx_data_frames, stats.pauses_received, stats.paused_ps)
+    };
+    assert_eq!(sent(1 << 8), (100, 1, Time::us(500).0 - 10_155_120));
+    assert_eq!(sent(0xFF).1, 0, "of classes nothing is obeyed");
+}
+
+/// A slow receiver that sends PAUSE stops its link at the very frame at which one that sends PFC stops its only class.
+#[test]
+fn a_slow_receiver_stops_a_link() {
+    let sent = |mechanisms: Config, class: Option<Class>| {
+        let mut bench = Bench::star(2, Rate::gbps(100));
+        bench.ack.enabled = false;
+        bench.mechanisms = mechanisms;
+        bench.flow(0, 1, 1_000_000);
+        let (host, rate, xoff, xon) = (HostId(1), Rate::gbps(1), Bytes(20_000), Bytes(10_000));
+        bench.fault(Time::ZERO, FaultKind::SlowReceiver { host, rate, xoff, xon, class });
+        bench.stop_at = Some(Time::us(500));
+        let out = bench.run();
+        let stats = out.port(bench.node("s0"), bench.node("h1")).stats;
+        (stats.tx_data_frames, stats.pauses_received, stats.paused_ps)
+    };
+    let by_class = sent(Config::default().pfc(pfc(10_000_000, 9_000_000, Signal::Timed)), Some(Class(3)));
+    let link = pause(10_000_000, 9_000_000, Counter::Ingress, Signal::Timed);
+    assert!(by_class.1 > 1 && by_class.2 > Time::us(400).0, "{by_class:?}");
+    assert_eq!(sent(Config::default().pause(link.clone()), None), by_class);
+    assert_eq!(sent(Config::default().pause(link), Some(Class(3))).1, 0, "of classes nothing is obeyed");
+}
+
+/// A pause lasts for quanta of who obeys it. A host whose own sending slows down a hundredfold does not repeat its pauses a hundred times
+/// later, and one whose neighbour speeds up tenfold repeats them in time; so does a switch, be it PFC or PAUSE. 64 B take 5.12 ns at
+/// 100 Gb/s, 51.2 ns at 10, 512 ns at 1; the link takes 150 ns.
+#[test]
+fn pauses_have_no_break_after_a_change_of_rate() {
+    let big = 10_000_000;
+    let config = |pause_link: bool, xoff: u64| match pause_link {
+        false => Config::default().pfc(pfc(xoff, xoff - 8_000, Signal::Timed)),
+        true => Config::default().pause(pause(xoff, xoff - 8_000, Counter::Ingress, Signal::Timed)),
+    };
+    // Who paused whom, from when until when.
+    type Told = Vec<(String, String, Time, Option<Time>)>;
+    let run = |rate: u64, pause_link: bool, xoff: u64, (from, to, then): (&str, &str, u64)| -> Told {
+        let mut bench = Bench::star(3, Rate::gbps(rate));
+        (bench.ack.enabled, bench.lossless, bench.switch.buffer) = (false, true, Bytes(10 * big));
+        bench.mechanisms = config(pause_link, xoff);
+        bench.causes = CausesSpec { pauses: true, ..CausesSpec::default() };
+        (0..2).for_each(|src| _ = bench.flow(src, 2, big));
+        let (host, classes) = (HostId(2), if pause_link { 1 << 8 } else { 0xFF });
+        bench.fault(Time::us(10), FaultKind::PauseStorm { host, classes });
+        bench.fault(Time::us(9_000), FaultKind::PauseStormEnd { host, classes });
+        let (from, to) = (bench.node(from), bench.node(to));
+        bench.fault(Time::us(50), FaultKind::RateChange { from, to, rate: Rate::gbps(then) });
+        bench.stop_at = Some(Time::us(9_001));
+        let out = bench.run();
+        assert_eq!((&out.broken, out.progress.drops), (&None, 0));
+        let name = |node| bench.graph.nodes[usize::try_from(node).expect("few")].name.clone();
+        out.rows.pauses.iter().map(|row| (name(row.node.0), name(row.peer.0), row.start, row.end)).collect()
+    };
+    for link in [false, true] {
+        let storm = |start: u64, end: u64| vec![("h2".into(), "s0".into(), Time::ps(start), Some(Time::ps(end)))];
+        // The buffer has room for all.
+        assert_eq!(run(100, link, 3 * big, ("h2", "s0", 1)), storm(10_155_120, 9_000_662_000));
+        assert_eq!(run(10, link, 3 * big, ("s0", "h2", 100)), storm(10_201_200, 9_000_201_200));
+        // It has not: the switch pauses h0 and h1 until the storm has ended and its memory is nearly empty again.
+        for change in [("s0", "h0", 1), ("h0", "s0", 200)] {
+            let told = run(100, link, 100_000, change);
+            let to_h0: Vec<_> = told.iter().filter(|(_, peer, ..)| peer == "h0").collect();
+            let [(_, _, start, end)] = to_h0[..] else { panic!("{change:?}: {to_h0:?}") };
+            assert!(*start < Time::us(50) && *end == None, "{change:?}: {start} to {end:?}");
+        }
+    }
 }
 
 /// DropNth picks exactly one frame of its kind, and only its kind.

@@ -76,7 +76,7 @@ fn copies_in_a_slow_receiver_count_once() {
         (bench.transport.timeout, bench.transport.retries) = (Time::us(10), None);
         bench.mechanisms = Config::default().pfc(pfc(20_000, 10_000, Signal::Timed));
         let (xoff, xon) = (Bytes(8_000), Bytes(4_000));
-        let slow = FaultKind::SlowReceiver { host: HostId(2), rate: Rate::gbps(2), xoff, xon, class: Class(3) };
+        let slow = FaultKind::SlowReceiver { host: HostId(2), rate: Rate::gbps(2), xoff, xon, class: Some(Class(3)) };
         bench.fault(Time::ZERO, slow);
         bench.flow(0, 2, 200_000);
         bench.flow(1, 2, 100_000);

@@ -132,6 +132,11 @@ impl SwitchCx<'_> {
     pub fn flush(&mut self, port: Port, queue: Queue) {
         self.notes.push(Note::Flush(port, queue));
     }
+    /// What the neighbour has paused of `queue` of `port` is obeyed no longer: for the results, its pause is over. Frames that pause it further
+    /// are to be passed over ([`super::Fate::Passed`]).
+    pub fn disobey(&mut self, port: Port, queue: Queue) {
+        self.notes.push(Note::Disobey(port, queue));
+    }
     /// Puts a row into the table of control messages, of a `kind` of its own, though nothing is sent.
     pub fn report(&mut self, kind: &'static str, port: Port, class: Class, value: u64) {
         self.notes.push(Note::Report(kind, port, class, value));

@@ -52,6 +52,8 @@ pub enum Note {
     LetGo(Port, u64),
     /// Send it again from a number on.
     SendAgain(Port, u64),
+    /// The neighbour's pause of a queue is obeyed no longer.
+    Disobey(Port, Queue),
     /// Drop everything that waits for one queue of one egress port.
     Flush(Port, Queue),
     /// A row of the control table, and no frame.

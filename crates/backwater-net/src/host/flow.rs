@@ -258,6 +258,16 @@ impl SendFlow {
         self.messages().is_some_and(|messages| messages.is_empty())
     }
 
+    /// Its timer has nothing to time any more. Whether that is news, of a timer that is pending.
+    pub fn idle_timer(&mut self) -> bool {
+        self.transport.as_mut().is_some_and(|sender| sender.common.idle_timer())
+    }
+
+    /// Its timer has something to time again, or has expired. Whether it had nothing.
+    pub fn use_timer(&mut self) -> bool {
+        self.transport.as_mut().is_some_and(|sender| sender.common.use_timer())
+    }
+
     /// When the message that was posted last is issued.
     pub fn note_due(&mut self, due: Time) {
         if let Some(messages) = self.messages_mut() {

@@ -125,8 +125,8 @@ impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
 
     fn look_on(&mut self) {}
 
-    fn note_asked(&mut self, port: u16, _: Owner, classes: u16) {
-        self.note_asked_here(port, classes, |at, _| (at.node.host.rx.as_ref().map_or(0, |rx| rx.bytes), None));
+    fn note_asked(&mut self, port: u16, owner: Owner, classes: u16) {
+        self.note_asked_here(port, owner, classes, |at, _| (at.node.host.rx.as_ref().map_or(0, |rx| rx.bytes), None));
     }
 }
 

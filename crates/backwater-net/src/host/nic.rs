@@ -51,8 +51,8 @@ pub(crate) struct Host<N> {
     issues_until: Time,
     /// \[bytes\] of flows that have begun here and not ended, where that decides about links.
     pub unfinished: u64,
-    /// Per class: storms of pauses that have begun and not ended.
-    storms: [u16; CLASSES],
+    /// Per class, and of the link: storms of pauses that have begun and not ended.
+    storms: [u16; CLASSES + 1],
 }
 
 /// The flows of one class that may send, in the order of their turns: a list through [`flow::SendFlow::behind`].
@@ -71,10 +71,10 @@ pub(crate) struct SlowReceiver {
     pub draining: bool,
 }
 
-/// What a slow receiver does about a class.
+/// What a slow receiver does about a class, or about its link.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(crate) struct Limit {
-    pub class: Class,
+    pub class: Option<Class>,
     /// Rate at which the buffer is emptied at most.
     pub rate: Rate,
     /// \[bytes\] in the buffer above which the class is paused.
@@ -105,13 +105,13 @@ impl<N> Host<N> {
             issue: params.issue,
             issues_until: Time::ZERO,
             unfinished: 0,
-            storms: [0; CLASSES],
+            storms: [0; CLASSES + 1],
         }
     }
 
-    /// A storm of pauses of these classes, a bit each, begins or ends. Returns the classes of which it is the first to begin, or the last
+    /// A storm of pauses of these classes or the link, bits as in [`bit`], begins or ends. Returns the classes of which it is the first to begin, or the last
     /// to end.
-    pub fn storm(&mut self, classes: u8, begins: bool) -> u16 {
+    pub fn storm(&mut self, classes: u16, begins: bool) -> u16 {
         let mut changed = 0;
         for (class, storms) in self.storms.iter_mut().enumerate().filter(|(class, _)| classes & (1 << class) != 0) {
             let before = *storms;
@@ -269,7 +269,7 @@ impl SlowReceiver {
         let changed = self.limits.iter_mut().filter(|limit| changes(limit));
         changed.fold(0, |bits, limit| {
             limit.holding = !limit.holding;
-            bits | bit(Some(limit.class))
+            bits | bit(limit.class)
         })
     }
 }

@@ -20,9 +20,8 @@ where
         let now = self.world.now;
         let mut asked = 0;
         self.update_holds(port, classes, |p, class| {
-            let rate = p.serialiser.rate();
             let held = p.rest.holds.is_signalled(class, now);
-            let act = p.rest.holds.hold(owner, class, now, until, style, rate);
+            let act = p.rest.holds.hold(owner, class, now, until, style);
             if !held && act != Act::Nothing {
                 p.rest.stats.pauses_sent += 1;
                 asked |= bit(class);
@@ -40,13 +39,13 @@ where
     /// It lets go.
     pub fn release_peer(&mut self, port: u16, owner: Owner, classes: u16) {
         let now = self.world.now;
-        self.update_holds(port, classes, |p, class| p.rest.holds.release(owner, class, now, p.serialiser.rate()));
+        self.update_holds(port, classes, |p, class| p.rest.holds.release(owner, class, now));
     }
 
     /// A neighbour that is to be held may need another frame.
     pub fn refresh(&mut self, port: u16, classes: u16) {
         let now = self.world.now;
-        self.update_holds(port, classes, |p, class| p.rest.holds.review(class, now, p.serialiser.rate()));
+        self.update_holds(port, classes, |p, class| p.rest.holds.review(class, now));
     }
 
     /// Updates what is asked of the neighbour for each of these classes. One frame carries what is the same for several.
@@ -140,10 +139,20 @@ where
                 continue;
             }
             let until = if hold.quanta == 0 { Time::ZERO } else { hold.until(now, rate) };
-            if self.world.probes.pauses.is_some() {
-                self.note_obeyed(port, hold.class, until);
-            }
-            self.port(port).held_by_peer(hold.class, now, until);
+            self.paused_until(port, hold.class, until);
         }
+    }
+
+    /// The neighbour's pause of a class, or of the link, is over.
+    pub fn pause_over(&mut self, port: u16, class: Option<Class>) {
+        self.paused_until(port, class, Time::ZERO);
+    }
+
+    fn paused_until(&mut self, port: u16, class: Option<Class>, until: Time) {
+        if self.world.probes.pauses.is_some() {
+            self.note_obeyed(port, class, until);
+        }
+        let now = self.world.now;
+        self.port(port).held_by_peer(class, now, until);
     }
 }

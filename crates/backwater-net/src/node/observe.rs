@@ -1,6 +1,7 @@
 //! What every node reports to those who look on: the loads of jobs, pauses, and what recorded flows wait for.
 
 use super::{At, Node};
+use crate::hooks::Owner;
 use crate::packet::{CLASSES, Class, Port as PortNo};
 use crate::probe::account::{Account, Cause, Stand};
 use crate::probe::pauses::number;
@@ -31,6 +32,7 @@ where
     pub(crate) fn note_asked_here(
         &mut self,
         port: u16,
+        owner: Owner,
         classes: u16,
         stands: impl Fn(&Self, Option<Class>) -> (u64, Option<Behind>),
     ) {
@@ -50,6 +52,7 @@ where
                 peer,
                 peer_port,
                 class,
+                owner,
                 ingress_bytes,
                 behind,
             };

@@ -17,7 +17,7 @@ pub const MAC_CONTROL: &str = "mac-control";
 /// Index of the whole link beside the 8 classes.
 const LINK: usize = CLASSES;
 
-/// Length of one pause quantum: 512 bit times (IEEE 802.3 annex 31B.2).
+/// Length of a pause: quanta of 512 bit times of whoever obeys it (IEEE 802.3 annexes 31B.2 and 31D.2; IEEE 802.1Q 36.1.3).
 pub fn quanta_time(rate: Rate, quanta: u16) -> Time {
     let bits_ps = u128::from(quanta) * 512 * 1_000_000_000_000;
     Time(u64::try_from(bits_ps.div_ceil(u128::from(rate.0.max(1)))).unwrap_or(u64::MAX))
@@ -114,10 +114,12 @@ struct Asked {
 pub(crate) struct Holds {
     /// What each owner asks for each class and the link.
     asked: [Vec<Asked>; CLASSES + 1],
-    /// When the last frame's pause ends at the neighbour, by the sender's clock; zero: not paused.
+    /// When the last frame's pause ends at the neighbour, but for the way there; zero: not paused.
     signalled: [Time; CLASSES + 1],
     /// When the sender looks next at whether the pause needs another frame; in the past: not yet said.
     looks: [Time; CLASSES + 1],
+    /// The rate at which the neighbour sends: its bit times are those that a pause is counted in.
+    rate: Rate,
     /// Signals take no frame: one way for all owners of a port.
     frameless: bool,
     /// Signals without a frame so far: those of one instant arrive in the order of their numbers.
@@ -144,6 +146,11 @@ fn index(class: Option<Class>) -> usize {
 }
 
 impl Holds {
+    /// Nothing is asked of a neighbour that sends at this rate.
+    pub(crate) fn at(rate: Rate) -> Holds {
+        Holds { rate, ..Holds::default() }
+    }
+
     fn end(&self, i: usize) -> Time {
         self.asked[i].iter().map(|asked| asked.until).max().unwrap_or(Time::ZERO)
     }
@@ -161,21 +168,13 @@ impl Holds {
         before
     }
 
-    pub(crate) fn hold(
-        &mut self,
-        owner: Owner,
-        class: Option<Class>,
-        now: Time,
-        until: Time,
-        style: HoldStyle,
-        rate: Rate,
-    ) -> Act {
+    pub(crate) fn hold(&mut self, owner: Owner, class: Option<Class>, now: Time, until: Time, style: HoldStyle) -> Act {
         let i = index(class);
         let before = self.forget_owner(i, owner, now);
         self.asked[i].push(Asked { owner, until, quanta: style.quanta });
         self.frameless = !style.framed;
         self.shortened(i, before);
-        self.review(class, now, rate)
+        self.review(class, now)
     }
 
     /// The neighbour may have been told of a later end than there is now.
@@ -185,14 +184,14 @@ impl Holds {
         }
     }
 
-    pub(crate) fn release(&mut self, owner: Owner, class: Option<Class>, now: Time, rate: Rate) -> Act {
+    pub(crate) fn release(&mut self, owner: Owner, class: Option<Class>, now: Time) -> Act {
         let i = index(class);
         let before = self.forget_owner(i, owner, now);
         if self.asked[i].is_empty() {
             return self.resume(class);
         }
         self.shortened(i, before);
-        self.review(class, now, rate)
+        self.review(class, now)
     }
 
     fn resume(&mut self, class: Option<Class>) -> Act {
@@ -204,7 +203,7 @@ impl Holds {
     }
 
     /// Sends a frame if the neighbour does not yet know of the merged end, or will forget it too soon.
-    pub(crate) fn review(&mut self, class: Option<Class>, now: Time, rate: Rate) -> Act {
+    pub(crate) fn review(&mut self, class: Option<Class>, now: Time) -> Act {
         let i = index(class);
         let end = self.end(i);
         if end <= now {
@@ -218,7 +217,7 @@ impl Holds {
             }
             return Act::Signal(Hold { class, quanta: u16::MAX, lasting: true }, end);
         };
-        let longest = quanta_time(rate, most);
+        let longest = quanta_time(self.rate, most);
         // Rounded up: rounded down, half of an odd time would not have passed when its refresh comes.
         let half = Time(longest.0.div_ceil(2));
         // A frame sent now is due unless the last one covers the end, or half of its time is still to come.
@@ -233,9 +232,9 @@ impl Holds {
             self.looks[i] = due;
             return Act::Look(due);
         }
-        let quantum = quanta_time(rate, 1).0.max(1);
+        let quantum = quanta_time(self.rate, 1).0.max(1);
         let quanta = (end.since(now).0.div_ceil(quantum)).clamp(1, u64::from(most)) as u16;
-        self.signalled[i] = now.after(quanta_time(rate, quanta));
+        self.signalled[i] = now.after(quanta_time(self.rate, quanta));
         let again = if end > self.signalled[i] { now.after(half) } else { Time::NEVER };
         self.looks[i] = if again == Time::NEVER { Time::ZERO } else { again };
         Act::Signal(Hold { class, quanta, lasting: false }, again)
@@ -260,6 +259,14 @@ impl Holds {
     /// The link has failed: the neighbour forgets what it has been told.
     pub(crate) fn forget(&mut self) {
         (self.signalled, self.looks) = Default::default();
+    }
+
+    /// The neighbour sends at this rate from now on. What has been said and has not come yet may last shorter than it was to: it has to be
+    /// said again. On/off signals have no time.
+    pub(crate) fn count_at(&mut self, rate: Rate) {
+        self.rate = rate;
+        self.signalled.iter_mut().filter(|end| **end != Time::NEVER).for_each(|end| *end = Time::ZERO);
+        self.looks = Default::default();
     }
 
     /// Whether signals are frames on the wire.
@@ -317,72 +324,70 @@ mod tests {
 
     #[test]
     fn one_owner_never_undoes_another() {
-        let mut h = Holds::default();
+        let mut h = Holds::at(RATE);
         let until = Time::us(10);
-        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, until, STYLE, RATE), Act::Signal(..)));
-        assert_eq!(h.hold(Owner(2), C, Time::ZERO, Time::us(5), STYLE, RATE), Act::Nothing, "already told of more");
-        assert_eq!(h.release(Owner(2), C, Time::us(1), RATE), Act::Nothing);
-        assert_eq!(h.release(Owner(1), C, Time::us(2), RATE), RESUME);
+        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, until, STYLE), Act::Signal(..)));
+        assert_eq!(h.hold(Owner(2), C, Time::ZERO, Time::us(5), STYLE), Act::Nothing, "already told of more");
+        assert_eq!(h.release(Owner(2), C, Time::us(1)), Act::Nothing);
+        assert_eq!(h.release(Owner(1), C, Time::us(2)), RESUME);
     }
 
     #[test]
     fn latest_end_wins_also_when_it_is_released() {
-        let mut h = Holds::default();
-        h.hold(Owner(1), C, Time::ZERO, Time::us(100), STYLE, RATE);
-        h.hold(Owner(2), C, Time::ZERO, Time::us(5), STYLE, RATE);
+        let mut h = Holds::at(RATE);
+        h.hold(Owner(1), C, Time::ZERO, Time::us(100), STYLE);
+        h.hold(Owner(2), C, Time::ZERO, Time::us(5), STYLE);
         // 3 us are left of owner 2's hold: 58.6 quanta of 51.2 ns.
         let shorter = Hold { class: C, quanta: 59, lasting: false };
-        assert_eq!(h.release(Owner(1), C, Time::us(2), RATE), Act::Signal(shorter, Time::NEVER));
-        assert_eq!(h.release(Owner(2), C, Time::us(3), RATE), RESUME);
+        assert_eq!(h.release(Owner(1), C, Time::us(2)), Act::Signal(shorter, Time::NEVER));
+        assert_eq!(h.release(Owner(2), C, Time::us(3)), RESUME);
     }
 
     /// The frame for 300 us covers its own end and nobody has to look again; a hold that joins in and lasts has it repeated all the same,
     /// when half of the longest pause is left of it: 335.5 us at 100 Gb/s.
     #[test]
     fn a_hold_that_joins_a_told_one_is_refreshed() {
-        let (mut h, rate) = (Holds::default(), Rate::gbps(100));
+        let (rate, mut h) = (Rate::gbps(100), Holds::at(Rate::gbps(100)));
         let signalled = quanta_time(rate, 58_594);
-        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, Time::us(300), STYLE, rate), Act::Signal(_, Time::NEVER)));
+        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, Time::us(300), STYLE), Act::Signal(_, Time::NEVER)));
         let half = Time(quanta_time(rate, u16::MAX).0.div_ceil(2));
         let due = Time(signalled.0 - half.0);
-        assert_eq!(h.hold(Owner(2), C, Time::us(10), Time::NEVER, STYLE, rate), Act::Look(due));
-        assert_eq!(h.hold(Owner(3), C, Time::us(11), Time::NEVER, STYLE, rate), Act::Nothing, "it will be looked at");
-        assert!(
-            matches!(h.review(C, due, rate), Act::Signal(hold, again) if hold.quanta == u16::MAX && again == due + half)
-        );
-        assert_eq!(h.review(C, due, rate), Act::Nothing, "the next look is armed");
+        assert_eq!(h.hold(Owner(2), C, Time::us(10), Time::NEVER, STYLE), Act::Look(due));
+        assert_eq!(h.hold(Owner(3), C, Time::us(11), Time::NEVER, STYLE), Act::Nothing, "it will be looked at");
+        assert!(matches!(h.review(C, due), Act::Signal(hold, again) if hold.quanta == u16::MAX && again == due + half));
+        assert_eq!(h.review(C, due), Act::Nothing, "the next look is armed");
     }
 
     #[test]
     fn on_off_signal_is_lifted_when_the_last_hold_ends() {
         let style = HoldStyle { quanta: None, framed: true };
-        let mut h = Holds::default();
+        let mut h = Holds::at(RATE);
         let pause = Hold { class: C, quanta: u16::MAX, lasting: true };
-        assert_eq!(h.hold(Owner(1), C, Time::ZERO, Time::us(5), style, RATE), Act::Signal(pause, Time::us(5)));
-        assert_eq!(h.hold(Owner(2), C, Time::ZERO, Time::us(9), style, RATE), Act::Look(Time::us(9)));
-        assert_eq!(h.review(C, Time::us(5), RATE), Act::Look(Time::us(9)));
-        assert_eq!(h.review(C, Time::us(9), RATE), RESUME);
-        assert_eq!(h.review(C, Time::us(9), RATE), Act::Nothing);
+        assert_eq!(h.hold(Owner(1), C, Time::ZERO, Time::us(5), style), Act::Signal(pause, Time::us(5)));
+        assert_eq!(h.hold(Owner(2), C, Time::ZERO, Time::us(9), style), Act::Look(Time::us(9)));
+        assert_eq!(h.review(C, Time::us(5)), Act::Look(Time::us(9)));
+        assert_eq!(h.review(C, Time::us(9)), RESUME);
+        assert_eq!(h.review(C, Time::us(9)), Act::Nothing);
     }
 
     #[test]
     fn shorter_hold_replaces_a_longer_one_of_the_same_owner() {
-        let mut h = Holds::default();
-        h.hold(Owner(1), C, Time::ZERO, Time::us(100), STYLE, RATE);
+        let mut h = Holds::at(RATE);
+        h.hold(Owner(1), C, Time::ZERO, Time::us(100), STYLE);
         // 3 us are left: 58.6 quanta of 51.2 ns.
         let shorter = Hold { class: C, quanta: 59, lasting: false };
-        let act = h.hold(Owner(1), C, Time::us(2), Time::us(5), STYLE, RATE);
+        let act = h.hold(Owner(1), C, Time::us(2), Time::us(5), STYLE);
         assert_eq!(act, Act::Signal(shorter, Time::NEVER));
     }
 
     #[test]
     fn on_off_signal_outlives_its_owner_until_timed_ones_end() {
-        let mut h = Holds::default();
+        let mut h = Holds::at(RATE);
         let on_off = HoldStyle { quanta: None, framed: true };
-        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, Time::NEVER, on_off, RATE), Act::Signal(..)));
-        assert_eq!(h.hold(Owner(2), C, Time::us(1), Time::us(9), STYLE, RATE), Act::Nothing);
-        assert_eq!(h.release(Owner(1), C, Time::us(2), RATE), Act::Look(Time::us(9)));
-        assert_eq!(h.review(C, Time::us(9), RATE), RESUME);
+        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, Time::NEVER, on_off), Act::Signal(..)));
+        assert_eq!(h.hold(Owner(2), C, Time::us(1), Time::us(9), STYLE), Act::Nothing);
+        assert_eq!(h.release(Owner(1), C, Time::us(2)), Act::Look(Time::us(9)));
+        assert_eq!(h.review(C, Time::us(9)), RESUME);
     }
 
     /// Each owner's pause is told in its own quanta: a short one does not make the lasting one of another be told too late. 100 quanta at
@@ -390,40 +395,49 @@ mod tests {
     #[test]
     fn each_owner_has_its_own_quanta() {
         let quanta = |quanta| HoldStyle { quanta: Some(quanta), framed: true };
-        let mut h = Holds::default();
+        let mut h = Holds::at(RATE);
         let signalled = |quanta| Hold { class: C, quanta, lasting: false };
         let half = Time::ns(2560);
-        assert_eq!(h.hold(Owner(1), C, Time::ZERO, Time::NEVER, quanta(100), RATE), Act::Signal(signalled(100), half));
-        assert_eq!(h.hold(Owner(2), C, Time::us(1), Time::us(3), quanta(1), RATE), Act::Nothing);
-        assert_eq!(h.review(C, half, RATE), Act::Signal(signalled(100), Time(2 * half.0)));
-        assert_eq!(
-            h.hold(Owner(3), C, Time::us(3), Time::NEVER, quanta(1), RATE),
-            Act::Nothing,
-            "the longest serves both"
-        );
+        assert_eq!(h.hold(Owner(1), C, Time::ZERO, Time::NEVER, quanta(100)), Act::Signal(signalled(100), half));
+        assert_eq!(h.hold(Owner(2), C, Time::us(1), Time::us(3), quanta(1)), Act::Nothing);
+        assert_eq!(h.review(C, half), Act::Signal(signalled(100), Time(2 * half.0)));
+        assert_eq!(h.hold(Owner(3), C, Time::us(3), Time::NEVER, quanta(1)), Act::Nothing, "the longest serves both");
         // Left alone, the short one tells its own, when no more than half of it is left: 25.6 of 51.2 ns.
         let due = Time(h.signalled[3].0 - 25_600);
-        assert_eq!(h.release(Owner(1), C, Time::us(4), RATE), Act::Nothing, "the look at 5.12 us comes first");
-        assert_eq!(h.review(C, Time::ns(5120), RATE), Act::Look(due));
-        assert_eq!(h.review(C, due, RATE), Act::Signal(signalled(1), due.after(Time(25_600))));
+        assert_eq!(h.release(Owner(1), C, Time::us(4)), Act::Nothing, "the look at 5.12 us comes first");
+        assert_eq!(h.review(C, Time::ns(5120)), Act::Look(due));
+        assert_eq!(h.review(C, due), Act::Signal(signalled(1), due.after(Time(25_600))));
     }
 
     #[test]
     fn odd_pause_time_is_refreshed() {
         let rate = Rate::gbps(7);
         assert_eq!(quanta_time(rate, u16::MAX).0 % 2, 1);
-        let mut h = Holds::default();
-        let Act::Signal(_, again) = h.hold(Owner(1), C, Time::ZERO, Time::NEVER, STYLE, rate) else { panic!() };
-        assert!(matches!(h.review(C, again, rate), Act::Signal(..)));
+        let mut h = Holds::at(rate);
+        let Act::Signal(_, again) = h.hold(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
+        assert!(matches!(h.review(C, again), Act::Signal(..)));
+    }
+
+    /// 65 535 quanta last ten times as long at 10 Gb/s as at 100: what was said for 3.36 ms may end after 336 us, and is said anew.
+    #[test]
+    fn a_pause_is_counted_at_the_rate_of_who_obeys_it() {
+        let mut h = Holds::at(RATE);
+        let longest = |rate| Hold { class: C, quanta: u16::MAX, lasting: false }.until(Time::ZERO, rate);
+        let Act::Signal(_, again) = h.hold(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
+        assert_eq!(Time(2 * again.0), longest(RATE));
+        assert_eq!(h.review(C, Time::us(1)), Act::Look(again));
+        h.count_at(Rate::gbps(100));
+        let Act::Signal(said, again) = h.review(C, Time::us(1)) else { panic!() };
+        assert_eq!((said.quanta, Time(2 * again.since(Time::us(1)).0)), (u16::MAX, longest(Rate::gbps(100))));
     }
 
     #[test]
     fn lasting_hold_is_refreshed_at_half_time() {
-        let mut h = Holds::default();
-        let Act::Signal(first, again) = h.hold(Owner(1), C, Time::ZERO, Time::NEVER, STYLE, RATE) else { panic!() };
+        let mut h = Holds::at(RATE);
+        let Act::Signal(first, again) = h.hold(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
         assert_eq!(first.quanta, u16::MAX);
         assert_eq!(again.0, quanta_time(RATE, u16::MAX).0 / 2);
-        assert!(matches!(h.review(C, again, RATE), Act::Signal(..)));
+        assert!(matches!(h.review(C, again), Act::Signal(..)));
         assert!(h.any(again));
     }
 }

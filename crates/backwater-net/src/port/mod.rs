@@ -182,7 +182,7 @@ impl Port {
             waits: 0,
             mac: VecDeque::new(),
             shut: [0; CLASSES + 1],
-            holds: Holds::default(),
+            holds: Holds::at(rate),
             paused: PausedByPeer::default(),
             faults: None,
             kept: None,

@@ -61,7 +61,12 @@ impl<A: Actors> Network<A> {
                     let p = &mut self.ports[port as usize];
                     let (busy, delay) = (p.sends_after(self.world.now), p.delay.after(p.peer_latency));
                     let before = std::mem::replace(&mut p.serialiser, crate::units::Serialiser::new(rate, clock));
+                    let peer = p.peer;
                     self.link_faults(port).changes(before, busy, now, delay);
+                    self.ports[peer as usize].rest.holds.count_at(rate);
+                    for class in 0..=CLASSES {
+                        on_node!(self, peer, |at, local| at.refresh(local, 1 << class));
+                    }
                 }
             }
             FaultKind::SlowReceiver { host, rate, xoff, xon, class } => {
@@ -69,7 +74,7 @@ impl<A: Actors> Network<A> {
                 let h = &mut self.hosts[self.world.fabric.nics(host).start as usize];
                 let (port, limit) = (h.port, Limit { class, rate, xoff, xon, holding: false });
                 if h.rx.get_or_insert_default().limit(limit) {
-                    on_node!(self, port, |at, local| at.release_peer(local, Owner::STAGE, bit(Some(class))));
+                    on_node!(self, port, |at, local| at.release_peer(local, Owner::STAGE, bit(class)));
                 }
             }
             FaultKind::PauseStorm { host, classes } => self.storm(host, classes, true),
@@ -78,7 +83,7 @@ impl<A: Actors> Network<A> {
     }
 
     /// A host begins to pause these classes of all its links whatever it has room for, or lets go of them.
-    fn storm(&mut self, host: HostId, classes: u8, begins: bool) {
+    fn storm(&mut self, host: HostId, classes: u16, begins: bool) {
         for nic in self.world.fabric.nics(host) {
             let mut at = self.host_at(nic);
             let changed = at.node.host.storm(classes, begins);

@@ -30,6 +30,7 @@ impl<A: Actors> Network<A> {
         let ideal = self.way_of(slot).and_then(|way| self.ideal(&way, spec.bytes, left));
         let message = Sending { ideal, ..Sending::new(spec.id, now, spec.bytes, step, (message, pair)) };
         let packets = message.packets;
+        self.world.totals.idling -= u64::from(self.tables.flows.send[at].use_timer());
         let (send, recv) = (&mut self.tables.flows.send[at], &mut self.tables.flows.recv[at]);
         let Some((outgoing, incoming)) = send.messages_mut().zip(recv.messages_mut()) else { return nic };
         let (from, before) = (outgoing.post(message, step), outgoing.due);
@@ -142,6 +143,7 @@ impl<A: Actors> Network<A> {
         let (send, recv) = (&mut self.tables.flows.send[at], &mut self.tables.flows.recv[at]);
         let message = send.messages_mut()?.take(from)?;
         let come = recv.messages_mut()?.take(from)?;
+        self.world.totals.idling += u64::from(send.rests() && send.idle_timer());
         self.tables.flows.active -= 1;
         if self.world.rules.nic.link == LinkChoice::LeastLoaded {
             let host = &mut self.hosts[self.tables.flows.send[at].nic as usize];

@@ -297,10 +297,13 @@ impl<A: Actors> Network<A> {
             Event::Stream { slot, tag, ends } => self.stream(slot, tag, ends),
             Event::Begin { slot, tag } => self.posted(slot, tag),
             Event::Timeout { slot, tag } => {
-                if let Some(at) = self.tables.flows.find(FlowRef { slot, tag }) {
-                    let nic = self.tables.flows.send[at].nic;
-                    self.host_at(nic).timed_out(at);
-                }
+                let Some(at) = self.tables.flows.find(FlowRef { slot, tag }) else {
+                    self.world.totals.idling -= 1;
+                    return;
+                };
+                self.world.totals.idling -= u64::from(self.tables.flows.send[at].use_timer());
+                let nic = self.tables.flows.send[at].nic;
+                self.host_at(nic).timed_out(at);
             }
             Event::Fault { fault } => self.apply_fault(fault as usize),
             Event::Sample => self.sample(),

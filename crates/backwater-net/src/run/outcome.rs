@@ -83,6 +83,7 @@ impl<A: Actors> Network<A> {
         let (nic, recv_nic) = (self.tables.flows.send[at].nic, self.tables.flows.recv_nics[at]);
         let reference = self.tables.flows.reference(at as u32);
         self.host_at(nic).tell_end(at as u32);
+        self.world.totals.idling += u64::from(self.tables.flows.send[at].idle_timer());
         if failed && self.tables.flows.recv[at].begun {
             self.host_at(recv_nic).tell_flow_end(reference);
         }

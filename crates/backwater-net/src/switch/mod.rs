@@ -213,7 +213,7 @@ impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {
     }
 
     fn note_asked(&mut self, port: u16, owner: Owner, classes: u16) {
-        self.note_asked_here(port, classes, |at, class| {
+        self.note_asked_here(port, owner, classes, |at, class| {
             let (occupancy, local) = (&at.node.occupancy, PortNo(port));
             let bytes = class.map_or(occupancy.ingress_port(local), |class| occupancy.ingress(local, class));
             (bytes.0, at.behind(owner, local, class))

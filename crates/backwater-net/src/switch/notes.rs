@@ -52,6 +52,7 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
                 Note::Open(owner, gate) => self.set_gate(owner, gate, false),
                 Note::LetGo(port, before) => self.let_go(port.0, before),
                 Note::SendAgain(port, from) => self.send_again(port.0, from),
+                Note::Disobey(port, queue) => self.pause_over(port.0, Some(Class(queue.0))),
                 Note::Flush(port, queue) => self.flush(port, queue),
                 Note::Report(kind, port, class, value) => {
                     self.log(Some(port.0), Some(class), None, kind, value);

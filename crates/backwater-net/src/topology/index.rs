@@ -102,6 +102,17 @@ impl Index {
         self.joined.contains(&(from, to)) || parts(from).any(|part| parts(to).any(|other| part == other))
     }
 
+    /// Whether all of these hosts have a link into one and the same part of the network: then each reaches every other.
+    pub fn meet(&self, hosts: &[HostId]) -> bool {
+        let parts = |host: &HostId| {
+            let node = self.node_of(*host);
+            let around = node.and_then(|node| self.around.get(&node)).map_or(&[][..], Vec::as_slice);
+            node.into_iter().chain(around.iter().copied()).map(|node| self.islands[node.0 as usize])
+        };
+        let Some(first) = hosts.first() else { return true };
+        parts(first).any(|part| hosts.iter().all(|host| parts(host).any(|other| other == part)))
+    }
+
     /// The path through the named nodes, both hosts included in the result; in `names` they may be left out.
     pub fn path<'a>(
         &self,

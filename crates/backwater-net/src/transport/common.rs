@@ -16,6 +16,8 @@ pub(crate) struct SenderCommon {
     pub progress: Time,
     /// A timeout is pending.
     pub armed: bool,
+    /// That one has nothing to time: its flow is over, or its connection rests.
+    pub idles: bool,
     /// Timeouts in a row since it last got further.
     pub tries: u32,
     /// \[bytes\] of payload sent so far, retransmissions included
@@ -65,6 +67,16 @@ impl SenderCommon {
         if let Some(message) = self.messages.as_mut().and_then(|messages| messages.of_mut(offset, step)) {
             message.timeouts += 1;
         }
+    }
+
+    /// The timer has nothing to time any more. Whether that is news, of a timer that is armed.
+    pub fn idle_timer(&mut self) -> bool {
+        self.armed && !std::mem::replace(&mut self.idles, true)
+    }
+
+    /// The timer has something to time again, or has expired. Whether it had nothing.
+    pub fn use_timer(&mut self) -> bool {
+        std::mem::take(&mut self.idles)
     }
 
     /// Arms the timer, unless it is armed: it expires at `due`, which is returned.

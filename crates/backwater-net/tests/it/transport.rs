@@ -5,7 +5,7 @@ use backwater_engine::Time;
 use backwater_net::bench::network::{Outcome, network};
 use backwater_net::config::{AckPath, Architecture, LatencyAt, PacketParams, Recovery, TransportParams, Window};
 use backwater_net::record::State;
-use backwater_net::spec::{FaultKind, FrameKind, SeriesSpec, Stream};
+use backwater_net::spec::{FaultKind, FrameKind, QueuePairs, SeriesSpec, Stream};
 use backwater_net::{Bytes, Rate};
 use proptest::prelude::*;
 
@@ -233,6 +233,56 @@ fn samples_survive_a_flow_that_goes_back() {
         // All packets leave well before the last acknowledgement, so that samples see every one of them.
         let sent: u64 = rates.map(|bps| bps / 2_000_000).sum();
         assert_eq!(sent, outcome.flow(0).packets * 4_000 * 8, "{recovery:?}");
+    }
+}
+
+/// A retransmission timer that is pending when its flow, or the last message of its connection, is over keeps no samples coming: they go on to
+/// the end of the run, which is the same with and without them.
+#[test]
+fn samples_end_with_the_run() {
+    for (recovery, kept) in [Recovery::GoBackN, Recovery::SelectiveRepeat, Recovery::Rud]
+        .into_iter()
+        .flat_map(|recovery| [(recovery, false), (recovery, true)])
+    {
+        let mut bench = recovering(recovery);
+        bench.transport.timeout = Time::ms(10);
+        if kept {
+            bench.queue_pairs = vec![Some(QueuePairs { number: 1, segment: None, kept: true })];
+        }
+        // The second one posts on a connection whose timer had nothing to time for 100 us.
+        bench.flow(0, 2, 100_000);
+        bench.flow(0, 2, 100_000).start = Time::us(100);
+        let plain = bench.run();
+        complete(&plain, 100_000);
+        let interval = Time::us(1);
+        let (queues, links, pauses, backlogs, nodes) = (true, true, true, true, Vec::new());
+        bench.series = Some(SeriesSpec { interval, queues, links, pauses, flows: true, backlogs, nodes });
+        let sampled = bench.run();
+        let (of, end) = (format!("{recovery:?}, kept: {kept}"), plain.progress.time);
+        assert_eq!((sampled.fingerprint, sampled.progress.time), (plain.fingerprint, end), "{of}");
+        assert!(end > Time::us(100) && end < Time::us(200), "{of}: {end}");
+        let last = sampled.rows.series.iter().map(|row| row.time).max().expect("there are samples");
+        assert!(last <= end.after(interval), "{of}: the last sample at {last}, the end at {end}");
+        let looks = sampled.progress.events - plain.progress.events;
+        assert!(looks <= end.0 / interval.0 + 1, "{of}: {looks} samples until {end}");
+    }
+}
+
+/// A timer that had nothing to time has again, once a message follows on its connection: what is lost of that one is sent again.
+#[test]
+fn the_timer_of_a_connection_that_rested_expires() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat, Recovery::Rud] {
+        let mut bench = recovering(recovery);
+        bench.queue_pairs = vec![Some(QueuePairs { number: 1, segment: None, kept: true })];
+        bench.flow(0, 2, 8_000);
+        bench.flow(0, 2, 8_000).start = Time::us(50);
+        // The last packet of the second message: no later one shows that it is missing.
+        drop_nth(&mut bench, "s0", "s1", FrameKind::Data, 4);
+        let outcome = bench.run();
+        complete(&outcome, 8_000);
+        // Packets without an order have a timer each, and the lost one was to ask for the acknowledgement of both.
+        let expected = if recovery == Recovery::Rud { (2, 2) } else { (1, 1) };
+        assert_eq!((outcome.flow(1).retransmitted, outcome.flow(1).timeouts), expected, "{recovery:?}");
     }
 }
 

@@ -1,38 +1,52 @@
 //! Faults that would do nothing: pauses of a host that its neighbour does not obey.
 
 use crate::error::Warning;
-use crate::file::FaultEntry;
+use crate::file::{FaultEntry, Paused};
 use crate::hosts;
 use crate::planned::Planned;
-use backwater_net::packet::{HostId, NodeId, class_bits};
+use backwater_net::packet::{CLASSES, HostId, NodeId};
 
-/// The classes that a host pauses in vain.
+/// What a host pauses in vain.
 pub(super) fn check(planned: &Planned) -> Vec<Warning> {
     let one = |(number, fault): (usize, &FaultEntry)| {
-        let (host, name, classes) = match fault {
-            FaultEntry::SlowReceiver { host, class, .. } => (host, "class", vec![*class]),
-            FaultEntry::PauseStorm { host, classes, .. } => (host, "classes", classes.clone()),
+        let (host, name) = match fault {
+            FaultEntry::SlowReceiver { host, .. } => (host, "class"),
+            FaultEntry::PauseStorm { host, .. } => (host, "classes"),
             _ => return None,
         };
-        let host = hosts::one(host, &planned.index).ok()?;
-        if class_bits(&classes) & obeyed(planned, host) != 0 {
+        let (host, paused) = (hosts::one(host, &planned.index).ok()?, fault.paused()?);
+        let obeyed = obeyed(planned, host);
+        if paused.bits() & obeyed != 0 {
             return None;
         }
+        let (name, value) = match &paused {
+            Paused::Link => ("link", "true".to_owned()),
+            Paused::Classes(classes) if name == "class" => (name, classes[0].to_string()),
+            Paused::Classes(classes) => (name, format!("{classes:?}")),
+        };
+        let (what, why) = match paused {
+            Paused::Link => ("its link", "has no mechanism that pauses whole links"),
+            Paused::Classes(_) => ("classes of its link", "has none of them under flow control by class"),
+        };
+        let hint = match paused {
+            Paused::Classes(_) if obeyed & LINK != 0 => "link = true: there the whole link is paused",
+            _ => "what a mechanism pauses at the neighbour: there it obeys such pauses, too",
+        };
         Some(Warning {
             key: format!("fault.{number}.{name}"),
-            value: if name == "class" { classes[0].to_string() } else { format!("{classes:?}") },
-            reason: format!(
-                "{} pauses classes of its link, and its neighbour has none of them under flow control by class: it goes on sending",
-                planned.name(host)
-            ),
-            hint: "classes that a mechanism pauses at the neighbour: there it obeys such pauses, too".into(),
+            value,
+            reason: format!("{} pauses {what}, and its neighbour {why}: it goes on sending", planned.name(host)),
+            hint: hint.into(),
         })
     };
     planned.file.fault.iter().enumerate().filter_map(one).collect()
 }
 
-/// Classes of which some neighbour of a host obeys pauses, a bit each.
-fn obeyed(planned: &Planned, host: HostId) -> u8 {
+/// The bit of the whole link.
+const LINK: u16 = 1 << CLASSES;
+
+/// What some neighbour of a host obeys pauses of: a bit for each class, and behind them one for the link.
+fn obeyed(planned: &Planned, host: HostId) -> u16 {
     let Some(node) = planned.index.node_of(host) else { return 0 };
     let far = |end: NodeId, other: NodeId| (end == node).then_some(other);
     let links = planned.graph.links.iter();
@@ -40,9 +54,9 @@ fn obeyed(planned: &Planned, host: HostId) -> u8 {
     peers.fold(0, |bits, peer| {
         let (about, mechanisms) = (&planned.graph.nodes[peer.0 as usize], &planned.mechanisms);
         let styles = mechanisms.hold_styles(&about.name, &about.tier);
-        // Of pauses without a frame nothing says which classes they are of.
+        // Of pauses without a frame nothing says what they are of.
         let framed = styles.iter().all(|(_, style)| style.framed);
-        let kept = if framed { 0 } else { mechanisms.lossless_classes(&about.name, &about.tier) };
-        bits | mechanisms.pauses(&about.name, &about.tier) as u8 | kept
+        let kept = if framed { 0 } else { LINK | u16::from(mechanisms.lossless_classes(&about.name, &about.tier)) };
+        bits | mechanisms.pauses(&about.name, &about.tier) | kept
     })
 }

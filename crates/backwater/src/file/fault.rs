@@ -2,6 +2,7 @@
 
 use super::hosts::Host;
 use backwater_engine::Time;
+use backwater_net::packet::{CLASSES, class_bits};
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,7 +90,7 @@ pub enum FaultEntry {
         #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
         rate: Rate,
     },
-    /// A host takes frames slowly from its receive buffer, and pauses a class of its link when that fills. The buffer is one for all
+    /// A host takes frames slowly from its receive buffer, and pauses a class of its link, or the link, when that fills. The buffer is one for all
     /// classes: faults of several classes at a host all act, and the lowest of their rates counts. A later one of a class replaces the earlier.
     SlowReceiver {
         /// When it begins.
@@ -103,19 +104,23 @@ pub enum FaultEntry {
         /// Rate at which it takes frames.
         #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
         rate: Rate,
-        /// Bytes in the receive buffer, of all classes, above which the host pauses `class`.
+        /// Bytes in the receive buffer, of all classes, above which the host pauses `class`, or its link.
         #[schemars(extend("x-source" = "Backwater's own; the threshold of PAUSE, IEEE 802.3 annex 31B", "x-range" = "xon and more"))]
         xoff: Bytes,
-        /// Bytes below which the class may go on.
+        /// Bytes below which its neighbour may go on.
         #[schemars(extend("x-source" = "Backwater's own; the threshold of PAUSE, IEEE 802.3 annex 31B", "x-range" = "0 B to xoff"))]
         xon: Bytes,
-        /// Class that it pauses, 0 to 7.
-        #[serde(default = "default_class")]
+        /// Class that it pauses, 0 to 7. Absent: 3, or with `link` none.
+        #[serde(default)]
         #[schemars(range(min = 0, max = 7))]
         #[schemars(extend("x-source" = "IEEE 802.1Q clause 36 (PFC); 3: choice, RoCEv2 deployments commonly use it"))]
-        class: u8,
+        class: Option<u8>,
+        /// It sends PAUSE, which stops the whole link, and not PFC of a class.
+        #[serde(default)]
+        #[schemars(extend("x-source" = "IEEE 802.3 annex 31B"))]
+        link: bool,
     },
-    /// A host pauses classes of its links without a break, whatever it has room for: a storm of pauses, as broken interfaces send them.
+    /// A host pauses classes of its links, or these, without a break, whatever it has room for: a storm of pauses, as broken interfaces send them.
     PauseStorm {
         /// When it begins.
         #[serde(default)]
@@ -129,20 +134,49 @@ pub enum FaultEntry {
         #[schemars(with = "super::hosts::Hosts")]
         #[schemars(extend("x-source" = "Backwater's own", "x-range" = "one host: its number or its name"))]
         host: Host,
-        /// Classes that it pauses, each 0 to 7. The neighbour obeys those that it has under flow control by class.
-        #[serde(default = "all_classes")]
+        /// Classes that it pauses, each 0 to 7. The neighbour obeys those that it has under flow control by class. Absent: all, or with `link` none.
+        #[serde(default)]
         #[schemars(inner(range(min = 0, max = 7)))]
         #[schemars(extend("x-source" = "the priority enable vector of IEEE 802.3 annex 31D; all: choice, a broken interface knows no classes"))]
-        classes: Vec<u8>,
+        classes: Option<Vec<u8>>,
+        /// It sends PAUSE, which stops whole links, and not PFC of classes.
+        #[serde(default)]
+        #[schemars(extend("x-source" = "IEEE 802.3 annex 31B"))]
+        link: bool,
     },
 }
 
-fn all_classes() -> Vec<u8> {
-    (0..=7).collect()
+/// Of what a host asks its neighbour to pause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Paused {
+    /// These classes, by PFC.
+    Classes(Vec<u8>),
+    /// The whole link, by PAUSE.
+    Link,
 }
 
-fn default_class() -> u8 {
-    3
+impl Paused {
+    /// The classes, a bit each, and behind them one for the link.
+    pub fn bits(&self) -> u16 {
+        match self {
+            Paused::Classes(classes) => class_bits(classes).into(),
+            Paused::Link => 1 << CLASSES,
+        }
+    }
+}
+
+impl FaultEntry {
+    /// What the host of this fault pauses, if it is one by which a host does.
+    pub fn paused(&self) -> Option<Paused> {
+        let (classes, link) = match self {
+            FaultEntry::SlowReceiver { class, link, .. } => (vec![class.unwrap_or(3)], *link),
+            FaultEntry::PauseStorm { classes, link, .. } => {
+                (classes.clone().unwrap_or_else(|| (0..=7).collect()), *link)
+            }
+            _ => return None,
+        };
+        Some(if link { Paused::Link } else { Paused::Classes(classes) })
+    }
 }
 
 /// A kind of frame by name.

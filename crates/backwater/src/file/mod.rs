@@ -12,7 +12,7 @@ mod nic;
 mod output;
 mod topology;
 
-pub use fault::{FaultEntry, Frames};
+pub use fault::{FaultEntry, Frames, Paused};
 pub use flow::{Arrivals, FlowGroup, LoadCounts, LoadOf, Pattern, Places, Share, Slots, Waypoints};
 pub use hosts::{Host, Hosts};
 pub use job::{

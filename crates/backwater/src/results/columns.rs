@@ -270,6 +270,7 @@ const PAUSES: &[Spec] = &[
     always("peer", DataType::Utf8, "", "name of the node that was paused"),
     always("peer_port", DataType::UInt32, "", "port of it that was"),
     maybe("class", DataType::UInt8, "0 to 7", "class that was; null: the whole link"),
+    always("cause", DataType::Utf8, "", "who asked: a mechanism by its name, or a fault (slow-receiver, pause-storm)"),
     always(
         "ingress_bytes",
         DataType::UInt64,

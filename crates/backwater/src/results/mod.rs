@@ -20,6 +20,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};
 use backwater_engine::Time;
 use backwater_mech::registry::ENTRIES;
+use backwater_net::hooks::Owner;
 use backwater_net::packet::NodeId;
 use backwater_net::record::{
     CollectiveRow, ControlRow, CounterRow, FlowRow, InstanceRow, LoadRow, PauseRow, PortRow, QueuePairRow, ReachRow,
@@ -416,7 +417,7 @@ impl Sink for Tables {
             U32(Some(row.port.0.into())),
             Text(Some(self.names.node(row.peer))),
             Text(Some(row.cause)),
-            Text(row.owner.and_then(|owner| ENTRIES.get(usize::from(owner.0))).map(|entry| entry.name)),
+            Text(row.owner.and_then(mechanism)),
             U64(row.behind.map(|met| met.id)),
             Text(row.behind.map(|met| self.names.group(met.group))),
             I64(Some(ps(row.time))),
@@ -436,6 +437,7 @@ impl Sink for Tables {
             Text(Some(self.names.node(row.peer))),
             U32(Some(row.peer_port.0.into())),
             U8(row.class.map(|class| class.0)),
+            Text(row.owner.fault().or(mechanism(row.owner))),
             U64(Some(row.ingress_bytes)),
             U32(behind.map(|behind| behind.port.0.into())),
             U8(behind.map(|behind| behind.queue.0)),
@@ -446,6 +448,11 @@ impl Sink for Tables {
         ];
         keep(&mut self.error, self.open[Table::Pauses as usize].push(cells));
     }
+}
+
+/// The name of a mechanism.
+fn mechanism(owner: Owner) -> Option<&'static str> {
+    ENTRIES.get(usize::from(owner.0)).map(|entry| entry.name)
 }
 
 #[cfg(test)]

@@ -526,6 +526,16 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
             clos("[[fault]]\nkind = \"pause-storm\"\nhost = 0\nat = \"5 us\"\nuntil = \"5 us\"\n"),
         ),
         ("storm of pauses of no class", clos("[[fault]]\nkind = \"pause-storm\"\nhost = 0\nclasses = []\n")),
+        (
+            "storm of pauses of a link and of classes",
+            clos("[[fault]]\nkind = \"pause-storm\"\nhost = 0\nlink = true\nclasses = [3]\n"),
+        ),
+        (
+            "slow receiver that pauses a link and a class",
+            clos(
+                "[[fault]]\nkind = \"slow-receiver\"\nhost = 0\nrate = \"1 Gb/s\"\nxoff = \"9 KB\"\nxon = \"8 KB\"\nlink = true\nclass = 3\n",
+            ),
+        ),
         ("storm of pauses of class 8", clos("[[fault]]\nkind = \"pause-storm\"\nhost = 0\nclasses = [8]\n")),
         (
             "proxy of a host with two links",

@@ -48,6 +48,17 @@ fn every_key_has_a_range_and_a_source() {
     assert!(poor.is_empty(), "{}", poor.join("\n"));
 }
 
+/// What is no key, but a value of one, leads to that.
+#[test]
+fn a_value_leads_to_its_key() {
+    for (value, key) in
+        [("pause-storm", "fault.kind"), ("slow-receiver", "fault.kind"), ("go-back-n", "transport.recovery")]
+    {
+        let error = explain(value).unwrap_err();
+        assert_eq!(error.hint.as_deref(), Some(&*format!("it is a value of `{key}`: explain that")), "{value}");
+    }
+}
+
 #[test]
 fn entries_of_lists_are_explained_by_their_labels() {
     for (named, plain) in [

@@ -3,7 +3,7 @@
 use backwater::{Scenario, build, new_scenario};
 use backwater_engine::Time;
 use backwater_mech::stage;
-use backwater_net::packet::HostId;
+use backwater_net::packet::{Class, HostId};
 use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
 use backwater_net::spec::{Fault, FaultKind, FlowSpec};
 use backwater_net::workload::FlowSource;
@@ -291,13 +291,75 @@ fn an_explicit_topology_with_faults_and_series() {
     assert!(matches!(spec.faults[1].kind, FaultKind::SlowReceiver { host: HostId(1), .. }));
     let storm = |at, host, classes| Fault { at, kind: FaultKind::PauseStorm { host: HostId(host), classes } };
     let end = Fault { at: Time::us(9), kind: FaultKind::PauseStormEnd { host: HostId(1), classes: 0b11000 } };
-    assert_eq!(spec.faults[2..], [storm(Time::us(5), 1, 0b11000), end, storm(Time::ZERO, 0, u8::MAX)]);
+    assert_eq!(spec.faults[2..], [storm(Time::us(5), 1, 0b11000), end, storm(Time::ZERO, 0, 0xFF)]);
     assert_eq!(spec.series.map(|s| (s.queues, s.links, s.nodes.len())), Some((true, false, 1)));
     // Nothing in this network obeys pauses.
     let warned = resolved.warnings.iter().map(|warning| warning.key.as_str());
     let vain: Vec<&str> = warned.filter(|key| key.starts_with("fault")).collect();
     assert_eq!(vain, ["fault.1.class", "fault.2.classes", "fault.3.classes"]);
     assert_eq!(read(&resolved.to_toml()).check().unwrap().to_toml(), resolved.to_toml());
+}
+
+/// PAUSE of a link is obeyed where `[pause]` is, PFC of classes is not, and the warning says what would be; under PFC it is the other way round.
+#[test]
+fn hosts_that_pause_in_vain_are_told_what_is_obeyed() {
+    let scenario = |mechanism: &str, faults: &str| {
+        let text = format!(
+            "[topology]\nkind = \"star\"\nhosts = 3\nrate = \"100 Gb/s\"\nlink_delay = \"1 us\"\n[switch]\nbuffer = \"4 MB\"\n\
+             buffer_per = \"ingress\"\n{mechanism}\n[[flow]]\nfrom = [0, 1]\nto = 2\nsize = \"1 MB\"\n{faults}"
+        );
+        let resolved = read(&text).check().unwrap_or_else(|e| panic!("{e}"));
+        let spec = build(&resolved, resolved.seed()).unwrap();
+        let warnings = resolved.warnings.iter().filter(|warning| warning.key.starts_with("fault"));
+        let vain: Vec<(String, String)> = warnings.map(|warning| (warning.key.clone(), warning.hint.clone())).collect();
+        (spec.faults.into_iter().map(|fault| fault.kind).collect::<Vec<_>>(), vain)
+    };
+    let slow = "[[fault]]\nkind = \"slow-receiver\"\nhost = 1\nrate = \"1 Gb/s\"\nxoff = \"9 KB\"\nxon = \"8 KB\"\n";
+    let of_classes = format!("[[fault]]\nkind = \"pause-storm\"\nhost = 2\n{slow}");
+    let of_links = format!("[[fault]]\nkind = \"pause-storm\"\nhost = 2\nlink = true\n{slow}link = true\n");
+    let (pfc, pause) = ("[pfc]\nxoff = \"1 MB\"", "[pause]\nxoff = \"1 MB\"");
+    let storm = |classes| FaultKind::PauseStorm { host: HostId(2), classes };
+    let (kinds, vain) = scenario(pause, &of_links);
+    assert_eq!((&kinds[0], vain), (&storm(1 << 8), vec![]));
+    assert!(matches!(kinds[1], FaultKind::SlowReceiver { class: None, .. }));
+    let (kinds, vain) = scenario(pfc, &of_classes);
+    assert_eq!((&kinds[0], vain), (&storm(0xFF), vec![]));
+    assert!(matches!(kinds[1], FaultKind::SlowReceiver { class: Some(Class(3)), .. }));
+    let hint = "link = true: there the whole link is paused";
+    let keys = |vain: &[(String, String)]| vain.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>();
+    let (_, vain) = scenario(pause, &of_classes);
+    assert_eq!(keys(&vain), ["fault.0.classes", "fault.1.class"]);
+    assert!(vain.iter().all(|(_, said)| said == hint), "{vain:?}");
+    let (_, vain) = scenario(pfc, &of_links);
+    assert_eq!(keys(&vain), ["fault.0.link", "fault.1.link"]);
+}
+
+/// A ring of hosts forwards nothing, and a ring all-reduce sends to neighbours alone; two that are not joined cannot send to each other.
+#[test]
+fn a_job_needs_the_links_over_which_it_sends() {
+    let ring = |job: &str| {
+        let links = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")]
+            .map(|(a, b)| format!("{{ a = \"{a}\", b = \"{b}\", rate = \"100 Gb/s\", delay = \"5 ns\" }}"));
+        let nodes = ["a", "b", "c", "d"].map(|name| format!("{{ name = \"{name}\", kind = \"host\" }}"));
+        read(&format!(
+            "[topology]\nkind = \"explicit\"\nnode = [{}]\nlink = [{}]\n[[job]]\nlabel = \"j\"\nranks = 4\n{job}",
+            nodes.join(", "),
+            links.join(", ")
+        ))
+        .check()
+        .map(drop)
+    };
+    let step = |kind: &str| format!("[[job.step]]\nlabel = \"s\"\nkind = \"{kind}\"\nsize = \"4 MB\"\n");
+    assert!(ring(&step("all-reduce")).is_ok());
+    let halving = ring(&format!("{}algorithm = \"halving-doubling\"\n", step("all-reduce"))).unwrap_err();
+    assert!(halving.reason.contains("a cannot reach c"), "{}", halving.reason);
+    assert!(ring(&step("all-to-all")).unwrap_err().reason.contains("a cannot reach c"));
+    // A host in the middle of two others reaches both, and does not join them.
+    let star = "[topology]\nkind = \"explicit\"\nnode = [{ name = \"a\", kind = \"host\" }, { name = \"b\", kind = \"host\" }, \
+                { name = \"c\", kind = \"host\" }]\nlink = [{ a = \"a\", b = \"b\", rate = \"1 Gb/s\", delay = \"5 ns\" }, \
+                { a = \"a\", b = \"c\", rate = \"1 Gb/s\", delay = \"5 ns\" }]\n[[job]]\nlabel = \"j\"\nranks = 3\n";
+    let error = read(&format!("{star}{}", step("all-reduce"))).check().map(drop).unwrap_err();
+    assert!(error.reason.contains("b cannot reach c"), "{}", error.reason);
 }
 
 /// Pauses that wait for each other end the run; what pauses sources, or gives up, keeps it going.

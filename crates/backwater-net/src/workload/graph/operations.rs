@@ -185,6 +185,11 @@ impl Operations {
         &self.all[at as usize]
     }
 
+    /// Who sends to whom, by ranks.
+    pub fn pairs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.all.iter().filter(|operation| operation.peer != NONE).map(|operation| (operation.rank, operation.peer))
+    }
+
     pub(super) fn all(&self) -> &[Operation] {
         &self.all
     }

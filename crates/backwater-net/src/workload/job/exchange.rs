@@ -242,6 +242,33 @@ impl Exchange {
         }
     }
 
+    /// Who of n ranks sends to whom, by their numbers: each pair at least once, and where receivers are drawn all that may be.
+    pub fn pairs(&self, n: u32) -> Box<dyn Iterator<Item = (u32, u32)> + '_> {
+        if n < 2 {
+            return Box::new(std::iter::empty());
+        }
+        let all = (0..n).flat_map(move |from| (0..n).map(move |to| (from, to)));
+        match self {
+            Exchange::PointToPoint { .. } => Box::new(std::iter::once((0, 1))),
+            // To the same one in all phases.
+            Exchange::Phased { algorithm: Algorithm::Ring | Algorithm::Hierarchical { .. }, .. } => {
+                Box::new((0..n).map(move |rank| (rank, self.transfer(n, rank, 0).to)))
+            }
+            Exchange::Phased { .. } => {
+                let phases = (0..self.phases(n)).flat_map(move |phase| (0..n).map(move |rank| (rank, phase)));
+                Box::new(phases.map(move |(rank, phase)| (rank, self.transfer(n, rank, phase).to)))
+            }
+            Exchange::Tree { .. } => {
+                Box::new((1..n).map(|rank| (rank, (rank - 1) / 2)).flat_map(|(low, high)| [(low, high), (high, low)]))
+            }
+            Exchange::Sizes(sizes) => {
+                let at = move |(from, to): &(u32, u32)| sizes.get(*from as usize * n as usize + *to as usize);
+                Box::new(all.filter(move |pair| at(pair).is_some_and(|bytes| *bytes > 0)))
+            }
+            Exchange::AllToAll { .. } | Exchange::Drawn { .. } | Exchange::Routed { .. } => Box::new(all),
+        }
+    }
+
     /// All transfers of an exchange without phases whose receivers are not drawn.
     pub(super) fn direct(&self, n: u32) -> Vec<Transfer> {
         let all = |bytes: &dyn Fn(u64) -> u64| {
@@ -346,6 +373,39 @@ mod tests {
     }
 
     /// Every part that leaves a server has come into it or was there: the ring of servers, at each place in them.
+    /// Whoever sends in a phase, or directly, or along a tree, is among those of whom it is said.
+    #[test]
+    fn pairs_are_those_of_the_transfers() {
+        let (per_server, bytes, n) = (2, 8_000, 8);
+        let sizes: Vec<u64> = (0..n * n).map(|i| u64::from(i % 3 == 0)).collect();
+        let mut all = vec![
+            Exchange::PointToPoint { bytes },
+            Exchange::Sizes(sizes.into()),
+            Exchange::AllToAll { bytes, pairwise: false },
+            Exchange::AllToAll { bytes, pairwise: true },
+            Exchange::Tree { bytes, chunks: 3 },
+        ];
+        for collective in [Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter] {
+            for algorithm in [Algorithm::Ring, Algorithm::HalvingDoubling, Algorithm::Hierarchical { per_server }] {
+                all.push(phased(collective, algorithm, bytes));
+            }
+        }
+        for exchange in all {
+            let phased = (0..exchange.phases(n)).flat_map(|phase| (0..n).map(move |rank| (rank, phase)));
+            let mut sent: BTreeSet<(u32, u32)> = phased
+                .map(|(rank, phase)| exchange.transfer(n, rank, phase))
+                .chain(exchange.direct(n))
+                .map(|transfer| (transfer.from, transfer.to))
+                .collect();
+            if let Some(tree) = exchange.tree(n) {
+                let numbers = (0..tree.numbers()).filter(|number| number % u64::from(n) != 0);
+                sent.extend(numbers.map(|number| tree.transfer(number)).map(|transfer| (transfer.from, transfer.to)));
+            }
+            let said: BTreeSet<(u32, u32)> = exchange.pairs(n).filter(|(from, to)| from != to).collect();
+            assert_eq!(said, sent, "{exchange:?}");
+        }
+    }
+
     #[test]
     fn a_hierarchy_is_a_ring_of_servers_at_each_place() {
         for (n, per_server) in [(8u32, 2u32), (12, 4), (6, 1), (16, 8)] {

@@ -131,6 +131,6 @@ pub(super) const COLLECTIVES: &[Spec] = &[
         "bound_ps",
         DataType::Int64,
         "ps",
-        "what the busiest host link needs for its frames of the transfers that have begun: no network takes less",
+        "what the busiest host needs for its frames of the transfers that have begun, with all of its links: no network takes less",
     ),
 ];
