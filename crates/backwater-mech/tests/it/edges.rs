@@ -318,7 +318,7 @@ fn pauses_have_no_break_after_a_change_of_rate() {
             let told = run(100, link, 100_000, change);
             let to_h0: Vec<_> = told.iter().filter(|(_, peer, ..)| peer == "h0").collect();
             let [(_, _, start, end)] = to_h0[..] else { panic!("{change:?}: {to_h0:?}") };
-            assert!(*start < Time::us(50) && *end == None, "{change:?}: {start} to {end:?}");
+            assert!(*start < Time::us(50) && end.is_none(), "{change:?}: {start} to {end:?}");
         }
     }
 }
