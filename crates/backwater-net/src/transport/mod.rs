@@ -247,7 +247,7 @@ impl Sender {
     pub fn new(recovery: Recovery, kept: bool) -> Option<Box<Sender>> {
         let own = match recovery {
             Recovery::None => return None,
-            Recovery::GoBackN => Of::GoBackN(Default::default()),
+            Recovery::GoBackN => Of::GoBackN(()),
             Recovery::SelectiveRepeat => Of::SelectiveRepeat(Default::default()),
             Recovery::Rud => Of::Rud(Default::default()),
         };
@@ -260,7 +260,7 @@ impl Sender {
     pub fn receiver(&self) -> Receiver {
         let own = match self.own {
             Of::GoBackN(_) => Of::GoBackN(Default::default()),
-            Of::SelectiveRepeat(_) => Of::SelectiveRepeat(Default::default()),
+            Of::SelectiveRepeat(_) => Of::SelectiveRepeat(()),
             Of::Rud(_) => Of::Rud(Default::default()),
         };
         let messages = self.common.messages.is_some().then(Box::default);
