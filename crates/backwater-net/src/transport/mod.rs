@@ -243,7 +243,6 @@ pub(crate) struct Sender {
 
 impl Sender {
     /// Of a flow that has sent nothing, or of a connection whose messages follow each other; `None`: flows are unreliable.
-    #[allow(clippy::unit_arg, reason = "a transport may keep nothing")]
     pub fn new(recovery: Recovery, kept: bool) -> Option<Box<Sender>> {
         let own = match recovery {
             Recovery::None => return None,
@@ -256,7 +255,6 @@ impl Sender {
     }
 
     /// The other half.
-    #[allow(clippy::unit_arg, reason = "a transport may keep nothing")]
     pub fn receiver(&self) -> Receiver {
         let own = match self.own {
             Of::GoBackN(_) => Of::GoBackN(Default::default()),
