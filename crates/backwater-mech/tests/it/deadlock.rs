@@ -331,7 +331,8 @@ fn a_watchdog_restores_when_the_storm_has_ended() {
             rows.map(|row| (row.time, row.class.map(|class| class.0))).collect::<Vec<_>>()
         };
         let paused = out.port(bench.node("s0"), bench.node("h2")).stats.paused_ps;
-        let ends: Vec<Option<Time>> = out.rows.pauses.iter().map(|row| row.end).collect();
+        let of_storm = out.rows.pauses.iter().filter(|row| row.node == bench.node("h2"));
+        let ends: Vec<Option<Time>> = of_storm.map(|row| row.end).collect();
         (of(watchdog::FIRED), of(watchdog::RESTORED), out.progress.flushed, (paused, ends))
     };
     let (way, both) = (Time::ps(155_120), 1 << 3 | 1 << 4);

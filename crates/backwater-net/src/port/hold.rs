@@ -425,7 +425,7 @@ mod tests {
         let longest = |rate| Hold { class: C, quanta: u16::MAX, lasting: false }.until(Time::ZERO, rate);
         let Act::Signal(_, again) = h.hold(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
         assert_eq!(Time(2 * again.0), longest(RATE));
-        assert_eq!(h.review(C, Time::us(1)), Act::Look(again));
+        assert_eq!(h.review(C, Time::us(1)), Act::Nothing, "it is looked at when half of that has passed");
         h.count_at(Rate::gbps(100));
         let Act::Signal(said, again) = h.review(C, Time::us(1)) else { panic!() };
         assert_eq!((said.quanta, Time(2 * again.since(Time::us(1)).0)), (u16::MAX, longest(Rate::gbps(100))));
