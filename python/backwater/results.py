@@ -575,6 +575,7 @@ def earlier_run(directory: Path, manifest: dict[str, Any]) -> Run | None:
     other = other_run(run.manifest, manifest)
     if other is None and run.seed != manifest["seed"]:
         other = "seed"
+        replace += "; runs of several are kept in one by `--seeds`, or seeds=N in Python"
     if other is not None:
         raise InputError(f"{directory}: holds a run of another {other}", replace)
     if run.status != "done" or not sealed(directory):

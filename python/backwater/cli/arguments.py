@@ -13,6 +13,7 @@ import typer
 from backwater.cli import completing
 from backwater.cli.output import message
 from backwater.errors import InputError
+from backwater.samples import MOST_SEEDS
 
 if TYPE_CHECKING:
     from backwater import scenario
@@ -70,9 +71,6 @@ LONGEST = 16 << 20
 
 # What --vary takes; sets of hosts, as in 0..7, have no unit.
 RANGE = re.compile(r"\s*\d[\d.]*\s*[A-Za-z%/]+\s*\.\.\s*\d")
-
-# Refused before anything is built of them: more seeds than anybody means.
-MOST_SEEDS = 100_000
 
 
 def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:

@@ -123,8 +123,8 @@ def run(
     With --figure a figure of the results is drawn for a paper or a slide: see `backwater report`.
     """
     from backwater.cli.runs import once, repeat, save_once
-    from backwater.directory import clear, free_directory, locked, replaceable, standing
-    from backwater.manifest import SEEDS
+    from backwater.directory import free_directory
+    from backwater.repetitions import taking_up
     from backwater.running import Job, taken_up
     from backwater.saving import saving, with_saving
 
@@ -211,13 +211,7 @@ def run(
         code = once(case, job, there, base, json, allow=allow, json_progress=json_progress)
         return _drawn(code, drawing, base)
     jobs = [Job.repeated(prepared, number, base) for number in numbers]
-    with locked(base):
-        of_others = standing(base) != SEEDS
-        if of_others:
-            replaceable(base, force=force)
-        done = taken_up(jobs, force=force)
-        if of_others:
-            clear(base)
+    with taking_up(jobs, base, force=force) as done:
         again = ["run", file, *beside]
         again += [*_options("--variant", variant), *_options("--with", mechanisms)]
         again += _options("--set", settings)

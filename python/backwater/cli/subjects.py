@@ -16,7 +16,7 @@ from backwater.cli.arguments import changed, overrides, read, see_used
 from backwater.errors import InputError
 from backwater.manifest import RUN, SEEDS, judging, say_build
 from backwater.programs import stand_in
-from backwater.reading import load_series
+from backwater.repetitions import load_series
 from backwater.results import Run, load_run, manifest_at, present
 from backwater.saved import told
 

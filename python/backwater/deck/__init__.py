@@ -22,7 +22,8 @@ from backwater.deck.sweep import of_sweep
 from backwater.errors import InputError, ResultError
 from backwater.manifest import COMPARISON, RUN, SEEDS, STUDY, SWEEP, judging, say_build
 from backwater.plot.shades import LIGHT, THEMES
-from backwater.reading import load_comparison, load_series
+from backwater.reading import load_comparison
+from backwater.repetitions import load_series
 from backwater.results import load_run, manifest_at
 from backwater.study import open_study
 from backwater.sweep.dataset import open_sweep

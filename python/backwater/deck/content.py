@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from backwater.reading import Series
+    from backwater.repetitions import Series
     from backwater.report.page import Page
     from backwater.results import Run
 

@@ -28,7 +28,7 @@ from backwater.report.run import (
 from backwater.wording import figure as number
 
 if TYPE_CHECKING:
-    from backwater.reading import Series
+    from backwater.repetitions import Series
     from backwater.results import Run
 
 TIMES = (("fct_last_ack_us", "to the last ACK"), ("fct_last_byte_us", "to the last byte"))
