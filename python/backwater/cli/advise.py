@@ -12,7 +12,7 @@ import typer
 
 from backwater import _core
 from backwater.cli.advise_proof import HELP, PROOFS, asked_of
-from backwater.cli.arguments import Json, Out, Set, Variant, With
+from backwater.cli.arguments import FORMS, Json, Out, Set, Variant, With
 from backwater.cli.output import message, show, write_json
 from backwater.cli.targets import Kind, writable
 from backwater.cli.views import View
@@ -32,7 +32,7 @@ File = Annotated[
     typer.Option(
         "--scenario",
         metavar="FILE",
-        help="Take what no option gives from a scenario; - reads stdin.",
+        help=f"Take what no option gives from a scenario, {FORMS}.",
     ),
 ]
 SCENARIO = {"scenario": File, "settings": Set, "mechanisms": With, "variant": Variant}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,12 +12,15 @@ import typer
 from backwater.cli import completing
 from backwater.cli.output import message
 from backwater.errors import InputError
+from backwater.files import parted
 from backwater.samples import MOST_SEEDS
 
 if TYPE_CHECKING:
     from backwater import scenario
 
-ABOUT_FILES = "A scenario file; - reads stdin. Or files of another tool that belong together."
+FORMS = "FILE or FILE@VARIANT; - reads stdin"
+"""How a scenario is named."""
+ABOUT_FILES = f"A scenario, {FORMS}. Or files of another tool that belong together."
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -43,7 +45,7 @@ Variant = Annotated[
     typer.Option(
         "--variant",
         metavar="NAME",
-        help="Merge a variant of the file over it.",
+        help="Merge a variant of the file over it, as FILE@VARIANT does.",
         autocompletion=completing.variants,
     ),
 ]
@@ -109,7 +111,7 @@ def read(
     from backwater import scenario
 
     pairs = overrides(settings)
-    file, variant = parted(file, variant)
+    file, variant = split_variant(file, variant)
     if file == "-" and not beside:
         case = scenario.parse(_stdin(), "<stdin>")
     else:
@@ -121,20 +123,17 @@ def read(
     return changed(case, pairs, mechanisms, where_on=where_on)
 
 
-def parted(file: str, variant: str | None = None) -> tuple[str, str | None]:
-    """Take `FILE@VARIANT` apart, which stands for a file and `--variant`; else give what is given.
+def split_variant(file: str, variant: str | None) -> tuple[str, str | None]:
+    """Give a file and its variant, which its name or `--variant` says. Raises `InputError`: both.
 
-    Raises `InputError` if both name a variant.
+    `variant` may be several, for who takes these.
     """
-    path, at, own = file.rpartition("@")
-    if not at or not Path(path).is_file() or Path(file).exists():
-        return file, variant
-    if variant is not None:
+    path, own = parted(file)
+    if own is not None and variant is not None:
         raise InputError(
-            f"{file} and --variant {variant}: each names a variant",
-            "a run is of one: leave one out",
+            f"{file} and --variant {variant}: each names a variant", "leave one of them out"
         )
-    return path, own
+    return path, variant if own is None else own
 
 
 def changed(

@@ -75,15 +75,12 @@ def deck(
 def _see(folder: Path) -> None:
     """Refuse what is no directory of results before libraries are loaded."""
     from backwater import study
+    from backwater.manifest import see_no_file
     from backwater.results import present
 
     if present(folder) or folder.is_dir():
         return
-    if folder.exists():
-        raise ResultError(
-            f"{folder}: is a file, not a result directory",
-            "name the directory that `backwater run --out` or `backwater reproduce --out` wrote",
-        )
+    see_no_file(folder)
     hint = "a directory is what `backwater run --out` or `backwater reproduce --out` wrote"
     if str(folder) in study.names():
         hint = f"reproduce it first: backwater reproduce {folder} --out results/{folder}"

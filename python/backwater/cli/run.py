@@ -23,10 +23,10 @@ from backwater.cli.arguments import (
     Variant,
     With,
     overrides,
-    parted,
     read,
     see_one_seed,
     seeds,
+    split_variant,
 )
 from backwater.cli.capture import (
     CaptureClasses,
@@ -165,7 +165,7 @@ def run(
         )
     if not files:
         raise InputError("Missing argument 'FILE'.", "`backwater run --help` says what it takes")
-    file, variant = parted(files[0], variant)
+    file, variant = split_variant(files[0], variant)
     beside = files[1:]
     if seed is not None and many is not None:
         raise InputError("--seed and --seeds exclude each other", "give one of them")
