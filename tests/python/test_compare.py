@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backwater
-from backwater.cli.arguments import overrides
 from backwater.comparison import Difference, judged, row
 from backwater.errors import InputError
 from backwater.numbers.metrics import QUANTITIES, metric
@@ -341,14 +340,6 @@ def test_one_scenario_that_cannot_be_read_leaves_the_others_compared(
     assert f"{wrong} is left out, and the others are compared" in said.err
     assert f"B = {random}@slow" in said.out
     assert command("compare", str(random), wrong).code == 2
-
-
-def test_a_range_that_is_set_is_sent_to_vary(command: Command, random: Path) -> None:
-    for given in ("switch.latency=1 us..3 us step 1 us", "switch.buffer=10KB..20KB"):
-        said = command("run", str(random), "--set", given)
-        assert said.code == 2
-        assert f'hint: `backwater sweep` takes a range: --vary "{given}"' in said.err
-    assert overrides(["flow.rpc.from=0..3", "flow.rpc.to=h0..h3 step 2"])
 
 
 def test_a_run_that_is_done_again_says_so_first(command: Command, random: Path) -> None:

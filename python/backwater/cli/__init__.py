@@ -23,6 +23,7 @@ from typer import TyperException
 
 from backwater import _core
 from backwater.cli.app import built, named
+from backwater.cli.arguments import told
 from backwater.cli.output import message, put, see_width
 from backwater.cli.streams import Unheard
 from backwater.errors import InputError, OtherBuildWarning, ResultError
@@ -77,7 +78,7 @@ def _command(arguments: Sequence[str] | None) -> int:
     except TyperException as error:
         return _usage(error)
     except (_core.ScenarioError, InputError) as error:
-        message(labelled(str(error)))
+        message(told(error))
         return BAD_INPUT
     except (_core.RunError, ResultError) as error:
         message(labelled(str(error)))

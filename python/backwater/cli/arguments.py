@@ -14,6 +14,7 @@ from backwater.cli.output import message
 from backwater.errors import InputError
 from backwater.files import parted
 from backwater.samples import MOST_SEEDS
+from backwater.wording import labelled
 
 if TYPE_CHECKING:
     from backwater import scenario
@@ -71,8 +72,28 @@ Allow = Annotated[
 # As much as the simulator reads of a file.
 LONGEST = 16 << 20
 
-# What --vary takes; sets of hosts, as in 0..7, have no unit.
-RANGE = re.compile(r"\s*\d[\d.]*\s*[A-Za-z%/]+\s*\.\.\s*\d")
+# What --vary takes; sets of hosts, as in 0..7, have neither unit nor fraction.
+SEVERAL = re.compile(
+    r"\s*(\d[\d.]*\s*[A-Za-z%/]+|\d+\.\d+)\s*(\.\.|,)\s*\d|\s*\d+\s*\.\.\s*\d\S*\s+in\s+\d"
+)
+
+
+def told(error: Exception) -> str:
+    """An error as the command says it: several values of a setting are sent to where they may be.
+
+    Only what is wrong is looked at, since a title may be anything.
+    """
+    option, _, setting = str(getattr(error, "file", None) or "").partition(" ")
+    key, _, value = setting.partition("=")
+    if option != "--set":
+        return labelled(str(error))
+    if key == "seed" and re.match(r"\d+ *(\.\.|,)", value):
+        hint = "--seeds A..B runs several"
+    elif SEVERAL.match(value):
+        hint = f'`backwater sweep` takes several: --vary "{setting}"'
+    else:
+        return labelled(str(error))
+    return f"error: --set {setting}: is several values, and one is set\nhint: {hint}"
 
 
 def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
@@ -84,11 +105,6 @@ def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
             raise InputError(
                 f"--set {setting}: not of the form KEY=VALUE",
                 'for example --set "switch.buffer=400 KB"; `backwater explain` knows the keys',
-            )
-        if RANGE.match(value):
-            raise InputError(
-                f"--set {setting}: is a range, and one value is set",
-                f'`backwater sweep` takes a range: --vary "{setting}"',
             )
         pairs.append((key.strip(), value.strip()))
     return pairs

@@ -20,6 +20,7 @@ from backwater.cli.arguments import (
     With,
     overrides,
     seeds,
+    told,
 )
 from backwater.cli.output import message, put, warn, write_json
 from backwater.cli.targets import Kind, writable
@@ -149,7 +150,7 @@ def _checked(cases: Sequence[Subject], wrong: dict[str, Wrong]) -> tuple[list[Su
     if wrong and len(good) < 2:
         raise next(iter(wrong.values()))
     for label, reason in wrong.items():
-        message(f"error: {reason}", f"{label} is left out, and the others are compared")
+        message(told(reason), f"{label} is left out, and the others are compared")
     return good, list(wrong)
 
 
