@@ -340,10 +340,3 @@ def test_one_scenario_that_cannot_be_read_leaves_the_others_compared(
     assert f"{wrong} is left out, and the others are compared" in said.err
     assert f"B = {random}@slow" in said.out
     assert command("compare", str(random), wrong).code == 2
-
-
-def test_a_run_that_is_done_again_says_so_first(command: Command, random: Path) -> None:
-    assert command("run", str(random), "--out", "r").code == 0
-    said = command("why", "r")
-    assert said.code == 0
-    assert "r: runs again with waits and causes of pauses recorded" in said.err

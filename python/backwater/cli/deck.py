@@ -63,6 +63,7 @@ def deck(
 
     with reporting() as display:
         made = slides.of(folder, chosen, listening(display))
+    message(*made.failed)
     octets = slides.octets(made, kind[1:])
     try:
         write_file(path, octets)

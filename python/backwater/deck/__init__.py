@@ -76,7 +76,7 @@ def of(
     said = f"{talk.title} · {talk.made_by}" + (f" · {talk.when:%Y-%m-%d}" if talk.dated else "")
     slides = [opening(talk), *talk.slides]
     numbered = [foot(one, n + 1, said) if n else one for n, one in enumerate(slides)]
-    return Deck(tuple(numbered), theme, talk.title, talk.made_by, talk.when)
+    return Deck(tuple(numbered), theme, talk.title, talk.made_by, talk.when, tuple(talk.failed))
 
 
 def octets(deck: Deck, kind: str) -> bytes:

@@ -42,6 +42,8 @@ class Talk:
     made_by: str
     when: datetime
     dated: bool
+    failed: Sequence[str] = ()
+    """What was asked for and not done: after the first of the facts, and said by the command."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ def opening(talk: Talk) -> Slide:
     title = Text(MARGIN, 130, BODY, 120, (talk.title,), 36, bold=True)
     while title.needs > title.height:
         title = replace(title, size=title.size - 1)
-    facts = Text(MARGIN, 270, BODY, 200, tuple(talk.facts), LEAD, gap=0.5)
+    told = (*talk.facts[:1], *talk.failed, *talk.facts[1:])
+    facts = Text(MARGIN, 270, BODY, 200, told, LEAD, gap=0.5)
     while facts.needs > facts.height and facts.size > SMALL:
         facts = replace(facts, size=facts.size - 1)
     return Slide("title", talk.title, (title, facts))
@@ -94,6 +97,7 @@ def of_run(run: Run, pen: Pen) -> Talk:
         made_by(run.manifest["versions"]),
         date_of([run.manifest.get("started", "")]),
         "started" in run.manifest,
+        page.failed,
     )
 
 
@@ -124,11 +128,12 @@ def of_series(series: Series, pen: Pen) -> Talk:
     seeds = f"Seeds {runs[0].seed} to {runs[-1].seed}, {len(runs)} runs."
     return Talk(
         page.title,
-        _facts("Repeated runs", first.manifest, [*page.failed, seeds]),
+        _facts("Repeated runs", first.manifest, [seeds]),
         slides,
         made_by(first.manifest["versions"]),
         date_of([run.manifest.get("started", "") for run in runs]),
         True,
+        page.failed,
     )
 
 
