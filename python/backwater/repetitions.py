@@ -9,9 +9,6 @@ from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from backwater import _core
 from backwater.alone import Listener
 from backwater.directory import STATISTICS, clear, locked, replaceable, standing
@@ -33,6 +30,8 @@ from backwater.stored import SharedParts
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    import pyarrow as pa
 
     from backwater.running import Prepared
 
@@ -61,6 +60,9 @@ class Series:
         if self.directory is None:
             done = [report(run) for run in self.runs if run.status == "done"]
             return statistics_table(over_runs(done))
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         path = self.directory / STATISTICS
         try:
             return pq.ParquetFile(regular(path)).read()

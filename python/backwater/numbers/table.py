@@ -42,9 +42,9 @@ def statistics_schema() -> pa.Schema:
 
 def statistics_table(rows: list[dict[str, Any]]) -> pa.Table:
     """Give rows of `backwater.numbers.repeats.over_runs` as a table."""
-    import pyarrow as pa
+    from backwater.numbers.arrays import table
 
-    return pa.Table.from_pylist(rows, statistics_schema())
+    return table([[row[name] for row in rows] for name, *_ in COLUMNS], statistics_schema())
 
 
 def write_statistics(path: Path, rows: list[dict[str, Any]]) -> None:
