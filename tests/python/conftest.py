@@ -196,7 +196,7 @@ def tshark() -> str:
     return found
 
 
-def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+def start(*arguments: str, cwd: Path, **environment: str) -> subprocess.Popen[str]:
     """Start the command as a process of its own, for signals and pipes."""
     return subprocess.Popen(
         [sys.executable, "-m", "backwater", *arguments],
@@ -204,7 +204,7 @@ def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        env=os.environ | {"PYTHONUNBUFFERED": "1"} | environment,
     )
 
 
