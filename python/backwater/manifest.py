@@ -157,7 +157,9 @@ def read_manifest(directory: Path, *kinds: str) -> dict[str, Any]:
         )
     if kind not in wanted:
         of = " or ".join(NAMES[one] for one in wanted)
-        raise ResultError(f"{path}: is that of a {NAMES[kind]}, not of a {of}", name)
+        if kind == SEEDS and RUN in wanted:
+            name = f"its runs are {directory}/seed-N: name one of them"
+        raise ResultError(f"{directory}: holds a {NAMES[kind]}, not a {of}", name)
     for key in ("status", *NEEDED[kind]):
         if manifest.get(key) is None:
             raise ResultError(f"{path}: is damaged: it has no `{key}`", AGAIN)

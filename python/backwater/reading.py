@@ -12,7 +12,6 @@ from backwater.manifest import (
     AGAIN,
     COMPARISON,
     MANIFEST,
-    NAMES,
     RUN,
     SEEDS,
     STUDY,
@@ -48,6 +47,10 @@ class Comparison:
         return rows
 
 
+OPENED = {"Run": RUN, "Series": SEEDS, "Comparison": COMPARISON, "Sweep": SWEEP, "Outcome": STUDY}
+"""Kinds of results, by the types that they are opened as."""
+
+
 @overload
 def open_run(directory: str | os.PathLike[str]) -> Run | Any: ...  # noqa: ANN401
 @overload
@@ -67,7 +70,7 @@ def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> 
     """
     path = Path(directory)
     with judging(path):
-        manifest = manifest_at(path)
+        manifest = manifest_at(path, *([] if of is None else [OPENED[of.__name__]]))
         opened: Any
         kind = manifest["kind"]
         if kind == STUDY:
@@ -77,7 +80,7 @@ def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> 
         elif kind == SWEEP:
             from backwater.sweep.dataset import open_sweep
 
-            return _asked_for(open_sweep(path), of, path, kind)
+            return open_sweep(path)
         else:
             load: dict[str, Callable[[Path], Any]] = {
                 RUN: load_run,
@@ -86,14 +89,6 @@ def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> 
             }
             opened = load[kind](path)
     say_build(path, manifest)
-    return _asked_for(opened, of, path, kind)
-
-
-def _asked_for(opened: Any, of: type[Any] | None, path: Path, kind: str) -> Any:  # noqa: ANN401
-    if of is not None and not isinstance(opened, of):
-        wanted = f"not what was asked for ({of.__name__})"
-        hint = f"its runs are {path}/seed-N" if kind == SEEDS else None
-        raise ResultError(f"{path}: holds a {NAMES[kind]}, {wanted}", hint)
     return opened
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backwater._core import ScenarioError
 from backwater.cli import completing
 from backwater.cli.output import message
 from backwater.errors import InputError
@@ -94,6 +96,18 @@ def told(error: Exception) -> str:
     else:
         return labelled(str(error))
     return f"error: --set {setting}: is several values, and one is set\nhint: {hint}"
+
+
+@contextmanager
+def option_of(names: Mapping[str, str]) -> Iterator[None]:
+    """Have an error name the option at fault, in place of what the core calls it."""
+    try:
+        yield
+    except ScenarioError as error:
+        option = names.get(error.key or "")
+        if error.file is not None or option is None:
+            raise
+        raise InputError(f"{option}: {error.reason}", error.hint) from None
 
 
 def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:

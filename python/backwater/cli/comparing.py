@@ -20,7 +20,7 @@ from backwater.directory import locked, standing
 from backwater.errors import InputError, ResultError
 from backwater.findings import failures, headlines, over_runs
 from backwater.findings import remarks as noticed
-from backwater.manifest import COMPARISON, FORMATS, write_manifest
+from backwater.manifest import COMPARISON, FORMATS, NAMES, write_manifest
 from backwater.numbers.metrics import usual
 from backwater.numbers.run import groups, job_labels, job_steps, watchdogs
 from backwater.programs import in_python, why_not
@@ -263,8 +263,9 @@ def _see_lent(case: Subject, seeds: Sequence[int], missing: Sequence[int]) -> No
 
 def _may_hold(base: Path) -> None:
     """See that a directory is absent, empty, or one of comparisons."""
-    if standing(base) not in (None, COMPARISON):
-        raise InputError(f"{base}: holds earlier results", "give --out another name")
+    kind = standing(base)
+    if kind not in (None, COMPARISON):
+        raise InputError(f"{base}: holds results of a {NAMES[kind]}", "give --out another name")
 
 
 @dataclass(frozen=True)

@@ -76,12 +76,11 @@ def deck(
 def _see(folder: Path) -> None:
     """Refuse what is no directory of results before libraries are loaded."""
     from backwater import study
-    from backwater.manifest import see_no_file
-    from backwater.results import present
+    from backwater.results import present, see_no_results
 
     if present(folder) or folder.is_dir():
         return
-    see_no_file(folder)
+    see_no_results(folder)
     hint = "a directory is what `backwater run --out` or `backwater reproduce --out` wrote"
     if str(folder) in study.names():
         hint = f"reproduce it first: backwater reproduce {folder} --out results/{folder}"

@@ -22,6 +22,7 @@ from backwater.cli.arguments import (
     Set,
     Variant,
     With,
+    option_of,
     overrides,
     read,
     see_one_seed,
@@ -29,6 +30,7 @@ from backwater.cli.arguments import (
     split_variant,
 )
 from backwater.cli.capture import (
+    OPTIONS,
     CaptureClasses,
     CaptureFile,
     CaptureKinds,
@@ -194,7 +196,8 @@ def run(
     writable(json, Kind.JSON, file, *beside)
     case = read(file, variant, settings, mechanisms, beside=beside)
     numbers = None if many is None else seeds(many, case.seed)
-    prepared = case.prepare(captured)
+    with option_of(OPTIONS):
+        prepared = case.prepare(captured)
     parts, kept = _threads(threads), saving(save, every) if until is None else None
     usual = Path("results") / _name(file, variant, mechanisms)
     if until is not None and save is not None:

@@ -137,7 +137,7 @@ def _plan(
     names = [name for some in given["variants"] or () for name in split(some)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise InputError(f"--variant {twice}: is named twice")
+        raise InputError(f"--variant {twice}: is named twice", "leave one out")
 
     def named(name: str) -> Scenario:
         one = case.variant(name) if name else case
