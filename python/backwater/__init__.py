@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from backwater.exporting import export
     from backwater.foreign import Imported
     from backwater.importing import import_
-    from backwater.reading import Comparison, Series, open_run
+    from backwater.reading import Comparison, open_run
+    from backwater.repetitions import Series
     from backwater.results import Run
     from backwater.resumed import Resumed, resume
     from backwater.scenario import Scenario, build, load, parse
@@ -61,7 +62,8 @@ else:
         "exporting": ("export",),
         "foreign": ("Imported",),
         "importing": ("import_",),
-        "reading": ("Comparison", "Series", "open_run"),
+        "reading": ("Comparison", "open_run"),
+        "repetitions": ("Series",),
         "results": ("Run",),
         "resumed": ("Resumed", "resume"),
         "scenario": ("Scenario", "build", "load", "parse"),

@@ -53,6 +53,14 @@ TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.tmp")
 _ABANDONED_S = 3600
 
 
+def parted(file: str) -> tuple[str, str | None]:
+    """Take `FILE@VARIANT` apart, the name of a scenario; of any other name there is no variant."""
+    path, at, variant = file.rpartition("@")
+    if not at or not Path(path).is_file() or Path(file).exists():
+        return file, None
+    return path, variant
+
+
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file: replace a regular one as a whole, and write to whatever else there is.
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from backwater import _core
 from backwater.errors import InputError, ResultError
-from backwater.files import regular, temporary_directory, text_given
+from backwater.files import parted, regular, temporary_directory, text_given
 from backwater.wording import series
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 START_UNITS = ("us", "ps")
 """Units that start times of connection matrices can have."""
@@ -88,9 +88,9 @@ def bring(
     the scenario before it is put there: it gives warnings, or raises where it is none.
     """
     if start_unit not in (None, *START_UNITS):
-        raise InputError(f"start_unit {start_unit}: no such unit", "us or ps")
+        raise InputError(f"--start-unit {start_unit}: no such unit", "us or ps")
     if servers is not None and not 1 <= servers <= MOST_SERVERS:
-        raise InputError(f"servers {servers}: out of range", f"from 1 to {MOST_SERVERS}")
+        raise InputError(f"--servers {servers}: out of range", f"from 1 to {MOST_SERVERS}")
     with _written(target.parent, target.name) as folder:
         given = _core.import_files(
             files,
@@ -98,11 +98,11 @@ def bring(
             target.stem,
             kind=kind,
             start_unit=start_unit,
-            from_ps=None if zero_at is None else _core.base_units("time", zero_at, "zero_at"),
+            from_ps=None if zero_at is None else _core.base_units("time", zero_at, "--zero-at"),
             command=_words(command),
-            fabric=None if fabric is None else (os.fspath(fabric), _text(Path(fabric))),
+            fabric=None if fabric is None else (os.fspath(fabric), _fabric(str(fabric), target)),
             servers=servers,
-            memory=None if memory is None else _core.base_units("size", memory, "memory"),
+            memory=None if memory is None else _core.base_units("size", memory, "--memory"),
             response_ps=None if response is None else _response(response),
         )
         written = folder / target.name
@@ -115,9 +115,9 @@ def bring(
 
 
 def _response(response: str) -> int:
-    picoseconds: int = _core.base_units("time", response, "response")
+    picoseconds: int = _core.base_units("time", response, "--response")
     if picoseconds > MOST_RESPONSE_PS:
-        raise InputError(f"response {response}: too long for a port", "at most 1 s")
+        raise InputError(f"--response {response}: too long for a port", "at most 1 s")
     return picoseconds
 
 
@@ -158,12 +158,34 @@ def _words(command: str) -> list[str]:
         raise InputError(f"--command {command}: {error}", "quote it as for a shell") from None
 
 
-def _text(path: Path) -> str:
+def _fabric(name: str, target: Path) -> str:
+    """Read the scenario whose fabric is taken."""
+    hint = "--fabric takes a scenario file"
+    file, variant = parted(name)
+    if variant is not None:
+        hint = f"the variants of {file} come with it: --fabric {file}, then {target}@{variant}"
     try:
-        return text_given(path)
+        return text_given(Path(name))
+    except FileNotFoundError:
+        raise InputError(f"--fabric {name}: there is no such file", hint) from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is no text"
-        raise InputError(f"{path}: cannot be read: {reason}") from None
+        raise InputError(f"--fabric {name}: cannot be read: {reason}", hint) from None
+
+
+def see_foreign(files: Iterable[str | os.PathLike[str]]) -> None:
+    """Refuse to import what is not there, or a scenario."""
+    for file in map(Path, files):
+        if not file.exists() and not file.is_symlink():
+            raise InputError(
+                f"{file}: there is no such file",
+                "name files of another tool; `backwater list formats` says what can be imported",
+            )
+        if file.suffix == SCENARIO:
+            raise InputError(
+                f"{file}: is a scenario of Backwater's",
+                f"`backwater run {shlex.quote(str(file))}` runs it as it is",
+            )
 
 
 def foreign(path: Path) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from backwater._core import ScenarioError
 from backwater.errors import InputError
-from backwater.foreign import Imported, bring
+from backwater.foreign import Imported, bring, see_foreign
 from backwater.scenario import load
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def import_(
     """
     several = [files] if isinstance(files, str | os.PathLike) else list(files)
     target = Path(out)
+    see_foreign(several)
     if target.exists() and not force:
         raise InputError(f"{target}: exists already", "give another name, or --force to replace it")
 

@@ -11,13 +11,14 @@ import contextlib
 import errno
 import hashlib
 import json
+import shlex
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backwater._core import RunError, ScenarioError, version
 from backwater.errors import InputError, OtherBuildWarning, ResultError
-from backwater.files import digest, json_text, octets_of, write_text
+from backwater.files import digest, json_text, octets_of, parted, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -104,6 +105,23 @@ def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
     write_text(directory / MANIFEST, json_text({**manifest, "sha256": _seal(manifest)}))
 
 
+def see_no_file(path: Path, *kinds: str) -> None:
+    """Refuse a file where results of `kinds` are asked for: a scenario is to be run first."""
+    file, variant = parted(str(path))
+    if not Path(file).is_file():
+        return
+    hint = "name the directory that `backwater run --out` or `backwater reproduce --out` wrote"
+    if not file.endswith(".toml"):
+        raise ResultError(f"{path}: is a file, not a result directory", hint)
+    name = Path(file).stem if variant is None else f"{Path(file).stem}-{variant}"
+    place, command = Path("results") / name, "sweep" if kinds == (SWEEP,) else "run"
+    raise ResultError(
+        f"{path}: is a scenario, not a result directory",
+        f"run it first: `backwater {command} {shlex.quote(str(path))} "
+        f"--out {shlex.quote(str(place))}`, then name {shlex.quote(str(place))}",
+    )
+
+
 def read_manifest(directory: Path, *kinds: str) -> dict[str, Any]:
     """Read the manifest of a directory, of one of `kinds` (none given: of any).
 
@@ -116,6 +134,7 @@ def read_manifest(directory: Path, *kinds: str) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = json.loads(octets_of(path, LARGEST))
     except (FileNotFoundError, NotADirectoryError):
+        see_no_file(directory, *kinds)
         raise ResultError(
             f"{directory}: not a result directory, it has no {MANIFEST}", name
         ) from None
@@ -138,7 +157,9 @@ def read_manifest(directory: Path, *kinds: str) -> dict[str, Any]:
         )
     if kind not in wanted:
         of = " or ".join(NAMES[one] for one in wanted)
-        raise ResultError(f"{path}: is that of a {NAMES[kind]}, not of a {of}", name)
+        if kind == SEEDS and RUN in wanted:
+            name = f"its runs are {directory}/seed-N: name one of them"
+        raise ResultError(f"{directory}: holds a {NAMES[kind]}, not a {of}", name)
     for key in ("status", *NEEDED[kind]):
         if manifest.get(key) is None:
             raise ResultError(f"{path}: is damaged: it has no `{key}`", AGAIN)

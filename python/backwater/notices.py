@@ -27,13 +27,17 @@ def heard(listener: Callable[[str], None]) -> Iterator[None]:
         _LISTENER.reset(before)
 
 
+def say(what: str) -> None:
+    """Say it."""
+    if (listener := _LISTENER.get()) is not None:
+        listener(what)
+
+
 def say_again(run: Run, what: str) -> None:
     """Say that a run is about to be done again, and for what."""
-    if (listener := _LISTENER.get()) is None:
-        return
     took = seconds(run)
     known = f"; the run took {duration(took)}, and recording takes longer" if took >= 0.5 else ""
-    listener(f"{run.directory or 'the run'}: runs again with {what}{known}")
+    say(f"{run.directory or 'the run'}: runs again with {what}{known}")
 
 
 def seconds(run: Run) -> float:

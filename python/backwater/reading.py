@@ -3,69 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from backwater.directory import STATISTICS
 from backwater.errors import ResultError
-from backwater.files import regular
-from backwater.journal import JOURNAL, Journal, name_of, seed_of
+from backwater.journal import name_of
 from backwater.manifest import (
     AGAIN,
     COMPARISON,
     MANIFEST,
-    NAMES,
     RUN,
     SEEDS,
     STUDY,
     SWEEP,
-    check_files,
     judging,
     read_manifest,
     say_build,
 )
-from backwater.results import Run, load_run, manifest_at, member
-from backwater.stored import SharedParts
+from backwater.repetitions import load_series, runs_named
+from backwater.results import Run, load_run, manifest_at
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Series:
-    """Repeated runs of one scenario, as `backwater run --seeds` keeps them."""
-
-    manifest: dict[str, Any]
-    """Status, versions, names of the runs, and what is the same for all of them."""
-    directory: Path
-    runs: list[Run]
-    """Those that were begun, in the order of their seeds."""
-
-    @property
-    def status(self) -> str:
-        """`done`, `interrupted`, `failed` or `running` (also what a killed series leaves)."""
-        return str(self.manifest["status"])
-
-    @cached_property
-    def statistics(self) -> pa.Table:
-        """One row a number of the runs' reports, over all runs. Raises `ResultError`."""
-        path = self.directory / STATISTICS
-        try:
-            return pq.ParquetFile(regular(path)).read()
-        except FileNotFoundError:
-            raise ResultError(
-                f"{path}: is not there: the series was killed, or is part of something else",
-                "the command that made it takes it up again",
-            ) from None
-        except (OSError, pa.ArrowException) as error:
-            raise ResultError(f"{path}: {error}", AGAIN) from None
 
 
 @dataclass(frozen=True)
@@ -83,6 +45,10 @@ class Comparison:
         """One row a metric: values, differences with their intervals, and who wins."""
         rows: list[dict[str, Any]] = self.manifest.get("rows") or []
         return rows
+
+
+OPENED = {"Run": RUN, "Series": SEEDS, "Comparison": COMPARISON, "Sweep": SWEEP, "Outcome": STUDY}
+"""Kinds of results, by the types that they are opened as."""
 
 
 @overload
@@ -104,7 +70,7 @@ def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> 
     """
     path = Path(directory)
     with judging(path):
-        manifest = manifest_at(path)
+        manifest = manifest_at(path, *([] if of is None else [OPENED[of.__name__]]))
         opened: Any
         kind = manifest["kind"]
         if kind == STUDY:
@@ -114,7 +80,7 @@ def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> 
         elif kind == SWEEP:
             from backwater.sweep.dataset import open_sweep
 
-            return _asked_for(open_sweep(path), of, path, kind)
+            return open_sweep(path)
         else:
             load: dict[str, Callable[[Path], Any]] = {
                 RUN: load_run,
@@ -123,24 +89,7 @@ def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> 
             }
             opened = load[kind](path)
     say_build(path, manifest)
-    return _asked_for(opened, of, path, kind)
-
-
-def _asked_for(opened: Any, of: type[Any] | None, path: Path, kind: str) -> Any:  # noqa: ANN401
-    if of is not None and not isinstance(opened, of):
-        wanted = f"not what was asked for ({of.__name__})"
-        hint = f"its runs are {path}/seed-N" if kind == SEEDS else None
-        raise ResultError(f"{path}: holds a {NAMES[kind]}, {wanted}", hint)
     return opened
-
-
-def load_series(path: Path) -> Series:
-    """Open the runs of several seeds. Raises `ResultError`."""
-    manifest = read_manifest(path, SEEDS)
-    files = manifest.get("files") or {}
-    # Their scenario may be worked on.
-    check_files(path, {"files": {name: files[name] for name in files if name == STATISTICS}})
-    return Series(manifest, path, _runs(path, manifest, manifest["runs"]))
 
 
 def load_comparison(path: Path) -> Comparison:
@@ -152,25 +101,9 @@ def load_comparison(path: Path) -> Comparison:
         names = [name_of(seed) for seed in manifest.get("seeds") or ()]
         begun = (place / MANIFEST).is_file()
         runs[str(entry["scenario"])] = (
-            _runs(place, read_manifest(place, SEEDS), names) if begun else []
+            runs_named(place, read_manifest(place, SEEDS), names) if begun else []
         )
     return Comparison(manifest, path, runs)
-
-
-def _runs(path: Path, manifest: dict[str, Any], names: list[str]) -> list[Run]:
-    """Open those runs of a series that were begun; one that is broken is an error."""
-    journal = Journal.read(path)
-    if journal.damaged is not None:
-        raise ResultError(f"{path / JOURNAL}:{journal.damaged}: is damaged", AGAIN)
-    known = (manifest, SharedParts(path, journal))
-    runs = []
-    for name in names:
-        seed = seed_of(name)
-        if seed is None:
-            raise ResultError(f"{path / MANIFEST}: runs: {name!r} is no name of a run", AGAIN)
-        if seed in journal.runs:
-            runs.append(member(path, seed, known))
-    return runs
 
 
 def _below(path: Path, name: str) -> Path:

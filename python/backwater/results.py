@@ -31,6 +31,7 @@ from backwater.files import replacing, sync_directory, text_of, write_text
 from backwater.findings import failures
 from backwater.journal import JOURNAL, Journal, manifest_of, name_of, part_name, seed_of
 from backwater.manifest import (
+    AGAIN,
     FORMATS,
     MANIFEST,
     NAMES,
@@ -39,10 +40,12 @@ from backwater.manifest import (
     kind_of,
     read_manifest,
     sealed,
+    see_no_file,
     write_manifest,
 )
 from backwater.saved import Part
 from backwater.stored import Kept, SharedParts, Stored, StoredInSeries, check_parts
+from backwater.wording import meant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -251,6 +254,13 @@ def present(path: Path) -> bool:
     return seed is not None and seed in Journal.read(path.parent).runs
 
 
+def see_no_results(path: Path) -> None:
+    """Refuse a file, and a run that a series has not, where results are asked for."""
+    see_no_file(path)
+    if seed_in_series(path) is not None:
+        manifest_at(path)
+
+
 def manifest_at(path: Path, *kinds: str) -> dict[str, Any]:
     """Read the manifest of results (see `read_manifest`), also of a run of a series."""
     if (seed := seed_in_series(path)) is None:
@@ -276,9 +286,13 @@ def member(
     place = directory / name_of(seed)
     line = shared.journal.runs.get(seed)
     if line is None:
-        damaged = shared.journal.damaged
-        why = "has no run of that seed" if damaged is None else f"is damaged in line {damaged}"
-        raise ResultError(f"{place}: {directory / JOURNAL} {why}", "the command that made it does")
+        if (damaged := shared.journal.damaged) is not None:
+            raise ResultError(f"{directory / JOURNAL}:{damaged}: is damaged", AGAIN)
+        there = [str(directory / name_of(one)) for one in sorted(shared.journal.runs)]
+        raise ResultError(
+            f"{place}: there is no run of that seed",
+            meant("", there, "there are", most=0) if there else "it holds no runs yet",
+        )
     if checked:
         shared.check(line)
     manifest = manifest_of(series, line)
@@ -575,6 +589,7 @@ def earlier_run(directory: Path, manifest: dict[str, Any]) -> Run | None:
     other = other_run(run.manifest, manifest)
     if other is None and run.seed != manifest["seed"]:
         other = "seed"
+        replace += "; runs of several are kept in one by `--seeds`, or seeds=N in Python"
     if other is not None:
         raise InputError(f"{directory}: holds a run of another {other}", replace)
     if run.status != "done" or not sealed(directory):

@@ -81,6 +81,12 @@ class Prepared:
         inputs, changed = sorted(self.facts["inputs"].items()), self.facts.get("changed")
         return repr((self.resolved, inputs, changed))
 
+    @property
+    def in_python(self) -> bool:
+        """Whether a Python class controls flows."""
+        named = f"{_core.CONTROL_TABLE}.control"
+        return any(one["key"] == named for one in self.facts["origins"])
+
     @staticmethod
     def of(
         scenario: _core.Scenario,
@@ -351,7 +357,8 @@ def run_jobs(
     """Run jobs over the cores; gives, in the order of `jobs`, what `digest` makes of each run.
 
     An error stands for a run that it ended, None for a job that `stop` kept from starting. A run is
-    forgotten once it is digested, so that hundreds of them need no memory.
+    forgotten once it is digested, so that hundreds of them need no memory. Runs that a Python class
+    controls are done one after another, in the thread of the caller: its objects may share state.
     """
 
     def work(number: int) -> T | _core.RunError | None:
@@ -372,8 +379,8 @@ def run_jobs(
             raise
 
     with contextlib.closing(_Writers(jobs)) as writers:
-        if len(jobs) == 1:
-            return [work(0)]
+        if len(jobs) == 1 or any(job.prepared.in_python for job in jobs):
+            return [work(number) for number in range(len(jobs))]
         with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
             return list(pool.map(work, range(len(jobs))))
 

@@ -15,6 +15,8 @@ import math
 import re
 from functools import lru_cache
 
+MOST_SEEDS = 100_000
+"""More seeds than anybody means: refused before anything is built of them."""
 PAIRS = 5
 """Paired seeds that a winner needs."""
 

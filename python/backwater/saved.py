@@ -130,15 +130,12 @@ class SavedRun:
     @staticmethod
     def open(path: Path) -> SavedRun:
         """Open a saved run. Raises `InputError`: no such file, damaged, or of another build."""
-        again = "save the run again"
+        again, makes = "save the run again", "`backwater run FILE --until T --save F` makes one"
         try:
             with regular(path).open("rb") as file:
                 first = file.readline(len(MAGIC) + 20)
                 if not first.startswith(MAGIC):
-                    raise InputError(
-                        f"{path}: is no saved run",
-                        "`backwater run FILE --until T --save F` makes one",
-                    )
+                    raise InputError(f"{path}: is no saved run", makes)
                 number = first[len(MAGIC) :].strip().decode("ascii", "replace")
                 if number != str(FORMAT):
                     raise InputError(
@@ -153,7 +150,7 @@ class SavedRun:
                 begin, end = file.tell(), file.seek(0, 2)
                 stamp = _stamp(file)
         except FileNotFoundError:
-            raise InputError(f"{path}: there is no such file") from None
+            raise InputError(f"--from {path}: there is no such file", makes) from None
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
         try:

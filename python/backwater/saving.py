@@ -61,11 +61,11 @@ def saving(path: str | os.PathLike[str] | None, every: str | None) -> Saving | N
         raise InputError(
             "a run that is saved on its way needs a file and a time", "give save and every"
         )
-    time = _core.base_units("time", every, "every")
+    time = _core.base_units("time", every, "--every")
     if time < LEAST_PS:
         raise InputError(
-            f"every {every}: a run cannot be saved more often than every 1 us of its time",
-            'as in every "1 ms"',
+            f"--every {every}: a run cannot be saved more often than every 1 us of its time",
+            'as in --every "1 ms"',
         )
     see_writable(Path(path))
     return Saving(Path(path), time)
@@ -232,11 +232,11 @@ def save_at(
 
     Raises `InputError` if the run is over by then, and `backwater.RunError` if it broke a promise.
     """
-    until_ps = _core.base_units("time", until, "until")
+    until_ps = _core.base_units("time", until, "--until")
     going_on = job.prepared.going_on
     if going_on is not None and until_ps < going_on.saved.time_ps:
         raise InputError(
-            f"until {until}: is before {simulated(going_on.saved.time_ps)}",
+            f"--until {until}: is before {simulated(going_on.saved.time_ps)}",
             "the run goes on from there: give a later time",
         )
     see_savable(job)

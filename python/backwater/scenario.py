@@ -11,18 +11,19 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from backwater import _core
 from backwater.errors import InputError
 from backwater.files import regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
 
     from backwater.control import Control
+    from backwater.repetitions import Series
     from backwater.results import Run
     from backwater.running import Job, Prepared
 
@@ -290,6 +291,7 @@ class Scenario:
         """
         return self._core.facts(mechanism)
 
+    @overload
     def run(
         self,
         seed: int | None = None,
@@ -301,7 +303,31 @@ class Scenario:
         threads: int = 1,
         save: str | os.PathLike[str] | None = None,
         every: str | None = None,
-    ) -> Run:
+    ) -> Run: ...
+
+    @overload
+    def run(
+        self,
+        *,
+        seeds: int | Iterable[int],
+        out: str | os.PathLike[str] | None = None,
+        progress: Callable[[_core.Status], None] | None = None,
+        force: bool = False,
+    ) -> Series: ...
+
+    def run(
+        self,
+        seed: int | None = None,
+        out: str | os.PathLike[str] | None = None,
+        progress: Callable[[_core.Status], None] | None = None,
+        *,
+        seeds: int | Iterable[int] | None = None,
+        force: bool = False,
+        capture: _core.Capture | None = None,
+        threads: int = 1,
+        save: str | os.PathLike[str] | None = None,
+        every: str | None = None,
+    ) -> Run | Series:
         """Run to the end and give the results.
 
         With `out` the results go to that directory while the run goes on, in bounded memory;
@@ -314,10 +340,29 @@ class Scenario:
         `run.summary` says how many it was, and why if it was one. With `save` and `every`, such as
         `"1 ms"`, the run is saved to a file each such time, from which `backwater.resume` goes on.
         Ctrl-C or SIGTERM raises `backwater.Interrupted`, which carries what there is.
+
+        With `seeds`, a number of them from the scenario's own on or the seeds themselves, it is run
+        with each and gives a `backwater.Series`. In `out` that is the directory which
+        `backwater run --seeds` writes and `report`, `compare` and others read; seeds that are there
+        are not run again. `progress` is then called from the threads of the runs, of which there is
+        one a processor. Runs that a Python class controls come one after another, in the order of
+        their seeds. If a run breaks a promise, its error is raised when all others are done.
         """
         from backwater.alone import run_to_end
         from backwater.saving import saving, with_saving
 
+        if seeds is not None:
+            from backwater.repetitions import numbers, repeat
+
+            of_one = {"seed": seed, "capture": capture, "save": save, "every": every}
+            of_one["threads"] = None if threads == 1 else threads
+            for name, value in of_one.items():
+                if value is not None:
+                    raise InputError(
+                        f"{name} and seeds exclude each other", f"{name} is of a single run"
+                    )
+            wanted, place = numbers(seeds, self.seed), None if out is None else Path(out)
+            return repeat(self.prepare(), wanted, place, progress, force=force)
         job = self.job(seed, None if out is None else Path(out), capture, threads)
         where = saving(save, every)
         return run_to_end(with_saving(job, where, force=force), progress, force=force)

@@ -36,7 +36,7 @@ from backwater.results import (
 from backwater.stored import Kept, SharedParts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
     from backwater._core import Batch
@@ -69,6 +69,18 @@ class _Group:
         return any(
             part.rows >= PART_ROWS or part.file.nbytes >= PART_BYTES for part in self.parts.values()
         )
+
+
+def opened(facts: Mapping[str, Any], seeds: Iterable[int]) -> dict[str, Any]:
+    """Begin the manifest of a series; `facts`: what the manifests of all its runs say."""
+    return {
+        "format": FORMATS[SEEDS],
+        "kind": SEEDS,
+        "status": "running",
+        "versions": facts["versions"],
+        "runs": list(map(name_of, seeds)),
+        "run": dict(facts),
+    }
 
 
 class SeriesWriter:
@@ -108,15 +120,8 @@ class SeriesWriter:
         clear(self.directory)
         self.directory.mkdir(parents=True, exist_ok=True)
         self._journal = Journal()
-        self._manifest = {
-            "format": FORMATS[SEEDS],
-            "kind": SEEDS,
-            "status": "running",
-            "versions": facts["versions"],
-            "runs": [],
-            "run": dict(facts),
-            "files": {SCENARIO: hashlib.sha256(scenario.encode()).hexdigest()},
-        }
+        known = {SCENARIO: hashlib.sha256(scenario.encode()).hexdigest()}
+        self._manifest = opened(facts, ()) | {"files": known}
         # First of all: it says whose directory this is.
         write_manifest(self.directory, self._manifest)
         write_text(self.directory / SCENARIO, scenario)

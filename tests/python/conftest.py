@@ -196,7 +196,9 @@ def tshark() -> str:
     return found
 
 
-def start(*arguments: str, cwd: Path, pass_fds: tuple[int, ...] = ()) -> subprocess.Popen[str]:
+def start(
+    *arguments: str, cwd: Path, pass_fds: tuple[int, ...] = (), **environment: str
+) -> subprocess.Popen[str]:
     """Start the command as a process of its own, for signals and pipes."""
     return subprocess.Popen(
         [sys.executable, "-m", "backwater", *arguments],
@@ -204,7 +206,7 @@ def start(*arguments: str, cwd: Path, pass_fds: tuple[int, ...] = ()) -> subproc
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        env=os.environ | {"PYTHONUNBUFFERED": "1"} | environment,
         pass_fds=pass_fds,
     )
 

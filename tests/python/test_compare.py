@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backwater
-from backwater.cli.arguments import overrides
 from backwater.comparison import Difference, judged, row
 from backwater.errors import InputError
 from backwater.numbers.metrics import QUANTITIES, metric
@@ -341,37 +340,3 @@ def test_one_scenario_that_cannot_be_read_leaves_the_others_compared(
     assert f"{wrong} is left out, and the others are compared" in said.err
     assert f"B = {random}@slow" in said.out
     assert command("compare", str(random), wrong).code == 2
-
-
-def test_a_variant_is_named_either_way(command: Command, random: Path) -> None:
-    """`FILE@VARIANT` is `FILE --variant VARIANT` in each command that takes a scenario."""
-    both = [(f"{random}@slow",), (str(random), "--variant", "slow")]
-    for words in (("check",), ("run", "--json", "-"), ("why", "--json", "-")):
-        name, *options = words
-        first, second = (command(name, *given, *options) for given in both)
-        assert (first.code, second.code) == (0, 0), (first.err, second.err)
-        if name == "run":
-            prints = [json.loads(one.out)["fingerprint"] for one in (first, second)]
-            assert prints[0] == prints[1]
-            assert (
-                prints[0]
-                != json.loads(command("run", str(random), "--json", "-").out)["fingerprint"]
-            )
-    twice = command("run", f"{random}@slow", "--variant", "same")
-    assert twice.code == 2
-    assert "each names a variant" in twice.err
-
-
-def test_a_range_that_is_set_is_sent_to_vary(command: Command, random: Path) -> None:
-    for given in ("switch.latency=1 us..3 us step 1 us", "switch.buffer=10KB..20KB"):
-        said = command("run", str(random), "--set", given)
-        assert said.code == 2
-        assert f'hint: `backwater sweep` takes a range: --vary "{given}"' in said.err
-    assert overrides(["flow.rpc.from=0..3", "flow.rpc.to=h0..h3 step 2"])
-
-
-def test_a_run_that_is_done_again_says_so_first(command: Command, random: Path) -> None:
-    assert command("run", str(random), "--out", "r").code == 0
-    said = command("why", "r")
-    assert said.code == 0
-    assert "r: runs again with waits and causes of pauses recorded" in said.err

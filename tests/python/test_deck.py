@@ -518,3 +518,17 @@ def test_collectives_that_took_the_same_have_bars(trained: Path) -> None:
     assert said.run("collectives", once.plot.collectives(), once) == (
         f"The collective of train/grads takes {row['duration_ps'] / 1e6:.3g} us."
     )
+
+
+def test_pauses_that_one_of_two_scenarios_has_alone_are_told(command: Command, small: Path) -> None:
+    names = (str(small), f"{small}@sfc")
+    assert command("compare", *names, "--seeds", "1", "--out", "both").code == 0
+    said = command("deck", "both", "-o", "both.pdf")
+    assert said.code == 0, said.err
+    [paused] = [
+        one for one in deck.of("both").slides if one.title == "Ports that their neighbours held"
+    ]
+    text = " ".join(
+        word for part in paused.parts if isinstance(part, Text) for word in part.paragraphs
+    )
+    assert re.search(r"small: .* is held longest: \d+ times, [\d.]+ us in all\.", text), text

@@ -349,7 +349,7 @@ def test_series_and_comparisons_are_opened_too(command: Command, small: Path) ->
     assert series.statistics.num_rows > 10
     assert isinstance(backwater.open_run("s"), backwater.Series)
     assert isinstance(backwater.open_run("s/seed-1"), backwater.Run)
-    with pytest.raises(ResultError, match="s: holds a series of runs, not what was asked for"):
+    with pytest.raises(ResultError, match="s: holds a series of runs, not a run"):
         backwater.open_run("s", backwater.Run)
     pair = ("small.toml", "small.toml@sfc")
     assert command("compare", *pair, "--seeds", "2", "--out", "c", "--json", "c.json").code == 0

@@ -132,7 +132,7 @@ BAD = {
         ["--to", "fct", "--incast", "b"],
         "--incast b: the run has no such group of flows",
     ),
-    "no job": (["--to", "goal"], "the run has no jobs"),
+    "no job": (["--to", "goal"], "r: the run has no jobs"),
     "stdout for many": (["--to", "csv"], "-o -: it writes 16 files"),
     "onto a directory": (["--to", "cm", "-o", "r"], "r: is a directory, not a file"),
     "onto a file": (["--to", "csv", "-o", "f"], "f: is a file, not a directory"),

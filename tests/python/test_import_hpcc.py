@@ -181,4 +181,4 @@ def test_the_caller_says_which_time_is_zero(command: Command, tmp_path: Path) ->
     assert "flow.txt:2: starts at 2000.001 ms, before 3 s" in late.err
     unitless = command("import", str(flows), "-o", out, "--zero-at", "3", "--force")
     assert unitless.code == 2
-    assert "zero_at" in unitless.err
+    assert "--zero-at" in unitless.err

@@ -57,6 +57,12 @@ def test_what_runs_nothing_imports_nothing_heavy(
     assert heavy(*arguments, cwd=tmp_path) == []
 
 
+def test_a_series_imports_no_pandas(small: Path, tmp_path: Path) -> None:
+    """Which takes a second: a series that is stopped may take no longer to end."""
+    found = heavy("run", str(small), "--seeds", "2", "--out", "o", cwd=tmp_path)
+    assert "pandas" not in found
+
+
 def test_a_short_run_imports_nothing_heavy(small: Path, tmp_path: Path) -> None:
     arguments = ("run", str(small), "--seed", "7", "--out", "o", "--json", "o.json")
     assert heavy(*arguments, cwd=tmp_path) == []

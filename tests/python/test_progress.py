@@ -16,6 +16,7 @@ import pytest
 
 import backwater
 from backwater.cli import progress
+from backwater.stopping import Stop
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,3 +103,32 @@ def test_time_left_is_told_where_it_can_be() -> None:
     # Ten seconds for a half; and with an end whichever of flows and time is further.
     assert told[100, None] == pytest.approx(10, abs=1)
     assert told[2, 10**6] == pytest.approx(10, abs=1)
+
+
+def test_what_runs_again_says_so_first(command: Command, small: Path) -> None:
+    """Each once; where nothing runs again, nothing is said."""
+    assert command("run", str(small), "--out", "r").code == 0
+    samples = "r: runs again with a sample every 1 us"
+    for words, said in (
+        (("why", "r"), ["r: runs again with waits and causes of pauses recorded"]),
+        (("report", "r"), [samples, "report: report.html"]),
+        (("report", "r"), ["report: report.html"]),
+    ):
+        done = command(*words)
+        assert (done.code, done.err.splitlines()) == (0, said)
+
+
+def test_a_run_that_was_stopped_is_reported_as_it_is(
+    command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not run again, and the first line says what it is."""
+    long = backwater.load(small).set("flow.incast.size", "100 GB")
+    with monkeypatch.context() as stopping:
+        stopping.setattr(Stop, "is_set", lambda _: True)
+        with pytest.raises(backwater.Interrupted):
+            long.run(out="r")
+    for words, last in ((("report",), "report: report.html"), (("deck",), " slides: talk.pptx")):
+        done = command(*words, "r")
+        first, *_, end = done.err.splitlines()
+        assert (done.code, first) == (0, "The run is interrupted.")
+        assert end.endswith(last)

@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import backwater
-from backwater import report
+from backwater import deck, report
 from backwater.cli import main
+from backwater.deck.model import Text
 from backwater.errors import ResultError
 from backwater.report import draw
 from backwater.report.assumptions import Assumptions
@@ -307,6 +308,34 @@ def test_the_first_sentence_names_variant_and_settings(command: Command) -> None
     assert ", --set packet.payload=1 KB, and 1 more of these: 4 of 4 flows" in lead
 
 
+def test_a_warning_and_what_the_run_showed_are_one_statement(
+    command: Command, tmp_path: Path
+) -> None:
+    """A bound of a formula guarantees something; beyond it the run itself says how it went."""
+    (tmp_path / "s.toml").write_text(backwater.new_scenario(), encoding="utf-8")
+    over, settings = "sfc.threshold=250 KB", ("--set", "sfc.threshold=250 KB", "--out")
+    assert command("run", "s.toml@sfc", *settings, "run").code == 0
+    assert command("run", "s.toml@sfc", "--seeds", "2", *settings, "runs").code == 0
+    names = ("s.toml", f"s.toml@sfc,{over}")
+    assert command("compare", *names, "--seeds", "2", "--out", "both").code == 0
+    [warned] = backwater.open_run("run", backwater.Run).warnings[:1]
+    assert "a sufficient bound" in warned["hint"]
+    for name, of in (("run", "the run"), ("runs", "the 2 runs"), ("both", "the 2 runs")):
+        page = report.of(name, rerun=False)
+        [results] = [one for one in page.sections if one.id == "results"]
+        [said] = [one for one in results.text if "PFC may fire first" in one]
+        bound, shown = said.split(f" What {of} showed: ")
+        assert warned["message"] in bound
+        assert "a sufficient bound: beyond it a run may still do well" in bound
+        assert shown.startswith("0 pauses sent, 0 frames dropped. ")
+        assert "`pfc` never paused a neighbour: peak 266.112 KB of 340 KB" in shown
+        # The slides have the same, and none of it is cut.
+        slides = deck.of(name).slides
+        texts = [" ".join(p.paragraphs) for s in slides for p in s.parts if isinstance(p, Text)]
+        assert sum("PFC may fire first" in text for text in texts) == 1
+        assert any(said.replace("`", "") in text for text in texts)
+
+
 def test_a_large_flow_table_is_not_read_to_be_drawn(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -425,9 +454,8 @@ def test_of_what_resembles_no_study_all_are_listed(command: Command) -> None:
 def test_a_scenario_is_to_be_run_before_it_is_reported(command: Command, small: Path) -> None:
     said = command("report", str(small), "-o", "page.html")
     assert said.code == 1
-    assert "is a file, not a result directory" in said.err
+    assert "is a scenario, not a result directory" in said.err
     assert f"backwater run {small} --out results/small" in said.err
-    assert "backwater report results/small" in said.err
     table = small.with_name("other.parquet")
     table.write_bytes(b"")
     said = command("report", str(table), "-o", "page.html")

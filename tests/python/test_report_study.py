@@ -15,6 +15,7 @@ import pytest
 import backwater
 from backwater import study
 from backwater.manifest import FORMATS
+from backwater.notices import heard
 from backwater.plot import StudyPlots, theme
 from backwater.report.page import Figure
 from backwater.report.study import OVER_TIME, _points, study_page
@@ -134,7 +135,12 @@ def test_axes_of_layered_charts_keep_their_titles(outcome: study.Outcome) -> Non
 
 def test_a_run_that_is_looked_at_is_the_run_of_the_table(outcome: study.Outcome) -> None:
     wanted = Observation("seen", "PFC", "1", "pfc", "5 us")
-    runs = observe(outcome, [wanted])
+    told: list[str] = []
+    with heard(told.append):
+        runs = observe(outcome, [wanted])
+        observe(outcome, [wanted])
+    # Once: what is there is not run again.
+    assert told == [f"{outcome.directory}: 1 run is done again with samples, to be drawn over time"]
     [own] = outcome.runs(wanted.key)
     assert runs["seen"].fingerprint == own.fingerprint
     assert own.series.num_rows == 0

@@ -72,9 +72,9 @@ def test_a_run_is_taken_by_its_name_as_a_directory_is(command: Command, small: P
     run = backwater.open_run("o/seed-2", backwater.Run)
     assert run.directory == Path("o/seed-2")
     assert run.plot.completion() is not None
-    with pytest.raises(ResultError, match="has no run of that seed"):
+    with pytest.raises(ResultError, match="there is no run of that seed"):
         backwater.open_run("o/seed-9")
-    with pytest.raises(ResultError, match="not what was asked for"):
+    with pytest.raises(ResultError, match="is a run of a series, not a series"):
         backwater.open_run("o/seed-2", backwater.Series)
     for nothing in ("o/seed-02", "o/seed-x", "p/seed-1"):
         with pytest.raises(ResultError, match="not a result directory"):
@@ -140,7 +140,7 @@ def test_a_damaged_line_is_named_and_its_run_done_again(command: Command, small:
         kept.write_text("\n".join([*whole[:number], odd, *whole[number + 1 :], ""]))
         with pytest.raises(ResultError, match=f"runs.jsonl:{number + 1}: is damaged"):
             backwater.open_run("o")
-        with pytest.raises(ResultError, match=f"is damaged in line {number + 1}"):
+        with pytest.raises(ResultError, match=f"runs.jsonl:{number + 1}: is damaged"):
             backwater.open_run("o/seed-2")
         assert backwater.open_run("o/seed-1").status == "done"
     said = command("run", str(small), "--seeds", "1..3", "--out", "o")

@@ -525,3 +525,41 @@ def test_isolation_settings_leave_models_without_it_alone() -> None:
 def test_a_study_s_own_settings_all_apply(name: str) -> None:
     planned = plan(study.load(name), None, Changes(), None)
     assert not any(planned.skipped.values())
+
+
+SEVERAL = (
+    *("switch.latency=1 us..3 us step 1 us", "switch.buffer=10KB..20KB", "pfc.xoff=10KB,20 KB"),
+    *("pfc.xoff=10 KB, 20 KB,30 KB", "topology.rate=1 Gb/s..4 Gb/s in 4", "ecn.pmax=0.1..0.9"),
+    *("ecn.pmax=0.1,0.2", "ecn.pmax=0..1 in 5"),
+)
+
+
+@pytest.mark.parametrize("given", SEVERAL)
+def test_several_values_of_a_key_are_sent_to_vary(given: str, command: Command) -> None:
+    for words in (("run",), ("check",), ("why",), ("compare", AIDC), ("advise", "pfc")):
+        option = ("--scenario",) if words[0] == "advise" else ()
+        said = command(*words, *option, f"{AIDC}@pfc", "--set", given)
+        assert (said.code, said.out) == (2, "")
+        assert f"error: --set {given}: is several values, and one is set" in said.err
+        assert f'hint: `backwater sweep` takes several: --vary "{given}"' in said.err
+    own = command("compare", AIDC, f"{AIDC}@pfc,{given}", "--plan")
+    assert own.code == 2
+    if ".." in given:
+        assert f'hint: `backwater sweep` takes several: --vary "{given}"' in own.err
+
+
+@pytest.mark.parametrize("given", ["1..3", "1,2,3"])
+def test_several_seeds_are_sent_to_seeds(given: str, command: Command) -> None:
+    said = command("run", AIDC, "--set", f"seed={given}")
+    assert said.code == 2
+    assert "hint: --seeds A..B runs several" in said.err
+
+
+def test_sets_of_hosts_and_titles_are_no_ranges(command: Command, hot: Path) -> None:
+    for given in ("title=1 us..3 us, 10 KB,20 KB", "flow.hot.from=2..4"):
+        said = command("check", hot.name, "--set", given)
+        assert "is several values" not in said.err
+        assert said.code == 0
+    said = command("check", hot.name, "--set", "flow.hot.from=0..999")
+    assert said.code == 2
+    assert "sweep" not in said.err

@@ -20,9 +20,9 @@ import pytest
 
 import backwater
 from backwater.errors import InputError, ResultError
+from backwater.numbers.arrays import array
 from backwater.numbers.metrics import metric
 from backwater.numbers.named import named
-from backwater.sweep.arrays import array
 from backwater.sweep.conditions import sql
 from backwater.sweep.costs import Costs
 from backwater.sweep.plan import Plan, Point, Sampling

@@ -66,8 +66,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     one.close()
 
 
-def ended(place: Path, *arguments: str) -> tuple[int, str]:
-    with start(*arguments, cwd=place) as process:
+def ended(place: Path, *arguments: str, **environment: str) -> tuple[int, str]:
+    with start(*arguments, cwd=place, pass_fds=(), **environment) as process:
         _, said = process.communicate(timeout=120)
     return process.returncode, said
 
@@ -86,9 +86,12 @@ def written(directory: Path) -> int:
 
 def test_a_cluster_makes_the_dataset_of_one_machine(place: Path, shared: Cluster) -> None:
     """A scheduler and two workers: three processes with directories of their own, over TCP."""
+    scratch = place / "tmp"
+    scratch.mkdir()
     for name, more in (("here", LOCAL), ("there", ("--scheduler", shared.address))):
-        code, said = ended(place, *FEW, "--keep", "flows", "--out", name, *more)
-        assert code == 0, said
+        asked = (*FEW, "--keep", "flows", "--out", name, *more)
+        code, said = ended(place, *asked, TMPDIR=str(scratch))
+        assert (code, list(scratch.iterdir())) == (0, []), said
     assert rows(place / "there") == rows(place / "here")
     assert {row["status"] for row in rows(place / "there")} == {"done"}
     flows = [backwater.open_sweep(place / name).polars("flows") for name in ("here", "there")]

@@ -373,6 +373,7 @@ def test_two_runs(command: Command) -> None:
     assert any(one["key"].startswith("sfc.") for one in apart["keys"])
     assert "So sfc-pause fired first: at" in said.out
     assert "Where they part" in said.out
+    assert said.err.endswith("both run again, side by side, to see where they part\n")
     same = command("why", str(file), str(file), "--json", "-")
     assert json.loads(same.out)["divergence"]["frames"] is None
 

@@ -143,11 +143,10 @@ fn tables(planned: &Planned, run: &mut Sources) -> Result<(), ScenarioError> {
             table::from_rows(&given.rows, file, &planned.index, &own)?
         } else {
             let path = resolved.base_dir.join(file);
-            if !path.is_file() {
-                let error = resolved.error(&key, format!("there is no file `{}`", path.display()));
-                return Err(
-                    error.hint("a flow table is a .csv or .parquet file; its name is relative to the scenario's")
-                );
+            if let Some(wrong) = crate::given::wrong(&path) {
+                return Err(resolved
+                    .error(&key, wrong)
+                    .hint("a flow table is a .csv or .parquet file; its name is relative to the scenario's"));
             }
             table::from_csv_file(&path, &planned.index, &own)?
         };

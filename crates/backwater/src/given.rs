@@ -36,6 +36,17 @@ fn is_device(_: &std::fs::Metadata) -> bool {
     false
 }
 
+/// Says what is wrong with the name of a file that is to be opened. `None`: it leads to a regular one.
+pub(crate) fn wrong(path: &Path) -> Option<String> {
+    let name = path.display();
+    match std::fs::metadata(path) {
+        Ok(about) if about.is_file() => None,
+        Ok(_) => Some(format!("`{name}` is not a regular file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(format!("there is no file `{name}`")),
+        Err(error) => Some(format!("`{name}` cannot be read: {error}")),
+    }
+}
+
 /// Reads such a file whole, of [`LARGEST`] bytes at most.
 pub(crate) fn text(path: &Path) -> io::Result<String> {
     let file = open(path)?;
@@ -114,6 +125,15 @@ mod tests {
             );
         }
         assert_eq!(text(Path::new("/nowhere/at/all")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn what_a_name_leads_to_is_said() {
+        let wrong = |name: &str| wrong(Path::new(name));
+        assert_eq!(wrong("/dev/zero").as_deref(), Some("`/dev/zero` is not a regular file"));
+        assert_eq!(wrong("/dev").as_deref(), Some("`/dev` is not a regular file"));
+        assert_eq!(wrong("/nowhere/at/all").as_deref(), Some("there is no file `/nowhere/at/all`"));
+        assert_eq!(wrong("/proc/self/maps"), None);
     }
 
     #[test]

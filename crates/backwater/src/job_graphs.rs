@@ -74,9 +74,9 @@ pub(crate) fn operations(layout: &Layout, number: usize) -> Result<Arc<Operation
         };
     }
     let path = layout.base_dir.join(file);
-    if !path.is_file() {
+    if let Some(wrong) = crate::given::wrong(&path) {
         let hint = "a table of operations is a .csv or .parquet file; its name is relative to the scenario's";
-        return reader.fail("operations", format!("there is no file `{}`", path.display()), hint);
+        return reader.fail("operations", wrong, hint);
     }
     operations::from_csv_file(&path, reader.job.ranks).map(Arc::new)
 }

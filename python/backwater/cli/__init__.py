@@ -23,6 +23,7 @@ from typer import TyperException
 
 from backwater import _core
 from backwater.cli.app import built, named
+from backwater.cli.arguments import told
 from backwater.cli.output import message, put, see_width
 from backwater.cli.streams import Unheard
 from backwater.errors import InputError, OtherBuildWarning, ResultError
@@ -77,7 +78,7 @@ def _command(arguments: Sequence[str] | None) -> int:
     except TyperException as error:
         return _usage(error)
     except (_core.ScenarioError, InputError) as error:
-        message(labelled(str(error)))
+        message(told(error))
         return BAD_INPUT
     except (_core.RunError, ResultError) as error:
         message(labelled(str(error)))
@@ -170,6 +171,7 @@ def _usage(error: TyperException) -> int:
         # typer has shown the help already
         pass
     else:
+        text = _unfit(error) or text
         about = f"`{context.command_path} --help` says what it takes"
         wrong = getattr(error, "option_name", None)
         if wrong is not None:
@@ -180,6 +182,20 @@ def _usage(error: TyperException) -> int:
             about = f"{near}; {about}" if near else about
         message(f"error: {text}", f"hint: {about}")
     return BAD_INPUT if error.exit_code == BAD_INPUT else FAILED
+
+
+# What a value of an option lacks, by the names that pydantic gives to it.
+UNFIT = {"int_parsing": "is no whole number", "greater_than_equal": "is less than {ge}"}
+
+
+def _unfit(error: TyperException) -> str | None:
+    """Say of a number of an option what is wrong; None where something else is."""
+    found: list[dict[str, Any]] = getattr(error.__cause__ or error.__context__, "errors", list)()
+    words = UNFIT.get(found[0]["type"]) if found else None
+    if words is None:
+        return None
+    option = getattr(error, "param").opts[0]  # noqa: B009 - typer's errors have no public type
+    return f"{option} {found[0]['input']}: {words.format(**found[0].get('ctx', {}))}"
 
 
 # What other programs call an option, and what it may be called here.

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backwater._core import ScenarioError
 from backwater.cli import completing
 from backwater.cli.output import message
 from backwater.errors import InputError
+from backwater.files import parted
+from backwater.samples import MOST_SEEDS
+from backwater.wording import labelled
 
 if TYPE_CHECKING:
     from backwater import scenario
 
-ABOUT_FILES = "A scenario file; - reads stdin. Or files of another tool that belong together."
+FORMS = "FILE or FILE@VARIANT; - reads stdin"
+"""How a scenario is named."""
+ABOUT_FILES = f"A scenario, {FORMS}. Or files of another tool that belong together."
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -42,7 +48,7 @@ Variant = Annotated[
     typer.Option(
         "--variant",
         metavar="NAME",
-        help="Merge a variant of the file over it.",
+        help="Merge a variant of the file over it, as FILE@VARIANT does.",
         autocompletion=completing.variants,
     ),
 ]
@@ -68,11 +74,40 @@ Allow = Annotated[
 # As much as the simulator reads of a file.
 LONGEST = 16 << 20
 
-# What --vary takes; sets of hosts, as in 0..7, have no unit.
-RANGE = re.compile(r"\s*\d[\d.]*\s*[A-Za-z%/]+\s*\.\.\s*\d")
+# What --vary takes; sets of hosts, as in 0..7, have neither unit nor fraction.
+SEVERAL = re.compile(
+    r"\s*(\d[\d.]*\s*[A-Za-z%/]+|\d+\.\d+)\s*(\.\.|,)\s*\d|\s*\d+\s*\.\.\s*\d\S*\s+in\s+\d"
+)
 
-# Refused before anything is built of them: more seeds than anybody means.
-MOST_SEEDS = 100_000
+
+def told(error: Exception) -> str:
+    """An error as the command says it: several values of a setting are sent to where they may be.
+
+    Only what is wrong is looked at, since a title may be anything.
+    """
+    option, _, setting = str(getattr(error, "file", None) or "").partition(" ")
+    key, _, value = setting.partition("=")
+    if option != "--set":
+        return labelled(str(error))
+    if key == "seed" and re.match(r"\d+ *(\.\.|,)", value):
+        hint = "--seeds A..B runs several"
+    elif SEVERAL.match(value):
+        hint = f'`backwater sweep` takes several: --vary "{setting}"'
+    else:
+        return labelled(str(error))
+    return f"error: --set {setting}: is several values, and one is set\nhint: {hint}"
+
+
+@contextmanager
+def option_of(names: Mapping[str, str]) -> Iterator[None]:
+    """Have an error name the option at fault, in place of what the core calls it."""
+    try:
+        yield
+    except ScenarioError as error:
+        option = names.get(error.key or "")
+        if error.file is not None or option is None:
+            raise
+        raise InputError(f"{option}: {error.reason}", error.hint) from None
 
 
 def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
@@ -84,11 +119,6 @@ def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
             raise InputError(
                 f"--set {setting}: not of the form KEY=VALUE",
                 'for example --set "switch.buffer=400 KB"; `backwater explain` knows the keys',
-            )
-        if RANGE.match(value):
-            raise InputError(
-                f"--set {setting}: is a range, and one value is set",
-                f'`backwater sweep` takes a range: --vary "{setting}"',
             )
         pairs.append((key.strip(), value.strip()))
     return pairs
@@ -111,7 +141,7 @@ def read(
     from backwater import scenario
 
     pairs = overrides(settings)
-    file, variant = parted(file, variant)
+    file, variant = split_variant(file, variant)
     if file == "-" and not beside:
         case = scenario.parse(_stdin(), "<stdin>")
     else:
@@ -123,20 +153,17 @@ def read(
     return changed(case, pairs, mechanisms, where_on=where_on)
 
 
-def parted(file: str, variant: str | None = None) -> tuple[str, str | None]:
-    """Take `FILE@VARIANT` apart, which stands for a file and `--variant`; else give what is given.
+def split_variant(file: str, variant: str | None) -> tuple[str, str | None]:
+    """Give a file and its variant, which its name or `--variant` says. Raises `InputError`: both.
 
-    Raises `InputError` if both name a variant.
+    `variant` may be several, for who takes these.
     """
-    path, at, own = file.rpartition("@")
-    if not at or not Path(path).is_file() or Path(file).exists():
-        return file, variant
-    if variant is not None:
+    path, own = parted(file)
+    if own is not None and variant is not None:
         raise InputError(
-            f"{file} and --variant {variant}: each names a variant",
-            "a run is of one: leave one out",
+            f"{file} and --variant {variant}: each names a variant", "leave one of them out"
         )
-    return path, own
+    return path, variant if own is None else own
 
 
 def changed(

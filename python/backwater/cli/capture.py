@@ -7,10 +7,16 @@ from typing import Annotated
 import typer
 
 from backwater import _core
+from backwater.cli.arguments import option_of
 from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError
 
 PANEL = "Capture"
+OPTIONS = {
+    "capture.ports": "--capture",
+    **{f"capture.{name}": f"--capture-{name}" for name in ("kind", "class", "snap", "limit")},
+}
+"""What the command calls the parts of a capture."""
 
 CapturePorts = Annotated[
     str | None,
@@ -102,14 +108,15 @@ def wanted(
             "-o -: stdout is the report's", "name a file; Wireshark reads it already while it grows"
         )
     writable(file, Kind.CAPTURE)
-    return _core.Capture(
-        file,
-        ports,
-        kinds=parts(kinds),
-        classes=[_number(part) for part in parts(classes)],
-        snap=snap,
-        limit=limit,
-    )
+    with option_of(OPTIONS):
+        return _core.Capture(
+            file,
+            ports,
+            kinds=parts(kinds),
+            classes=[_number(part) for part in parts(classes)],
+            snap=snap,
+            limit=limit,
+        )
 
 
 def parts(text: str | None) -> list[str]:

@@ -10,7 +10,18 @@ import typer
 
 from backwater._core import ScenarioError
 from backwater.cli import completing
-from backwater.cli.arguments import Allow, Force, Json, JsonProgress, Set, With, overrides, seeds
+from backwater.cli.arguments import (
+    Allow,
+    Force,
+    Json,
+    JsonProgress,
+    Set,
+    Variant,
+    With,
+    overrides,
+    seeds,
+    told,
+)
 from backwater.cli.output import message, put, warn, write_json
 from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError
@@ -38,6 +49,7 @@ def compare(
     scenarios: Subjects,
     settings: Set = None,
     mechanisms: With = None,
+    variant: Variant = None,
     many: Annotated[
         str,
         typer.Option(
@@ -80,7 +92,7 @@ def compare(
 
     mine.toml@sfc,sfc.threshold=150KB sets a value for one scenario, and mine.toml+ecn switches a
     mechanism on for one. --set and --with go for all: a setting of a mechanism applies where the
-    mechanism is on, and is skipped elsewhere.
+    mechanism is on, and is skipped elsewhere. --variant is of the files that name none.
     """
     from backwater.cli.comparing import Plan, beginning, show_rows
     from backwater.cli.subjects import GRAMMAR, files, folders, subjects
@@ -94,12 +106,13 @@ def compare(
             "compare: one scenario is given, and it takes two or more",
             f"give two or more of {GRAMMAR}",
         )
-    if len(set(scenarios)) < len(scenarios):
-        raise InputError("compare: a scenario is given twice", "a name stands for one column")
     writable(json, Kind.JSON, *files(scenarios))
     with judging(*folders(scenarios), Path(out)):
         wrong: dict[str, Wrong] = {}
-        asked = subjects(scenarios, settings, mechanisms, wrong=wrong)
+        asked = subjects(scenarios, settings, mechanisms, variant, wrong=wrong)
+        labels = [one.label for one in asked]
+        if (twice := next((one for one in labels if labels.count(one) > 1), None)) is not None:
+            raise InputError(f"{twice}: is given twice", "a name stands for one column")
         cases, refused = _checked(asked, wrong)
         given = {"with": mechanisms or [], "set": dict(overrides(settings))}
         plan = Plan.of(cases, seeds(many, cases[0].seed), Path(out), given, force=force)
@@ -137,7 +150,7 @@ def _checked(cases: Sequence[Subject], wrong: dict[str, Wrong]) -> tuple[list[Su
     if wrong and len(good) < 2:
         raise next(iter(wrong.values()))
     for label, reason in wrong.items():
-        message(f"error: {reason}", f"{label} is left out, and the others are compared")
+        message(told(reason), f"{label} is left out, and the others are compared")
     return good, list(wrong)
 
 

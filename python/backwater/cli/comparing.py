@@ -20,7 +20,7 @@ from backwater.directory import locked, standing
 from backwater.errors import InputError, ResultError
 from backwater.findings import failures, headlines, over_runs
 from backwater.findings import remarks as noticed
-from backwater.manifest import COMPARISON, FORMATS, write_manifest
+from backwater.manifest import COMPARISON, FORMATS, NAMES, write_manifest
 from backwater.numbers.metrics import usual
 from backwater.numbers.run import groups, job_labels, job_steps, watchdogs
 from backwater.programs import in_python, why_not
@@ -84,7 +84,9 @@ class Plan:
             folders.append(folder)
             jobs.append(mine)
             done.append([run or lent.get(job.seed) for job, run in zip(mine, found, strict=True)])
-            _see_lent(case, [job.seed for job, run in zip(mine, done[-1], strict=True) if not run])
+            _see_lent(
+                case, seeds, [job.seed for job, run in zip(mine, done[-1], strict=True) if not run]
+            )
         return Plan(cases, seeds, folders, jobs, done, base, given)
 
     @property
@@ -242,25 +244,28 @@ class Plan:
         see_labels(wanted, [jobs[0].prepared.resolved for jobs in self.jobs])
 
 
-def _see_lent(case: Subject, missing: Sequence[int]) -> None:
+def _see_lent(case: Subject, seeds: Sequence[int], missing: Sequence[int]) -> None:
     """Refuse a scenario that cannot be run here, unless its directory has all runs that count."""
     if case.control is None or not missing:
         return
-    there = [run.seed for run in case.runs]
+    there = sorted(run.seed for run in case.runs)
     stale = any(seed in missing for seed in there)
+    # A range of them: others than these are not taken.
+    last = next(seed for seed in there if seed + 1 not in there) if there else None
     what = f"{many(len(missing), 'run')} (seed {', '.join(map(str, missing))}) "
     raise InputError(
         f"{case.label}: lacks {what}{'of this build' if stale else ''}".rstrip()
         + f", and none can be done here: {why_not(case.control)}",
-        f"there: {in_python({}, 'out=DIR, seed=N')}"
-        + ("" if stale or not there else f"; --seeds {there[0]}..{there[0]} takes what is there"),
+        f"there: {in_python({}, f'out=DIR, seeds=range({seeds[0]}, {seeds[-1] + 1})')}"
+        + ("" if stale or not there else f"; --seeds {there[0]}..{last} takes what is there"),
     )
 
 
 def _may_hold(base: Path) -> None:
     """See that a directory is absent, empty, or one of comparisons."""
-    if standing(base) not in (None, COMPARISON):
-        raise InputError(f"{base}: holds earlier results", "give --out another name")
+    kind = standing(base)
+    if kind not in (None, COMPARISON):
+        raise InputError(f"{base}: holds results of a {NAMES[kind]}", "give --out another name")
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,7 @@ def deck(
 
     with reporting() as display:
         made = slides.of(folder, chosen, listening(display))
+    message(*made.failed)
     octets = slides.octets(made, kind[1:])
     try:
         write_file(path, octets)
@@ -75,15 +76,11 @@ def deck(
 def _see(folder: Path) -> None:
     """Refuse what is no directory of results before libraries are loaded."""
     from backwater import study
-    from backwater.results import present
+    from backwater.results import present, see_no_results
 
     if present(folder) or folder.is_dir():
         return
-    if folder.exists():
-        raise ResultError(
-            f"{folder}: is a file, not a result directory",
-            "name the directory that `backwater run --out` or `backwater reproduce --out` wrote",
-        )
+    see_no_results(folder)
     hint = "a directory is what `backwater run --out` or `backwater reproduce --out` wrote"
     if str(folder) in study.names():
         hint = f"reproduce it first: backwater reproduce {folder} --out results/{folder}"

@@ -19,9 +19,9 @@ from backwater.cli.arguments import (
     Variant,
     With,
     overrides,
-    parted,
     read,
     see_used,
+    split_variant,
 )
 from backwater.cli.output import (
     listing,
@@ -61,7 +61,7 @@ def check(
 
     Of a file with a table `sweep`, count its points, and estimate time and disk from a pilot.
     """
-    file, variant = parted(files[0], variant)
+    file, variant = split_variant(files[0], variant)
     beside = files[1:]
     writable(json, Kind.JSON, file, *beside)
     named = series([file, *beside])

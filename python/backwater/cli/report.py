@@ -5,7 +5,6 @@ The libraries that draw are imported when there is something to draw, so that he
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +13,7 @@ import typer
 from backwater.cli.figures import FigureFiles, Font, Theme, Width, asked
 from backwater.cli.output import message, write
 from backwater.cli.targets import Kind, writable
-from backwater.errors import ResultError
+from backwater.errors import InputError, ResultError
 from backwater.wording import meant
 
 if TYPE_CHECKING:
@@ -62,6 +61,8 @@ def report(
 
     writable(output, Kind.REPORT)
     drawing = asked(figure, width, font, theme, folder=figures is not None)
+    if figures is not None and Path(figures).is_file():
+        raise InputError(f"--figures {figures}: is a file, not a directory", "name another")
     folder = Path(target)
     if not present(folder) and target not in study.names():
         raise _unusable(folder, study.names())
@@ -102,15 +103,9 @@ def _folder(place: Path, page: Page) -> Path:
 
 def _unusable(path: Path, studies: list[str]) -> ResultError:
     """Say what to give instead of a name that is neither a directory nor a study."""
-    if path.exists():
-        hint = "name the directory that `backwater run --out` or `backwater reproduce --out` wrote"
-        if path.suffix == ".toml":
-            place = shlex.quote(str(Path("results") / path.stem))
-            hint = (
-                f"run it first: `backwater run {shlex.quote(str(path))} --out {place}`, "
-                f"then `backwater report {place}`"
-            )
-        return ResultError(f"{path}: is a file, not a result directory", hint)
+    from backwater.results import see_no_results
+
+    see_no_results(path)
     hint = meant(str(path), studies, "the studies are", most=3)
     return ResultError(
         f"{path}: neither a directory nor a study",

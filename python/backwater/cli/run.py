@@ -22,13 +22,15 @@ from backwater.cli.arguments import (
     Set,
     Variant,
     With,
+    option_of,
     overrides,
-    parted,
     read,
     see_one_seed,
     seeds,
+    split_variant,
 )
 from backwater.cli.capture import (
+    OPTIONS,
     CaptureClasses,
     CaptureFile,
     CaptureKinds,
@@ -123,8 +125,8 @@ def run(
     With --figure a figure of the results is drawn for a paper or a slide: see `backwater report`.
     """
     from backwater.cli.runs import once, repeat, save_once
-    from backwater.directory import clear, free_directory, locked, replaceable, standing
-    from backwater.manifest import SEEDS
+    from backwater.directory import free_directory
+    from backwater.repetitions import taking_up
     from backwater.running import Job, taken_up
     from backwater.saving import saving, with_saving
 
@@ -165,7 +167,7 @@ def run(
         )
     if not files:
         raise InputError("Missing argument 'FILE'.", "`backwater run --help` says what it takes")
-    file, variant = parted(files[0], variant)
+    file, variant = split_variant(files[0], variant)
     beside = files[1:]
     if seed is not None and many is not None:
         raise InputError("--seed and --seeds exclude each other", "give one of them")
@@ -194,7 +196,8 @@ def run(
     writable(json, Kind.JSON, file, *beside)
     case = read(file, variant, settings, mechanisms, beside=beside)
     numbers = None if many is None else seeds(many, case.seed)
-    prepared = case.prepare(captured)
+    with option_of(OPTIONS):
+        prepared = case.prepare(captured)
     parts, kept = _threads(threads), saving(save, every) if until is None else None
     usual = Path("results") / _name(file, variant, mechanisms)
     if until is not None and save is not None:
@@ -211,13 +214,7 @@ def run(
         code = once(case, job, there, base, json, allow=allow, json_progress=json_progress)
         return _drawn(code, drawing, base)
     jobs = [Job.repeated(prepared, number, base) for number in numbers]
-    with locked(base):
-        of_others = standing(base) != SEEDS
-        if of_others:
-            replaceable(base, force=force)
-        done = taken_up(jobs, force=force)
-        if of_others:
-            clear(base)
+    with taking_up(jobs, base, force=force) as done:
         again = ["run", file, *beside]
         again += [*_options("--variant", variant), *_options("--with", mechanisms)]
         again += _options("--set", settings)

@@ -10,25 +10,12 @@ from backwater.cli.capture import told
 from backwater.cli.output import message, put, show, write_json
 from backwater.cli.progress import Reporter, reporting
 from backwater.cli.views import View
-from backwater.directory import STATISTICS as STATISTICS_FILE
-from backwater.errors import InputError, ResultError
-from backwater.files import digest
+from backwater.errors import InputError
 from backwater.findings import failures, headlines, hints, remarks
-from backwater.findings import over_runs as over_seeds
-from backwater.journal import name_of
-from backwater.manifest import SEEDS, kind_of, read_manifest, write_manifest
-from backwater.numbers.repeats import fold, named, over_runs, said_same
-from backwater.numbers.run import (
-    completion_times,
-    group_times,
-    job_times,
-    port_totals,
-    round_times,
-    waiting,
-    watchdogs,
-)
-from backwater.numbers.table import write_statistics
-from backwater.results import Run
+from backwater.manifest import SEEDS, kind_of
+from backwater.numbers.repeats import fold, named, said_same
+from backwater.numbers.report import report
+from backwater.repetitions import of_whole, summed_up
 from backwater.running import run_jobs, used_threads
 from backwater.saved import told as told_changes
 from backwater.saving import last_save, save_at
@@ -50,6 +37,7 @@ from backwater.wording import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from backwater.results import Run
     from backwater.resumed import Resumed
     from backwater.running import Job
     from backwater.scenario import Scenario
@@ -148,11 +136,6 @@ def save_once(
     return 0
 
 
-def _of_whole(run: Run) -> dict[str, Any] | None:
-    """Report a run that came to its end; numbers of others, whoever has stopped them needs not."""
-    return report(run) if run.status == "done" else None
-
-
 def repeat(
     case: Scenario,
     jobs: list[Job],
@@ -172,7 +155,7 @@ def repeat(
         fresh = dict(
             zip(
                 (job.seed for job in missing),
-                run_jobs(missing, Reporter(len(missing), display), stop, _of_whole),
+                run_jobs(missing, Reporter(len(missing), display), stop, of_whole),
                 strict=True,
             )
         )
@@ -185,13 +168,7 @@ def repeat(
     reports = [one for one in outcomes if isinstance(one, dict) and one["status"] == "done"]
     errors = [one for one in outcomes if isinstance(one, _core.RunError)]
     status = "interrupted" if stop.is_set() else "failed" if errors else "done"
-    statistics = over_runs(reports)
-    found = over_seeds([(one["seed"], one["warnings"]) for one in reports])
-    write_statistics(base / STATISTICS_FILE, statistics)
-    manifest = read_manifest(base, SEEDS)
-    manifest["runs"] = [name_of(job.seed) for job in jobs]
-    manifest["files"] |= {STATISTICS_FILE: digest(base / STATISTICS_FILE)}
-    _write_manifest(base, {**manifest, "warnings": found}, status)
+    statistics, found = summed_up(jobs, reports, base, status)
     if json is not None and reports:
         write_json(
             json,
@@ -214,39 +191,6 @@ def repeat(
     if errors:
         return FAILED
     return INCOMPLETE if failures(found) and not allow else 0
-
-
-def _write_manifest(base: Path, manifest: dict[str, Any], status: str) -> None:
-    try:
-        write_manifest(base, {**manifest, "status": status})
-    except OSError as error:
-        raise ResultError(f"{base}: cannot write results: {error.strerror or error}") from None
-
-
-def report(run: Run) -> dict[str, Any]:
-    """Sum up a run, as `run --json` has it. Times in us, or ps where the name says so."""
-    return {
-        "title": run.manifest["title"],
-        "file": run.manifest.get("file"),
-        "variant": run.manifest.get("variant"),
-        "with": run.manifest.get("with", []),
-        "set": run.manifest.get("set", {}),
-        "skipped": run.manifest.get("skipped", []),
-        "changed": run.manifest.get("changed", []),
-        "seed": run.seed,
-        "status": run.status,
-        "fingerprint": run.fingerprint,
-        "directory": str(run.directory),
-        "groups": group_times(run),
-        "waiting": waiting(run),
-        "jct": completion_times(run),
-        "jobs": job_times(run),
-        "rounds": round_times(run),
-        "ports": port_totals(run),
-        "watchdogs": watchdogs(run),
-        "summary": run.summary,
-        "warnings": run.warnings,
-    }
 
 
 def _begin(warnings: list[dict[str, Any]]) -> None:

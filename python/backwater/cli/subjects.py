@@ -16,7 +16,7 @@ from backwater.cli.arguments import changed, overrides, read, see_used
 from backwater.errors import InputError
 from backwater.manifest import RUN, SEEDS, judging, say_build
 from backwater.programs import stand_in
-from backwater.reading import load_series
+from backwater.repetitions import load_series
 from backwater.results import Run, load_run, manifest_at, present
 from backwater.saved import told
 
@@ -74,13 +74,13 @@ def subjects(
 ) -> list[Subject]:
     """Read what a command is given; `settings` and `mechanisms` are its `--set` and `--with`.
 
-    `variant` is that of files that name none. A setting of a mechanism applies where that is on,
-    and is an error if it is on nowhere. `wrong` takes the errors of single ones, which are left
+    `variant` is that of the files that name none. A setting of a mechanism applies where that is
+    on, and is an error if it is on nowhere. `wrong` takes the errors of single ones, which are left
     out; without it the first is raised.
     """
     pairs = overrides(settings)
     if variant is not None:
-        texts = [_of_variant(text, variant) for text in texts]
+        texts = _of_variant(texts, variant)
     found = []
     for text in texts:
         try:
@@ -140,27 +140,47 @@ def _subject(
     return Subject(text, name, scenario, settings, runs if same else [], control)
 
 
-def _of_variant(text: str, variant: str) -> str:
-    """Give a file that names no variant this one."""
-    place = _place(text)
-    rest = text[len(place) :]
-    if _is_folder(place) or rest.startswith(VARIANT):
-        return text
-    return f"{place}{VARIANT}{variant}{rest}"
+def _of_variant(texts: Sequence[str], variant: str) -> list[str]:
+    """Give the files that name no variant this one. Raises `InputError` if each names one."""
+    found = []
+    for text in texts:
+        place = _place(text)
+        rest = text[len(place) :]
+        own = _is_folder(place) or rest.startswith(VARIANT)
+        found.append(text if own else f"{place}{VARIANT}{variant}{rest}")
+    if found == list(texts):
+        named = " and ".join([*texts, f"--variant {variant}"])
+        raise InputError(f"{named}: each names a variant", "leave one of them out")
+    return found
 
 
 def folders(texts: Sequence[str]) -> list[Path]:
     """Give the result directories among what a command is given."""
-    return [Path(place) for place in map(_place, texts) if _is_folder(place)]
+    return [Path(place) for place in _places(texts) if _is_folder(place)]
 
 
 def files(texts: Sequence[str]) -> list[Path]:
     """Give the scenario files among what a command is given."""
-    return [Path(place) for place in map(_place, texts) if place != "-" and not _is_folder(place)]
+    return [Path(place) for place in _places(texts) if place != "-" and not _is_folder(place)]
 
 
 def _is_folder(place: str) -> bool:
     return place != "-" and present(Path(place))
+
+
+def _places(texts: Sequence[str]) -> list[str]:
+    """Give the files and directories of several texts; a variant alone is told its file."""
+    found = []
+    for text in texts:
+        try:
+            found.append(_place(text))
+        except InputError as error:
+            for file in texts:
+                if Path(file).is_file() and text in read(file).variants:
+                    hint = f"{text} is a variant: {file}{VARIANT}{text}"
+                    raise InputError(error.reason, hint) from None
+            raise
+    return found
 
 
 def _place(text: str) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from backwater import wording
 from backwater.cli.arguments import (
+    FORMS,
     Force,
     Json,
     JsonProgress,
@@ -44,7 +45,7 @@ _ERRORS = 5
 
 def sweep(
     file: Annotated[
-        str, typer.Argument(help="A scenario file, or a file of a sweep.", metavar="FILE")
+        str, typer.Argument(help=f"A scenario or the file of a sweep, {FORMS}.", metavar="FILE")
     ],
     vary: Annotated[
         list[str] | None,

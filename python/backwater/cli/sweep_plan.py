@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backwater._core import ScenarioError
-from backwater.cli.arguments import changed, overrides, parted, read, see_used, seeds
+from backwater.cli.arguments import changed, overrides, read, see_used, seeds, split_variant
 from backwater.cli.labels import see_labels
 from backwater.errors import InputError
 
@@ -34,17 +34,19 @@ def sweeping(file: str, given: dict[str, Any], out: str | None) -> Sweeping:
     from backwater.sweep.definition import definition
     from backwater.sweep.run import Sweeping
 
-    known = None if file == "-" else definition(Path(file))
+    path, variant = split_variant(file, ",".join(given["variants"] or ()) or None)
+    if variant is not None:
+        given = given | {"variants": [variant]}
+    known = None if path == "-" else definition(Path(path))
+    scenario = path
     if known is not None:
         given = _merged(known, given)
-        scenario = str(Path(file).parent / known.scenario)
-    else:
-        scenario = file
+        scenario = str(Path(path).parent / known.scenario)
     plan, facts, cases = _plan(scenario, given)
     for name in given["keep"] or ():
         if name not in KEPT:
             raise InputError(f"--keep {name}: cannot be kept", f"there is {', '.join(KEPT)}")
-    usual = free_name(Path("results") / f"{'stdin' if file == '-' else Path(file).stem}-sweep")
+    usual = free_name(Path("results") / f"{'stdin' if path == '-' else Path(path).stem}-sweep")
     base = usual if out is None else Path(out)
     metrics = tuple(given["metrics"] or ())
     if metrics:
@@ -122,13 +124,6 @@ def _plan(
     from backwater.sweep.plan import ALONE, Plan, Sampling
     from backwater.sweep.values import axis, split
 
-    scenario, variant = parted(scenario)
-    if variant is not None and given["variants"]:
-        raise InputError(
-            f"{scenario}@{variant} and --variant: both name variants", "--variant takes several"
-        )
-    if variant is not None:
-        given["variants"] = [variant]
     case = read(scenario)
     pairs = overrides(given["set"])
     axes, searched = sought(
@@ -142,7 +137,7 @@ def _plan(
     names = [name for some in given["variants"] or () for name in split(some)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise InputError(f"--variant {twice}: is named twice")
+        raise InputError(f"--variant {twice}: is named twice", "leave one out")
 
     def named(name: str) -> Scenario:
         one = case.variant(name) if name else case

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from backwater import _core
 from backwater.carried import named_files
+from backwater.cli.arguments import told
 from backwater.cli.output import message
 from backwater.errors import SIGNALLED, InputError, ResultError
 from backwater.files import regular, text_of
 from backwater.numbers.run import group_times
 from backwater.results import load_run
-from backwater.wording import labelled, percent, series, us
+from backwater.wording import percent, series, us
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -139,7 +140,7 @@ def watch(
                 message(*effects(means, later))
             means = later
         except (_core.ScenarioError, _core.RunError, InputError, ResultError) as error:
-            message(labelled(str(error)))
+            message(told(error))
         what = "it is" if len(files) == 1 else "one of them is"
         message(f"watching {series(files)}: it runs again when {what} saved; Ctrl-C ends")
         _changed(paths, marks)

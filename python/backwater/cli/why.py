@@ -59,6 +59,7 @@ def why(
     from backwater.programs import why_not
     from backwater.why import diverge, evidence, facts
     from backwater.why.evidence import uncomparable
+    from backwater.why.facts import see_wanted
     from backwater.why.parted import divergence_words
     from backwater.why.words import run_words
 
@@ -75,7 +76,10 @@ def why(
             earlier = next((run for run in one.runs if run.seed == wanted), None)
             if earlier is None:
                 warn(one.scenario.check())
-            elif one.control is None and (ended := uncomparable(earlier)) is not None:
+            else:
+                # Before it is done again, which may take long.
+                see_wanted(earlier, flow or ())
+            if earlier and one.control is None and (ended := uncomparable(earlier)) is not None:
                 message(f"{one.label}: {ended}; it is done again to its end")
             with reporting() as display:
                 listener = Reporter(1, display)

@@ -22,7 +22,8 @@ from backwater.deck.sweep import of_sweep
 from backwater.errors import InputError, ResultError
 from backwater.manifest import COMPARISON, RUN, SEEDS, STUDY, SWEEP, judging, say_build
 from backwater.plot.shades import LIGHT, THEMES
-from backwater.reading import load_comparison, load_series
+from backwater.reading import load_comparison
+from backwater.repetitions import load_series
 from backwater.results import load_run, manifest_at
 from backwater.study import open_study
 from backwater.sweep.dataset import open_sweep
@@ -75,7 +76,7 @@ def of(
     said = f"{talk.title} · {talk.made_by}" + (f" · {talk.when:%Y-%m-%d}" if talk.dated else "")
     slides = [opening(talk), *talk.slides]
     numbered = [foot(one, n + 1, said) if n else one for n, one in enumerate(slides)]
-    return Deck(tuple(numbered), theme, talk.title, talk.made_by, talk.when)
+    return Deck(tuple(numbered), theme, talk.title, talk.made_by, talk.when, tuple(talk.failed))
 
 
 def octets(deck: Deck, kind: str) -> bytes:

@@ -64,7 +64,6 @@ def of_comparison(
         [
             f"A comparison of {len(comparison.runs)} scenarios{f', {day}' if day else ''}, "
             f"made by {made}.",
-            *page.failed,
             *([over] if over else []),
             *page.lead,
         ],
@@ -72,6 +71,7 @@ def of_comparison(
         made,
         date_of(when),
         any(when),
+        page.failed,
     )
 
 

@@ -15,18 +15,19 @@ from backwater.plot.shades import themed
 from backwater.report.assumptions import IMPORTED, Assumptions
 from backwater.report.page import Code, Figure, Table
 from backwater.report.repeated import seeds_page
-from backwater.report.run import VARIANT, groups_table, made_by, run_page
-from backwater.wording import sentence
+from backwater.report.run import VARIANT, conditions, groups_table, made_by, remarked, run_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
     from pathlib import Path
 
-    from backwater.reading import Series
+    from backwater.repetitions import Series
     from backwater.report.page import Page
     from backwater.results import Run
 
+LONGEST_LEAD = 400
+"""Letters above a table; sentences that would go beyond are left out."""
 NAMES = 1.35
 """How much larger names in the drawing of a set-up are than on a page."""
 
@@ -42,6 +43,8 @@ class Talk:
     made_by: str
     when: datetime
     dated: bool
+    failed: Sequence[str] = ()
+    """What was asked for and not done: after the first of the facts, and said by the command."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,8 @@ def opening(talk: Talk) -> Slide:
     title = Text(MARGIN, 130, BODY, 120, (talk.title,), 36, bold=True)
     while title.needs > title.height:
         title = replace(title, size=title.size - 1)
-    facts = Text(MARGIN, 270, BODY, 200, tuple(talk.facts), LEAD, gap=0.5)
+    told = (*talk.facts[:1], *talk.failed, *talk.facts[1:])
+    facts = Text(MARGIN, 270, BODY, 200, told, LEAD, gap=0.5)
     while facts.needs > facts.height and facts.size > SMALL:
         facts = replace(facts, size=facts.size - 1)
     return Slide("title", talk.title, (title, facts))
@@ -80,11 +84,11 @@ def of_run(run: Run, pen: Pen) -> Talk:
     page = run_page(run)
     assumptions = Assumptions(run)
     slides = [*setup(assumptions, pen), *parameters(assumptions)]
-    slides += results("Completion times", groups_table(run), _what(page, "results"))
+    slides += results("Completion times", groups_table(run), conditions(run))
     slides += jobs(page)
     for figure in page.figures:
         slides += _run_figure(figure, run, pen, assumptions)
-    slides += notes(page, [sentence(one["message"]) for one in run.warnings])
+    slides += notes(page, remarked(run))
     slides += rerun(run, f"--seed {run.seed}")
     seed = f"Seed {run.seed}; fingerprint {run.fingerprint}." if run.fingerprint else ""
     return Talk(
@@ -94,6 +98,7 @@ def of_run(run: Run, pen: Pen) -> Talk:
         made_by(run.manifest["versions"]),
         date_of([run.manifest.get("started", "")]),
         "started" in run.manifest,
+        page.failed,
     )
 
 
@@ -124,11 +129,12 @@ def of_series(series: Series, pen: Pen) -> Talk:
     seeds = f"Seeds {runs[0].seed} to {runs[-1].seed}, {len(runs)} runs."
     return Talk(
         page.title,
-        _facts("Repeated runs", first.manifest, [*page.failed, seeds]),
+        _facts("Repeated runs", first.manifest, [seeds]),
         slides,
         made_by(first.manifest["versions"]),
         date_of([run.manifest.get("started", "") for run in runs]),
         True,
+        page.failed,
     )
 
 
@@ -209,7 +215,12 @@ def results(title: str, told: Table, text: Sequence[str] = (), kind: str = "tabl
         told.rows,
         told.note,
     )
-    return layout.table(kind, title, rows, " ".join(text)[:400])
+    lead = ""
+    for one in text:
+        if len(lead) + len(one) > LONGEST_LEAD:
+            break
+        lead = f"{lead} {one}".lstrip()
+    return layout.table(kind, title, rows, lead)
 
 
 def jobs(page: Page) -> list[Slide]:
@@ -278,10 +289,6 @@ def commands_slides(commands: Sequence[str], text: Sequence[str]) -> list[Slide]
         below = Text(MARGIN, box.y + box.height + 20, BODY, 0, tuple(text), TEXT)
         parts.append(replace(below, height=below.needs))
     return [layout.titled("again", "How to run it again", parts)]
-
-
-def _what(page: Page, name: str) -> list[str]:
-    return [text for section in page.sections if section.id == name for text in section.text][:2]
 
 
 def _facts(kind: str, manifest: Any, more: Sequence[str]) -> list[str]:  # noqa: ANN401 - as read

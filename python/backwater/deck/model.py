@@ -136,6 +136,8 @@ class Deck:
     made_by: str
     when: datetime
     """When the results began: the file has no other date, so that it is always the same."""
+    failed: tuple[str, ...] = ()
+    """What was asked for and not done; the command says it, too."""
 
     @property
     def shades(self) -> Shades:

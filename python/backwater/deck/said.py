@@ -173,7 +173,9 @@ def _series(chart: Any) -> list[tuple[str, pl.DataFrame, str]]:  # noqa: ANN401 
     found = []
     for cell in getattr(chart, "vconcat", [chart]):
         first = cell.layer[0] if hasattr(cell, "layer") else cell
-        rows = next(one.data for one in (first, cell) if isinstance(one.data, pl.DataFrame))
+        # Of a single cell altair gives the rows to the whole chart.
+        having = (one.data for one in (first, cell, chart))
+        rows = next(data for data in having if isinstance(data, pl.DataFrame))
         unit = first.encoding.x["title"].partition("(")[2].rstrip(")")
         text = cell.title.text
         found.append((text if isinstance(text, str) else " ".join(text), rows, unit))

@@ -69,9 +69,8 @@ def of_sweep(sweep: Sweep, pen: Pen) -> Talk:
         f"{many(len(seeds), 'seed')}: {', '.join(map(str, seeds[:10]))}"
         f"{', …' if len(seeds) > 10 else ''}.",
     ]
-    return Talk(
-        page.title, facts, slides, made_by(manifest["versions"]), date_of(dates), bool(dates)
-    )
+    made = made_by(manifest["versions"])
+    return Talk(page.title, facts, slides, made, date_of(dates), bool(dates), page.failed)
 
 
 def _dates(sweep: Sweep) -> list[str]:

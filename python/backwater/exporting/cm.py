@@ -21,7 +21,7 @@ import polars as pl
 
 from backwater.errors import InputError
 from backwater.exporting.network import Network
-from backwater.exporting.rows import IN_ORDER, frame, ordered
+from backwater.exporting.rows import IN_ORDER, frame, ordered, told
 
 if TYPE_CHECKING:
     from backwater.exporting import Options
@@ -44,7 +44,7 @@ def write(run: Run, place: Place, options: Options) -> list[str]:
     """Write the file."""
     found = _flows(run)
     if not found.height:
-        raise InputError("the run has no flows", "a connection matrix has at least one")
+        raise InputError(f"{told(run)} has no flows", "a connection matrix has at least one")
     released = found.filter(pl.col("after_flow").is_not_null())
     triggers = released["after_flow"].unique().sort()
     fires = _numbers(found, triggers)

@@ -30,7 +30,7 @@ import polars as pl
 
 from backwater.errors import InputError
 from backwater.exporting.network import PS_PER_NS
-from backwater.exporting.rows import MOST, frame
+from backwater.exporting.rows import MOST, frame, told
 from backwater.wording import series
 
 if TYPE_CHECKING:
@@ -87,9 +87,9 @@ def _instance(run: Run, options: Options) -> dict[str, Any]:
     jobs = run.jobs.to_pylist() if run.jobs.num_rows else []
     labels = list(dict.fromkeys(row["job"] for row in jobs))
     if not labels:
-        raise InputError("the run has no jobs", "GOAL is of jobs; its scenario has no [[job]]")
+        raise InputError(f"{told(run)} has no jobs", "GOAL is of jobs; its scenario has no [[job]]")
     if options.job is None and len(labels) > 1:
-        raise InputError(f"the run has {len(labels)} jobs", f"--job is {series(labels)}")
+        raise InputError(f"{told(run)} has {len(labels)} jobs", f"--job is {series(labels)}")
     label = labels[0] if options.job is None else options.job
     for row in jobs:
         if (row["job"], row["instance"]) == (label, options.instance):

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING
 from backwater.errors import InputError
 from backwater.exporting.network import PS_PER_NS, Network
 from backwater.exporting.ns3_flows import offset_ns
-from backwater.exporting.rows import rows
+from backwater.exporting.rows import rows, told
 from backwater.numbers.units import time_ps
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def write(run: Run, place: Place, options: Options) -> list[str]:
     """Write the file."""
     output = run.scenario.get("output", {})
     if "interval" not in output or not output.get("queues"):
-        raise InputError("the run has no samples of queue lengths", f"run it with {KEYS}")
+        raise InputError(f"{told(run)} has no samples of queue lengths", f"run it with {KEYS}")
     interval = time_ps(output["interval"])
     every = time_ps(options.every, "--every")
     if every <= 0:

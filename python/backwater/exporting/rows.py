@@ -22,6 +22,11 @@ IN_ORDER = ("start_ps", "flow_id")
 """The order in which flows start; those of one instant in that of their numbers."""
 
 
+def told(run: Run) -> str:
+    """Name a run, as an error begins."""
+    return "the run" if run.directory is None else f"{run.directory}: the run"
+
+
 def rows(run: Run, table: str, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """Give some columns of a table's rows, in the order of the table. Raises `ResultError`."""
     if not isinstance(run.read, Stored):

@@ -508,7 +508,10 @@ def metric(text: str) -> Metric:
             f"for example p99_{match[2]}; there are {STATISTICS}",
         )
     if statistic.startswith("p") and float(statistic[1:]) > 100:
-        raise InputError(f"--metric {text}: a percentile is from p0 to p100")
+        raise InputError(
+            f"--metric {text}: a percentile is from p0 to p100",
+            f"as in p99_{match[2]} or p99.9_{match[2]}",
+        )
     return Metric(text.strip(), found, statistic, group)
 
 

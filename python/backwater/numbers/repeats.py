@@ -85,7 +85,7 @@ class Quantity:
 
 
 def quantities(report: Mapping[str, Any]) -> list[Quantity]:
-    """Every number of a run's report (`cli.runs.report`), in its order."""
+    """Every number of a run's report (`backwater.numbers.report`), in its order."""
     found = []
     for job in report.get("jct", []):
         # Of a job of which an instance is not complete no time is told, as in a single run.

@@ -40,13 +40,19 @@ def statistics_schema() -> pa.Schema:
     )
 
 
+def statistics_table(rows: list[dict[str, Any]]) -> pa.Table:
+    """Give rows of `backwater.numbers.repeats.over_runs` as a table."""
+    from backwater.numbers.arrays import table
+
+    return table([[row[name] for row in rows] for name, *_ in COLUMNS], statistics_schema())
+
+
 def write_statistics(path: Path, rows: list[dict[str, Any]]) -> None:
     """Write the file. Raises `ResultError`."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     content = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows, statistics_schema()), content)
+    pq.write_table(statistics_table(rows), content)
     try:
         write_file(path, content.getvalue())
     except OSError as error:

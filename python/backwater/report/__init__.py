@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from backwater.errors import ResultError
 from backwater.manifest import COMPARISON, RUN, SEEDS, STUDY, SWEEP, judging, say_build
-from backwater.reading import load_comparison, load_series
+from backwater.reading import load_comparison
+from backwater.repetitions import load_series
 from backwater.report.compare import compare_page
 from backwater.report.observe import observed
 from backwater.report.page import Figure, Page

@@ -22,7 +22,7 @@ from backwater.report.film import shoot
 from backwater.report.observe import interval, observed
 from backwater.report.overtime import SAMPLED, drawn, film_figure, film_part
 from backwater.report.page import Code, Column, Page, Section, Table
-from backwater.report.run import made_by, noticed, sentences, warned
+from backwater.report.run import made_by, sentences, warned
 from backwater.samples import too_few
 from backwater.wording import difference, given_up_ports, many, percent, series
 from backwater.wording import figure as number
@@ -186,7 +186,8 @@ def _warned(runs: Mapping[str, Sequence[Run]]) -> list[str]:
     found: dict[str, list[str]] = {}
     for name, mine in runs.items():
         over = over_runs([(run.seed, run.warnings) for run in mine])
-        for line in [*noticed(over), *warned(mine[0].warnings)]:
+        done = [run for run in mine if run.status == "done"]
+        for line in warned(mine[0].warnings, over, done):
             found.setdefault(line, []).append(name)
     return [line if len(of) == len(runs) else f"{series(of)}: {line}" for line, of in found.items()]
 

@@ -19,7 +19,6 @@ from backwater.report.run import (
     again_section,
     assumptions_section,
     footer,
-    noticed,
     run_sections,
     sentences,
     warned,
@@ -28,7 +27,7 @@ from backwater.report.run import (
 from backwater.wording import figure as number
 
 if TYPE_CHECKING:
-    from backwater.reading import Series
+    from backwater.repetitions import Series
     from backwater.results import Run
 
 TIMES = (("fct_last_ack_us", "to the last ACK"), ("fct_last_byte_us", "to the last byte"))
@@ -79,7 +78,7 @@ def seeds_page(series: Series, seen: Observed | None = None) -> Page:
                 "results",
                 "Results over the seeds",
                 [*_by_job(rows), _by_group(rows), *overall, _statistics(rows, len(done))],
-                [*noticed(found), *warned(first.warnings)],
+                warned(first.warnings, found, done),
             ),
             *pictures,
             *jobs_section(first, of, timeline=not with_film(pictures)),

@@ -22,7 +22,7 @@ from backwater.wording import figure as number
 from backwater.wording import given_up, many, offered, sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from backwater.results import Run
 
@@ -47,14 +47,7 @@ def run_page(run: Run, seen: Observed | None = None) -> Page:
                 "results",
                 "Results",
                 [groups_table(run), *completion(run)],
-                [
-                    *(f"{line}." for line in told(run.manifest.get("changed", ()))),
-                    *pausing(run.scenario),
-                    *map(offered, run.summary.get("offered", ())),
-                    *sentences(given_up(watchdogs(run))),
-                    *noticed(run.warnings),
-                    *warned(run.warnings),
-                ],
+                [*conditions(run), *pausing(run.scenario), *remarked(run)],
             ),
             *pictures,
             *jobs_section(run, timeline=not with_film(pictures)),
@@ -111,23 +104,54 @@ def _scenario(run: Run) -> str:
     return f"{said[0].upper()}{said[1:]}: " if words else ""
 
 
-def warned(warnings: list[dict[str, Any]]) -> list[str]:
-    """Say what the check warned of before the run."""
+def conditions(run: Run) -> list[str]:
+    """Say what was changed under way, and what load was offered."""
     return [
+        *(f"{line}." for line in told(run.manifest.get("changed", ()))),
+        *map(offered, run.summary.get("offered", ())),
+    ]
+
+
+def remarked(run: Run) -> list[str]:
+    """Say what watchdogs gave up, what the check warned of, and what the run showed."""
+    return [
+        *sentences(given_up(watchdogs(run))),
+        *warned(run.warnings, run.warnings, [run]),
+    ]
+
+
+def warned(
+    warnings: list[dict[str, Any]], found: list[dict[str, Any]], runs: Sequence[Run]
+) -> list[str]:
+    """Say what the check warned of, and with it what these runs showed, and have found.
+
+    A bound by a formula guarantees something, and beyond it a run may do well or not.
+    """
+    before = [
         f"Warning: {sentence(one['message'])} {sentence(one['hint'])}".rstrip()
         for one in warnings
         if one["kind"] == SETTING
     ]
+    noticed = sentences([one["message"] for one in remarks(found)])
+    if not before:
+        return noticed
+    totals = [port_totals(run) for run in runs]
+    pauses = [one.get("pauses_sent", 0) for one in totals]
+    drops = [run.summary.get("drops", 0) for run in runs]
+    of = "the run" if len(runs) == 1 else f"the {len(runs)} runs"
+    showed = f"What {of} showed: {_range(pauses, 'pause')} sent, {_range(drops, 'frame')} dropped."
+    last = " ".join([showed, *noticed])
+    return [f"{before[0]} {last}"] if len(before) == 1 else [*before, last]
+
+
+def _range(values: Sequence[int], what: str) -> str:
+    least, most = min(values, default=0), max(values, default=0)
+    return many(most, what) if least == most else f"{least:,} to {many(most, what)}"
 
 
 def sentences(lines: list[str]) -> list[str]:
     """Make a sentence of each."""
     return [sentence(line) for line in lines]
-
-
-def noticed(warnings: list[dict[str, Any]]) -> list[str]:
-    """Say what the run has found of itself."""
-    return [sentence(one["message"]) for one in remarks(warnings)]
 
 
 def assumptions_section(assumptions: Assumptions) -> Section:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from backwater._core import RunError
 from backwater.errors import InputError, ResultError
+from backwater.notices import say
 from backwater.running import Job, Progress, find_done, run_jobs
 from backwater.stopping import interruptible
 from backwater.study.execute import changed
 from backwater.study.key import TABLE, Key
+from backwater.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -67,6 +69,10 @@ def observe(
     jobs = [_job(outcome, one) for one in wanted]
     there = find_done(jobs, force=True)
     missing = [job for job, run in zip(jobs, there, strict=True) if run is None]
+    if missing:
+        are = "is" if len(missing) == 1 else "are"
+        again = f"{many(len(missing), 'run')} {are} done again with samples, to be drawn over time"
+        say(again if outcome.directory is None else f"{outcome.directory}: {again}")
     with interruptible() as stop:
         listener = progress(len(missing)) if progress is not None and missing else None
         fresh = iter(run_jobs(missing, listener, stop, lambda run: run) if missing else [])

@@ -69,6 +69,14 @@ def _dask() -> Any:  # noqa: ANN401 - the library has no types
     return distributed
 
 
+def _scratch(folder: Path) -> Any:  # noqa: ANN401 - the library has no types
+    """Have a scheduler that is made meanwhile keep its files there: no option of its own says it.
+
+    Left to itself, it makes a directory among the temporary files that nobody removes.
+    """
+    return needed("dask.config", "sweep").set({"temporary-directory": str(folder)})
+
+
 @contextlib.contextmanager
 def local(workers: int, memory: int | None, stop: Stop) -> Iterator[Any]:
     """Start worker processes on this machine; gives a client. Raises `StoppedError`.
@@ -171,19 +179,20 @@ def _started(
     reason: object = None
     for _ in range(_TRIES):
         try:
-            return distributed.LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                memory_limit="auto" if memory is None else memory,
-                local_directory=str(folder),
-                # What a worker that is ended at once has left there goes with it.
-                env={"TMPDIR": str(folder)},
-                # Without a page for browsers the scheduler still listens for them, and at a port
-                # that another cluster may have unless it takes any.
-                scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
-                silence_logs=logging.CRITICAL,
-                preload=["backwater.sweep.worker"],
-            )
+            with _scratch(folder):
+                return distributed.LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    memory_limit="auto" if memory is None else memory,
+                    local_directory=str(folder),
+                    # What a worker that is ended at once has left there goes with it.
+                    env={"TMPDIR": str(folder)},
+                    # Without a page for browsers the scheduler still listens for them, and at a
+                    # port that another cluster may have unless it takes any.
+                    scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+                    silence_logs=logging.CRITICAL,
+                    preload=["backwater.sweep.worker"],
+                )
         except (OSError, RuntimeError) as error:
             reason = error
     raise ResultError(
@@ -229,23 +238,27 @@ class Slurm:
         options["processes"] = options["processes"] or options["cores"]
         return Slurm(options | {"job_extra_directives": extra, "python": sys.executable}, jobs)
 
-    def cluster(self) -> Any:  # noqa: ANN401 - the library has no types
-        """Make the cluster, of which nothing is submitted yet. Raises `InputError`."""
+    def cluster(self, folder: Path) -> Any:  # noqa: ANN401 - the library has no types
+        """Make the cluster, of which nothing is submitted yet. Raises `InputError`.
+
+        `folder` is for files of its scheduler, which is in this process.
+        """
         _dask()
         jobqueue = needed("dask_jobqueue", "slurm")
         try:
-            return jobqueue.SLURMCluster(
-                **self.options,
-                silence_logs="critical",
-                scheduler_options={"dashboard": False, "dashboard_address": ":0"},
-                worker_extra_args=["--preload", "backwater.sweep.worker"],
-            )
+            with _scratch(folder):
+                return jobqueue.SLURMCluster(
+                    **self.options,
+                    silence_logs="critical",
+                    scheduler_options={"dashboard": False, "dashboard_address": ":0"},
+                    worker_extra_args=["--preload", "backwater.sweep.worker"],
+                )
         except (ValueError, TypeError, OSError, RuntimeError) as error:
             raise InputError(f"--slurm: {error}", "see the options of SLURMCluster") from None
 
     def script(self) -> str:
         """Give the script of a job, as it would be submitted."""
-        with self.cluster() as cluster:
+        with temporary_directory("backwater-jobs-") as folder, self.cluster(folder) as cluster:
             return str(cluster.job_script())
 
 
@@ -279,15 +292,19 @@ def slurm(options: Slurm, stop: Stop) -> Iterator[Any]:
     Raises `InputError`, `StoppedError`.
     """
     see_sbatch()
-    # Here, and not in a thread: the library sets handlers of signals.
-    cluster = options.cluster()
+    with temporary_directory("backwater-jobs-") as folder:
+        # Here, and not in a thread: the library sets handlers of signals.
+        yield from _submitted(options.cluster(folder), options.jobs, stop)
+
+
+def _submitted(cluster: Any, jobs: int, stop: Stop) -> Iterator[Any]:  # noqa: ANN401 - as above
     refused = ""
     try:
         client = waited(stop, lambda: _dask().Client(cluster))
         try:
-            cluster.scale(jobs=options.jobs)
+            cluster.scale(jobs=jobs)
             try:
-                _see_submitted(cluster, options.jobs, stop)
+                _see_submitted(cluster, jobs, stop)
             except RuntimeError as error:
                 refused = _refusal(str(error))
                 # Else Dask waits ten seconds for the job when the process ends.

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
 from backwater.errors import InputError
-from backwater.files import text_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from backwater.files import parted, text_of
 
 Varied = str | int | float | bool | list[str | int | float | bool]
 
@@ -20,7 +17,7 @@ class Definition(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """What `[sweep]` may say."""
 
     scenario: str
-    """The scenario file; its name is relative to the file with the table."""
+    """FILE or FILE@VARIANT; its name is relative to the file with the table."""
     vary: dict[str, Varied] = {}
     variants: list[str] = []
     seeds: int | str | None = None
@@ -59,7 +56,16 @@ def definition(path: Path) -> Definition | None:
         known = ", ".join(msgspec.structs.asdict(Definition(scenario="")))
         known = known.replace("mechanisms", "with")
         raise InputError(f"{path}: [sweep]: {error}", f"it may say: {known}") from None
-    if not (path.parent / found.scenario).is_file():
+    scenario, variant = parted(str(path.parent / found.scenario))
+    if variant is not None and found.variants:
+        raise InputError(
+            f"{path}: [sweep]: scenario = {found.scenario!r} and variants: both name variants",
+            "variants may be several: leave out that of the scenario",
+        )
+    if variant is not None:
+        name = found.scenario.removesuffix(f"@{variant}")
+        found = msgspec.structs.replace(found, scenario=name, variants=[variant])
+    if not Path(scenario).is_file():
         raise InputError(
             f"{path}: [sweep]: scenario = {found.scenario!r}: there is no such file",
             f"its name is relative to {path.parent}",

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from backwater.numbers.arrays import array, table
 from backwater.numbers.named import Named, named
-from backwater.sweep.arrays import array, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

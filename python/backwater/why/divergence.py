@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
+from backwater.notices import say
 from backwater.saving import SLICE_MS
 from backwater.stopping import interruptible
 
@@ -22,6 +23,7 @@ def diverge(a: Evidence, b: Evidence) -> dict[str, Any]:
     `backwater.ScenarioError` if the networks differ, `backwater.Interrupted` on Ctrl-C or SIGTERM.
     """
     pair = _core.Divergence(a.scenario.complete(), a.seed, b.scenario.complete(), b.seed)
+    say("both run again, side by side, to see where they part")
     found = None
     with interruptible() as stop:
         while found is None and not stop.is_set():

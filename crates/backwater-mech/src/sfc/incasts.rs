@@ -89,7 +89,7 @@ fn illegal(params: &Params, incast: &Incast<'_>, incasts: &dyn Incasts) -> Resul
     let hint = |legal: String| {
         format!(
             "{legal} by the formula, a sufficient bound: beyond it a run may still do well; `backwater advise sfc \
-             --scenario FILE` counts all senders, and with --prove it asks this scenario"
+             --scenario FILE` counts all senders, and with `--prove` it asks this scenario"
         )
     };
     let warning = |key, reason, legal| Finding { fatal: false, key, reason, hint: hint(legal) };

@@ -1,7 +1,8 @@
 """Arrow arrays of lists, by NumPy.
 
 `pyarrow.array` imports pandas, where that is installed, to see whether it was given a series. That
-takes each worker of a sweep longer than a hundred tiny points do.
+takes each worker of a sweep longer than a hundred tiny points do, and longer than a series that is
+stopped may take to end.
 """
 
 from __future__ import annotations

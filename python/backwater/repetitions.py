@@ -1,0 +1,212 @@
+"""Runs of one scenario with several seeds: which are there already, and what all come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+from backwater import _core
+from backwater.alone import Listener
+from backwater.directory import STATISTICS, clear, locked, replaceable, standing
+from backwater.errors import InputError, ResultError
+from backwater.files import digest, regular
+from backwater.findings import over_runs as over_seeds
+from backwater.journal import JOURNAL, Journal, name_of, seed_of
+from backwater.manifest import AGAIN, MANIFEST, SEEDS, check_files, read_manifest, write_manifest
+from backwater.numbers.repeats import over_runs
+from backwater.numbers.report import report
+from backwater.numbers.table import statistics_table, write_statistics
+from backwater.results import Run, member
+from backwater.running import Job, run_jobs, taken_up
+from backwater.samples import MOST_SEEDS
+from backwater.series import opened
+from backwater.stopping import interruptible
+from backwater.stored import SharedParts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from backwater.running import Prepared
+
+LARGEST_SEED = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class Series:
+    """Repeated runs of one scenario, as `backwater run --seeds` and `Scenario.run(seeds=N)` do."""
+
+    manifest: dict[str, Any]
+    """Status, versions, names of the runs, and what is the same for all of them."""
+    directory: Path | None
+    """Where they lie; None: in memory."""
+    runs: list[Run]
+    """Those that were begun, in the order in which their seeds were asked for."""
+
+    @property
+    def status(self) -> str:
+        """`done`, `interrupted`, `failed` or `running` (also what a killed series leaves)."""
+        return str(self.manifest["status"])
+
+    @cached_property
+    def statistics(self) -> pa.Table:
+        """One row a number of the runs' reports, over all runs. Raises `ResultError`."""
+        if self.directory is None:
+            done = [report(run) for run in self.runs if run.status == "done"]
+            return statistics_table(over_runs(done))
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = self.directory / STATISTICS
+        try:
+            return pq.ParquetFile(regular(path)).read()
+        except FileNotFoundError:
+            raise ResultError(
+                f"{path}: is not there: the series was killed, or is part of something else",
+                "the command that made it takes it up again",
+            ) from None
+        except (OSError, pa.ArrowException) as error:
+            raise ResultError(f"{path}: {error}", AGAIN) from None
+
+
+def load_series(path: Path) -> Series:
+    """Open the runs of several seeds. Raises `ResultError`."""
+    manifest = read_manifest(path, SEEDS)
+    files = manifest.get("files") or {}
+    # Their scenario may be worked on.
+    check_files(path, {"files": {name: files[name] for name in files if name == STATISTICS}})
+    return Series(manifest, path, runs_named(path, manifest, manifest["runs"]))
+
+
+def runs_named(path: Path, manifest: dict[str, Any], names: list[str]) -> list[Run]:
+    """Open those runs of a series that were begun; one that is broken is an error."""
+    journal = Journal.read(path)
+    if journal.damaged is not None:
+        raise ResultError(f"{path / JOURNAL}:{journal.damaged}: is damaged", AGAIN)
+    known = (manifest, SharedParts(path, journal))
+    runs = []
+    for name in names:
+        seed = seed_of(name)
+        if seed is None:
+            raise ResultError(f"{path / MANIFEST}: runs: {name!r} is no name of a run", AGAIN)
+        if seed in journal.runs:
+            runs.append(member(path, seed, known))
+    return runs
+
+
+def numbers(seeds: int | Iterable[int], first: int) -> list[int]:
+    """Give seeds as Python asks for them: so many from `first` on, or these."""
+    hint = "seeds=10, or seeds=range(1, 11)"
+    single = not isinstance(seeds, Iterable)
+    given: list[Any] = list(seeds) if isinstance(seeds, Iterable) else [seeds]
+    if any(type(one) is bool or not isinstance(one, Integral) for one in given):
+        raise InputError(f"seeds = {seeds!r}: neither a number nor numbers", hint)
+    found = [int(one) for one in given]
+    many = found[0] if single else len(found)
+    if many < 1:
+        raise InputError(f"seeds = {seeds!r}: that is no seed at all", hint)
+    if many > MOST_SEEDS:
+        raise InputError(f"{many} seeds: more than {MOST_SEEDS}", hint)
+    if single:
+        found = list(range(first, first + many))
+    for one in found:
+        if not 0 <= one <= LARGEST_SEED:
+            raise InputError(f"seeds: {one} is no seed", "a seed is from 0 to 2^64 - 1")
+    if len(set(found)) < len(found):
+        twice = next(one for one in found if found.count(one) > 1)
+        raise InputError(f"seeds: {twice} is there twice", "each run has a seed of its own")
+    return found
+
+
+@contextmanager
+def taking_up(jobs: Sequence[Job], base: Path, *, force: bool) -> Iterator[list[Run | None]]:
+    """Have the directory of a series alone, and give the runs of `jobs` that it has.
+
+    Other results are removed with `force`, and an error without.
+    """
+    with locked(base):
+        of_others = standing(base) != SEEDS
+        if of_others:
+            replaceable(base, force=force)
+        done = taken_up(jobs, force=force)
+        if of_others:
+            clear(base)
+        yield done
+
+
+def summed_up(
+    jobs: Sequence[Job], reports: Sequence[Mapping[str, Any]], base: Path, status: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Write what the runs of a series came to beside them; gives the statistics and the warnings.
+
+    `reports`: of those that are done. Raises `ResultError`.
+    """
+    statistics = over_runs(reports)
+    found = over_seeds([(one["seed"], one["warnings"]) for one in reports])
+    write_statistics(base / STATISTICS, statistics)
+    manifest = read_manifest(base, SEEDS)
+    manifest["files"] |= {STATISTICS: digest(base / STATISTICS)}
+    known = {"runs": [name_of(job.seed) for job in jobs], "warnings": found, "status": status}
+    try:
+        write_manifest(base, manifest | known)
+    except OSError as error:
+        raise ResultError(f"{base}: cannot write results: {error.strerror or error}") from None
+    return statistics, found
+
+
+def of_whole(run: Run) -> dict[str, Any] | None:
+    """Report a run that came to its end; numbers of others, whoever has stopped them needs not."""
+    return report(run) if run.status == "done" else None
+
+
+def repeat(
+    prepared: Prepared,
+    seeds: Sequence[int],
+    out: Path | None,
+    call: Callable[[_core.Status], None] | None,
+    *,
+    force: bool,
+) -> Series:
+    """Run a scenario with these seeds, into a directory (None: in memory).
+
+    Raises the first `backwater.RunError` when all runs are over, and `backwater.Interrupted` if a
+    signal ends them.
+    """
+
+    def kept(run: Run) -> Run | dict[str, Any] | None:
+        return run if out is None else of_whole(run)
+
+    jobs = [Job.repeated(prepared, seed, out) for seed in seeds]
+    listener = None if call is None else Listener(call)
+    nothing: list[Run | None] = [None] * len(jobs)
+    place = nullcontext(nothing) if out is None else taking_up(jobs, out, force=force)
+    with place as done, interruptible() as stop:
+        missing = [job for job, run in zip(jobs, done, strict=True) if run is None]
+        fresh = iter(run_jobs(missing, listener, stop, kept))
+        outcomes = [next(fresh) if run is None else kept(run) for run in done]
+        errors = [one for one in outcomes if isinstance(one, _core.RunError)]
+        status = "interrupted" if stop.is_set() else "failed" if errors else "done"
+        series = None
+        if out is None:
+            begun = (one.run if isinstance(one, _core.RunError) else one for one in outcomes)
+            runs = [one for one in begun if isinstance(one, Run)]
+            warnings = over_seeds(
+                [(one.seed, one.warnings) for one in runs if one.status == "done"]
+            )
+            told = {"warnings": warnings, "status": status}
+            series = Series(opened(prepared.facts, seeds) | told, None, runs)
+        elif standing(out) == SEEDS:
+            summed_up(jobs, [one for one in outcomes if isinstance(one, dict)], out, status)
+            series = load_series(out)
+    if stop.is_set():
+        raise stop.interrupted(*(series.runs if series else ()))
+    if errors:
+        raise errors[0]
+    assert series is not None
+    return series
