@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from backwater.errors import InputError
+from backwater.numbers.of_mechanisms import no_cnps
 from backwater.numbers.queues import depths, flows_end_ps
 from backwater.numbers.rows import rows, scan
 from backwater.numbers.run import count_control, deepest, port_totals
@@ -115,13 +116,6 @@ def _unfinished(run: Run) -> float:
 
 def _cnps(run: Run) -> float:
     return float(count_control(run, CNP))
-
-
-def _no_cnps(scenario: Mapping[str, Any]) -> str | None:
-    """Say why receivers of a scenario send no CNPs though senders react to marks."""
-    if scenario.get("dcqcn", {}).get("law") != "ns3":
-        return None
-    return 'dcqcn.law = "ns3" reacts to marks in acknowledgements, and no CNPs are sent'
 
 
 def _ports(name: str, divisor: float = 1.0) -> Callable[[Run], float]:
@@ -269,7 +263,7 @@ QUANTITIES = {
         table="control",
         of_run=_cnps,
         where_some=True,
-        lacking=_no_cnps,
+        lacking=no_cnps,
     ),
     "fault_losses": Quantity(
         "frames",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from backwater.numbers.of_mechanisms import WATCHDOG
 from backwater.numbers.rows import rows
 from backwater.numbers.statistics import spread
 from backwater.numbers.units import BPS_PER_GBPS, PS_PER_US
@@ -20,8 +21,6 @@ PORTS = (
 """Columns of the table of ports of which a run has a sum."""
 CUT = ("trimmed", "returned")
 """Counters of packets that a port cut to their headers, and sent on or back."""
-WATCHDOG = "pfc-watchdog"
-"""Kind of message of the table of control, by which a watchdog says that it gave up a queue."""
 
 
 def group_times(run: Run) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ const SHARED: [(&str, &str, &[&str]); 3] = [
         &[
             "cli/capture.py",
             "cli/pcap.py",
+            "numbers/of_mechanisms.py",
             "study/claims",
             "study/costs.py",
             "plot/own",
