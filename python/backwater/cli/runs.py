@@ -358,7 +358,7 @@ def _totals(one: dict[str, Any]) -> tuple[str, ...]:
         *([f"{lost:,} lost by faults"] if lost else []),
         *([f"{flushed:,} flushed from queues"] if flushed else []),
         f"{ports.get('marked_frames', 0):,} marked",
-        many(ports.get("pauses_sent", 0), "pause") + " sent",
+        f"{many(ports.get('pauses_sent', 0), 'pause')} sent",
         f"ports paused: {ports.get('ports_paused', 0):,}",
     ]
     # Two lines: together they are longer than a terminal of 80 columns is wide.
