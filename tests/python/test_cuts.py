@@ -68,7 +68,7 @@ def test_a_run_why_and_a_report_name_them(
     assert cut > 100
     out = str(tmp_path / "r")
     assert (
-        f"0 frames dropped, {cut} cut to their headers," in command("run", path, "--out", out).out
+        f"0 frames dropped, {cut:,} cut to their headers," in command("run", path, "--out", out).out
     )
     said = command("why", out, "--json", str(tmp_path / "w.json"))
     assert f"for want of memory; {cut:,} packets cut to their headers instead.\n" in said.out

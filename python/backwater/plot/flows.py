@@ -174,7 +174,9 @@ def _marked(
 ) -> pl.DataFrame:
     """Marks of a group's completion times in ps."""
     about = {"group": group, "time": times, "share": shares, "mark": names}
-    return pl.DataFrame(about, schema_overrides={"time": pl.Float64, "share": pl.Float64})
+    # A group of which not half was complete has no mark.
+    kinds = {"group": pl.String, "time": pl.Float64, "share": pl.Float64, "mark": pl.String}
+    return pl.DataFrame(about, schema_overrides=kinds)
 
 
 def _bucket(sizes: Sequence[str], number: int) -> str:
