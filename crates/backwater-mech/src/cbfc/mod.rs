@@ -23,7 +23,7 @@
 //!
 //! **Not modelled:** shared credits of pools at the sender, and their dynamic thresholds; more VCs than classes, and best-effort VCs with counters;
 //! the exchange at link up; negative overheads; the pause between any two ordered sets (CTLOS_MIN_SPACING) where another mechanism sends some.
-//! **Where we differ:** CC_Updates are sent while credits are in use, and stop after [`link::PATIENCE`] in vain; a VC is told again once
+//! **Where we differ:** CC_Updates are sent while credits are in use, and stop after `link::PATIENCE` in vain; a VC is told again once
 //! after CF_MAX_SPACING, and after each CC_Update, not for ever: a run ends. A CF_Update names one VC. An ordered set takes the gap of a
 //! frame besides its octets. Spacings keep the rate that the link has at the start.
 

@@ -25,7 +25,7 @@
 //! Where some of the flow still waits in the CQ then, the rest joins it there, and returns when the CQ is empty: at the head of the
 //! MQ it would wait for its own flow, and everything behind it too.
 //!
-//! Order within a flow is kept across both moves by the port ([`Steering`], `in_order`).
+//! Order within a flow is kept across both moves by the port ([`backwater_net::hooks::Steering`], `in_order`).
 //!
 //! **Not modelled:** LLDP: neighbours have the same queue map, and know of each other; a limit of the stream table.
 //! **Where we differ:** flows are those of the simulation, acknowledgements apart from data; control messages of mechanisms are no

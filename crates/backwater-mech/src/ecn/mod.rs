@@ -6,7 +6,7 @@
 //! q >= Kmax          : P = 1, or Pmax (`above_kmax`)          (Kmin = Kmax: a step, above it where q > K)
 //! ```
 //!
-//! `q` is the length of the egress queue as it is, or with `weight` its average over arrivals ([`crate::average`]), as in RED. With C0 a port of rate C has the thresholds Kmin C / C0 and
+//! `q` is the length of the egress queue as it is, or with `weight` its average over arrivals (`average.rs`), as in RED. With C0 a port of rate C has the thresholds Kmin C / C0 and
 //! Kmax C / C0, which are one time for all rates.
 //!
 //! What a switch has cut is not marked (UEC 1.0, section 4.1: it should not be); a mark that it had stays. With `host_ports = false` ports to

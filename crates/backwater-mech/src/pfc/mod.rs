@@ -20,7 +20,7 @@
 //! **Not modelled:** DCBX.
 //! **Where we differ:** a pause time runs from the end of `response`, not from receipt. `signal = "ideal"` (no frame, no timer) is not in the standard; htsim's model is that. With
 //! `counter = "egress"` the backlog of one egress queue pauses every other port, the pure output-queued reading; with `"queue"` it pauses
-//! those that fill it ([`feeders`]), as simulations have it whose threshold is a part of a queue's length.
+//! those that fill it (`feeders.rs`), as simulations have it whose threshold is a part of a queue's length.
 
 use self::config::Thresholds;
 use self::feeders::Feeders;

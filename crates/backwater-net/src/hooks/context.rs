@@ -215,7 +215,7 @@ impl NicCx<'_> {
         self.notes.push(NicNote::SendAgain(from));
     }
     /// Sends a flow of this host in `class` (`None`: its own) from now on, in the order of its packets if the mechanism says that it moves flows at
-    /// hosts ([`super::Mechanism::steering`]).
+    /// hosts ([`super::Profile::steering`]).
     pub fn send_in(&mut self, flow: FlowRef, class: Option<Class>) {
         self.notes.push(NicNote::SendIn(flow, class));
     }

@@ -320,7 +320,7 @@ pub trait Mechanism {
     /// Its side at flows.
     type Flow: FlowSide + Defines<FlowHooks> + State;
     /// What it has not done where it never acted, as in "never paused a neighbour"; said after its name, and before how near it came
-    /// ([`Reach`]).
+    /// ([`super::Reach`]).
     const IDLE: &'static str;
     /// The same, where it depends on how it is configured.
     fn idle(_params: &Self::Params) -> &'static str {

@@ -18,13 +18,13 @@ pub trait SwitchSide {
     #[hook(each)]
     fn on_arrive(&mut self, cx: &mut SwitchCx<'_>, from: Port, pkt: &Packet) {}
     /// Load balancing: picks one of `candidates` (two or more) for a packet whose path is not pinned; `None` leaves it to the next opinion,
-    /// in the end to ECMP. Called for mechanisms that claim the path ([`Claims`]) only.
+    /// in the end to ECMP. Called for mechanisms that claim the path ([`super::Claims`]) only.
     #[hook(until = None)]
     fn choose(&mut self, cx: &mut SwitchCx<'_>, candidates: &[Port], pkt: &Packet) -> Option<Port> {
         None
     }
     /// After routing, before admission: may change the queue, and the packet's class, which is that on the next link. The class on
-    /// the link of arrival, by which the ingress counts, stays in `at`. Order within flows: [`Mechanism::steering`].
+    /// the link of arrival, by which the ingress counts, stays in `at`. Order within flows: [`super::Profile::steering`].
     #[hook(each, hot)]
     fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {}
     /// There is no memory for `pkt`, and none but that of its egress counts (`switch.buffer_per` is `egress` or `queue`, and the
@@ -45,7 +45,7 @@ pub trait SwitchSide {
     #[hook(each, hot)]
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {}
     /// The packet is about to join its egress queue. Where it is to wait, the lane in which; that is shut until its mechanism
-    /// opens it by [`Gate::Lane`], and then served beside the queue. As long as a lane holds packets ([`Occupancy::held_in`]), answer
+    /// opens it by [`super::Gate::Lane`], and then served beside the queue. As long as a lane holds packets ([`crate::occupancy::Occupancy::held_in`]), answer
     /// it for whatever must not pass them; where flows move between queues, what is of a flow with packets there follows them in any case, in
     /// their queue and class. The ingress account includes what waits, the egress account does not; what the switch
     /// itself sends is in no ingress account, and does not wait.
@@ -302,7 +302,7 @@ pub enum Loss {
     },
 }
 
-/// What a mechanism does to a flow's rate. One per [`RateKey`].
+/// What a mechanism does to a flow's rate. One per [`super::RateKey`].
 #[backwater_derive::hooks]
 pub trait FlowSide {
     /// The rate at which the flow may send now. An answer, not a command: the NIC paces and asks again after every hook.

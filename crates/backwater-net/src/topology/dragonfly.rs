@@ -33,7 +33,7 @@ pub struct Dragonfly {
     pub routers_per_group: u32,
     /// Hosts on each router, p; host i is on router i / hosts_per_router.
     pub hosts_per_router: u32,
-    /// Links of each router to routers of other groups, h. Those of a group are shared out evenly among the other groups ([`Groups`]).
+    /// Links of each router to routers of other groups, h. Those of a group are shared out evenly among the other groups (`Groups`).
     pub global_links_per_router: u32,
     /// Rate of the hosts' links.
     pub rate: Rate,

@@ -31,7 +31,7 @@ pub struct DragonflyPlus {
     pub spines_per_group: u32,
     /// Hosts on each leaf; host h is on leaf h / hosts_per_leaf.
     pub hosts_per_leaf: u32,
-    /// Links of each spine to spines of other groups. Those of a group are shared out evenly among the other groups ([`Groups`]).
+    /// Links of each spine to spines of other groups. Those of a group are shared out evenly among the other groups (`Groups`).
     pub global_links_per_spine: u32,
     /// Rate of the hosts' links.
     pub rate: Rate,
