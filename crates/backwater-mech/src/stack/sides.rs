@@ -3,22 +3,9 @@
 /// Generates `SwitchStack`, `NicStack`, `FlowStack` and `Shared`.
 macro_rules! sides {
     ([$($name:ident => $mechanism:path),+]) => {
-        /// The sides of all mechanisms at one switch. Boxed: which of them there are is asked of every frame, and must not be
-        /// spread over as many cache lines as there are mechanisms.
-        #[derive(backwater_derive::State)]
-        pub struct SwitchStack { $(#[state(within)] $name: Option<Box<<$mechanism as Mechanism>::Switch>>,)+ #[state(fixed)] on: Owners }
-
-        /// The sides of all mechanisms at one NIC, boxed for the same reason.
-        #[derive(backwater_derive::State)]
-        pub struct NicStack { $(#[state(within)] $name: Option<Box<<$mechanism as Mechanism>::Nic>>,)+ #[state(fixed)] on: Owners }
-
-        /// The sides of all mechanisms at one flow, boxed for the same reason.
-        #[derive(backwater_derive::State)]
-        pub struct FlowStack { $(#[state(within)] $name: Option<Box<<$mechanism as Mechanism>::Flow>>,)+ #[state(fixed)] on: Owners }
-
-        backwater_net::switch_stack!(SwitchStack; $($name: Number::$name as u8, attaches::<$mechanism>(), <$mechanism as Mechanism>::Switch;)+);
-        backwater_net::nic_stack!(NicStack; $($name: Number::$name as u8, attaches::<$mechanism>(), <$mechanism as Mechanism>::Nic;)+);
-        backwater_net::flow_stack!(FlowStack; $($name: Number::$name as u8, attaches::<$mechanism>(), <$mechanism as Mechanism>::Flow;)+);
+        $crate::stack::sides!(stack SwitchStack, "switch", Switch, switch_stack, [$($name => $mechanism),+]);
+        $crate::stack::sides!(stack NicStack, "NIC", Nic, nic_stack, [$($name => $mechanism),+]);
+        $crate::stack::sides!(stack FlowStack, "flow", Flow, flow_stack, [$($name => $mechanism),+]);
 
         /// State that mechanisms share between all nodes of a run.
         #[derive(Clone, Default, backwater_derive::State)]
@@ -27,30 +14,24 @@ macro_rules! sides {
         impl Config {
             /// The sides at one switch.
             pub fn switch(&self, shape: &SwitchShape) -> SwitchStack {
-                let mut stack = SwitchStack { $($name: self.$name.as_ref().and_then(|scoped| {
+                SwitchStack { $($name: self.$name.as_ref().and_then(|scoped| {
                     <$mechanism as Mechanism>::switch(scoped.of(&shape.name, &shape.tier), shape).map(Box::new)
-                }),)+ on: 0 };
-                stack.on = stack.present();
-                stack
+                }),)+ on: 0 }.counted()
             }
 
             /// The sides at one NIC.
             pub fn nic(&self, shape: &NicShape) -> NicStack {
-                let mut stack = NicStack { $($name: self.$name.as_ref().and_then(|scoped| {
+                NicStack { $($name: self.$name.as_ref().and_then(|scoped| {
                     <$mechanism as Mechanism>::nic(&scoped.base, shape).map(Box::new)
-                }),)+ on: 0 };
-                stack.on = stack.present();
-                stack
+                }),)+ on: 0 }.counted()
             }
 
             /// The sides at one flow, but for those of mechanisms that leave it alone.
             pub fn flow(&self, shape: &FlowShape, left: Owners, shared: &Shared) -> FlowStack {
                 let own = |number: Number| left & Owner(number as u8).bit() == 0;
-                let mut stack = FlowStack { $($name: self.$name.as_ref().filter(|_| own(Number::$name)).and_then(|scoped| {
+                FlowStack { $($name: self.$name.as_ref().filter(|_| own(Number::$name)).and_then(|scoped| {
                     <$mechanism as Mechanism>::flow(&scoped.base, shape, &shared.$name).map(Box::new)
-                }),)+ on: 0 };
-                stack.on = stack.present();
-                stack
+                }),)+ on: 0 }.counted()
             }
         }
 
@@ -58,6 +39,24 @@ macro_rules! sides {
             /// Whether no mechanism has a side at the flow.
             pub fn is_empty(&self) -> bool {
                 self.on == 0
+            }
+        }
+    };
+    (stack $stack:ident, $what:literal, $side:ident, $hooks:ident, [$($name:ident => $mechanism:path),+]) => {
+        #[doc = concat!("The sides of all mechanisms at one ", $what, ". Boxed: which of them there are is asked of every frame, and must not")]
+        /// be spread over as many cache lines as there are mechanisms.
+        #[derive(backwater_derive::State)]
+        pub struct $stack {
+            $(#[state(within)] $name: Option<Box<<$mechanism as Mechanism>::$side>>,)+
+            #[state(fixed)] on: Owners,
+        }
+
+        backwater_net::$hooks!($stack; $($name: Number::$name as u8, attaches::<$mechanism>(), <$mechanism as Mechanism>::$side;)+);
+
+        impl $stack {
+            /// With `on` as its sides are.
+            fn counted(self) -> $stack {
+                $stack { on: self.present(), ..self }
             }
         }
     };
