@@ -26,9 +26,6 @@ pub(crate) const LOST: u8 = 1;
 pub(crate) const CAPTURED: u8 = 2;
 /// Recorded flows may wait for the frame on the wire.
 pub(crate) const WATCHED: u8 = 4;
-/// A mechanism has seen the frame begin, and so the port looks for work at its end, whether something waits or not: a sender that asks how many flows wait
-/// ([`crate::hooks::Turn::waiting`]) counts those that the interface has not passed over yet.
-const SEEN: u8 = 8;
 /// The frame on the wire goes to another part of the network.
 const AWAY: u8 = 16;
 /// The port keeps the frame on the wire, and has said when it arrives.

@@ -30,7 +30,8 @@ impl Hooks {
         Hooks { switch: self.switch.or(other.switch), nic: self.nic.or(other.nic), flow: self.flow.or(other.flow) }
     }
 
-    /// Whether some mechanism sees frames come in or leave at ports.
+    /// Whether some mechanism sees frames come in or leave at ports. Where one does, hosts act on what hooks have noted so far whenever a frame joins a
+    /// queue or is taken out of the receive buffer, whichever of these events it sees: the order of frames that hooks send follows from it.
     pub(crate) fn port_events(self) -> bool {
         const SWITCH: SwitchHooks = SwitchHooks::ON_ARRIVE.or(SwitchHooks::ON_START);
         const NIC: NicHooks =

@@ -3,8 +3,7 @@
 use super::{Interface, PORT};
 use crate::event::{Event, controller_order};
 use crate::hooks::{
-    Fate, FlowNote, FlowSide, FlowTimer, HoldStyle, NicGate, NicHooks, NicNote, NicSide, Owner, RateKey, Token,
-    use_again,
+    Fate, FlowNote, FlowSide, FlowTimer, HoldStyle, NicGate, NicNote, NicSide, Owner, RateKey, Token, use_again,
 };
 use crate::host::flow::{NO_CONTROLLER, NO_FLOW, SendFlow};
 use crate::node::{At, Node};
@@ -224,7 +223,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if self.world.probes.waits.is_some() {
             self.receive_waits(pkt);
         }
-        if self.world.rules.hooks.nic.has(NicHooks::ON_TAKEN) {
+        if self.world.rules.hooks.port_events() {
             let header = self.world.slab[pkt].pkt;
             self.at_nic(|stack, cx| stack.on_taken(cx, &header));
             self.act_nic();

@@ -2,7 +2,7 @@
 
 use super::{Interface, PORT};
 use crate::event::{Event, order};
-use crate::hooks::{Ack, FlowHooks, FlowSide, Incoming, NicHooks, NicSide, Owners};
+use crate::hooks::{Ack, FlowHooks, FlowSide, Incoming, NicSide, Owners};
 use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::node::At;
 use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, FlowRef, Gap, HostId, Packet, PathRef};
@@ -206,7 +206,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         } else {
             p.enqueue(slab, queue, ix);
         }
-        if self.world.rules.hooks.nic.has(NicHooks::ON_ENQUEUE) {
+        if self.world.rules.hooks.port_events() {
             self.tell_enqueued(ix);
         }
         self.kick(PORT);

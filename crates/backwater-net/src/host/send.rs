@@ -130,7 +130,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             }
             h.stage(queue);
             self.ports[usize::from(port)].enqueue(slab, usize::from(queue.0), pkt);
-            if self.world.rules.hooks.nic.has(NicHooks::ON_ENQUEUE) {
+            if self.world.rules.hooks.port_events() {
                 self.tell_enqueued(pkt);
             }
             if self.world.rules.hooks.nic.has(NicHooks::MAY_START) {

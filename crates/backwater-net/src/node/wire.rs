@@ -1,7 +1,7 @@
 //! What may happen to a frame on the wire beside arriving: mechanisms and those who look on are told of it, a fault destroys it, it goes to
 //! another part of the network, or the port keeps it to send it again.
 
-use super::{AGAIN, AWAY, CAPTURED, KEPT, LOST, SEEN, WATCHED};
+use super::{AGAIN, AWAY, CAPTURED, KEPT, LOST, WATCHED};
 use crate::hooks::Departure;
 use crate::node::{At, Node};
 use crate::packet::{Body, Port as PortNo};
@@ -24,8 +24,7 @@ where
             self.wire_begins(port, pkt);
         }
         let lost = self.is_lost(port, pkt);
-        let seen = self.ports[usize::from(port)].rest.tells && !self.world.slab[pkt].pkt.is_mac();
-        if seen {
+        if self.ports[usize::from(port)].rest.tells && !self.world.slab[pkt].pkt.is_mac() {
             let from = self.departure(port, pkt);
             self.tell_start(&from, pkt);
         }
@@ -35,7 +34,7 @@ where
             None if lost => LOST,
             None => 0,
         };
-        captured | watched | lost | away | if seen { SEEN } else { 0 }
+        captured | watched | lost | away
     }
 
     /// Whether a fault of the link out of `port` destroys this frame on the wire.
@@ -77,7 +76,7 @@ where
                 self.renew_kept(port, pkt);
             }
         }
-        let wire = wire & !(SEEN | KEPT | AGAIN);
+        let wire = wire & !(KEPT | AGAIN);
         if wire == AWAY {
             self.send_away(port, pkt);
             return self.kick(port);
