@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -197,7 +197,10 @@ def tshark() -> str:
 
 
 def start(
-    *arguments: str, cwd: Path, pass_fds: tuple[int, ...] = (), **environment: str
+    *arguments: str,
+    cwd: Path,
+    pass_fds: tuple[int, ...] = (),
+    environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[str]:
     """Start the command as a process of its own, for signals and pipes."""
     return subprocess.Popen(
@@ -206,7 +209,7 @@ def start(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"} | environment,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"} | dict(environment or {}),
         pass_fds=pass_fds,
     )
 

@@ -67,7 +67,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def ended(place: Path, *arguments: str, **environment: str) -> tuple[int, str]:
-    with start(*arguments, cwd=place, pass_fds=(), **environment) as process:
+    with start(*arguments, cwd=place, environment=environment) as process:
         _, said = process.communicate(timeout=120)
     return process.returncode, said
 

@@ -47,7 +47,7 @@ def run_page(run: Run, seen: Observed | None = None) -> Page:
                 "results",
                 "Results",
                 [groups_table(run), *completion(run)],
-                [*conditions(run), *pausing(run.scenario), *remarked(run)],
+                [*conditions(run), *remarked(run)],
             ),
             *pictures,
             *jobs_section(run, timeline=not with_film(pictures)),
@@ -105,9 +105,10 @@ def _scenario(run: Run) -> str:
 
 
 def conditions(run: Run) -> list[str]:
-    """Say what was changed under way, and what load was offered."""
+    """Say what was changed under way, what hosts pause, and what load was offered."""
     return [
         *(f"{line}." for line in told(run.manifest.get("changed", ()))),
+        *pausing(run.scenario),
         *map(offered, run.summary.get("offered", ())),
     ]
 
