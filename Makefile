@@ -106,9 +106,9 @@ lint-rust: $(VENV)/built
 
 .PHONY: lint-python
 lint-python: $(VENV)/built
-	$(BIN)/ruff check
+	$(BIN)/ruff check --no-cache
 	$(BIN)/ruff format --check
-	$(BIN)/mypy python/backwater tests/python
+	$(BIN)/mypy python/backwater tests/python benches
 
 # The core as WebAssembly, in a page that needs neither a server nor a network.
 WASM := wasm32-unknown-unknown

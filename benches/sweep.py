@@ -28,8 +28,8 @@ import pyarrow as pa
 
 import backwater
 from backwater.manifest import write_manifest
+from backwater.numbers.arrays import array
 from backwater.saving import SLICE_MS
-from backwater.sweep.arrays import array
 from backwater.sweep.store import POINTS, Store
 
 FEW, MANY, LARGE = 200, 2000, 100_000
@@ -201,7 +201,8 @@ def _repeat(directory: Path) -> None:
     """Write the rows that are there again and again, under other ids and seeds."""
     sweep = backwater.open_sweep(directory)
     points, timings = sweep.arrow(), sweep.arrow("timings")
-    ids, seeds = points["point"].to_pylist(), points["seed"].to_pylist()
+    ids: list[str] = points["point"].to_pylist()
+    seeds: list[int] = points["seed"].to_pylist()
     place = points.schema.get_field_index("seed")
     store = Store(directory)
     for number in range(1, LARGE // len(points)):
