@@ -201,8 +201,8 @@ def _repeat(directory: Path) -> None:
     """Write the rows that are there again and again, under other ids and seeds."""
     sweep = backwater.open_sweep(directory)
     points, timings = sweep.arrow(), sweep.arrow("timings")
-    ids: list[str] = points["point"].to_pylist()
-    seeds: list[int] = points["seed"].to_pylist()
+    ids = [str(one) for one in points["point"].to_pylist()]
+    seeds = [int(one) for one in points["seed"].to_pylist() if one is not None]
     place = points.schema.get_field_index("seed")
     store = Store(directory)
     for number in range(1, LARGE // len(points)):
