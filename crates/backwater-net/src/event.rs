@@ -2,7 +2,7 @@
 //!
 //! An order word is made of content: the kind, then the place or a hash of what the event concerns. Slots of the slab and of
 //! flows are never part of it, since they depend on who came first. Frames that arrive at one instant are ordered by
-//! [`uid`](crate::packet::Packet::uid), a hash: whoever pushes them passes it (`At::transmit`).
+//! [`uid`](crate::packet::Packet::uid), a hash: whoever pushes them passes it (`NodeCx::transmit`).
 
 use crate::slab::Ix;
 

@@ -34,7 +34,7 @@ const KEPT: u8 = 32;
 const AGAIN: u8 = 64;
 
 /// A node at work. Ports are by their numbers within the node.
-pub(crate) struct At<'a, N> {
+pub(crate) struct NodeCx<'a, N> {
     pub node: N,
     pub ports: &'a mut [Port],
     pub world: &'a mut World,
@@ -58,17 +58,17 @@ pub(crate) trait Node {
     /// The queue in which a frame other than MAC control waited.
     fn queue_of(&self, pkt: Ix) -> Queue;
     /// Mechanisms see the first bit of a frame other than MAC control leave.
-    fn tell_start(&mut self, from: &Departure, pkt: Ix);
+    fn notify_start(&mut self, from: &Departure, pkt: Ix);
     /// They see that a frame other than MAC control has come in.
-    fn tell_arrived(&mut self, port: u16, pkt: Ix);
+    fn notify_arrived(&mut self, port: u16, pkt: Ix);
     /// They say whether a frame that begins to leave is kept, under this number.
-    fn tell_leaving(&mut self, port: u16, number: u64, size: u32) -> bool;
+    fn notify_leaving(&mut self, port: u16, number: u64, size: u32) -> bool;
     /// They say whether a frame that is kept at the other end is taken.
-    fn tell_numbered(&mut self, port: u16, number: u64, size: u32) -> bool;
+    fn notify_numbered(&mut self, port: u16, number: u64, size: u32) -> bool;
     /// They see that a frame has come damaged.
-    fn tell_damaged(&mut self, port: u16);
+    fn notify_damaged(&mut self, port: u16);
     /// They hear that the link of a port has gone down, or come up.
-    fn tell_link(&mut self, port: u16, up: bool);
+    fn notify_link(&mut self, port: u16, up: bool);
     /// Whoever waits at a port has done so until now ([`crate::probe::waits`]).
     fn pass_waits(&mut self, port: u16);
     /// What has joined queues comes to wait there, for those who look on.
@@ -77,7 +77,7 @@ pub(crate) trait Node {
     fn note_asked(&mut self, port: u16, owner: Owner, classes: u16);
 }
 
-impl<N> At<'_, N>
+impl<N> NodeCx<'_, N>
 where
     Self: Node,
 {

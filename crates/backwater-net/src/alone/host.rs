@@ -64,8 +64,8 @@ pub(super) struct LoneHost {
 }
 
 impl LoneHost {
-    fn at<'a>(&'a mut self, ports: &'a mut [Port], world: &'a mut World) -> At<'a, Interface<'a, After, Paced>> {
-        At { node: Interface::new(&mut self.host, &mut self.tables), ports, world }
+    fn at<'a>(&'a mut self, ports: &'a mut [Port], world: &'a mut World) -> NodeCx<'a, Interface<'a, After, Paced>> {
+        NodeCx { node: Interface::new(&mut self.host, &mut self.tables), ports, world }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::config::{AckParams, NicParams, PacketParams, TransportParams};
 use crate::event::Event;
 use crate::hold::Hold;
 use crate::hooks::{Departure, Fate, Owner};
-use crate::node::{At, Node};
+use crate::node::{Node, NodeCx};
 use crate::packet::{Body, Class, Control, ControlHeader, DataHeader, HostId, NodeId, Packet, Queue};
 use crate::port::{Next, Port};
 use crate::slab::Ix;
@@ -74,7 +74,7 @@ struct End {
     port: u32,
 }
 
-impl Node for At<'_, End> {
+impl Node for NodeCx<'_, End> {
     fn id(&self) -> NodeId {
         self.node.node
     }
@@ -106,16 +106,16 @@ impl Node for At<'_, End> {
     fn queue_of(&self, pkt: Ix) -> Queue {
         Queue(self.world.slab[pkt].pkt.class.0)
     }
-    fn tell_start(&mut self, _: &Departure, _: Ix) {}
-    fn tell_arrived(&mut self, _: u16, _: Ix) {}
-    fn tell_leaving(&mut self, _: u16, _: u64, _: u32) -> bool {
+    fn notify_start(&mut self, _: &Departure, _: Ix) {}
+    fn notify_arrived(&mut self, _: u16, _: Ix) {}
+    fn notify_leaving(&mut self, _: u16, _: u64, _: u32) -> bool {
         false
     }
-    fn tell_numbered(&mut self, _: u16, _: u64, _: u32) -> bool {
+    fn notify_numbered(&mut self, _: u16, _: u64, _: u32) -> bool {
         true
     }
-    fn tell_damaged(&mut self, _: u16) {}
-    fn tell_link(&mut self, _: u16, _: bool) {}
+    fn notify_damaged(&mut self, _: u16) {}
+    fn notify_link(&mut self, _: u16, _: bool) {}
     fn pass_waits(&mut self, _: u16) {}
     fn look_on(&mut self) {}
     fn note_asked(&mut self, _: u16, _: Owner, _: u16) {}
@@ -168,10 +168,10 @@ impl<N: Alone> Lone<N> {
         self.world.queue.push(at, event.order(), event);
     }
 
-    fn end(&mut self, port: u32) -> At<'_, End> {
+    fn end(&mut self, port: u32) -> NodeCx<'_, End> {
         let node = NodeId(self.world.fabric.host_node[port as usize - self.own]);
         let ports = std::slice::from_mut(&mut self.ports[port as usize]);
-        At { node: End { node, port }, ports, world: &mut self.world }
+        NodeCx { node: End { node, port }, ports, world: &mut self.world }
     }
 
     /// Handles all that happens up to `end`, that included.

@@ -15,13 +15,13 @@ type LoneSwitch = Lone<Switch<Absent>>;
 
 impl Alone for Switch<Absent> {
     fn arrive(&mut self, ports: &mut [Port], world: &mut World, port: u16, pkt: Ix) {
-        At { node: self, ports, world }.arrive(port, pkt);
+        NodeCx { node: self, ports, world }.arrive(port, pkt);
     }
     fn sent(&mut self, ports: &mut [Port], world: &mut World, port: u16) {
-        At { node: self, ports, world }.sent(port);
+        NodeCx { node: self, ports, world }.sent(port);
     }
     fn happen(&mut self, ports: &mut [Port], world: &mut World, event: Event) {
-        let mut at = At { node: self, ports, world };
+        let mut at = NodeCx { node: self, ports, world };
         match event {
             Event::Enqueue { pkt, .. } => at.enqueue(pkt),
             Event::Wake { port } => at.woken(port as u16),
@@ -284,7 +284,7 @@ fn what_a_flush_sets_free_leaves_at_once() {
         assert_eq!(switch.node.occupancy.total(), Bytes(2 * 1060), "{architecture:?}");
         switch.world.now = Time::us(5);
         let ports = &mut switch.ports[..LINKS];
-        At { node: &mut switch.node, ports, world: &mut switch.world }.flush(PortNo(2), Queue(3));
+        NodeCx { node: &mut switch.node, ports, world: &mut switch.world }.flush(PortNo(2), Queue(3));
         switch.run();
         assert_eq!(switch.times(2), [Time::us(5) + wire(1060) + DELAY], "{architecture:?}");
         assert_eq!(switch.node.occupancy.total(), Bytes(0));

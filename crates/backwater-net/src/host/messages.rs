@@ -17,13 +17,13 @@
 use crate::hooks::{FlowSide, NicSide};
 use crate::host::Interface;
 use crate::host::flow::Status;
-use crate::node::At;
+use crate::node::NodeCx;
 use crate::packet::{DataHeader, Packet};
 use crate::transport::Answer;
 use crate::world::Outcome;
 use backwater_engine::Time;
 
-impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
+impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     /// A packet has come to a connection whose messages follow each other, which is answered so. Once all of its message has come that is
     /// acknowledged at once.
     pub(crate) fn note_come(

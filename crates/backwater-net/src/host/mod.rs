@@ -13,7 +13,7 @@ mod transport;
 mod window;
 
 use crate::hooks::{Departure, Fate, FlowSide, NicCx, NicSide, Owner, Owners};
-use crate::node::{At, Node};
+use crate::node::{Node, NodeCx};
 use crate::packet::{Control, NodeId, Packet, Port as PortNo, Queue};
 use crate::slab::Ix;
 pub(crate) use nic::{Host, Limit};
@@ -36,7 +36,7 @@ macro_rules! cx {
 /// The port of an interface: it has one.
 pub(crate) const PORT: u16 = 0;
 
-impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
+impl<N: NicSide, F: FlowSide> Node for NodeCx<'_, Interface<'_, N, F>> {
     fn id(&self) -> NodeId {
         NodeId(self.world.fabric.host_node[self.node.host.shape.host.0 as usize])
     }
@@ -71,7 +71,7 @@ impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
         self.world.slab[pkt].pkt.nic_queue()
     }
 
-    fn tell_start(&mut self, from: &Departure, pkt: Ix) {
+    fn notify_start(&mut self, from: &Departure, pkt: Ix) {
         let header = self.world.slab[pkt].pkt;
         let carried = self.world.attachments.get_mut(pkt, header.uid);
         let h = &mut *self.node.host;
@@ -79,7 +79,7 @@ impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
         self.act_nic();
     }
 
-    fn tell_arrived(&mut self, _: u16, pkt: Ix) {
+    fn notify_arrived(&mut self, _: u16, pkt: Ix) {
         let header = self.world.slab[pkt].pkt;
         let taken = self.node.host.rx.is_none();
         self.at_nic(|stack, cx| {
@@ -91,24 +91,24 @@ impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
         self.act_nic();
     }
 
-    fn tell_leaving(&mut self, _: u16, number: u64, size: u32) -> bool {
+    fn notify_leaving(&mut self, _: u16, number: u64, size: u32) -> bool {
         let keeps = self.at_nic(|stack, cx| stack.keeps(cx, number, size));
         self.act_nic();
         keeps
     }
 
-    fn tell_numbered(&mut self, _: u16, number: u64, size: u32) -> bool {
+    fn notify_numbered(&mut self, _: u16, number: u64, size: u32) -> bool {
         let takes = self.at_nic(|stack, cx| stack.takes(cx, number, size));
         self.act_nic();
         takes
     }
 
-    fn tell_damaged(&mut self, _: u16) {
+    fn notify_damaged(&mut self, _: u16) {
         self.at_nic(|stack, cx| stack.on_damaged(cx));
         self.act_nic();
     }
 
-    fn tell_link(&mut self, _: u16, up: bool) {
+    fn notify_link(&mut self, _: u16, up: bool) {
         self.at_nic(|stack, cx| stack.on_link(cx, up));
         self.act_nic();
     }
@@ -130,7 +130,7 @@ impl<N: NicSide, F: FlowSide> Node for At<'_, Interface<'_, N, F>> {
     }
 }
 
-impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
+impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     /// Calls a hook of a NIC's stack.
     #[inline(always)]
     pub(crate) fn at_nic<R>(&mut self, f: impl FnOnce(&mut N, &mut NicCx<'_>) -> R) -> R {

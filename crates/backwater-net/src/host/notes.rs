@@ -6,13 +6,13 @@ use crate::hooks::{
     Fate, FlowNote, FlowSide, FlowTimer, HoldStyle, NicGate, NicNote, NicSide, Owner, RateKey, Token, use_again,
 };
 use crate::host::flow::{NO_CONTROLLER, NO_FLOW, SendFlow};
-use crate::node::{At, Node};
+use crate::node::{Node, NodeCx};
 use crate::packet::{CLASSES, Class, Control, DsField, Dscp, FlowRef, PathRef};
 use crate::slab::Ix;
 use crate::world::Outcome;
 use backwater_engine::Time;
 
-impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
+impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     /// Acts on what a host's mechanisms have noted.
     #[inline(always)]
     pub(crate) fn act_nic(&mut self) {

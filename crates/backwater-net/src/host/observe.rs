@@ -3,14 +3,14 @@
 use super::flow::Status;
 use super::{Interface, PORT};
 use crate::hooks::{FlowSide, NicSide};
-use crate::node::At;
+use crate::node::NodeCx;
 use crate::packet::CLASSES;
 use crate::probe::account::{Cause, Stand};
 use crate::probe::waits::AtSource;
 use crate::slab::Ix;
 use backwater_engine::Time;
 
-impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
+impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     /// A flow begins at its source, for which it has waited while others were issued.
     #[cold]
     pub(crate) fn begin_waits(&mut self, slot: u32, waited: Time) {

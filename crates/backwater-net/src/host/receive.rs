@@ -4,7 +4,7 @@ use super::{Interface, PORT};
 use crate::event::{Event, order};
 use crate::hooks::{Ack, FlowHooks, FlowSide, Incoming, NicSide, Owners};
 use crate::host::flow::{NO_CONTROLLER, Status};
-use crate::node::At;
+use crate::node::NodeCx;
 use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, FlowRef, Gap, HostId, Packet, PathRef};
 use crate::port::express;
 use crate::routing::NO_WAY;
@@ -15,7 +15,7 @@ use crate::world::Outcome;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 
-impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
+impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     #[inline]
     pub(crate) fn arrive(&mut self, pkt: Ix) {
         if self.node.host.rx.is_some() {
@@ -60,7 +60,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if let Some(at) = found
             && !self.node.receiving(at).begun
         {
-            self.tell_flow_start(at, header.flow, data.src);
+            self.notify_flow_start(at, header.flow, data.src);
         }
         let left = self.left(found);
         self.at_nic_of(left, |stack, cx| stack.on_receive(cx, header));
@@ -94,7 +94,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// The first packet of a flow has arrived.
     #[cold]
-    fn tell_flow_start(&mut self, at: usize, flow: FlowRef, src: HostId) {
+    fn notify_flow_start(&mut self, at: usize, flow: FlowRef, src: HostId) {
         let recv = self.node.receiving_mut(at);
         recv.begun = true;
         let incoming = Incoming { flow, src, class: recv.class, bytes: Bytes(recv.total) };
@@ -113,7 +113,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// Nothing more of a flow will come, which its last byte did not tell: its sender has given up, or its stream has ended since.
     #[cold]
-    pub(crate) fn tell_flow_end(&mut self, flow: FlowRef) {
+    pub(crate) fn notify_flow_end(&mut self, flow: FlowRef) {
         let left = self.left(self.node.find_delivered(flow));
         self.at_nic_of(left, |stack, cx| stack.on_flow_end(cx, flow));
         self.act_nic();
@@ -207,7 +207,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             p.enqueue(slab, queue, ix);
         }
         if self.world.rules.hooks.port_events() {
-            self.tell_enqueued(ix);
+            self.notify_enqueued(ix);
         }
         self.kick(PORT);
     }

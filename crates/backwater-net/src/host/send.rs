@@ -4,7 +4,7 @@ use super::{Interface, PORT};
 use crate::event::{Event, controller_order};
 use crate::hooks::{FlowCx, FlowHooks, FlowSide, NicHooks, NicSide, Owner, Turn, Unsent};
 use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, Status};
-use crate::node::{At, Node};
+use crate::node::{Node, NodeCx};
 use crate::packet::{Body, DataHeader, FlowRef, Packet, PathRef, Port as PortNo};
 use crate::port::{Next, OWN_QUEUES, highest};
 use crate::routing::NO_WAY;
@@ -13,7 +13,7 @@ use crate::units::Bytes;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 
-impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
+impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     /// A flow may send, again or at last.
     pub(crate) fn ready(&mut self, slot: u32) {
         if self.world.probes.waits.is_some() {
@@ -24,7 +24,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// A flow begins. For so long its interface has issued others before it.
     pub(crate) fn begin(&mut self, slot: u32, waited: Time) {
-        self.tell_begin(slot);
+        self.notify_begin(slot);
         self.ready(slot);
         if !self.node.sending(slot as usize).kept {
             self.begin_waits(slot, waited);
@@ -33,7 +33,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     /// Its controller is told that a flow begins.
-    pub(crate) fn tell_begin(&mut self, slot: u32) {
+    pub(crate) fn notify_begin(&mut self, slot: u32) {
         let controller = self.node.sending(slot as usize).controller;
         if controller != NO_CONTROLLER {
             self.at_controller(controller, slot, |side, cx| side.on_start(cx));
@@ -46,7 +46,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     }
 
     /// Its controller is told that a flow is over.
-    pub(crate) fn tell_end(&mut self, slot: u32) {
+    pub(crate) fn notify_end(&mut self, slot: u32) {
         let controller = self.node.sending(slot as usize).controller;
         if controller != NO_CONTROLLER {
             self.at_controller(controller, slot, |side, cx| side.on_end(cx));
@@ -131,7 +131,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
             h.stage(queue);
             self.ports[usize::from(port)].enqueue(slab, usize::from(queue.0), pkt);
             if self.world.rules.hooks.port_events() {
-                self.tell_enqueued(pkt);
+                self.notify_enqueued(pkt);
             }
             if self.world.rules.hooks.nic.has(NicHooks::MAY_START) {
                 open &= !self.refused(port);
@@ -195,7 +195,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// Mechanisms see a packet join a queue of the interface.
     #[cold]
-    pub(super) fn tell_enqueued(&mut self, pkt: Ix) {
+    pub(super) fn notify_enqueued(&mut self, pkt: Ix) {
         let header = self.world.slab[pkt].pkt;
         self.at_nic(|stack, cx| stack.on_enqueue(cx, header.nic_queue(), &header));
         self.act_nic();
@@ -333,7 +333,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         self.note_sent(slot, &mut pkt);
         if controller != NO_CONTROLLER {
             if self.world.rules.hooks.flow.has(FlowHooks::ON_TURN) {
-                self.tell_turn(controller, slot, &mut pkt);
+                self.notify_turn(controller, slot, &mut pkt);
             } else {
                 self.at_controller(controller, slot, |side, cx| side.on_send(cx, &mut pkt));
             }
@@ -387,7 +387,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
 
     /// The controller of a flow is told that a packet of it leaves, and what is left behind that.
     #[cold]
-    fn tell_turn(&mut self, controller: u32, slot: u32, pkt: &mut Packet) {
+    fn notify_turn(&mut self, controller: u32, slot: u32, pkt: &mut Packet) {
         let left = self.node.sending(slot as usize).left;
         let (step, header) = (u64::from(self.world.rules.payload), u64::from(self.world.rules.header(left)));
         let (waiting, window) =

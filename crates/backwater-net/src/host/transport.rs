@@ -6,13 +6,13 @@ use crate::event::Event;
 use crate::hooks::{Ack, FlowHooks, FlowSide, Loss, NicSide};
 use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::host::{Interface, PORT};
-use crate::node::{At, Node};
+use crate::node::{Node, NodeCx};
 use crate::packet::{AckHeader, Body, Control, ControlHeader, DataHeader, FlowRef, HostId, Packet, Report};
 use crate::slab::NIL;
 use crate::transport::{Answer, Then, Timed};
 use crate::world::Outcome;
 
-impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
+impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     /// A packet of data is sent.
     #[cold]
     pub(super) fn note_sent(&mut self, slot: u32, packet: &mut Packet) {
@@ -177,7 +177,7 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         self.wake_flow(at);
         if controller != NO_CONTROLLER {
             self.repace(controller);
-            self.tell_starved(at, controller);
+            self.notify_starved(at, controller);
         }
     }
 
@@ -191,12 +191,12 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
         if armed {
             self.at_controller(controller, slot, |side, cx| side.on_starved(cx));
         } else {
-            self.tell_starved(slot as usize, controller);
+            self.notify_starved(slot as usize, controller);
         }
     }
 
     /// Nobody answers a sender that has nothing in flight and may send nothing: it looks again after a timeout, which keeps the run going.
-    fn tell_starved(&mut self, at: usize, controller: u32) {
+    fn notify_starved(&mut self, at: usize, controller: u32) {
         let slot = at as u32;
         if !self.node.sending(at).has_more() || self.permits_next(slot) {
             return;

@@ -3,10 +3,10 @@
 use super::Interface;
 use crate::hooks::{FlowHooks, FlowSide, NicSide};
 use crate::host::flow::NO_CONTROLLER;
-use crate::node::At;
+use crate::node::NodeCx;
 use crate::units::Bytes;
 
-impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
+impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     /// \[bytes\] that a flow may leave unacknowledged now.
     #[inline(always)]
     pub(crate) fn flow_window(&self, slot: u32) -> u64 {

@@ -3,13 +3,13 @@
 //! Such a frame arrives when its last bit does, the latency of the node there not counted: whether it is taken is known before that begins.
 //! A fault destroys nothing of it on the way: it comes damaged, and what has come can tell.
 
-use super::{AGAIN, At, CAPTURED, KEPT, LOST, Node, WATCHED};
+use super::{AGAIN, CAPTURED, KEPT, LOST, Node, NodeCx, WATCHED};
 use crate::event::{Event, order};
 use crate::packet::Control;
 use crate::port::{Numbered, Sent};
 use crate::slab::Ix;
 
-impl<N> At<'_, N>
+impl<N> NodeCx<'_, N>
 where
     Self: Node,
 {
@@ -23,7 +23,7 @@ where
             return fate;
         }
         let Some(number) = self.port(port).rest.kept.as_ref().map(|kept| kept.next()) else { return fate };
-        if !self.tell_leaving(port, number, header.size) {
+        if !self.notify_leaving(port, number, header.size) {
             return fate;
         }
         let sent = Sent {

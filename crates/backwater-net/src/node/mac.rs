@@ -4,14 +4,14 @@
 use crate::event::Event;
 use crate::hold::{Act, Hold, bit};
 use crate::hooks::{Fate, HoldStyle, Owner};
-use crate::node::{At, Node};
+use crate::node::{Node, NodeCx};
 use crate::packet::{CLASSES, Class, Control};
 use crate::part::{Mail, Signal};
 use crate::port::Port;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 
-impl<N> At<'_, N>
+impl<N> NodeCx<'_, N>
 where
     Self: Node,
 {

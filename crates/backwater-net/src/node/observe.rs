@@ -1,6 +1,6 @@
 //! What every node reports to those who look on: the loads of jobs, pauses, and what recorded flows wait for.
 
-use super::{At, Node};
+use super::{Node, NodeCx};
 use crate::hooks::Owner;
 use crate::packet::{CLASSES, Class, Port as PortNo};
 use crate::probe::account::{Account, Cause, Stand};
@@ -10,7 +10,7 @@ use crate::record::{Behind, PauseRow};
 use crate::slab::Ix;
 use backwater_engine::Time;
 
-impl<N> At<'_, N>
+impl<N> NodeCx<'_, N>
 where
     Self: Node,
 {

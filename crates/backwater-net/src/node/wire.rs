@@ -3,7 +3,7 @@
 
 use super::{AGAIN, AWAY, CAPTURED, KEPT, LOST, WATCHED};
 use crate::hooks::Departure;
-use crate::node::{At, Node};
+use crate::node::{Node, NodeCx};
 use crate::packet::{Body, Port as PortNo};
 use crate::part::{Beside, Crossing, Mail};
 use crate::slab::Ix;
@@ -11,7 +11,7 @@ use crate::spec::FrameKind;
 use crate::world::Outcome;
 use rand::RngExt;
 
-impl<N> At<'_, N>
+impl<N> NodeCx<'_, N>
 where
     Self: Node,
 {
@@ -26,7 +26,7 @@ where
         let lost = self.is_lost(port, pkt);
         if self.ports[usize::from(port)].rest.tells && !self.world.slab[pkt].pkt.is_mac() {
             let from = self.departure(port, pkt);
-            self.tell_start(&from, pkt);
+            self.notify_start(&from, pkt);
         }
         let away = if self.ports[usize::from(port)].rest.leads_away { AWAY } else { 0 };
         let lost = match self.ports[usize::from(port)].rest.kept {

@@ -1,10 +1,10 @@
 //! Frames as they pass a port, for whoever wants to look at them. Costs nothing at ports that are not captured.
 
-use crate::node::{At, Node};
+use crate::node::{Node, NodeCx};
 use crate::packet::{Body, Class, Control, ControlHeader, NodeId, Packet, Port};
 use crate::record::FrameRow;
 
-impl<N> At<'_, N>
+impl<N> NodeCx<'_, N>
 where
     Self: Node,
 {

@@ -120,7 +120,7 @@ impl<A: Actors> Network<A> {
             for class in 0..=CLASSES {
                 self.refresh(port, 1 << class);
             }
-            on_node!(self, port, |at, local| at.tell_link(local, up));
+            on_node!(self, port, |at, local| at.notify_link(local, up));
             on_node!(self, port, |at, local| at.kick(local));
         }
     }
@@ -185,10 +185,10 @@ impl<A: Actors> Network<A> {
         }
         if damaged {
             self.lose(from, pkt);
-            on_node!(self, port, |at, local| at.tell_damaged(local));
+            on_node!(self, port, |at, local| at.notify_damaged(local));
             return false;
         }
-        if !on_node!(self, port, |at, local| at.tell_numbered(local, number, header.size)) {
+        if !on_node!(self, port, |at, local| at.notify_numbered(local, number, header.size)) {
             self.lose(from, pkt);
             return false;
         }

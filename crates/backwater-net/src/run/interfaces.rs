@@ -195,7 +195,7 @@ impl<A: Actors> Network<A> {
         // One that has not begun keeps the time at which it is issued.
         let begun = status != Status::Posted;
         if shape.is_some() && begun {
-            host.tell_end(slot);
+            host.notify_end(slot);
             host.repace(controller);
         }
         self.count_out(at);
@@ -214,7 +214,7 @@ impl<A: Actors> Network<A> {
                 let own = FlowShape { line: self.nic_rate(to), ..own };
                 self.tables.flows.send[at].controller = self.controller(&own, to, left, slot, hash);
                 if begun {
-                    self.host_at(to).tell_begin(slot);
+                    self.host_at(to).notify_begin(slot);
                 }
             }
             None if controller != NO_CONTROLLER => {

@@ -28,7 +28,7 @@ impl<A: Actors> Network<A> {
             return;
         }
         if self.ports[port as usize].rest.tells && !self.world.slab[pkt].pkt.is_mac() {
-            on_node!(self, port, |at, local| at.tell_arrived(local, pkt));
+            on_node!(self, port, |at, local| at.notify_arrived(local, pkt));
         }
         let p = &self.ports[port as usize];
         match p.belongs {

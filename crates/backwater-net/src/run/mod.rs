@@ -30,7 +30,7 @@ use crate::hooks::{
     FlowShape, FlowSide, Hooks, NicShape, NicSide, Overhead, Owner, Owners, RateKey, Steering, SwitchShape, SwitchSide,
 };
 use crate::host::{Host, Interface, Tables};
-use crate::node::At;
+use crate::node::NodeCx;
 use crate::packet::{Class, FlowRef, NodeId};
 use crate::port::{Belongs, Port};
 use crate::record::{Broken, Deadlock, FirstDrop, Progress, Sink};
@@ -388,22 +388,22 @@ impl<A: Actors> Network<A> {
 
     /// A switch at work.
     #[inline(always)]
-    fn switch_at(&mut self, switch: u32) -> At<'_, &mut Switch<A::Switch>> {
+    fn switch_at(&mut self, switch: u32) -> NodeCx<'_, &mut Switch<A::Switch>> {
         let node = &mut self.switches[switch as usize];
         let ports = &mut self.ports[node.first_port as usize..][..node.ports as usize];
-        At { node, ports, world: &mut self.world }
+        NodeCx { node, ports, world: &mut self.world }
     }
 
     /// A host at work, by one of its interfaces.
     #[inline(always)]
-    fn host_at(&mut self, nic: u32) -> At<'_, Interface<'_, A::Nic, A::Flow>> {
+    fn host_at(&mut self, nic: u32) -> NodeCx<'_, Interface<'_, A::Nic, A::Flow>> {
         let host = &mut self.hosts[nic as usize];
         let ports = std::slice::from_mut(&mut self.ports[host.port as usize]);
-        At { node: Interface::new(host, &mut self.tables), ports, world: &mut self.world }
+        NodeCx { node: Interface::new(host, &mut self.tables), ports, world: &mut self.world }
     }
 
     /// The interface of the controller with this tag, if that is still there.
-    fn controller_at(&mut self, controller: u32, tag: u16) -> Option<At<'_, Interface<'_, A::Nic, A::Flow>>> {
+    fn controller_at(&mut self, controller: u32, tag: u16) -> Option<NodeCx<'_, Interface<'_, A::Nic, A::Flow>>> {
         let there = self.tables.controllers.list[controller as usize].as_ref().filter(|c| c.tag == tag)?;
         let nic = there.nic;
         Some(self.host_at(nic))

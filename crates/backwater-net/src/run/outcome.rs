@@ -42,7 +42,7 @@ impl<A: Actors> Network<A> {
                             let flow = self.tables.flows.reference(slot);
                             if self.tables.flows.recv[slot as usize].begun {
                                 let nic = self.tables.flows.recv_nics[slot as usize];
-                                self.host_at(nic).tell_flow_end(flow);
+                                self.host_at(nic).notify_flow_end(flow);
                             }
                         }
                         self.end_flow(slot as usize, State::Complete);
@@ -82,10 +82,10 @@ impl<A: Actors> Network<A> {
         let failed = here && self.tables.flows.recv[at].last_byte == Time::NEVER;
         let (nic, recv_nic) = (self.tables.flows.send[at].nic, self.tables.flows.recv_nics[at]);
         let reference = self.tables.flows.reference(at as u32);
-        self.host_at(nic).tell_end(at as u32);
+        self.host_at(nic).notify_end(at as u32);
         self.world.totals.idling += u64::from(self.tables.flows.send[at].idle_timer());
         if failed && self.tables.flows.recv[at].begun {
-            self.host_at(recv_nic).tell_flow_end(reference);
+            self.host_at(recv_nic).notify_flow_end(reference);
         }
         let listed = self.tables.flows.send[at].status != Status::Idle && self.host_at(nic).leave_lists(at);
         self.count_out(at);

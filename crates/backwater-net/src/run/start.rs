@@ -78,7 +78,7 @@ impl<A: Actors> Network<A> {
         if let Some(stream) = spec.stream {
             let tag = self.tables.flows.send[slot as usize].tag;
             self.world.push(stream.until.max(self.world.now), Event::Stream { slot, tag, ends: true });
-            self.host_at(nic).tell_begin(slot);
+            self.host_at(nic).notify_begin(slot);
             self.next_slot(slot, true);
         } else {
             self.post(slot);

@@ -15,7 +15,7 @@ use super::Switch;
 use crate::config::{Architecture, SwitchParams};
 use crate::event::Event;
 use crate::hooks::SwitchSide;
-use crate::node::At;
+use crate::node::NodeCx;
 use crate::packet::CLASSES;
 use crate::slab::{Fifo, Ix, NIL, Slab};
 use backwater_engine::Time;
@@ -117,7 +117,7 @@ impl Crossbar {
     }
 }
 
-impl<S: SwitchSide> At<'_, &mut Switch<S>> {
+impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     fn crossbar(&mut self) -> &mut Crossbar {
         self.node.crossbar.as_mut().expect("only called for switches with a crossbar")
     }

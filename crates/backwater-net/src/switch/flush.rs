@@ -2,11 +2,11 @@
 
 use super::Switch;
 use crate::hooks::SwitchSide;
-use crate::node::At;
+use crate::node::NodeCx;
 use crate::packet::{Port as PortNo, Queue};
 use crate::slab::Ix;
 
-impl<S: SwitchSide> At<'_, &mut Switch<S>> {
+impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     /// Drops everything that waits for a queue of a switch. The frame on the wire goes on.
     #[cold]
     pub(crate) fn flush(&mut self, port: PortNo, queue: Queue) {

@@ -4,13 +4,13 @@ use super::{Switch, cx};
 use crate::config::LatencyAt;
 use crate::event::{Event, order};
 use crate::hooks::{Fate, Lane, SwitchSide};
-use crate::node::At;
+use crate::node::NodeCx;
 use crate::packet::{Body, ControlHeader, PathRef, Port as PortNo};
 use crate::slab::Ix;
 use crate::world::Outcome;
 use backwater_engine::Time;
 
-impl<S: SwitchSide> At<'_, &mut Switch<S>> {
+impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     #[inline(always)]
     pub(crate) fn arrive(&mut self, ingress: u16, pkt: Ix) {
         let slot = &mut self.world.slab[pkt];

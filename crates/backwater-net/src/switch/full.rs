@@ -8,13 +8,13 @@
 use super::{Switch, cx};
 use crate::config::BufferPer;
 use crate::hooks::{Full, SwitchSide};
-use crate::node::At;
+use crate::node::NodeCx;
 use crate::occupancy::Pool;
 use crate::packet::{Body, DataHeader, DsField, Ecn};
 use crate::slab::Ix;
 use rand::RngExt;
 
-impl<S: SwitchSide> At<'_, &mut Switch<S>> {
+impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     /// There is no memory for a frame that has come.
     #[cold]
     #[inline(never)]

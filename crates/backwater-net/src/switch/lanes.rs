@@ -7,11 +7,11 @@
 
 use super::Switch;
 use crate::hooks::{Lane, SwitchSide};
-use crate::node::At;
+use crate::node::NodeCx;
 use crate::packet::{Port, Queue};
 use crate::slab::Ix;
 
-impl<S: SwitchSide> At<'_, &mut Switch<S>> {
+impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     /// A frame that would join its egress queue waits in a lane.
     #[cold]
     #[inline(never)]

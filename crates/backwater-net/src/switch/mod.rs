@@ -16,7 +16,7 @@ use crossbar::Crossbar;
 
 use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams, Victim};
 use crate::hooks::{Departure, Fate, Home, Owner, SwitchCx, SwitchHooks, SwitchSide, Token};
-use crate::node::{At, Node};
+use crate::node::{Node, NodeCx};
 use crate::packet::{Control, NodeId, Packet, Port as PortNo, Queue};
 use crate::port::{Next, Port};
 use crate::probe::watch::Watch;
@@ -107,7 +107,7 @@ impl<S> Switch<S> {
     }
 }
 
-impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {
+impl<S: SwitchSide> Node for NodeCx<'_, &mut Switch<S>> {
     fn id(&self) -> NodeId {
         self.node.home.shape.node
     }
@@ -163,36 +163,36 @@ impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {
         self.world.slab[pkt].place.queue
     }
 
-    fn tell_start(&mut self, from: &Departure, pkt: Ix) {
+    fn notify_start(&mut self, from: &Departure, pkt: Ix) {
         let header = self.world.slab[pkt].pkt;
         let (s, carried) = (&mut *self.node, self.world.attachments.get_mut(pkt, header.uid));
         s.stack.on_start(&mut cx!(self, s), from, &header, carried);
         self.act_switch();
     }
 
-    fn tell_arrived(&mut self, port: u16, pkt: Ix) {
+    fn notify_arrived(&mut self, port: u16, pkt: Ix) {
         self.at_switch(|stack, cx, slab| stack.on_arrive(cx, PortNo(port), &slab[pkt].pkt));
         self.act_switch();
     }
 
-    fn tell_leaving(&mut self, port: u16, number: u64, size: u32) -> bool {
+    fn notify_leaving(&mut self, port: u16, number: u64, size: u32) -> bool {
         let keeps = self.at_switch(|stack, cx, _| stack.keeps(cx, PortNo(port), number, size));
         self.act_switch();
         keeps
     }
 
-    fn tell_numbered(&mut self, port: u16, number: u64, size: u32) -> bool {
+    fn notify_numbered(&mut self, port: u16, number: u64, size: u32) -> bool {
         let takes = self.at_switch(|stack, cx, _| stack.takes(cx, PortNo(port), number, size));
         self.act_switch();
         takes
     }
 
-    fn tell_damaged(&mut self, port: u16) {
+    fn notify_damaged(&mut self, port: u16) {
         self.at_switch(|stack, cx, _| stack.on_damaged(cx, PortNo(port)));
         self.act_switch();
     }
 
-    fn tell_link(&mut self, port: u16, up: bool) {
+    fn notify_link(&mut self, port: u16, up: bool) {
         self.at_switch(|stack, cx, _| stack.on_link(cx, PortNo(port), up));
         self.act_switch();
     }
@@ -221,7 +221,7 @@ impl<S: SwitchSide> Node for At<'_, &mut Switch<S>> {
     }
 }
 
-impl<S: SwitchSide> At<'_, &mut Switch<S>> {
+impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     /// Calls a hook of the switch's stack.
     #[inline(always)]
     pub(crate) fn at_switch<R>(&mut self, f: impl FnOnce(&mut S, &mut SwitchCx<'_>, &mut Slab) -> R) -> R {

@@ -4,12 +4,12 @@ use super::{Switch, cx};
 use crate::event::Event;
 use crate::hold::bit;
 use crate::hooks::{Gate, Note, Owner, SwitchSide, use_again};
-use crate::node::{At, Node};
+use crate::node::{Node, NodeCx};
 use crate::packet::{CLASSES, Class, Control, HostId, PathRef, Port as PortNo};
 use crate::slab::Ix;
 use backwater_engine::fingerprint::mix;
 
-impl<S: SwitchSide> At<'_, &mut Switch<S>> {
+impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     /// Acts on what a switch's mechanisms have noted.
     #[inline(always)]
     pub(crate) fn act_switch(&mut self) {

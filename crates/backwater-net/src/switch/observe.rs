@@ -3,7 +3,7 @@
 use super::Switch;
 use super::standing::each_standing;
 use crate::hooks::{Awaits, Owner, Place, SwitchSide};
-use crate::node::{At, Node};
+use crate::node::{Node, NodeCx};
 use crate::packet::{CLASSES, Class, Port as PortNo, Queue};
 use crate::probe::account::Stand;
 use crate::record::{Behind, FirstDrop};
@@ -11,7 +11,7 @@ use crate::slab::Ix;
 use backwater_engine::Time;
 use std::collections::BTreeMap;
 
-impl<S: SwitchSide> At<'_, &mut Switch<S>> {
+impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     /// The egress queue with most of what a pause of a neighbour awaits.
     pub(crate) fn behind(&self, owner: Owner, local: PortNo, class: Option<Class>) -> Option<Behind> {
         let s = &*self.node;

@@ -2,11 +2,11 @@
 
 use super::Switch;
 use crate::hooks::SwitchSide;
-use crate::node::At;
+use crate::node::NodeCx;
 use crate::packet::{FlowRef, Packet, PathRef, Port as PortNo};
 use crate::slab::Ix;
 
-impl<S: SwitchSide> At<'_, &mut Switch<S>> {
+impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     /// A data packet becomes a NACK of its flow, as long as its headers or `least`, which goes to the source like an acknowledgement that passes
     /// here. It keeps the place in the ingress accounts that the packet would have had. Returns `false`, and leaves the
     /// packet, where there is no payload to be cut off or no way back.
