@@ -1,9 +1,9 @@
 //! What 802.3 PAUSE and 802.1Qbb PFC have in common: obeying a MAC control frame, and how such frames are sent.
 
 use backwater_engine::Time;
-use backwater_net::hold::Hold;
-use backwater_net::hooks::{Awaits, HoldStyle, Margin, Unread};
+use backwater_net::hooks::{Awaits, Margin, PauseStyle, Unread};
 use backwater_net::packet::{Port, Queue};
+use backwater_net::pause::PauseRequest;
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,8 +28,8 @@ impl Signal {
         if self == Signal::Ideal { 0 } else { paused }
     }
 
-    pub(crate) fn style(self, quanta: u16) -> HoldStyle {
-        HoldStyle { quanta: (self == Signal::Timed).then_some(quanta), framed: self != Signal::Ideal }
+    pub(crate) fn style(self, quanta: u16) -> PauseStyle {
+        PauseStyle { quanta: (self == Signal::Timed).then_some(quanta), framed: self != Signal::Ideal }
     }
 
     /// Only a timed pause has a time.
@@ -126,7 +126,7 @@ impl Nearest {
 
     /// A counter holds `bytes`. A threshold may change meanwhile; where it falls while bytes grow, the most bytes are nearest.
     #[inline(always)]
-    pub fn note(&mut self, bytes: Bytes, threshold: Bytes) {
+    pub fn action(&mut self, bytes: Bytes, threshold: Bytes) {
         if bytes > self.bytes {
             *self = Nearest { bytes, threshold };
         }
@@ -162,9 +162,15 @@ impl Receiver {
     }
 
     /// A frame for `slot` has arrived over a link of `rate`. Returns what to do and when to look again.
-    pub(crate) fn receive(&mut self, slot: usize, hold: Hold, now: Time, rate: Rate) -> (Vec<GateChange>, Time) {
+    pub(crate) fn receive(
+        &mut self,
+        slot: usize,
+        divert: PauseRequest,
+        now: Time,
+        rate: Rate,
+    ) -> (Vec<GateChange>, Time) {
         let act = now + self.response;
-        let until = if hold.quanta == 0 { Time::ZERO } else { hold.until(act, rate) };
+        let until = if divert.quanta == 0 { Time::ZERO } else { divert.until(act, rate) };
         if self.response == Time::ZERO {
             let next = if until == Time::ZERO { Time::NEVER } else { until };
             return (self.apply(slot, until), next);
@@ -212,26 +218,26 @@ mod tests {
     use super::*;
     use backwater_net::packet::Class;
 
-    fn hold(quanta: u16) -> Hold {
-        Hold { class: Some(Class(3)), quanta, lasting: false }
+    fn divert(quanta: u16) -> PauseRequest {
+        PauseRequest { class: Some(Class(3)), quanta, lasting: false }
     }
 
     #[test]
     fn newer_frame_replaces_the_timer_and_zero_resumes() {
         let mut r = Receiver::new(1, Time::ZERO);
         let rate = Rate::gbps(10);
-        assert_eq!(r.receive(0, hold(100), Time::ZERO, rate), (vec![GateChange::Shut(0)], Time::ns(5120)));
-        assert_eq!(r.receive(0, hold(10), Time::ns(100), rate).0, vec![]);
+        assert_eq!(r.receive(0, divert(100), Time::ZERO, rate), (vec![GateChange::Shut(0)], Time::ns(5120)));
+        assert_eq!(r.receive(0, divert(10), Time::ns(100), rate).0, vec![]);
         assert_eq!(r.wake(0, Time::ns(612)).0, vec![GateChange::Open(0)], "51.2 ns x 10 after 100 ns");
         assert_eq!(r.wake(0, Time::ns(5120)).0, vec![], "the first timer is stale");
-        r.receive(0, hold(100), Time::us(10), rate);
-        assert_eq!(r.receive(0, hold(0), Time::us(11), rate).0, vec![GateChange::Open(0)]);
+        r.receive(0, divert(100), Time::us(10), rate);
+        assert_eq!(r.receive(0, divert(0), Time::us(11), rate).0, vec![GateChange::Open(0)]);
     }
 
     #[test]
     fn response_time_passes_first() {
         let mut r = Receiver::new(1, Time::us(1));
-        let (changes, look) = r.receive(0, hold(100), Time::ZERO, Rate::gbps(10));
+        let (changes, look) = r.receive(0, divert(100), Time::ZERO, Rate::gbps(10));
         assert_eq!((changes, look), (vec![], Time::us(1)));
         assert_eq!(r.wake(0, Time::us(1)), (vec![GateChange::Shut(0)], Time::us(1) + Time::ns(5120)));
     }
@@ -239,8 +245,8 @@ mod tests {
     #[test]
     fn frames_of_one_instant_end_each_at_its_own_time() {
         let (mut r, rate, us) = (Receiver::new(2, Time::us(1)), Rate::gbps(10), Time::us(1));
-        r.receive(0, hold(100), Time::ZERO, rate);
-        r.receive(1, hold(10), Time::ZERO, rate);
+        r.receive(0, divert(100), Time::ZERO, rate);
+        r.receive(1, divert(10), Time::ZERO, rate);
         let (long, short) = (us + Time::ns(5120), us + Time::ns(512));
         assert_eq!(r.wake(0, us), (vec![GateChange::Shut(0)], long));
         assert_eq!(r.wake(1, us), (vec![GateChange::Shut(1)], short));

@@ -1,4 +1,4 @@
-//! For tests of mechanisms: contexts without a network. Set counters, call a hook, read the notes.
+//! For tests of mechanisms: contexts without a network. Set counters, call a hook, read the actions.
 //!
 //! Counters are set as a whole: `set_ingress` charges one (port, class) with that many bytes in one piece, as one frame
 //! would, so memory limits and pools are the switch's own.
@@ -7,8 +7,8 @@ pub mod network;
 
 use crate::config::SwitchParams;
 use crate::hooks::{
-    FlowCx, FlowNote, FlowShape, FlowTimer, Home, Lane, NicCx, NicNote, NicShape, Note, Owner, Place, PortShape,
-    SwitchCx, SwitchShape, Unsent,
+    FlowAction, FlowCx, FlowShape, FlowTimer, Home, IsolationQueue, NicAction, NicCx, NicShape, Owner, Place,
+    PortShape, SwitchAction, SwitchCx, SwitchShape, Unsent,
 };
 use crate::occupancy::{Occupancy, Pool};
 use crate::packet::{
@@ -23,14 +23,14 @@ use std::collections::BTreeMap;
 /// The mechanism under test has this number.
 pub const OWNER: Owner = Owner(0);
 
-/// A switch that is nothing but counters and a pad for notes. Port i leads to host i.
+/// A switch that is nothing but counters and a list of actions. Port i leads to host i.
 pub struct SwitchBench {
     /// The time that hooks see.
     pub now: Time,
     home: Home,
     occupancy: Occupancy,
     charged: BTreeMap<(Port, Class), (u64, Pool)>,
-    notes: Vec<Note>,
+    actions: Vec<SwitchAction>,
 }
 
 impl SwitchBench {
@@ -62,7 +62,7 @@ impl SwitchBench {
             home: Home::new(shape, 1, 1),
             occupancy: Occupancy::new(params, rates, lossless),
             charged: BTreeMap::new(),
-            notes: Vec::new(),
+            actions: Vec::new(),
         }
     }
 
@@ -95,38 +95,54 @@ impl SwitchBench {
     }
 
     /// Says that `bytes` more of `class` that came in at `port` wait in a lane of the mechanism.
-    pub fn hold(&mut self, port: Port, class: Class, number: u32, bytes: u64) {
-        self.occupancy.held.add(&place(port, port, class), Lane { owner: OWNER, number }, bytes, self.now);
+    pub fn divert(&mut self, port: Port, class: Class, number: u32, bytes: u64) {
+        self.occupancy.isolated.add(
+            &place(port, port, class),
+            IsolationQueue { owner: OWNER, number },
+            bytes,
+            self.now,
+        );
     }
 
     /// Says that `bytes` of them have left the lane.
     pub fn let_go(&mut self, port: Port, class: Class, number: u32, bytes: u64) {
-        self.occupancy.held.take(&place(port, port, class), Lane { owner: OWNER, number }, bytes, self.now);
+        self.occupancy.isolated.take(
+            &place(port, port, class),
+            IsolationQueue { owner: OWNER, number },
+            bytes,
+            self.now,
+        );
     }
 
     /// The context of a hook.
     pub fn cx(&mut self) -> SwitchCx<'_> {
-        SwitchCx { now: self.now, owner: OWNER, seen: &self.occupancy, home: &mut self.home, notes: &mut self.notes }
+        SwitchCx {
+            now: self.now,
+            owner: OWNER,
+            seen: &self.occupancy,
+            home: &mut self.home,
+            actions: &mut self.actions,
+        }
     }
 
-    /// What hooks have noted since the last call.
-    pub fn notes(&mut self) -> Vec<Note> {
-        std::mem::take(&mut self.notes)
+    /// The actions that hooks have asked for since the last call.
+    pub fn actions(&mut self) -> Vec<SwitchAction> {
+        std::mem::take(&mut self.actions)
     }
 }
 
-/// A NIC that is nothing but a pad for notes.
+/// A NIC that is nothing but a list of actions.
 pub struct NicBench {
     /// The time that hooks see.
     pub now: Time,
     shape: NicShape,
-    notes: Vec<NicNote>,
+    actions: Vec<NicAction>,
 }
 
 impl NicBench {
     /// Of `host` with a link of `rate`.
     pub fn new(host: HostId, rate: Rate) -> NicBench {
-        NicBench { now: Time::ZERO, shape: NicShape { host, rate, queues: HostQueues::default() }, notes: Vec::new() }
+        NicBench { now: Time::ZERO, shape: NicShape { host, rate, queues: HostQueues::default() }, actions: Vec::new() }
     }
 
     /// With these queues.
@@ -142,23 +158,23 @@ impl NicBench {
 
     /// The context of a hook.
     pub fn cx(&mut self) -> NicCx<'_> {
-        NicCx { now: self.now, owner: OWNER, shape: &self.shape, left: 0, over: false, notes: &mut self.notes }
+        NicCx { now: self.now, owner: OWNER, shape: &self.shape, left: 0, over: false, actions: &mut self.actions }
     }
 
-    /// What hooks have noted since the last call.
-    pub fn notes(&mut self) -> Vec<NicNote> {
-        std::mem::take(&mut self.notes)
+    /// The actions that hooks have asked for since the last call.
+    pub fn actions(&mut self) -> Vec<NicAction> {
+        std::mem::take(&mut self.actions)
     }
 }
 
-/// A flow that is nothing but a pad for notes.
+/// A flow that is nothing but a list of actions.
 pub struct FlowBench {
     /// The time that hooks see.
     pub now: Time,
     shape: FlowShape,
     /// What hooks see of what is left to be sent \[bytes\].
     pub backlog: Bytes,
-    notes: Vec<FlowNote>,
+    actions: Vec<FlowAction>,
 }
 
 impl FlowBench {
@@ -166,7 +182,7 @@ impl FlowBench {
     pub fn new(line: Rate) -> FlowBench {
         let (payload, frame) = (Bytes(1000), Bytes(1064));
         let shape = FlowShape { src: HostId(0), dst: HostId(1), class: Class(3), line, payload, frame, hops: 3 };
-        FlowBench { now: Time::ZERO, shape, backlog: Bytes::ZERO, notes: Vec::new() }
+        FlowBench { now: Time::ZERO, shape, backlog: Bytes::ZERO, actions: Vec::new() }
     }
 
     /// What a mechanism sees of the flow at start.
@@ -183,17 +199,17 @@ impl FlowBench {
             shape: &self.shape,
             flow,
             of: Some(&self.backlog),
-            notes: &mut self.notes,
+            actions: &mut self.actions,
         }
     }
 
     /// The timers that hooks have armed since the last call.
     pub fn timers(&mut self) -> Vec<(Time, u16)> {
-        let timer = |note| match note {
-            FlowNote::Arm(FlowTimer { at, token, .. }) => Some((at, token)),
-            FlowNote::Send(..) | FlowNote::Unanswered(..) | FlowNote::GiveUp(..) => None,
+        let timer = |action| match action {
+            FlowAction::Arm(FlowTimer { at, token, .. }) => Some((at, token)),
+            FlowAction::Send(..) | FlowAction::Unanswered(..) | FlowAction::GiveUp(..) => None,
         };
-        self.notes.drain(..).filter_map(timer).collect()
+        self.actions.drain(..).filter_map(timer).collect()
     }
 }
 

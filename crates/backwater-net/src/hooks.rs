@@ -2,17 +2,17 @@
 //! may do (`hooks/context.rs`).
 //!
 //! Every scheme acts at a *switch*, at a *NIC*, or on a *flow's rate*. A [`Mechanism`] bundles up to three sides of itself:
-//! [`SwitchSide`], [`NicSide`], [`FlowSide`]. Hooks receive a context with the time, the counters and a pad for notes. A note
-//! is not a callback: the stage acts on it after the last hook has returned, in the order in which the notes were made.
+//! [`SwitchSide`], [`NicSide`], [`FlowSide`]. Hooks receive a context with the time, the counters and a list of actions. An
+//! action is not a callback: the stage carries it out after the last hook has returned, in the order in which they were asked for.
 //!
 //! ```text
 //!            arrival            egress queue                       wire
-//!  frame ──▶ route ▶ choose ▶ steer ▶ admit ─ latency ─▶ hold ▶ enqueue ─▶ may_start ▶ start ──────────────────▶ next node
+//!  frame ──▶ route ▶ choose ▶ steer ▶ admit ─ latency ─▶ hold ▶ enqueue ─▶ may_transmit ▶ start ──────────────────▶ next node
 //!                                    │                          │                        │
-//!                  on_admit, gives_way, on_full             on_enqueue               on_start
+//!                  on_admit, push_out, on_full             on_enqueue               on_start
 //!                                                on_dequeue, on_release, on_depart: at either, as `switch.release_at` says
 //!
-//!  flow ──▶ on_start ▶ rate, window ▶ on_send, attach ──▶ NIC: on_enqueue ▶ may_start ▶ on_start ──▶
+//!  flow ──▶ on_start ▶ rate, window ▶ on_send, attach ──▶ NIC: on_enqueue ▶ may_transmit ▶ on_start ──▶
 //!       on_end ◀── on_ack, on_loss ◀── acknowledgement ◀── on_flow_start, on_receive, on_flow_end at the receiver
 //! ```
 //!
@@ -28,18 +28,20 @@ use crate::queues::HostQueues;
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 
-pub use crate::place::{Lane, Owner, Owners, Place};
+pub use crate::place::{IsolationQueue, Owner, Owners, Place};
 pub use crate::reach::{Margin, Reach, Unit};
 
+mod actions;
 mod advice;
 mod context;
 mod mechanism;
-mod notes;
 mod port;
 mod sides;
 mod stack;
 
 pub use crate::parameters::Finding;
+pub(crate) use actions::{Actions, reuse_memory};
+pub use actions::{FlowAction, FlowTimer, Gate, NicAction, NicGate, SwitchAction};
 pub use advice::{
     Advice, AdviceError, AdviceForm, AdviceOption, AdviceProof, AdviceRow, Hop, Incast, Incasts, LargestIncast, Paths,
     Question, Situation, WRITTEN, needed,
@@ -50,8 +52,6 @@ pub use mechanism::{
     Carrier, CheckCx, Claims, LongestWay, Mechanism, MemoryCx, Needs, Overhead, Preset, Profile, RateKey, RoundTrip,
     Unread, WireCx,
 };
-pub use notes::{FlowNote, FlowTimer, Gate, NicGate, NicNote, Note};
-pub(crate) use notes::{Notes, use_again};
 pub use port::Departure;
 pub use sides::{
     Absent, Ack, Counted, Cut, FlowHooks, FlowSide, Incoming, Loss, NicHooks, NicSide, SwitchHooks, SwitchSide,
@@ -115,16 +115,16 @@ pub enum Full {
 
 /// How a pause of the neighbour is signalled (IEEE 802.3 annexes 31B and 31D).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct HoldStyle {
+pub struct PauseStyle {
     /// Pause time carried in each frame, in quanta of 512 bit times, or `None` for an on/off signal that never expires.
     pub quanta: Option<u16>,
     /// Whether the signal is a frame that waits for the one on the wire and takes its time there, or ideal: it only takes the propagation delay.
     pub framed: bool,
 }
 
-impl HoldStyle {
+impl PauseStyle {
     /// The stage's own: frames, each with the longest pause time.
-    pub(crate) const FRAMED: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
+    pub(crate) const FRAMED: PauseStyle = PauseStyle { quanta: Some(u16::MAX), framed: true };
 }
 
 /// A word that a mechanism gives to its timer and gets back.

@@ -39,7 +39,7 @@ extern crate self as backwater_net;
 
 pub use port::lineup::FlowMap;
 pub use port::queues::HostQueues;
-pub use port::{hold, queues};
+pub use port::{pause, queues};
 pub use run::parallel::Parallel;
 pub use run::{Actors, Network};
 pub use switch::occupancy;

@@ -48,7 +48,7 @@ pub(crate) trait Node {
     /// Starts the next transmission of an idle port that has no MAC control to send, if there is one.
     fn serve(&mut self, port: u16);
     /// Whether mechanisms let a packet start from a queue.
-    fn may_start(&self, port: u16, queue: Queue, pkt: &Packet) -> bool;
+    fn may_transmit(&self, port: u16, queue: Queue, pkt: &Packet) -> bool;
     /// Whether something would be sent once the wire is free, gates permitting; MAC control aside.
     fn waits(&self, port: u16) -> bool;
     /// A frame other than MAC control leaves the node's counters.
@@ -111,8 +111,12 @@ where
     pub fn refused(&mut self, port: u16) -> u32 {
         let p = &self.ports[usize::from(port)];
         let refused = (0..CLASSES).fold(0, |refused, queue| {
-            let may_start = |pkt: Ix| self.may_start(port, Queue(queue as u8), &self.world.slab[pkt].pkt);
-            if p.first_of(queue).is_none_or(may_start) { refused } else { refused | 1 << queue | 1 << express(queue) }
+            let may_transmit = |pkt: Ix| self.may_transmit(port, Queue(queue as u8), &self.world.slab[pkt].pkt);
+            if p.first_of(queue).is_none_or(may_transmit) {
+                refused
+            } else {
+                refused | 1 << queue | 1 << express(queue)
+            }
         });
         self.note_refused(port, refused);
         refused

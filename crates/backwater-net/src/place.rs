@@ -19,7 +19,7 @@ pub struct Place {
 
 /// A lane of a switch in which a mechanism lets frames wait before they join their egress queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-pub struct Lane {
+pub struct IsolationQueue {
     /// Whose it is.
     pub owner: Owner,
     /// Which of that mechanism's lanes, by a number of its own.

@@ -3,10 +3,10 @@
 pub use crate::attachment::Attachment;
 pub use crate::hooks::{
     Absent, Ack, Advice, AdviceError, AdviceForm, Awaits, Carrier, CheckCx, Claims, Count, Counted, Cut, Defines,
-    Departure, Fate, Finding, FlowCx, FlowHooks, FlowOrder, FlowShape, FlowSide, Full, Gate, HoldStyle, Incoming, Lane,
+    Departure, Fate, Finding, FlowCx, FlowHooks, FlowOrder, FlowShape, FlowSide, Full, Gate, Incoming, IsolationQueue,
     Loss, Margin, Mechanism, MemoryCx, Needs, NicCx, NicGate, NicHooks, NicShape, NicSide, Overhead, Owner, Owners,
-    Place, PortShape, Preset, Profile, Question, RateKey, Reach, Situation, Steering, SwitchCx, SwitchHooks,
-    SwitchShape, SwitchSide, Token, Turn, Unit, Unread, WireCx,
+    PauseStyle, Place, PortShape, Preset, Profile, Question, RateKey, Reach, Situation, Steering, SwitchCx,
+    SwitchHooks, SwitchShape, SwitchSide, Token, Turn, Unit, Unread, WireCx,
 };
 pub use crate::packet::{Class, Control, FlowRef, HostId, NodeId, Packet, Port, Queue};
 pub use crate::units::{Bytes, Rate};

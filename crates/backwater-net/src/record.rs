@@ -280,12 +280,12 @@ pub struct SwitchRow {
     /// Node.
     pub node: NodeId,
     /// What waited in its held lanes.
-    pub held: HeldStats,
+    pub isolated: IsolationStats,
 }
 
 /// What waited in the held lanes of a switch, over the whole run and weighted by time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct HeldStats {
+pub struct IsolationStats {
     /// Frames that came to wait.
     pub frames: u64,
     /// Most bytes at once.

@@ -4,7 +4,7 @@ use crate::attachment::{Attachment, Carried};
 use crate::config::{AckParams, NicParams, PacketParams, TransportParams};
 use crate::confinement::Confinement;
 use crate::event::Event;
-use crate::hooks::{Hooks, Notes, PortShape};
+use crate::hooks::{Actions, Hooks, PortShape};
 use crate::packet::{HostId, NodeId, PathRef, Report};
 use crate::part::Part;
 use crate::port::{Belongs, LinkFaults, Numbered, Port};
@@ -39,7 +39,7 @@ pub(crate) struct World {
     pub reports: Carried<Report>,
     /// How frames that their ports keep come over their links.
     pub numbers: Carried<Numbered>,
-    pub notes: Notes,
+    pub actions: Actions,
     pub totals: Totals,
     pub rows: Rows,
     pub rules: Rules,
@@ -61,7 +61,7 @@ impl World {
             attachments: Carried::default(),
             reports: Carried::default(),
             numbers: Carried::default(),
-            notes: Notes::default(),
+            actions: Actions::default(),
             totals: Totals::default(),
             rows: Rows::default(),
             rules,
@@ -263,7 +263,7 @@ impl Fabric {
         }
         let rates: Vec<Rate> = ports.iter().map(|port| port.serialiser.rate()).collect();
         for port in &mut ports {
-            port.rest.holds.count_at(rates[port.peer as usize]);
+            port.rest.pause_requests.count_at(rates[port.peer as usize]);
         }
         let routes = Routes::new(&graph, &neighbours, &switch_of, seed);
         let paths = Paths::default();

@@ -5,8 +5,8 @@ use crate::file::{FaultEntry, Frames, Host, Paused};
 use crate::hosts;
 use crate::layout::Layout;
 use backwater_mech::registry::ENTRIES;
-use backwater_net::hold::MAC_CONTROL;
 use backwater_net::packet::{Class, HostId, NodeId};
+use backwater_net::pause::MAC_CONTROL;
 use backwater_net::spec::{Fault, FaultKind, FrameKind};
 
 /// All faults of the scenario.

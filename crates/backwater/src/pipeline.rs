@@ -16,7 +16,7 @@ const PASSES: [&str; 2] = ["forward", "backward"];
 /// The operations of a job's pipeline, or what is wrong with it.
 pub(crate) fn operations(reader: &Reader<'_>, entry: &PipelineEntry) -> Result<Operations, ScenarioError> {
     let pipeline = read(reader, entry)?;
-    let lanes = reader.job.ranks / pipeline.stages;
+    let isolation_queues = reader.job.ranks / pipeline.stages;
     let orders: Vec<Vec<Pass>> = (0..pipeline.stages).map(|stage| pipeline.order(stage)).collect();
     // Where each pass stands in its stage's order, and which stage waits for it.
     let (mut places, mut receivers) = (HashMap::new(), HashMap::new());
@@ -30,16 +30,20 @@ pub(crate) fn operations(reader: &Reader<'_>, entry: &PipelineEntry) -> Result<O
     }
     let passes = orders.first().map_or(0, Vec::len) as u64;
     // A pass and what it sends have two numbers in a row.
-    let id = |stage: u32, lane: u32, place: u64| 2 * (u64::from(stage * lanes + lane) * passes + place);
+    let id = |stage: u32, isolation_queue: u32, place: u64| {
+        2 * (u64::from(stage * isolation_queues + isolation_queue) * passes + place)
+    };
     let too_many = |flaw: Flaw| reader.error("pipeline", flaw.reason).hint("fewer ranks, micro-batches or chunks");
     let (mut table, mut after) = (Table::default(), Vec::new());
     for (stage, order) in (0u32..).zip(&orders) {
-        for (lane, (place, pass)) in (0..lanes).flat_map(|lane| (0u64..).zip(order).map(move |one| (lane, one))) {
-            let (rank, own) = (stage * lanes + lane, id(stage, lane, place));
+        for (isolation_queue, (place, pass)) in
+            (0..isolation_queues).flat_map(|isolation_queue| (0u64..).zip(order).map(move |one| (isolation_queue, one)))
+        {
+            let (rank, own) = (stage * isolation_queues + isolation_queue, id(stage, isolation_queue, place));
             after.clear();
-            after.extend((place > 0).then(|| id(stage, lane, place - 1)));
+            after.extend((place > 0).then(|| id(stage, isolation_queue, place - 1)));
             let other = pipeline.waits_for(stage, *pass);
-            after.extend(other.map(|(there, what)| id(there, lane, places[&(there, what)]) + 1));
+            after.extend(other.map(|(there, what)| id(there, isolation_queue, places[&(there, what)]) + 1));
             let time = if pass.back { entry.backward.unwrap_or(entry.forward * 2) } else { entry.forward };
             let which = usize::from(pass.back);
             let compute = Row {
@@ -56,7 +60,7 @@ pub(crate) fn operations(reader: &Reader<'_>, entry: &PipelineEntry) -> Result<O
             };
             table.add(&compute).map_err(too_many)?;
             if let Some(there) = receivers.get(&(stage, *pass)) {
-                let task = Task::Send { peer: there * lanes + lane, bytes: entry.size.0 };
+                let task = Task::Send { peer: there * isolation_queues + isolation_queue, bytes: entry.size.0 };
                 table
                     .add(&Row { id: own + 1, task, after: &[own], label: SENDS[which], ..compute })
                     .map_err(too_many)?;

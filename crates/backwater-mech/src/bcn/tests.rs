@@ -7,7 +7,7 @@ use backwater_engine::Time;
 use backwater_net::bench::{FlowBench, SwitchBench, ack, data, place};
 use backwater_net::config::BufferPer;
 use backwater_net::config::SwitchParams;
-use backwater_net::hooks::{Fate, FlowSide, Note, SwitchSide, WireCx};
+use backwater_net::hooks::{Fate, FlowSide, SwitchAction, SwitchSide, WireCx};
 use backwater_net::packet::{Class, Control, HostId, NodeId, Port, Queue};
 use backwater_net::{Bytes, Rate};
 use backwater_wire::Parse;
@@ -42,9 +42,9 @@ impl At {
         let mut pkt = data(HostId(0), HostId(3), 0, C3, 1436);
         pkt.tag = tag;
         self.cp.on_enqueue(&mut self.bench.cx(), &place(Port(0), Port(3), C3), &mut pkt);
-        match self.bench.notes().as_slice() {
+        match self.bench.actions().as_slice() {
             [] => None,
-            [Note::Route(HostId(0), Class(6), frame)] => Some(*frame),
+            [SwitchAction::Route(HostId(0), Class(6), frame)] => Some(*frame),
             other => panic!("BCN sends one message at most, not {other:?}"),
         }
     }
@@ -217,7 +217,7 @@ fn only_data_of_its_classes_causes_messages() {
         let mut ack = ack(data(HostId(0), HostId(3), 0, C3, 1436));
         at.cp.on_enqueue(&mut at.bench.cx(), &place(Port(0), Port(3), C3), &mut ack);
     }
-    assert_eq!(at.bench.notes(), []);
+    assert_eq!(at.bench.actions(), []);
     let mut other = At::new(&Params { classes: vec![5], ..exact() });
     assert!((0..300).all(|_| other.frame(40_000, 0).is_none()));
 }

@@ -66,7 +66,7 @@ pub struct Switch {
 // The specification is in `link`; this file says what of a run goes into it.
 #[backwater_derive::hooks]
 impl SwitchSide for Switch {
-    fn may_start(&self, port: Port, _: Queue, pkt: &Packet) -> bool {
+    fn may_transmit(&self, port: Port, _: Queue, pkt: &Packet) -> bool {
         self.links.get(usize::from(port.0)).is_none_or(|link| link.may_send(pkt.class, pkt.size))
     }
 
@@ -166,7 +166,7 @@ pub struct Nic {
 
 #[backwater_derive::hooks]
 impl NicSide for Nic {
-    fn may_start(&self, _: Port, _: Queue, pkt: &Packet) -> bool {
+    fn may_transmit(&self, _: Port, _: Queue, pkt: &Packet) -> bool {
         self.link.may_send(pkt.class, pkt.size)
     }
 
@@ -179,7 +179,7 @@ impl NicSide for Nic {
         self.link.stored(pkt.class, pkt.size);
     }
 
-    fn on_taken(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
+    fn on_consumed(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
         self.act(cx, |link, now| link.left(pkt.class, pkt.size, now));
     }
 

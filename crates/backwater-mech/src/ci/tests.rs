@@ -5,7 +5,7 @@ use crate::red::AboveMaximum;
 use backwater_net::Rate;
 use backwater_net::bench::{NicBench, SwitchBench, ack, control, data, place};
 use backwater_net::config::{BufferPer, SwitchParams};
-use backwater_net::hooks::{NicNote, NicSide, Note};
+use backwater_net::hooks::{NicAction, NicSide, SwitchAction};
 use backwater_net::packet::Ecn;
 use backwater_net::packet::NodeId;
 
@@ -63,11 +63,11 @@ impl Stand {
     }
 
     fn cims(&mut self) -> Vec<(Port, Class, Control)> {
-        let emitted = |note| match note {
-            Note::Emit(port, class, frame) => (port, class, frame),
+        let emitted = |action| match action {
+            SwitchAction::Emit(port, class, frame) => (port, class, frame),
             other => panic!("a bridge only emits, not {other:?}"),
         };
-        self.bench.notes().into_iter().map(emitted).collect()
+        self.bench.actions().into_iter().map(emitted).collect()
     }
 }
 
@@ -395,18 +395,18 @@ fn an_end_station_sends_in_the_other_priority() {
     let frame = Message::new(NodeId(9), CQ, false, &params).frame(1, flow, &params);
     assert_eq!(station.on_control(&mut bench.cx(), &frame), Fate::Consumed);
     assert_eq!(
-        bench.notes(),
-        [NicNote::SendIn(flow, Some(Class(2))), NicNote::Arm(backwater_net::bench::OWNER, Time::us(100), 0)]
+        bench.actions(),
+        [NicAction::SendIn(flow, Some(Class(2))), NicAction::Arm(backwater_net::bench::OWNER, Time::us(100), 0)]
     );
     bench.now = Time::us(50);
     station.on_control(&mut bench.cx(), &frame);
-    assert_eq!(bench.notes(), []);
+    assert_eq!(bench.actions(), []);
     bench.now = Time::us(100);
     station.on_timer(&mut bench.cx(), 0);
-    assert_eq!(bench.notes(), [NicNote::Arm(backwater_net::bench::OWNER, Time::us(150), 0)]);
+    assert_eq!(bench.actions(), [NicAction::Arm(backwater_net::bench::OWNER, Time::us(150), 0)]);
     bench.now = Time::us(150);
     station.on_timer(&mut bench.cx(), 0);
-    assert_eq!(bench.notes(), [NicNote::SendIn(flow, None)]);
+    assert_eq!(bench.actions(), [NicAction::SendIn(flow, None)]);
     assert!(CongestionIsolation::nic(&Params::default(), bench.shape()).is_none());
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use backwater_net::Bytes;
 use backwater_net::bench::{FlowBench, NicBench, data};
-use backwater_net::hooks::NicNote;
+use backwater_net::hooks::NicAction;
 
 const LINE: Rate = Rate::gbps(40);
 
@@ -157,7 +157,7 @@ fn ns3_ticks() {
 }
 
 fn cnps(bench: &mut NicBench) -> usize {
-    bench.notes().iter().filter(|n| matches!(n, NicNote::Route(HostId(0), _, frame) if frame.kind == CNP)).count()
+    bench.actions().iter().filter(|n| matches!(n, NicAction::Route(HostId(0), _, frame) if frame.kind == CNP)).count()
 }
 
 /// Section 3.1: at most one CNP per flow in 50 us.
@@ -188,5 +188,5 @@ fn notification_point_keeps_its_interval() {
     let mut bench = NicBench::new(HostId(1), LINE);
     let mut np = Dcqcn::nic(&Params::default(), bench.shape()).expect("the paper's law has a notification point");
     np.on_receive(&mut bench.cx(), &data(HostId(0), HostId(1), 0, Class(3), 1000));
-    assert_eq!(bench.notes(), [], "not marked");
+    assert_eq!(bench.actions(), [], "not marked");
 }

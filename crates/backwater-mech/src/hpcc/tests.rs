@@ -126,10 +126,10 @@ fn what_cannot_be_compared_is_not() {
     assert!(sender.rate < Rate::gbps(100));
 }
 
-/// Holds the load that a sender has taken, and the rate to a billionth. Returns the rate.
+/// PauseRequests the load that a sender has taken, and the rate to a billionth. Returns the rate.
 fn is_as_recorded(held: &mut Held, trace: &Trace, line: &Line, sender: &Sender) -> Rate {
-    held.hold(trace, line, "u", sender.u, SIX_DIGITS);
-    held.hold(trace, line, "rate", sender.rate.0 as f64, 1e-9 * sender.rate.0 as f64);
+    held.divert(trace, line, "u", sender.u, SIX_DIGITS);
+    held.divert(trace, line, "rate", sender.rate.0 as f64, 1e-9 * sender.rate.0 as f64);
     sender.rate
 }
 
@@ -238,7 +238,7 @@ fn a_port_counts_all_or_the_last_frame() {
         let Writer::Pint(loads) = side else { panic!("it is PINT") };
         loads.ports[0].u
     };
-    let twice = |keeps: f64, adds: f64| adds * keeps + adds;
+    let twice = |stays: f64, adds: f64| adds * stays + adds;
     for (counts, acks, expected) in [
         (pint::Counts::All, false, twice(0.99, 0.01)),
         (pint::Counts::Last, false, twice(0.99, 0.01)),

@@ -117,7 +117,7 @@ impl Link {
     }
 
     /// A frame begins to leave. Returns whether it is kept.
-    pub fn keeps(&mut self, size: u32, now: Time) -> (bool, Vec<Act>) {
+    pub fn retains(&mut self, size: u32, now: Time) -> (bool, Vec<Act>) {
         if self.off {
             return (false, Vec::new());
         }
@@ -222,7 +222,7 @@ impl Link {
     }
 
     /// A frame has come whole. Returns whether it is taken.
-    pub fn takes(&mut self, number: u64, size: u32, now: Time) -> (bool, Vec<Act>) {
+    pub fn accepts(&mut self, number: u64, size: u32, now: Time) -> (bool, Vec<Act>) {
         // SAI: a gap is answered by one NACK.
         if number > self.expected {
             self.counters.discarded += 1;

@@ -58,16 +58,16 @@ pub struct Switch {
 // The specification is in `link`; this file says what of a run goes into it.
 #[backwater_derive::hooks]
 impl SwitchSide for Switch {
-    fn may_start(&self, port: Port, _: Queue, pkt: &Packet) -> bool {
+    fn may_transmit(&self, port: Port, _: Queue, pkt: &Packet) -> bool {
         self.links.get(usize::from(port.0)).is_none_or(|link| link.may_send(pkt.size))
     }
 
-    fn keeps(&mut self, cx: &mut SwitchCx<'_>, port: Port, _: u64, size: u32) -> bool {
-        self.at(cx, port, |link, now| link.keeps(size, now)).unwrap_or(false)
+    fn retains(&mut self, cx: &mut SwitchCx<'_>, port: Port, _: u64, size: u32) -> bool {
+        self.at(cx, port, |link, now| link.retains(size, now)).unwrap_or(false)
     }
 
-    fn takes(&mut self, cx: &mut SwitchCx<'_>, from: Port, number: u64, size: u32) -> bool {
-        self.at(cx, from, |link, now| link.takes(number, size, now)).unwrap_or(true)
+    fn accepts(&mut self, cx: &mut SwitchCx<'_>, from: Port, number: u64, size: u32) -> bool {
+        self.at(cx, from, |link, now| link.accepts(number, size, now)).unwrap_or(true)
     }
 
     fn on_damaged(&mut self, cx: &mut SwitchCx<'_>, from: Port) {
@@ -134,16 +134,16 @@ pub struct Nic {
 
 #[backwater_derive::hooks]
 impl NicSide for Nic {
-    fn may_start(&self, _: Port, _: Queue, pkt: &Packet) -> bool {
+    fn may_transmit(&self, _: Port, _: Queue, pkt: &Packet) -> bool {
         self.link.may_send(pkt.size)
     }
 
-    fn keeps(&mut self, cx: &mut NicCx<'_>, _: u64, size: u32) -> bool {
-        self.act(cx, |link, now| link.keeps(size, now))
+    fn retains(&mut self, cx: &mut NicCx<'_>, _: u64, size: u32) -> bool {
+        self.act(cx, |link, now| link.retains(size, now))
     }
 
-    fn takes(&mut self, cx: &mut NicCx<'_>, number: u64, size: u32) -> bool {
-        self.act(cx, |link, now| link.takes(number, size, now))
+    fn accepts(&mut self, cx: &mut NicCx<'_>, number: u64, size: u32) -> bool {
+        self.act(cx, |link, now| link.accepts(number, size, now))
     }
 
     fn on_damaged(&mut self, cx: &mut NicCx<'_>) {

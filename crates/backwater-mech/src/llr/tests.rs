@@ -39,7 +39,7 @@ fn what_is_outstanding_is_limited() {
     assert!(link.may_send(9_000));
     for _ in 0..4 {
         assert!(link.may_send(1_000));
-        assert!(link.keeps(1_000, Time::ZERO).0);
+        assert!(link.retains(1_000, Time::ZERO).0);
     }
     assert!(!link.may_send(64));
     hear(&mut link, What::Ack, 1, Time::us(1));
@@ -50,16 +50,16 @@ fn what_is_outstanding_is_limited() {
 #[test]
 fn a_receiver_asks_once() {
     let mut link = link();
-    assert_eq!(said(&link.takes(0, 1_000, Time::ZERO).1), [(What::Ack, 1)]);
+    assert_eq!(said(&link.accepts(0, 1_000, Time::ZERO).1), [(What::Ack, 1)]);
     assert_eq!(said(&link.ask()), [(What::Nack, 1)]);
     for number in [2, 3] {
-        assert_eq!(link.takes(number, 1_000, Time::ZERO), (false, vec![]));
+        assert_eq!(link.accepts(number, 1_000, Time::ZERO), (false, vec![]));
     }
     assert_eq!(said(&link.ask()), []);
-    let (taken, acts) = link.takes(1, 1_000, Time::ZERO);
+    let (taken, acts) = link.accepts(1, 1_000, Time::ZERO);
     assert!(taken);
     assert_eq!(said(&acts), [(What::Ack, 2)]);
-    let (taken, acts) = link.takes(3, 1_000, Time::ZERO);
+    let (taken, acts) = link.accepts(3, 1_000, Time::ZERO);
     assert!(!taken, "2 is missing");
     assert_eq!(said(&acts), [(What::Nack, 2)]);
 }
@@ -68,7 +68,7 @@ fn a_receiver_asks_once() {
 #[test]
 fn a_sender_goes_back() {
     let mut link = link();
-    (0..4).for_each(|_| assert!(link.keeps(1_000, Time::ZERO).0));
+    (0..4).for_each(|_| assert!(link.retains(1_000, Time::ZERO).0));
     let acts = hear(&mut link, What::Nack, 2, Time::us(1));
     assert!(acts.contains(&Act::LetGo(2)));
     assert_eq!(again(&acts), Some(2));
@@ -79,9 +79,9 @@ fn a_sender_goes_back() {
 #[test]
 fn a_timer_goes_back_and_gives_up() {
     let mut link = link();
-    let (_, acts) = link.keeps(1_000, Time::ZERO);
+    let (_, acts) = link.retains(1_000, Time::ZERO);
     assert_eq!(acts, [Act::Replay(T)]);
-    link.keeps(1_000, Time::ZERO);
+    link.retains(1_000, Time::ZERO);
     hear(&mut link, What::Ack, 1, Time::us(4));
     assert_eq!(link.replay(T), [Act::Replay(Time::us(14))]);
     assert_eq!(again(&link.replay(Time::us(14))), Some(1));
@@ -89,7 +89,7 @@ fn a_timer_goes_back_and_gives_up() {
     let acts = link.replay(Time::us(34));
     assert!(acts.contains(&Act::LetGo(2)));
     assert_eq!((said(&acts), again(&acts)), (vec![(What::Init, 2)], None));
-    link.keeps(1_000, Time::us(40));
+    link.retains(1_000, Time::us(40));
     // The INIT was lost: the receiver still asks for 1.
     let acts = hear(&mut link, What::Nack, 1, Time::us(41));
     assert_eq!((said(&acts), again(&acts)), (vec![(What::Init, 2)], Some(2)));
@@ -100,22 +100,22 @@ fn a_timer_goes_back_and_gives_up() {
 fn an_init_only_goes_forward() {
     let mut link = link();
     assert_eq!(said(&hear(&mut link, What::Init, 5, Time::ZERO)), [(What::Ack, 5)]);
-    assert!(link.takes(5, 1_000, Time::ZERO).0);
+    assert!(link.accepts(5, 1_000, Time::ZERO).0);
     assert_eq!(said(&hear(&mut link, What::Init, 5, Time::ZERO)), [(What::Ack, 6)]);
-    assert!(!link.takes(5, 1_000, Time::ZERO).0);
+    assert!(!link.accepts(5, 1_000, Time::ZERO).0);
 }
 
 /// A link that is down for less than the timeout keeps its frames; otherwise they are given up, and nothing is kept until it is up.
 #[test]
 fn a_link_that_is_down() {
     let mut link = link();
-    link.keeps(1_000, Time::ZERO);
+    link.retains(1_000, Time::ZERO);
     assert_eq!(link.is_up(false, Time::us(1)), [Act::Lost(Time::ns(1_500))]);
     assert_eq!(link.is_up(true, Time::ns(1_400)), []);
     assert_eq!(link.lost(Time::ns(1_500)), []);
     link.is_up(false, Time::us(2));
     assert!(link.lost(Time::ns(2_500)).contains(&Act::LetGo(1)));
-    assert!(!link.keeps(1_000, Time::us(3)).0 && link.may_send(9_000));
+    assert!(!link.retains(1_000, Time::us(3)).0 && link.may_send(9_000));
     assert_eq!(said(&link.is_up(true, Time::us(4))), [(What::Init, 1)]);
-    assert!(link.keeps(1_000, Time::us(5)).0);
+    assert!(link.retains(1_000, Time::us(5)).0);
 }

@@ -74,12 +74,12 @@ impl FlowSide for Sender {
         Some(Bytes(self.window.cwnd()))
     }
 
-    fn window_again(&self) -> Option<Bytes> {
+    fn retransmission_window(&self) -> Option<Bytes> {
         if self.recovers() { None } else { self.window() }
     }
 
     #[inline(always)]
-    fn permits(&self, in_flight: Bytes, next: Bytes, again: bool) -> bool {
+    fn may_send(&self, in_flight: Bytes, next: Bytes, again: bool) -> bool {
         self.window.cwnd() >= in_flight.0 + next.0 || again && self.recovers()
     }
 
@@ -96,7 +96,7 @@ impl FlowSide for Sender {
             cx.now(),
             &Acked { rtt, of, marked: ack.marked, bytes: counted.bytes, in_flight: counted.in_flight },
         );
-        self.note(before);
+        self.action(before);
         if self.sleek.is_some() {
             let delay = rtt.map_or(avg_delay, |rtt| rtt.since(base_rtt));
             let prompt = of == Timed::Probe && delay < self.target;
@@ -134,7 +134,7 @@ impl FlowSide for Sender {
             Loss::Timeout { bytes } => self.window.on_timeout(bytes),
             Loss::Gap => {}
         }
-        self.note(before);
+        self.action(before);
     }
 
     fn reach(&self) -> Reach {
@@ -145,7 +145,7 @@ impl FlowSide for Sender {
 }
 
 impl Sender {
-    fn note(&mut self, before: u64) {
+    fn action(&mut self, before: u64) {
         self.cuts += u64::from(self.window.cwnd() < before);
     }
 

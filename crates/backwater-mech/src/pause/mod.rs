@@ -20,12 +20,12 @@ mod config;
 use crate::mac_control::{Congested, Counter, GateChange, Nearest, Receiver};
 use backwater_engine::Time;
 use backwater_net::Bytes;
-use backwater_net::hold::Hold;
 use backwater_net::hooks::{
-    Absent, Awaits, CheckCx, Fate, Finding, Gate, HoldStyle, Mechanism, NicCx, NicGate, NicShape, NicSide, Owner,
+    Absent, Awaits, CheckCx, Fate, Finding, Gate, Mechanism, NicCx, NicGate, NicShape, NicSide, Owner, PauseStyle,
     Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
 };
 use backwater_net::packet::{Class, Control, HostId, Packet, Port};
+use backwater_net::pause::PauseRequest;
 pub use config::Params;
 use config::Thresholds;
 
@@ -36,7 +36,7 @@ pub struct Switch {
     #[state(fixed)]
     thresholds: Vec<Thresholds>,
     #[state(same)]
-    style: HoldStyle,
+    style: PauseStyle,
     /// ports whose counter has passed `xoff` and not yet fallen below `xon`
     #[state(within)]
     congested: Congested,
@@ -83,10 +83,10 @@ impl SwitchSide for Switch {
     }
 
     fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, _: Option<HostId>, frame: &Control) -> Fate {
-        let Some(hold @ Hold { class: None, .. }) = Hold::read(frame) else { return Fate::Passed };
+        let Some(divert @ PauseRequest { class: None, .. }) = PauseRequest::read(frame) else { return Fate::Passed };
         let slot = usize::from(from.0);
         // IEEE 802.3 annex 31B: it stops the link for the frame's quanta, or resumes it.
-        let (changes, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().ports[slot].rate);
+        let (changes, look) = self.receiver.receive(slot, divert, cx.now(), cx.shape().ports[slot].rate);
         obey(cx, &changes);
         if look != Time::NEVER {
             cx.arm(look, slot as Token);
@@ -133,7 +133,7 @@ impl Switch {
     #[inline(always)]
     fn passes(&mut self, port: Port, bytes: Bytes) -> bool {
         let xoff = self.at(port).xoff;
-        self.nearest.note(bytes, xoff);
+        self.nearest.action(bytes, xoff);
         bytes > xoff
     }
 
@@ -155,9 +155,9 @@ impl Switch {
         for (port, pause) in self.congested.set(port, over) {
             if pause {
                 self.pauses += 1;
-                cx.hold_peer(port, None, Time::NEVER, self.style);
+                cx.pause_peer(port, None, Time::NEVER, self.style);
             } else {
-                cx.release_peer(port, None);
+                cx.resume_peer(port, None);
             }
         }
     }
@@ -173,8 +173,8 @@ pub struct Nic {
 #[backwater_derive::hooks]
 impl NicSide for Nic {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
-        let Some(hold @ Hold { class: None, .. }) = Hold::read(frame) else { return Fate::Passed };
-        let (changes, look) = self.receiver.receive(0, hold, cx.now(), cx.shape().rate);
+        let Some(divert @ PauseRequest { class: None, .. }) = PauseRequest::read(frame) else { return Fate::Passed };
+        let (changes, look) = self.receiver.receive(0, divert, cx.now(), cx.shape().rate);
         Nic::obey(cx, &changes, look);
         Fate::Consumed
     }
@@ -225,7 +225,7 @@ impl Mechanism for Pause {
         params.signal.unread()
     }
 
-    fn hold_style(params: &Params) -> Option<HoldStyle> {
+    fn pause_style(params: &Params) -> Option<PauseStyle> {
         Some(params.signal.style(params.quanta))
     }
 

@@ -5,22 +5,22 @@ use crate::mac_control::Signal;
 use backwater_net::Rate;
 use backwater_net::bench::{OWNER, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
-use backwater_net::hooks::Note;
+use backwater_net::hooks::SwitchAction;
 use backwater_net::packet::{Class, Queue};
 
-const STYLE: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
+const STYLE: PauseStyle = PauseStyle { quanta: Some(u16::MAX), framed: true };
 
 fn params(xoff: Bytes, xon: Option<Bytes>, counter: Counter) -> Params {
     let (signal, quanta, response) = (Signal::Timed, u16::MAX, Time::ZERO);
     Params { xoff, xon, reference_rate: None, counter, signal, quanta, response }
 }
 
-fn hold(port: u16) -> Note {
-    Note::HoldPeer(OWNER, Port(port), None, Time::NEVER, STYLE)
+fn divert(port: u16) -> SwitchAction {
+    SwitchAction::PausePeer(OWNER, Port(port), None, Time::NEVER, STYLE)
 }
 
-fn release(port: u16) -> Note {
-    Note::ReleasePeer(OWNER, Port(port), None)
+fn release(port: u16) -> SwitchAction {
+    SwitchAction::ResumePeer(OWNER, Port(port), None)
 }
 
 /// Document 002's core switch: above 140 KB before an egress it pauses every input, below 130 KB it lets go.
@@ -32,15 +32,15 @@ fn egress_counter_of_the_2006_study() {
     let mut pause = Pause::switch(&params, bench.shape()).expect("PAUSE acts at switches");
     let mut pkt = data(HostId(0), HostId(2), 0, Class(3), 1436);
     let here = place(Port(0), Port(2), Class(3));
-    for (bytes, notes) in [(140_000, vec![]), (140_001, vec![hold(0), hold(1)]), (150_000, vec![])] {
+    for (bytes, actions) in [(140_000, vec![]), (140_001, vec![divert(0), divert(1)]), (150_000, vec![])] {
         bench.set_egress(Port(2), Queue(3), bytes);
         pause.on_enqueue(&mut bench.cx(), &here, &mut pkt);
-        assert_eq!(bench.notes(), notes, "{bytes} B");
+        assert_eq!(bench.actions(), actions, "{bytes} B");
     }
-    for (bytes, notes) in [(130_000, vec![]), (129_999, vec![release(0), release(1)]), (0, vec![])] {
+    for (bytes, actions) in [(130_000, vec![]), (129_999, vec![release(0), release(1)]), (0, vec![])] {
         bench.set_egress(Port(2), Queue(3), bytes);
         pause.on_depart(&mut bench.cx(), &here);
-        assert_eq!(bench.notes(), notes, "{bytes} B");
+        assert_eq!(bench.actions(), actions, "{bytes} B");
     }
 }
 
@@ -54,14 +54,14 @@ fn ingress_counter_sums_the_classes() {
     bench.set_ingress(Port(1), Class(3), 6_000);
     bench.set_ingress(Port(1), Class(5), 4_001);
     pause.on_admit(&mut bench.cx(), &place(Port(1), Port(2), Class(5)), &pkt);
-    assert_eq!(bench.notes(), [hold(1)]);
+    assert_eq!(bench.actions(), [divert(1)]);
     // XON is 8 KB below XOFF where none is given.
     bench.set_ingress(Port(1), Class(3), 0);
     pause.on_release(&mut bench.cx(), &place(Port(1), Port(2), Class(3)), 0);
-    assert_eq!(bench.notes(), [], "4001 B are left");
+    assert_eq!(bench.actions(), [], "4001 B are left");
     bench.set_ingress(Port(1), Class(5), 1_999);
     pause.on_release(&mut bench.cx(), &place(Port(1), Port(2), Class(5)), 0);
-    assert_eq!(bench.notes(), [release(1)]);
+    assert_eq!(bench.actions(), [release(1)]);
 }
 
 /// Thresholds for ports of 10 Gb/s are four times as high at ports of 40 Gb/s.
@@ -74,15 +74,15 @@ fn thresholds_are_in_proportion_to_the_rate_of_the_port() {
         let mut pause = Pause::switch(&params, bench.shape()).expect("PAUSE acts at switches");
         let pkt = data(HostId(0), HostId(2), 0, Class(3), 1436);
         let here = place(Port(1), Port(2), Class(3));
-        for (bytes, notes) in [(10_000 * times, vec![]), (10_000 * times + 1, vec![hold(1)])] {
+        for (bytes, actions) in [(10_000 * times, vec![]), (10_000 * times + 1, vec![divert(1)])] {
             bench.set_ingress(Port(1), Class(3), bytes);
             pause.on_admit(&mut bench.cx(), &here, &pkt);
-            assert_eq!(bench.notes(), notes, "{bytes} B at {gbps} Gb/s");
+            assert_eq!(bench.actions(), actions, "{bytes} B at {gbps} Gb/s");
         }
-        for (bytes, notes) in [(5_000 * times, vec![]), (5_000 * times - 1, vec![release(1)])] {
+        for (bytes, actions) in [(5_000 * times, vec![]), (5_000 * times - 1, vec![release(1)])] {
             bench.set_ingress(Port(1), Class(3), bytes);
             pause.on_release(&mut bench.cx(), &here, 0);
-            assert_eq!(bench.notes(), notes, "{bytes} B at {gbps} Gb/s");
+            assert_eq!(bench.actions(), actions, "{bytes} B at {gbps} Gb/s");
         }
     }
 }

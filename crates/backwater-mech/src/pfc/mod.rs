@@ -30,13 +30,13 @@ use crate::headroom::{Pausing, headroom_findings, refresh_finding};
 use crate::mac_control::{Congested, Counter, GateChange, Nearest, Receiver};
 use backwater_engine::Time;
 use backwater_net::Bytes;
-use backwater_net::hold::Hold;
 use backwater_net::hooks::{
-    Absent, Advice, AdviceError, AdviceForm, Awaits, CheckCx, Claims, Fate, Finding, Gate, HoldStyle, Mechanism,
-    MemoryCx, NicCx, NicGate, NicShape, NicSide, Owner, Place, Profile, Question, Reach, Situation, SwitchCx,
-    SwitchShape, SwitchSide, Token, Unread,
+    Absent, Advice, AdviceError, AdviceForm, Awaits, CheckCx, Claims, Fate, Finding, Gate, Mechanism, MemoryCx, NicCx,
+    NicGate, NicShape, NicSide, Owner, PauseStyle, Place, Profile, Question, Reach, Situation, SwitchCx, SwitchShape,
+    SwitchSide, Token, Unread,
 };
 use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue};
+use backwater_net::pause::PauseRequest;
 use serde_json::{Map, Value};
 
 mod advice;
@@ -62,7 +62,7 @@ pub struct Switch {
     #[state(same)]
     counter: Counter,
     #[state(same)]
-    style: HoldStyle,
+    style: PauseStyle,
     /// per class: ports over their threshold
     #[state(within)]
     congested: Vec<Congested>,
@@ -106,7 +106,7 @@ impl SwitchSide for Switch {
             && self.feeders.joined(at)
         {
             self.pauses += 1;
-            cx.hold_peer(at.ingress, Some(at.class), Time::NEVER, self.style);
+            cx.pause_peer(at.ingress, Some(at.class), Time::NEVER, self.style);
         }
         if let Some(watchdog) = &self.watchdog
             && watchdog.drops(at)
@@ -134,20 +134,22 @@ impl SwitchSide for Switch {
             let left = cx.seen().egress(at.egress, at.queue);
             if left < self.at(at.egress).xon || left == Bytes::ZERO {
                 for (port, class) in self.feeders.relieved(at) {
-                    cx.release_peer(port, Some(class));
+                    cx.resume_peer(port, Some(class));
                 }
             }
         }
     }
 
     fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, _: Option<HostId>, frame: &Control) -> Fate {
-        let Some(hold @ Hold { class: Some(class), .. }) = Hold::read(frame) else { return Fate::Passed };
+        let Some(divert @ PauseRequest { class: Some(class), .. }) = PauseRequest::read(frame) else {
+            return Fate::Passed;
+        };
         if !self.under_pfc(class) {
             return Fate::Passed;
         }
         let port = usize::from(from.0);
         let slot = port * CLASSES + usize::from(class.0);
-        let (changes, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().ports[port].rate);
+        let (changes, look) = self.receiver.receive(slot, divert, cx.now(), cx.shape().ports[port].rate);
         if let Some(watchdog) = &mut self.watchdog {
             watchdog.heard(cx, slot);
         }
@@ -207,7 +209,7 @@ impl Switch {
     #[inline(always)]
     fn passes(&mut self, port: Port, bytes: Bytes) -> bool {
         let xoff = self.at(port).xoff;
-        self.nearest.note(bytes, xoff);
+        self.nearest.action(bytes, xoff);
         bytes > xoff
     }
 
@@ -223,7 +225,7 @@ impl Switch {
             Some(_) => {
                 let limit = seen.free(at.ingress).times(self.at(at.ingress).alpha);
                 let beyond = seen.beyond_reserve(at.ingress, at.class);
-                self.nearest.note(beyond, limit);
+                self.nearest.action(beyond, limit);
                 beyond >= limit || seen.in_headroom(at.ingress, at.class) > Bytes::ZERO
             }
         }
@@ -256,9 +258,9 @@ impl Switch {
         for (port, pause) in self.congested[usize::from(class.0)].set(port, over) {
             if pause {
                 self.pauses += 1;
-                cx.hold_peer(port, Some(class), Time::NEVER, self.style);
+                cx.pause_peer(port, Some(class), Time::NEVER, self.style);
             } else {
-                cx.release_peer(port, Some(class));
+                cx.resume_peer(port, Some(class));
             }
         }
     }
@@ -292,12 +294,14 @@ pub struct Nic {
 #[backwater_derive::hooks]
 impl NicSide for Nic {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
-        let Some(hold @ Hold { class: Some(class), .. }) = Hold::read(frame) else { return Fate::Passed };
+        let Some(divert @ PauseRequest { class: Some(class), .. }) = PauseRequest::read(frame) else {
+            return Fate::Passed;
+        };
         if self.classes & (1 << class.0) == 0 {
             return Fate::Passed;
         }
         let slot = usize::from(class.0);
-        let (changes, look) = self.receiver.receive(slot, hold, cx.now(), cx.shape().rate);
+        let (changes, look) = self.receiver.receive(slot, divert, cx.now(), cx.shape().rate);
         Nic::obey(cx, &changes, look, slot as Token);
         Fate::Consumed
     }
@@ -388,7 +392,7 @@ impl Mechanism for Pfc {
         findings
     }
 
-    fn hold_style(params: &Params) -> Option<HoldStyle> {
+    fn pause_style(params: &Params) -> Option<PauseStyle> {
         Some(params.signal.style(params.quanta))
     }
 

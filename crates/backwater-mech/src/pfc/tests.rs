@@ -5,10 +5,10 @@ use crate::mac_control::Signal;
 use backwater_net::Rate;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
 use backwater_net::config::{Architecture, BufferPer, SwitchParams};
-use backwater_net::hooks::{NicNote, Note};
+use backwater_net::hooks::{NicAction, SwitchAction};
 
 const RATE: Rate = Rate::gbps(100);
-const STYLE: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
+const STYLE: PauseStyle = PauseStyle { quanta: Some(u16::MAX), framed: true };
 const C3: Class = Class(3);
 
 pub(super) fn params(xoff: u64, xon: u64) -> Params {
@@ -31,12 +31,12 @@ pub(super) fn params(xoff: u64, xon: u64) -> Params {
     }
 }
 
-fn hold(port: u16) -> Note {
-    Note::HoldPeer(OWNER, Port(port), Some(C3), Time::NEVER, STYLE)
+fn divert(port: u16) -> SwitchAction {
+    SwitchAction::PausePeer(OWNER, Port(port), Some(C3), Time::NEVER, STYLE)
 }
 
-fn release(port: u16) -> Note {
-    Note::ReleasePeer(OWNER, Port(port), Some(C3))
+fn release(port: u16) -> SwitchAction {
+    SwitchAction::ResumePeer(OWNER, Port(port), Some(C3))
 }
 
 /// A PFC and its bench with four ports.
@@ -52,17 +52,17 @@ impl At {
         At { bench, pfc }
     }
 
-    fn admitted(&mut self, port: u16, class: Class, bytes: u64) -> Vec<Note> {
+    fn admitted(&mut self, port: u16, class: Class, bytes: u64) -> Vec<SwitchAction> {
         self.bench.set_ingress(Port(port), class, bytes);
         let pkt = data(HostId(0), HostId(1), 0, class, 4000);
         self.pfc.on_admit(&mut self.bench.cx(), &place(Port(port), Port(3), class), &pkt);
-        self.bench.notes()
+        self.bench.actions()
     }
 
-    fn released(&mut self, port: u16, class: Class, bytes: u64) -> Vec<Note> {
+    fn released(&mut self, port: u16, class: Class, bytes: u64) -> Vec<SwitchAction> {
         self.bench.set_ingress(Port(port), class, bytes);
         self.pfc.on_release(&mut self.bench.cx(), &place(Port(port), Port(3), class), 0);
-        self.bench.notes()
+        self.bench.actions()
     }
 }
 
@@ -71,9 +71,9 @@ impl At {
 fn pauses_above_xoff_and_resumes_below_xon() {
     let mut at = At::new(&params(380_000, 240_000), &SwitchParams::default());
     assert_eq!(at.admitted(1, C3, 380_000), [], "at the threshold is not above it");
-    assert_eq!(at.admitted(1, C3, 380_001), [hold(1)]);
+    assert_eq!(at.admitted(1, C3, 380_001), [divert(1)]);
     assert_eq!(at.admitted(1, C3, 390_000), [], "said once");
-    assert_eq!(at.admitted(2, C3, 380_001), [hold(2)], "each port for itself");
+    assert_eq!(at.admitted(2, C3, 380_001), [divert(2)], "each port for itself");
     assert_eq!(at.released(1, C3, 240_000), [], "at the threshold is not below it");
     assert_eq!(at.released(1, C3, 239_999), [release(1)]);
     assert_eq!(at.released(1, C3, 0), [], "said once");
@@ -83,7 +83,7 @@ fn pauses_above_xoff_and_resumes_below_xon() {
 #[test]
 fn empty_ingress_always_resumes() {
     let mut at = At::new(&params(0, 0), &SwitchParams::default());
-    assert_eq!(at.admitted(1, C3, 64), [hold(1)]);
+    assert_eq!(at.admitted(1, C3, 64), [divert(1)]);
     assert_eq!(at.released(1, C3, 1), []);
     assert_eq!(at.released(1, C3, 0), [release(1)], "nothing is below an xon of zero");
 }
@@ -102,14 +102,14 @@ fn dynamic_threshold_follows_free_memory() {
     // 132 KB less 4 ports x 8 KB of headroom: 100 KB shared. q >= (100 - q)/8 from q = 100/9 = 11.11 KB on (limits are whole bytes).
     let mut at = At::new(&params, &switch);
     assert_eq!(at.admitted(0, C3, 11_110), []);
-    assert_eq!(at.admitted(0, C3, 11_111), [hold(0)]);
+    assert_eq!(at.admitted(0, C3, 11_111), [divert(0)]);
     // Resume: q + 3000 <= (100 000 - q)/8 up to q = 76 000/9 = 8444.4.
     assert_eq!(at.released(0, C3, 8_445), []);
     assert_eq!(at.released(0, C3, 8_444), [release(0)]);
     // Others leave less: with 60 KB of another port, a limit of (40 000 - q)/8.
     at.bench.set_ingress(Port(2), C3, 60_000);
     assert_eq!(at.admitted(0, C3, 4_443), []);
-    assert_eq!(at.admitted(0, C3, 4_444), [hold(0)]);
+    assert_eq!(at.admitted(0, C3, 4_444), [divert(0)]);
 }
 
 /// Thresholds that a dynamic one leaves unread are not held against their ranges; a static one reads them.
@@ -136,8 +136,8 @@ fn thresholds_are_in_proportion_to_the_rate_of_the_port() {
     };
     let fixed = Params { reference_rate: Some(RATE), ..params(100_000, 90_000) };
     let mut it = at(&fixed, &SwitchParams::default());
-    assert_eq!((it.admitted(0, C3, 100_000), it.admitted(0, C3, 100_001)), (vec![], vec![hold(0)]));
-    assert_eq!((it.admitted(1, C3, 400_000), it.admitted(1, C3, 400_001)), (vec![], vec![hold(1)]));
+    assert_eq!((it.admitted(0, C3, 100_000), it.admitted(0, C3, 100_001)), (vec![], vec![divert(0)]));
+    assert_eq!((it.admitted(1, C3, 400_000), it.admitted(1, C3, 400_001)), (vec![], vec![divert(1)]));
     assert_eq!((it.released(1, C3, 360_000), it.released(1, C3, 359_999)), (vec![], vec![release(1)]));
     let switch =
         SwitchParams { architecture: Architecture::SharedMemory, buffer: Bytes(900_000), ..SwitchParams::default() };
@@ -147,7 +147,7 @@ fn thresholds_are_in_proportion_to_the_rate_of_the_port() {
         let mut it = at(&dynamic, &switch);
         assert_eq!(
             (it.admitted(port, C3, threshold - 1), it.admitted(port, C3, threshold)),
-            (vec![], vec![hold(port)])
+            (vec![], vec![divert(port)])
         );
     }
 }
@@ -162,11 +162,11 @@ fn egress_counter_pauses_all_other_ports_until_the_last_queue_has_drained() {
             true => at.pfc.on_enqueue(&mut at.bench.cx(), &here, &mut pkt),
             false => at.pfc.on_depart(&mut at.bench.cx(), &here),
         }
-        at.bench.notes()
+        at.bench.actions()
     };
     assert_eq!(fill(&mut at, 2, 10_000, true), []);
-    assert_eq!(fill(&mut at, 2, 10_001, true), [hold(0), hold(1), hold(3)]);
-    assert_eq!(fill(&mut at, 1, 10_001, true), [hold(2)], "0 and 3 are paused already, 1 by 2");
+    assert_eq!(fill(&mut at, 2, 10_001, true), [divert(0), divert(1), divert(3)]);
+    assert_eq!(fill(&mut at, 1, 10_001, true), [divert(2)], "0 and 3 are paused already, 1 by 2");
     assert_eq!(fill(&mut at, 2, 4_999, false), [release(1)]);
     assert_eq!(fill(&mut at, 1, 4_999, false), [release(0), release(2), release(3)]);
 }
@@ -183,12 +183,12 @@ fn a_queue_pauses_those_that_fill_it_and_nobody_else() {
             true => at.pfc.on_enqueue(&mut at.bench.cx(), &here, &mut pkt),
             false => at.pfc.on_depart(&mut at.bench.cx(), &here),
         }
-        at.bench.notes()
+        at.bench.actions()
     };
     assert_eq!(fill(&mut at, 0, (3, 2), 10_000, true), [], "at the threshold is not above it");
-    assert_eq!(fill(&mut at, 0, (3, 2), 10_001, true), [hold(0)], "the class in which it came");
+    assert_eq!(fill(&mut at, 0, (3, 2), 10_001, true), [divert(0)], "the class in which it came");
     assert_eq!(fill(&mut at, 0, (3, 2), 12_000, true), [], "said once");
-    assert_eq!(fill(&mut at, 1, (3, 2), 12_000, true), [hold(1)]);
+    assert_eq!(fill(&mut at, 1, (3, 2), 12_000, true), [divert(1)]);
     assert_eq!(fill(&mut at, 0, (2, 3), 10_001, true), [], "paused already");
     assert_eq!(fill(&mut at, 0, (3, 2), 5_000, false), [], "at the threshold is not below it");
     assert_eq!(fill(&mut at, 0, (3, 2), 4_999, false), [release(1)], "port 0 fills the other queue, too");
@@ -201,27 +201,27 @@ fn a_queue_pauses_those_that_fill_it_and_nobody_else() {
 fn receiver_obeys_after_its_response_time() {
     let mut at = At::new(&Params { response: Time::us(1), ..params(1, 1) }, &SwitchParams::default());
     let gate = Gate::Egress(Port(2), Queue(3));
-    let frame = |class, quanta| Hold { class: Some(Class(class)), quanta, lasting: false }.frame();
+    let frame = |class, quanta| PauseRequest { class: Some(Class(class)), quanta, lasting: false }.frame();
     let slot = 2 * 8 + 3;
     let fate = SwitchSide::on_control(&mut at.pfc, &mut at.bench.cx(), Port(2), None, &frame(3, 100));
-    assert_eq!((fate, at.bench.notes()), (Fate::Consumed, vec![Note::Arm(OWNER, Time::us(1), slot)]));
+    assert_eq!((fate, at.bench.actions()), (Fate::Consumed, vec![SwitchAction::Arm(OWNER, Time::us(1), slot)]));
     at.bench.now = Time::us(1);
     SwitchSide::on_timer(&mut at.pfc, &mut at.bench.cx(), slot);
     // 100 quanta of 5.12 ns at 100 Gb/s
-    assert_eq!(at.bench.notes(), [Note::Shut(OWNER, gate), Note::Arm(OWNER, Time::ns(1512), slot)]);
+    assert_eq!(at.bench.actions(), [SwitchAction::Shut(OWNER, gate), SwitchAction::Arm(OWNER, Time::ns(1512), slot)]);
     at.bench.now = Time::ns(1512);
     SwitchSide::on_timer(&mut at.pfc, &mut at.bench.cx(), slot);
-    assert_eq!(at.bench.notes(), [Note::Open(OWNER, gate)]);
+    assert_eq!(at.bench.actions(), [SwitchAction::Open(OWNER, gate)]);
     SwitchSide::on_control(&mut at.pfc, &mut at.bench.cx(), Port(2), None, &frame(5, 100));
-    assert_eq!(at.bench.notes(), [], "class 5 is not under PFC");
+    assert_eq!(at.bench.actions(), [], "class 5 is not under PFC");
 
     let mut bench = NicBench::new(HostId(0), RATE);
     let mut nic = Pfc::nic(&params(1, 1), bench.shape()).expect("PFC acts at NICs");
     NicSide::on_control(&mut nic, &mut bench.cx(), &frame(3, u16::MAX));
     let expiry = Time::ps(65_535 * 5_120);
-    assert_eq!(bench.notes(), [NicNote::Shut(OWNER, NicGate::Class(C3)), NicNote::Arm(OWNER, expiry, 3)]);
+    assert_eq!(bench.actions(), [NicAction::Shut(OWNER, NicGate::Class(C3)), NicAction::Arm(OWNER, expiry, 3)]);
     NicSide::on_control(&mut nic, &mut bench.cx(), &frame(3, 0));
-    assert_eq!(bench.notes(), [NicNote::Open(OWNER, NicGate::Class(C3))]);
+    assert_eq!(bench.actions(), [NicAction::Open(OWNER, NicGate::Class(C3))]);
 }
 
 /// A class with several queues: a frame that names their priorities shuts each, one that names others is not PFC's.
@@ -230,14 +230,14 @@ fn a_nic_obeys_for_every_priority_of_the_class() {
     let queues = backwater_net::HostQueues::new(C3, &[C3, Class(6)]).expect("two priorities");
     let mut bench = NicBench::new(HostId(0), RATE).with_queues(queues);
     let mut nic = Pfc::nic(&params(1, 1), bench.shape()).expect("PFC acts at NICs");
-    let frame = |class, quanta| Hold { class: Some(Class(class)), quanta, lasting: true }.frame();
+    let frame = |class, quanta| PauseRequest { class: Some(Class(class)), quanta, lasting: true }.frame();
     for class in [3, 6] {
         assert_eq!(NicSide::on_control(&mut nic, &mut bench.cx(), &frame(class, 9)), Fate::Consumed);
-        assert_eq!(bench.notes()[0], NicNote::Shut(OWNER, NicGate::Class(Class(class))));
+        assert_eq!(bench.actions()[0], NicAction::Shut(OWNER, NicGate::Class(Class(class))));
     }
     assert_eq!(NicSide::on_control(&mut nic, &mut bench.cx(), &frame(4, 9)), Fate::Passed);
     NicSide::on_control(&mut nic, &mut bench.cx(), &frame(6, 0));
-    assert_eq!(bench.notes(), [NicNote::Open(OWNER, NicGate::Class(Class(6)))]);
+    assert_eq!(bench.actions(), [NicAction::Open(OWNER, NicGate::Class(Class(6)))]);
 }
 
 /// Half of what is free, of 900: 300 stand, 600 are free. At a port four times as fast twice what is free: 600 of 900.

@@ -159,17 +159,17 @@ mod tests {
     use backwater_net::Rate;
     use backwater_net::bench::{OWNER, SwitchBench, data, place};
     use backwater_net::config::SwitchParams;
-    use backwater_net::hold::Hold;
-    use backwater_net::hooks::{Mechanism, Note, SwitchSide};
+    use backwater_net::hooks::{Mechanism, SwitchAction, SwitchSide};
     use backwater_net::packet::HostId;
+    use backwater_net::pause::PauseRequest;
 
     const T: Time = Time::us(100);
     const R: Time = Time::us(30);
     const SLOT: Token = (CLASSES + 3) as Token;
-    const SHUT: Note = Note::Shut(OWNER, Gate::Egress(Port(1), Queue(3)));
-    const OPEN: Note = Note::Open(OWNER, Gate::Egress(Port(1), Queue(3)));
-    const FLUSH: Note = Note::Flush(Port(1), Queue(3));
-    const RESTORES: Note = Note::Report(RESTORED, Port(1), Class(3), 0);
+    const SHUT: SwitchAction = SwitchAction::Shut(OWNER, Gate::Egress(Port(1), Queue(3)));
+    const OPEN: SwitchAction = SwitchAction::Open(OWNER, Gate::Egress(Port(1), Queue(3)));
+    const FLUSH: SwitchAction = SwitchAction::Flush(Port(1), Queue(3));
+    const RESTORES: SwitchAction = SwitchAction::Report(RESTORED, Port(1), Class(3), 0);
 
     fn bridge(watchdog_action: Action) -> (SwitchBench, Switch) {
         let bench = SwitchBench::new(&SwitchParams::default(), 4, Rate::gbps(100), 1 << 3);
@@ -180,20 +180,20 @@ mod tests {
         (bench, switch)
     }
 
-    fn pause(bench: &mut SwitchBench, switch: &mut Switch, lasting: bool) -> Vec<Note> {
-        let frame = Hold { class: Some(Class(3)), quanta: u16::from(lasting), lasting }.frame();
+    fn pause(bench: &mut SwitchBench, switch: &mut Switch, lasting: bool) -> Vec<SwitchAction> {
+        let frame = PauseRequest { class: Some(Class(3)), quanta: u16::from(lasting), lasting }.frame();
         SwitchSide::on_control(switch, &mut bench.cx(), Port(1), None, &frame);
-        bench.notes()
+        bench.actions()
     }
 
-    fn wake(bench: &mut SwitchBench, switch: &mut Switch, at: Time) -> Vec<Note> {
+    fn wake(bench: &mut SwitchBench, switch: &mut Switch, at: Time) -> Vec<SwitchAction> {
         bench.now = at;
         SwitchSide::on_timer(switch, &mut bench.cx(), SLOT | OWN);
-        bench.notes()
+        bench.actions()
     }
 
-    fn armed(at: Time) -> Note {
-        Note::Arm(OWNER, at, SLOT | OWN)
+    fn armed(at: Time) -> SwitchAction {
+        SwitchAction::Arm(OWNER, at, SLOT | OWN)
     }
 
     #[test]
@@ -201,17 +201,17 @@ mod tests {
         let (mut bench, mut switch) = bridge(Action::Drop);
         bench.set_egress(Port(1), Queue(3), 5_000);
         assert_eq!(pause(&mut bench, &mut switch, true), [armed(T), SHUT]);
-        let fired = Note::Report(FIRED, Port(1), Class(3), 5_000);
+        let fired = SwitchAction::Report(FIRED, Port(1), Class(3), 5_000);
         assert_eq!(wake(&mut bench, &mut switch, T), [armed(T + R), fired, FLUSH]);
         let mut pkt = data(HostId(0), HostId(1), 7, Class(3), 1_000);
         switch.on_enqueue(&mut bench.cx(), &place(Port(0), Port(1), Class(3)), &mut pkt);
-        assert_eq!(bench.notes(), [FLUSH]);
+        assert_eq!(bench.actions(), [FLUSH]);
         switch.on_enqueue(&mut bench.cx(), &place(Port(0), Port(2), Class(3)), &mut pkt);
-        assert_eq!(bench.notes(), [], "another queue");
+        assert_eq!(bench.actions(), [], "another queue");
         // The neighbour pauses still.
         assert_eq!(wake(&mut bench, &mut switch, T + R), []);
         switch.on_enqueue(&mut bench.cx(), &place(Port(0), Port(1), Class(3)), &mut pkt);
-        assert_eq!(bench.notes(), [FLUSH]);
+        assert_eq!(bench.actions(), [FLUSH]);
         assert!(switch.gives_up(Port(1)));
     }
 
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(wake(&mut bench, &mut switch, restored_at), [RESTORES, OPEN]);
         let mut pkt = data(HostId(0), HostId(1), 7, Class(3), 1_000);
         switch.on_enqueue(&mut bench.cx(), &place(Port(0), Port(1), Class(3)), &mut pkt);
-        assert_eq!(bench.notes(), []);
+        assert_eq!(bench.actions(), []);
         // The next pause is obeyed, and T begins anew.
         assert_eq!(pause(&mut bench, &mut switch, true), [armed(restored_at + T), SHUT]);
     }
@@ -251,15 +251,15 @@ mod tests {
     fn a_pause_in_force_is_no_quiet_time() {
         let (mut bench, mut switch) = bridge(Action::Drop);
         bench.set_egress(Port(1), Queue(3), 5_000);
-        let frame = Hold { class: Some(Class(3)), quanta: u16::MAX, lasting: false }.frame();
+        let frame = PauseRequest { class: Some(Class(3)), quanta: u16::MAX, lasting: false }.frame();
         SwitchSide::on_control(&mut switch, &mut bench.cx(), Port(1), None, &frame);
         let end = Time::ps(335_539_200);
-        assert_eq!(bench.notes(), [armed(T), SHUT, Note::Arm(OWNER, end, SLOT)]);
+        assert_eq!(bench.actions(), [armed(T), SHUT, SwitchAction::Arm(OWNER, end, SLOT)]);
         wake(&mut bench, &mut switch, T);
         assert_eq!(wake(&mut bench, &mut switch, T + R), []);
         bench.now = end;
         SwitchSide::on_timer(&mut switch, &mut bench.cx(), SLOT);
-        assert_eq!(bench.notes(), [RESTORES, OPEN, OPEN]);
+        assert_eq!(bench.actions(), [RESTORES, OPEN, OPEN]);
     }
 
     #[test]
@@ -267,8 +267,8 @@ mod tests {
         let (mut bench, mut switch) = bridge(Action::Forward);
         bench.set_egress(Port(1), Queue(3), 5_000);
         pause(&mut bench, &mut switch, true);
-        let notes = wake(&mut bench, &mut switch, T);
-        assert_eq!(notes.last(), Some(&OPEN));
+        let actions = wake(&mut bench, &mut switch, T);
+        assert_eq!(actions.last(), Some(&OPEN));
         assert_eq!(pause(&mut bench, &mut switch, false), [armed(T + R)], "a resume in the storm is not quiet for R");
         assert_eq!(wake(&mut bench, &mut switch, T + R), [RESTORES, OPEN]);
     }

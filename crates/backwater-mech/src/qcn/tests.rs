@@ -6,7 +6,7 @@ use backwater_engine::Time;
 use backwater_net::bench::{FlowBench, SwitchBench, ack, data, place};
 use backwater_net::config::BufferPer;
 use backwater_net::config::SwitchParams;
-use backwater_net::hooks::{Fate, FlowSide, Note, SwitchSide};
+use backwater_net::hooks::{Fate, FlowSide, SwitchAction, SwitchSide};
 use backwater_net::packet::{Class, Control, HostId, Packet, Port, Queue};
 use backwater_net::{Bytes, Rate};
 use backwater_wire::address::Cpid;
@@ -93,9 +93,9 @@ impl At {
         for frame in 1..=frames {
             let mut pkt = of(data(HostId(0), HostId(3), 0, C3, 1436));
             self.cp.on_enqueue(&mut self.bench.cx(), &place(Port(0), Port(3), C3), &mut pkt);
-            for note in self.bench.notes() {
-                match note {
-                    Note::Route(HostId(0), Class(6), cnm) => sent.push((frame, cnm)),
+            for action in self.bench.actions() {
+                match action {
+                    SwitchAction::Route(HostId(0), Class(6), cnm) => sent.push((frame, cnm)),
                     other => panic!("QCN only sends CNMs, not {other:?}"),
                 }
             }

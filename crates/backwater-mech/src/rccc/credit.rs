@@ -66,7 +66,7 @@ impl Credit {
         self.speculating
     }
     /// Whether a packet may leave. Any credit will do for a whole one.
-    pub fn permits(&self) -> bool {
+    pub fn may_send(&self) -> bool {
         self.credit > 0
     }
 

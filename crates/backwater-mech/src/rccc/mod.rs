@@ -73,8 +73,8 @@ pub struct Sender {
 #[backwater_derive::hooks]
 impl FlowSide for Sender {
     #[inline(always)]
-    fn permits(&self, _: Bytes, _: Bytes, _: bool) -> bool {
-        self.credit.permits()
+    fn may_send(&self, _: Bytes, _: Bytes, _: bool) -> bool {
+        self.credit.may_send()
     }
 
     fn on_start(&mut self, cx: &mut FlowCx<'_>) {
@@ -132,7 +132,7 @@ impl FlowSide for Sender {
 impl Sender {
     /// Asks for credit, where it lacks and the last request has had its time.
     fn request(&mut self, cx: &mut FlowCx<'_>) {
-        if self.credit.permits() || cx.backlog() == Bytes::ZERO || cx.now() < self.asks_from {
+        if self.credit.may_send() || cx.backlog() == Bytes::ZERO || cx.now() < self.asks_from {
             return;
         }
         if self.unanswered > 0 {

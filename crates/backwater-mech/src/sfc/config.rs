@@ -5,7 +5,7 @@ use crate::mac_control::Signal;
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
-use backwater_net::hooks::{CheckCx, Claims, Finding, HoldStyle, Profile, Unread};
+use backwater_net::hooks::{CheckCx, Claims, Finding, PauseStyle, Profile, Unread};
 use backwater_net::packet::class_bits;
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
@@ -216,7 +216,7 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
 
 /// A port merges the pauses of all mechanisms into one, and signals that in one way.
 fn signal_finding(params: &Params, cx: &CheckCx<'_>) -> Option<Finding> {
-    let kind = |style: HoldStyle| (style.quanta.is_some(), style.framed);
+    let kind = |style: PauseStyle| (style.quanta.is_some(), style.framed);
     let own = kind(params.signal.style(params.quanta));
     let (other, _) = cx.styles.iter().find(|(_, style)| kind(*style) != own)?;
     let name = &cx.switches.first()?.name;
@@ -229,7 +229,7 @@ fn signal_finding(params: &Params, cx: &CheckCx<'_>) -> Option<Finding> {
 }
 
 /// How the ToR signals its pauses.
-pub(super) fn hold_style(params: &Params) -> Option<HoldStyle> {
+pub(super) fn pause_style(params: &Params) -> Option<PauseStyle> {
     (params.at_source != AtSource::Host).then(|| params.signal.style(params.quanta))
 }
 

@@ -16,7 +16,7 @@
 //! congested queue is isolated when that queue tells the source again.
 //!
 //! Acknowledgements and control frames of the host never wait. The lane stands beside its egress queue and is served with it
-//! once it is open (see `backwater-net`, `port/lanes.rs`); a packet leaves it before any later one of its flow passes.
+//! once it is open (see `backwater-net`, `port/isolation_queues.rs`); a packet leaves it before any later one of its flow passes.
 //!
 //! **Where we differ:** the document has one congestion queue, paused as a whole; here each (source, destination, class) or flow
 //! has a lane, so that the end of one pause does not let go what another queue still pauses. What makes the switch fall back to
@@ -32,7 +32,7 @@ use super::config::{Granularity, IsolationPer, Params};
 use super::pause_ends::{Change, PauseEnds};
 use super::wire::Message;
 use backwater_engine::Time;
-use backwater_net::hooks::{Gate, HoldStyle, Lane, Place, SwitchCx, Token};
+use backwater_net::hooks::{Gate, IsolationQueue, PauseStyle, Place, SwitchCx, Token};
 use backwater_net::packet::{Class, FlowRef, HostId, Packet, Port};
 use backwater_net::{Bytes, Rate};
 use std::collections::BTreeMap;
@@ -59,12 +59,12 @@ impl Isolated {
 
     /// No pause lasts, and the lane opens unless its next packet is not due.
     fn let_go(&mut self, cx: &mut SwitchCx<'_>) {
-        let lane = cx.lane(self.number);
+        let isolation_queue = cx.isolation_queue(self.number);
         if std::mem::take(&mut self.paused) {
-            self.backlog = cx.seen().held_in(lane);
+            self.backlog = cx.seen().isolated_in(isolation_queue);
         }
         if self.next <= cx.now() {
-            cx.open(Gate::Lane(lane));
+            cx.open(Gate::IsolationQueue(isolation_queue));
         }
     }
 }
@@ -82,8 +82,8 @@ pub(super) struct Isolation {
     #[state(fixed)]
     rate: Option<Rate>,
     #[state(same)]
-    style: HoldStyle,
-    lanes: BTreeMap<Key, Isolated>,
+    style: PauseStyle,
+    isolation_queues: BTreeMap<Key, Isolated>,
     /// number of the next lane
     next: u32,
     /// classes of hosts that PFC pauses, because too much of theirs waits
@@ -99,7 +99,7 @@ impl Isolation {
             resume: params.isolation_threshold.saturating_sub(Bytes(2 * max_frame.0)),
             rate: params.isolation_rate,
             style: params.signal.style(params.quanta),
-            lanes: BTreeMap::new(),
+            isolation_queues: BTreeMap::new(),
             next: 0,
             held_peers: Vec::new(),
         }
@@ -111,16 +111,16 @@ impl Isolation {
             return; // it has ended, and nothing of it waits
         }
         let now = cx.now();
-        self.lanes.retain(|_, isolated| in_use(isolated, cx));
+        self.isolation_queues.retain(|_, isolated| in_use(isolated, cx));
         let key = (source, message.to, message.class, flow.filter(|_| self.by_flow));
-        let isolated = self.lanes.entry(key).or_insert_with(|| {
+        let isolated = self.isolation_queues.entry(key).or_insert_with(|| {
             self.next += 1;
             Isolated::new(self.next)
         });
         match isolated.ends.record(message.point, message.pause, now) {
             Change::Until(end) => {
                 isolated.paused = true;
-                cx.shut(Gate::Lane(cx.lane(isolated.number)));
+                cx.shut(Gate::IsolationQueue(cx.isolation_queue(isolated.number)));
                 cx.arm(end, isolated.number);
             }
             Change::Lifted => isolated.let_go(cx),
@@ -131,7 +131,7 @@ impl Isolation {
     /// The pause of a lane may have ended, or its next packet be due.
     pub(super) fn on_timer(&mut self, cx: &mut SwitchCx<'_>, number: Token) {
         let now = cx.now();
-        if let Some(isolated) = self.lanes.values_mut().find(|isolated| isolated.number == number)
+        if let Some(isolated) = self.isolation_queues.values_mut().find(|isolated| isolated.number == number)
             && isolated.ends.over(now)
         {
             isolated.let_go(cx);
@@ -139,26 +139,26 @@ impl Isolation {
     }
 
     /// The lane in which a data packet waits, if it does.
-    pub(super) fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
+    pub(super) fn divert(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<IsolationQueue> {
         let key = self.key(pkt, at.class)?;
-        let isolated = self.lanes.get(&key)?;
+        let isolated = self.isolation_queues.get(&key)?;
         if !in_use(isolated, cx) {
-            self.lanes.remove(&key);
+            self.isolation_queues.remove(&key);
             return None;
         }
-        let lane = cx.lane(isolated.number);
+        let isolation_queue = cx.isolation_queue(isolated.number);
         let held = self.held(cx, at.ingress, at.class) + pkt.bytes();
         // held + packet > Tf: fall back to PFC (SFC proxy contribution 2025).
         if held > self.threshold && !self.held_peers.contains(&(at.ingress, at.class)) {
             self.held_peers.push((at.ingress, at.class));
-            cx.hold_peer(at.ingress, Some(at.class), Time::NEVER, self.style);
+            cx.pause_peer(at.ingress, Some(at.class), Time::NEVER, self.style);
         }
-        Some(lane)
+        Some(isolation_queue)
     }
 
     /// Whether it has to hear of packets that join their queues.
     pub(super) fn follows(&self) -> bool {
-        !self.held_peers.is_empty() || self.rate.is_some() && !self.lanes.is_empty()
+        !self.held_peers.is_empty() || self.rate.is_some() && !self.isolation_queues.is_empty()
     }
 
     /// A packet has joined its egress queue, from a lane perhaps.
@@ -178,7 +178,7 @@ impl Isolation {
         self.held_peers.retain(|(port, class)| {
             let resumes = all || (*port, *class) == (at.ingress, at.class);
             if resumes {
-                cx.release_peer(*port, Some(*class));
+                cx.resume_peer(*port, Some(*class));
             }
             !resumes
         });
@@ -187,10 +187,10 @@ impl Isolation {
     /// What a pause had held back has left its lane: the rest of that follows at `rate`.
     fn pace(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, rate: Rate) {
         let key = self.key(pkt, at.class);
-        let Some(isolated) = key.and_then(|key| self.lanes.get_mut(&key)) else { return };
+        let Some(isolated) = key.and_then(|key| self.isolation_queues.get_mut(&key)) else { return };
         isolated.backlog = isolated.backlog.saturating_sub(pkt.bytes());
         if isolated.backlog != Bytes::ZERO {
-            let gate = Gate::Lane(cx.lane(isolated.number));
+            let gate = Gate::IsolationQueue(cx.isolation_queue(isolated.number));
             isolated.next = cx.now().after(rate.time_for(pkt.bytes()));
             cx.shut(gate);
             cx.arm(isolated.next, isolated.number);
@@ -204,13 +204,13 @@ impl Isolation {
     /// What waits where that from this port and class does.
     fn held(&self, cx: &SwitchCx<'_>, port: Port, class: Class) -> Bytes {
         match self.per {
-            IsolationPer::Port => cx.seen().held(port, class),
-            IsolationPer::Switch => cx.seen().held_total(),
+            IsolationPer::Port => cx.seen().isolated(port, class),
+            IsolationPer::Switch => cx.seen().isolated_total(),
         }
     }
 }
 
 /// Whether a lane is shut or still holds what came when it was.
 fn in_use(isolated: &Isolated, cx: &SwitchCx<'_>) -> bool {
-    !isolated.ends.over(cx.now()) || cx.seen().held_in(cx.lane(isolated.number)) != Bytes::ZERO
+    !isolated.ends.over(cx.now()) || cx.seen().isolated_in(cx.isolation_queue(isolated.number)) != Bytes::ZERO
 }

@@ -49,8 +49,9 @@ mod tor;
 mod wire;
 
 use backwater_net::hooks::{
-    Absent, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Fate, Finding, HoldStyle, Incasts, Lane, Mechanism,
-    NicShape, Place, Profile, Question, Reach, Situation, SwitchCx, SwitchShape, SwitchSide, Token, Unread, WireCx,
+    Absent, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Fate, Finding, Incasts, IsolationQueue, Mechanism,
+    NicShape, PauseStyle, Place, Profile, Question, Reach, Situation, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
+    WireCx,
 };
 use backwater_net::packet::{Class, Control, FlowRef, HostId, Packet, Port};
 pub use config::{AtSource, Granularity, IsolationPer, Params, Points};
@@ -76,8 +77,8 @@ pub struct Bridge {
 impl SwitchSide for Bridge {
     /// Isolation at the source's ToR: the lane of a congested flow.
     #[inline(always)]
-    fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
-        if self.tor.watches() { self.tor.hold(cx, at, pkt) } else { None }
+    fn divert(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<IsolationQueue> {
+        if self.tor.watches() { self.tor.divert(cx, at, pkt) } else { None }
     }
 
     /// On enqueue of p to queue e: if q(e) > Th, SFCM{P} to source(p).
@@ -171,8 +172,8 @@ impl Mechanism for Sfc {
         config::check(params, cx)
     }
 
-    fn hold_style(params: &Params) -> Option<HoldStyle> {
-        config::hold_style(params)
+    fn pause_style(params: &Params) -> Option<PauseStyle> {
+        config::pause_style(params)
     }
 
     fn check_incasts(params: &Params, incasts: &dyn Incasts) -> Vec<Finding> {

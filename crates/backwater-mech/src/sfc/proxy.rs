@@ -8,7 +8,7 @@
 //! The mapping of DSCP to priority is that of the edge, for messages only: a host with k queues for one class ("CI on the NIC")
 //! has a DSCP and a priority for each, which as traffic are one class here as everywhere. Where it has one, p is the class.
 //!
-//! Everything that pauses the port shares one state ([`SwitchCx::hold_peer`]): neither does a resume of SFC undo PFC's own
+//! Everything that pauses the port shares one state ([`SwitchCx::pause_peer`]): neither does a resume of SFC undo PFC's own
 //! pause of that link, nor the other way round.
 //!
 //! The contribution's pause of one queue is here a pause of one (queue, class) at the port, since a later and shorter pause
@@ -16,7 +16,7 @@
 
 use super::pause_ends::{Change, PauseEnds};
 use super::wire::Message;
-use backwater_net::hooks::{HoldStyle, SwitchCx};
+use backwater_net::hooks::{PauseStyle, SwitchCx};
 use backwater_net::packet::{Class, Port};
 use std::collections::BTreeMap;
 
@@ -24,13 +24,13 @@ use std::collections::BTreeMap;
 #[derive(backwater_derive::State)]
 pub(super) struct Proxy {
     #[state(same)]
-    style: HoldStyle,
+    style: PauseStyle,
     /// which queue holds a host's priority until when
     held: BTreeMap<(Port, Class), PauseEnds>,
 }
 
 impl Proxy {
-    pub(super) fn new(style: HoldStyle) -> Proxy {
+    pub(super) fn new(style: PauseStyle) -> Proxy {
         Proxy { style, held: BTreeMap::new() }
     }
 
@@ -39,8 +39,8 @@ impl Proxy {
         // SFC proxy contribution 2025: p = priority(DSCP).
         let priority = message.dscp.priority();
         match self.held.entry((port, priority)).or_default().record(message.point, message.pause, cx.now()) {
-            Change::Until(end) => cx.hold_queue(port, priority, end, self.style),
-            Change::Lifted => cx.release_queue(port, priority),
+            Change::Until(end) => cx.pause_queue(port, priority, end, self.style),
+            Change::Lifted => cx.resume_queue(port, priority),
             Change::Nothing => {}
         }
     }

@@ -5,13 +5,13 @@ use super::*;
 use backwater_engine::Time;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
-use backwater_net::hold::Hold;
-use backwater_net::hooks::{HoldStyle, NicGate, NicNote, NicSide, Note};
+use backwater_net::hooks::{NicAction, NicGate, NicSide, PauseStyle, SwitchAction};
 use backwater_net::packet::{Dscp, NodeId, Queue};
+use backwater_net::pause::PauseRequest;
 use backwater_net::{Bytes, Rate};
 
 const C3: Class = Class(3);
-const TIMED: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
+const TIMED: PauseStyle = PauseStyle { quanta: Some(u16::MAX), framed: true };
 const FAR: PointId = PointId(NodeId(77), Port(3), Queue(3));
 const OTHER: PointId = PointId(NodeId(78), Port(0), Queue(3));
 
@@ -40,33 +40,33 @@ impl Tor {
         Tor { bench, sfc }
     }
 
-    fn message(&mut self, to: u32, point: PointId, pause: Time) -> (Fate, Vec<Note>) {
+    fn message(&mut self, to: u32, point: PointId, pause: Time) -> (Fate, Vec<SwitchAction>) {
         let message = Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: false, point, to: HostId(3) };
         let frame = message.frame(Some(FlowRef { slot: 0, tag: 0 }), 116);
         let fate = self.sfc.on_control(&mut self.bench.cx(), Port(0), Some(HostId(to)), &frame);
-        (fate, self.bench.notes())
+        (fate, self.bench.actions())
     }
 
-    fn enqueue(&mut self, src: u32, queue: u64) -> Vec<Note> {
+    fn enqueue(&mut self, src: u32, queue: u64) -> Vec<SwitchAction> {
         self.bench.set_egress(Port(3), Queue(3), queue);
         let mut pkt = data(HostId(src), HostId(3), 0, C3, 1000);
         self.sfc.on_enqueue(&mut self.bench.cx(), &place(Port(0), Port(3), C3), &mut pkt);
-        self.bench.notes()
+        self.bench.actions()
     }
 
-    fn depart(&mut self, queue: u64) -> Vec<Note> {
+    fn depart(&mut self, queue: u64) -> Vec<SwitchAction> {
         self.bench.set_egress(Port(3), Queue(3), queue);
         self.sfc.on_depart(&mut self.bench.cx(), &place(Port(0), Port(3), C3));
-        self.bench.notes()
+        self.bench.actions()
     }
 }
 
-fn held(port: u16, until: Time) -> Vec<Note> {
-    vec![Note::HoldQueue(OWNER, Port(port), C3, until, TIMED)]
+fn held(port: u16, until: Time) -> Vec<SwitchAction> {
+    vec![SwitchAction::PauseQueue(OWNER, Port(port), C3, until, TIMED)]
 }
 
-fn released(port: u16) -> Vec<Note> {
-    vec![Note::ReleaseQueue(OWNER, Port(port), C3)]
+fn released(port: u16) -> Vec<SwitchAction> {
+    vec![SwitchAction::ResumeQueue(OWNER, Port(port), C3)]
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn messages_count_also_when_their_flow_has_ended() {
         Message { pause: Time::us(64), class: C3, dscp: Dscp::of(C3), flow_mode: false, point: FAR, to: HostId(3) };
     let mut take = |message: Message| {
         let fate = tor.sfc.on_control(&mut tor.bench.cx(), Port(0), Some(HostId(1)), &message.frame(None, 116));
-        (fate, tor.bench.notes())
+        (fate, tor.bench.actions())
     };
     assert_eq!(take(message), (Fate::Consumed, held(1, Time::us(64))));
     assert_eq!(take(Message { pause: Time::ZERO, ..message }), (Fate::Consumed, released(1)));
@@ -130,12 +130,14 @@ fn a_newer_message_of_the_same_queue_replaces_the_time() {
 fn at_most_one_pause_of_a_source_and_queue_is_outstanding() {
     let mut tor = Tor::new();
     // Host 9 is at another switch.
-    let pauses = |notes: Vec<Note>| {
-        let pause = |note: &Note| match note {
-            Note::Route(HostId(9), Class(7), frame) => frame.message::<Message>().expect("an SFC message").pause,
+    let pauses = |actions: Vec<SwitchAction>| {
+        let pause = |action: &SwitchAction| match action {
+            SwitchAction::Route(HostId(9), Class(7), frame) => {
+                frame.message::<Message>().expect("an SFC message").pause
+            }
             other => panic!("{other:?}"),
         };
-        notes.iter().map(pause).collect::<Vec<_>>()
+        actions.iter().map(pause).collect::<Vec<_>>()
     };
     let full = Time::ps(64_000_080);
     assert_eq!(pauses(tor.enqueue(9, 1_000_001)), [full]);
@@ -160,15 +162,15 @@ fn source_at_the_congested_switch_itself_is_paused_without_a_message() {
 fn host_without_pfc_obeys_pauses_of_its_class() {
     let mut bench = NicBench::new(HostId(0), Rate::gbps(100));
     let mut source = Sfc::nic(&params(), bench.shape()).expect("SFC acts at NICs");
-    let frame = |class, quanta| Hold { class: Some(class), quanta, lasting: false }.frame();
+    let frame = |class, quanta| PauseRequest { class: Some(class), quanta, lasting: false }.frame();
     let gate = NicGate::Class(C3);
     assert_eq!(source.on_control(&mut bench.cx(), &frame(C3, 1000)), Fate::Consumed);
     // A quantum of 512 bit is 5.12 ns.
-    assert_eq!(bench.notes(), [NicNote::Shut(OWNER, gate), NicNote::Arm(OWNER, Time::ns(5120), 3)]);
+    assert_eq!(bench.actions(), [NicAction::Shut(OWNER, gate), NicAction::Arm(OWNER, Time::ns(5120), 3)]);
     assert_eq!(source.on_control(&mut bench.cx(), &frame(Class(4), 1000)), Fate::Passed, "not a class of SFC");
     bench.now = Time::ns(5120);
     source.on_timer(&mut bench.cx(), 3);
-    assert_eq!(bench.notes(), [NicNote::Open(OWNER, gate)]);
+    assert_eq!(bench.actions(), [NicAction::Open(OWNER, gate)]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::mac_control::Signal;
 use backwater_engine::Time;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
-use backwater_net::hooks::{HoldStyle, NicGate, NicNote, NicSide, Note};
+use backwater_net::hooks::{NicAction, NicGate, NicSide, PauseStyle, SwitchAction};
 use backwater_net::packet::Queue;
 use backwater_net::packet::{DsField, Dscp, Ecn, NodeId};
 use backwater_net::{Bytes, HostQueues, Rate};
@@ -26,15 +26,15 @@ fn message(priority: Class, pause: Time) -> Control {
 
 /// What is sent to host 9, which is elsewhere: of which queue, and the pause.
 fn told(bench: &mut SwitchBench) -> Vec<(Class, Time)> {
-    let one = |note: &Note| match note {
-        Note::Route(HostId(9), Class(7), frame) => {
+    let one = |action: &SwitchAction| match action {
+        SwitchAction::Route(HostId(9), Class(7), frame) => {
             let message = frame.message::<Message>().expect("an SFC message");
             assert_eq!(message.class, C3, "on the way it is the network's class");
             (message.dscp.priority(), message.pause)
         }
         other => panic!("{other:?}"),
     };
-    bench.notes().iter().map(one).collect()
+    bench.actions().iter().map(one).collect()
 }
 
 #[test]
@@ -62,12 +62,12 @@ fn proxy_pauses_the_priority_of_the_dscp() {
     let mut sfc = Sfc::switch(&params(AtSource::Proxy), bench.shape()).expect("SFC acts at switches");
     let mut hear = |priority, pause| {
         sfc.on_control(&mut bench.cx(), Port(3), Some(HostId(1)), &message(priority, pause));
-        bench.notes()
+        bench.actions()
     };
-    let style = HoldStyle { quanta: None, framed: true };
-    assert_eq!(hear(SECOND, Time::us(6)), [Note::HoldQueue(OWNER, Port(1), SECOND, Time::us(6), style)]);
-    assert_eq!(hear(C3, Time::us(9)), [Note::HoldQueue(OWNER, Port(1), C3, Time::us(9), style)]);
-    assert_eq!(hear(SECOND, Time::ZERO), [Note::ReleaseQueue(OWNER, Port(1), SECOND)]);
+    let style = PauseStyle { quanta: None, framed: true };
+    assert_eq!(hear(SECOND, Time::us(6)), [SwitchAction::PauseQueue(OWNER, Port(1), SECOND, Time::us(6), style)]);
+    assert_eq!(hear(C3, Time::us(9)), [SwitchAction::PauseQueue(OWNER, Port(1), C3, Time::us(9), style)]);
+    assert_eq!(hear(SECOND, Time::ZERO), [SwitchAction::ResumeQueue(OWNER, Port(1), SECOND)]);
     assert_eq!(hear(SECOND, Time::ZERO), [], "the first queue's pause is not the second's");
 }
 
@@ -78,12 +78,12 @@ fn host_that_obeys_stops_the_queue_of_the_dscp() {
     let mut source = Sfc::nic(&params(AtSource::Host), bench.shape()).expect("SFC acts at NICs");
     let mut hear = |priority, pause| {
         source.on_control(&mut bench.cx(), &message(priority, pause));
-        bench.notes()
+        bench.actions()
     };
     let gate = NicGate::Class(SECOND);
-    assert_eq!(hear(SECOND, Time::us(6)), [NicNote::Shut(OWNER, gate), NicNote::Arm(OWNER, Time::us(6), 8)]);
+    assert_eq!(hear(SECOND, Time::us(6)), [NicAction::Shut(OWNER, gate), NicAction::Arm(OWNER, Time::us(6), 8)]);
     assert_eq!(hear(C3, Time::ZERO), [], "the first is not stopped");
-    assert_eq!(hear(SECOND, Time::ZERO), [NicNote::Open(OWNER, gate)]);
+    assert_eq!(hear(SECOND, Time::ZERO), [NicAction::Open(OWNER, gate)]);
 }
 
 /// Host 0 has been told of host 9. A packet of host 1's second queue stops that queue, and the resume lifts what was asked of it.
@@ -92,20 +92,20 @@ fn cache_tells_the_queue_that_a_packet_comes_from() {
     let mut bench = SwitchBench::new(&SwitchParams::default(), 4, Rate::gbps(200), 0);
     let cached = Params { cache: true, ..params(AtSource::Proxy) };
     let mut sfc = Sfc::switch(&cached, bench.shape()).expect("SFC acts at switches");
-    let style = HoldStyle { quanta: None, framed: true };
+    let style = PauseStyle { quanta: None, framed: true };
     let to = |pause| {
         let message = Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: false, point: POINT, to: HostId(9) };
         message.frame(Some(FlowRef { slot: 0, tag: 0 }), 116)
     };
     sfc.on_control(&mut bench.cx(), Port(3), Some(HostId(0)), &to(Time::us(6)));
-    bench.notes();
+    bench.actions();
     for priority in [SECOND, C3] {
         let mut pkt = data(HostId(1), HostId(9), 1, C3, 4000);
         pkt.ds = DsField::new(Dscp::of(priority), Ecn::Ect);
-        sfc.hold(&mut bench.cx(), &place(Port(1), Port(3), C3), &pkt);
-        assert_eq!(bench.notes(), [Note::HoldQueue(OWNER, Port(1), priority, Time::us(6), style)]);
+        sfc.divert(&mut bench.cx(), &place(Port(1), Port(3), C3), &pkt);
+        assert_eq!(bench.actions(), [SwitchAction::PauseQueue(OWNER, Port(1), priority, Time::us(6), style)]);
     }
     sfc.on_control(&mut bench.cx(), Port(3), Some(HostId(0)), &to(Time::ZERO));
-    let released = |port, priority| Note::ReleaseQueue(OWNER, Port(port), priority);
-    assert_eq!(bench.notes(), [released(1, C3), released(1, SECOND), released(0, C3)]);
+    let released = |port, priority| SwitchAction::ResumeQueue(OWNER, Port(port), priority);
+    assert_eq!(bench.actions(), [released(1, C3), released(1, SECOND), released(0, C3)]);
 }

@@ -6,9 +6,9 @@ use super::pause_ends::{Change, PauseEnds};
 use super::wire::Message;
 use crate::mac_control::{GateChange, Receiver};
 use backwater_engine::Time;
-use backwater_net::hold::Hold;
 use backwater_net::hooks::{Fate, NicCx, NicGate, NicShape, NicSide, Token};
 use backwater_net::packet::{CLASSES, Class, Control};
+use backwater_net::pause::PauseRequest;
 
 /// The timer of messages; those of PFC's classes come before it.
 const MESSAGES: Token = CLASSES as Token;
@@ -86,9 +86,9 @@ impl NicSide for EndStation {
         }
         let mut fate = Fate::Passed;
         // IEEE 802.3 annex 31D: PFC of the proxy.
-        for hold in Hold::each(frame) {
-            let Some(Class(class)) = hold.class.filter(|class| self.classes & (1 << class.0) != 0) else { continue };
-            let changes = self.pauses.receive(usize::from(class), hold, cx.now(), cx.shape().rate);
+        for divert in PauseRequest::each(frame) {
+            let Some(Class(class)) = divert.class.filter(|class| self.classes & (1 << class.0) != 0) else { continue };
+            let changes = self.pauses.receive(usize::from(class), divert, cx.now(), cx.shape().rate);
             EndStation::obey(cx, changes, usize::from(class));
             fate = Fate::Consumed;
         }

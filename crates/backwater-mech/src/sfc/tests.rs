@@ -6,7 +6,7 @@ use crate::mac_control::Signal;
 use backwater_engine::Time;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, ack, data, place};
 use backwater_net::config::SwitchParams;
-use backwater_net::hooks::{NicGate, NicNote, NicSide, Note};
+use backwater_net::hooks::{NicAction, NicGate, NicSide, SwitchAction};
 use backwater_net::packet::{Dscp, NodeId, Queue};
 use backwater_net::{Bytes, Rate};
 
@@ -62,11 +62,13 @@ impl At {
     }
 
     fn messages(&mut self) -> Vec<(u32, Time)> {
-        let one = |note: &Note| match note {
-            Note::Route(to, Class(7), frame) => (to.0, frame.message::<Message>().expect("an SFC message").pause),
+        let one = |action: &SwitchAction| match action {
+            SwitchAction::Route(to, Class(7), frame) => {
+                (to.0, frame.message::<Message>().expect("an SFC message").pause)
+            }
             other => panic!("SFC only sends messages, not {other:?}"),
         };
-        self.bench.notes().iter().map(one).collect()
+        self.bench.actions().iter().map(one).collect()
     }
 }
 
@@ -150,12 +152,15 @@ fn source_stops_while_one_queue_wants_it() {
             to: HostId(3),
         };
         source.on_control(&mut bench.cx(), &message.frame(None, 116));
-        bench.notes()
+        bench.actions()
     };
-    assert_eq!(told(Time::ZERO, 4, Time::us(60)), [NicNote::Shut(OWNER, gate), NicNote::Arm(OWNER, Time::us(60), 8)]);
-    assert_eq!(told(Time::us(1), 5, Time::us(6)), [NicNote::Arm(OWNER, Time::us(60), 8)], "the later end counts");
-    assert_eq!(told(Time::us(2), 5, Time::ZERO), [NicNote::Arm(OWNER, Time::us(60), 8)], "the other still wants it");
-    assert_eq!(told(Time::us(3), 4, Time::ZERO), [NicNote::Open(OWNER, gate)]);
+    assert_eq!(
+        told(Time::ZERO, 4, Time::us(60)),
+        [NicAction::Shut(OWNER, gate), NicAction::Arm(OWNER, Time::us(60), 8)]
+    );
+    assert_eq!(told(Time::us(1), 5, Time::us(6)), [NicAction::Arm(OWNER, Time::us(60), 8)], "the later end counts");
+    assert_eq!(told(Time::us(2), 5, Time::ZERO), [NicAction::Arm(OWNER, Time::us(60), 8)], "the other still wants it");
+    assert_eq!(told(Time::us(3), 4, Time::ZERO), [NicAction::Open(OWNER, gate)]);
     assert_eq!(told(Time::us(4), 4, Time::ZERO), [], "it is not paused any more");
 }
 
@@ -184,17 +189,17 @@ fn source_stops_until_the_latest_message_ends() {
     };
     let gate = NicGate::Class(C3);
     assert_eq!(source.on_control(&mut bench.cx(), &message(Time::us(6))), Fate::Consumed);
-    assert_eq!(bench.notes(), [NicNote::Shut(OWNER, gate), NicNote::Arm(OWNER, Time::us(6), 8)]);
+    assert_eq!(bench.actions(), [NicAction::Shut(OWNER, gate), NicAction::Arm(OWNER, Time::us(6), 8)]);
     bench.now = Time::us(2);
     source.on_control(&mut bench.cx(), &message(Time::us(6)));
-    assert_eq!(bench.notes(), [NicNote::Arm(OWNER, Time::us(8), 8)], "replaces the time");
+    assert_eq!(bench.actions(), [NicAction::Arm(OWNER, Time::us(8), 8)], "replaces the time");
     bench.now = Time::us(6);
     source.on_timer(&mut bench.cx(), 8);
-    assert_eq!(bench.notes(), [], "the first timer is stale");
+    assert_eq!(bench.actions(), [], "the first timer is stale");
     bench.now = Time::us(7);
     source.on_control(&mut bench.cx(), &message(Time::ZERO));
-    assert_eq!(bench.notes(), [NicNote::Open(OWNER, gate)]);
+    assert_eq!(bench.actions(), [NicAction::Open(OWNER, gate)]);
     bench.now = Time::us(8);
     source.on_timer(&mut bench.cx(), 8);
-    assert_eq!(bench.notes(), [], "nothing is paused any more");
+    assert_eq!(bench.actions(), [], "nothing is paused any more");
 }

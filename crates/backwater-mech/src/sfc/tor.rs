@@ -5,7 +5,7 @@ use super::config::{AtSource, Params};
 use super::isolation::Isolation;
 use super::proxy::Proxy;
 use super::wire::Message;
-use backwater_net::hooks::{Fate, Lane, Place, SwitchCx, SwitchShape, Token};
+use backwater_net::hooks::{Fate, IsolationQueue, Place, SwitchCx, SwitchShape, Token};
 use backwater_net::packet::{Class, FlowRef, HostId, Packet};
 
 /// Who acts.
@@ -94,7 +94,7 @@ impl Tor {
 
     /// Where a packet of an attached host waits, if it does.
     #[inline(never)]
-    pub(super) fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
+    pub(super) fn divert(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<IsolationQueue> {
         let src = pkt.data()?.src;
         if cx.shape().ports[usize::from(at.ingress.0)].host != Some(src) {
             return None;
@@ -106,9 +106,9 @@ impl Tor {
         }
         match &mut self.actor {
             Actor::Isolation(isolation) => {
-                let lane = isolation.hold(cx, at, pkt);
+                let isolation_queue = isolation.divert(cx, at, pkt);
                 self.follows = isolation.follows();
-                lane
+                isolation_queue
             }
             Actor::Host { .. } | Actor::Proxy(_) => None,
         }

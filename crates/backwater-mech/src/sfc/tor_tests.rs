@@ -5,12 +5,12 @@ use super::*;
 use backwater_engine::Time;
 use backwater_net::bench::{OWNER, SwitchBench, ack, data, place};
 use backwater_net::config::SwitchParams;
-use backwater_net::hooks::{Gate, HoldStyle, Note};
+use backwater_net::hooks::{Gate, PauseStyle, SwitchAction};
 use backwater_net::packet::{Dscp, NodeId, Queue};
 use backwater_net::{Bytes, Rate};
 
 const C3: Class = Class(3);
-const TIMED: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
+const TIMED: PauseStyle = PauseStyle { quanta: Some(u16::MAX), framed: true };
 const FAR: PointId = PointId(NodeId(77), Port(3), Queue(3));
 const OTHER: PointId = PointId(NodeId(78), Port(0), Queue(3));
 
@@ -40,48 +40,48 @@ impl Tor {
     }
 
     /// `point` asks about a packet of `flow` from host `from` to host `to`.
-    fn message(&mut self, from: u32, flow: u32, to: u32, point: PointId, pause: Time) -> Vec<Note> {
+    fn message(&mut self, from: u32, flow: u32, to: u32, point: PointId, pause: Time) -> Vec<SwitchAction> {
         let message = Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: true, point, to: HostId(to) };
         let frame = message.frame(Some(FlowRef { slot: flow, tag: flow }), 116);
         let fate = self.sfc.on_control(&mut self.bench.cx(), Port(3), Some(HostId(from)), &frame);
         assert_eq!(fate, Fate::Consumed);
-        self.bench.notes()
+        self.bench.actions()
     }
 
     /// The number of the lane in which a packet of 1064 B waits.
     fn held(&mut self, from: u32, flow: u32, to: u32) -> Option<u32> {
         let pkt = data(HostId(from), HostId(to), flow, C3, 1000);
-        let lane = self.sfc.hold(&mut self.bench.cx(), &place(Port(from as u16), Port(3), C3), &pkt);
-        lane.map(|lane| lane.number)
+        let isolation_queue = self.sfc.divert(&mut self.bench.cx(), &place(Port(from as u16), Port(3), C3), &pkt);
+        isolation_queue.map(|isolation_queue| isolation_queue.number)
     }
 
-    fn timer(&mut self, number: u32) -> Vec<Note> {
+    fn timer(&mut self, number: u32) -> Vec<SwitchAction> {
         self.sfc.on_timer(&mut self.bench.cx(), number);
-        self.bench.notes()
+        self.bench.actions()
     }
 
     /// A packet from port 0 has joined its egress queue.
-    fn joined(&mut self) -> Vec<Note> {
+    fn joined(&mut self) -> Vec<SwitchAction> {
         self.left(0, 0, 9)
     }
 
-    fn left(&mut self, from: u32, flow: u32, to: u32) -> Vec<Note> {
+    fn left(&mut self, from: u32, flow: u32, to: u32) -> Vec<SwitchAction> {
         let mut pkt = data(HostId(from), HostId(to), flow, C3, 1000);
         self.sfc.on_enqueue(&mut self.bench.cx(), &place(Port(from as u16), Port(3), C3), &mut pkt);
-        self.bench.notes()
+        self.bench.actions()
     }
 }
 
 fn gate(number: u32) -> Gate {
-    Gate::Lane(Lane { owner: OWNER, number })
+    Gate::IsolationQueue(IsolationQueue { owner: OWNER, number })
 }
 
-fn shut(number: u32, until: Time) -> Vec<Note> {
-    vec![Note::Shut(OWNER, gate(number)), Note::Arm(OWNER, until, number)]
+fn shut(number: u32, until: Time) -> Vec<SwitchAction> {
+    vec![SwitchAction::Shut(OWNER, gate(number)), SwitchAction::Arm(OWNER, until, number)]
 }
 
-fn opened(number: u32) -> Vec<Note> {
-    vec![Note::Open(OWNER, gate(number))]
+fn opened(number: u32) -> Vec<SwitchAction> {
+    vec![SwitchAction::Open(OWNER, gate(number))]
 }
 
 /// 1000 KB less 200 KB at 100 Gb/s: for 64 us what host 0 sends to host 9 in class 3 waits, and nothing else does.
@@ -96,11 +96,11 @@ fn what_a_message_names_waits_until_its_pause_is_over() {
     assert_eq!(tor.held(1, 6, 9), None, "of another host");
     let cx = &mut tor.bench.cx();
     let ack = ack(data(HostId(0), HostId(9), 7, C3, 0));
-    assert_eq!(tor.sfc.hold(cx, &place(Port(0), Port(3), C3), &ack), None, "an acknowledgement");
+    assert_eq!(tor.sfc.divert(cx, &place(Port(0), Port(3), C3), &ack), None, "an acknowledgement");
     let other = data(HostId(0), HostId(9), 8, Class(4), 1000);
-    assert_eq!(tor.sfc.hold(cx, &place(Port(0), Port(3), Class(4)), &other), None, "another class");
+    assert_eq!(tor.sfc.divert(cx, &place(Port(0), Port(3), Class(4)), &other), None, "another class");
     let passing = data(HostId(0), HostId(9), 0, C3, 1000);
-    assert_eq!(tor.sfc.hold(cx, &place(Port(2), Port(3), C3), &passing), None, "not from the host itself");
+    assert_eq!(tor.sfc.divert(cx, &place(Port(2), Port(3), C3), &passing), None, "not from the host itself");
     tor.bench.now = Time::us(69);
     assert_eq!(tor.timer(1), opened(1));
     assert_eq!(tor.held(0, 0, 9), None);
@@ -110,7 +110,7 @@ fn what_a_message_names_waits_until_its_pause_is_over() {
 fn what_comes_while_a_lane_drains_goes_behind_it() {
     let mut tor = Tor::new(&params());
     tor.message(0, 0, 9, FAR, Time::us(64));
-    tor.bench.hold(Port(0), C3, 1, 2_128);
+    tor.bench.divert(Port(0), C3, 1, 2_128);
     tor.bench.now = Time::us(10);
     assert_eq!(tor.message(0, 0, 9, FAR, Time::ZERO), opened(1), "a resume opens it early");
     tor.bench.let_go(Port(0), C3, 1, 1_064);
@@ -147,15 +147,15 @@ fn by_flow_only_the_flow_waits() {
 /// By class a message whose flow has ended opens the lane; by flow there is nothing left that it could name.
 #[test]
 fn messages_about_a_flow_that_has_ended() {
-    for (granularity, lanes) in [(Granularity::Class, 1), (Granularity::Flow, 0)] {
+    for (granularity, isolation_queues) in [(Granularity::Class, 1), (Granularity::Flow, 0)] {
         let mut tor = Tor::new(&Params { granularity, ..params() });
         let flow_mode = granularity == Granularity::Flow;
-        for (pause, notes) in [(Time::us(64), shut(1, Time::us(64))), (Time::ZERO, opened(1))] {
+        for (pause, actions) in [(Time::us(64), shut(1, Time::us(64))), (Time::ZERO, opened(1))] {
             let message = Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode, point: FAR, to: HostId(9) };
             let frame = message.frame(None, 116);
             let fate = tor.sfc.on_control(&mut tor.bench.cx(), Port(3), Some(HostId(0)), &frame);
-            let expected = if lanes == 1 { notes } else { vec![] };
-            assert_eq!((fate, tor.bench.notes()), (Fate::Consumed, expected), "{granularity:?}");
+            let expected = if isolation_queues == 1 { actions } else { vec![] };
+            assert_eq!((fate, tor.bench.actions()), (Fate::Consumed, expected), "{granularity:?}");
         }
     }
 }
@@ -167,17 +167,17 @@ fn too_much_in_lanes_of_a_port_is_left_to_pfc() {
     let mut tor = Tor::new(&params());
     tor.message(0, 0, 9, FAR, Time::us(64));
     tor.message(0, 1, 8, OTHER, Time::us(64));
-    tor.bench.hold(Port(0), C3, 1, 10_000);
-    tor.bench.hold(Port(0), C3, 2, 8_936);
-    assert_eq!((tor.held(0, 0, 9), tor.bench.notes()), (Some(1), vec![]));
-    tor.bench.hold(Port(0), C3, 2, 1);
+    tor.bench.divert(Port(0), C3, 1, 10_000);
+    tor.bench.divert(Port(0), C3, 2, 8_936);
+    assert_eq!((tor.held(0, 0, 9), tor.bench.actions()), (Some(1), vec![]));
+    tor.bench.divert(Port(0), C3, 2, 1);
     assert_eq!(tor.held(0, 1, 8), Some(2));
-    assert_eq!(tor.bench.notes(), [Note::HoldPeer(OWNER, Port(0), Some(C3), Time::NEVER, TIMED)]);
-    assert_eq!((tor.held(0, 0, 9), tor.bench.notes()), (Some(1), vec![]), "it has been asked");
+    assert_eq!(tor.bench.actions(), [SwitchAction::PausePeer(OWNER, Port(0), Some(C3), Time::NEVER, TIMED)]);
+    assert_eq!((tor.held(0, 0, 9), tor.bench.actions()), (Some(1), vec![]), "it has been asked");
     tor.bench.let_go(Port(0), C3, 1, 7_065);
     assert_eq!(tor.joined(), [], "11 872 B");
     tor.bench.let_go(Port(0), C3, 1, 1);
-    assert_eq!(tor.joined(), [Note::ReleasePeer(OWNER, Port(0), Some(C3))]);
+    assert_eq!(tor.joined(), [SwitchAction::ResumePeer(OWNER, Port(0), Some(C3))]);
     assert_eq!(tor.joined(), [], "once");
 }
 
@@ -187,17 +187,17 @@ fn lanes_of_a_switch_may_share_their_room() {
     let mut tor = Tor::new(&Params { isolation_per: IsolationPer::Switch, ..params() });
     tor.message(0, 0, 9, FAR, Time::us(64));
     tor.message(1, 1, 9, FAR, Time::us(64));
-    tor.bench.hold(Port(0), C3, 1, 18_000);
-    tor.bench.hold(Port(1), C3, 2, 936);
-    assert_eq!((tor.held(1, 1, 9), tor.bench.notes()), (Some(2), vec![]));
-    tor.bench.hold(Port(1), C3, 2, 1);
-    let pause = |port| Note::HoldPeer(OWNER, Port(port), Some(C3), Time::NEVER, TIMED);
-    assert_eq!((tor.held(1, 1, 9), tor.bench.notes()), (Some(2), vec![pause(1)]));
-    assert_eq!((tor.held(0, 0, 9), tor.bench.notes()), (Some(1), vec![pause(0)]));
+    tor.bench.divert(Port(0), C3, 1, 18_000);
+    tor.bench.divert(Port(1), C3, 2, 936);
+    assert_eq!((tor.held(1, 1, 9), tor.bench.actions()), (Some(2), vec![]));
+    tor.bench.divert(Port(1), C3, 2, 1);
+    let pause = |port| SwitchAction::PausePeer(OWNER, Port(port), Some(C3), Time::NEVER, TIMED);
+    assert_eq!((tor.held(1, 1, 9), tor.bench.actions()), (Some(2), vec![pause(1)]));
+    assert_eq!((tor.held(0, 0, 9), tor.bench.actions()), (Some(1), vec![pause(0)]));
     tor.bench.let_go(Port(0), C3, 1, 7_065);
     assert_eq!(tor.joined(), [], "11 872 B");
     tor.bench.let_go(Port(0), C3, 1, 1);
-    assert_eq!(tor.joined(), [1, 0].map(|port| Note::ReleasePeer(OWNER, Port(port), Some(C3))));
+    assert_eq!(tor.joined(), [1, 0].map(|port| SwitchAction::ResumePeer(OWNER, Port(port), Some(C3))));
 }
 
 /// At 8.512 Gb/s a packet of 1064 B takes 1 us.
@@ -206,7 +206,7 @@ fn lane_empties_at_its_rate() {
     let mut tor = Tor::new(&Params { isolation_rate: Some(Rate(8_512_000_000)), ..params() });
     tor.message(0, 0, 9, FAR, Time::us(64));
     assert_eq!(tor.held(0, 0, 9), Some(1));
-    tor.bench.hold(Port(0), C3, 1, 3 * 1064);
+    tor.bench.divert(Port(0), C3, 1, 3 * 1064);
     tor.bench.now = Time::us(10);
     assert_eq!(tor.message(0, 0, 9, FAR, Time::ZERO), opened(1), "the first goes at once");
     let leaves = |tor: &mut Tor, at: Time| {
@@ -224,7 +224,7 @@ fn lane_empties_at_its_rate() {
     assert_eq!(leaves(&mut tor, Time::us(11)), shut(1, Time::us(12)));
     tor.bench.now = Time::us(12);
     assert_eq!(tor.timer(1), opened(1));
-    tor.bench.hold(Port(0), C3, 1, 2 * 1064);
+    tor.bench.divert(Port(0), C3, 1, 2 * 1064);
     assert_eq!(
         leaves(&mut tor, Time::us(12)),
         [],
@@ -242,7 +242,7 @@ fn lane_opens_when_neither_pause_nor_rate_shuts_it() {
     let mut tor = Tor::new(&Params { isolation_rate: Some(Rate(1_064_000_000)), ..params() });
     tor.message(0, 0, 9, FAR, Time::us(64));
     tor.held(0, 0, 9);
-    tor.bench.hold(Port(0), C3, 1, 4 * 1064);
+    tor.bench.divert(Port(0), C3, 1, 4 * 1064);
     tor.bench.now = Time::us(64);
     assert_eq!(tor.timer(1), opened(1));
     tor.bench.let_go(Port(0), C3, 1, 1064);
@@ -265,13 +265,13 @@ fn neighbour_s_packet_to_a_remembered_destination_waits_at_once() {
     tor.bench.now = Time::us(4);
     assert_eq!(tor.held(1, 1, 8), None, "another destination");
     assert_eq!(tor.held(1, 1, 9), Some(2));
-    assert_eq!(tor.bench.notes(), shut(2, Time::us(64)));
-    assert_eq!((tor.held(1, 1, 9), tor.bench.notes()), (Some(2), vec![]), "told once");
-    assert_eq!((tor.held(1, 2, 9), tor.bench.notes().len()), (Some(2), 2), "of another flow, in flow mode, anew");
+    assert_eq!(tor.bench.actions(), shut(2, Time::us(64)));
+    assert_eq!((tor.held(1, 1, 9), tor.bench.actions()), (Some(2), vec![]), "told once");
+    assert_eq!((tor.held(1, 2, 9), tor.bench.actions().len()), (Some(2), 2), "of another flow, in flow mode, anew");
     tor.bench.now = Time::us(9);
     let lifted = tor.message(0, 0, 9, FAR, Time::ZERO);
     assert_eq!(lifted, [opened(2), opened(1)].concat(), "a resume lifts what the cache has asked, too");
-    assert_eq!((tor.held(2, 3, 9), tor.bench.notes()), (None, vec![]), "it has been forgotten");
+    assert_eq!((tor.held(2, 3, 9), tor.bench.actions()), (None, vec![]), "it has been forgotten");
 }
 
 #[test]
@@ -281,10 +281,10 @@ fn a_memory_ends_with_the_pause_and_a_newer_one_replaces_it() {
     tor.held(1, 1, 9);
     tor.bench.now = Time::us(4);
     tor.message(0, 0, 9, FAR, Time::us(80));
-    tor.bench.notes();
-    assert_eq!((tor.held(1, 1, 9), tor.bench.notes()), (Some(2), shut(2, Time::us(84))));
+    tor.bench.actions();
+    assert_eq!((tor.held(1, 1, 9), tor.bench.actions()), (Some(2), shut(2, Time::us(84))));
     tor.bench.now = Time::us(84);
-    assert_eq!((tor.held(2, 3, 9), tor.bench.notes()), (None, vec![]));
+    assert_eq!((tor.held(2, 3, 9), tor.bench.actions()), (None, vec![]));
 }
 
 #[test]
@@ -295,17 +295,17 @@ fn the_cache_speaks_the_language_of_whoever_acts() {
             Message { pause: Time::us(64), class: C3, dscp: Dscp::of(C3), flow_mode: false, point: FAR, to: HostId(9) };
         let frame = message.frame(Some(FlowRef { slot: 0, tag: 0 }), 116);
         tor.sfc.on_control(&mut tor.bench.cx(), Port(3), Some(HostId(0)), &frame);
-        tor.bench.notes();
+        tor.bench.actions();
         tor.bench.now = Time::us(4);
         assert_eq!(tor.held(1, 1, 9), None, "it is the host that waits");
-        let notes = tor.bench.notes();
+        let actions = tor.bench.actions();
         match at_source {
             AtSource::Host => {
-                let [Note::Route(HostId(1), Class(7), frame)] = &notes[..] else { panic!("{notes:?}") };
+                let [SwitchAction::Route(HostId(1), Class(7), frame)] = &actions[..] else { panic!("{actions:?}") };
                 assert_eq!(frame.message(), Some(Message { pause: Time::us(60), ..message }));
             }
-            _ => assert_eq!(notes, [Note::HoldQueue(OWNER, Port(1), C3, Time::us(64), TIMED)]),
+            _ => assert_eq!(actions, [SwitchAction::PauseQueue(OWNER, Port(1), C3, Time::us(64), TIMED)]),
         }
-        assert_eq!((tor.held(1, 2, 9), tor.bench.notes()), (None, vec![]), "whatever the flow: it names the class");
+        assert_eq!((tor.held(1, 2, 9), tor.bench.actions()), (None, vec![]), "whatever the flow: it names the class");
     }
 }

@@ -193,10 +193,10 @@ macro_rules! config {
             }
 
             /// How each mechanism that pauses neighbours of this node signals it.
-            pub fn hold_styles(&self, name: &str, tier: &str) -> Vec<(&'static str, HoldStyle)> {
+            pub fn pause_styles(&self, name: &str, tier: &str) -> Vec<(&'static str, PauseStyle)> {
                 let mut all = Vec::new();
                 for_configured!($list self, |scoped, M| {
-                    all.extend(M::hold_style(scoped.of(name, tier)).map(|style| (M::NAME, style)));
+                    all.extend(M::pause_style(scoped.of(name, tier)).map(|style| (M::NAME, style)));
                 });
                 all
             }

@@ -192,7 +192,7 @@ pub(crate) fn unmet(profiles: &[(&'static str, Profile)], acks: bool) -> Vec<(&'
 macro_rules! mechanisms {
     ($($name:ident => $mechanism:path),+ $(,)?) => {
         use backwater_net::hooks::{
-            Advice, AdviceError, Carrier, CheckCx, Defines, Finding, FlowShape, HoldStyle, Hooks, Incasts, Mechanism, MemoryCx, NicShape, Overhead, Owner,
+            Advice, AdviceError, Carrier, CheckCx, Defines, Finding, FlowShape, PauseStyle, Hooks, Incasts, Mechanism, MemoryCx, NicShape, Overhead, Owner,
             Owners, Profile, Question, RateKey, Situation, Steering, SwitchShape, Unread, WireCx,
         };
         use std::any::TypeId;

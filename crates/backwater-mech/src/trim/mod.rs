@@ -82,7 +82,7 @@ impl Trimmer {
 #[backwater_derive::hooks]
 impl SwitchSide for Trimmer {
     /// `htsim_uec`, CompositeQueue: either, with probability 1/2.
-    fn gives_way(&mut self, cx: &mut SwitchCx<'_>, _: &Place, p: &Packet, last: &Packet) -> bool {
+    fn push_out(&mut self, cx: &mut SwitchCx<'_>, _: &Place, p: &Packet, last: &Packet) -> bool {
         self.victim == Victim::Either
             && self.is_trimmable(p)
             && self.is_trimmable(last)

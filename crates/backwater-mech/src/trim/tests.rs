@@ -20,7 +20,7 @@ fn given(victim: Victim, p: &Packet, last: &Packet) -> u32 {
     let mut bench = SwitchBench::new(&SwitchParams::default(), 2, Rate::gbps(100), 0);
     let mut trimmer = Trim::switch(&params(victim), bench.shape()).expect("it acts at switches");
     let at = place(Port(0), Port(1), p.class);
-    (0..10_000).map(|_| u32::from(trimmer.gives_way(&mut bench.cx(), &at, p, last))).sum()
+    (0..10_000).map(|_| u32::from(trimmer.push_out(&mut bench.cx(), &at, p, last))).sum()
 }
 
 /// Half of the times: 5000 of 10,000, of which four standard deviations are 200.

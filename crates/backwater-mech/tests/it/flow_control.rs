@@ -6,8 +6,8 @@ use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::pfc::headroom;
 use backwater_mech::registry::Config;
 use backwater_net::config::{AckPath, Architecture, BufferPer, LatencyAt};
-use backwater_net::hold::quanta_time;
 use backwater_net::packet::{Class, NodeId};
+use backwater_net::pause::quanta_time;
 use backwater_net::spec::SeriesSpec;
 use backwater_net::{Bytes, Rate};
 

@@ -8,9 +8,9 @@ use backwater_mech::registry::Config;
 use backwater_mech::sfc::{AtSource, Granularity, PAUSE, Params, RESUME};
 use backwater_mech::stack::{At, Select};
 use backwater_net::config::{Architecture, BufferPer, LatencyAt, ReleaseAt};
-use backwater_net::hold::MAC_CONTROL;
 use backwater_net::packet::{Class, HostId};
-use backwater_net::record::HeldStats;
+use backwater_net::pause::MAC_CONTROL;
+use backwater_net::record::IsolationStats;
 use backwater_net::spec::{FaultKind, FrameKind};
 use backwater_net::{Bytes, Rate};
 
@@ -40,9 +40,9 @@ fn sent(out: &Outcome, kind: &str) -> usize {
     out.rows.control.iter().filter(|row| row.kind == kind).count()
 }
 
-fn held(bench: &Bench, out: &Outcome, switch: &str) -> HeldStats {
+fn held(bench: &Bench, out: &Outcome, switch: &str) -> IsolationStats {
     let node = bench.node(switch);
-    out.rows.switches.iter().find(|row| row.node == node).expect("every switch has a row").held
+    out.rows.switches.iter().find(|row| row.node == node).expect("every switch has a row").isolated
 }
 
 /// The host's other flow does not notice: it takes as long as beside a flow to a host that is not congested.
@@ -142,8 +142,8 @@ fn what_waited_comes_at_the_rate_of_its_lane() {
         bench.mechanisms = Config::default().sfc(params);
         let out = bench.run();
         let ends = [4, 5, 6, 7].map(|flow| out.at_rest().fct_us(flow) + 56.0 + flow as f64);
-        let takes = 100.0 * 4_064.0 * 8e-3 / gbps as f64;
-        let share = ends.map(|end| (end - 305.0) / takes);
+        let accepts = 100.0 * 4_064.0 * 8e-3 / gbps as f64;
+        let share = ends.map(|end| (end - 305.0) / accepts);
         let case =
             format!("{release_at:?} {latency_at:?} {gbps} Gb/s: the flows end after {share:.2?} of what 400 KB take");
         assert!((0.95..1.05).contains(&share[3]), "{case}");

@@ -7,8 +7,8 @@ use backwater_mech::mac_control::Signal;
 use backwater_mech::registry::Config;
 use backwater_mech::sfc::{AtSource, PAUSE, RESUME};
 use backwater_net::config::BufferPer;
-use backwater_net::hold::MAC_CONTROL;
 use backwater_net::packet::HostId;
+use backwater_net::pause::MAC_CONTROL;
 use backwater_net::spec::SeriesSpec;
 use backwater_net::{Bytes, Rate};
 

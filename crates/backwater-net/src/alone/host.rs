@@ -50,7 +50,7 @@ pub(super) struct After {
 
 #[backwater_derive::hooks]
 impl NicSide for After {
-    fn may_start(&self, _: PortNo, queue: Queue, _: &Packet) -> bool {
+    fn may_transmit(&self, _: PortNo, queue: Queue, _: &Packet) -> bool {
         queue != Queue(3) || self.started >= self.others
     }
     fn on_start(&mut self, _: &mut NicCx<'_>, from: &Departure, _: &Packet, _: Option<&mut Attachment>) {

@@ -1,7 +1,7 @@
 //! A link alone: two ends, and what passes between them.
 
 use super::*;
-use crate::hooks::HoldStyle;
+use crate::hooks::PauseStyle;
 use crate::topology::NodeKind;
 
 /// No node, only ends.
@@ -29,7 +29,7 @@ fn link(rate: Rate, delay: Time, clock: Option<Time>) -> Lone<Nothing> {
 }
 
 /// A pause of a class, of so many quanta a frame, that takes a frame.
-const FRAMED: HoldStyle = HoldStyle { quanta: Some(100), framed: true };
+const FRAMED: PauseStyle = PauseStyle { quanta: Some(100), framed: true };
 const CLASS_3: u16 = 1 << 3;
 
 /// 8 (size + gap) / R and the propagation delay; what is no whole picosecond is rounded up, so that a link is never faster than its rate.
@@ -88,7 +88,7 @@ fn a_pause_holds_one_class_for_its_quanta() {
     link.world.now = asked;
     // Shorter than a frame's quanta: the frame carries what is left, rounded up to whole quanta.
     let quantum = Time(512 * 10);
-    link.end(1).hold_peer(0, OWNER, CLASS_3, asked + quantum * 60, FRAMED);
+    link.end(1).pause_peer(0, OWNER, CLASS_3, asked + quantum * 60, FRAMED);
     link.run();
     let heard = wire(1060) + wire(64) + DELAY;
     let control: Vec<Time> = link.arrived.iter().filter(|a| a.kind == Kind::Control).map(|a| a.at).collect();
@@ -108,11 +108,11 @@ fn a_pause_holds_one_class_for_its_quanta() {
 fn a_pause_is_refreshed_at_half_time_and_released() {
     let mut link = link(RATE, DELAY, None);
     link.send(Time::us(1), 0, frame(1, 3, 1060, 0));
-    link.end(1).hold_peer(0, OWNER, CLASS_3, Time::NEVER, FRAMED);
+    link.end(1).pause_peer(0, OWNER, CLASS_3, Time::NEVER, FRAMED);
     let released = Time::ns(1100);
     link.run_until(released);
     link.world.now = released;
-    link.end(1).release_peer(0, OWNER, CLASS_3);
+    link.end(1).resume_peer(0, OWNER, CLASS_3);
     // A frame's 100 quanta are 512 ns.
     let said = [0, 256_000, 512_000, 768_000, 1_024_000].map(|at| Time(at) + wire(64) + DELAY);
     let resumed = released + wire(64) + DELAY;

@@ -13,10 +13,10 @@ mod switch;
 
 use crate::config::{AckParams, NicParams, PacketParams, TransportParams};
 use crate::event::Event;
-use crate::hold::Hold;
 use crate::hooks::{Departure, Fate, Owner};
 use crate::node::{Node, NodeCx};
 use crate::packet::{Body, Class, Control, ControlHeader, DataHeader, HostId, NodeId, Packet, Queue};
+use crate::pause::PauseRequest;
 use crate::port::{Next, Port};
 use crate::slab::Ix;
 use crate::topology::Graph;
@@ -96,7 +96,7 @@ impl Node for NodeCx<'_, End> {
     fn waits(&self, port: u16) -> bool {
         self.ports[usize::from(port)].has_work()
     }
-    fn may_start(&self, _: u16, _: Queue, _: &Packet) -> bool {
+    fn may_transmit(&self, _: u16, _: Queue, _: &Packet) -> bool {
         true
     }
     fn depart(&mut self, _: u16, _: Ix) {}
@@ -227,17 +227,17 @@ impl<N: Alone> Lone<N> {
             self.arrived.push(Arrival { at: self.world.now, link, kind, bytes });
             if let Some(frame) = frame {
                 self.end(port).mac_control(0, &frame);
-                Hold::each(&frame).for_each(|hold| self.obey(port, hold));
+                PauseRequest::each(&frame).for_each(|request| self.obey(port, request));
             }
         }
     }
 
-    fn obey(&mut self, port: u32, hold: Hold) {
-        let Class(class) = hold.class.expect("tests pause classes");
+    fn obey(&mut self, port: u32, request: PauseRequest) {
+        let Class(class) = request.class.expect("tests pause classes");
         let p = &mut self.ports[port as usize];
-        let until = hold.until(self.world.now, p.serialiser.rate());
+        let until = request.until(self.world.now, p.serialiser.rate());
         self.paused.insert((port, class), until);
-        if hold.quanta == 0 {
+        if request.quanta == 0 {
             return self.resume(port, class);
         }
         p.shut(class.into(), OWNER);

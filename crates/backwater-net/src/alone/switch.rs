@@ -83,8 +83,12 @@ fn times_of_a_frame_at_each_place_of_the_latency() {
             edges.sort();
             for at in edges {
                 switch.run_until(at);
-                let held = |from: Time| if from <= at && at < until { 1060 } else { 0 };
-                assert_eq!(counted(&switch), (held(in_from), held(out_from)), "{latency_at:?} {release_at:?} {at:?}");
+                let isolated = |from: Time| if from <= at && at < until { 1060 } else { 0 };
+                assert_eq!(
+                    counted(&switch),
+                    (isolated(in_from), isolated(out_from)),
+                    "{latency_at:?} {release_at:?} {at:?}"
+                );
             }
             switch.run();
             assert_eq!(switch.times(1), [left + DELAY], "{latency_at:?} {release_at:?}");

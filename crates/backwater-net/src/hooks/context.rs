@@ -1,10 +1,10 @@
 //! What a hook sees and may do: the context of a call at a switch, at a NIC, and about a flow.
 
-use super::notes::{FlowNote, FlowTimer, Gate, NicGate, NicNote, Note};
-use super::{FlowShape, HoldStyle, NicShape, SwitchShape, Token};
+use super::actions::{FlowAction, FlowTimer, Gate, NicAction, NicGate, SwitchAction};
+use super::{FlowShape, NicShape, PauseStyle, SwitchShape, Token};
 use crate::occupancy::Occupancy;
 use crate::packet::{Class, Control, FlowRef, HostId, Port, Queue};
-use crate::place::{Lane, Owner, Owners};
+use crate::place::{IsolationQueue, Owner, Owners};
 use crate::units::Bytes;
 use backwater_engine::{Rng, Time};
 
@@ -31,7 +31,7 @@ pub struct SwitchCx<'a> {
     pub(crate) owner: Owner,
     pub(crate) seen: &'a Occupancy,
     pub(crate) home: &'a mut Home,
-    pub(crate) notes: &'a mut Vec<Note>,
+    pub(crate) actions: &'a mut Vec<SwitchAction>,
 }
 
 impl SwitchCx<'_> {
@@ -59,7 +59,7 @@ impl SwitchCx<'_> {
     /// is written into this one would be written for every mechanism there is.
     #[inline(always)]
     pub fn owned_by(&mut self, owner: Owner) -> SwitchCx<'_> {
-        SwitchCx { now: self.now, owner, seen: self.seen, home: self.home, notes: self.notes }
+        SwitchCx { now: self.now, owner, seen: self.seen, home: self.home, actions: self.actions }
     }
     /// This mechanism's own random stream on this switch.
     pub fn rng(&mut self) -> &mut Rng {
@@ -69,8 +69,8 @@ impl SwitchCx<'_> {
         })
     }
     /// A lane of this mechanism's own, by a number that the mechanism chooses.
-    pub fn lane(&self, number: u32) -> Lane {
-        Lane { owner: self.owner, number }
+    pub fn isolation_queue(&self, number: u32) -> IsolationQueue {
+        IsolationQueue { owner: self.owner, number }
     }
     /// The port to which `host` is attached, where it is attached here.
     pub fn attached(&self, host: HostId) -> Option<Port> {
@@ -79,71 +79,71 @@ impl SwitchCx<'_> {
     }
     /// Queues a frame for the neighbour at `port` in `class`.
     pub fn emit(&mut self, port: Port, class: Class, frame: Control) {
-        self.notes.push(Note::Emit(port, class, frame));
+        self.actions.push(SwitchAction::Emit(port, class, frame));
     }
     /// Puts a frame on the link to the neighbour at `port` before everything else, as MAC control goes: only the frame on the wire is
     /// waited for, no gate shuts it in, and no account has it.
     pub fn signal(&mut self, port: Port, frame: Control) {
-        self.notes.push(Note::Signal(port, frame));
+        self.actions.push(SwitchAction::Signal(port, frame));
     }
     /// Queues a frame for a host in `class`; it is forwarded, delayed and gated like any other. If it names a flow whose path
     /// is pinned and passes this switch, and whose acknowledgements take that path backwards, so does the frame.
     pub fn route(&mut self, to: HostId, class: Class, frame: Control) {
-        self.notes.push(Note::Route(to, class, frame));
+        self.actions.push(SwitchAction::Route(to, class, frame));
     }
     /// Pauses the neighbour at `port`, for one class or (`None`) the whole link, until `until` ([`Time::NEVER`]: until
     /// released). The port merges all owners into one state: the latest end wins, the neighbour resumes when all let go.
     /// A host that has several queues for the class is to pause all of them.
-    pub fn hold_peer(&mut self, port: Port, class: Option<Class>, until: Time, style: HoldStyle) {
-        self.notes.push(Note::HoldPeer(self.owner, port, class, until, style));
+    pub fn pause_peer(&mut self, port: Port, class: Option<Class>, until: Time, style: PauseStyle) {
+        self.actions.push(SwitchAction::PausePeer(self.owner, port, class, until, style));
     }
-    /// Lets go of [`SwitchCx::hold_peer`].
-    pub fn release_peer(&mut self, port: Port, class: Option<Class>) {
-        self.notes.push(Note::ReleasePeer(self.owner, port, class));
+    /// Lets go of [`SwitchCx::pause_peer`].
+    pub fn resume_peer(&mut self, port: Port, class: Option<Class>) {
+        self.actions.push(SwitchAction::ResumePeer(self.owner, port, class));
     }
-    /// As [`SwitchCx::hold_peer`], for one queue only of a host that may have several for a class: the one of that priority.
-    pub fn hold_queue(&mut self, port: Port, priority: Class, until: Time, style: HoldStyle) {
-        self.notes.push(Note::HoldQueue(self.owner, port, priority, until, style));
+    /// As [`SwitchCx::pause_peer`], for one queue only of a host that may have several for a class: the one of that priority.
+    pub fn pause_queue(&mut self, port: Port, priority: Class, until: Time, style: PauseStyle) {
+        self.actions.push(SwitchAction::PauseQueue(self.owner, port, priority, until, style));
     }
-    /// Lets go of [`SwitchCx::hold_queue`].
-    pub fn release_queue(&mut self, port: Port, priority: Class) {
-        self.notes.push(Note::ReleaseQueue(self.owner, port, priority));
+    /// Lets go of [`SwitchCx::pause_queue`].
+    pub fn resume_queue(&mut self, port: Port, priority: Class) {
+        self.actions.push(SwitchAction::ResumeQueue(self.owner, port, priority));
     }
     /// Shuts a gate of this switch.
     pub fn shut(&mut self, gate: Gate) {
-        self.notes.push(Note::Shut(self.owner, gate));
+        self.actions.push(SwitchAction::Shut(self.owner, gate));
     }
-    /// Opens it again; what waits behind it is looked at anew, also where [`super::SwitchSide::may_start`] kept it from starting.
+    /// Opens it again; what waits behind it is looked at anew, also where [`super::SwitchSide::may_transmit`] kept it from starting.
     pub fn open(&mut self, gate: Gate) {
-        self.notes.push(Note::Open(self.owner, gate));
+        self.actions.push(SwitchAction::Open(self.owner, gate));
     }
-    /// The port need not keep what has a number below `before` ([`super::SwitchSide::keeps`]).
+    /// The port need not keep what has a number below `before` ([`super::SwitchSide::retains`]).
     pub fn let_go(&mut self, port: Port, before: u64) {
-        self.notes.push(Note::LetGo(port, before));
+        self.actions.push(SwitchAction::LetGo(port, before));
     }
     /// The port sends all that it keeps again from number `from` on, in the order of the numbers, before all that is new but for ordered sets
     /// ([`SwitchCx::signal`] of less than [`Control::MIN_FRAME`]). No gate shuts it in, no account has it. What it is sending
     /// again is begun anew.
     pub fn send_again(&mut self, port: Port, from: u64) {
-        self.notes.push(Note::SendAgain(port, from));
+        self.actions.push(SwitchAction::SendAgain(port, from));
     }
     /// Drops everything that waits in the switch for `queue` of `port`, but for the frame on the wire. Hooks see each frame leave
     /// (`on_dequeue`, `on_release`, `on_depart`). In a lossless scenario the first drop ends the run.
     pub fn flush(&mut self, port: Port, queue: Queue) {
-        self.notes.push(Note::Flush(port, queue));
+        self.actions.push(SwitchAction::Flush(port, queue));
     }
     /// What the neighbour has paused of `queue` of `port` is obeyed no longer: for the results, its pause is over. Frames that pause it further
     /// are to be passed over ([`super::Fate::Passed`]).
     pub fn disobey(&mut self, port: Port, queue: Queue) {
-        self.notes.push(Note::Disobey(port, queue));
+        self.actions.push(SwitchAction::Disobey(port, queue));
     }
     /// Puts a row into the table of control messages, of a `kind` of its own, though nothing is sent.
     pub fn report(&mut self, kind: &'static str, port: Port, class: Class, value: u64) {
-        self.notes.push(Note::Report(kind, port, class, value));
+        self.actions.push(SwitchAction::Report(kind, port, class, value));
     }
     /// Calls `on_timer` with `token` at `at`. Timers are never cancelled: compare with your own deadline.
     pub fn arm(&mut self, at: Time, token: Token) {
-        self.notes.push(Note::Arm(self.owner, at, token));
+        self.actions.push(SwitchAction::Arm(self.owner, at, token));
     }
 }
 
@@ -156,7 +156,7 @@ pub struct NicCx<'a> {
     pub(crate) left: Owners,
     /// The control frame names a flow of which all has come.
     pub(crate) over: bool,
-    pub(crate) notes: &'a mut Vec<NicNote>,
+    pub(crate) actions: &'a mut Vec<NicAction>,
 }
 
 impl NicCx<'_> {
@@ -177,7 +177,7 @@ impl NicCx<'_> {
     /// For stacks only: the context of one mechanism.
     #[inline(always)]
     pub fn owned_by(&mut self, owner: Owner) -> NicCx<'_> {
-        NicCx { now: self.now, owner, shape: self.shape, left: self.left, over: self.over, notes: self.notes }
+        NicCx { now: self.now, owner, shape: self.shape, left: self.left, over: self.over, actions: self.actions }
     }
     /// For stacks only: whether a mechanism leaves the flow alone that the call is about.
     #[inline(always)]
@@ -191,41 +191,41 @@ impl NicCx<'_> {
     /// Queues a frame for a host in `class`; if it names a flow that ends here, it goes to that flow's source along the
     /// way of the acknowledgements.
     pub fn reply(&mut self, to: HostId, class: Class, frame: Control) {
-        self.notes.push(NicNote::Route(to, class, frame));
+        self.actions.push(NicAction::Route(to, class, frame));
     }
     /// Acknowledges a flow that ends here, with all that its transport has to say, in answer to a probe: the acknowledgement has the probe's
     /// number and goes to `to`. Of a flow that is forgotten nothing is said, nor where packets are not acknowledged one by one.
     pub fn acknowledge(&mut self, to: HostId, flow: FlowRef, probe: u64) {
-        self.notes.push(NicNote::Acknowledge(to, flow, probe));
+        self.actions.push(NicAction::Acknowledge(to, flow, probe));
     }
     /// Queues a frame for the neighbour in `class`.
     pub fn emit(&mut self, class: Class, frame: Control) {
-        self.notes.push(NicNote::Emit(class, frame));
+        self.actions.push(NicAction::Emit(class, frame));
     }
     /// As [`SwitchCx::signal`].
     pub fn signal(&mut self, frame: Control) {
-        self.notes.push(NicNote::Signal(frame));
+        self.actions.push(NicAction::Signal(frame));
     }
     /// As [`SwitchCx::let_go`].
     pub fn let_go(&mut self, before: u64) {
-        self.notes.push(NicNote::LetGo(before));
+        self.actions.push(NicAction::LetGo(before));
     }
     /// As [`SwitchCx::send_again`].
     pub fn send_again(&mut self, from: u64) {
-        self.notes.push(NicNote::SendAgain(from));
+        self.actions.push(NicAction::SendAgain(from));
     }
     /// Sends a flow of this host in `class` (`None`: its own) from now on, in the order of its packets if the mechanism says that it moves flows at
     /// hosts ([`super::Profile::steering`]).
     pub fn send_in(&mut self, flow: FlowRef, class: Option<Class>) {
-        self.notes.push(NicNote::SendIn(flow, class));
+        self.actions.push(NicAction::SendIn(flow, class));
     }
     /// Shuts a gate of this NIC.
     pub fn shut(&mut self, gate: NicGate) {
-        self.notes.push(NicNote::Shut(self.owner, gate));
+        self.actions.push(NicAction::Shut(self.owner, gate));
     }
-    /// Opens it again; what waits behind it is looked at anew, also where [`super::NicSide::may_start`] kept it from starting.
+    /// Opens it again; what waits behind it is looked at anew, also where [`super::NicSide::may_transmit`] kept it from starting.
     pub fn open(&mut self, gate: NicGate) {
-        self.notes.push(NicNote::Open(self.owner, gate));
+        self.actions.push(NicAction::Open(self.owner, gate));
     }
     /// A random stream for this mechanism, the same whenever it is asked for: that of a flow which ends here.
     pub fn stream(&self, purpose: &str, flow: FlowRef) -> Rng {
@@ -234,7 +234,7 @@ impl NicCx<'_> {
     }
     /// Calls `on_timer` with `token` at `at`.
     pub fn arm(&mut self, at: Time, token: Token) {
-        self.notes.push(NicNote::Arm(self.owner, at, token));
+        self.actions.push(NicAction::Arm(self.owner, at, token));
     }
 }
 
@@ -245,7 +245,7 @@ pub struct FlowCx<'a> {
     pub(crate) shape: &'a FlowShape,
     pub(crate) flow: Option<FlowRef>,
     pub(crate) of: Option<&'a dyn Unsent>,
-    pub(crate) notes: &'a mut Vec<FlowNote>,
+    pub(crate) actions: &'a mut Vec<FlowAction>,
 }
 
 /// How a flow and its interface stand when one of its packets leaves.
@@ -287,7 +287,7 @@ impl FlowCx<'_> {
     /// For stacks only: the context of one mechanism.
     #[inline(always)]
     pub fn owned_by(&mut self, owner: Owner) -> FlowCx<'_> {
-        FlowCx { now: self.now, owner, shape: self.shape, flow: self.flow, of: self.of, notes: self.notes }
+        FlowCx { now: self.now, owner, shape: self.shape, flow: self.flow, of: self.of, actions: self.actions }
     }
     /// The flow that the call is about. `None`: a timer of a controller that several flows share, or a frame about a flow that is over.
     pub fn flow(&self) -> Option<FlowRef> {
@@ -304,7 +304,7 @@ impl FlowCx<'_> {
     }
     /// Takes the packet of this number for lost, if it is under way: it is sent again before anything new.
     pub fn give_up(&mut self, number: u64) {
-        self.notes.extend(self.flow.map(|flow| FlowNote::GiveUp(flow, number)));
+        self.actions.extend(self.flow.map(|flow| FlowAction::GiveUp(flow, number)));
     }
     /// A random stream of the flow's own for this mechanism, the same whenever it is asked for.
     pub fn stream(&self, purpose: &str) -> Rng {
@@ -314,15 +314,15 @@ impl FlowCx<'_> {
     /// Queues a frame for a host in `class`, mostly for the other end ([`FlowShape::dst`]). If it names a flow of this host that goes there,
     /// it takes the way of the flow's data.
     pub fn send(&mut self, to: HostId, class: Class, frame: Control) {
-        self.notes.push(FlowNote::Send(to, class, frame));
+        self.actions.push(FlowAction::Send(to, class, frame));
     }
     /// So many of the flow's requests have not been answered, one after the other: each is a try like a timeout. After more than
     /// `transport.retries` of them the sender gives up.
     pub fn unanswered(&mut self, requests: u32) {
-        self.notes.extend(self.flow.map(|flow| FlowNote::Unanswered(flow, requests)));
+        self.actions.extend(self.flow.map(|flow| FlowAction::Unanswered(flow, requests)));
     }
     /// Calls `on_timer` with `token` at `at`.
     pub fn arm(&mut self, at: Time, token: u16) {
-        self.notes.push(FlowNote::Arm(FlowTimer { owner: self.owner, at, token }));
+        self.actions.push(FlowAction::Arm(FlowTimer { owner: self.owner, at, token }));
     }
 }

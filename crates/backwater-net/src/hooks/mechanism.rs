@@ -2,7 +2,7 @@
 
 use super::advice::{Advice, AdviceError, AdviceForm, Incasts, Question, Situation};
 use super::{
-    Defines, FlowHooks, FlowShape, FlowSide, HoldStyle, NicHooks, NicShape, NicSide, Steering, SwitchHooks,
+    Defines, FlowHooks, FlowShape, FlowSide, NicHooks, NicShape, NicSide, PauseStyle, Steering, SwitchHooks,
     SwitchShape, SwitchSide,
 };
 use crate::packet::{Class, Control, HostId};
@@ -174,7 +174,7 @@ pub struct CheckCx<'a> {
     /// Classes that some mechanism keeps from being dropped at these switches, a bit each.
     pub kept: u8,
     /// How each mechanism that pauses neighbours there signals it, by its name.
-    pub styles: &'a [(&'static str, HoldStyle)],
+    pub styles: &'a [(&'static str, PauseStyle)],
     /// Classes of the flows that the mechanism has, a bit each: all of them unless it is confined.
     pub flows: u8,
     /// The longest round trip of the idle network; `None`: no two hosts are joined.
@@ -351,7 +351,7 @@ pub trait Mechanism {
         Vec::new()
     }
     /// How it signals to a switch's neighbours that they are to pause; `None`: it never asks them to.
-    fn hold_style(_params: &Self::Params) -> Option<HoldStyle> {
+    fn pause_style(_params: &Self::Params) -> Option<PauseStyle> {
         None
     }
     /// Bytes from one port, all in one queue, with which it pauses that port's neighbour: the least of all ports of a switch; all may

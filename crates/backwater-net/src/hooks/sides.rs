@@ -5,7 +5,7 @@ use super::port::Departure;
 use super::{Awaits, Count, Fate, Full, Token};
 use crate::attachment::Attachment;
 use crate::packet::{Class, Control, FlowRef, HostId, Packet, Port, Queue};
-use crate::place::{Lane, Owner, Place};
+use crate::place::{IsolationQueue, Owner, Place};
 use crate::reach::Reach;
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
@@ -32,7 +32,7 @@ pub trait SwitchSide {
     /// (`on_dequeue`, `on_release`, `on_depart`; it is not marked by that), there is no memory for it (`on_full`), and `pkt` is
     /// admitted. The packet on the wire never gives way.
     #[hook(until = false)]
-    fn gives_way(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, last: &Packet) -> bool {
+    fn push_out(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, last: &Packet) -> bool {
         false
     }
     /// There is no memory for the packet. What is trimmed or turned round is steered again, and goes on in the queue and the class that are
@@ -45,12 +45,12 @@ pub trait SwitchSide {
     #[hook(each, hot)]
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {}
     /// The packet is about to join its egress queue. Where it is to wait, the lane in which; that is shut until its mechanism
-    /// opens it by [`super::Gate::Lane`], and then served beside the queue. As long as a lane holds packets ([`crate::occupancy::Occupancy::held_in`]), answer
+    /// opens it by [`super::Gate::IsolationQueue`], and then served beside the queue. As long as a lane holds packets ([`crate::occupancy::Occupancy::isolated_in`]), answer
     /// it for whatever must not pass them; where flows move between queues, what is of a flow with packets there follows them in any case, in
     /// their queue and class. The ingress account includes what waits, the egress account does not; what the switch
     /// itself sends is in no ingress account, and does not wait.
     #[hook(until = None, hot)]
-    fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
+    fn divert(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<IsolationQueue> {
         None
     }
     /// The packet has joined its egress queue; all accounts include it.
@@ -59,7 +59,7 @@ pub trait SwitchSide {
     /// Whether a packet may be put on the wire now. Asked of the first of each queue that could be next; a refused one is asked about again whenever the port looks for work, at the latest when a gate of it is opened
     /// ([`SwitchCx::open`]). Not asked of MAC control.
     #[hook(until = true)]
-    fn may_start(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
+    fn may_transmit(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
         true
     }
     /// The packet's first bit leaves; the egress accounts include it. `carried` is what it carries for this mechanism. Not
@@ -97,13 +97,13 @@ pub trait SwitchSide {
     /// until [`SwitchCx::let_go`]. What is kept can be sent again ([`SwitchCx::send_again`]), and a fault of the link does not
     /// make it vanish, but come damaged. Comes after `on_start`, which is not called when it is sent again.
     #[hook(any)]
-    fn keeps(&mut self, cx: &mut SwitchCx<'_>, port: Port, number: u64, size: u32) -> bool {
+    fn retains(&mut self, cx: &mut SwitchCx<'_>, port: Port, number: u64, size: u32) -> bool {
         false
     }
     /// A frame has come whole over the link at `from` that its sender keeps under `number`. `false`: it goes no further, and no other hook
     /// hears of it. All must take it.
     #[hook(all)]
-    fn takes(&mut self, cx: &mut SwitchCx<'_>, from: Port, number: u64, size: u32) -> bool {
+    fn accepts(&mut self, cx: &mut SwitchCx<'_>, from: Port, number: u64, size: u32) -> bool {
         true
     }
     /// A frame has come damaged over the link at `from` that its sender keeps. What it was cannot be told.
@@ -156,7 +156,7 @@ pub trait NicSide {
     fn on_arrive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {}
     /// The host takes that frame out of its receive buffer: at once, unless it is slow.
     #[hook(each)]
-    fn on_taken(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {}
+    fn on_consumed(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {}
     /// The first packet of a flow has arrived for this host. Comes before its `on_receive`.
     #[hook(each_of_flow)]
     fn on_flow_start(&mut self, cx: &mut NicCx<'_>, incoming: &Incoming) {}
@@ -169,9 +169,9 @@ pub trait NicSide {
     /// A packet has joined a queue of the interface.
     #[hook(each)]
     fn on_enqueue(&mut self, cx: &mut NicCx<'_>, queue: Queue, pkt: &Packet) {}
-    /// As [`SwitchSide::may_start`].
+    /// As [`SwitchSide::may_transmit`].
     #[hook(until = true)]
-    fn may_start(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
+    fn may_transmit(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
         true
     }
     /// As [`SwitchSide::on_start`].
@@ -192,14 +192,14 @@ pub trait NicSide {
     /// A timer has run out.
     #[hook(own(cx.owner(), ()))]
     fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {}
-    /// As [`SwitchSide::keeps`].
+    /// As [`SwitchSide::retains`].
     #[hook(any)]
-    fn keeps(&mut self, cx: &mut NicCx<'_>, number: u64, size: u32) -> bool {
+    fn retains(&mut self, cx: &mut NicCx<'_>, number: u64, size: u32) -> bool {
         false
     }
-    /// As [`SwitchSide::takes`].
+    /// As [`SwitchSide::accepts`].
     #[hook(all)]
-    fn takes(&mut self, cx: &mut NicCx<'_>, number: u64, size: u32) -> bool {
+    fn accepts(&mut self, cx: &mut NicCx<'_>, number: u64, size: u32) -> bool {
         true
     }
     /// As [`SwitchSide::on_damaged`].
@@ -322,13 +322,13 @@ pub trait FlowSide {
     }
     /// The same for what is sent again.
     #[hook(least, or = window)]
-    fn window_again(&self) -> Option<Bytes> {
+    fn retransmission_window(&self) -> Option<Bytes> {
         self.window()
     }
     /// Whether the next frame, of `next` bytes and sent before or not, may go with so many bytes of frames in flight. Asked
     /// beside [`FlowSide::window`].
     #[hook(until = true)]
-    fn permits(&self, in_flight: Bytes, next: Bytes, again: bool) -> bool {
+    fn may_send(&self, in_flight: Bytes, next: Bytes, again: bool) -> bool {
         true
     }
     /// A flow begins. Of a controller that several flows share, the others hear of a new rate or window at once, as after every hook.
@@ -364,7 +364,7 @@ pub trait FlowSide {
     fn gives_up(&mut self, number: u64, again: bool, since: Time) -> bool {
         true
     }
-    /// Nothing of the flow is under way, something is left to be sent, and [`FlowSide::permits`] lets none of it go. Comes when the timeout of what
+    /// Nothing of the flow is under way, something is left to be sent, and [`FlowSide::may_send`] lets none of it go. Comes when the timeout of what
     /// was sent last is over, and after each timeout from then on, where packets are acknowledged one by one.
     #[hook(each)]
     fn on_starved(&mut self, cx: &mut FlowCx<'_>) {}

@@ -35,17 +35,17 @@ impl Hooks {
     pub(crate) fn port_events(self) -> bool {
         const SWITCH: SwitchHooks = SwitchHooks::ON_ARRIVE.or(SwitchHooks::ON_START);
         const NIC: NicHooks =
-            NicHooks::ON_ARRIVE.or(NicHooks::ON_TAKEN).or(NicHooks::ON_ENQUEUE).or(NicHooks::ON_START);
+            NicHooks::ON_ARRIVE.or(NicHooks::ON_CONSUMED).or(NicHooks::ON_ENQUEUE).or(NicHooks::ON_START);
         self.switch.has(SWITCH) || self.nic.has(NIC)
     }
 
     /// Whether ports keep what they send.
-    pub(crate) fn keeps(self) -> bool {
-        self.switch.has(SwitchHooks::KEEPS) || self.nic.has(NicHooks::KEEPS)
+    pub(crate) fn retains(self) -> bool {
+        self.switch.has(SwitchHooks::RETAINS) || self.nic.has(NicHooks::RETAINS)
     }
 
     /// Whether some mechanism says which packets may start.
-    pub(crate) fn may_start(self) -> bool {
-        self.switch.has(SwitchHooks::MAY_START) || self.nic.has(NicHooks::MAY_START)
+    pub(crate) fn may_transmit(self) -> bool {
+        self.switch.has(SwitchHooks::MAY_TRANSMIT) || self.nic.has(NicHooks::MAY_TRANSMIT)
     }
 }

@@ -1,10 +1,10 @@
 //! A host at work, by each of its links: `nic` is the interface there, `tables` what it finds of flows, `send` and `receive` what it
 //! does, `transport` what it does for flows that retransmit ([`crate::transport`] says what that is).
 
+mod actions;
 pub mod flow;
 mod messages;
 mod nic;
-mod notes;
 mod observe;
 mod receive;
 mod send;
@@ -28,7 +28,7 @@ macro_rules! cx {
             shape: &$h.shape,
             left: 0,
             over: false,
-            notes: &mut $network.world.notes.nic,
+            actions: &mut $network.world.actions.nic,
         }
     };
 }
@@ -59,8 +59,8 @@ impl<N: NicSide, F: FlowSide> Node for NodeCx<'_, Interface<'_, N, F>> {
         h.ready_mask != 0 || p.may_have_work() || p.holds_some() && h.staged(u32::MAX) != 0
     }
 
-    fn may_start(&self, port: u16, queue: Queue, pkt: &Packet) -> bool {
-        self.node.host.stack.may_start(PortNo(port), queue, pkt)
+    fn may_transmit(&self, port: u16, queue: Queue, pkt: &Packet) -> bool {
+        self.node.host.stack.may_transmit(PortNo(port), queue, pkt)
     }
 
     /// A host has no counters.
@@ -85,22 +85,22 @@ impl<N: NicSide, F: FlowSide> Node for NodeCx<'_, Interface<'_, N, F>> {
         self.at_nic(|stack, cx| {
             stack.on_arrive(cx, &header);
             if taken {
-                stack.on_taken(cx, &header);
+                stack.on_consumed(cx, &header);
             }
         });
         self.act_nic();
     }
 
     fn notify_leaving(&mut self, _: u16, number: u64, size: u32) -> bool {
-        let keeps = self.at_nic(|stack, cx| stack.keeps(cx, number, size));
+        let retains = self.at_nic(|stack, cx| stack.retains(cx, number, size));
         self.act_nic();
-        keeps
+        retains
     }
 
     fn notify_numbered(&mut self, _: u16, number: u64, size: u32) -> bool {
-        let takes = self.at_nic(|stack, cx| stack.takes(cx, number, size));
+        let accepts = self.at_nic(|stack, cx| stack.accepts(cx, number, size));
         self.act_nic();
-        takes
+        accepts
     }
 
     fn notify_damaged(&mut self, _: u16) {

@@ -2,9 +2,9 @@
 
 use super::flow::NO_FLOW;
 use crate::config::{NicParams, NicTimes};
-use crate::hold::bit;
 use crate::hooks::NicShape;
 use crate::packet::{CLASSES, Class, Dscp};
+use crate::pause::bit;
 use crate::port::highest;
 use crate::slab::{Fifo, Ix, Slab};
 use crate::units::{Bytes, Rate};

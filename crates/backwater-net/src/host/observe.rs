@@ -34,7 +34,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             Status::Pacing => Some(Cause::Rate),
             Status::Windowed => Some(Cause::Window),
             Status::Parked if self.ports[usize::from(PORT)].open & (1 << (queue % CLASSES as u8)) != 0 => {
-                Some(Cause::Held(crate::port::first_owner(flow.shut)))
+                Some(Cause::IsolatedBytes(crate::port::first_owner(flow.shut)))
             }
             Status::Idle if stand.sent == flow.packets => Some(Cause::Acknowledgements),
             Status::Ready | Status::Parked | Status::Idle | Status::Posted => None,

@@ -101,7 +101,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     #[inline(always)]
     fn serve_with<const TURNS: bool>(&mut self, port: u16) {
         let mut open = self.ports[usize::from(port)].open;
-        if self.world.rules.hooks.nic.has(NicHooks::MAY_START) {
+        if self.world.rules.hooks.nic.has(NicHooks::MAY_TRANSMIT) {
             open &= !self.refused(port);
         }
         // What goes before data waits for none to be made. What a hook sends meanwhile waits: the wire is this one's to give.
@@ -133,12 +133,12 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             if self.world.rules.hooks.port_events() {
                 self.notify_enqueued(pkt);
             }
-            if self.world.rules.hooks.nic.has(NicHooks::MAY_START) {
+            if self.world.rules.hooks.nic.has(NicHooks::MAY_TRANSMIT) {
                 open &= !self.refused(port);
             }
         }
         self.ports[usize::from(port)].busy = false;
-        if self.world.rules.hooks.nic.has(NicHooks::MAY_START) {
+        if self.world.rules.hooks.nic.has(NicHooks::MAY_TRANSMIT) {
             for slot in std::mem::take(&mut self.node.host.passed_over) {
                 self.node.line_up(slot);
             }
@@ -170,10 +170,10 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     #[inline(always)]
     fn next_among(&mut self, port: u16, queues: u32) -> Next {
         let (slab, now) = (&self.world.slab, self.world.now);
-        if self.world.rules.hooks.nic.has(NicHooks::MAY_START) {
+        if self.world.rules.hooks.nic.has(NicHooks::MAY_TRANSMIT) {
             let stack = &self.node.host.stack;
-            let may_start = |queue, pkt: &Packet| stack.may_start(PortNo(port), queue, pkt);
-            self.ports[usize::from(port)].next_among(queues, slab, now, may_start)
+            let may_transmit = |queue, pkt: &Packet| stack.may_transmit(PortNo(port), queue, pkt);
+            self.ports[usize::from(port)].next_among(queues, slab, now, may_transmit)
         } else {
             self.ports[usize::from(port)].next_among(queues, slab, now, |_, _| true)
         }
@@ -267,8 +267,8 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
                 Some(window) => window.0.max(self.world.rules.least_window()),
             };
             if in_flight >= asked.min(self.flow_window(slot))
-                && !(self.world.rules.hooks.flow.has(FlowHooks::WINDOW_AGAIN) && self.may_retransmit(slot))
-                || !self.permits_next(slot)
+                && !(self.world.rules.hooks.flow.has(FlowHooks::RETRANSMISSION_WINDOW) && self.may_retransmit(slot))
+                || !self.may_send_next(slot)
             {
                 self.node.sending_mut(slot as usize).status = Status::Windowed;
                 if let Some(c) = self.node.controller_mut(controller) {
@@ -353,7 +353,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// Calls a hook of a flow's stack, about the flow of this slot (`NO_FLOW`: about none), and acts on its notes.
+    /// Calls a hook of a flow's stack, about the flow of this slot (`NO_FLOW`: about none), and carries out its actions.
     #[inline(always)]
     pub(crate) fn at_controller<R>(
         &mut self,
@@ -376,11 +376,11 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             shape,
             flow: of.map(|flow| FlowRef { slot, tag: flow.tag }),
             of: of.map(|flow| flow as &dyn Unsent),
-            notes: &mut self.world.notes.flow,
+            actions: &mut self.world.actions.flow,
         };
         let result = f(&mut c.side, &mut cx);
-        if !self.world.notes.flow.is_empty() {
-            self.act_on_flow_notes(controller);
+        if !self.world.actions.flow.is_empty() {
+            self.carry_out_flow(controller);
         }
         Some(result)
     }
@@ -403,11 +403,11 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             shape: &own,
             flow: Some(FlowRef { slot, tag: flow.tag }),
             of: Some(flow as &dyn Unsent),
-            notes: &mut self.world.notes.flow,
+            actions: &mut self.world.actions.flow,
         };
         c.side.on_turn(&mut cx, pkt, &turn);
-        if !self.world.notes.flow.is_empty() {
-            self.act_on_flow_notes(controller);
+        if !self.world.actions.flow.is_empty() {
+            self.carry_out_flow(controller);
         }
     }
 

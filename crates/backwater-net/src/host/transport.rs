@@ -38,7 +38,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
         let last = flow.sent >= flow.available;
         // One byte more, since what is permitted just so is asked for too.
-        let stops = !self.permits(slot, u64::from(packet.size) + 1, false) || self.is_full(slot);
+        let stops = !self.may_send(slot, u64::from(packet.size) + 1, false) || self.is_full(slot);
         if let Body::Data(data) = &mut packet.body
             && (stops || last || data.is(DataHeader::AGAIN))
         {
@@ -185,7 +185,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     pub(super) fn look_where_starved(&mut self, slot: u32) {
         let flow = self.node.sending(slot as usize);
         let (controller, armed) = (flow.controller, flow.transport.as_ref().is_some_and(|sender| sender.common.armed));
-        if controller == NO_CONTROLLER || !flow.has_more() || self.permits_next(slot) {
+        if controller == NO_CONTROLLER || !flow.has_more() || self.may_send_next(slot) {
             return;
         }
         if armed {
@@ -198,7 +198,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     /// Nobody answers a sender that has nothing in flight and may send nothing: it looks again after a timeout, which keeps the run going.
     fn notify_starved(&mut self, at: usize, controller: u32) {
         let slot = at as u32;
-        if !self.node.sending(at).has_more() || self.permits_next(slot) {
+        if !self.node.sending(at).has_more() || self.may_send_next(slot) {
             return;
         }
         let due = self.world.now + self.world.rules.transport.timeout;

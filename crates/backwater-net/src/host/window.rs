@@ -28,26 +28,26 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             return false;
         }
         let Some(c) = self.node.controller(flow.controller) else { return false };
-        let window = c.side.window_again().map_or(u64::MAX, |window| window.0);
+        let window = c.side.retransmission_window().map_or(u64::MAX, |window| window.0);
         flow.in_flight(u64::from(self.world.rules.payload)) < window.min(self.flow_window(slot))
     }
 
     /// Whether the flow's controller lets its next frame go.
     #[inline(always)]
-    pub(super) fn permits_next(&self, slot: u32) -> bool {
-        if !self.world.rules.hooks.flow.has(FlowHooks::PERMITS) {
+    pub(super) fn may_send_next(&self, slot: u32) -> bool {
+        if !self.world.rules.hooks.flow.has(FlowHooks::MAY_SEND) {
             return true;
         }
         let again = self.node.sending(slot as usize).has_retransmissions();
-        self.permits(slot, self.next_size(slot), again)
+        self.may_send(slot, self.next_size(slot), again)
     }
 
     /// Whether the flow's controller lets a frame of `next` bytes go now, which has been sent before or not.
     #[cold]
-    pub(super) fn permits(&self, slot: u32, next: u64, again: bool) -> bool {
+    pub(super) fn may_send(&self, slot: u32, next: u64, again: bool) -> bool {
         let flow = self.node.sending(slot as usize);
         let Some(c) = self.node.controller(flow.controller) else { return true };
-        c.side.permits(Bytes(flow.in_flight(u64::from(self.world.rules.payload))), Bytes(next), again)
+        c.side.may_send(Bytes(flow.in_flight(u64::from(self.world.rules.payload))), Bytes(next), again)
     }
 
     /// Whether a flow's window is full.

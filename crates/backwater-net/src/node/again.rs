@@ -1,4 +1,4 @@
-//! Frames that a port keeps and sends again ([`crate::hooks::SwitchSide::keeps`]), and how they come over the link.
+//! Frames that a port keeps and sends again ([`crate::hooks::SwitchSide::retains`]), and how they come over the link.
 //!
 //! Such a frame arrives when its last bit does, the latency of the node there not counted: whether it is taken is known before that begins.
 //! A fault destroys nothing of it on the way: it comes damaged, and what has come can tell.

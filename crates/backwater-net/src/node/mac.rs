@@ -2,11 +2,11 @@
 //! without a frame, and what has arrived of either.
 
 use crate::event::Event;
-use crate::hold::{Act, Hold, bit};
-use crate::hooks::{Fate, HoldStyle, Owner};
+use crate::hooks::{Fate, Owner, PauseStyle};
 use crate::node::{Node, NodeCx};
 use crate::packet::{CLASSES, Class, Control};
 use crate::part::{Mail, Signal};
+use crate::pause::{Act, PauseRequest, bit};
 use crate::port::Port;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
@@ -16,13 +16,13 @@ where
     Self: Node,
 {
     /// A mechanism pauses the neighbour.
-    pub fn hold_peer(&mut self, port: u16, owner: Owner, classes: u16, until: Time, style: HoldStyle) {
+    pub fn pause_peer(&mut self, port: u16, owner: Owner, classes: u16, until: Time, style: PauseStyle) {
         let now = self.world.now;
         let mut asked = 0;
-        self.update_holds(port, classes, |p, class| {
-            let held = p.rest.holds.is_signalled(class, now);
-            let act = p.rest.holds.hold(owner, class, now, until, style);
-            if !held && act != Act::Nothing {
+        self.update_pauses(port, classes, |p, class| {
+            let isolated = p.rest.pause_requests.is_signalled(class, now);
+            let act = p.rest.pause_requests.request(owner, class, now, until, style);
+            if !isolated && act != Act::Nothing {
                 p.rest.stats.pauses_sent += 1;
                 asked |= bit(class);
             }
@@ -37,58 +37,59 @@ where
     }
 
     /// It lets go.
-    pub fn release_peer(&mut self, port: u16, owner: Owner, classes: u16) {
+    pub fn resume_peer(&mut self, port: u16, owner: Owner, classes: u16) {
         let now = self.world.now;
-        self.update_holds(port, classes, |p, class| p.rest.holds.release(owner, class, now));
+        self.update_pauses(port, classes, |p, class| p.rest.pause_requests.release(owner, class, now));
     }
 
     /// A neighbour that is to be held may need another frame.
     pub fn refresh(&mut self, port: u16, classes: u16) {
         let now = self.world.now;
-        self.update_holds(port, classes, |p, class| p.rest.holds.review(class, now));
+        self.update_pauses(port, classes, |p, class| p.rest.pause_requests.review(class, now));
     }
 
     /// Updates what is asked of the neighbour for each of these classes. One frame carries what is the same for several.
-    fn update_holds(&mut self, port: u16, classes: u16, mut act: impl FnMut(&mut Port, Option<Class>) -> Act) {
-        let mut signals: Vec<(Hold, Time, u8)> = Vec::new();
+    fn update_pauses(&mut self, port: u16, classes: u16, mut act: impl FnMut(&mut Port, Option<Class>) -> Act) {
+        let mut signals: Vec<(PauseRequest, Time, u8)> = Vec::new();
         for number in (0..=CLASSES as u8).filter(|n| classes & (1 << n) != 0) {
             let class = (usize::from(number) != CLASSES).then_some(Class(number));
             match act(self.port(port), class) {
                 Act::Nothing => {}
                 Act::Look(at) => {
-                    let lifts = self.port(port).rest.holds.lifts(class);
+                    let lifts = self.port(port).rest.pause_requests.lifts(class);
                     let port = self.global(port);
                     self.world.push(at, Event::Refresh { port, class: number, others: 0, lifts });
                 }
-                Act::Signal(hold, again) => {
-                    let same =
-                        |(other, at, _): &&mut (Hold, Time, u8)| Hold { class, ..*other } == hold && *at == again;
+                Act::Signal(request, again) => {
+                    let same = |(other, at, _): &&mut (PauseRequest, Time, u8)| {
+                        PauseRequest { class, ..*other } == request && *at == again
+                    };
                     match signals.iter_mut().find(same) {
                         Some((.., others)) => *others |= 1 << number,
-                        None => signals.push((hold, again, 0)),
+                        None => signals.push((request, again, 0)),
                     }
                 }
             }
         }
-        for (hold, again, others) in signals {
-            self.send_hold(port, hold, others, again);
+        for (request, again, others) in signals {
+            self.send_pause(port, request, others, again);
         }
     }
 
     /// Signals a hold of a class, and of others in the same frame, and looks again at a time.
-    fn send_hold(&mut self, port: u16, hold: Hold, others: u8, again: Time) {
+    fn send_pause(&mut self, port: u16, request: PauseRequest, others: u8, again: Time) {
         let global = self.global(port);
         let p = self.port(port);
-        let (peer, delay, framed) = (p.peer, p.delay, p.rest.holds.framed());
-        let mut frame = hold.frame_with(others);
+        let (peer, delay, framed) = (p.peer, p.delay, p.rest.pause_requests.framed());
+        let mut frame = request.frame_with(others);
         if !p.up {
             return;
         }
-        self.log(Some(port), hold.class, None, frame.kind, frame.value);
+        self.log(Some(port), request.class, None, frame.kind, frame.value);
         if framed {
             // MAC control that waits is overtaken by what is newer for the same class.
             let p = self.port(port);
-            p.keep_mac(|f| Hold::strike(f, bit(hold.class) | u16::from(others)));
+            p.keep_mac(|f| PauseRequest::strike(f, bit(request.class) | u16::from(others)));
             p.push_mac(frame);
             self.kick(port);
         } else {
@@ -97,7 +98,7 @@ where
                 self.capture_signal(port, frame, from, true);
             }
             frame.size = 0;
-            let number = self.port(port).rest.holds.number();
+            let number = self.port(port).rest.pause_requests.number();
             let at = self.world.now + delay;
             if self.port(port).rest.leads_away {
                 let by = (self.world.now, self.world.order);
@@ -111,8 +112,8 @@ where
             }
         }
         if again != Time::NEVER {
-            let class = hold.class.map_or(CLASSES as u8, |c| c.0);
-            self.world.push(again, Event::Refresh { port: global, class, others, lifts: hold.lasting });
+            let class = request.class.map_or(CLASSES as u8, |c| c.0);
+            self.world.push(again, Event::Refresh { port: global, class, others, lifts: request.lasting });
         }
     }
 
@@ -128,18 +129,18 @@ where
         let now = self.world.now;
         let p = self.port(port);
         let rate = p.serialiser.rate();
-        p.arrivals.fold(now.0, mix(Hold::digest(frame)));
-        if Hold::read(frame).is_none() {
+        p.arrivals.fold(now.0, mix(PauseRequest::digest(frame)));
+        if PauseRequest::read(frame).is_none() {
             self.hear(port, frame);
             return;
         }
         // Class by class: mechanisms may obey some of those that a frame names.
-        for hold in Hold::each(frame) {
-            if self.hear(port, &hold.frame()) == Fate::Passed {
+        for request in PauseRequest::each(frame) {
+            if self.hear(port, &request.frame()) == Fate::Passed {
                 continue;
             }
-            let until = if hold.quanta == 0 { Time::ZERO } else { hold.until(now, rate) };
-            self.paused_until(port, hold.class, until);
+            let until = if request.quanta == 0 { Time::ZERO } else { request.until(now, rate) };
+            self.paused_until(port, request.class, until);
         }
     }
 
@@ -153,6 +154,6 @@ where
             self.note_obeyed(port, class, until);
         }
         let now = self.world.now;
-        self.port(port).held_by_peer(class, now, until);
+        self.port(port).paused_by_peer(class, now, until);
     }
 }

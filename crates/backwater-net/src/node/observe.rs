@@ -26,7 +26,7 @@ where
         load.payload += header.data().map_or(0, |data| u64::from(data.payload));
     }
 
-    /// A port has asked its neighbour to pause these classes, bits as in [`crate::hold::bit`], which it had not been told to. `stands`
+    /// A port has asked its neighbour to pause these classes, bits as in [`crate::pause::bit`], which it had not been told to. `stands`
     /// gives the bytes behind it at its ingress, and the queue in which most of what it awaits stands.
     #[cold]
     pub(crate) fn note_asked_here(
@@ -108,8 +108,8 @@ where
         let (waits, global) = (self.world.probes.waits.as_ref()?, self.global(port) as usize);
         let on_wire = waits.wire[global];
         let at_source = source.and_then(|source| source.cause);
-        if let (None, Some(owner)) = (at_source, stand.lane()) {
-            return Some(Cause::Lane(owner));
+        if let (None, Some(owner)) = (at_source, stand.isolation_queue()) {
+            return Some(Cause::IsolationQueue(owner));
         }
         Some(match (at_source, on_wire) {
             (Some(cause), _) => cause,

@@ -48,23 +48,23 @@ impl Port {
     }
 
     /// The neighbour's pause has arrived and will last until `until` (`ZERO`: it has resumed).
-    pub fn held_by_peer(&mut self, class: Option<Class>, now: Time, until: Time) {
+    pub fn paused_by_peer(&mut self, class: Option<Class>, now: Time, until: Time) {
         let i = class.map_or(CLASSES, |c| usize::from(c.0));
-        let Rest { paused: held, stats, .. } = &mut *self.rest;
+        let Rest { paused: isolated, stats, .. } = &mut *self.rest;
         if until == Time::ZERO {
-            held.until[i] = Time::ZERO;
+            isolated.until[i] = Time::ZERO;
         } else {
-            if held.until[i] <= now {
+            if isolated.until[i] <= now {
                 stats.pauses_received += 1;
             }
-            if held.to <= now {
-                held.total += held.to.since(held.from).0;
-                held.from = now;
+            if isolated.to <= now {
+                isolated.total += isolated.to.since(isolated.from).0;
+                isolated.from = now;
             }
-            held.until[i] = until;
+            isolated.until[i] = until;
         }
-        let end = held.until.iter().copied().max().unwrap_or(Time::ZERO);
-        held.to = if end > now { end } else { held.to.min(now) };
+        let end = isolated.until.iter().copied().max().unwrap_or(Time::ZERO);
+        isolated.to = if end > now { end } else { isolated.to.min(now) };
     }
 
     /// Whether the neighbour has held a queue until now.

@@ -2,10 +2,10 @@
 
 mod faults;
 mod gates;
-pub mod hold;
+mod isolation;
 mod kept;
-mod lanes;
 pub mod lineup;
+pub mod pause;
 pub mod queues;
 mod service;
 mod turns;
@@ -22,10 +22,10 @@ use crate::slab::{Fifo, Ix, NIL, Slab};
 use crate::units::{Rate, Serialiser};
 use backwater_engine::{Fingerprint, Time};
 use gates::PausedByPeer;
-use hold::Holds;
+use isolation::IsolationQueues;
 use kept::Kept;
-use lanes::Lanes;
 use lineup::Lineup;
+use pause::PauseRequests;
 use queues::HostQueues;
 use std::collections::VecDeque;
 use turns::{Deficit, Turns};
@@ -82,7 +82,7 @@ pub(crate) struct Port {
     #[state(fixed)]
     pub ordered: bool,
     /// Frames wait in lanes, or came into its queues from there.
-    pub has_lanes: bool,
+    pub has_isolation_queues: bool,
     /// The link carries frames.
     pub up: bool,
     /// The packet on the wire.
@@ -132,7 +132,7 @@ pub(crate) struct Rest {
     pub peer_queues: HostQueues,
     #[state(within)]
     lineup: Option<Box<Lineup>>,
-    pub lanes: Lanes,
+    pub isolation_queues: IsolationQueues,
     /// Queues whose heads wait for others of their flows, a bit each.
     waits: u32,
     /// Frames that wait to go before everything else.
@@ -140,7 +140,7 @@ pub(crate) struct Rest {
     mac: VecDeque<Control>,
     /// Owners that hold each queue shut, a bit each; the last entry is the whole port.
     shut: [Owners; CLASSES + 1],
-    pub holds: Holds,
+    pub pause_requests: PauseRequests,
     paused: PausedByPeer,
     pub faults: Option<LinkFaults>,
     /// What has been sent and may have to be sent again, where a mechanism asks for that.
@@ -178,11 +178,11 @@ impl Port {
             turns: None,
             peer_queues: HostQueues::default(),
             lineup: None,
-            lanes: Lanes::default(),
+            isolation_queues: IsolationQueues::default(),
             waits: 0,
             mac: VecDeque::new(),
             shut: [0; CLASSES + 1],
-            holds: Holds::at(rate),
+            pause_requests: PauseRequests::at(rate),
             paused: PausedByPeer::default(),
             faults: None,
             kept: None,
@@ -203,7 +203,7 @@ impl Port {
             mac_waits: false,
             in_turn: false,
             ordered: false,
-            has_lanes: false,
+            has_isolation_queues: false,
             up: true,
             current: NIL,
             peer,

@@ -94,10 +94,10 @@ impl Port {
         self.next_of(slab, now, |_, _| true)
     }
 
-    /// The same, where a packet may start only if `may_start` says so of it and its queue.
+    /// The same, where a packet may start only if `may_transmit` says so of it and its queue.
     #[inline(always)]
-    pub fn next_of(&mut self, slab: &Slab, now: Time, may_start: impl Fn(Queue, &Packet) -> bool) -> Next {
-        self.next_among(u32::MAX, slab, now, may_start)
+    pub fn next_of(&mut self, slab: &Slab, now: Time, may_transmit: impl Fn(Queue, &Packet) -> bool) -> Next {
+        self.next_among(u32::MAX, slab, now, may_transmit)
     }
 
     /// The same of these queues only, a bit each.
@@ -107,7 +107,7 @@ impl Port {
         queues: u32,
         slab: &Slab,
         now: Time,
-        may_start: impl Fn(Queue, &Packet) -> bool,
+        may_transmit: impl Fn(Queue, &Packet) -> bool,
     ) -> Next {
         let mut mask = self.backlog & self.open & queues;
         let mut earliest = Time::NEVER;
@@ -116,7 +116,7 @@ impl Port {
             let fifo = self.fifo(queue);
             let Some(head) = fifo.head() else { break };
             let slot = &slab[head];
-            if slot.ready <= now && !may_start(Queue((queue % CLASSES) as u8), &slot.pkt) {
+            if slot.ready <= now && !may_transmit(Queue((queue % CLASSES) as u8), &slot.pkt) {
                 mask &= !(1 << queue);
                 continue;
             }

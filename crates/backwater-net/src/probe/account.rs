@@ -37,11 +37,11 @@ pub enum Cause {
     /// At its source: its window was full.
     Window,
     /// At its source: a mechanism held the flow, or all flows to its destination.
-    Held(Option<Owner>),
+    IsolatedBytes(Option<Owner>),
     /// At its source: all was sent, and acknowledgements or a timeout were still to come.
     Acknowledgements,
     /// A mechanism let it wait in a lane before the egress queue.
-    Lane(Owner),
+    IsolationQueue(Owner),
     /// The neighbour had paused its queue, or the link.
     Paused,
     /// A mechanism's gate of its queue was shut at the port.
@@ -67,9 +67,9 @@ impl Cause {
             Cause::Issue => "issue",
             Cause::Rate => "rate-limit",
             Cause::Window => "window",
-            Cause::Held(_) => "held-at-source",
+            Cause::IsolatedBytes(_) => "held-at-source",
             Cause::Acknowledgements => "acknowledgements",
-            Cause::Lane(_) => "lane",
+            Cause::IsolationQueue(_) => "lane",
             Cause::Paused => "paused",
             Cause::Shut(_) => "gate",
             Cause::Credit => "credit",
@@ -84,8 +84,8 @@ impl Cause {
     /// The mechanism whose gate or lane it was.
     pub fn owner(self) -> Option<Owner> {
         match self {
-            Cause::Held(owner) | Cause::Shut(owner) => owner,
-            Cause::Lane(owner) => Some(owner),
+            Cause::IsolatedBytes(owner) | Cause::Shut(owner) => owner,
+            Cause::IsolationQueue(owner) => Some(owner),
             _ => None,
         }
     }
@@ -136,7 +136,7 @@ struct WaitingPacket {
     ready: Time,
     account: Account,
     /// The mechanism in whose lane it is.
-    lane: Option<Owner>,
+    isolation_queue: Option<Owner>,
 }
 
 /// One port at which packets of a flow wait, or its source.
@@ -167,8 +167,8 @@ impl Stand {
     }
 
     /// The mechanism in whose lane the first packet waits.
-    pub fn lane(&self) -> Option<Owner> {
-        self.waiting.front().and_then(|entry| entry.lane)
+    pub fn isolation_queue(&self) -> Option<Owner> {
+        self.waiting.front().and_then(|entry| entry.isolation_queue)
     }
 
     /// The queue of the packet that will go first.
@@ -198,16 +198,16 @@ impl Stand {
     }
 
     /// A packet comes to wait: into a lane, or into the queue, where it may come from a lane.
-    pub fn enter(&mut self, pkt: Ix, queue: u8, ready: Time, account: Account, lane: Option<Owner>) {
+    pub fn enter(&mut self, pkt: Ix, queue: u8, ready: Time, account: Account, isolation_queue: Option<Owner>) {
         if self.waiting.is_empty() && self.sending.is_none() {
             (self.account, self.at) = (account.clone(), ready);
         }
-        self.waiting.push_back(WaitingPacket { pkt, queue, ready, account, lane });
+        self.waiting.push_back(WaitingPacket { pkt, queue, ready, account, isolation_queue });
     }
 
     /// A packet leaves its lane for the queue.
-    pub fn leave_lane(&mut self, pkt: Ix) {
-        self.waiting.iter_mut().filter(|entry| entry.pkt == pkt).for_each(|entry| entry.lane = None);
+    pub fn leave_isolation_queue(&mut self, pkt: Ix) {
+        self.waiting.iter_mut().filter(|entry| entry.pkt == pkt).for_each(|entry| entry.isolation_queue = None);
     }
 
     /// A packet of the flow is put on the wire: what it carries.

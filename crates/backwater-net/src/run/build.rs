@@ -112,7 +112,7 @@ impl<A: Actors> Network<A> {
         if spec.actors.hooks().port_events() {
             ports.iter_mut().for_each(Port::tell_events);
         }
-        if spec.actors.hooks().keeps() {
+        if spec.actors.hooks().retains() {
             ports.iter_mut().for_each(Port::keep_sent);
         }
         let rules = Rules {

@@ -164,7 +164,7 @@ impl<A: Actors> View<'_, A> {
             let between = matches!(port.belongs, Belongs::Switch(_))
                 && matches!(self.port(port.peer).belongs, Belongs::Switch(_));
             if between && !port.may_lose() {
-                asks.extend((0..=CLASSES as u8).filter(|i| port.rest.holds.lasts(*i)).map(|i| (number, i)));
+                asks.extend((0..=CLASSES as u8).filter(|i| port.rest.pause_requests.lasts(*i)).map(|i| (number, i)));
             }
         }
         asks
@@ -228,7 +228,7 @@ impl<A: Actors> View<'_, A> {
         let s = self.switch(switch);
         let local = PortNo(self.port(port).local);
         let class = class_of((port, class));
-        let owners = self.port(port).rest.holds.lasting_owners(class);
+        let owners = self.port(port).rest.pause_requests.lasting_owners(class);
         owners.flat_map(|owner| awaited_by(s, &s.stack.awaits(owner, local, class), local, class, standing)).collect()
     }
 

@@ -90,8 +90,8 @@ impl<A: Actors> View<'_, A> {
             }
         }
         for (_, switch) in self.switches() {
-            let held = switch.occupancy.held.stats(end);
-            sink.switch(&SwitchRow { node: switch.home.shape.node, held });
+            let isolated = switch.occupancy.isolated.stats(end);
+            sink.switch(&SwitchRow { node: switch.home.shape.node, isolated });
         }
         self.hand_out_counts(sink);
     }
@@ -164,7 +164,7 @@ impl<A: Actors> View<'_, A> {
             if !port.is_drained(self.now) {
                 found.push(format!("port {} of {:?} has something to send", port.local, port.belongs));
             }
-            if port.rest.holds.any(self.now) {
+            if port.rest.pause_requests.any(self.now) {
                 found.push(format!("port {} of {:?} holds its neighbour", port.local, port.belongs));
             }
         }

@@ -2,11 +2,11 @@
 
 use super::{Actors, Network, on_node};
 use crate::event::{Event, order};
-use crate::hold::{Hold, bit};
-use crate::hooks::{HoldStyle, Owner};
+use crate::hooks::{Owner, PauseStyle};
 use crate::host::{Limit, PORT};
 use crate::node::{CAPTURED, LOST, Node, WATCHED};
 use crate::packet::{CLASSES, Class, HostId, NodeId};
+use crate::pause::{PauseRequest, bit};
 use crate::port::{Belongs, LinkFaults, Numbered};
 use crate::slab::Ix;
 use crate::spec::FaultKind;
@@ -63,7 +63,7 @@ impl<A: Actors> Network<A> {
                     let before = std::mem::replace(&mut p.serialiser, crate::units::Serialiser::new(rate, clock));
                     let peer = p.peer;
                     self.link_faults(port).changes(before, busy, now, delay);
-                    self.ports[peer as usize].rest.holds.count_at(rate);
+                    self.ports[peer as usize].rest.pause_requests.count_at(rate);
                     for class in 0..=CLASSES {
                         on_node!(self, peer, |at, local| at.refresh(local, 1 << class));
                     }
@@ -74,7 +74,7 @@ impl<A: Actors> Network<A> {
                 let h = &mut self.hosts[self.world.fabric.nics(host).start as usize];
                 let (port, limit) = (h.port, Limit { class, rate, xoff, xon, holding: false });
                 if h.rx.get_or_insert_default().limit(limit) {
-                    on_node!(self, port, |at, local| at.release_peer(local, Owner::STAGE, bit(class)));
+                    on_node!(self, port, |at, local| at.resume_peer(local, Owner::STAGE, bit(class)));
                 }
             }
             FaultKind::PauseStorm { host, classes } => self.storm(host, classes, true),
@@ -88,8 +88,8 @@ impl<A: Actors> Network<A> {
             let mut at = self.host_at(nic);
             let changed = at.node.host.storm(classes, begins);
             match begins {
-                true => at.hold_peer(PORT, Owner::STORM, changed, Time::NEVER, HoldStyle::FRAMED),
-                false => at.release_peer(PORT, Owner::STORM, changed),
+                true => at.pause_peer(PORT, Owner::STORM, changed, Time::NEVER, PauseStyle::FRAMED),
+                false => at.resume_peer(PORT, Owner::STORM, changed),
             }
         }
     }
@@ -104,7 +104,7 @@ impl<A: Actors> Network<A> {
                 self.lift_pauses(*port);
             } else {
                 // What was to be said while the link was down was said to nobody.
-                self.ports[*port as usize].rest.holds.forget();
+                self.ports[*port as usize].rest.pause_requests.forget();
             }
         }
         for (from, to) in [(a, b), (b, a)] {
@@ -128,11 +128,11 @@ impl<A: Actors> Network<A> {
     /// Nobody is left to lift a pause that was asked over a link that fails: its ends forget what they have said and heard.
     fn lift_pauses(&mut self, port: u32) {
         let p = &mut self.ports[port as usize];
-        p.rest.holds.forget();
-        let held = p.held_now(self.world.now);
-        for class in (0..=CLASSES as u8).filter(|c| held & (1 << c) != 0) {
+        p.rest.pause_requests.forget();
+        let isolated = p.held_now(self.world.now);
+        for class in (0..=CLASSES as u8).filter(|c| isolated & (1 << c) != 0) {
             let class = (usize::from(class) != CLASSES).then_some(Class(class));
-            let frame = Hold { class, quanta: 0, lasting: false }.frame();
+            let frame = PauseRequest { class, quanta: 0, lasting: false }.frame();
             on_node!(self, port, |at, local| at.mac_control(local, &frame));
         }
     }
@@ -175,7 +175,7 @@ impl<A: Actors> Network<A> {
     /// Whether a frame of those that the sender may keep is seen now by the node that it comes to. It is looked at when it comes to the end of
     /// the link, and seen when the latency there has passed.
     #[cold]
-    pub(super) fn takes(&mut self, port: u32, pkt: Ix) -> bool {
+    pub(super) fn accepts(&mut self, port: u32, pkt: Ix) -> bool {
         let header = self.world.slab[pkt].pkt;
         let Some(Numbered { number, damaged }) = self.world.numbers.take(pkt, header.uid) else { return true };
         let from = self.ports[port as usize].peer;

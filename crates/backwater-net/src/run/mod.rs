@@ -173,7 +173,7 @@ struct Awaited {
 }
 
 impl Awaited {
-    fn holds(&self, group: u32) -> bool {
+    fn pause_requests(&self, group: u32) -> bool {
         self.groups.get(group as usize).copied().unwrap_or(false)
     }
 }
@@ -317,14 +317,14 @@ impl<A: Actors> Network<A> {
 
     /// A flow of this group has ended: with the last that is awaited, and none to come, so does the run.
     fn one_ended(&mut self, group: u32) {
-        if self.awaited.holds(group) {
+        if self.awaited.pause_requests(group) {
             self.awaited.active -= 1;
             self.world.totals.stopped |= self.awaits_nothing();
         }
     }
 
     fn awaits_nothing(&self) -> bool {
-        self.awaited.active == 0 && !self.coming.iter().flatten().any(|flow| self.awaited.holds(flow.group))
+        self.awaited.active == 0 && !self.coming.iter().flatten().any(|flow| self.awaited.pause_requests(flow.group))
     }
 
     /// What only looks on is no part of what happens: a run ends when it would have ended without.

@@ -48,17 +48,17 @@ impl<A: Actors> Network<A> {
                 rows.push(row(node, Some(local), None, None, "sent_bytes", sent));
             }
             if series.pauses {
-                let held = port.held_now(self.world.now);
-                for class in (0..=CLASSES as u8).filter(|c| held & (1 << c) != 0) {
+                let isolated = port.held_now(self.world.now);
+                for class in (0..=CLASSES as u8).filter(|c| isolated & (1 << c) != 0) {
                     let queue = (usize::from(class) != CLASSES).then_some(class);
                     rows.push(row(node, Some(local), queue, None, "paused", 1));
                 }
             }
         }
         for switch in self.switches.iter().filter(|_| series.queues) {
-            let (node, held) = (switch.home.shape.node, switch.occupancy.held_total().0);
-            if held > 0 && series.records(node) {
-                rows.push(row(node, None, None, None, "held_bytes", held));
+            let (node, isolated) = (switch.home.shape.node, switch.occupancy.isolated_total().0);
+            if isolated > 0 && series.records(node) {
+                rows.push(row(node, None, None, None, "held_bytes", isolated));
             }
         }
         for (sampled, port) in self.sampled_bytes.iter_mut().zip(&self.ports) {

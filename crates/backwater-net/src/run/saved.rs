@@ -5,9 +5,9 @@
 
 use super::parallel::Parallel;
 use super::{Actors, Network, SLICE};
-use crate::hold::Hold;
 use crate::hooks::FlowShape;
 use crate::host::flow::{Controller, NO_FLOW};
+use crate::pause::PauseRequest;
 use crate::record::{Broken, Progress, Sink};
 use backwater_engine::state::{Loader, Saver, State, Unfit};
 use backwater_engine::{Time, state};
@@ -67,7 +67,7 @@ where
     A::Shared: State,
 {
     fn message_types(&self) -> Vec<TypeId> {
-        [TypeId::of::<()>(), Hold::MESSAGE].into_iter().chain(self.actors.messages()).collect()
+        [TypeId::of::<()>(), PauseRequest::MESSAGE].into_iter().chain(self.actors.messages()).collect()
     }
 
     /// What it has come to, for [`Network::load`]. All its rows have been handed out.

@@ -117,7 +117,7 @@ impl<A: Actors> View<'_, A> {
             let of_flows = part.world.slab.packets().filter(|pkt| pkt.is_of_flow());
             found.under_way.extend(of_flows.filter_map(|pkt| self.find(pkt.flow)));
         }
-        let mut note = |part: &Network<A>, ix: Ix, port: u32, queue: u8| {
+        let mut action = |part: &Network<A>, ix: Ix, port: u32, queue: u8| {
             let pkt = &part.world.slab[ix].pkt;
             if pkt.is_of_flow()
                 && let Some(slot) = self.find(pkt.flow)
@@ -128,20 +128,20 @@ impl<A: Actors> View<'_, A> {
         for (number, port) in self.ports() {
             let part = self.part_of_port(number);
             for queue in 0..CLASSES as u8 {
-                port.queue(usize::from(queue)).iter(&part.world.slab).for_each(|ix| note(part, ix, number, queue));
+                port.queue(usize::from(queue)).iter(&part.world.slab).for_each(|ix| action(part, ix, number, queue));
             }
         }
         for (number, port) in self.ports() {
             let part = self.part_of_port(number);
             for (class, fifo) in port.sub_queues() {
-                fifo.iter(&part.world.slab).for_each(|ix| note(part, ix, number, class));
+                fifo.iter(&part.world.slab).for_each(|ix| action(part, ix, number, class));
             }
         }
         for (part, s) in self.switches() {
             for input in s.crossbar.iter().flat_map(|crossbar| crossbar.inputs()) {
                 input.iter(&part.world.slab).for_each(|ix| {
                     let place = &part.world.slab[ix].place;
-                    note(part, ix, s.first_port + u32::from(place.egress.0), place.queue.0);
+                    action(part, ix, s.first_port + u32::from(place.egress.0), place.queue.0);
                 });
             }
         }
@@ -216,21 +216,21 @@ impl<A: Actors> View<'_, A> {
         if p.open & (1 << queue) != 0 {
             return self.refuses(port, queue).then(|| "of which a mechanism lets no frame start".into());
         }
-        let held = p.held_now(self.now) & (1 << queue | 1 << CLASSES) != 0;
+        let isolated = p.held_now(self.now) & (1 << queue | 1 << CLASSES) != 0;
         let by = self.graph_name(self.port(p.peer));
-        Some(if held { format!("paused by {by}") } else { "whose gate is shut".into() })
+        Some(if isolated { format!("paused by {by}") } else { "whose gate is shut".into() })
     }
 
     /// Whether a mechanism does not let the first packet of a queue start.
     fn refuses(&self, port: u32, queue: u8) -> bool {
         let (p, part) = (self.port(port), self.part_of_port(port));
-        let Some(first) = p.first_of(usize::from(queue)).filter(|_| part.world.rules.hooks.may_start()) else {
+        let Some(first) = p.first_of(usize::from(queue)).filter(|_| part.world.rules.hooks.may_transmit()) else {
             return false;
         };
         let (local, queue, pkt) = (PortNo(p.local), Queue(queue), &part.world.slab[first].pkt);
         !match p.belongs {
-            Belongs::Switch(switch) => part.switches[switch as usize].stack.may_start(local, queue, pkt),
-            Belongs::Host(nic) => part.hosts[nic as usize].stack.may_start(PortNo(PORT), queue, pkt),
+            Belongs::Switch(switch) => part.switches[switch as usize].stack.may_transmit(local, queue, pkt),
+            Belongs::Host(nic) => part.hosts[nic as usize].stack.may_transmit(PortNo(PORT), queue, pkt),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{Switch, cx};
 use crate::config::LatencyAt;
 use crate::event::{Event, order};
-use crate::hooks::{Fate, Lane, SwitchSide};
+use crate::hooks::{Fate, IsolationQueue, SwitchSide};
 use crate::node::NodeCx;
 use crate::packet::{Body, ControlHeader, PathRef, Port as PortNo};
 use crate::slab::Ix;
@@ -156,16 +156,16 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     /// A frame that has waited in a lane joins its egress queue.
     #[inline(never)]
     pub(crate) fn join_late(&mut self, pkt: Ix) {
-        self.leave_lane_waits(pkt);
+        self.leave_isolated_waits(pkt);
         self.join::<false>(pkt);
     }
 
     /// Behind those of its flow that wait in a lane of this port, or in the lane that a mechanism has chosen.
     #[cold]
-    fn join_or_wait(&mut self, lane: Option<Lane>, pkt: Ix) {
-        let has_lanes = self.ports[usize::from(self.world.slab[pkt].place.egress.0)].has_lanes;
-        match if has_lanes { self.follow(pkt).or(lane) } else { lane } {
-            Some(lane) => self.park(lane, pkt),
+    fn join_or_wait(&mut self, isolation_queue: Option<IsolationQueue>, pkt: Ix) {
+        let has_isolation_queues = self.ports[usize::from(self.world.slab[pkt].place.egress.0)].has_isolation_queues;
+        match if has_isolation_queues { self.follow(pkt).or(isolation_queue) } else { isolation_queue } {
+            Some(isolation_queue) => self.park(isolation_queue, pkt),
             None => self.join::<false>(pkt),
         }
     }
@@ -174,9 +174,9 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     fn join<const MAY_WAIT: bool>(&mut self, pkt: Ix) {
         let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
         if MAY_WAIT {
-            let lane = s.stack.hold(&mut cx!(self, s), &slot.place, &slot.pkt);
-            if lane.is_some() || self.ports[usize::from(slot.place.egress.0)].has_lanes {
-                return self.join_or_wait(lane, pkt);
+            let isolation_queue = s.stack.divert(&mut cx!(self, s), &slot.place, &slot.pkt);
+            if isolation_queue.is_some() || self.ports[usize::from(slot.place.egress.0)].has_isolation_queues {
+                return self.join_or_wait(isolation_queue, pkt);
             }
         }
         let place = slot.place;
@@ -234,6 +234,6 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
             s.stack.on_release(&mut cx, &place, queued);
         }
         s.stack.on_depart(&mut cx, &place);
-        s.crossbar.is_some() || self.ports[usize::from(port)].has_lanes
+        s.crossbar.is_some() || self.ports[usize::from(port)].has_isolation_queues
     }
 }

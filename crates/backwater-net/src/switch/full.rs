@@ -19,7 +19,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     #[cold]
     #[inline(never)]
     pub(super) fn full(&mut self, pkt: Ix) {
-        let Some(last) = self.gives_way(pkt) else {
+        let Some(last) = self.push_out(pkt) else {
             if self.cut(pkt) {
                 self.admit(pkt);
             }
@@ -57,7 +57,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     }
 
     /// The newest frame of its queue, where that gives way to it.
-    fn gives_way(&mut self, pkt: Ix) -> Option<Ix> {
+    fn push_out(&mut self, pkt: Ix) -> Option<Ix> {
         let (s, slot) = (&mut *self.node, &self.world.slab[pkt]);
         if s.crossbar.is_some() || !s.occupancy.is_of_egress() {
             return None;
@@ -66,7 +66,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         let newest = &self.world.slab[last];
         // What is noted here is acted on when that frame is in no queue any more, from which a mechanism could drop it.
         let gives = newest.charged
-            && (s.stack.gives_way(&mut cx!(self, s), &slot.place, &slot.pkt, &newest.pkt)
+            && (s.stack.push_out(&mut cx!(self, s), &slot.place, &slot.pkt, &newest.pkt)
                 || s.tosses.as_mut().is_some_and(|rng| rng.random()));
         gives.then_some(last)
     }

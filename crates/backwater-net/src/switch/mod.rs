@@ -1,12 +1,12 @@
 //! A switch: its memory accounts, its crossbar, what it holds back, and its mechanisms. It knows packets, and no flow.
 
+mod actions;
 mod crossbar;
 mod flush;
 mod forward;
 mod full;
-mod held;
-mod lanes;
-mod notes;
+mod isolated;
+mod isolation;
 mod observe;
 pub mod occupancy;
 pub(crate) mod standing;
@@ -33,7 +33,7 @@ macro_rules! cx {
             owner: crate::hooks::Owner(0),
             seen: &$s.occupancy,
             home: &mut $s.home,
-            notes: &mut $network.world.notes.switch,
+            actions: &mut $network.world.actions.switch,
         }
     };
 }
@@ -123,14 +123,14 @@ impl<S: SwitchSide> Node for NodeCx<'_, &mut Switch<S>> {
         if !p.has_work() {
             return;
         }
-        let next = if self.world.rules.hooks.switch.has(SwitchHooks::MAY_START) {
+        let next = if self.world.rules.hooks.switch.has(SwitchHooks::MAY_TRANSMIT) {
             if self.world.probes.waits.is_some() {
                 self.refused(port);
             }
             let p = &mut self.ports[usize::from(port)];
             let stack = &self.node.stack;
-            let may_start = |queue, pkt: &Packet| stack.may_start(PortNo(port), queue, pkt);
-            p.next_of(&self.world.slab, self.world.now, may_start)
+            let may_transmit = |queue, pkt: &Packet| stack.may_transmit(PortNo(port), queue, pkt);
+            p.next_of(&self.world.slab, self.world.now, may_transmit)
         } else {
             p.next(&self.world.slab, self.world.now)
         };
@@ -141,8 +141,8 @@ impl<S: SwitchSide> Node for NodeCx<'_, &mut Switch<S>> {
         }
     }
 
-    fn may_start(&self, port: u16, queue: Queue, pkt: &Packet) -> bool {
-        self.node.stack.may_start(PortNo(port), queue, pkt)
+    fn may_transmit(&self, port: u16, queue: Queue, pkt: &Packet) -> bool {
+        self.node.stack.may_transmit(PortNo(port), queue, pkt)
     }
 
     #[inline(always)]
@@ -176,15 +176,15 @@ impl<S: SwitchSide> Node for NodeCx<'_, &mut Switch<S>> {
     }
 
     fn notify_leaving(&mut self, port: u16, number: u64, size: u32) -> bool {
-        let keeps = self.at_switch(|stack, cx, _| stack.keeps(cx, PortNo(port), number, size));
+        let retains = self.at_switch(|stack, cx, _| stack.retains(cx, PortNo(port), number, size));
         self.act_switch();
-        keeps
+        retains
     }
 
     fn notify_numbered(&mut self, port: u16, number: u64, size: u32) -> bool {
-        let takes = self.at_switch(|stack, cx, _| stack.takes(cx, PortNo(port), number, size));
+        let accepts = self.at_switch(|stack, cx, _| stack.accepts(cx, PortNo(port), number, size));
         self.act_switch();
-        takes
+        accepts
     }
 
     fn notify_damaged(&mut self, port: u16) {

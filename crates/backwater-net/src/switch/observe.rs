@@ -32,15 +32,15 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
             }
         });
         // Of equals the first, so that nothing depends on the order of frames.
-        let (held, bytes) = standing.into_iter().min_by_key(|(_, bytes)| std::cmp::Reverse(*bytes))?;
-        let p = &self.ports[usize::from(held.0)];
+        let (isolated, bytes) = standing.into_iter().min_by_key(|(_, bytes)| std::cmp::Reverse(*bytes))?;
+        let p = &self.ports[usize::from(isolated.0)];
         Some(Behind {
             port: PortNo(p.local),
-            queue: Queue(held.1),
-            to: self.world.fabric.peer(self.id(), held.0),
+            queue: Queue(isolated.1),
+            to: self.world.fabric.peer(self.id(), isolated.0),
             bytes,
             since: s.watch.as_ref().and_then(|watch| watch.busy_since(PortNo(p.local))).unwrap_or(self.world.now),
-            paused: p.held_now(self.world.now) & (1 << held.1 | 1 << CLASSES) != 0,
+            paused: p.held_now(self.world.now) & (1 << isolated.1 | 1 << CLASSES) != 0,
         })
     }
 
@@ -51,7 +51,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         }
         let (s, slot) = (&*self.node, &self.world.slab[pkt]);
         let (port, class) = (place.ingress, place.class);
-        let holds = &self.ports[usize::from(port.0)].rest.holds;
+        let pause_requests = &self.ports[usize::from(port.0)].rest.pause_requests;
         self.world.totals.first_drop_order = self.world.order;
         self.world.totals.first_drop = Some(FirstDrop {
             time: self.world.now,
@@ -66,7 +66,8 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
             ingress: s.occupancy.ingress_port(port).0,
             waiting: s.occupancy.waiting(place.egress, place.queue).0,
             total: s.occupancy.total().0,
-            asked: holds.is_signalled(Some(class), self.world.now) || holds.is_signalled(None, self.world.now),
+            asked: pause_requests.is_signalled(Some(class), self.world.now)
+                || pause_requests.is_signalled(None, self.world.now),
         });
     }
 
@@ -78,7 +79,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         }
     }
 
-    fn enter_waits(&mut self, port: PortNo, pkt: Ix, ready: Time, lane: Option<Owner>) {
+    fn enter_waits(&mut self, port: PortNo, pkt: Ix, ready: Time, isolation_queue: Option<Owner>) {
         let (port, slot) = (self.global(port.0), &self.world.slab[pkt]);
         let (flow, queue) = (slot.pkt.flow, slot.place.queue.0);
         let Some(waits) = &mut self.world.probes.waits else { return };
@@ -87,15 +88,15 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         }
         let Some((account, _)) = waits.carried.remove(&pkt) else { return };
         if let Some(stand) = waits.stand(port, flow) {
-            return stand.enter(pkt, queue, ready, account, lane);
+            return stand.enter(pkt, queue, ready, account, isolation_queue);
         }
         let mut stand = Stand::new(flow, false, ready);
-        stand.enter(pkt, queue, ready, account, lane);
+        stand.enter(pkt, queue, ready, account, isolation_queue);
         waits.stands[port as usize].push(stand);
     }
 
     /// A packet comes to wait in a lane.
-    pub(crate) fn lane_waits(&mut self, owner: Owner, pkt: Ix) {
+    pub(crate) fn isolated_waits(&mut self, owner: Owner, pkt: Ix) {
         if self.world.probes.waits.is_some() {
             self.enter_joined();
             let slot = &self.world.slab[pkt];
@@ -119,7 +120,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     }
 
     /// A packet leaves its lane.
-    pub(crate) fn leave_lane_waits(&mut self, pkt: Ix) {
+    pub(crate) fn leave_isolated_waits(&mut self, pkt: Ix) {
         if self.world.probes.waits.is_some() {
             let (egress, flow) = (self.world.slab[pkt].place.egress, self.world.slab[pkt].pkt.flow);
             self.pass_waits(egress.0);
@@ -130,7 +131,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
                 .as_mut()
                 .and_then(|waits| waits.stand(port, flow))
                 .into_iter()
-                .for_each(|stand| stand.leave_lane(pkt));
+                .for_each(|stand| stand.leave_isolation_queue(pkt));
         }
     }
 }

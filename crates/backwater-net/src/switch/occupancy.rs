@@ -6,10 +6,10 @@
 //! no port, and stand, as MAC control does, in memory of its own. Of a class that has headroom the three are one account for each
 //! (ingress, class), whose headroom drains first, whichever frame leaves; otherwise exactly a frame's own charge is released.
 
-use super::held::Held;
+use super::isolated::IsolatedBytes;
 use crate::config::{Architecture, BufferPer, SwitchParams};
 use crate::packet::{CLASSES, Class, Port, Queue};
-use crate::place::{Lane, Place};
+use crate::place::{IsolationQueue, Place};
 use crate::units::{Bytes, Rate};
 use backwater_engine::state::{Loader, Saver, Unfit};
 use backwater_engine::{State, fetch};
@@ -99,7 +99,7 @@ pub struct Occupancy {
     #[state(within)]
     pools: Vec<Shared>,
     /// Bytes that wait before their egress queue.
-    pub(crate) held: Held,
+    pub(crate) isolated: IsolatedBytes,
 }
 
 impl Shared {
@@ -134,7 +134,7 @@ impl Occupancy {
             total: 0,
             reserved: vec![0; if partitioned { queues } else { 0 }],
             pools: sizes.into_iter().map(|size| Shared { used: 0, size }).collect(),
-            held: Held::default(),
+            isolated: IsolatedBytes::default(),
         }
     }
 
@@ -202,16 +202,16 @@ impl Occupancy {
         self.ingress(port, class).saturating_sub(Bytes(self.reserve))
     }
     /// Bytes that came in through `port` in `class` and wait in held lanes. [`Occupancy::ingress`] includes them.
-    pub fn held(&self, port: Port, class: Class) -> Bytes {
-        self.held.at(port, class)
+    pub fn isolated(&self, port: Port, class: Class) -> Bytes {
+        self.isolated.at(port, class)
     }
     /// Bytes that wait in a held lane, whatever their egress.
-    pub fn held_in(&self, lane: Lane) -> Bytes {
-        self.held.of(lane)
+    pub fn isolated_in(&self, isolation_queue: IsolationQueue) -> Bytes {
+        self.isolated.of(isolation_queue)
     }
     /// Bytes that wait in held lanes.
-    pub fn held_total(&self) -> Bytes {
-        Bytes(self.held.total())
+    pub fn isolated_total(&self) -> Bytes {
+        Bytes(self.isolated.total())
     }
     /// Number of ports.
     pub fn ports(&self) -> usize {
@@ -397,7 +397,7 @@ impl Occupancy {
     pub fn is_empty(&self) -> bool {
         let zero = |v: &[u64]| v.iter().all(|&x| x == 0);
         self.total == 0
-            && self.held.total() == 0
+            && self.isolated.total() == 0
             && self.ports.iter().all(|counts| *counts == Counts::default())
             && zero(&self.reserved)
             && self.pools.iter().all(|shared| shared.used == 0)

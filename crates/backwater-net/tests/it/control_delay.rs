@@ -5,9 +5,9 @@ use backwater_engine::Time;
 use backwater_net::Rate;
 use backwater_net::bench::network::Outcome;
 use backwater_net::config::{NicParams, NicTimes};
-use backwater_net::hold::Hold;
-use backwater_net::hooks::{Fate, FlowCx, FlowSide, HoldStyle, NicCx, NicSide, Place, SwitchCx, SwitchSide};
+use backwater_net::hooks::{Fate, FlowCx, FlowSide, NicCx, NicSide, PauseStyle, Place, SwitchCx, SwitchSide};
 use backwater_net::packet::{Class, Control, HostId, Packet};
+use backwater_net::pause::PauseRequest;
 
 const ASKED: &str = "slow-down";
 const HEARD: &str = "heard";
@@ -56,8 +56,8 @@ impl SwitchSide for Tests {
                 How::ToNeighbour => cx.emit(at.ingress, Class(6), frame),
                 How::MacControl => {
                     // A class that nobody uses.
-                    let style = HoldStyle { quanta: Some(u16::MAX), framed: true };
-                    cx.hold_peer(at.ingress, Some(Class(0)), cx.now() + Time::ns(1), style);
+                    let style = PauseStyle { quanta: Some(u16::MAX), framed: true };
+                    cx.pause_peer(at.ingress, Some(Class(0)), cx.now() + Time::ns(1), style);
                 }
             }
         }
@@ -69,7 +69,7 @@ struct Listener;
 #[backwater_derive::hooks]
 impl NicSide for Listener {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
-        let paused = Hold::each(frame).any(|hold| hold.quanta > 0);
+        let paused = PauseRequest::each(frame).any(|divert| divert.quanta > 0);
         if frame.kind == ASKED || paused {
             cx.reply(HostId(1), Class(6), message(HEARD, None));
         }

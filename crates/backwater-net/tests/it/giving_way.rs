@@ -8,7 +8,8 @@ use backwater_net::attachment::Attachment;
 use backwater_net::bench::network::network;
 use backwater_net::config::{Architecture, BufferPer, LatencyAt, Recovery, ReleaseAt, TransportParams, Window};
 use backwater_net::hooks::{
-    Departure, FlowOrder, FlowSide, Full, Gate, Lane, NicCx, NicSide, Place, Steering, SwitchCx, SwitchSide, Token,
+    Departure, FlowOrder, FlowSide, Full, Gate, IsolationQueue, NicCx, NicSide, Place, Steering, SwitchCx, SwitchSide,
+    Token,
 };
 use backwater_net::packet::{Class, DataHeader, Packet, Queue};
 use backwater_net::{Bytes, Rate};
@@ -79,21 +80,21 @@ impl SwitchSide for Gives {
             (at.queue, pkt.class) = (Queue(2), Class(2));
         }
     }
-    fn hold(&mut self, cx: &mut SwitchCx<'_>, _: &Place, pkt: &Packet) -> Option<Lane> {
-        let lane = cx.lane(0);
+    fn divert(&mut self, cx: &mut SwitchCx<'_>, _: &Place, pkt: &Packet) -> Option<IsolationQueue> {
+        let isolation_queue = cx.isolation_queue(0);
         if !self.holds || !pkt.is_data() {
             return None;
         }
-        let waits = cx.seen().held_in(lane) > Bytes::ZERO;
+        let waits = cx.seen().isolated_in(isolation_queue) > Bytes::ZERO;
         if !waits {
             cx.arm(cx.now().after(Time::us(3)), 0);
         }
-        (waits || cx.rng().random::<f64>() < 0.2).then_some(lane)
+        (waits || cx.rng().random::<f64>() < 0.2).then_some(isolation_queue)
     }
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, _: Token) {
-        cx.open(Gate::Lane(cx.lane(0)));
+        cx.open(Gate::IsolationQueue(cx.isolation_queue(0)));
     }
-    fn gives_way(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, last: &Packet) -> bool {
+    fn push_out(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, last: &Packet) -> bool {
         let mut asked = self.asked.borrow_mut();
         *asked += 1;
         assert_eq!(pkt.class, last.class, "it waits in the queue that the other comes for: {at:?}");

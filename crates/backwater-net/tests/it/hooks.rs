@@ -371,14 +371,14 @@ fn a_sender_asks_its_receiver() {
 
 /// Long frames may not start before a time; short ones and other queues may.
 #[derive(Clone, Default)]
-struct Holds {
+struct PauseRequests {
     open: bool,
     at_switch: bool,
 }
 
 const OPENS: Time = Time::us(20);
 
-impl Makes for Holds {
+impl Makes for PauseRequests {
     fn switch(&self) -> Box<dyn SwitchSide> {
         if self.at_switch { Box::new(self.clone()) } else { Box::new(Absent) }
     }
@@ -387,20 +387,20 @@ impl Makes for Holds {
     }
 }
 
-impl Holds {
+impl PauseRequests {
     fn lets(&self, queue: Queue, pkt: &Packet) -> bool {
         self.open || queue != Queue(3) || pkt.size < 1000
     }
 }
 
 #[backwater_derive::hooks]
-impl SwitchSide for Holds {
+impl SwitchSide for PauseRequests {
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, _: &Place, _: &Packet) {
         if cx.now() < OPENS {
             cx.arm(OPENS, 0);
         }
     }
-    fn may_start(&self, _: Port, queue: Queue, pkt: &Packet) -> bool {
+    fn may_transmit(&self, _: Port, queue: Queue, pkt: &Packet) -> bool {
         self.lets(queue, pkt)
     }
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, _: Token) {
@@ -410,11 +410,11 @@ impl SwitchSide for Holds {
 }
 
 #[backwater_derive::hooks]
-impl NicSide for Holds {
+impl NicSide for PauseRequests {
     fn on_enqueue(&mut self, cx: &mut NicCx<'_>, _: Queue, _: &Packet) {
         cx.arm(OPENS, 0);
     }
-    fn may_start(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
+    fn may_transmit(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
         assert_eq!(port, Port(0));
         self.lets(queue, pkt)
     }
@@ -432,7 +432,7 @@ fn a_gate_may_ask_for_the_packet() {
         bench.flow(0, 1, 8_000);
         bench.flow(0, 1, 40_000).class = Class(0);
         bench.flow(2, 1, 400);
-        let out = bench.run_with(own(Holds { at_switch, open: false }));
+        let out = bench.run_with(own(PauseRequests { at_switch, open: false }));
         assert_eq!(out.unrest, Vec::<String>::new());
         let fct = |id: u64| out.rows.flows.iter().find(|flow| flow.id == id).and_then(|flow| flow.fct_last_byte);
         let (queued, across) = (LINK + SWITCH, DATA + LINK);
@@ -454,7 +454,7 @@ fn what_may_not_start_waits_for_that() {
         let mut bench = Bench::star(2, Rate::gbps(100));
         bench.flow(0, 1, 8_000);
         bench.causes.waits = vec![true];
-        let holds = Holds { at_switch, open: false };
+        let holds = PauseRequests { at_switch, open: false };
         let out = bench.run_with(own(holds.clone()));
         let came = if at_switch { DATA + LINK + SWITCH } else { Time::ZERO };
         let waits: Vec<(&str, NodeId, Time)> =

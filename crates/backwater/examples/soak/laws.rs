@@ -22,16 +22,16 @@ pub struct Breach {
     pub seen: String,
 }
 
-type Held = Result<(), Breach>;
+type IsolatedBytes = Result<(), Breach>;
 
 /// \[bytes\] A message of a mechanism is no longer.
 const MESSAGE: u64 = 2_000;
 
-fn breach(law: &'static str, seen: impl Into<String>) -> Held {
+fn breach(law: &'static str, seen: impl Into<String>) -> IsolatedBytes {
     Err(Breach { law, seen: seen.into() })
 }
 
-fn holds(law: &'static str, holds: bool, seen: impl FnOnce() -> String) -> Held {
+fn holds(law: &'static str, holds: bool, seen: impl FnOnce() -> String) -> IsolatedBytes {
     if holds { Ok(()) } else { breach(law, seen()) }
 }
 
@@ -71,7 +71,7 @@ pub enum Judged {
     TooLong(Time),
 }
 
-fn same(a: &Outcome, b: &Outcome, law: &'static str) -> Held {
+fn same(a: &Outcome, b: &Outcome, law: &'static str) -> IsolatedBytes {
     // The number of events may differ: see `judge`.
     let of = |outcome: &Outcome| backwater_net::record::Progress { events: 0, ..outcome.progress };
     holds(law, a.broken == b.broken, || format!("{:?} / {:?}", a.broken, b.broken))?;
@@ -88,7 +88,7 @@ fn same(a: &Outcome, b: &Outcome, law: &'static str) -> Held {
     rows(law, "collectives", &a.rows.collectives, &b.rows.collectives)
 }
 
-fn rows<T: PartialEq + std::fmt::Debug>(law: &'static str, table: &str, a: &[T], b: &[T]) -> Held {
+fn rows<T: PartialEq + std::fmt::Debug>(law: &'static str, table: &str, a: &[T], b: &[T]) -> IsolatedBytes {
     holds(law, a.len() == b.len(), || format!("{} / {} rows of {table}", a.len(), b.len()))?;
     match a.iter().zip(b).find(|(a, b)| a != b) {
         Some((a, b)) => breach(law, format!("{table}: {a:?} / {b:?}")),
@@ -165,7 +165,7 @@ impl<'a> Laws<'a> {
         }
     }
 
-    fn all(&self) -> Held {
+    fn all(&self) -> IsolatedBytes {
         self.a_run_ends_for_a_reason()?;
         self.no_loss_where_promised()?;
         self.counters_agree()?;
@@ -198,7 +198,7 @@ impl<'a> Laws<'a> {
         cyclic || at_egress || self.frames_vanish
     }
 
-    fn a_run_ends_for_a_reason(&self) -> Held {
+    fn a_run_ends_for_a_reason(&self) -> IsolatedBytes {
         let law = "a run ends for a reason";
         if let Some(deadlock) = &self.out.deadlock {
             holds(law, self.may_deadlock(), || format!("deadlock without a cycle: {deadlock:?}"))?;
@@ -214,7 +214,7 @@ impl<'a> Laws<'a> {
     }
 
     /// `lossless`, accepted without a warning that takes the promise back, and without faults that the headroom is not made for.
-    fn no_loss_where_promised(&self) -> Held {
+    fn no_loss_where_promised(&self) -> IsolatedBytes {
         let file = &self.resolved.file;
         let taken_back = self.resolved.warnings.iter().any(|w| w.key == "lossless" || w.key.ends_with("watchdog"));
         let drops = self.resolved.mechanisms.pfc.as_ref();
@@ -242,7 +242,7 @@ impl<'a> Laws<'a> {
     }
 
     /// What ports count is what the run counts.
-    fn counters_agree(&self) -> Held {
+    fn counters_agree(&self) -> IsolatedBytes {
         let (law, progress) = ("counters agree", &self.out.progress);
         for (name, ports, run) in [
             ("drops", self.sum(|s| s.drop_frames), progress.drops),
@@ -277,7 +277,7 @@ impl<'a> Laws<'a> {
         self.out.progress.time.max(ended)
     }
 
-    fn flows(&self) -> Held {
+    fn flows(&self) -> IsolatedBytes {
         let payload = self.resolved.file.packet.payload.0;
         // Where the frame that ends an on-off pause is lost nobody goes on, and nothing that waits to be sent first runs out of time.
         // So it is of a storm of pauses that does not end.
@@ -347,7 +347,7 @@ impl<'a> Laws<'a> {
     }
 
     /// Where each flow has one way and nothing is sent twice.
-    fn in_order(&self, row: &FlowRow) -> Held {
+    fn in_order(&self, row: &FlowRow) -> IsolatedBytes {
         let sprays = self.resolved.mechanisms.reorders().is_some() || self.resolved.mechanisms.flowlet.is_some();
         let moves = sprays || self.links_fail;
         let again = row.retransmitted > 0 || row.timeouts > 0;
@@ -355,7 +355,7 @@ impl<'a> Laws<'a> {
     }
 
     /// Nothing is faster than alone on its way, and than its own link.
-    fn fast_enough_is_too_fast(&self, row: &FlowRow) -> Held {
+    fn fast_enough_is_too_fast(&self, row: &FlowRow) -> IsolatedBytes {
         let (Some(fct), false) = (row.fct_last_byte, self.rates_change) else { return Ok(()) };
         // Ways of different length: what it would take alone is said of one of them.
         let one_way = self.resolved.mechanisms.reorders().is_none()
@@ -383,7 +383,7 @@ impl<'a> Laws<'a> {
         Ok(())
     }
 
-    fn jobs(&self) -> Held {
+    fn jobs(&self) -> IsolatedBytes {
         let all_there = self.nothing_lost && self.not_cut && !self.storms && self.out.progress.flows_failed == 0;
         for row in &self.rows.instances {
             holds("jobs complete", row.end.is_some() || !all_there, || format!("{row:?}"))?;
@@ -408,7 +408,7 @@ impl<'a> Laws<'a> {
     }
 
     /// What leaves a port comes in at the other end, class by class, and no faster than the link carries.
-    fn links(&self) -> Held {
+    fn links(&self) -> IsolatedBytes {
         let packet = &self.resolved.file.packet;
         let stats: BTreeMap<_, _> = self.rows.ports.iter().map(|row| ((row.node.0, row.port.0), &row.stats)).collect();
         for (node, ends) in (0u32..).map(NodeId).zip(&self.ends) {
@@ -459,7 +459,7 @@ impl<'a> Laws<'a> {
     }
 
     /// What comes into a switch leaves it, is lost there, or is there still.
-    fn switches(&self) -> Held {
+    fn switches(&self) -> IsolatedBytes {
         let at_rest = self.out.unrest.is_empty();
         for node in self.graph.switches() {
             let about = self.of_switch(node);
@@ -518,7 +518,7 @@ impl<'a> Laws<'a> {
     }
 
     /// A flow waits for no longer than it takes, and for a fabric only where there is one that takes time.
-    fn waits(&self) -> Held {
+    fn waits(&self) -> IsolatedBytes {
         let mut sums: BTreeMap<u64, Time> = BTreeMap::new();
         for row in &self.rows.waits {
             *sums.entry(row.flow).or_default() += row.time;
@@ -537,7 +537,7 @@ impl<'a> Laws<'a> {
     }
 
     /// When everything is over nothing is left.
-    fn rest(&self) -> Held {
+    fn rest(&self) -> IsolatedBytes {
         if !self.not_cut || self.frames_vanish || self.storms || self.out.progress.flows_active > 0 {
             return Ok(());
         }

@@ -72,7 +72,7 @@ pub fn one(seed: u64, number: u64, effort: Effort, folder: &Folder) -> Verdict {
     Verdict { refused, found, events, breach }
 }
 
-/// Holds every law against a scenario; one that check refuses keeps all.
+/// PauseRequests every law against a scenario; one that check refuses keeps all.
 ///
 /// # Errors
 /// The law that does not hold.

@@ -22,11 +22,11 @@ mod rud;
 use backwater_mech::registry::Config;
 use backwater_net::address::{host_ip, host_mac, ip6, port_mac, switch_ip, switch_mac};
 use backwater_net::config::TransportParams;
-use backwater_net::hold::Hold;
 use backwater_net::hooks::{Carrier, WireCx};
 use backwater_net::packet::{
     AckHeader, Body, Control, ControlHeader, DataHeader, DsField, Dscp, Ecn, Gap, HostId, NodeId, Packet, Port,
 };
+use backwater_net::pause::PauseRequest;
 use backwater_net::record::{FlowIdentity, FrameRow};
 use backwater_net::topology::{Graph, GraphError, PortEnd};
 use backwater_wire::Emit;
@@ -155,7 +155,7 @@ impl Renderer {
     fn control(&self, row: &FrameRow, frame: &Control, header: ControlHeader, octets: &mut Vec<u8>) {
         let speaker = header.from;
         let hears = if row.outbound { self.across(row).map(|end| end.peer) } else { Some(row.node) };
-        if Hold::read(frame).is_some() {
+        if PauseRequest::read(frame).is_some() {
             return self.mac_control(row, frame, octets);
         }
         let mut sampled = Vec::new();
@@ -225,7 +225,7 @@ impl Renderer {
         octets.extend(ether_type::MAC_CONTROL.to_be_bytes());
         let mut pfc = Pfc::default();
         let mut pause = None;
-        for hold in Hold::each(frame) {
+        for hold in PauseRequest::each(frame) {
             // A signal that lasts until it is lifted has no time: the longest one stands for it.
             let quanta = if hold.lasting { u16::MAX } else { hold.quanta };
             match hold.class.map(|class| pfc.quanta.get_mut(usize::from(class.0))) {

@@ -3,8 +3,8 @@
 //! [`Message::name`]: backwater_wire::frame::Message::name
 
 use crate::error::{ScenarioError, nearest};
-use backwater_net::hold::Hold;
 use backwater_net::packet::{Body, CLASSES, NodeId, Port};
+use backwater_net::pause::PauseRequest;
 use backwater_net::record::FrameRow;
 use backwater_net::topology::{Graph, PortEnd};
 use backwater_wire::frame::{Frame, Numbers};
@@ -123,10 +123,10 @@ impl Filter {
 
 /// The classes that a frame belongs to or pauses, a bit each.
 fn classes_of(row: &FrameRow) -> u8 {
-    let held = row.control.iter().flat_map(Hold::each);
+    let isolated = row.control.iter().flat_map(PauseRequest::each);
     // A pause of the whole link concerns every class.
-    let held = held.fold(0, |bits, hold| bits | hold.class.map_or(u8::MAX, |class| 1 << class.0));
-    if held == 0 { 1 << row.packet.class.0 } else { held }
+    let isolated = isolated.fold(0, |bits, hold| bits | hold.class.map_or(u8::MAX, |class| 1 << class.0));
+    if isolated == 0 { 1 << row.packet.class.0 } else { isolated }
 }
 
 fn unknown_kind(kind: &str) -> ScenarioError {

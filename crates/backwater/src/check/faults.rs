@@ -53,7 +53,7 @@ fn obeyed(planned: &Planned, host: HostId) -> u16 {
     let peers = links.filter_map(|link| far(link.a, link.b).or_else(|| far(link.b, link.a)));
     peers.fold(0, |bits, peer| {
         let (about, mechanisms) = (&planned.graph.nodes[peer.0 as usize], &planned.mechanisms);
-        let styles = mechanisms.hold_styles(&about.name, &about.tier);
+        let styles = mechanisms.pause_styles(&about.name, &about.tier);
         // Of pauses without a frame nothing says what they are of.
         let framed = styles.iter().all(|(_, style)| style.framed);
         let kept = if framed { 0 } else { LINK | u16::from(mechanisms.lossless_classes(&about.name, &about.tier)) };

@@ -10,8 +10,8 @@ use crate::error::{ScenarioError, Warning};
 use crate::file::{FaultEntry, Frames};
 use crate::resolved::Resolved;
 use backwater_net::config::{BufferPer, Losses};
-use backwater_net::hold::MAC_CONTROL;
 use backwater_net::packet::{NodeId, class_bits};
+use backwater_net::pause::MAC_CONTROL;
 use backwater_net::topology::{Graph, Link, Node, NodeKind};
 use std::collections::HashSet;
 

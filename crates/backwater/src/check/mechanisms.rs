@@ -39,7 +39,7 @@ pub(super) fn check(
     let overrun = packet.overrun(if resolved.file.lossless { shortest } else { full }, rate);
     let longest_way = super::round_trip::most_switches(graph);
     for (shape, params) in shapes.iter().zip(&params) {
-        let styles = resolved.mechanisms.hold_styles(&shape.name, &shape.tier);
+        let styles = resolved.mechanisms.pause_styles(&shape.name, &shape.tier);
         let cx = CheckCx {
             switches: std::slice::from_ref(shape),
             switch_params: std::slice::from_ref(params),

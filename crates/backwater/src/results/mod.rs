@@ -378,16 +378,16 @@ impl Sink for Tables {
 
     fn switch(&mut self, row: &SwitchRow) {
         use Cell::{F64, I64, Text, U64};
-        let (node, tier, held) = (self.names.node(row.node), self.names.tier(row.node), &row.held);
+        let (node, tier, isolated) = (self.names.node(row.node), self.names.tier(row.node), &row.isolated);
         let cells = [
             Text(Some(node)),
             Text(Some(tier)),
-            U64(Some(held.frames)),
-            U64(Some(held.max_bytes)),
-            F64(Some(held.mean_bytes)),
-            U64(Some(held.p99_bytes)),
-            U64(Some(held.p999_bytes)),
-            I64(Some(i64::try_from(held.time_ps).unwrap_or(i64::MAX))),
+            U64(Some(isolated.frames)),
+            U64(Some(isolated.max_bytes)),
+            F64(Some(isolated.mean_bytes)),
+            U64(Some(isolated.p99_bytes)),
+            U64(Some(isolated.p999_bytes)),
+            I64(Some(i64::try_from(isolated.time_ps).unwrap_or(i64::MAX))),
         ];
         keep(&mut self.error, self.open[Table::Switches as usize].push(cells));
     }

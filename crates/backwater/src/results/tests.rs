@@ -4,7 +4,7 @@ use arrow_array::types::{Float64Type, Int64Type, UInt8Type, UInt32Type, UInt64Ty
 use arrow_array::{Array, StringArray};
 use backwater_net::Rate;
 use backwater_net::packet::{Class, HostId, Port};
-use backwater_net::record::{HeldStats, PortStats, State, SwitchRow};
+use backwater_net::record::{IsolationStats, PortStats, State, SwitchRow};
 use backwater_net::topology::Star;
 
 fn tables() -> Tables {
@@ -132,8 +132,8 @@ fn control_and_series_and_ports() {
     });
     let stats = PortStats { paused_ps: 9, max_ingress_bytes: 11, ..PortStats::default() };
     tables.port(&PortRow { node: NodeId(2), port: Port(0), peer: NodeId(0), rate_bps: Rate::gbps(200).0, stats });
-    let held = HeldStats { frames: 5, p999_bytes: 12, time_ps: 13, ..HeldStats::default() };
-    tables.switch(&SwitchRow { node: NodeId(2), held });
+    let isolated = IsolationStats { frames: 5, p999_bytes: 12, time_ps: 13, ..IsolationStats::default() };
+    tables.switch(&SwitchRow { node: NodeId(2), isolated });
     let (mechanism, counter) = ("ci", "isolations");
     tables.counter(&CounterRow { node: NodeId(2), port: Port(1), mechanism, counter, value: 5 });
     let rest = tables.finish().unwrap();

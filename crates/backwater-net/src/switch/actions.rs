@@ -1,69 +1,69 @@
-//! Acting on what a switch's mechanisms have noted: control frames, gates, holds and timers.
+//! Carries out what a switch's mechanisms have asked for: control frames, gates, pauses and timers.
 
 use super::{Switch, cx};
 use crate::event::Event;
-use crate::hold::bit;
-use crate::hooks::{Gate, Note, Owner, SwitchSide, use_again};
+use crate::hooks::{Gate, Owner, SwitchAction, SwitchSide, reuse_memory};
 use crate::node::{Node, NodeCx};
 use crate::packet::{CLASSES, Class, Control, HostId, PathRef, Port as PortNo};
+use crate::pause::bit;
 use crate::slab::Ix;
 use backwater_engine::fingerprint::mix;
 
 impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
-    /// Acts on what a switch's mechanisms have noted.
+    /// Carries out what a switch's mechanisms have asked for.
     #[inline(always)]
     pub(crate) fn act_switch(&mut self) {
-        if !self.world.notes.switch.is_empty() {
-            self.act_on_switch_notes();
+        if !self.world.actions.switch.is_empty() {
+            self.carry_out_switch();
         }
     }
 
     #[cold]
-    fn act_on_switch_notes(&mut self) {
-        let notes = std::mem::take(&mut self.world.notes.switch);
-        for note in &notes {
-            match *note {
-                Note::Emit(port, class, frame) => {
+    fn carry_out_switch(&mut self) {
+        let actions = std::mem::take(&mut self.world.actions.switch);
+        for action in &actions {
+            match *action {
+                SwitchAction::Emit(port, class, frame) => {
                     self.log(Some(port.0), Some(class), None, frame.kind, frame.value);
                     let pkt = self.carry(None, class, &frame, PathRef::NONE, 0);
                     let ix = self.world.slab.insert(pkt);
                     self.originate(port, ix);
                 }
-                Note::Signal(port, frame) => self.signal_peer(port.0, frame),
-                Note::Route(to, class, frame) => {
+                SwitchAction::Signal(port, frame) => self.signal_peer(port.0, frame),
+                SwitchAction::Route(to, class, frame) => {
                     self.log(None, Some(class), Some(to), frame.kind, frame.value);
                     self.route_from_switch(to, class, &frame);
                 }
-                Note::HoldPeer(owner, port, class, until, style) => {
+                SwitchAction::PausePeer(owner, port, class, until, style) => {
                     let classes = self.carrying(port.0, class);
-                    self.hold_peer(port.0, owner, classes, until, style);
+                    self.pause_peer(port.0, owner, classes, until, style);
                 }
-                Note::ReleasePeer(owner, port, class) => {
+                SwitchAction::ResumePeer(owner, port, class) => {
                     let classes = self.carrying(port.0, class);
-                    self.release_peer(port.0, owner, classes);
+                    self.resume_peer(port.0, owner, classes);
                 }
-                Note::HoldQueue(owner, port, priority, until, style) => {
-                    self.hold_peer(port.0, owner, bit(Some(priority)), until, style);
+                SwitchAction::PauseQueue(owner, port, priority, until, style) => {
+                    self.pause_peer(port.0, owner, bit(Some(priority)), until, style);
                 }
-                Note::ReleaseQueue(owner, port, priority) => {
-                    self.release_peer(port.0, owner, bit(Some(priority)));
+                SwitchAction::ResumeQueue(owner, port, priority) => {
+                    self.resume_peer(port.0, owner, bit(Some(priority)));
                 }
-                Note::Shut(owner, gate) => self.set_gate(owner, gate, true),
-                Note::Open(owner, gate) => self.set_gate(owner, gate, false),
-                Note::LetGo(port, before) => self.let_go(port.0, before),
-                Note::SendAgain(port, from) => self.send_again(port.0, from),
-                Note::Disobey(port, queue) => self.pause_over(port.0, Some(Class(queue.0))),
-                Note::Flush(port, queue) => self.flush(port, queue),
-                Note::Report(kind, port, class, value) => {
+                SwitchAction::Shut(owner, gate) => self.set_gate(owner, gate, true),
+                SwitchAction::Open(owner, gate) => self.set_gate(owner, gate, false),
+                SwitchAction::LetGo(port, before) => self.let_go(port.0, before),
+                SwitchAction::SendAgain(port, from) => self.send_again(port.0, from),
+                SwitchAction::Disobey(port, queue) => self.pause_over(port.0, Some(Class(queue.0))),
+                SwitchAction::Flush(port, queue) => self.flush(port, queue),
+                SwitchAction::Report(kind, port, class, value) => {
                     self.log(Some(port.0), Some(class), None, kind, value);
                 }
-                Note::Arm(owner, at, token) => {
+                SwitchAction::Arm(owner, at, token) => {
                     let switch = self.node.number;
                     self.world.push(at.max(self.world.now), Event::SwitchTimer { switch, owner: owner.0, token });
                 }
             }
         }
-        use_again(&mut self.world.notes.switch, notes);
+        reuse_memory(&mut self.world.actions.switch, actions);
     }
 
     /// Sends a control frame on its way to a host; along the way of the acknowledgements of the flow that it names, where that passes here.
@@ -102,7 +102,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         let (port, queue) = match gate {
             Gate::Port(port) => (port.0, CLASSES),
             Gate::Egress(port, queue) => (port.0, usize::from(queue.0)),
-            Gate::Lane(lane) => return self.set_lane(lane, shut),
+            Gate::IsolationQueue(isolation_queue) => return self.set_isolation_queue(isolation_queue, shut),
         };
         if self.world.probes.waits.is_some() {
             self.pass_waits(port);

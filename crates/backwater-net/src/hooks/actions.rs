@@ -1,8 +1,8 @@
-//! What hooks leave behind for the stage, by the kind of node at which they were called: each can ask for nothing that its node cannot do.
+//! What hooks ask the stage to do, by the kind of node at which they were called: each can ask for nothing that its node cannot do.
 
-use super::HoldStyle;
+use super::PauseStyle;
 use crate::packet::{Class, Control, FlowRef, HostId, Port, Queue};
-use crate::place::{Lane, Owner};
+use crate::place::{IsolationQueue, Owner};
 use backwater_engine::Time;
 
 /// What may be held shut at a switch. A gate stays shut until every mechanism that shut it has opened it again.
@@ -13,7 +13,7 @@ pub enum Gate {
     /// One queue of one egress port.
     Egress(Port, Queue),
     /// A lane of held frames. It is shut when the first frame comes to wait in it.
-    Lane(Lane),
+    IsolationQueue(IsolationQueue),
 }
 
 /// What may be held shut at a NIC. A gate stays shut until every mechanism that shut it has opened it again.
@@ -29,7 +29,7 @@ pub enum NicGate {
 
 /// What the stage does at a switch once the hooks have returned.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Note {
+pub enum SwitchAction {
     /// A queued frame to the neighbour.
     Emit(Port, Class, Control),
     /// A frame to the neighbour that goes before everything else.
@@ -37,13 +37,13 @@ pub enum Note {
     /// A queued frame to a host, forwarded like any other.
     Route(HostId, Class, Control),
     /// Pause the neighbour's class (or link) until a time.
-    HoldPeer(Owner, Port, Option<Class>, Time, HoldStyle),
+    PausePeer(Owner, Port, Option<Class>, Time, PauseStyle),
     /// Let go of that.
-    ReleasePeer(Owner, Port, Option<Class>),
+    ResumePeer(Owner, Port, Option<Class>),
     /// Pause one queue of the neighbour, by its priority, until a time.
-    HoldQueue(Owner, Port, Class, Time, HoldStyle),
+    PauseQueue(Owner, Port, Class, Time, PauseStyle),
     /// Let go of that.
-    ReleaseQueue(Owner, Port, Class),
+    ResumeQueue(Owner, Port, Class),
     /// Shut a gate.
     Shut(Owner, Gate),
     /// Open it again.
@@ -64,7 +64,7 @@ pub enum Note {
 
 /// What the stage does at a NIC once the hooks have returned.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum NicNote {
+pub enum NicAction {
     /// A queued frame to the neighbour.
     Emit(Class, Control),
     /// A frame to the neighbour that goes before everything else.
@@ -89,7 +89,7 @@ pub enum NicNote {
 
 /// What the stage does at a flow's host once the hooks have returned.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum FlowNote {
+pub enum FlowAction {
     /// A queued frame to a host, forwarded like any other.
     Send(HostId, Class, Control),
     /// Wake the mechanism.
@@ -111,16 +111,16 @@ pub struct FlowTimer {
     pub token: u16,
 }
 
-/// The pads for notes: nothing is on any between two events.
+/// The lists of actions: empty between two events.
 #[derive(Default)]
-pub(crate) struct Notes {
-    pub switch: Vec<Note>,
-    pub nic: Vec<NicNote>,
-    pub flow: Vec<FlowNote>,
+pub(crate) struct Actions {
+    pub switch: Vec<SwitchAction>,
+    pub nic: Vec<NicAction>,
+    pub flow: Vec<FlowAction>,
 }
 
-/// Gives the memory of notes that have been acted on to those to come; acting on them may have led to others.
-pub(crate) fn use_again<N>(next: &mut Vec<N>, mut done: Vec<N>) {
+/// Reuses the memory of actions that have been carried out for those to come; carrying them out may have led to others.
+pub(crate) fn reuse_memory<N>(next: &mut Vec<N>, mut done: Vec<N>) {
     if next.capacity() == 0 {
         done.clear();
         *next = done;

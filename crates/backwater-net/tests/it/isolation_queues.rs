@@ -1,11 +1,11 @@
-//! Held lanes in a whole network. A frame of 4064 B takes 325.12 ns at 100 Gb/s, one of 64 B 5.12 ns; links take 150 ns, switches 300 ns.
+//! IsolatedBytes lanes in a whole network. A frame of 4064 B takes 325.12 ns at 100 Gb/s, one of 64 B 5.12 ns; links take 150 ns, switches 300 ns.
 
 use crate::own::{Bench, Makes, own};
 use backwater_engine::Time;
 use backwater_net::attachment::Attachment;
 use backwater_net::config::Architecture;
 use backwater_net::hooks::{
-    Departure, Fate, FlowOrder, Gate, Lane, NicCx, NicSide, Place, Steering, SwitchCx, SwitchSide, Token,
+    Departure, Fate, FlowOrder, Gate, IsolationQueue, NicCx, NicSide, Place, Steering, SwitchCx, SwitchSide, Token,
 };
 use backwater_net::packet::{Class, Control, HostId, Packet, Queue};
 use backwater_net::{Bytes, Rate};
@@ -14,13 +14,13 @@ use std::rc::Rc;
 
 const OPENS: Time = Time::us(20);
 
-/// Holds data until [`OPENS`], and whatever the switch itself sends for ever: two messages to the sender about each packet.
+/// PauseRequests data until [`OPENS`], and whatever the switch itself sends for ever: two messages to the sender about each packet.
 #[derive(Clone, Default)]
-struct Holds {
+struct PauseRequests {
     heard: Rc<RefCell<Vec<Time>>>,
 }
 
-impl Makes for Holds {
+impl Makes for PauseRequests {
     fn switch(&self) -> Box<dyn SwitchSide> {
         Box::new(self.clone())
     }
@@ -30,7 +30,7 @@ impl Makes for Holds {
 }
 
 #[backwater_derive::hooks]
-impl SwitchSide for Holds {
+impl SwitchSide for PauseRequests {
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, _: &Place, pkt: &Packet) {
         if pkt.is_data() {
             cx.route(HostId(0), Class(7), Control::carrying("message", 64, 0, &()));
@@ -38,16 +38,16 @@ impl SwitchSide for Holds {
             cx.arm(OPENS, 0);
         }
     }
-    fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
-        (at.own || pkt.is_data()).then(|| cx.lane(u32::from(at.own)))
+    fn divert(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<IsolationQueue> {
+        (at.own || pkt.is_data()).then(|| cx.isolation_queue(u32::from(at.own)))
     }
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, _: Token) {
-        cx.open(Gate::Lane(cx.lane(0)));
+        cx.open(Gate::IsolationQueue(cx.isolation_queue(0)));
     }
 }
 
 #[backwater_derive::hooks]
-impl NicSide for Holds {
+impl NicSide for PauseRequests {
     fn on_control(&mut self, cx: &mut NicCx<'_>, _: &Control) -> Fate {
         self.heard.borrow_mut().push(cx.now());
         Fate::Consumed
@@ -59,7 +59,7 @@ impl NicSide for Holds {
 fn what_a_switch_sends_waits_in_no_lane() {
     let mut bench = Bench::star(2, Rate::gbps(100));
     bench.flow(0, 1, 4_000);
-    let holds = Holds::default();
+    let holds = PauseRequests::default();
     let out = bench.run_with(own(holds.clone()));
     assert_eq!(out.unrest, Vec::<String>::new());
     let first = Time(325_120 + 150_000 + 300_000 + 5_120 + 150_000);
@@ -67,7 +67,7 @@ fn what_a_switch_sends_waits_in_no_lane() {
     assert_eq!(out.rows.flows[0].fct_last_byte, Some(OPENS + Time(325_120 + 150_000)));
 }
 
-/// Holds data until [`OPENS`], and keeps what the port had sent before each frame of data begins to leave.
+/// PauseRequests data until [`OPENS`], and keeps what the port had sent before each frame of data begins to leave.
 #[derive(Clone, Default)]
 struct Counts {
     starts: Rc<RefCell<Vec<(u64, u64)>>>,
@@ -81,9 +81,9 @@ impl Makes for Counts {
 
 #[backwater_derive::hooks]
 impl SwitchSide for Counts {
-    fn hold(&mut self, cx: &mut SwitchCx<'_>, _: &Place, pkt: &Packet) -> Option<Lane> {
+    fn divert(&mut self, cx: &mut SwitchCx<'_>, _: &Place, pkt: &Packet) -> Option<IsolationQueue> {
         cx.arm(OPENS, 0);
-        pkt.is_data().then(|| cx.lane(0))
+        pkt.is_data().then(|| cx.isolation_queue(0))
     }
     fn on_start(&mut self, _: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, _: Option<&mut Attachment>) {
         if pkt.is_data() {
@@ -91,7 +91,7 @@ impl SwitchSide for Counts {
         }
     }
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, _: Token) {
-        cx.open(Gate::Lane(cx.lane(0)));
+        cx.open(Gate::IsolationQueue(cx.isolation_queue(0)));
     }
 }
 
@@ -107,7 +107,7 @@ fn a_frame_that_begins_to_leave_counts_those_before_it() {
     assert_eq!(*counts.starts.borrow(), before);
 }
 
-/// Holds data that came in class 3 until [`OPENS`]: in a lane of its queue or, with `apart`, only what goes by queue 3. From the third packet
+/// PauseRequests data that came in class 3 until [`OPENS`]: in a lane of its queue or, with `apart`, only what goes by queue 3. From the third packet
 /// on, and up to the eighth, data goes by queue 2.
 #[derive(Clone, Copy)]
 struct Moves {
@@ -132,12 +132,12 @@ impl SwitchSide for Moves {
             (at.queue, pkt.class) = (Queue(2), Class(2));
         }
     }
-    fn hold(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<Lane> {
-        let (lane, waits) = (cx.lane(0), pkt.is_data() && !(self.apart && at.queue != Queue(3)));
-        (waits && (cx.now() < OPENS || cx.seen().held_in(lane) > Bytes::ZERO)).then_some(lane)
+    fn divert(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<IsolationQueue> {
+        let (isolation_queue, waits) = (cx.isolation_queue(0), pkt.is_data() && !(self.apart && at.queue != Queue(3)));
+        (waits && (cx.now() < OPENS || cx.seen().isolated_in(isolation_queue) > Bytes::ZERO)).then_some(isolation_queue)
     }
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, _: Token) {
-        cx.open(Gate::Lane(cx.lane(0)));
+        cx.open(Gate::IsolationQueue(cx.isolation_queue(0)));
     }
 }
 

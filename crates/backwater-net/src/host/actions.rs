@@ -1,9 +1,9 @@
-//! Acting on what a host's mechanisms have noted: control frames, gates, holds and timers.
+//! Carries out what a host's mechanisms have asked for: control frames, gates, pauses and timers.
 
 use super::{Interface, PORT};
 use crate::event::{Event, controller_order};
 use crate::hooks::{
-    Fate, FlowNote, FlowSide, FlowTimer, HoldStyle, NicGate, NicNote, NicSide, Owner, RateKey, Token, use_again,
+    Fate, FlowAction, FlowSide, FlowTimer, NicAction, NicGate, NicSide, Owner, PauseStyle, RateKey, Token, reuse_memory,
 };
 use crate::host::flow::{NO_CONTROLLER, NO_FLOW, SendFlow};
 use crate::node::{Node, NodeCx};
@@ -13,71 +13,71 @@ use crate::world::Outcome;
 use backwater_engine::Time;
 
 impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
-    /// Acts on what a host's mechanisms have noted.
+    /// Carries out what a host's mechanisms have asked for.
     #[inline(always)]
     pub(crate) fn act_nic(&mut self) {
-        if !self.world.notes.nic.is_empty() {
-            self.act_on_nic_notes();
+        if !self.world.actions.nic.is_empty() {
+            self.carry_out_nic();
         }
     }
 
     #[cold]
-    fn act_on_nic_notes(&mut self) {
-        let notes = std::mem::take(&mut self.world.notes.nic);
-        for note in &notes {
-            match *note {
-                NicNote::Route(to, class, frame) => {
+    fn carry_out_nic(&mut self) {
+        let actions = std::mem::take(&mut self.world.actions.nic);
+        for action in &actions {
+            match *action {
+                NicAction::Route(to, class, frame) => {
                     self.log(None, Some(class), Some(to), frame.kind, frame.value);
                     let found = frame.flow.and_then(|f| self.node.find_receiving(f));
                     let path = found.map_or(PathRef::NONE, |at| self.node.receiving(at).back);
                     let pkt = self.carry(Some(to), class, &frame, path, 0);
                     self.express(pkt);
                 }
-                NicNote::Acknowledge(to, flow, probe) => self.answer_probe(to, flow, probe),
-                NicNote::Emit(class, frame) => {
+                NicAction::Acknowledge(to, flow, probe) => self.answer_probe(to, flow, probe),
+                NicAction::Emit(class, frame) => {
                     self.log(Some(PORT), Some(class), None, frame.kind, frame.value);
                     let pkt = self.carry(None, class, &frame, PathRef::NONE, 0);
                     self.express(pkt);
                 }
-                NicNote::Signal(frame) => self.signal_peer(PORT, frame),
-                NicNote::Shut(owner, gate) => self.set_gate(owner, gate, true),
-                NicNote::Open(owner, gate) => self.set_gate(owner, gate, false),
-                NicNote::LetGo(before) => self.let_go(PORT, before),
-                NicNote::SendAgain(from) => self.send_again(PORT, from),
-                NicNote::SendIn(flow, class) => self.send_in(flow, class),
-                NicNote::Arm(owner, at, token) => {
+                NicAction::Signal(frame) => self.signal_peer(PORT, frame),
+                NicAction::Shut(owner, gate) => self.set_gate(owner, gate, true),
+                NicAction::Open(owner, gate) => self.set_gate(owner, gate, false),
+                NicAction::LetGo(before) => self.let_go(PORT, before),
+                NicAction::SendAgain(from) => self.send_again(PORT, from),
+                NicAction::SendIn(flow, class) => self.send_in(flow, class),
+                NicAction::Arm(owner, at, token) => {
                     let host = self.node.host.number;
                     self.world.push(at.max(self.world.now), Event::NicTimer { host, owner: owner.0, token });
                 }
             }
         }
-        use_again(&mut self.world.notes.nic, notes);
+        reuse_memory(&mut self.world.actions.nic, actions);
     }
 
-    /// Acts on what a flow's hook has noted.
+    /// Carries out what a flow's hook has asked for.
     #[cold]
-    pub(crate) fn act_on_flow_notes(&mut self, controller: u32) {
+    pub(crate) fn carry_out_flow(&mut self, controller: u32) {
         let (tag, key) = self.node.controller(controller).map_or((0, 0), |c| (c.tag, c.key));
-        let notes = std::mem::take(&mut self.world.notes.flow);
-        for note in &notes {
-            match *note {
-                FlowNote::Arm(FlowTimer { owner, at, token }) => {
+        let actions = std::mem::take(&mut self.world.actions.flow);
+        for action in &actions {
+            match *action {
+                FlowAction::Arm(FlowTimer { owner, at, token }) => {
                     let event = Event::FlowTimer { controller, tag, owner: owner.0, token };
                     self.world.totals.idling += 1;
                     self.world.queue.push(at.max(self.world.now), controller_order(event, key), event);
                 }
-                FlowNote::Send(to, class, frame) => {
+                FlowAction::Send(to, class, frame) => {
                     self.log(None, Some(class), Some(to), frame.kind, frame.value);
                     let own = frame.flow.and_then(|flow| self.own_flow(flow)).filter(|flow| flow.dst == to);
                     let path = own.map_or(PathRef::NONE, |flow| flow.path);
                     let pkt = self.carry(Some(to), class, &frame, path, 0);
                     self.express(pkt);
                 }
-                FlowNote::Unanswered(flow, requests) => self.count_unanswered(flow, requests),
-                FlowNote::GiveUp(flow, number) => self.declare_lost(flow, number),
+                FlowAction::Unanswered(flow, requests) => self.count_unanswered(flow, requests),
+                FlowAction::GiveUp(flow, number) => self.declare_lost(flow, number),
             }
         }
-        use_again(&mut self.world.notes.flow, notes);
+        reuse_memory(&mut self.world.actions.flow, actions);
     }
 
     fn count_unanswered(&mut self, flow: FlowRef, requests: u32) {
@@ -202,7 +202,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             self.world.push(at, Event::Drain { host });
         }
         if hold != 0 {
-            self.hold_peer(PORT, Owner::STAGE, hold, Time::NEVER, HoldStyle::FRAMED);
+            self.pause_peer(PORT, Owner::STAGE, hold, Time::NEVER, PauseStyle::FRAMED);
         }
     }
 
@@ -218,14 +218,14 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             None => rx.draining = false,
         }
         if resumed != 0 {
-            self.release_peer(PORT, Owner::STAGE, resumed);
+            self.resume_peer(PORT, Owner::STAGE, resumed);
         }
         if self.world.probes.waits.is_some() {
             self.receive_waits(pkt);
         }
         if self.world.rules.hooks.port_events() {
             let header = self.world.slab[pkt].pkt;
-            self.at_nic(|stack, cx| stack.on_taken(cx, &header));
+            self.at_nic(|stack, cx| stack.on_consumed(cx, &header));
             self.act_nic();
         }
         self.take(pkt);

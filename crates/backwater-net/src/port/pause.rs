@@ -4,7 +4,7 @@
 //! state, so that one owner's resume never undoes another's pause. A hold that outlasts the pause time of a frame is
 //! refreshed when half of that time has passed.
 
-use crate::hooks::{HoldStyle, Owner};
+use crate::hooks::{Owner, PauseStyle};
 use crate::packet::{CLASSES, Class, Control};
 use crate::units::Rate;
 use backwater_engine::Time;
@@ -25,7 +25,7 @@ pub fn quanta_time(rate: Rate, quanta: u16) -> Time {
 
 /// A pause or resume as it arrives: for one class, or (`None`) for the whole link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hold {
+pub struct PauseRequest {
     /// The class, or the whole link.
     pub class: Option<Class>,
     /// Pause time in quanta of the link's 512 bit times; 0 resumes.
@@ -50,7 +50,7 @@ impl MacControl {
     }
 }
 
-impl Hold {
+impl PauseRequest {
     /// The type of what a frame of MAC control says.
     pub(crate) const MESSAGE: TypeId = TypeId::of::<MacControl>();
 
@@ -66,11 +66,11 @@ impl Hold {
     }
 
     /// What a frame says of each class that it names, or of the link; nothing if it is of another kind.
-    pub fn each(frame: &Control) -> impl Iterator<Item = Hold> + use<> {
+    pub fn each(frame: &Control) -> impl Iterator<Item = PauseRequest> + use<> {
         frame.message::<MacControl>().into_iter().flat_map(|MacControl { of, quanta, lasting }| {
             let named = (0..=CLASSES as u8).filter(move |number| of & (1 << number) != 0);
             let class = |number| (usize::from(number) != LINK).then_some(Class(number));
-            named.map(move |number| Hold { class: class(number), quanta, lasting })
+            named.map(move |number| PauseRequest { class: class(number), quanta, lasting })
         })
     }
 
@@ -83,8 +83,8 @@ impl Hold {
     }
 
     /// Reads a frame, of several classes the first; `None` if it is of another kind.
-    pub fn read(frame: &Control) -> Option<Hold> {
-        Hold::each(frame).next()
+    pub fn read(frame: &Control) -> Option<PauseRequest> {
+        PauseRequest::each(frame).next()
     }
 
     /// What a fingerprint takes in of a frame: the first class (8: the link), the quanta, and the other classes, a bit each.
@@ -102,7 +102,7 @@ impl Hold {
 
 /// What one owner asks for.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-struct Asked {
+struct Requested {
     owner: Owner,
     until: Time,
     /// Pause time of each frame, or `None` for an on/off signal.
@@ -111,9 +111,9 @@ struct Asked {
 
 /// What a port has asked of its neighbour.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Holds {
+pub(crate) struct PauseRequests {
     /// What each owner asks for each class and the link.
-    asked: [Vec<Asked>; CLASSES + 1],
+    asked: [Vec<Requested>; CLASSES + 1],
     /// When the last frame's pause ends at the neighbour, but for the way there; zero: not paused.
     signalled: [Time; CLASSES + 1],
     /// When the sender looks next at whether the pause needs another frame; in the past: not yet said.
@@ -133,7 +133,7 @@ pub(crate) enum Act {
     /// Say nothing, but look again at that time.
     Look(Time),
     /// Send this frame, and look again at that time (`NEVER`: no need).
-    Signal(Hold, Time),
+    Signal(PauseRequest, Time),
 }
 
 /// The class, or (`None`) the link, among the bits of both.
@@ -145,10 +145,10 @@ fn index(class: Option<Class>) -> usize {
     class.map_or(LINK, |c| usize::from(c.0))
 }
 
-impl Holds {
+impl PauseRequests {
     /// Nothing is asked of a neighbour that sends at this rate.
-    pub(crate) fn at(rate: Rate) -> Holds {
-        Holds { rate, ..Holds::default() }
+    pub(crate) fn at(rate: Rate) -> PauseRequests {
+        PauseRequests { rate, ..PauseRequests::default() }
     }
 
     fn end(&self, i: usize) -> Time {
@@ -157,7 +157,7 @@ impl Holds {
 
     /// How the merged pause is told: as its owner with the latest end tells its own, of several with that end the longest at a time.
     fn quanta(&self, i: usize) -> Option<u16> {
-        let signalled = |asked: &Asked| (asked.until, asked.quanta.is_none(), asked.quanta);
+        let signalled = |asked: &Requested| (asked.until, asked.quanta.is_none(), asked.quanta);
         self.asked[i].iter().max_by_key(|asked| signalled(asked))?.quanta
     }
 
@@ -168,10 +168,17 @@ impl Holds {
         before
     }
 
-    pub(crate) fn hold(&mut self, owner: Owner, class: Option<Class>, now: Time, until: Time, style: HoldStyle) -> Act {
+    pub(crate) fn request(
+        &mut self,
+        owner: Owner,
+        class: Option<Class>,
+        now: Time,
+        until: Time,
+        style: PauseStyle,
+    ) -> Act {
         let i = index(class);
         let before = self.forget_owner(i, owner, now);
-        self.asked[i].push(Asked { owner, until, quanta: style.quanta });
+        self.asked[i].push(Requested { owner, until, quanta: style.quanta });
         self.frameless = !style.framed;
         self.shortened(i, before);
         self.review(class, now)
@@ -199,7 +206,7 @@ impl Holds {
         if signalled == Time::ZERO {
             return Act::Nothing;
         }
-        Act::Signal(Hold { class, quanta: 0, lasting: false }, Time::NEVER)
+        Act::Signal(PauseRequest { class, quanta: 0, lasting: false }, Time::NEVER)
     }
 
     /// Sends a frame if the neighbour does not yet know of the merged end, or will forget it too soon.
@@ -215,7 +222,7 @@ impl Holds {
             if std::mem::replace(&mut self.signalled[i], Time::NEVER) == Time::NEVER {
                 return if end == Time::NEVER { Act::Nothing } else { Act::Look(end) };
             }
-            return Act::Signal(Hold { class, quanta: u16::MAX, lasting: true }, end);
+            return Act::Signal(PauseRequest { class, quanta: u16::MAX, lasting: true }, end);
         };
         let longest = quanta_time(self.rate, most);
         // Rounded up: rounded down, half of an odd time would not have passed when its refresh comes.
@@ -237,7 +244,7 @@ impl Holds {
         self.signalled[i] = now.after(quanta_time(self.rate, quanta));
         let again = if end > self.signalled[i] { now.after(half) } else { Time::NEVER };
         self.looks[i] = if again == Time::NEVER { Time::ZERO } else { again };
-        Act::Signal(Hold { class, quanta, lasting: false }, again)
+        Act::Signal(PauseRequest { class, quanta, lasting: false }, again)
     }
 
     /// Whether the neighbour has been told to pause and, by the sender's clock, still does.
@@ -294,10 +301,10 @@ impl Holds {
 mod tests {
     use super::*;
 
-    const STYLE: HoldStyle = HoldStyle { quanta: Some(u16::MAX), framed: true };
+    const STYLE: PauseStyle = PauseStyle { quanta: Some(u16::MAX), framed: true };
     const RATE: Rate = Rate::gbps(10);
     const C: Option<Class> = Some(Class(3));
-    const RESUME: Act = Act::Signal(Hold { class: C, quanta: 0, lasting: false }, Time::NEVER);
+    const RESUME: Act = Act::Signal(PauseRequest { class: C, quanta: 0, lasting: false }, Time::NEVER);
 
     #[test]
     fn quantum_is_512_bit_times() {
@@ -308,37 +315,40 @@ mod tests {
     /// A frame of several classes says of each what a frame of its own would, and what is newer takes single ones out of it.
     #[test]
     fn a_frame_speaks_of_several_classes() {
-        let hold = |class| Hold { class: Some(Class(class)), quanta: 7, lasting: false };
-        let mut frame = hold(3).frame_with(1 << 5 | 1 << 6);
-        assert_eq!(Hold::each(&frame).collect::<Vec<_>>(), [3, 5, 6].map(hold));
-        assert!(Hold::strike(&mut frame, 1 << 3 | 1 << 1));
-        assert_eq!(frame, hold(5).frame_with(1 << 6));
-        assert!(Hold::strike(&mut frame, 1 << 6) && frame == hold(5).frame());
-        assert!(!Hold::strike(&mut frame, 1 << 5));
-        let mut link = Hold { class: None, ..hold(0) }.frame();
-        assert!(Hold::strike(&mut link, 0xFF) && Hold::read(&link).is_some_and(|h| h.class.is_none()));
-        assert!(!Hold::strike(&mut link, bit(None)));
+        let request = |class| PauseRequest { class: Some(Class(class)), quanta: 7, lasting: false };
+        let mut frame = request(3).frame_with(1 << 5 | 1 << 6);
+        assert_eq!(PauseRequest::each(&frame).collect::<Vec<_>>(), [3, 5, 6].map(request));
+        assert!(PauseRequest::strike(&mut frame, 1 << 3 | 1 << 1));
+        assert_eq!(frame, request(5).frame_with(1 << 6));
+        assert!(PauseRequest::strike(&mut frame, 1 << 6) && frame == request(5).frame());
+        assert!(!PauseRequest::strike(&mut frame, 1 << 5));
+        let mut link = PauseRequest { class: None, ..request(0) }.frame();
+        assert!(PauseRequest::strike(&mut link, 0xFF) && PauseRequest::read(&link).is_some_and(|h| h.class.is_none()));
+        assert!(!PauseRequest::strike(&mut link, bit(None)));
         let mut other = Control::carrying("cnp", Control::MIN_FRAME, 0, &());
-        assert!(Hold::strike(&mut other, u16::MAX) && Hold::each(&other).next().is_none(), "not of this kind");
+        assert!(
+            PauseRequest::strike(&mut other, u16::MAX) && PauseRequest::each(&other).next().is_none(),
+            "not of this kind"
+        );
     }
 
     #[test]
     fn one_owner_never_undoes_another() {
-        let mut h = Holds::at(RATE);
+        let mut h = PauseRequests::at(RATE);
         let until = Time::us(10);
-        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, until, STYLE), Act::Signal(..)));
-        assert_eq!(h.hold(Owner(2), C, Time::ZERO, Time::us(5), STYLE), Act::Nothing, "already told of more");
+        assert!(matches!(h.request(Owner(1), C, Time::ZERO, until, STYLE), Act::Signal(..)));
+        assert_eq!(h.request(Owner(2), C, Time::ZERO, Time::us(5), STYLE), Act::Nothing, "already told of more");
         assert_eq!(h.release(Owner(2), C, Time::us(1)), Act::Nothing);
         assert_eq!(h.release(Owner(1), C, Time::us(2)), RESUME);
     }
 
     #[test]
     fn latest_end_wins_also_when_it_is_released() {
-        let mut h = Holds::at(RATE);
-        h.hold(Owner(1), C, Time::ZERO, Time::us(100), STYLE);
-        h.hold(Owner(2), C, Time::ZERO, Time::us(5), STYLE);
+        let mut h = PauseRequests::at(RATE);
+        h.request(Owner(1), C, Time::ZERO, Time::us(100), STYLE);
+        h.request(Owner(2), C, Time::ZERO, Time::us(5), STYLE);
         // 3 us are left of owner 2's hold: 58.6 quanta of 51.2 ns.
-        let shorter = Hold { class: C, quanta: 59, lasting: false };
+        let shorter = PauseRequest { class: C, quanta: 59, lasting: false };
         assert_eq!(h.release(Owner(1), C, Time::us(2)), Act::Signal(shorter, Time::NEVER));
         assert_eq!(h.release(Owner(2), C, Time::us(3)), RESUME);
     }
@@ -347,24 +357,26 @@ mod tests {
     /// when half of the longest pause is left of it: 335.5 us at 100 Gb/s.
     #[test]
     fn a_hold_that_joins_a_told_one_is_refreshed() {
-        let (rate, mut h) = (Rate::gbps(100), Holds::at(Rate::gbps(100)));
+        let (rate, mut h) = (Rate::gbps(100), PauseRequests::at(Rate::gbps(100)));
         let signalled = quanta_time(rate, 58_594);
-        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, Time::us(300), STYLE), Act::Signal(_, Time::NEVER)));
+        assert!(matches!(h.request(Owner(1), C, Time::ZERO, Time::us(300), STYLE), Act::Signal(_, Time::NEVER)));
         let half = Time(quanta_time(rate, u16::MAX).0.div_ceil(2));
         let due = Time(signalled.0 - half.0);
-        assert_eq!(h.hold(Owner(2), C, Time::us(10), Time::NEVER, STYLE), Act::Look(due));
-        assert_eq!(h.hold(Owner(3), C, Time::us(11), Time::NEVER, STYLE), Act::Nothing, "it will be looked at");
-        assert!(matches!(h.review(C, due), Act::Signal(hold, again) if hold.quanta == u16::MAX && again == due + half));
+        assert_eq!(h.request(Owner(2), C, Time::us(10), Time::NEVER, STYLE), Act::Look(due));
+        assert_eq!(h.request(Owner(3), C, Time::us(11), Time::NEVER, STYLE), Act::Nothing, "it will be looked at");
+        assert!(
+            matches!(h.review(C, due), Act::Signal(request, again) if request.quanta == u16::MAX && again == due + half)
+        );
         assert_eq!(h.review(C, due), Act::Nothing, "the next look is armed");
     }
 
     #[test]
     fn on_off_signal_is_lifted_when_the_last_hold_ends() {
-        let style = HoldStyle { quanta: None, framed: true };
-        let mut h = Holds::at(RATE);
-        let pause = Hold { class: C, quanta: u16::MAX, lasting: true };
-        assert_eq!(h.hold(Owner(1), C, Time::ZERO, Time::us(5), style), Act::Signal(pause, Time::us(5)));
-        assert_eq!(h.hold(Owner(2), C, Time::ZERO, Time::us(9), style), Act::Look(Time::us(9)));
+        let style = PauseStyle { quanta: None, framed: true };
+        let mut h = PauseRequests::at(RATE);
+        let pause = PauseRequest { class: C, quanta: u16::MAX, lasting: true };
+        assert_eq!(h.request(Owner(1), C, Time::ZERO, Time::us(5), style), Act::Signal(pause, Time::us(5)));
+        assert_eq!(h.request(Owner(2), C, Time::ZERO, Time::us(9), style), Act::Look(Time::us(9)));
         assert_eq!(h.review(C, Time::us(5)), Act::Look(Time::us(9)));
         assert_eq!(h.review(C, Time::us(9)), RESUME);
         assert_eq!(h.review(C, Time::us(9)), Act::Nothing);
@@ -372,20 +384,20 @@ mod tests {
 
     #[test]
     fn shorter_hold_replaces_a_longer_one_of_the_same_owner() {
-        let mut h = Holds::at(RATE);
-        h.hold(Owner(1), C, Time::ZERO, Time::us(100), STYLE);
+        let mut h = PauseRequests::at(RATE);
+        h.request(Owner(1), C, Time::ZERO, Time::us(100), STYLE);
         // 3 us are left: 58.6 quanta of 51.2 ns.
-        let shorter = Hold { class: C, quanta: 59, lasting: false };
-        let act = h.hold(Owner(1), C, Time::us(2), Time::us(5), STYLE);
+        let shorter = PauseRequest { class: C, quanta: 59, lasting: false };
+        let act = h.request(Owner(1), C, Time::us(2), Time::us(5), STYLE);
         assert_eq!(act, Act::Signal(shorter, Time::NEVER));
     }
 
     #[test]
     fn on_off_signal_outlives_its_owner_until_timed_ones_end() {
-        let mut h = Holds::at(RATE);
-        let on_off = HoldStyle { quanta: None, framed: true };
-        assert!(matches!(h.hold(Owner(1), C, Time::ZERO, Time::NEVER, on_off), Act::Signal(..)));
-        assert_eq!(h.hold(Owner(2), C, Time::us(1), Time::us(9), STYLE), Act::Nothing);
+        let mut h = PauseRequests::at(RATE);
+        let on_off = PauseStyle { quanta: None, framed: true };
+        assert!(matches!(h.request(Owner(1), C, Time::ZERO, Time::NEVER, on_off), Act::Signal(..)));
+        assert_eq!(h.request(Owner(2), C, Time::us(1), Time::us(9), STYLE), Act::Nothing);
         assert_eq!(h.release(Owner(1), C, Time::us(2)), Act::Look(Time::us(9)));
         assert_eq!(h.review(C, Time::us(9)), RESUME);
     }
@@ -394,14 +406,18 @@ mod tests {
     /// 10 Gb/s are 5.12 us.
     #[test]
     fn each_owner_has_its_own_quanta() {
-        let quanta = |quanta| HoldStyle { quanta: Some(quanta), framed: true };
-        let mut h = Holds::at(RATE);
-        let signalled = |quanta| Hold { class: C, quanta, lasting: false };
+        let quanta = |quanta| PauseStyle { quanta: Some(quanta), framed: true };
+        let mut h = PauseRequests::at(RATE);
+        let signalled = |quanta| PauseRequest { class: C, quanta, lasting: false };
         let half = Time::ns(2560);
-        assert_eq!(h.hold(Owner(1), C, Time::ZERO, Time::NEVER, quanta(100)), Act::Signal(signalled(100), half));
-        assert_eq!(h.hold(Owner(2), C, Time::us(1), Time::us(3), quanta(1)), Act::Nothing);
+        assert_eq!(h.request(Owner(1), C, Time::ZERO, Time::NEVER, quanta(100)), Act::Signal(signalled(100), half));
+        assert_eq!(h.request(Owner(2), C, Time::us(1), Time::us(3), quanta(1)), Act::Nothing);
         assert_eq!(h.review(C, half), Act::Signal(signalled(100), Time(2 * half.0)));
-        assert_eq!(h.hold(Owner(3), C, Time::us(3), Time::NEVER, quanta(1)), Act::Nothing, "the longest serves both");
+        assert_eq!(
+            h.request(Owner(3), C, Time::us(3), Time::NEVER, quanta(1)),
+            Act::Nothing,
+            "the longest serves both"
+        );
         // Left alone, the short one tells its own, when no more than half of it is left: 25.6 of 51.2 ns.
         let due = Time(h.signalled[3].0 - 25_600);
         assert_eq!(h.release(Owner(1), C, Time::us(4)), Act::Nothing, "the look at 5.12 us comes first");
@@ -413,17 +429,17 @@ mod tests {
     fn odd_pause_time_is_refreshed() {
         let rate = Rate::gbps(7);
         assert_eq!(quanta_time(rate, u16::MAX).0 % 2, 1);
-        let mut h = Holds::at(rate);
-        let Act::Signal(_, again) = h.hold(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
+        let mut h = PauseRequests::at(rate);
+        let Act::Signal(_, again) = h.request(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
         assert!(matches!(h.review(C, again), Act::Signal(..)));
     }
 
     /// 65 535 quanta last ten times as long at 10 Gb/s as at 100: what was said for 3.36 ms may end after 336 us, and is said anew.
     #[test]
     fn a_pause_is_counted_at_the_rate_of_who_obeys_it() {
-        let mut h = Holds::at(RATE);
-        let longest = |rate| Hold { class: C, quanta: u16::MAX, lasting: false }.until(Time::ZERO, rate);
-        let Act::Signal(_, again) = h.hold(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
+        let mut h = PauseRequests::at(RATE);
+        let longest = |rate| PauseRequest { class: C, quanta: u16::MAX, lasting: false }.until(Time::ZERO, rate);
+        let Act::Signal(_, again) = h.request(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
         assert_eq!(Time(2 * again.0), longest(RATE));
         assert_eq!(h.review(C, Time::us(1)), Act::Nothing, "it is looked at when half of that has passed");
         h.count_at(Rate::gbps(100));
@@ -433,8 +449,8 @@ mod tests {
 
     #[test]
     fn lasting_hold_is_refreshed_at_half_time() {
-        let mut h = Holds::at(RATE);
-        let Act::Signal(first, again) = h.hold(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
+        let mut h = PauseRequests::at(RATE);
+        let Act::Signal(first, again) = h.request(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
         assert_eq!(first.quanta, u16::MAX);
         assert_eq!(again.0, quanta_time(RATE, u16::MAX).0 / 2);
         assert!(matches!(h.review(C, again), Act::Signal(..)));

@@ -1,23 +1,23 @@
-//! Lanes: sub-queues that stand before a queue of a port and feed it.
+//! IsolationQueues: sub-queues that stand before a queue of a port and feed it.
 //!
 //! A lane is first in, first out for each queue to which its frames go. The open lanes of a queue feed it in turn, frame by frame,
 //! with as many bytes as others have in it, and one frame where it has none: what is let go neither bursts into the queue before
 //! others' frames, nor starves behind them. Together they are served like a second queue of equal weight. Whether a lane is open is
 //! a matter of the whole node: its frames may wait for several ports.
 
-use crate::place::Lane;
+use crate::place::IsolationQueue;
 use crate::slab::{Fifo, Ix, Slab, Slot};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The lanes of a port, by the queue that they feed.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Lanes(BTreeMap<u8, Feeding>);
+pub(crate) struct IsolationQueues(BTreeMap<u8, Feeding>);
 
 /// The lanes of one queue.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 struct Feeding {
     /// None is empty.
-    lanes: Vec<Waiting>,
+    isolation_queues: Vec<Waiting>,
     /// Which is served next.
     turn: usize,
     /// Frames from lanes that are in the queue now.
@@ -30,40 +30,54 @@ struct Feeding {
 
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Waiting {
-    lane: Lane,
+    isolation_queue: IsolationQueue,
     fifo: Fifo,
     /// When each of these came: their numbers.
     numbers: VecDeque<u64>,
 }
 
 impl Feeding {
-    fn push(&mut self, slab: &mut Slab, lane: Lane, pkt: Ix, number: u64) {
-        let at = self.lanes.iter().position(|waiting| waiting.lane == lane).unwrap_or_else(|| {
-            self.lanes.push(Waiting { lane, fifo: Fifo::default(), numbers: VecDeque::new() });
-            self.lanes.len() - 1
-        });
-        self.lanes[at].fifo.push(slab, pkt);
-        self.lanes[at].numbers.push_back(number);
+    fn push(&mut self, slab: &mut Slab, isolation_queue: IsolationQueue, pkt: Ix, number: u64) {
+        let at =
+            self.isolation_queues.iter().position(|waiting| waiting.isolation_queue == isolation_queue).unwrap_or_else(
+                || {
+                    self.isolation_queues.push(Waiting {
+                        isolation_queue,
+                        fifo: Fifo::default(),
+                        numbers: VecDeque::new(),
+                    });
+                    self.isolation_queues.len() - 1
+                },
+            );
+        self.isolation_queues[at].fifo.push(slab, pkt);
+        self.isolation_queues[at].numbers.push_back(number);
     }
 
-    fn next(&mut self, slab: &Slab, queued: u64, open: impl Fn(Lane) -> bool) -> Option<(Lane, Ix)> {
+    fn next(
+        &mut self,
+        slab: &Slab,
+        queued: u64,
+        open: impl Fn(IsolationQueue) -> bool,
+    ) -> Option<(IsolationQueue, Ix)> {
         if self.joining || self.fed_bytes != 0 && 2 * self.fed_bytes >= queued {
             return None;
         }
-        let lanes = self.lanes.len();
-        let at = (0..lanes).map(|i| (self.turn + i) % lanes).find(|at| open(self.lanes[*at].lane))?;
-        let waiting = &mut self.lanes[at];
-        let (lane, pkt) = (waiting.lane, waiting.fifo.pop(slab)?);
+        let isolation_queues = self.isolation_queues.len();
+        let at = (0..isolation_queues)
+            .map(|i| (self.turn + i) % isolation_queues)
+            .find(|at| open(self.isolation_queues[*at].isolation_queue))?;
+        let waiting = &mut self.isolation_queues[at];
+        let (isolation_queue, pkt) = (waiting.isolation_queue, waiting.fifo.pop(slab)?);
         waiting.numbers.pop_front();
         self.turn = at + 1;
         if waiting.fifo.is_empty() {
-            self.lanes.remove(at);
+            self.isolation_queues.remove(at);
             self.turn = at;
         }
         self.fed.push(pkt);
         self.fed_bytes += u64::from(slab[pkt].pkt.size);
         self.joining = true;
-        Some((lane, pkt))
+        Some((isolation_queue, pkt))
     }
 
     fn leave(&mut self, pkt: Ix, size: u32) {
@@ -74,22 +88,28 @@ impl Feeding {
     }
 
     fn is_over(&self) -> bool {
-        self.lanes.is_empty() && self.fed.is_empty() && !self.joining
+        self.isolation_queues.is_empty() && self.fed.is_empty() && !self.joining
     }
 }
 
-impl Lanes {
+impl IsolationQueues {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// A frame, of that number among all that wait in lanes, comes to wait for a queue.
-    pub fn park(&mut self, slab: &mut Slab, queue: u8, lane: Lane, pkt: Ix, number: u64) {
-        self.0.entry(queue).or_default().push(slab, lane, pkt, number);
+    pub fn park(&mut self, slab: &mut Slab, queue: u8, isolation_queue: IsolationQueue, pkt: Ix, number: u64) {
+        self.0.entry(queue).or_default().push(slab, isolation_queue, pkt, number);
     }
 
-    /// The frame that joins a queue now, if one may; `queued` bytes are in the queue. No other may until it has [joined](Lanes::joined).
-    pub fn feed(&mut self, slab: &Slab, queue: u8, queued: u64, open: impl Fn(Lane) -> bool) -> Option<(Lane, Ix)> {
+    /// The frame that joins a queue now, if one may; `queued` bytes are in the queue. No other may until it has [joined](IsolationQueues::joined).
+    pub fn feed(
+        &mut self,
+        slab: &Slab,
+        queue: u8,
+        queued: u64,
+        open: impl Fn(IsolationQueue) -> bool,
+    ) -> Option<(IsolationQueue, Ix)> {
         let feeding = self.0.get_mut(&queue)?;
         let next = feeding.next(slab, queued, open);
         if feeding.is_over() {
@@ -99,13 +119,16 @@ impl Lanes {
     }
 
     /// The lane in which packets of a packet's flow wait that came in where it did, and the last of them.
-    pub fn last_of_flow(&self, slab: &Slab, of: &Slot) -> Option<(Lane, Ix)> {
+    pub fn last_of_flow(&self, slab: &Slab, of: &Slot) -> Option<(IsolationQueue, Ix)> {
         let same = |ix: &Ix| {
             let slot = &slab[*ix];
             slot.pkt.is_of_flow() && slot.pkt.flow == of.pkt.flow && slot.place.ingress == of.place.ingress
         };
-        let lanes = self.0.values().flat_map(|feeding| &feeding.lanes).filter(|_| of.pkt.is_of_flow());
-        lanes.filter_map(|waiting| Some((waiting.lane, waiting.fifo.iter(slab).filter(same).last()?))).next()
+        let isolation_queues =
+            self.0.values().flat_map(|feeding| &feeding.isolation_queues).filter(|_| of.pkt.is_of_flow());
+        isolation_queues
+            .filter_map(|waiting| Some((waiting.isolation_queue, waiting.fifo.iter(slab).filter(same).last()?)))
+            .next()
     }
 
     /// What was to join a queue has done so.
@@ -123,9 +146,9 @@ impl Lanes {
     }
 
     /// The queues for which frames of a lane wait, each with the number of the first.
-    pub fn waiting_in(&self, lane: Lane) -> impl Iterator<Item = (u64, u8)> {
+    pub fn waiting_in(&self, isolation_queue: IsolationQueue) -> impl Iterator<Item = (u64, u8)> {
         self.0.iter().filter_map(move |(queue, feeding)| {
-            let waiting = feeding.lanes.iter().find(|waiting| waiting.lane == lane)?;
+            let waiting = feeding.isolation_queues.iter().find(|waiting| waiting.isolation_queue == isolation_queue)?;
             Some((*waiting.numbers.front()?, *queue))
         })
     }
@@ -138,11 +161,11 @@ mod tests {
     use crate::hooks::Owner;
     use crate::packet::{Class, HostId};
 
-    fn lane(number: u32) -> Lane {
-        Lane { owner: Owner(0), number }
+    fn isolation_queue(number: u32) -> IsolationQueue {
+        IsolationQueue { owner: Owner(0), number }
     }
 
-    fn next(feeding: &mut Feeding, slab: &Slab, queued: u64) -> Option<(Lane, Ix)> {
+    fn next(feeding: &mut Feeding, slab: &Slab, queued: u64) -> Option<(IsolationQueue, Ix)> {
         let next = feeding.next(slab, queued, |_| true);
         feeding.joining = false;
         next
@@ -155,15 +178,15 @@ mod tests {
         let mut frame = |flow| slab.insert(data(HostId(0), HostId(1), flow, Class(3), 936));
         let [a, b, c] = [0, 1, 2].map(&mut frame);
         for (number, pkt) in [(1, a), (1, b), (2, c)] {
-            feeding.push(&mut slab, lane(number), pkt, 0);
+            feeding.push(&mut slab, isolation_queue(number), pkt, 0);
         }
         assert_eq!(feeding.next(&slab, 2_500, |_| false), None, "shut");
         let mut next = |queued| next(&mut feeding, &slab, queued);
-        assert_eq!(next(2_500), Some((lane(1), a)), "an egress queue without a frame from lanes takes one");
-        assert_eq!(next(3_500), Some((lane(2), c)), "1000 B are less than the others' 2500 B");
-        assert_eq!(next(4_500), Some((lane(1), b)));
+        assert_eq!(next(2_500), Some((isolation_queue(1), a)), "an egress queue without a frame from lanes takes one");
+        assert_eq!(next(3_500), Some((isolation_queue(2), c)), "1000 B are less than the others' 2500 B");
+        assert_eq!(next(4_500), Some((isolation_queue(1), b)));
         assert_eq!(next(5_500), None);
-        assert!(feeding.lanes.is_empty() && feeding.fed == [a, c, b]);
+        assert!(feeding.isolation_queues.is_empty() && feeding.fed == [a, c, b]);
         [a, b, c].iter().for_each(|pkt| feeding.leave(*pkt, 1_000));
         assert!(feeding.is_over() && feeding.fed_bytes == 0);
     }
@@ -172,8 +195,8 @@ mod tests {
     fn one_frame_at_a_time_where_nobody_else_waits() {
         let (mut slab, mut feeding) = (Slab::default(), Feeding::default());
         let pkts = [0, 1].map(|flow| slab.insert(data(HostId(0), HostId(1), flow, Class(3), 936)));
-        pkts.iter().for_each(|pkt| feeding.push(&mut slab, lane(1), *pkt, 0));
-        assert_eq!(next(&mut feeding, &slab, 0), Some((lane(1), pkts[0])));
+        pkts.iter().for_each(|pkt| feeding.push(&mut slab, isolation_queue(1), *pkt, 0));
+        assert_eq!(next(&mut feeding, &slab, 0), Some((isolation_queue(1), pkts[0])));
         assert_eq!(next(&mut feeding, &slab, 1_000), None);
     }
 }

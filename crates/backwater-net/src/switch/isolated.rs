@@ -1,8 +1,8 @@
 //! What waits in the held lanes of one switch: the counters that mechanisms see, and statistics over time.
 
 use crate::packet::{Class, Port};
-use crate::place::{Lane, Place};
-use crate::record::HeldStats;
+use crate::place::{IsolationQueue, Place};
+use crate::record::IsolationStats;
 use crate::units::Bytes;
 use backwater_engine::Time;
 use std::collections::BTreeMap;
@@ -10,9 +10,9 @@ use std::collections::btree_map::Entry;
 
 /// What waits in lanes. What is zero has no entry, so that a switch without lanes pays for nothing.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Held {
+pub(crate) struct IsolatedBytes {
     by_ingress: BTreeMap<(Port, Class), u64>,
-    lanes: BTreeMap<Lane, Waiting>,
+    isolation_queues: BTreeMap<IsolationQueue, Waiting>,
     depth: Depth,
 }
 
@@ -22,13 +22,13 @@ struct Waiting {
     open: bool,
 }
 
-impl Held {
+impl IsolatedBytes {
     pub fn at(&self, port: Port, class: Class) -> Bytes {
         Bytes(self.by_ingress.get(&(port, class)).copied().unwrap_or(0))
     }
 
-    pub fn of(&self, lane: Lane) -> Bytes {
-        Bytes(self.lanes.get(&lane).map_or(0, |waiting| waiting.bytes))
+    pub fn of(&self, isolation_queue: IsolationQueue) -> Bytes {
+        Bytes(self.isolation_queues.get(&isolation_queue).map_or(0, |waiting| waiting.bytes))
     }
 
     pub fn total(&self) -> u64 {
@@ -36,31 +36,31 @@ impl Held {
     }
 
     /// A frame comes to wait in a lane, which is shut if nothing waits in it yet. Returns its number among all that have.
-    pub fn add(&mut self, at: &Place, lane: Lane, size: u64, now: Time) -> u64 {
+    pub fn add(&mut self, at: &Place, isolation_queue: IsolationQueue, size: u64, now: Time) -> u64 {
         *self.by_ingress.entry((at.ingress, at.class)).or_default() += size;
-        self.lanes.entry(lane).or_default().bytes += size;
+        self.isolation_queues.entry(isolation_queue).or_default().bytes += size;
         self.depth.frames += 1;
         self.depth.change(now, self.depth.bytes + size);
         self.depth.frames
     }
 
-    pub fn take(&mut self, at: &Place, lane: Lane, size: u64, now: Time) {
+    pub fn take(&mut self, at: &Place, isolation_queue: IsolationQueue, size: u64, now: Time) {
         less(&mut self.by_ingress, (at.ingress, at.class), size, |bytes| bytes);
-        less(&mut self.lanes, lane, size, |waiting| &mut waiting.bytes);
+        less(&mut self.isolation_queues, isolation_queue, size, |waiting| &mut waiting.bytes);
         self.depth.change(now, self.depth.bytes - size);
     }
 
     /// Opens or shuts a lane that holds something. Returns whether it does.
-    pub fn set(&mut self, lane: Lane, open: bool) -> bool {
-        self.lanes.get_mut(&lane).map(|waiting| waiting.open = open).is_some()
+    pub fn set(&mut self, isolation_queue: IsolationQueue, open: bool) -> bool {
+        self.isolation_queues.get_mut(&isolation_queue).map(|waiting| waiting.open = open).is_some()
     }
 
-    pub fn is_open(&self, lane: Lane) -> bool {
-        self.lanes.get(&lane).is_some_and(|waiting| waiting.open)
+    pub fn is_open(&self, isolation_queue: IsolationQueue) -> bool {
+        self.isolation_queues.get(&isolation_queue).is_some_and(|waiting| waiting.open)
     }
 
     /// What has waited, from the beginning of the run until `now`.
-    pub fn stats(&self, now: Time) -> HeldStats {
+    pub fn stats(&self, now: Time) -> IsolationStats {
         self.depth.stats(now)
     }
 }
@@ -101,7 +101,7 @@ impl Depth {
         self.most = self.most.max(bytes);
     }
 
-    fn stats(&self, now: Time) -> HeldStats {
+    fn stats(&self, now: Time) -> IsolationStats {
         let mut all = self.clone();
         all.change(now, self.bytes);
         let run = all.time_at.values().sum::<u64>();
@@ -114,7 +114,7 @@ impl Depth {
             });
             within.map_or(0, |(depth, _)| (*depth).min(all.most))
         };
-        HeldStats {
+        IsolationStats {
             frames: all.frames,
             max_bytes: all.most,
             mean_bytes: if run == 0 { 0.0 } else { all.area as f64 / run as f64 },
@@ -160,30 +160,33 @@ mod tests {
     #[test]
     fn what_is_zero_is_forgotten() {
         let at = crate::bench::place(Port(1), Port(2), Class(3));
-        let lane = Lane { owner: crate::place::Owner(4), number: 9 };
-        let mut held = Held::default();
-        assert_eq!([100, 50].map(|size| held.add(&at, lane, size, Time::ZERO)), [1, 2]);
-        assert_eq!((held.at(Port(1), Class(3)), held.of(lane), held.total()), (Bytes(150), Bytes(150), 150));
-        [100, 50].iter().for_each(|size| held.take(&at, lane, *size, Time::ZERO));
-        assert_eq!((held.by_ingress.len(), held.lanes.len(), held.total()), (0, 0, 0));
+        let isolation_queue = IsolationQueue { owner: crate::place::Owner(4), number: 9 };
+        let mut isolated = IsolatedBytes::default();
+        assert_eq!([100, 50].map(|size| isolated.add(&at, isolation_queue, size, Time::ZERO)), [1, 2]);
+        assert_eq!(
+            (isolated.at(Port(1), Class(3)), isolated.of(isolation_queue), isolated.total()),
+            (Bytes(150), Bytes(150), 150)
+        );
+        [100, 50].iter().for_each(|size| isolated.take(&at, isolation_queue, *size, Time::ZERO));
+        assert_eq!((isolated.by_ingress.len(), isolated.isolation_queues.len(), isolated.total()), (0, 0, 0));
     }
 
     /// Flows of one lane take several uplinks: what comes for another while the lane drains must not wait for a second opening.
     #[test]
     fn a_lane_is_open_for_every_queue_or_for_none() {
-        let lanes = [1, 2].map(|number| Lane { owner: crate::place::Owner(4), number });
+        let isolation_queues = [1, 2].map(|number| IsolationQueue { owner: crate::place::Owner(4), number });
         let uplinks = [2, 3].map(|egress| crate::bench::place(Port(1), Port(egress), Class(3)));
-        let mut held = Held::default();
-        assert!(!held.set(lanes[0], true), "what holds nothing has no state");
-        held.add(&uplinks[0], lanes[0], 100, Time::ZERO);
-        assert!(!held.is_open(lanes[0]) && held.set(lanes[0], true));
-        held.add(&uplinks[1], lanes[0], 100, Time::ZERO);
-        held.add(&uplinks[1], lanes[1], 100, Time::ZERO);
-        assert_eq!(lanes.map(|lane| held.is_open(lane)), [true, false]);
-        held.take(&uplinks[0], lanes[0], 100, Time::ZERO);
-        assert!(held.is_open(lanes[0]), "a frame is left for the other uplink");
-        held.take(&uplinks[1], lanes[0], 100, Time::ZERO);
-        held.add(&uplinks[0], lanes[0], 100, Time::ZERO);
-        assert!(!held.is_open(lanes[0]));
+        let mut isolated = IsolatedBytes::default();
+        assert!(!isolated.set(isolation_queues[0], true), "what holds nothing has no state");
+        isolated.add(&uplinks[0], isolation_queues[0], 100, Time::ZERO);
+        assert!(!isolated.is_open(isolation_queues[0]) && isolated.set(isolation_queues[0], true));
+        isolated.add(&uplinks[1], isolation_queues[0], 100, Time::ZERO);
+        isolated.add(&uplinks[1], isolation_queues[1], 100, Time::ZERO);
+        assert_eq!(isolation_queues.map(|isolation_queue| isolated.is_open(isolation_queue)), [true, false]);
+        isolated.take(&uplinks[0], isolation_queues[0], 100, Time::ZERO);
+        assert!(isolated.is_open(isolation_queues[0]), "a frame is left for the other uplink");
+        isolated.take(&uplinks[1], isolation_queues[0], 100, Time::ZERO);
+        isolated.add(&uplinks[0], isolation_queues[0], 100, Time::ZERO);
+        assert!(!isolated.is_open(isolation_queues[0]));
     }
 }
