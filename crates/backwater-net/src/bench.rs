@@ -105,7 +105,7 @@ impl SwitchBench {
     }
 
     /// Says that `bytes` of them have left the lane.
-    pub fn let_go(&mut self, port: Port, class: Class, number: u32, bytes: u64) {
+    pub fn discard_before(&mut self, port: Port, class: Class, number: u32, bytes: u64) {
         self.occupancy.isolated.take(
             &place(port, port, class),
             IsolationQueue { owner: OWNER, number },
@@ -217,7 +217,7 @@ impl Unsent for Bytes {
     fn backlog(&self, _: Bytes) -> Bytes {
         *self
     }
-    fn is_under_way(&self, _: u64) -> bool {
+    fn is_in_flight(&self, _: u64) -> bool {
         false
     }
 }

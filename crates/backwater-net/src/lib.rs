@@ -37,7 +37,7 @@ mod world;
 // Declared parameters name it (`#[parameters]`), and some are declared here.
 extern crate self as backwater_net;
 
-pub use port::lineup::FlowMap;
+pub use port::in_order::FlowMap;
 pub use port::queues::HostQueues;
 pub use port::{pause, queues};
 pub use run::parallel::Parallel;

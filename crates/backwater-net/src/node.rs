@@ -3,9 +3,9 @@
 //! What the two kinds of nodes do with their ports alike is here: which frame goes on the wire and when it arrives ([`wire`]: what may happen
 //! to it there), MAC control and the pauses that it carries ([`mac`]), and the table of control messages.
 
-mod again;
 mod mac;
 mod observe;
+mod replay;
 mod wire;
 
 use crate::event::{Event, order};
@@ -27,11 +27,11 @@ pub(crate) const CAPTURED: u8 = 2;
 /// Recorded flows may wait for the frame on the wire.
 pub(crate) const WATCHED: u8 = 4;
 /// The frame on the wire goes to another part of the network.
-const AWAY: u8 = 16;
+const TO_OTHER_PART: u8 = 16;
 /// The port keeps the frame on the wire, and has said when it arrives.
-const KEPT: u8 = 32;
+const RETAINED: u8 = 32;
 /// The frame on the wire is sent again: it is in no account.
-const AGAIN: u8 = 64;
+const REPLAYED: u8 = 64;
 
 /// A node at work. Ports are by their numbers within the node.
 pub(crate) struct NodeCx<'a, N> {
@@ -149,7 +149,7 @@ where
                     let pkt = self.mac_packet(port, set);
                     self.transmit(port, pkt);
                 }
-                None => self.transmit_again(port),
+                None => self.transmit_replay(port),
             }
             return;
         }
@@ -217,15 +217,15 @@ where
             self.world.push(sent, Event::Sent { port: global });
             if wire != 0 {
                 self.port(port).wire = wire;
-                if wire & KEPT != 0 {
-                    self.renew_kept(port, pkt);
+                if wire & RETAINED != 0 {
+                    self.renew_retained(port, pkt);
                 }
             }
         } else {
             let p = self.port(port);
             (p.busy, p.current, p.free_at) = (false, NIL, sent);
         }
-        if wire & (LOST | AWAY | KEPT) == 0 {
+        if wire & (LOST | TO_OTHER_PART | RETAINED) == 0 {
             self.world.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt });
         }
     }

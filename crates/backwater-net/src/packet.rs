@@ -80,7 +80,7 @@ pub(crate) struct PathRef(pub u32);
 impl PathRef {
     /// No path is pinned: each switch decides.
     pub const NONE: PathRef = PathRef(u32::MAX);
-    /// ECMP decides, and all that it decides stands in the packet (`Ways` in `routing.rs`).
+    /// ECMP decides, and all that it decides stands in the packet (`EcmpPaths` in `routing.rs`).
     pub const KNOWN: PathRef = PathRef(u32::MAX - 1);
 }
 
@@ -115,7 +115,7 @@ impl DataHeader {
     /// Flag: its sender asks for an acknowledgement at once (AR).
     pub const ACK_REQUEST: u8 = 1;
     /// Flag: it has been sent before.
-    pub const AGAIN: u8 = 2;
+    pub const RETRANSMISSION: u8 = 2;
     /// Flag: it was cut at the port to its receiver.
     pub const LAST_HOP: u8 = 4;
     /// Flag: a switch has cut its payload off. A flow without a byte has none to be cut.

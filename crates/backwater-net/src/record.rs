@@ -330,7 +330,7 @@ pub struct ReachRow {
 
 /// A flow that another one met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Met {
+pub struct FlowTag {
     /// Its identity.
     pub id: u64,
     /// Index of its group.
@@ -355,7 +355,7 @@ pub struct WaitRow {
     /// The mechanism whose gate or lane was the cause.
     pub owner: Option<Owner>,
     /// The flow whose packets were sent meanwhile, where that is the cause and it can be named.
-    pub behind: Option<Met>,
+    pub behind: Option<FlowTag>,
     /// How long.
     pub time: Time,
 }

@@ -7,21 +7,21 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 /// There is no such word.
-pub(crate) const NO_WAY: u64 = u64::MAX;
+pub(crate) const NO_PATH: u64 = u64::MAX;
 
-/// Ways as ECMP gives them, a word each: the egress port of the first switch in the lowest bits, then that of the next. Where no
+/// EcmpPaths as ECMP gives them, a word each: the egress port of the first switch in the lowest bits, then that of the next. Where no
 /// mechanism chooses and no link's state changes, every switch would decide alike for all packets of a flow; so they are asked
 /// once, and a packet that carries the answer needs none of the tables that are spread over all switches.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Ways {
+pub(crate) struct EcmpPaths {
     /// For a port; 0: switches decide for each packet.
     bits: u32,
 }
 
-impl Ways {
+impl EcmpPaths {
     /// Of switches with so many ports at most.
-    pub fn new(most_ports: usize) -> Ways {
-        Ways { bits: most_ports.saturating_sub(1).checked_ilog2().unwrap_or(0) + 1 }
+    pub fn new(most_ports: usize) -> EcmpPaths {
+        EcmpPaths { bits: most_ports.saturating_sub(1).checked_ilog2().unwrap_or(0) + 1 }
     }
 
     /// Whether switches are asked once.
@@ -29,22 +29,22 @@ impl Ways {
         self.bits != 0
     }
 
-    /// The way with one more port, which is number `hop`; `None`: it does not fit. A word is never full, so none is `NO_WAY`.
-    pub fn with(self, way: u64, hop: u32, port: u16) -> Option<u64> {
+    /// The way with one more port, which is number `hop`; `None`: it does not fit. A word is never full, so none is `NO_PATH`.
+    pub fn with(self, ecmp_path: u64, hop: u32, port: u16) -> Option<u64> {
         let at = hop * self.bits;
-        (at + self.bits < u64::BITS).then(|| way | u64::from(port) << at)
+        (at + self.bits < u64::BITS).then(|| ecmp_path | u64::from(port) << at)
     }
 
     /// The egress port at the switch number `hop` of the way.
     #[inline(always)]
-    pub fn port(self, way: u64, hop: u8) -> u16 {
-        (way >> (u32::from(hop) * self.bits) & ((1 << self.bits) - 1)) as u16
+    pub fn port(self, ecmp_path: u64, hop: u8) -> u16 {
+        (ecmp_path >> (u32::from(hop) * self.bits) & ((1 << self.bits) - 1)) as u16
     }
 }
 
 /// For each switch that has hosts, to one of which something has been sent: every switch's ports on shortest paths to it. Found when they are
 /// first asked for, since nobody sends to all the hosts of a large network.
-pub(crate) struct Routes {
+pub(crate) struct EcmpTable {
     attach: Vec<Attach>,
     /// Per switch with hosts: its node, and its row.
     /// A host with several links is one for itself.
@@ -56,7 +56,7 @@ pub(crate) struct Routes {
     lists: HashMap<Vec<Port>, u32>,
     switches: usize,
     salts: Vec<u64>,
-    /// Links looked at since [`Routes::take_work`].
+    /// Links looked at since [`EcmpTable::take_work`].
     work: u64,
     /// As `ranges` are: links from each switch to where the row leads. Kept only where a host has several links.
     depths: Option<Vec<u32>>,
@@ -80,9 +80,9 @@ const NO_ROW: u32 = u32::MAX;
 /// The ports of each node: the far node and whether the link is up, in port order.
 pub(crate) type Neighbours = Vec<Vec<(u32, bool)>>;
 
-impl Routes {
-    /// Routes over links that are up, none of them known yet. `switch_of[node]` numbers switches.
-    pub fn new(graph: &Graph, neighbours: &Neighbours, switch_of: &[u32], seed: u64) -> Routes {
+impl EcmpTable {
+    /// EcmpTable over links that are up, none of them known yet. `switch_of[node]` numbers switches.
+    pub fn new(graph: &Graph, neighbours: &Neighbours, switch_of: &[u32], seed: u64) -> EcmpTable {
         let mut edge_of: HashMap<u32, u32> = HashMap::new();
         let mut edges = Vec::new();
         let mut several = false;
@@ -119,7 +119,7 @@ impl Routes {
             ports.map(|ends| ends.iter().map(|end| graph.links[end.link as usize].cost).collect()).collect()
         });
         let (ranges, ports, lists, switches) = (Vec::new(), Vec::new(), HashMap::new(), graph.switches().count());
-        Routes { attach, edges, ranges, ports, lists, switches, salts, work: 0, depths, costs, seed }
+        EcmpTable { attach, edges, ranges, ports, lists, switches, salts, work: 0, depths, costs, seed }
     }
 
     /// Whether the routes to a host are known, or there are none to be known.
@@ -193,7 +193,7 @@ impl Routes {
         attached.filter(|(_, attach)| attach.row != NO_ROW).map(|(host, _)| HostId(host))
     }
 
-    /// Whether at least so many links have been looked at since the last [`Routes::take_work`].
+    /// Whether at least so many links have been looked at since the last [`EcmpTable::take_work`].
     pub fn has_worked(&self, links: u64) -> bool {
         self.work >= links
     }
@@ -410,13 +410,13 @@ mod tests {
     use crate::units::Rate;
     use backwater_engine::Time;
 
-    fn of(graph: &Graph) -> (Routes, Neighbours, Vec<u32>) {
+    fn of(graph: &Graph) -> (EcmpTable, Neighbours, Vec<u32>) {
         let ends = graph.ports().unwrap();
         let neighbours: Neighbours =
             ends.iter().map(|ports| ports.iter().map(|end| (end.peer.0, true)).collect()).collect();
         let mut switch_of = vec![u32::MAX; graph.nodes.len()];
         graph.switches().enumerate().for_each(|(number, node)| switch_of[node.0 as usize] = number as u32);
-        (Routes::new(graph, &neighbours, &switch_of, 1), neighbours, switch_of)
+        (EcmpTable::new(graph, &neighbours, &switch_of, 1), neighbours, switch_of)
     }
 
     fn tree() -> Graph {
@@ -482,18 +482,20 @@ mod tests {
     #[test]
     fn a_way_holds_as_many_ports_as_fit() {
         for (most_ports, hops) in [(1, 63), (2, 63), (3, 31), (16, 15), (17, 12), (64, 10), (4096, 5), (65_536, 3)] {
-            let ways = Ways::new(most_ports);
+            let ecmp_paths = EcmpPaths::new(most_ports);
             let port =
                 |hop: u32| ((most_ports - 1) as u32).wrapping_sub(hop % 2) as u16 % most_ports.min(65_535) as u16;
-            let mut way = 0;
+            let mut ecmp_path = 0;
             for hop in 0..hops {
-                way = ways.with(way, hop, port(hop)).unwrap_or(NO_WAY);
+                ecmp_path = ecmp_paths.with(ecmp_path, hop, port(hop)).unwrap_or(NO_PATH);
             }
-            assert_ne!(way, NO_WAY, "{most_ports} ports");
-            assert_eq!(ways.with(way, hops, 0), None, "{most_ports} ports");
-            (0..hops).for_each(|hop| assert_eq!(ways.port(way, hop as u8), port(hop), "{most_ports} ports, hop {hop}"));
+            assert_ne!(ecmp_path, NO_PATH, "{most_ports} ports");
+            assert_eq!(ecmp_paths.with(ecmp_path, hops, 0), None, "{most_ports} ports");
+            (0..hops).for_each(|hop| {
+                assert_eq!(ecmp_paths.port(ecmp_path, hop as u8), port(hop), "{most_ports} ports, hop {hop}")
+            });
         }
-        assert!(!Ways::default().are_known());
+        assert!(!EcmpPaths::default().are_known());
     }
 
     /// A ring of five switches with a host each: from s0 to s2 two links and three are as long where those between cost 3, 2, 1, 2, 2.

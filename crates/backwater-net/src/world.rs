@@ -13,7 +13,7 @@ use crate::record::{
     Broken, ControlRow, Deadlock, FirstDrop, FlowRow, FrameRow, JobRows, PauseRow, Progress, QueuePairRow, SeriesRow,
     Sink, WaitRow,
 };
-use crate::routing::{Neighbours, Paths, Routes, Ways};
+use crate::routing::{EcmpPaths, EcmpTable, Neighbours, Paths};
 use crate::slab::{Ix, Slab};
 use crate::topology::{Graph, NodeKind};
 use crate::transport::Moment;
@@ -43,7 +43,7 @@ pub(crate) struct World {
     pub totals: Totals,
     pub rows: Rows,
     pub rules: Rules,
-    pub outcomes: Vec<Outcome>,
+    pub effects: Vec<RunEffect>,
     pub fabric: Fabric,
     pub probes: Probes,
     /// What this network keeps as a part of a larger one.
@@ -65,7 +65,7 @@ impl World {
             totals: Totals::default(),
             rows: Rows::default(),
             rules,
-            outcomes: Vec::new(),
+            effects: Vec::new(),
             fabric,
             probes: Probes::default(),
             part: None,
@@ -80,8 +80,8 @@ impl World {
 
     #[inline(always)]
     pub fn push(&mut self, at: Time, event: Event) {
-        self.totals.idling += u64::from(event.idles());
-        self.totals.looks += u64::from(event.looks_on());
+        self.totals.keepalive_events += u64::from(event.idles());
+        self.totals.observer_events += u64::from(event.looks_on());
         self.queue.push(at, event.order(), event);
     }
 
@@ -117,8 +117,8 @@ impl World {
 
     /// Looks at `at`, or before.
     pub fn arm_look(&mut self, at: Time) {
-        if at < self.totals.look_at {
-            self.totals.look_at = at;
+        if at < self.totals.deadlock_check_at {
+            self.totals.deadlock_check_at = at;
             // Parts are looked at together.
             if self.part.is_none() {
                 self.push(at, Event::Look);
@@ -203,8 +203,8 @@ pub(crate) struct Fabric {
     /// Per host the number of its first interface, and that of all interfaces: each link of a host has one.
     pub first_nic: Vec<u32>,
     pub neighbours: Neighbours,
-    pub routes: Routes,
-    pub ways: Ways,
+    pub routes: EcmpTable,
+    pub ecmp_paths: EcmpPaths,
     pub paths: Paths,
 }
 
@@ -265,10 +265,13 @@ impl Fabric {
         for port in &mut ports {
             port.rest.pause_requests.count_at(rates[port.peer as usize]);
         }
-        let routes = Routes::new(&graph, &neighbours, &switch_of, seed);
+        let routes = EcmpTable::new(&graph, &neighbours, &switch_of, seed);
         let paths = Paths::default();
-        let ways = Ways::default();
-        Ok((Fabric { graph, first_port, switch_of, host_node, first_nic, neighbours, routes, ways, paths }, ports))
+        let ecmp_paths = EcmpPaths::default();
+        Ok((
+            Fabric { graph, first_port, switch_of, host_node, first_nic, neighbours, routes, ecmp_paths, paths },
+            ports,
+        ))
     }
 
     /// What mechanisms see of a node's ports, which these are.
@@ -309,7 +312,7 @@ impl Fabric {
         self.paths.save(to);
     }
 
-    /// Takes it over. Ways are found anew, over the same links.
+    /// Takes it over. EcmpPaths are found anew, over the same links.
     pub fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
         self.neighbours.iter_mut().flatten().for_each(|(_, up)| *up = true);
         for (node, port) in from.take::<Vec<(usize, usize)>>()? {
@@ -347,7 +350,7 @@ impl Fabric {
 
 /// What has come of a node's doing, to be carried out once it is done.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum RunEffect {
     /// The last bit of a frame that is captured, watched or lost has left this port, which is idle now.
     Sent { port: u32, pkt: Ix, wire: u8 },
     /// A frame that this port sent could not go on, and is lost.
@@ -403,18 +406,18 @@ pub(crate) struct Totals {
     pub broken: Option<Broken>,
     pub stopped: bool,
     /// Pending events that only keep themselves going.
-    pub idling: u64,
+    pub keepalive_events: u64,
     /// When the last event happened that was neither a frame's nor a timer.
-    pub last_deed: Time,
+    pub last_progress: Time,
     /// Pending events that only look on.
-    pub looks: u64,
+    pub observer_events: u64,
     /// When one of these last was, and when anything else had last happened by then.
-    pub looked: Time,
+    pub last_observed: Time,
     pub happened: Time,
     /// Nothing is left to happen.
     pub at_rest: bool,
     /// When the next look is due; `NEVER`: none is.
-    pub look_at: Time,
+    pub deadlock_check_at: Time,
     pub deadlock: Option<Deadlock>,
     pub first_drop: Option<FirstDrop>,
     /// Order word of the event of that.
@@ -430,13 +433,13 @@ impl Default for Totals {
             last_frame: Time::ZERO,
             broken: None,
             stopped: false,
-            idling: 0,
-            last_deed: Time::ZERO,
-            looks: 0,
-            looked: Time::ZERO,
+            keepalive_events: 0,
+            last_progress: Time::ZERO,
+            observer_events: 0,
+            last_observed: Time::ZERO,
             happened: Time::ZERO,
             at_rest: false,
-            look_at: Time::NEVER,
+            deadlock_check_at: Time::NEVER,
             deadlock: None,
             first_drop: None,
             first_drop_order: 0,

@@ -65,7 +65,7 @@ pub struct Sender {
     /// packets that were given a value
     drawn: u64,
     /// values that were taken up again
-    again: u64,
+    reused: u64,
 }
 
 // The specification.
@@ -90,11 +90,11 @@ impl FlowSide for Sender {
         let (now, rng) = (cx.now(), &mut kept.rng);
         let again = match &mut kept.values {
             Values::Oblivious(_) | Values::Bitmap(_) => None,
-            Values::Reps(reps) => reps.again(now),
-            Values::Recycled(recycled) => recycled.again(),
-            Values::Mixed(mixed) => mixed.again(),
+            Values::Reps(reps) => reps.reuse(now),
+            Values::Recycled(recycled) => recycled.reuse(),
+            Values::Mixed(mixed) => mixed.reuse(),
         };
-        self.again += u64::from(again.is_some());
+        self.reused += u64::from(again.is_some());
         let window = turn.window;
         let value = again.unwrap_or_else(|| match &mut kept.values {
             Values::Oblivious(oblivious) => oblivious.next(rng),
@@ -135,7 +135,7 @@ impl FlowSide for Sender {
     }
 
     fn reach(&self) -> Reach {
-        Reach { acts: self.again, margin: None }
+        Reach { acts: self.reused, margin: None }
     }
 }
 
@@ -202,7 +202,7 @@ impl Mechanism for EntropyValues {
     fn flow(params: &Params, _: &FlowShape, (): &()) -> Option<Sender> {
         let bits = params.values.max(1).ilog2();
         let cut_counts_first = params.cut_counts_first;
-        Some(Sender { policy: params.policy, bits, cut_counts_first, state: None, pending: None, drawn: 0, again: 0 })
+        Some(Sender { policy: params.policy, bits, cut_counts_first, state: None, pending: None, drawn: 0, reused: 0 })
     }
 }
 

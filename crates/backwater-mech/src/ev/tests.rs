@@ -37,11 +37,11 @@ fn replayed(cut_counts_first: bool) -> (u32, u32) {
                 }
                 "N" => sender.on_loss(&mut bench.cx(), cut(ev, marked, last_hop)),
                 _ => {
-                    let (before, mut pkt) = (sender.again, packet());
+                    let (before, mut pkt) = (sender.reused, packet());
                     sender.on_turn(&mut bench.cx(), &mut pkt, &Turn::default());
-                    let is = sender.again > before && pkt.data().map(|data| data.ev) == Some(ev);
+                    let is = sender.reused > before && pkt.data().map(|data| data.ev) == Some(ev);
                     same += u32::from(is);
-                    other += u32::from(sender.again > before && !is);
+                    other += u32::from(sender.reused > before && !is);
                 }
             }
         }
@@ -69,7 +69,7 @@ fn what_was_cut_counts_before_or_after_it_goes_again() {
         let send = |bench: &mut FlowBench, sender: &mut Sender| {
             let mut pkt = packet();
             sender.on_turn(&mut bench.cx(), &mut pkt, &Turn::default());
-            sender.again
+            sender.reused
         };
         assert_eq!(send(&mut bench, &mut sender), 0);
         bench.now = Time::us(10);

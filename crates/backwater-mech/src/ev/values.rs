@@ -139,7 +139,7 @@ impl Reps {
     }
 
     /// The value that is used again next, if one is.
-    pub fn again(&mut self, now: Time) -> Option<u16> {
+    pub fn reuse(&mut self, now: Time) -> Option<u16> {
         if let Some(until) = self.frozen_until {
             if now < until {
                 self.turn += 1;
@@ -164,7 +164,7 @@ impl Reps {
 
     /// The next value.
     pub fn next(&mut self, now: Time, rng: &mut impl Rng) -> u16 {
-        self.again(now).unwrap_or_else(|| self.draw(rng))
+        self.reuse(now).unwrap_or_else(|| self.draw(rng))
     }
 
     /// One by chance.
@@ -213,7 +213,7 @@ impl Recycled {
     }
 
     /// The value that is used again next, if there is one.
-    pub fn again(&mut self) -> Option<u16> {
+    pub fn reuse(&mut self) -> Option<u16> {
         self.kept.pop_front()
     }
 
@@ -239,13 +239,13 @@ impl Mixed {
     }
 
     /// The value that is used again next, if one is.
-    pub fn again(&mut self) -> Option<u16> {
-        self.recycled.again()
+    pub fn reuse(&mut self) -> Option<u16> {
+        self.recycled.reuse()
     }
 
     /// The next value.
     pub fn next(&mut self, rng: &mut impl Rng) -> u16 {
-        self.again().unwrap_or_else(|| self.draw(rng))
+        self.reuse().unwrap_or_else(|| self.draw(rng))
     }
 
     /// The bitmap's next value.

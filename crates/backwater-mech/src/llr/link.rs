@@ -17,8 +17,8 @@ pub(super) enum Act {
     Replay(Time),
     /// The end of the time that a link may be down.
     Lost(Time),
-    LetGo(u64),
-    SendAgain(u64),
+    DiscardBefore(u64),
+    ReplayFrom(u64),
     /// What waits may be sent.
     Open,
 }
@@ -148,7 +148,7 @@ impl Link {
             self.first += 1;
         }
         (self.progress, self.tries, self.given_up) = (now, 0, false);
-        vec![Act::LetGo(number), Act::Open]
+        vec![Act::DiscardBefore(number), Act::Open]
     }
 
     /// All from `number` on is asked for again.
@@ -163,7 +163,7 @@ impl Link {
         if !self.sizes.is_empty() {
             self.counters.replays += 1;
             self.progress = now;
-            acts.push(Act::SendAgain(self.first));
+            acts.push(Act::ReplayFrom(self.first));
         }
         acts
     }
@@ -185,7 +185,7 @@ impl Link {
         if self.given_up {
             acts.push(Act::Say(Word::frame(What::Init, self.first)));
         }
-        acts.push(Act::SendAgain(self.first));
+        acts.push(Act::ReplayFrom(self.first));
         acts.extend(self.time());
         acts
     }
@@ -196,7 +196,7 @@ impl Link {
         self.counters.flushes += u64::from(!self.sizes.is_empty());
         self.sizes.clear();
         (self.first, self.bytes, self.tries, self.given_up) = (number, 0, 0, true);
-        vec![Act::LetGo(number), Act::Say(Word::frame(What::Init, number)), Act::Open]
+        vec![Act::DiscardBefore(number), Act::Say(Word::frame(What::Init, number)), Act::Open]
     }
 
     /// The link goes down, or is up again.

@@ -116,8 +116,8 @@ impl Switch {
                 Act::Look(at) => cx.arm(at, token(LOOK)),
                 Act::Replay(at) => cx.arm(at, token(REPLAY)),
                 Act::Lost(at) => cx.arm(at, token(LOST)),
-                Act::LetGo(before) => cx.let_go(port, before),
-                Act::SendAgain(from) => cx.send_again(port, from),
+                Act::DiscardBefore(before) => cx.discard_before(port, before),
+                Act::ReplayFrom(from) => cx.replay_from(port, from),
                 Act::Open => cx.open(Gate::Port(port)),
             }
         }
@@ -182,8 +182,8 @@ impl Nic {
                 Act::Look(at) => cx.arm(at, LOOK),
                 Act::Replay(at) => cx.arm(at, REPLAY),
                 Act::Lost(at) => cx.arm(at, LOST),
-                Act::LetGo(before) => cx.let_go(before),
-                Act::SendAgain(from) => cx.send_again(from),
+                Act::DiscardBefore(before) => cx.discard_before(before),
+                Act::ReplayFrom(from) => cx.replay_from(from),
                 Act::Open => cx.open(NicGate::Link),
             }
         }

@@ -25,7 +25,7 @@ fn said(acts: &[Act]) -> Vec<(What, u64)> {
 }
 
 fn again(acts: &[Act]) -> Option<u64> {
-    acts.iter().find_map(|act| if let Act::SendAgain(from) = act { Some(*from) } else { None })
+    acts.iter().find_map(|act| if let Act::ReplayFrom(from) = act { Some(*from) } else { None })
 }
 
 fn hear(link: &mut Link, what: What, number: u64, now: Time) -> Vec<Act> {
@@ -70,7 +70,7 @@ fn a_sender_goes_back() {
     let mut link = link();
     (0..4).for_each(|_| assert!(link.retains(1_000, Time::ZERO).0));
     let acts = hear(&mut link, What::Nack, 2, Time::us(1));
-    assert!(acts.contains(&Act::LetGo(2)));
+    assert!(acts.contains(&Act::DiscardBefore(2)));
     assert_eq!(again(&acts), Some(2));
     assert!(link.may_send(2_000) && !link.may_send(2_001));
 }
@@ -87,7 +87,7 @@ fn a_timer_goes_back_and_gives_up() {
     assert_eq!(again(&link.replay(Time::us(14))), Some(1));
     assert_eq!(again(&link.replay(Time::us(24))), Some(1));
     let acts = link.replay(Time::us(34));
-    assert!(acts.contains(&Act::LetGo(2)));
+    assert!(acts.contains(&Act::DiscardBefore(2)));
     assert_eq!((said(&acts), again(&acts)), (vec![(What::Init, 2)], None));
     link.retains(1_000, Time::us(40));
     // The INIT was lost: the receiver still asks for 1.
@@ -114,7 +114,7 @@ fn a_link_that_is_down() {
     assert_eq!(link.is_up(true, Time::ns(1_400)), []);
     assert_eq!(link.lost(Time::ns(1_500)), []);
     link.is_up(false, Time::us(2));
-    assert!(link.lost(Time::ns(2_500)).contains(&Act::LetGo(1)));
+    assert!(link.lost(Time::ns(2_500)).contains(&Act::DiscardBefore(1)));
     assert!(!link.retains(1_000, Time::us(3)).0 && link.may_send(9_000));
     assert_eq!(said(&link.is_up(true, Time::us(4))), [(What::Init, 1)]);
     assert!(link.retains(1_000, Time::us(5)).0);

@@ -79,8 +79,8 @@ impl FlowSide for Sender {
     }
 
     #[inline(always)]
-    fn may_send(&self, in_flight: Bytes, next: Bytes, again: bool) -> bool {
-        self.window.cwnd() >= in_flight.0 + next.0 || again && self.recovers()
+    fn may_send(&self, in_flight: Bytes, next: Bytes, retransmission: bool) -> bool {
+        self.window.cwnd() >= in_flight.0 + next.0 || retransmission && self.recovers()
     }
 
     fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
@@ -104,8 +104,8 @@ impl FlowSide for Sender {
         }
     }
 
-    fn gives_up(&mut self, number: u64, again: bool, since: Time) -> bool {
-        self.sleek.as_mut().is_none_or(|sleek| sleek.gives_up(number, again, since))
+    fn timeout_is_loss(&mut self, number: u64, retransmission: bool, since: Time) -> bool {
+        self.sleek.as_mut().is_none_or(|sleek| sleek.timeout_is_loss(number, retransmission, since))
     }
 
     fn on_timer(&mut self, cx: &mut FlowCx<'_>, _: u16) {
@@ -160,14 +160,14 @@ impl Sender {
             cumulative: counted.cumulative,
             beyond: counted.beyond,
             next: counted.next,
-            owes: counted.owes,
+            has_retransmissions: counted.has_retransmissions,
             unsent: counted.unsent,
             prompt,
             cwnd: self.window.cwnd(),
             maxwnd: self.window.maxwnd(),
             base_rtt: self.window.base_rtt(),
         };
-        let lost = sleek.on_ack(cx.now(), &seen, |number| cx.is_under_way(number));
+        let lost = sleek.on_ack(cx.now(), &seen, |number| cx.is_in_flight(number));
         lost.into_iter().for_each(|number| cx.give_up(number));
         self.set_alarm(cx);
     }

@@ -47,7 +47,7 @@ pub struct Seen {
     /// Number of the packet that is to be sent next for the first time.
     pub next: u64,
     /// Whether packets wait to be sent again.
-    pub owes: bool,
+    pub has_retransmissions: bool,
     /// Whether something has never been sent.
     pub unsent: bool,
     /// Whether it answers a probe, and the delay is less than T: that of the last probe, and with an earlier one the mean.
@@ -135,7 +135,7 @@ impl Sleek {
             self.until = None;
         }
         let enough = (seen.cwnd * LOSS_RETX_HALVES / 2).min(seen.maxwnd).max(MIN_RETX * mss) / mss;
-        if self.until.is_none() && seen.beyond >= enough && !seen.owes {
+        if self.until.is_none() && seen.beyond >= enough && !seen.has_retransmissions {
             self.until = Some(next);
         }
         let Some(until) = self.until else { return Vec::new() };
@@ -156,12 +156,12 @@ impl Sleek {
         Some(self.probe)
     }
 
-    /// The timer of a packet, started at `since`, has expired; the packet has been sent `again` or once. Whether it is lost.
-    pub fn gives_up(&mut self, number: u64, again: bool, since: Time) -> bool {
+    /// The timer of a packet, started at `since`, has expired; the packet has been sent `retransmission` or once. Whether it is lost.
+    pub fn timeout_is_loss(&mut self, number: u64, retransmission: bool, since: Time) -> bool {
         if self.heard < since {
             self.until = None;
         }
-        if self.recovers() && again {
+        if self.recovers() && retransmission {
             self.resent = self.resent.min(number);
         }
         !self.recovers()

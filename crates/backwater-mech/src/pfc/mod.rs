@@ -175,7 +175,7 @@ impl SwitchSide for Switch {
         }
     }
 
-    fn gives_up(&self, _: Port) -> bool {
+    fn overrides_pause(&self, _: Port) -> bool {
         self.watchdog.is_some()
     }
 

@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(wake(&mut bench, &mut switch, T + R), []);
         switch.on_enqueue(&mut bench.cx(), &place(Port(0), Port(1), Class(3)), &mut pkt);
         assert_eq!(bench.actions(), [FLUSH]);
-        assert!(switch.gives_up(Port(1)));
+        assert!(switch.overrides_pause(Port(1)));
     }
 
     /// Frames that come R/2 apart restore nothing. A resume is such a frame, too; R after it nothing is dropped any more.

@@ -85,7 +85,7 @@ impl FlowSide for Sender {
         pkt.tag = self.credit.on_send(&Sent {
             bytes: u64::from(pkt.size),
             backlog: turn.backlog,
-            rtx_backlog: turn.again,
+            rtx_backlog: turn.retransmissions,
             cwnd: turn.window.map(|window| window.0),
             waiting: turn.waiting,
         });

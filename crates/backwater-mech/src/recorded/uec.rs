@@ -254,7 +254,7 @@ fn entropy_values_are_used_again_as_in_the_traces() {
             let value = line.number("ev") as u16;
             match line.event {
                 'S' | 'R' => {
-                    let again = if is_reps { reps.again(line.now) } else { mixed.again() };
+                    let again = if is_reps { reps.reuse(line.now) } else { mixed.reuse() };
                     if let Some(again) = again {
                         assert_eq!(again, value, "{}: {}", trace.name, line.fields.join(" "));
                         used[usize::from(is_reps)] += 1;
@@ -318,14 +318,14 @@ fn reps_freezes_for_ten_milliseconds() {
     for value in 10..18 {
         reps.feedback(Time::ZERO, value, Feedback::Good);
     }
-    assert_eq!(reps.again(Time::ZERO), Some(10));
+    assert_eq!(reps.reuse(Time::ZERO), Some(10));
     reps.feedback(Time::us(5), 0, Feedback::Timeout);
-    let frozen: Vec<_> = (0..10).map(|_| reps.again(Time::us(6)).unwrap()).collect();
+    let frozen: Vec<_> = (0..10).map(|_| reps.reuse(Time::us(6)).unwrap()).collect();
     assert_eq!(frozen, [10, 11, 12, 13, 14, 15, 16, 17, 10, 11]);
     let after = Time::us(10_005);
-    assert_eq!(reps.again(after), None);
+    assert_eq!(reps.reuse(after), None);
     reps.feedback(after, 99, Feedback::Good);
-    let drawn = (0..20).find(|_| reps.again(after).is_some());
+    let drawn = (0..20).find(|_| reps.reuse(after).is_some());
     assert_eq!(drawn, Some(15), "it draws sixteen before it uses one again");
 }
 

@@ -58,7 +58,7 @@ impl Isolated {
     }
 
     /// No pause lasts, and the lane opens unless its next packet is not due.
-    fn let_go(&mut self, cx: &mut SwitchCx<'_>) {
+    fn discard_before(&mut self, cx: &mut SwitchCx<'_>) {
         let isolation_queue = cx.isolation_queue(self.number);
         if std::mem::take(&mut self.paused) {
             self.backlog = cx.seen().isolated_in(isolation_queue);
@@ -123,7 +123,7 @@ impl Isolation {
                 cx.shut(Gate::IsolationQueue(cx.isolation_queue(isolated.number)));
                 cx.arm(end, isolated.number);
             }
-            Change::Lifted => isolated.let_go(cx),
+            Change::Lifted => isolated.discard_before(cx),
             Change::Nothing => {}
         }
     }
@@ -134,7 +134,7 @@ impl Isolation {
         if let Some(isolated) = self.isolation_queues.values_mut().find(|isolated| isolated.number == number)
             && isolated.ends.over(now)
         {
-            isolated.let_go(cx);
+            isolated.discard_before(cx);
         }
     }
 

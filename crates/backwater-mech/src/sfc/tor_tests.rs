@@ -113,13 +113,13 @@ fn what_comes_while_a_lane_drains_goes_behind_it() {
     tor.bench.divert(Port(0), C3, 1, 2_128);
     tor.bench.now = Time::us(10);
     assert_eq!(tor.message(0, 0, 9, FAR, Time::ZERO), opened(1), "a resume opens it early");
-    tor.bench.let_go(Port(0), C3, 1, 1_064);
+    tor.bench.discard_before(Port(0), C3, 1, 1_064);
     assert_eq!(tor.held(0, 0, 9), Some(1), "a packet is still in it");
     assert_eq!(tor.message(0, 0, 9, FAR, Time::us(20)), shut(1, Time::us(30)), "shut again with what is in it");
     assert_eq!(tor.timer(1), [], "the first message's timer is stale");
     tor.bench.now = Time::us(30);
     assert_eq!(tor.timer(1), opened(1));
-    tor.bench.let_go(Port(0), C3, 1, 1_064);
+    tor.bench.discard_before(Port(0), C3, 1, 1_064);
     assert_eq!(tor.held(0, 0, 9), None);
     assert_eq!(tor.message(0, 0, 9, FAR, Time::us(1)), shut(2, Time::us(31)), "the empty lane has been given up");
 }
@@ -174,9 +174,9 @@ fn too_much_in_lanes_of_a_port_is_left_to_pfc() {
     assert_eq!(tor.held(0, 1, 8), Some(2));
     assert_eq!(tor.bench.actions(), [SwitchAction::PausePeer(OWNER, Port(0), Some(C3), Time::NEVER, TIMED)]);
     assert_eq!((tor.held(0, 0, 9), tor.bench.actions()), (Some(1), vec![]), "it has been asked");
-    tor.bench.let_go(Port(0), C3, 1, 7_065);
+    tor.bench.discard_before(Port(0), C3, 1, 7_065);
     assert_eq!(tor.joined(), [], "11 872 B");
-    tor.bench.let_go(Port(0), C3, 1, 1);
+    tor.bench.discard_before(Port(0), C3, 1, 1);
     assert_eq!(tor.joined(), [SwitchAction::ResumePeer(OWNER, Port(0), Some(C3))]);
     assert_eq!(tor.joined(), [], "once");
 }
@@ -194,9 +194,9 @@ fn lanes_of_a_switch_may_share_their_room() {
     let pause = |port| SwitchAction::PausePeer(OWNER, Port(port), Some(C3), Time::NEVER, TIMED);
     assert_eq!((tor.held(1, 1, 9), tor.bench.actions()), (Some(2), vec![pause(1)]));
     assert_eq!((tor.held(0, 0, 9), tor.bench.actions()), (Some(1), vec![pause(0)]));
-    tor.bench.let_go(Port(0), C3, 1, 7_065);
+    tor.bench.discard_before(Port(0), C3, 1, 7_065);
     assert_eq!(tor.joined(), [], "11 872 B");
-    tor.bench.let_go(Port(0), C3, 1, 1);
+    tor.bench.discard_before(Port(0), C3, 1, 1);
     assert_eq!(tor.joined(), [1, 0].map(|port| SwitchAction::ResumePeer(OWNER, Port(port), Some(C3))));
 }
 
@@ -211,7 +211,7 @@ fn lane_empties_at_its_rate() {
     assert_eq!(tor.message(0, 0, 9, FAR, Time::ZERO), opened(1), "the first goes at once");
     let leaves = |tor: &mut Tor, at: Time| {
         tor.bench.now = at;
-        tor.bench.let_go(Port(0), C3, 1, 1064);
+        tor.bench.discard_before(Port(0), C3, 1, 1064);
         tor.left(0, 0, 9)
     };
     assert_eq!(leaves(&mut tor, Time::us(10)), shut(1, Time::us(11)));
@@ -245,7 +245,7 @@ fn lane_opens_when_neither_pause_nor_rate_shuts_it() {
     tor.bench.divert(Port(0), C3, 1, 4 * 1064);
     tor.bench.now = Time::us(64);
     assert_eq!(tor.timer(1), opened(1));
-    tor.bench.let_go(Port(0), C3, 1, 1064);
+    tor.bench.discard_before(Port(0), C3, 1, 1064);
     assert_eq!(tor.left(0, 0, 9), shut(1, Time::us(72)), "8 us for a packet");
     tor.message(0, 0, 9, FAR, Time::us(4));
     tor.bench.now = Time::us(68);

@@ -14,7 +14,7 @@ use crate::queues::HostQueues;
 use crate::spec::FlowSpec;
 use crate::topology::NodeKind;
 use crate::transport::{Sender, SenderCommon};
-use crate::world::Outcome;
+use crate::world::RunEffect;
 use backwater_engine::fingerprint::mix;
 
 /// Sends at a rate, which becomes another at a time.
@@ -287,7 +287,7 @@ fn data_is_acknowledged_at_once() {
     host.run();
     let expected = [0, 1, 2].map(|nth| (ack_after(full_after(Time::us(nth))), Kind::Ack, nth + 1));
     assert_eq!(host.answers(), expected);
-    assert!(matches!(host.world.outcomes[..], [Outcome::LastByte { slot: whole }] if whole == slot));
+    assert!(matches!(host.world.effects[..], [RunEffect::LastByte { slot: whole }] if whole == slot));
     assert_eq!(host.node.tables.flows.recv[slot as usize].last_byte, full_after(Time::us(2)));
 }
 
@@ -396,8 +396,8 @@ fn a_timeout_rewinds_to_what_is_acknowledged() {
     let each = wire(PAYLOAD + HEADER);
     let expected = [(Time::ZERO, 0), (each, 1), (each * 2, 2), (due, 1), (due + each, 2)];
     assert_eq!(host.data(), expected.map(|(begins, nth)| (full_after(begins), nth)));
-    let complete = |outcome: &Outcome| matches!(outcome, Outcome::Complete { slot: done } if *done == slot);
-    assert_eq!(host.world.outcomes.iter().filter(|outcome| complete(outcome)).count(), 1);
+    let complete = |outcome: &RunEffect| matches!(outcome, RunEffect::Complete { slot: done } if *done == slot);
+    assert_eq!(host.world.effects.iter().filter(|outcome| complete(outcome)).count(), 1);
 }
 
 /// Selective repeat: what is missing is retransmitted and nothing else.

@@ -4,7 +4,7 @@ use super::*;
 use crate::config::{Architecture, BufferPer, LatencyAt, ReleaseAt, SwitchParams};
 use crate::hooks::{Absent, FlowOrder, Home, SwitchShape};
 use crate::packet::{CLASSES, FlowRef, Port as PortNo, Queue};
-use crate::port::lineup::Lineup;
+use crate::port::in_order::InOrder;
 use crate::switch::Switch;
 use crate::topology::NodeKind;
 
@@ -278,7 +278,7 @@ fn what_a_flush_sets_free_leaves_at_once() {
     for architecture in [Architecture::OutputQueued, Architecture::Voq] {
         let mut switch = switch(&SwitchParams { architecture, latency: Time::ZERO, ..SwitchParams::default() });
         let ingresses = if architecture == Architecture::Voq { LINKS } else { 1 };
-        switch.ports[2].keep_in_order(Lineup::new(0b1100, FlowOrder::Counters, ingresses));
+        switch.ports[2].keep_in_order(InOrder::new(0b1100, FlowOrder::Counters, ingresses));
         switch.ports[2].shut(3, OWNER);
         for (number, class) in [(1, 3), (2, 2)] {
             let flow = FlowRef { slot: 0, tag: 1 };

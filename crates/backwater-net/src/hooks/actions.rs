@@ -49,9 +49,9 @@ pub enum SwitchAction {
     /// Open it again.
     Open(Owner, Gate),
     /// Forget what a port keeps before a number.
-    LetGo(Port, u64),
+    DiscardBefore(Port, u64),
     /// Send it again from a number on.
-    SendAgain(Port, u64),
+    ReplayFrom(Port, u64),
     /// The neighbour's pause of a queue is obeyed no longer.
     Disobey(Port, Queue),
     /// Drop everything that waits for one queue of one egress port.
@@ -74,9 +74,9 @@ pub enum NicAction {
     /// An acknowledgement of a flow to a host, in answer to the probe of this number.
     Acknowledge(HostId, FlowRef, u64),
     /// Forget what the port keeps before a number.
-    LetGo(u64),
+    DiscardBefore(u64),
     /// Send it again from a number on.
-    SendAgain(u64),
+    ReplayFrom(u64),
     /// Send a flow in this class from now on; `None`: in its own.
     SendIn(FlowRef, Option<Class>),
     /// Shut a gate.

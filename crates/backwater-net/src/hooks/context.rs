@@ -118,14 +118,14 @@ impl SwitchCx<'_> {
         self.actions.push(SwitchAction::Open(self.owner, gate));
     }
     /// The port need not keep what has a number below `before` ([`super::SwitchSide::retains`]).
-    pub fn let_go(&mut self, port: Port, before: u64) {
-        self.actions.push(SwitchAction::LetGo(port, before));
+    pub fn discard_before(&mut self, port: Port, before: u64) {
+        self.actions.push(SwitchAction::DiscardBefore(port, before));
     }
     /// The port sends all that it keeps again from number `from` on, in the order of the numbers, before all that is new but for ordered sets
     /// ([`SwitchCx::signal`] of less than [`Control::MIN_FRAME`]). No gate shuts it in, no account has it. What it is sending
     /// again is begun anew.
-    pub fn send_again(&mut self, port: Port, from: u64) {
-        self.actions.push(SwitchAction::SendAgain(port, from));
+    pub fn replay_from(&mut self, port: Port, from: u64) {
+        self.actions.push(SwitchAction::ReplayFrom(port, from));
     }
     /// Drops everything that waits in the switch for `queue` of `port`, but for the frame on the wire. Hooks see each frame leave
     /// (`on_dequeue`, `on_release`, `on_depart`). In a lossless scenario the first drop ends the run.
@@ -206,13 +206,13 @@ impl NicCx<'_> {
     pub fn signal(&mut self, frame: Control) {
         self.actions.push(NicAction::Signal(frame));
     }
-    /// As [`SwitchCx::let_go`].
-    pub fn let_go(&mut self, before: u64) {
-        self.actions.push(NicAction::LetGo(before));
+    /// As [`SwitchCx::discard_before`].
+    pub fn discard_before(&mut self, before: u64) {
+        self.actions.push(NicAction::DiscardBefore(before));
     }
-    /// As [`SwitchCx::send_again`].
-    pub fn send_again(&mut self, from: u64) {
-        self.actions.push(NicAction::SendAgain(from));
+    /// As [`SwitchCx::replay_from`].
+    pub fn replay_from(&mut self, from: u64) {
+        self.actions.push(NicAction::ReplayFrom(from));
     }
     /// Sends a flow of this host in `class` (`None`: its own) from now on, in the order of its packets if the mechanism says that it moves flows at
     /// hosts ([`super::Profile::steering`]).
@@ -254,7 +254,7 @@ pub struct Turn {
     /// \[bytes\] of frames that have never been sent, left behind it.
     pub backlog: u64,
     /// \[bytes\] of frames that wait to be sent again, left behind it.
-    pub again: u64,
+    pub retransmissions: u64,
     /// \[bytes\] The flow's window, where it has one.
     pub window: Option<Bytes>,
     /// Flows of the interface that wait for their turn, this one among them.
@@ -266,7 +266,7 @@ pub(crate) trait Unsent {
     /// What has not been sent, or is to be sent again, in packets of so much payload.
     fn backlog(&self, payload: Bytes) -> Bytes;
     /// Whether the packet of this number has been sent, and is neither known to have come nor taken for lost.
-    fn is_under_way(&self, number: u64) -> bool;
+    fn is_in_flight(&self, number: u64) -> bool;
 }
 
 impl FlowCx<'_> {
@@ -299,8 +299,8 @@ impl FlowCx<'_> {
     }
     /// Whether the packet of this number of that flow has been sent, and is neither known to have come nor taken for lost. `false` where
     /// packets are not acknowledged one by one.
-    pub fn is_under_way(&self, number: u64) -> bool {
-        self.of.is_some_and(|flow| flow.is_under_way(number))
+    pub fn is_in_flight(&self, number: u64) -> bool {
+        self.of.is_some_and(|flow| flow.is_in_flight(number))
     }
     /// Takes the packet of this number for lost, if it is under way: it is sent again before anything new.
     pub fn give_up(&mut self, number: u64) {

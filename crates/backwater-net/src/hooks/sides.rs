@@ -94,7 +94,7 @@ pub trait SwitchSide {
     #[hook(own(cx.owner(), ()))]
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {}
     /// A frame of `size` bytes begins to leave at `port`, MAC control included, ordered sets not. Whether the port keeps it, under `number`,
-    /// until [`SwitchCx::let_go`]. What is kept can be sent again ([`SwitchCx::send_again`]), and a fault of the link does not
+    /// until [`SwitchCx::discard_before`]. What is kept can be sent again ([`SwitchCx::replay_from`]), and a fault of the link does not
     /// make it vanish, but come damaged. Comes after `on_start`, which is not called when it is sent again.
     #[hook(any)]
     fn retains(&mut self, cx: &mut SwitchCx<'_>, port: Port, number: u64, size: u32) -> bool {
@@ -120,7 +120,7 @@ pub trait SwitchSide {
     }
     /// Whether it opens or empties, after a time of its own, queues of `port` that it keeps shut for the neighbour.
     #[hook(until = false)]
-    fn gives_up(&self, port: Port) -> bool {
+    fn overrides_pause(&self, port: Port) -> bool {
         false
     }
     /// What it has counted, for the results.
@@ -264,7 +264,7 @@ pub struct Counted {
     /// Packets that have come beyond the first that has not.
     pub beyond: u64,
     /// Whether packets wait to be sent again.
-    pub owes: bool,
+    pub has_retransmissions: bool,
     /// Whether something has never been sent.
     pub unsent: bool,
 }
@@ -328,7 +328,7 @@ pub trait FlowSide {
     /// Whether the next frame, of `next` bytes and sent before or not, may go with so many bytes of frames in flight. Asked
     /// beside [`FlowSide::window`].
     #[hook(until = true)]
-    fn may_send(&self, in_flight: Bytes, next: Bytes, again: bool) -> bool {
+    fn may_send(&self, in_flight: Bytes, next: Bytes, retransmission: bool) -> bool {
         true
     }
     /// A flow begins. Of a controller that several flows share, the others hear of a new rate or window at once, as after every hook.
@@ -361,7 +361,7 @@ pub trait FlowSide {
     /// taken for lost. If not, its timer starts anew, and only [`FlowCx::give_up`], an acknowledgement or that timer ends its time in flight.
     /// Asked where packets are acknowledged one by one; all must agree.
     #[hook(all)]
-    fn gives_up(&mut self, number: u64, again: bool, since: Time) -> bool {
+    fn timeout_is_loss(&mut self, number: u64, retransmission: bool, since: Time) -> bool {
         true
     }
     /// Nothing of the flow is under way, something is left to be sent, and [`FlowSide::may_send`] lets none of it go. Comes when the timeout of what

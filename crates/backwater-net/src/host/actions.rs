@@ -9,7 +9,7 @@ use crate::host::flow::{NO_CONTROLLER, NO_FLOW, SendFlow};
 use crate::node::{Node, NodeCx};
 use crate::packet::{CLASSES, Class, Control, DsField, Dscp, FlowRef, PathRef};
 use crate::slab::Ix;
-use crate::world::Outcome;
+use crate::world::RunEffect;
 use backwater_engine::Time;
 
 impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
@@ -42,8 +42,8 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
                 NicAction::Signal(frame) => self.signal_peer(PORT, frame),
                 NicAction::Shut(owner, gate) => self.set_gate(owner, gate, true),
                 NicAction::Open(owner, gate) => self.set_gate(owner, gate, false),
-                NicAction::LetGo(before) => self.let_go(PORT, before),
-                NicAction::SendAgain(from) => self.send_again(PORT, from),
+                NicAction::DiscardBefore(before) => self.discard_before(PORT, before),
+                NicAction::ReplayFrom(from) => self.replay_from(PORT, from),
                 NicAction::SendIn(flow, class) => self.send_in(flow, class),
                 NicAction::Arm(owner, at, token) => {
                     let host = self.node.host.number;
@@ -63,7 +63,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             match *action {
                 FlowAction::Arm(FlowTimer { owner, at, token }) => {
                     let event = Event::FlowTimer { controller, tag, owner: owner.0, token };
-                    self.world.totals.idling += 1;
+                    self.world.totals.keepalive_events += 1;
                     self.world.queue.push(at.max(self.world.now), controller_order(event, key), event);
                 }
                 FlowAction::Send(to, class, frame) => {
@@ -85,8 +85,9 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             return;
         }
         let failed = self.world.rules.transport.retries.is_some_and(|most| requests > most);
-        let outcome = if failed { Outcome::Failed { slot: flow.slot } } else { Outcome::TimedOut { tries: requests } };
-        self.world.outcomes.push(outcome);
+        let outcome =
+            if failed { RunEffect::Failed { slot: flow.slot } } else { RunEffect::TimedOut { tries: requests } };
+        self.world.effects.push(outcome);
     }
 
     /// A flow that this host sends, if it is still under way.

@@ -2,7 +2,7 @@
 
 use crate::hooks::{FlowShape, Owners, Unsent};
 use crate::packet::{Class, DsField, HostId, PathRef};
-use crate::routing::NO_WAY;
+use crate::routing::NO_PATH;
 use crate::spec::{FlowSpec, Stream};
 use crate::transport::messages::{Incoming, Outgoing};
 use crate::transport::{Offsets, Receiver, Sender, Span};
@@ -17,13 +17,13 @@ pub(crate) enum Status {
     /// Waits for its controller's pacing.
     Pacing,
     /// A gate for it is shut.
-    Parked,
+    GateClosed,
     /// Its window is full.
-    Windowed,
+    WindowLimited,
     /// Has nothing to send (yet).
     Idle,
     /// Its interface has still to issue it, or to fetch its first frame: it has not begun.
-    Posted,
+    NotIssued,
 }
 
 /// The sender's half. What every packet needs comes first, in two cache lines.
@@ -52,7 +52,7 @@ pub(crate) struct SendFlow {
     pub acked: u64,
     /// Its controller, or `NO_CONTROLLER`.
     pub controller: u32,
-    /// Pinned path of data, or [`PathRef::NONE`]; then `way` is what ECMP gives it, or `NO_WAY`.
+    /// Pinned path of data, or [`PathRef::NONE`]; then `ecmp_path` is what ECMP gives it, or `NO_PATH`.
     pub path: PathRef,
     /// The flow whose turn at the NIC is next, or `NO_FLOW`.
     pub behind: u32,
@@ -63,7 +63,7 @@ pub(crate) struct SendFlow {
     pub window: u64,
     /// What its transport keeps; `None`: it is unreliable.
     pub transport: Option<Box<Sender>>,
-    pub way: u64,
+    pub ecmp_path: u64,
     pub group: u32,
     /// Switches on its way at its start.
     pub hops: u32,
@@ -206,7 +206,7 @@ impl SendFlow {
             shut: 0,
             controller: NO_CONTROLLER,
             path: PathRef::NONE,
-            way: NO_WAY,
+            ecmp_path: NO_PATH,
             stream: None,
             window: u64::MAX,
             transport,
@@ -333,20 +333,20 @@ impl SendFlow {
     /// \[bytes\] of payload that has not been sent, and how many packets that makes; the same of what is to be retransmitted.
     pub fn unsent(&self, step: u64) -> ((u64, u64), (u64, u64)) {
         let new = self.available.saturating_sub(self.sent);
-        let again =
+        let retransmission =
             self.transport.as_ref().map_or((0, 0), |sender| sender.common.retransmissions(self.available, step));
-        let Some(messages) = self.messages() else { return ((new, new.div_ceil(step)), again) };
+        let Some(messages) = self.messages() else { return ((new, new.div_ceil(step)), retransmission) };
         let bytes = new - messages.shortness(self.sent, self.available, step).min(new);
-        ((bytes, new / step), again)
+        ((bytes, new / step), retransmission)
     }
 }
 
 impl Unsent for SendFlow {
     fn backlog(&self, Bytes(step): Bytes) -> Bytes {
-        let ((new, _), (again, _)) = self.unsent(step);
-        Bytes(new + again)
+        let ((new, _), (retransmission, _)) = self.unsent(step);
+        Bytes(new + retransmission)
     }
-    fn is_under_way(&self, number: u64) -> bool {
+    fn is_in_flight(&self, number: u64) -> bool {
         self.transport.as_ref().is_some_and(|sender| sender.is_in_flight(number))
     }
 }
@@ -381,7 +381,7 @@ pub(crate) struct Controller<F> {
     /// Flows that wait for `next`.
     pub waiting: Vec<u32>,
     /// Flows whose window is full.
-    pub windowed: Vec<u32>,
+    pub window_limited: Vec<u32>,
     /// When the pace event that counts is due; `NEVER`: none is.
     pub armed: Time,
 }
@@ -402,7 +402,7 @@ impl<F> Controller<F> {
             gap_of: (Rate(0), 0),
             gap: Time::NEVER,
             waiting: Vec::new(),
-            windowed: Vec::new(),
+            window_limited: Vec::new(),
             armed: Time::NEVER,
         }
     }

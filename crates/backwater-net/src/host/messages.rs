@@ -20,7 +20,7 @@ use crate::host::flow::Status;
 use crate::node::NodeCx;
 use crate::packet::{DataHeader, Packet};
 use crate::transport::Answer;
-use crate::world::Outcome;
+use crate::world::RunEffect;
 use backwater_engine::Time;
 
 impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
@@ -54,7 +54,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
         message.last_byte = now;
         let from = message.from;
-        self.world.outcomes.push(Outcome::MessageCame { slot: at as u32, from });
+        self.world.effects.push(RunEffect::MessageCame { slot: at as u32, from });
         match answer {
             Answer::Ack(upto) => Answer::Again(upto),
             other => other,
@@ -68,7 +68,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         let Some(messages) = flow.messages() else { return };
         let complete = messages.complete(flow.acked, flow.sent.max(flow.acked), step);
         let slot = at as u32;
-        self.world.outcomes.extend(complete.into_iter().map(|from| Outcome::MessageDone { slot, from }));
+        self.world.effects.extend(complete.into_iter().map(|from| RunEffect::MessageDone { slot, from }));
     }
 
     /// The next message that the interface has issued on a connection joins what there is to send.

@@ -32,12 +32,12 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         let queue = flow.ds.dscp().priority().0;
         let cause = match flow.status {
             Status::Pacing => Some(Cause::Rate),
-            Status::Windowed => Some(Cause::Window),
-            Status::Parked if self.ports[usize::from(PORT)].open & (1 << (queue % CLASSES as u8)) != 0 => {
+            Status::WindowLimited => Some(Cause::Window),
+            Status::GateClosed if self.ports[usize::from(PORT)].open & (1 << (queue % CLASSES as u8)) != 0 => {
                 Some(Cause::IsolatedBytes(crate::port::first_owner(flow.shut)))
             }
             Status::Idle if stand.sent == flow.packets => Some(Cause::Acknowledgements),
-            Status::Ready | Status::Parked | Status::Idle | Status::Posted => None,
+            Status::Ready | Status::GateClosed | Status::Idle | Status::NotIssued => None,
         };
         Some(AtSource { cause, queue })
     }

@@ -7,11 +7,11 @@ use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::node::NodeCx;
 use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, FlowRef, Gap, HostId, Packet, PathRef};
 use crate::port::express;
-use crate::routing::NO_WAY;
+use crate::routing::NO_PATH;
 use crate::slab::Ix;
 use crate::transport::Answer;
 use crate::units::Bytes;
-use crate::world::Outcome;
+use crate::world::RunEffect;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 
@@ -80,13 +80,13 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             let whole = recv.is_whole();
             if whole && recv.ended && recv.last_byte == Time::NEVER {
                 recv.last_byte = self.world.now;
-                self.world.outcomes.push(Outcome::LastByte { slot: at as u32 });
+                self.world.effects.push(RunEffect::LastByte { slot: at as u32 });
                 self.at_nic_of(left, |stack, cx| stack.on_flow_end(cx, header.flow));
             }
             if self.world.rules.ack.enabled {
                 self.answer(at, pkt, header, data, answer, whole);
             } else {
-                self.world.outcomes.push(Outcome::Received { slot: at as u32 });
+                self.world.effects.push(RunEffect::Received { slot: at as u32 });
             }
         }
         self.act_nic();
@@ -148,8 +148,8 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         let class = self.world.rules.ack.class.map_or(own_class, crate::packet::Class);
         let dscp = self.node.host.answers(class, packet.ds.dscp());
         let (path, entropy) = match self.node.back_way(at) {
-            NO_WAY => (back, Packet::entropy_with(Packet::entropy_of(packet.dst, data.src, packet.flow), data.ev)),
-            way => (PathRef::KNOWN, way),
+            NO_PATH => (back, Packet::entropy_with(Packet::entropy_of(packet.dst, data.src, packet.flow), data.ev)),
+            ecmp_path => (PathRef::KNOWN, ecmp_path),
         };
         let ack = Packet {
             dst: data.src,
@@ -229,7 +229,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
         flow.acked = flow.acked.max(ack.received);
         let controller = flow.controller;
-        if flow.status == Status::Windowed && controller == NO_CONTROLLER {
+        if flow.status == Status::WindowLimited && controller == NO_CONTROLLER {
             self.ready(at as u32);
             self.kick(PORT);
         }
@@ -250,6 +250,6 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         if flow.acked < flow.available || !flow.ended() {
             return;
         }
-        self.world.outcomes.push(Outcome::Complete { slot: at as u32 });
+        self.world.effects.push(RunEffect::Complete { slot: at as u32 });
     }
 }

@@ -7,7 +7,7 @@ use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, Status};
 use crate::node::{Node, NodeCx};
 use crate::packet::{Body, DataHeader, FlowRef, Packet, PathRef, Port as PortNo};
 use crate::port::{Next, OWN_QUEUES, highest};
-use crate::routing::NO_WAY;
+use crate::routing::NO_PATH;
 use crate::slab::Ix;
 use crate::units::Bytes;
 use backwater_engine::Time;
@@ -67,9 +67,9 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         let (host, flow, controller) = self.node.with_flow(slot);
         let list = match (flow.status, controller) {
             (Status::Ready, _) => return true,
-            (Status::Parked, _) => &mut host.parked,
+            (Status::GateClosed, _) => &mut host.parked,
             (Status::Pacing, Some(c)) => &mut c.waiting,
-            (Status::Windowed, Some(c)) => &mut c.windowed,
+            (Status::WindowLimited, Some(c)) => &mut c.window_limited,
             _ => return false,
         };
         list.retain(|listed| *listed != slot);
@@ -237,13 +237,13 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
                     h.passed_over.push(slot);
                     continue;
                 }
-                flow.status = Status::Parked;
+                flow.status = Status::GateClosed;
                 h.parked.push(slot);
                 continue;
             }
             let Some(c) = controller else {
                 if flow.in_flight(u64::from(self.world.rules.payload)) >= flow.window {
-                    flow.status = Status::Windowed;
+                    flow.status = Status::WindowLimited;
                     continue;
                 }
                 return Some(slot);
@@ -270,9 +270,9 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
                 && !(self.world.rules.hooks.flow.has(FlowHooks::RETRANSMISSION_WINDOW) && self.may_retransmit(slot))
                 || !self.may_send_next(slot)
             {
-                self.node.sending_mut(slot as usize).status = Status::Windowed;
+                self.node.sending_mut(slot as usize).status = Status::WindowLimited;
                 if let Some(c) = self.node.controller_mut(controller) {
-                    c.windowed.push(slot);
+                    c.window_limited.push(slot);
                 }
                 continue;
             }
@@ -286,7 +286,8 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         let flow = self.node.sending_mut(slot as usize);
         let offset = flow.next_offset();
         let payload = (flow.available - offset).min(u64::from(self.world.rules.payload)) as u32;
-        let (path, entropy) = if flow.way == NO_WAY { (flow.path, flow.hash) } else { (PathRef::KNOWN, flow.way) };
+        let (path, entropy) =
+            if flow.ecmp_path == NO_PATH { (flow.path, flow.hash) } else { (PathRef::KNOWN, flow.ecmp_path) };
         let mut pkt = Packet {
             dst: flow.dst,
             entropy,
@@ -393,9 +394,9 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         let (waiting, window) =
             (self.node.in_line() + 1, self.node.controller(controller).and_then(|c| c.side.window()));
         let Some((c, Some(flow))) = self.node.controller_with(controller, slot) else { return };
-        let (new, again) = flow.unsent(step);
+        let (new, retransmission) = flow.unsent(step);
         let frames = |(bytes, packets): (u64, u64)| bytes + packets * header;
-        let turn = Turn { backlog: frames(new), again: frames(again), window, waiting };
+        let turn = Turn { backlog: frames(new), retransmissions: frames(retransmission), window, waiting };
         let own = flow.shape(&c.shape);
         let mut cx = FlowCx {
             now: self.world.now,
@@ -422,7 +423,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     pub(crate) fn repace(&mut self, controller: u32) {
         let now = self.world.now;
         let Some(mut c) = self.node.controller_mut(controller) else { return };
-        if !c.windowed.is_empty() {
+        if !c.window_limited.is_empty() {
             self.look_at_window(controller);
             let Some(same) = self.node.controller_mut(controller) else { return };
             c = same;
@@ -451,7 +452,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     #[cold]
     pub(crate) fn look_at_window(&mut self, controller: u32) {
         let Some(c) = self.node.controller_mut(controller) else { return };
-        for slot in std::mem::take(&mut c.windowed) {
+        for slot in std::mem::take(&mut c.window_limited) {
             self.ready(slot);
         }
         self.kick(PORT);

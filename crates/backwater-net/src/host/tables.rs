@@ -8,7 +8,7 @@ use super::flow::{Controller, NO_FLOW, RecvFlow, SendFlow, Status};
 use super::nic::Host;
 use crate::hooks::{RateKey, Reach};
 use crate::packet::{CLASSES, FlowRef, PathRef};
-use crate::routing::NO_WAY;
+use crate::routing::NO_PATH;
 use backwater_engine::fetch;
 use std::collections::HashMap;
 
@@ -37,8 +37,8 @@ impl<F> Controllers<F> {
 pub(crate) struct Flows {
     pub send: Vec<SendFlow>,
     pub recv: Vec<RecvFlow>,
-    /// What ECMP gives acknowledgements, or `NO_WAY`. Apart from the receiver's half, which is a cache line.
-    pub back_ways: Vec<u64>,
+    /// What ECMP gives acknowledgements, or `NO_PATH`. Apart from the receiver's half, which is a cache line.
+    pub return_paths: Vec<u64>,
     /// The interface of the receiver's half: that by which its acknowledgements leave.
     pub recv_nics: Vec<u32>,
     free: Vec<u32>,
@@ -56,13 +56,13 @@ impl Flows {
         if let Some(slot) = self.free.pop() {
             self.send[slot as usize] = flow;
             self.recv[slot as usize] = other;
-            self.back_ways[slot as usize] = NO_WAY;
+            self.return_paths[slot as usize] = NO_PATH;
             self.recv_nics[slot as usize] = recv_nic;
             return slot;
         }
         self.send.push(flow);
         self.recv.push(other);
-        self.back_ways.push(NO_WAY);
+        self.return_paths.push(NO_PATH);
         self.recv_nics.push(recv_nic);
         self.send.len() as u32 - 1
     }
@@ -191,11 +191,11 @@ impl<'a, N, F> Interface<'a, N, F> {
         &mut self.tables.flows.recv[slot]
     }
 
-    /// What ECMP gives the acknowledgements of a flow that comes to this host, or `NO_WAY`.
+    /// What ECMP gives the acknowledgements of a flow that comes to this host, or `NO_PATH`.
     #[inline(always)]
     pub fn back_way(&self, slot: usize) -> u64 {
         debug_assert_eq!(self.tables.flows.send[slot].dst, self.host.shape.host, "this flow goes to another host");
-        self.tables.flows.back_ways[slot]
+        self.tables.flows.return_paths[slot]
     }
 
     /// By what packets name a flow that this host sends.

@@ -10,7 +10,7 @@ use crate::node::{Node, NodeCx};
 use crate::packet::{AckHeader, Body, Control, ControlHeader, DataHeader, FlowRef, HostId, Packet, Report};
 use crate::slab::NIL;
 use crate::transport::{Answer, Then, Timed};
-use crate::world::Outcome;
+use crate::world::RunEffect;
 
 impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     /// A packet of data is sent.
@@ -20,7 +20,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         let tag = flow.tag;
         let Some((sender, offsets)) = flow.reliable() else { return };
         let sent = sender.on_send(offsets, self.world.moment(), packet);
-        if sent.again && self.world.probes.loads.count() {
+        if sent.retransmission && self.world.probes.loads.count() {
             // Such a frame counts as a job's as long as its flow is in progress.
             self.world.doubt("data of a job are sent again, and may be on a link when their flow has ended elsewhere");
         }
@@ -40,7 +40,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         // One byte more, since what is permitted just so is asked for too.
         let stops = !self.may_send(slot, u64::from(packet.size) + 1, false) || self.is_full(slot);
         if let Body::Data(data) = &mut packet.body
-            && (stops || last || data.is(DataHeader::AGAIN))
+            && (stops || last || data.is(DataHeader::RETRANSMISSION))
         {
             data.flags |= DataHeader::ACK_REQUEST;
         }
@@ -128,7 +128,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     fn wake_flow(&mut self, at: usize) {
         let flow = self.node.sending(at);
         let idle = flow.status == Status::Idle && flow.has_more();
-        let unwindowed = flow.status == Status::Windowed && flow.controller == NO_CONTROLLER;
+        let unwindowed = flow.status == Status::WindowLimited && flow.controller == NO_CONTROLLER;
         if idle || unwindowed {
             self.ready(at as u32);
             self.kick(PORT);
@@ -147,20 +147,21 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
 
     /// The retransmission timer of a flow expires.
     pub(crate) fn timed_out(&mut self, at: usize) {
-        let (slot, asks) = (at as u32, self.world.rules.hooks.flow.has(FlowHooks::GIVES_UP));
+        let (slot, asks) = (at as u32, self.world.rules.hooks.flow.has(FlowHooks::TIMEOUT_IS_LOSS));
         let controller = self.node.sending(at).controller;
         loop {
             let (_, flow, side) = self.node.with_flow(slot);
             let (tag, mut side) = (flow.tag, side.filter(|_| asks));
             let Some((sender, offsets)) = flow.reliable() else { return };
-            let expiry = sender.on_timeout(offsets, self.world.moment(), &mut |Timed { number, again, since }| {
-                side.as_mut().is_none_or(|c| c.side.gives_up(number, again, since))
-            });
+            let expiry =
+                sender.on_timeout(offsets, self.world.moment(), &mut |Timed { number, retransmission, since }| {
+                    side.as_mut().is_none_or(|c| c.side.timeout_is_loss(number, retransmission, since))
+                });
             if let Some(due) = expiry.timer {
                 self.world.push(due, Event::Timeout { slot, tag });
             }
             if let Some(tries) = expiry.tries {
-                self.world.outcomes.push(Outcome::TimedOut { tries });
+                self.world.effects.push(RunEffect::TimedOut { tries });
             }
             if let Some(bytes) = expiry.lost
                 && controller != NO_CONTROLLER
@@ -169,7 +170,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             }
             match expiry.then {
                 Then::Nothing => return,
-                Then::Fail => return self.world.outcomes.push(Outcome::Failed { slot }),
+                Then::Fail => return self.world.effects.push(RunEffect::Failed { slot }),
                 Then::Wake => break,
                 Then::Repeat => {}
             }

@@ -38,16 +38,16 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         if !self.world.rules.hooks.flow.has(FlowHooks::MAY_SEND) {
             return true;
         }
-        let again = self.node.sending(slot as usize).has_retransmissions();
-        self.may_send(slot, self.next_size(slot), again)
+        let retransmission = self.node.sending(slot as usize).has_retransmissions();
+        self.may_send(slot, self.next_size(slot), retransmission)
     }
 
     /// Whether the flow's controller lets a frame of `next` bytes go now, which has been sent before or not.
     #[cold]
-    pub(super) fn may_send(&self, slot: u32, next: u64, again: bool) -> bool {
+    pub(super) fn may_send(&self, slot: u32, next: u64, retransmission: bool) -> bool {
         let flow = self.node.sending(slot as usize);
         let Some(c) = self.node.controller(flow.controller) else { return true };
-        c.side.may_send(Bytes(flow.in_flight(u64::from(self.world.rules.payload))), Bytes(next), again)
+        c.side.may_send(Bytes(flow.in_flight(u64::from(self.world.rules.payload))), Bytes(next), retransmission)
     }
 
     /// Whether a flow's window is full.

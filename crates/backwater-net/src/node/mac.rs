@@ -60,24 +60,24 @@ where
                     let port = self.global(port);
                     self.world.push(at, Event::Refresh { port, class: number, others: 0, lifts });
                 }
-                Act::Signal(request, again) => {
+                Act::Signal(request, refresh_at) => {
                     let same = |(other, at, _): &&mut (PauseRequest, Time, u8)| {
-                        PauseRequest { class, ..*other } == request && *at == again
+                        PauseRequest { class, ..*other } == request && *at == refresh_at
                     };
                     match signals.iter_mut().find(same) {
                         Some((.., others)) => *others |= 1 << number,
-                        None => signals.push((request, again, 0)),
+                        None => signals.push((request, refresh_at, 0)),
                     }
                 }
             }
         }
-        for (request, again, others) in signals {
-            self.send_pause(port, request, others, again);
+        for (request, refresh_at, others) in signals {
+            self.send_pause(port, request, others, refresh_at);
         }
     }
 
     /// Signals a hold of a class, and of others in the same frame, and looks again at a time.
-    fn send_pause(&mut self, port: u16, request: PauseRequest, others: u8, again: Time) {
+    fn send_pause(&mut self, port: u16, request: PauseRequest, others: u8, refresh_at: Time) {
         let global = self.global(port);
         let p = self.port(port);
         let (peer, delay, framed) = (p.peer, p.delay, p.rest.pause_requests.framed());
@@ -111,9 +111,9 @@ where
                 self.world.push(at, Event::Signal { port: peer, control, number });
             }
         }
-        if again != Time::NEVER {
+        if refresh_at != Time::NEVER {
             let class = request.class.map_or(CLASSES as u8, |c| c.0);
-            self.world.push(again, Event::Refresh { port: global, class, others, lifts: request.lasting });
+            self.world.push(refresh_at, Event::Refresh { port: global, class, others, lifts: request.lasting });
         }
     }
 

@@ -19,7 +19,7 @@ where
     pub(crate) fn count_load(&mut self, port: u16, pkt: Ix) {
         let global = self.global(port) as usize;
         let header = &self.world.slab[pkt].pkt;
-        let Some(met) = self.world.probes.who.find(header.flow) else { return };
+        let Some(met) = self.world.probes.flow_index.find(header.flow) else { return };
         let Some(load) = self.world.probes.loads.load(global, met.group) else { return };
         load.frames += 1;
         load.bytes += u64::from(header.size);
@@ -143,8 +143,11 @@ where
         }
         self.pass_waits(port);
         let header = self.world.slab[pkt].pkt;
-        let cause =
-            if header.is_data() { Cause::Behind(self.world.probes.who.find(header.flow)) } else { Cause::Control };
+        let cause = if header.is_data() {
+            Cause::Behind(self.world.probes.flow_index.find(header.flow))
+        } else {
+            Cause::Control
+        };
         let Some(waits) = &mut self.world.probes.waits else { return };
         waits.wire[global] = Some(Wire { pkt, flow: header.flow, cause });
         if header.is_data()

@@ -1,14 +1,14 @@
 //! What may happen to a frame on the wire beside arriving: mechanisms and those who look on are told of it, a fault destroys it, it goes to
 //! another part of the network, or the port keeps it to send it again.
 
-use super::{AGAIN, AWAY, CAPTURED, KEPT, LOST, WATCHED};
+use super::{CAPTURED, LOST, REPLAYED, RETAINED, TO_OTHER_PART, WATCHED};
 use crate::hooks::Departure;
 use crate::node::{Node, NodeCx};
 use crate::packet::{Body, Port as PortNo};
 use crate::part::{Beside, Crossing, Mail};
 use crate::slab::Ix;
 use crate::spec::FrameKind;
-use crate::world::Outcome;
+use crate::world::RunEffect;
 use rand::RngExt;
 
 impl<N> NodeCx<'_, N>
@@ -28,9 +28,9 @@ where
             let from = self.departure(port, pkt);
             self.notify_start(&from, pkt);
         }
-        let away = if self.ports[usize::from(port)].rest.leads_away { AWAY } else { 0 };
-        let lost = match self.ports[usize::from(port)].rest.kept {
-            Some(_) => self.keep_sent(port, pkt, lost),
+        let away = if self.ports[usize::from(port)].rest.leads_away { TO_OTHER_PART } else { 0 };
+        let lost = match self.ports[usize::from(port)].rest.replay {
+            Some(_) => self.retain_sent(port, pkt, lost),
             None if lost => LOST,
             None => 0,
         };
@@ -70,14 +70,14 @@ where
     /// A frame has left to which something is done. The port looks for work, or the run lets it when it has done its part.
     #[cold]
     pub(super) fn sent_specially(&mut self, port: u16, pkt: Ix, wire: u8, at_end: bool) {
-        if at_end && wire & AGAIN == 0 && !self.world.slab[pkt].pkt.is_mac() {
+        if at_end && wire & REPLAYED == 0 && !self.world.slab[pkt].pkt.is_mac() {
             self.depart(port, pkt);
-            if wire & KEPT != 0 {
-                self.renew_kept(port, pkt);
+            if wire & RETAINED != 0 {
+                self.renew_retained(port, pkt);
             }
         }
-        let wire = wire & !(KEPT | AGAIN);
-        if wire == AWAY {
+        let wire = wire & !(RETAINED | REPLAYED);
+        if wire == TO_OTHER_PART {
             self.send_away(port, pkt);
             return self.kick(port);
         }
@@ -85,7 +85,7 @@ where
             return self.kick(port);
         }
         let port = self.global(port);
-        self.world.outcomes.push(Outcome::Sent { port, pkt, wire });
+        self.world.effects.push(RunEffect::Sent { port, pkt, wire });
     }
 
     /// A frame has left for another part of the network. It goes there at its end, when nothing here will change it any more.

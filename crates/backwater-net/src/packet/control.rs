@@ -122,7 +122,7 @@ mod tests {
     #[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
     #[repr(C, packed)]
     struct Said {
-        way: Way,
+        ecmp_path: Way,
         at: Time,
         class: Class,
         urgent: bool,
@@ -136,9 +136,10 @@ mod tests {
 
     #[test]
     fn a_frame_hands_back_what_was_put_in_to_who_knows_the_type() {
-        let said = Said { way: Way::Back, at: Time(u64::MAX - 7), class: Class(5), urgent: true, rest: [0xA5; 37] };
+        let said =
+            Said { ecmp_path: Way::Back, at: Time(u64::MAX - 7), class: Class(5), urgent: true, rest: [0xA5; 37] };
         assert_eq!(size_of::<Said>(), Control::ROOM);
-        for said in [said, Said { way: Way::There, urgent: false, ..said }] {
+        for said in [said, Said { ecmp_path: Way::There, urgent: false, ..said }] {
             let frame = Control::carrying("said", 64, 9, &said);
             assert_eq!(frame.message(), Some(said));
             assert_eq!((frame.message::<Other>(), frame.message::<()>()), (None, None));

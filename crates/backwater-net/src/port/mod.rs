@@ -2,17 +2,17 @@
 
 mod faults;
 mod gates;
+pub mod in_order;
 mod isolation;
-mod kept;
-pub mod lineup;
 pub mod pause;
 pub mod queues;
+mod replay;
 mod service;
 mod turns;
 
 pub(crate) use faults::LinkFaults;
 pub(crate) use gates::first_owner;
-pub(crate) use kept::{Numbered, Sent};
+pub(crate) use replay::{Numbered, Sent};
 pub(crate) use turns::highest;
 
 use crate::hooks::Owners;
@@ -22,11 +22,11 @@ use crate::slab::{Fifo, Ix, NIL, Slab};
 use crate::units::{Rate, Serialiser};
 use backwater_engine::{Fingerprint, Time};
 use gates::PausedByPeer;
+use in_order::InOrder;
 use isolation::IsolationQueues;
-use kept::Kept;
-use lineup::Lineup;
 use pause::PauseRequests;
 use queues::HostQueues;
+use replay::ReplayBuffer;
 use std::collections::VecDeque;
 use turns::{Deficit, Turns};
 
@@ -131,7 +131,7 @@ pub(crate) struct Rest {
     #[state(fixed)]
     pub peer_queues: HostQueues,
     #[state(within)]
-    lineup: Option<Box<Lineup>>,
+    in_order: Option<Box<InOrder>>,
     pub isolation_queues: IsolationQueues,
     /// Queues whose heads wait for others of their flows, a bit each.
     waits: u32,
@@ -145,7 +145,7 @@ pub(crate) struct Rest {
     pub faults: Option<LinkFaults>,
     /// What has been sent and may have to be sent again, where a mechanism asks for that.
     #[state(within)]
-    pub kept: Option<Box<Kept>>,
+    pub replay: Option<Box<ReplayBuffer>>,
     /// Every frame that is sent or has arrived here is handed out.
     #[state(fixed)]
     pub captured: bool,
@@ -177,7 +177,7 @@ impl Port {
             sub_queues: vec![Fifo::default(); sub_queues],
             turns: None,
             peer_queues: HostQueues::default(),
-            lineup: None,
+            in_order: None,
             isolation_queues: IsolationQueues::default(),
             waits: 0,
             mac: VecDeque::new(),
@@ -185,7 +185,7 @@ impl Port {
             pause_requests: PauseRequests::at(rate),
             paused: PausedByPeer::default(),
             faults: None,
-            kept: None,
+            replay: None,
             captured: false,
             watched: false,
             tells: false,
@@ -246,8 +246,8 @@ impl Port {
     }
 
     /// Keeps flows in order that move between queues.
-    pub fn keep_in_order(&mut self, lineup: Lineup) {
-        self.rest.lineup = Some(Box::new(lineup));
+    pub fn keep_in_order(&mut self, in_order: InOrder) {
+        self.rest.in_order = Some(Box::new(in_order));
         self.ordered = true;
     }
 
@@ -276,7 +276,7 @@ impl Port {
 
     /// Whether something is to be sent again.
     pub fn resends(&self) -> bool {
-        self.rest.kept.as_ref().is_some_and(|kept| kept.resends())
+        self.rest.replay.as_ref().is_some_and(|replay| replay.resends())
     }
 
     /// The first of the waiting frames that is too short for a frame, which is an ordered set.
@@ -286,15 +286,15 @@ impl Port {
     }
 
     /// Changes what is kept, where that is.
-    pub fn change_kept<R>(&mut self, change: impl FnOnce(&mut Kept) -> R) -> Option<R> {
-        let changed = self.rest.kept.as_deref_mut().map(change);
+    pub fn change_kept<R>(&mut self, change: impl FnOnce(&mut ReplayBuffer) -> R) -> Option<R> {
+        let changed = self.rest.replay.as_deref_mut().map(change);
         self.set_mac_waits();
         changed
     }
 
     /// From now on mechanisms say what is kept of what is sent.
-    pub fn keep_sent(&mut self) {
-        self.rest.kept = Some(Box::default());
+    pub fn retain_sent(&mut self) {
+        self.rest.replay = Some(Box::default());
         self.special = true;
     }
 
@@ -306,7 +306,7 @@ impl Port {
             || rest.captured
             || rest.watched
             || rest.tells
-            || rest.kept.is_some()
+            || rest.replay.is_some()
             || rest.leads_away
             || rest.shares_host;
     }
@@ -459,7 +459,7 @@ impl Port {
 
     /// Whether nothing waits in a class's own queue, or is on the wire.
     pub fn is_drained(&self, now: Time) -> bool {
-        let in_line = self.rest.lineup.as_ref().is_some_and(|lineup| !lineup.is_empty());
+        let in_line = self.rest.in_order.as_ref().is_some_and(|in_order| !in_order.is_empty());
         self.backlog & !SUB_QUEUES == 0 && !self.mac_waits && !self.sends_after(now) && !in_line
     }
 }

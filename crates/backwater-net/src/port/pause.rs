@@ -242,9 +242,9 @@ impl PauseRequests {
         let quantum = quanta_time(self.rate, 1).0.max(1);
         let quanta = (end.since(now).0.div_ceil(quantum)).clamp(1, u64::from(most)) as u16;
         self.signalled[i] = now.after(quanta_time(self.rate, quanta));
-        let again = if end > self.signalled[i] { now.after(half) } else { Time::NEVER };
-        self.looks[i] = if again == Time::NEVER { Time::ZERO } else { again };
-        Act::Signal(PauseRequest { class, quanta, lasting: false }, again)
+        let refresh_at = if end > self.signalled[i] { now.after(half) } else { Time::NEVER };
+        self.looks[i] = if refresh_at == Time::NEVER { Time::ZERO } else { refresh_at };
+        Act::Signal(PauseRequest { class, quanta, lasting: false }, refresh_at)
     }
 
     /// Whether the neighbour has been told to pause and, by the sender's clock, still does.
@@ -286,7 +286,7 @@ impl PauseRequests {
         self.asked[usize::from(i)].iter().any(|asked| asked.until == Time::NEVER)
     }
 
-    /// Who holds without an end.
+    /// FlowIndex holds without an end.
     pub(crate) fn lasting_owners(&self, class: Option<Class>) -> impl Iterator<Item = Owner> {
         self.asked[index(class)].iter().filter(|asked| asked.until == Time::NEVER).map(|asked| asked.owner)
     }
@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(h.request(Owner(2), C, Time::us(10), Time::NEVER, STYLE), Act::Look(due));
         assert_eq!(h.request(Owner(3), C, Time::us(11), Time::NEVER, STYLE), Act::Nothing, "it will be looked at");
         assert!(
-            matches!(h.review(C, due), Act::Signal(request, again) if request.quanta == u16::MAX && again == due + half)
+            matches!(h.review(C, due), Act::Signal(request, refresh_at) if request.quanta == u16::MAX && refresh_at == due + half)
         );
         assert_eq!(h.review(C, due), Act::Nothing, "the next look is armed");
     }
@@ -430,8 +430,8 @@ mod tests {
         let rate = Rate::gbps(7);
         assert_eq!(quanta_time(rate, u16::MAX).0 % 2, 1);
         let mut h = PauseRequests::at(rate);
-        let Act::Signal(_, again) = h.request(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
-        assert!(matches!(h.review(C, again), Act::Signal(..)));
+        let Act::Signal(_, refresh_at) = h.request(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
+        assert!(matches!(h.review(C, refresh_at), Act::Signal(..)));
     }
 
     /// 65 535 quanta last ten times as long at 10 Gb/s as at 100: what was said for 3.36 ms may end after 336 us, and is said anew.
@@ -439,21 +439,21 @@ mod tests {
     fn a_pause_is_counted_at_the_rate_of_who_obeys_it() {
         let mut h = PauseRequests::at(RATE);
         let longest = |rate| PauseRequest { class: C, quanta: u16::MAX, lasting: false }.until(Time::ZERO, rate);
-        let Act::Signal(_, again) = h.request(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
-        assert_eq!(Time(2 * again.0), longest(RATE));
+        let Act::Signal(_, refresh_at) = h.request(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
+        assert_eq!(Time(2 * refresh_at.0), longest(RATE));
         assert_eq!(h.review(C, Time::us(1)), Act::Nothing, "it is looked at when half of that has passed");
         h.count_at(Rate::gbps(100));
-        let Act::Signal(said, again) = h.review(C, Time::us(1)) else { panic!() };
-        assert_eq!((said.quanta, Time(2 * again.since(Time::us(1)).0)), (u16::MAX, longest(Rate::gbps(100))));
+        let Act::Signal(said, refresh_at) = h.review(C, Time::us(1)) else { panic!() };
+        assert_eq!((said.quanta, Time(2 * refresh_at.since(Time::us(1)).0)), (u16::MAX, longest(Rate::gbps(100))));
     }
 
     #[test]
     fn lasting_hold_is_refreshed_at_half_time() {
         let mut h = PauseRequests::at(RATE);
-        let Act::Signal(first, again) = h.request(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
+        let Act::Signal(first, refresh_at) = h.request(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
         assert_eq!(first.quanta, u16::MAX);
-        assert_eq!(again.0, quanta_time(RATE, u16::MAX).0 / 2);
-        assert!(matches!(h.review(C, again), Act::Signal(..)));
-        assert!(h.any(again));
+        assert_eq!(refresh_at.0, quanta_time(RATE, u16::MAX).0 / 2);
+        assert!(matches!(h.review(C, refresh_at), Act::Signal(..)));
+        assert!(h.any(refresh_at));
     }
 }

@@ -19,9 +19,9 @@ impl Port {
     /// A packet has come to wait for this port; where that is not in the queue, it is pushed there once it may go.
     #[cold]
     pub fn line_up(&mut self, slab: &Slab, queue: usize, ix: Ix) {
-        let Some(lineup) = &mut self.rest.lineup else { return };
-        lineup.join(&slab[ix], queue);
-        if self.queues[queue].head() == Some(ix) && !lineup.may_go(&slab[ix], queue) {
+        let Some(in_order) = &mut self.rest.in_order else { return };
+        in_order.join(&slab[ix], queue);
+        if self.queues[queue].head() == Some(ix) && !in_order.may_go(&slab[ix], queue) {
             self.rest.waits |= 1 << queue;
             self.set_open();
         }
@@ -30,9 +30,9 @@ impl Port {
     /// A packet has left its queue: others of its flow may go now, and the next head of the queue may not.
     #[cold]
     fn passed(&mut self, slab: &Slab, queue: usize, slot: &Slot) {
-        let Some(lineup) = &mut self.rest.lineup else { return };
-        let mattered = lineup.matters();
-        lineup.leave(slot, queue);
+        let Some(in_order) = &mut self.rest.in_order else { return };
+        let mattered = in_order.matters();
+        in_order.leave(slot, queue);
         if mattered {
             self.look_who_waits(slab);
         }
@@ -41,24 +41,24 @@ impl Port {
     /// All that waited for a queue of this port, here or elsewhere, has been dropped.
     #[cold]
     pub fn line_up_without(&mut self, slab: &Slab, queue: usize, dropped: &[Ix]) {
-        let Some(lineup) = &mut self.rest.lineup else { return };
-        dropped.iter().for_each(|ix| lineup.lose(&slab[*ix], queue));
+        let Some(in_order) = &mut self.rest.in_order else { return };
+        dropped.iter().for_each(|ix| in_order.lose(&slab[*ix], queue));
         self.look_who_waits(slab);
     }
 
     /// The last packet of a queue has left it without being sent.
     #[cold]
     pub(super) fn line_up_back(&mut self, slab: &Slab, queue: usize, last: Ix) {
-        let Some(lineup) = &mut self.rest.lineup else { return };
-        lineup.take_back(&slab[last], queue);
+        let Some(in_order) = &mut self.rest.in_order else { return };
+        in_order.take_back(&slab[last], queue);
         self.look_who_waits(slab);
     }
 
     fn look_who_waits(&mut self, slab: &Slab) {
-        let Some(lineup) = &self.rest.lineup else { return };
+        let Some(in_order) = &self.rest.in_order else { return };
         let waits = |queue: usize| {
             let head = self.queues[queue].head();
-            head.is_some_and(|head| !lineup.may_go(&slab[head], queue))
+            head.is_some_and(|head| !in_order.may_go(&slab[head], queue))
         };
         self.rest.waits = (0..CLASSES).fold(0, |mask, queue| if waits(queue) { mask | 1 << queue } else { mask });
         self.set_open();
@@ -66,12 +66,12 @@ impl Port {
 
     /// Whether a packet that waits elsewhere may go before everything else of its flow.
     pub fn may_go(&self, slot: &Slot, queue: usize) -> bool {
-        self.rest.lineup.as_ref().is_none_or(|lineup| lineup.may_go(slot, queue))
+        self.rest.in_order.as_ref().is_none_or(|in_order| in_order.may_go(slot, queue))
     }
 
     /// The queue of this port in which those are for which a packet that would be next in `queue` has to wait, to keep its flow in order.
     pub fn waits_for(&self, slot: &Slot, queue: u8) -> Option<u8> {
-        self.rest.lineup.as_ref().and_then(|lineup| lineup.waits_for(slot, usize::from(queue)))
+        self.rest.in_order.as_ref().and_then(|in_order| in_order.waits_for(slot, usize::from(queue)))
     }
 
     /// Asks the memory for its state, its queues and its counters.

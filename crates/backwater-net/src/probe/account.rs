@@ -22,7 +22,7 @@
 
 use crate::packet::FlowRef;
 use crate::place::Owner;
-use crate::record::Met;
+use crate::record::FlowTag;
 use crate::slab::Ix;
 use backwater_engine::Time;
 use std::collections::VecDeque;
@@ -49,7 +49,7 @@ pub enum Cause {
     /// A mechanism did not let the first packet of its queue start, as where a link's credits are used up.
     Credit,
     /// The port sent another flow's packet; `None`: of one among many, or one that has ended.
-    Behind(Option<Met>),
+    Behind(Option<FlowTag>),
     /// The port sent acknowledgements, control frames or MAC control.
     Control,
     /// The port was idle: the switch's fabric had not yet brought it there.
@@ -312,7 +312,7 @@ mod tests {
     fn further_flows_are_one_item() {
         let mut account = Account::default();
         for id in 0..100 {
-            account.add(3, Cause::Behind(Some(Met { id, group: 0 })), Time::us(1));
+            account.add(3, Cause::Behind(Some(FlowTag { id, group: 0 })), Time::us(1));
         }
         assert_eq!(account.items().len(), Account::MET + 1);
         assert_eq!(sum(&account), Time::us(100));

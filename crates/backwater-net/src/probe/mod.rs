@@ -1,4 +1,4 @@
-//! Who looks on: recorded waits and pauses, what jobs put on links, and whose packets those are. Nothing here changes what happens.
+//! FlowIndex looks on: recorded waits and pauses, what jobs put on links, and whose packets those are. Nothing here changes what happens.
 
 pub mod account;
 pub mod backlog;
@@ -11,7 +11,7 @@ pub mod watch;
 pub(crate) use loads::{Load, Loads};
 
 use crate::packet::FlowRef;
-use crate::record::Met;
+use crate::record::FlowTag;
 use backwater_engine::fetch;
 use pauses::Pauses;
 use waits::Waits;
@@ -26,26 +26,26 @@ pub(crate) struct Probes {
     pub pauses: Option<Box<Pauses>>,
     #[state(within)]
     pub loads: Loads,
-    pub who: Who,
+    pub flow_index: FlowIndex,
 }
 
 impl Probes {
     /// Whether it matters whose a packet is.
-    pub fn ask_whose(&self) -> bool {
+    pub fn needs_owner(&self) -> bool {
         self.waits.is_some() || self.loads.count()
     }
 }
 
 /// The flows under way, for those who see a packet and want to know whose it is.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Who {
+pub(crate) struct FlowIndex {
     /// By slot.
-    flows: Vec<Option<(u32, Met)>>,
+    flows: Vec<Option<(u32, FlowTag)>>,
 }
 
-impl Who {
+impl FlowIndex {
     /// A flow begins.
-    pub fn begin(&mut self, flow: FlowRef, met: Met) {
+    pub fn begin(&mut self, flow: FlowRef, met: FlowTag) {
         let slot = flow.slot as usize;
         if self.flows.len() <= slot {
             self.flows.resize(slot + 1, None);
@@ -69,7 +69,7 @@ impl Who {
     }
 
     /// Number and group of a flow that is under way.
-    pub fn find(&self, flow: FlowRef) -> Option<Met> {
+    pub fn find(&self, flow: FlowRef) -> Option<FlowTag> {
         let (tag, met) = (*self.flows.get(flow.slot as usize)?)?;
         (tag == flow.tag).then_some(met)
     }

@@ -67,7 +67,7 @@ impl Probes {
     /// A packet is lost. The switch in which it was has entered what had joined its queues.
     #[cold]
     pub(crate) fn lose_waits(&mut self, header: &Packet, pkt: Ix) {
-        let group = self.who.find(header.flow).map(|met| met.group as usize);
+        let group = self.flow_index.find(header.flow).map(|met| met.group as usize);
         let Some(waits) = &mut self.waits else { return };
         let between = waits.carried.remove(&pkt).is_some();
         let recorded = group.is_none_or(|group| waits.groups.get(group) == Some(&true));

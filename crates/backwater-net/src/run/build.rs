@@ -10,11 +10,11 @@ use crate::hooks::{Home, NicShape, Owner, SwitchShape};
 use crate::host::{Controllers, Flows, Host, Tables};
 use crate::packet::HostId;
 use crate::port::Port;
-use crate::port::lineup::Lineup;
+use crate::port::in_order::InOrder;
 use crate::probe::waits::Waits;
 use crate::probe::watch::Watch;
-use crate::probe::{Loads, Probes, Who};
-use crate::routing::Ways;
+use crate::probe::{FlowIndex, Loads, Probes};
+use crate::routing::EcmpPaths;
 use crate::spec::Spec;
 use crate::switch::Switch;
 use crate::world::{Fabric, Rules, World};
@@ -30,7 +30,7 @@ impl<A: Actors> Network<A> {
         }
         let (mut fabric, mut ports) = Fabric::new(spec.graph, spec.seed, spec.packet.clock)?;
         if spec.faults.is_empty() && !spec.actors.chooses() {
-            fabric.ways = Ways::new(fabric.neighbours.iter().map(Vec::len).max().unwrap_or(0));
+            fabric.ecmp_paths = EcmpPaths::new(fabric.neighbours.iter().map(Vec::len).max().unwrap_or(0));
         }
         let max_frame = spec.packet.payload + spec.packet.header;
         let mut switches = Vec::new();
@@ -64,13 +64,13 @@ impl<A: Actors> Network<A> {
                 let n = switch.home.shape.ports.len();
                 let apart = if switch.crossbar.is_some() { n } else { 1 };
                 for port in &mut ports[switch.first_port as usize..][..n] {
-                    port.keep_in_order(Lineup::new(steering.queues, steering.order, apart));
+                    port.keep_in_order(InOrder::new(steering.queues, steering.order, apart));
                 }
             }
             for node in fabric.host_node.iter().filter(|_| steering.hosts) {
                 let first = fabric.first_port[*node as usize] as usize;
                 for port in &mut ports[first..][..fabric.neighbours[*node as usize].len()] {
-                    port.keep_in_order(Lineup::new(steering.queues, steering.order, 1));
+                    port.keep_in_order(InOrder::new(steering.queues, steering.order, 1));
                 }
             }
         }
@@ -104,7 +104,7 @@ impl<A: Actors> Network<A> {
             pauses: spec.causes.pauses.then(Box::default),
             loads: Loads::new(jobs.of_jobs(), ports.len()),
             waits,
-            who: Who::default(),
+            flow_index: FlowIndex::default(),
         };
         if probes.waits.is_some() {
             ports.iter_mut().for_each(Port::watch);
@@ -113,7 +113,7 @@ impl<A: Actors> Network<A> {
             ports.iter_mut().for_each(Port::tell_events);
         }
         if spec.actors.hooks().retains() {
-            ports.iter_mut().for_each(Port::keep_sent);
+            ports.iter_mut().for_each(Port::retain_sent);
         }
         let rules = Rules {
             lossless: spec.lossless,

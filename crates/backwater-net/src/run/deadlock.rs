@@ -87,10 +87,10 @@ fn all_standing(parts: &[Standing], counted: u64) -> Option<BTreeSet<PortQueue>>
 impl<A: Actors> Network<A> {
     /// Looks for a deadlock, and whether flows get on.
     pub(super) fn look(&mut self) {
-        if self.world.now == self.world.totals.look_at {
-            self.world.totals.look_at = Time::NEVER;
+        if self.world.now == self.world.totals.deadlock_check_at {
+            self.world.totals.deadlock_check_at = Time::NEVER;
         }
-        if self.world.queue.len() as u64 == self.world.totals.looks {
+        if self.world.queue.len() as u64 == self.world.totals.observer_events {
             // Nothing else happens any more: neither does time pass.
             self.world.now = self.last_happened();
         }
@@ -190,11 +190,11 @@ impl<A: Actors> View<'_, A> {
             }
             asks = left;
         }
-        let mut way: Vec<(Ask, PortQueue, Ask)> = Vec::new();
+        let mut ecmp_path: Vec<(Ask, PortQueue, Ask)> = Vec::new();
         let mut at = asks.first().copied();
         while let Some(ask) = at {
-            if let Some(first) = way.iter().position(|(seen, ..)| *seen == ask) {
-                let mut cycle = way.split_off(first);
+            if let Some(first) = ecmp_path.iter().position(|(seen, ..)| *seen == ask) {
+                let mut cycle = ecmp_path.split_off(first);
                 let least = (0..cycle.len()).min_by_key(|i| cycle[*i].1).unwrap_or(0);
                 cycle.rotate_left(least);
                 return cycle.into_iter().map(|(_, queue, holder)| (queue, class_of(holder))).collect();
@@ -203,7 +203,7 @@ impl<A: Actors> View<'_, A> {
             let Some((queue, holder)) = queue.and_then(|queue| Some((*queue, self.holder(&asks, *queue)?))) else {
                 break;
             };
-            way.push((ask, queue, holder));
+            ecmp_path.push((ask, queue, holder));
             at = Some(holder);
         }
         Vec::new()
@@ -214,7 +214,7 @@ impl<A: Actors> View<'_, A> {
         let p = self.port(port);
         let shut = if usize::from(class) == CLASSES { p.gates() == 0 } else { p.gates() & (1 << class) == 0 };
         let Belongs::Switch(switch) = p.belongs else { return false };
-        shut && p.held_now(self.now) & (1 << class) != 0 && !self.switch(switch).stack.gives_up(PortNo(p.local))
+        shut && p.held_now(self.now) & (1 << class) != 0 && !self.switch(switch).stack.overrides_pause(PortNo(p.local))
     }
 
     /// The ask among `asks` that holds a queue.

@@ -24,7 +24,7 @@ impl<A: Actors> Network<A> {
     /// Until when time counts: timers that run out after the last flow has ended, with nothing left to do, are no part of a run.
     pub(super) fn end(&self) -> Time {
         if self.world.totals.at_rest && self.tables.flows.active == 0 {
-            self.world.totals.last_frame.max(self.world.totals.last_deed)
+            self.world.totals.last_frame.max(self.world.totals.last_progress)
         } else {
             self.world.now
         }

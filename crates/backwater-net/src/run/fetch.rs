@@ -78,9 +78,9 @@ impl<A: Actors> Network<A> {
                 let place = &self.world.slab[pkt].place;
                 (switch, place.egress.0, place.queue.0)
             }
-            Event::Sent { port } if self.world.probes.ask_whose() => {
+            Event::Sent { port } if self.world.probes.needs_owner() => {
                 let head = self.ports[port as usize].head().and_then(|head| self.world.slab.get(head));
-                return head.into_iter().for_each(|slot| self.world.probes.who.fetch(slot.pkt.flow));
+                return head.into_iter().for_each(|slot| self.world.probes.flow_index.fetch(slot.pkt.flow));
             }
             _ => return,
         };
@@ -118,7 +118,7 @@ impl<A: Actors> Network<A> {
             return None;
         }
         Some(match header.path {
-            PathRef::KNOWN => self.world.fabric.ways.port(header.entropy, header.hop),
+            PathRef::KNOWN => self.world.fabric.ecmp_paths.port(header.entropy, header.hop),
             path => self.world.fabric.paths.port(path, header.hop),
         })
     }

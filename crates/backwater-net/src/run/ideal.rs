@@ -14,12 +14,12 @@
 use super::{Actors, Network};
 use crate::packet::PathRef;
 use crate::port::Belongs;
-use crate::routing::NO_WAY;
+use crate::routing::NO_PATH;
 use backwater_engine::Time;
 
 impl<A: Actors> Network<A> {
     /// Ports along a flow's way, the host's first: its pinned path, or the one that ECMP gives it.
-    pub(super) fn way_of(&self, slot: u32) -> Option<Vec<u32>> {
+    pub(super) fn path_of(&self, slot: u32) -> Option<Vec<u32>> {
         let flow = &self.tables.flows.send[slot as usize];
         // A fat tree's longest way, without asking for more memory on it.
         let mut ports = Vec::with_capacity(8);
@@ -31,8 +31,8 @@ impl<A: Actors> Network<A> {
             let Belongs::Switch(switch) = self.ports[port.peer as usize].belongs else {
                 return (self.node_of(&self.ports[port.peer as usize]) == last).then_some(ports);
             };
-            let egress = if flow.way != NO_WAY {
-                self.world.fabric.ways.port(flow.way, hop)
+            let egress = if flow.ecmp_path != NO_PATH {
+                self.world.fabric.ecmp_paths.port(flow.ecmp_path, hop)
             } else if flow.path == PathRef::NONE {
                 self.world.fabric.routes.pick(
                     switch,

@@ -193,7 +193,7 @@ impl<A: Actors> Network<A> {
             _ => _ = host.leave_lists(at),
         }
         // One that has not begun keeps the time at which it is issued.
-        let begun = status != Status::Posted;
+        let begun = status != Status::NotIssued;
         if shape.is_some() && begun {
             host.notify_end(slot);
             host.repace(controller);

@@ -21,7 +21,7 @@ impl<A: Actors> Network<A> {
     #[cold]
     #[inline(never)]
     fn arrive_specially(&mut self, port: u32, pkt: Ix) {
-        if self.ports[port as usize].rest.kept.is_some() && !self.accepts(port, pkt) {
+        if self.ports[port as usize].rest.replay.is_some() && !self.accepts(port, pkt) {
             return;
         }
         if !self.comes_through(port, pkt) {

@@ -6,6 +6,7 @@
 //! is under way and takes it up again, and `fetch` only makes large networks faster.
 
 mod build;
+mod connections;
 mod deadlock;
 mod ending;
 mod faults;
@@ -13,7 +14,6 @@ mod fetch;
 mod ideal;
 mod interfaces;
 mod jobs;
-mod kept;
 mod links;
 mod messages;
 mod observe;
@@ -149,7 +149,7 @@ macro_rules! handle {
                 rare = true;
             }
         }
-        if !$network.world.outcomes.is_empty() {
+        if !$network.world.effects.is_empty() {
             $network.settle();
         }
         rare
@@ -257,12 +257,12 @@ impl<A: Actors> Network<A> {
 
     #[inline(never)]
     fn rare(&mut self, event: Event, before: Time) {
-        self.world.totals.idling -= u64::from(event.idles());
+        self.world.totals.keepalive_events -= u64::from(event.idles());
         if event.looks_on() {
             self.looks_on(before);
         }
         if !event.is_timer() {
-            self.world.totals.last_deed = self.world.now;
+            self.world.totals.last_progress = self.world.now;
         }
         match event {
             Event::Crossed { switch, ingress, egress } => self.switch_at(switch).crossed(ingress, egress),
@@ -298,10 +298,10 @@ impl<A: Actors> Network<A> {
             Event::Begin { slot, tag } => self.posted(slot, tag),
             Event::Timeout { slot, tag } => {
                 let Some(at) = self.tables.flows.find(FlowRef { slot, tag }) else {
-                    self.world.totals.idling -= 1;
+                    self.world.totals.keepalive_events -= 1;
                     return;
                 };
-                self.world.totals.idling -= u64::from(self.tables.flows.send[at].use_timer());
+                self.world.totals.keepalive_events -= u64::from(self.tables.flows.send[at].use_timer());
                 let nic = self.tables.flows.send[at].nic;
                 self.host_at(nic).timed_out(at);
             }
@@ -329,22 +329,22 @@ impl<A: Actors> Network<A> {
 
     /// What only looks on is no part of what happens: a run ends when it would have ended without.
     fn looks_on(&mut self, before: Time) {
-        self.world.totals.looks -= 1;
-        if before > self.world.totals.looked {
+        self.world.totals.observer_events -= 1;
+        if before > self.world.totals.last_observed {
             self.world.totals.happened = before;
         }
-        self.world.totals.looked = self.world.now;
+        self.world.totals.last_observed = self.world.now;
     }
 
     /// When something last happened. What happens at the moment of a look comes before it, or is no mere timer.
     fn last_happened(&self) -> Time {
-        let looked_last = self.world.now == self.world.totals.looked;
-        if looked_last { self.world.totals.happened.max(self.world.totals.last_deed) } else { self.world.now }
+        let looked_last = self.world.now == self.world.totals.last_observed;
+        if looked_last { self.world.totals.happened.max(self.world.totals.last_progress) } else { self.world.now }
     }
 
     /// Whether anything is pending but events that only keep themselves going.
     fn lives(&self) -> bool {
-        self.world.queue.len() as u64 > self.world.totals.idling
+        self.world.queue.len() as u64 > self.world.totals.keepalive_events
     }
 
     /// Ends a run in which pauses hold each other: they are refreshed for ever, and nothing else will come.

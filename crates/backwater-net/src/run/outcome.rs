@@ -8,31 +8,31 @@ use crate::packet::HostId;
 use crate::part::Mail;
 use crate::record::{FlowRow, State};
 use crate::workload::Moment;
-use crate::world::Outcome;
+use crate::world::RunEffect;
 use backwater_engine::Time;
 
 impl<A: Actors> Network<A> {
     /// Carries out what nodes have left.
     #[inline(never)]
     pub(super) fn settle(&mut self) {
-        let mut outcomes = std::mem::take(&mut self.world.outcomes);
-        while !outcomes.is_empty() {
-            for outcome in outcomes.drain(..) {
+        let mut effects = std::mem::take(&mut self.world.effects);
+        while !effects.is_empty() {
+            for outcome in effects.drain(..) {
                 match outcome {
-                    Outcome::Sent { port, pkt, wire } => self.after_sent(port, pkt, wire),
-                    Outcome::LostFrom(port) => self.lost_from(port),
-                    Outcome::LastByte { slot } => {
+                    RunEffect::Sent { port, pkt, wire } => self.after_sent(port, pkt, wire),
+                    RunEffect::LostFrom(port) => self.lost_from(port),
+                    RunEffect::LastByte { slot } => {
                         if self.is_last_byte(slot as usize) {
                             self.tell_job(slot as usize, Moment::LastByte);
                         }
                     }
-                    Outcome::Received { slot } => {
+                    RunEffect::Received { slot } => {
                         let flow = &mut self.tables.flows.send[slot as usize];
                         flow.acked = self.tables.flows.recv[slot as usize].received;
                         let nic = flow.nic;
                         self.host_at(nic).maybe_complete(slot as usize);
                     }
-                    Outcome::Complete { slot } => {
+                    RunEffect::Complete { slot } => {
                         let dst = self.tables.flows.send[slot as usize].dst;
                         let here = self.is_here(dst);
                         let recv = &mut self.tables.flows.recv[slot as usize];
@@ -47,17 +47,17 @@ impl<A: Actors> Network<A> {
                         }
                         self.end_flow(slot as usize, State::Complete);
                     }
-                    Outcome::MessageCame { slot, from } => self.message_came(slot as usize, from),
-                    Outcome::MessageDone { slot, from } => self.message_done(slot as usize, from),
-                    Outcome::Failed { slot } => {
+                    RunEffect::MessageCame { slot, from } => self.message_came(slot as usize, from),
+                    RunEffect::MessageDone { slot, from } => self.message_done(slot as usize, from),
+                    RunEffect::Failed { slot } => {
                         self.world.doubt("a sender gives up, which its receiver knows at once");
                         self.end_flow(slot as usize, State::Failed);
                     }
-                    Outcome::TimedOut { tries } => self.suspect(tries),
+                    RunEffect::TimedOut { tries } => self.schedule_deadlock_check(tries),
                 }
             }
             // The memory of the one is for the next.
-            std::mem::swap(&mut outcomes, &mut self.world.outcomes);
+            std::mem::swap(&mut effects, &mut self.world.effects);
         }
     }
 
@@ -83,7 +83,7 @@ impl<A: Actors> Network<A> {
         let (nic, recv_nic) = (self.tables.flows.send[at].nic, self.tables.flows.recv_nics[at]);
         let reference = self.tables.flows.reference(at as u32);
         self.host_at(nic).notify_end(at as u32);
-        self.world.totals.idling += u64::from(self.tables.flows.send[at].idle_timer());
+        self.world.totals.keepalive_events += u64::from(self.tables.flows.send[at].idle_timer());
         if failed && self.tables.flows.recv[at].begun {
             self.host_at(recv_nic).notify_flow_end(reference);
         }
@@ -94,7 +94,7 @@ impl<A: Actors> Network<A> {
         if self.world.part.is_none() {
             self.world.fabric.paths.take_out(reference);
         }
-        self.world.probes.who.end(reference);
+        self.world.probes.flow_index.end(reference);
         if controller != NO_CONTROLLER
             && let Some(gone) = self.tables.controllers.list[controller as usize].take_if(|c| c.slot != NO_FLOW)
         {
@@ -113,7 +113,7 @@ impl<A: Actors> Network<A> {
             // Others that share it may wait for what it now answers.
             self.host_at(nic).repace(controller);
         }
-        self.world.totals.last_deed = self.world.now;
+        self.world.totals.last_progress = self.world.now;
         if let Some((group, _)) = over {
             self.one_ended(group);
         }
@@ -165,11 +165,11 @@ impl<A: Actors> Network<A> {
     }
 
     /// The window of a new flow along these ports.
-    pub(super) fn window_of(&self, way: Option<&[u32]>, left: u8) -> u64 {
+    pub(super) fn window_of(&self, ecmp_path: Option<&[u32]>, left: u8) -> u64 {
         match self.world.rules.transport.window {
             None => u64::MAX,
             Some(Window::Bytes(bytes)) => bytes.0.max(self.world.rules.least_window()),
-            Some(Window::Bdp) => way.map_or(u64::MAX, |way| self.bandwidth_delay(way, left)),
+            Some(Window::Bdp) => ecmp_path.map_or(u64::MAX, |ecmp_path| self.bandwidth_delay(ecmp_path, left)),
         }
     }
 }

@@ -31,12 +31,12 @@ pub(super) struct Whereabouts {
     /// Where the first of a flow's frames that are in queues stands: a port, its queue, and how many they are.
     queued: HashMap<u32, (u32, u8, u64)>,
     /// Flows of which anything is under way, be it on a link or in a fabric.
-    under_way: HashSet<u32>,
+    in_flight: HashSet<u32>,
 }
 
 impl<A: Actors> Network<A> {
     /// A sender has timed out so many times in a row.
-    pub(super) fn suspect(&mut self, tries: u32) {
+    pub(super) fn schedule_deadlock_check(&mut self, tries: u32) {
         if tries < TRIES {
             return;
         }
@@ -102,7 +102,7 @@ impl<A: Actors> Network<A> {
             || self.faults.iter().any(|fault| fault.at > self.world.now)
             || self.tables.flows.slots().any(|slot| {
                 let flow = &self.tables.flows.send[slot as usize];
-                !flow.ended() && !flow.kept || flow.status == Status::Posted || flow.waits_for_issue()
+                !flow.ended() && !flow.kept || flow.status == Status::NotIssued || flow.waits_for_issue()
             })
             || self.hosts.iter().any(|host| host.rx.as_ref().is_some_and(|rx| rx.draining))
             || self.tables.controllers.list.iter().flatten().any(|c| !c.waiting.is_empty() && c.next != Time::NEVER)
@@ -115,7 +115,7 @@ impl<A: Actors> View<'_, A> {
         let mut found = Whereabouts::default();
         for part in self.parts {
             let of_flows = part.world.slab.packets().filter(|pkt| pkt.is_of_flow());
-            found.under_way.extend(of_flows.filter_map(|pkt| self.find(pkt.flow)));
+            found.in_flight.extend(of_flows.filter_map(|pkt| self.find(pkt.flow)));
         }
         let mut action = |part: &Network<A>, ix: Ix, port: u32, queue: u8| {
             let pkt = &part.world.slab[ix].pkt;
@@ -160,13 +160,13 @@ impl<A: Actors> View<'_, A> {
                 None => format!("its turn at {}, which is busy", self.host_name(flow.src)),
             },
             Status::Pacing => format!("its rate limiter{}", self.limit(flow)),
-            Status::Parked if flow.shut != 0 => "a pause of its own".into(),
-            Status::Parked => {
+            Status::GateClosed if flow.shut != 0 => "a pause of its own".into(),
+            Status::GateClosed => {
                 let why = self.why_shut(port, flow.ds.dscp().priority().0).unwrap_or_else(|| "which is busy".into());
                 format!("its turn at {}, {why}", self.host_name(flow.src))
             }
-            Status::Windowed => format!("acknowledgements: its window is full{}", self.trail(slot, found)),
-            Status::Posted => format!("{} to issue it", self.host_name(flow.src)),
+            Status::WindowLimited => format!("acknowledgements: its window is full{}", self.trail(slot, found)),
+            Status::NotIssued => format!("{} to issue it", self.host_name(flow.src)),
             Status::Idle if flow.sent == flow.acked => "payload".into(),
             Status::Idle => format!("acknowledgements of what it has sent{}", self.trail(slot, found)),
         }
@@ -194,15 +194,15 @@ impl<A: Actors> View<'_, A> {
             return format!("; {frames} at {}{why}", self.name_queue(*port, Some(Class(*queue))));
         }
         // A receiver may have an acknowledgement to send that is to speak of more packets.
-        let lost = !found.under_way.contains(&slot) && self.recv(slot).pending == 0;
+        let lost = !found.in_flight.contains(&slot) && self.recv(slot).pending == 0;
         if lost { "; nothing of it is under way: frames were lost".into() } else { String::new() }
     }
 
     /// The link on a flow's way that is down, or the switch that knows no way on.
     fn break_on_way(&self, slot: u32) -> Option<String> {
         let flow = self.flow(slot);
-        if let Some(way) = self.parts[0].way_of(slot) {
-            let down = way.iter().find(|port| !self.port(**port).up)?;
+        if let Some(ecmp_path) = self.parts[0].path_of(slot) {
+            let down = ecmp_path.iter().find(|port| !self.port(**port).up)?;
             let port = self.port(*down);
             let (from, to) = (self.graph_name(port), self.graph_name(self.port(port.peer)));
             return Some(format!("the link from {from} to {to} is down"));

@@ -7,8 +7,8 @@ use crate::hooks::{FlowShape, RateKey};
 use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, NO_MESSAGE, SendFlow, Status, StreamState};
 use crate::packet::{DsField, Dscp, Ecn, FlowRef, HostId, NodeId, Packet, PathRef};
 use crate::port::Belongs;
-use crate::record::Met;
-use crate::routing::NO_WAY;
+use crate::record::FlowTag;
+use crate::routing::NO_PATH;
 use crate::spec::FlowSpec;
 use crate::transport::Sender;
 use crate::units::Bytes;
@@ -114,14 +114,14 @@ impl<A: Actors> Network<A> {
         self.world.fabric.paths.put_in(reference, behind, path, back);
         self.choose_recv_nic(slot, behind);
         self.count_in(slot as usize);
-        if self.world.probes.ask_whose() {
-            self.world.probes.who.begin(reference, Met { id: spec.id, group: spec.group });
+        if self.world.probes.needs_owner() {
+            self.world.probes.flow_index.begin(reference, FlowTag { id: spec.id, group: spec.group });
         }
         self.ask_once(slot, hash);
         if !self.is_here(spec.src) {
             return slot;
         }
-        let way = self.way_of(slot);
+        let ecmp_path = self.path_of(slot);
         let shape = FlowShape {
             src: spec.src,
             dst: spec.dst,
@@ -129,13 +129,14 @@ impl<A: Actors> Network<A> {
             line: self.nic_rate(nic),
             payload: Bytes(u64::from(self.world.rules.payload)),
             frame: Bytes(u64::from(self.world.rules.payload + self.world.rules.header(left))),
-            hops: way.as_ref().map_or(0, |way| way.len() as u32 - 1),
+            hops: ecmp_path.as_ref().map_or(0, |ecmp_path| ecmp_path.len() as u32 - 1),
         };
         self.tables.flows.send[slot as usize].hops = shape.hops;
         self.tables.flows.send[slot as usize].controller = self.controller(&shape, nic, left, slot, hash);
-        self.tables.flows.send[slot as usize].window = self.window_of(way.as_deref(), left);
+        self.tables.flows.send[slot as usize].window = self.window_of(ecmp_path.as_deref(), left);
         if spec.stream.is_none() {
-            self.tables.flows.send[slot as usize].ideal = way.and_then(|way| self.ideal(&way, spec.bytes, left));
+            self.tables.flows.send[slot as usize].ideal =
+                ecmp_path.and_then(|ecmp_path| self.ideal(&ecmp_path, spec.bytes, left));
         }
         slot
     }
@@ -150,7 +151,7 @@ impl<A: Actors> Network<A> {
         if at == self.world.now {
             return self.begin(slot, Time::ZERO);
         }
-        self.tables.flows.send[slot as usize].status = Status::Posted;
+        self.tables.flows.send[slot as usize].status = Status::NotIssued;
         self.world.push(at, Event::Begin { slot, tag });
     }
 
@@ -209,37 +210,38 @@ impl<A: Actors> Network<A> {
 
     /// Asks switches once for the ways of a flow's data and acknowledgements, where they would always answer alike.
     fn ask_once(&mut self, slot: u32, hash: u64) {
-        if !self.world.fabric.ways.are_known() {
+        if !self.world.fabric.ecmp_paths.are_known() {
             return;
         }
         let flows = &self.tables.flows;
         let (flow, reference) = (&flows.send[slot as usize], flows.reference(slot));
         let (src, dst) = (flow.src, flow.dst);
         let (nic, recv_nic) = (flow.nic, flows.recv_nics[slot as usize]);
-        // Who sends packets is who asks.
-        let way = if self.is_here(src) && flow.path == PathRef::NONE { self.ecmp_way(nic, dst, hash) } else { NO_WAY };
+        // FlowIndex sends packets is who asks.
+        let ecmp_path =
+            if self.is_here(src) && flow.path == PathRef::NONE { self.ecmp_path_of(nic, dst, hash) } else { NO_PATH };
         let back =
             if self.is_here(dst) && self.world.rules.ack.enabled && flows.recv[slot as usize].back == PathRef::NONE {
-                self.ecmp_way(recv_nic, src, Packet::entropy_of(dst, src, reference))
+                self.ecmp_path_of(recv_nic, src, Packet::entropy_of(dst, src, reference))
             } else {
-                NO_WAY
+                NO_PATH
             };
-        self.tables.flows.send[slot as usize].way = way;
-        self.tables.flows.back_ways[slot as usize] = back;
+        self.tables.flows.send[slot as usize].ecmp_path = ecmp_path;
+        self.tables.flows.return_paths[slot as usize] = back;
     }
 
-    /// The way that ECMP gives packets with this entropy out of an interface; `NO_WAY`: there is none, or it is too long for a word.
-    fn ecmp_way(&self, from: u32, to: HostId, entropy: u64) -> u64 {
+    /// The way that ECMP gives packets with this entropy out of an interface; `NO_PATH`: there is none, or it is too long for a word.
+    fn ecmp_path_of(&self, from: u32, to: HostId, entropy: u64) -> u64 {
         let fabric = &self.world.fabric;
-        let (mut way, mut hop, mut port) = (0, 0, self.hosts[from as usize].port);
+        let (mut ecmp_path, mut hop, mut port) = (0, 0, self.hosts[from as usize].port);
         while let Belongs::Switch(switch) = self.ports[self.ports[port as usize].peer as usize].belongs {
             let egress = fabric.routes.pick(switch, fabric.routes.candidates(switch, to), entropy);
-            let Some(egress) = egress else { return NO_WAY };
-            let Some(longer) = fabric.ways.with(way, hop, egress) else { return NO_WAY };
-            (way, hop) = (longer, hop + 1);
+            let Some(egress) = egress else { return NO_PATH };
+            let Some(longer) = fabric.ecmp_paths.with(ecmp_path, hop, egress) else { return NO_PATH };
+            (ecmp_path, hop) = (longer, hop + 1);
             port = self.switches[switch as usize].first_port + u32::from(egress);
         }
-        way
+        ecmp_path
     }
 
     #[cold]

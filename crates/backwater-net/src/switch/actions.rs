@@ -50,8 +50,8 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
                 }
                 SwitchAction::Shut(owner, gate) => self.set_gate(owner, gate, true),
                 SwitchAction::Open(owner, gate) => self.set_gate(owner, gate, false),
-                SwitchAction::LetGo(port, before) => self.let_go(port.0, before),
-                SwitchAction::SendAgain(port, from) => self.send_again(port.0, from),
+                SwitchAction::DiscardBefore(port, before) => self.discard_before(port.0, before),
+                SwitchAction::ReplayFrom(port, from) => self.replay_from(port.0, from),
                 SwitchAction::Disobey(port, queue) => self.pause_over(port.0, Some(Class(queue.0))),
                 SwitchAction::Flush(port, queue) => self.flush(port, queue),
                 SwitchAction::Report(kind, port, class, value) => {

@@ -7,7 +7,7 @@ use crate::hooks::{Fate, IsolationQueue, SwitchSide};
 use crate::node::NodeCx;
 use crate::packet::{Body, ControlHeader, PathRef, Port as PortNo};
 use crate::slab::Ix;
-use crate::world::Outcome;
+use crate::world::RunEffect;
 use backwater_engine::Time;
 
 impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
@@ -16,7 +16,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         let slot = &mut self.world.slab[pkt];
         let header = &slot.pkt;
         let egress = if header.path == PathRef::KNOWN {
-            self.world.fabric.ways.port(header.entropy, header.hop)
+            self.world.fabric.ecmp_paths.port(header.entropy, header.hop)
         } else {
             if header.path == PathRef::NONE || matches!(header.body, Body::Control(_)) {
                 return self.arrive_unpinned(ingress, pkt);
@@ -103,7 +103,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         let any_down = self.world.fabric.neighbours.iter().flatten().any(|(_, up)| !up);
         // Counted where it came from: it might as well have been lost on its way here.
         let from = self.port(ingress).peer;
-        self.world.outcomes.push(Outcome::LostFrom(from));
+        self.world.effects.push(RunEffect::LostFrom(from));
         self.discard(pkt);
         if !any_down {
             let reason = format!("{} has no way to h{}", self.node.home.shape.name, dst.0);

@@ -114,15 +114,15 @@ impl SenderCommon {
     pub fn count_sent(&mut self, packet: &Packet, first: bool, step: u64) -> bool {
         let Body::Data(DataHeader { offset, payload, .. }) = packet.body else { return false };
         let end = offset + if self.messages.is_some() { step } else { u64::from(payload) };
-        let again = end <= self.furthest && !first;
+        let retransmission = end <= self.furthest && !first;
         if let Some(message) = self.messages.as_mut().and_then(|messages| messages.of_mut(offset, step)) {
             message.sent += 1;
-            message.retransmitted += u64::from(again);
+            message.retransmitted += u64::from(retransmission);
         }
-        self.retransmitted += u64::from(again);
+        self.retransmitted += u64::from(retransmission);
         self.furthest = self.furthest.max(end);
         self.total += u64::from(payload);
-        again
+        retransmission
     }
 }
 

@@ -48,8 +48,8 @@ pub(crate) trait Transport {
     fn on_data(receiver: &mut Receiving<'_, Self::Receiver>, packet: &Packet, data: DataHeader) -> Answer;
     /// The sender takes an acknowledgement or NACK, with what lies beside it.
     fn on_ack(sender: &mut Sending<'_, Self::Sender>, packet: &Packet, ack: AckHeader, report: Report) -> Learned;
-    /// The retransmission timer expires. `gives_up` asks the flow's controller whether a packet whose timer has expired is lost.
-    fn on_timeout(sender: &mut Sending<'_, Self::Sender>, gives_up: &mut dyn FnMut(Timed) -> bool) -> Expiry;
+    /// The retransmission timer expires. `timeout_is_loss` asks the flow's controller whether a packet whose timer has expired is lost.
+    fn on_timeout(sender: &mut Sending<'_, Self::Sender>, timeout_is_loss: &mut dyn FnMut(Timed) -> bool) -> Expiry;
     /// \[bytes\] that count against the flow's window
     fn in_flight(own: &Self::Sender, common: &SenderCommon, span: Span) -> u64;
 
@@ -156,7 +156,7 @@ pub(crate) struct Learned {
 pub(crate) struct Timed {
     pub number: u64,
     /// It has been retransmitted.
-    pub again: bool,
+    pub retransmission: bool,
     /// When its timer was started.
     pub since: Time,
 }
@@ -196,7 +196,7 @@ pub(crate) enum Then {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     /// It is a retransmission.
-    pub again: bool,
+    pub retransmission: bool,
     /// The timer is armed, and expires then.
     pub timer: Option<Time>,
 }
@@ -269,9 +269,9 @@ impl Sender {
     pub fn on_send(&mut self, flow: Offsets<'_>, at: Moment<'_>, packet: &mut Packet) -> Sent {
         let Sender { common, own } = self;
         common.cut_to_message(packet, at.step);
-        let again = common.count_sent(packet, flow.packets == 1, at.step);
+        let retransmission = common.count_sent(packet, flow.packets == 1, at.step);
         with!(own, |own, T| T::on_send(&mut Sending { own, common, flow, at }, packet));
-        Sent { again, timer: common.arm(at.now + at.params.timeout) }
+        Sent { retransmission, timer: common.arm(at.now + at.params.timeout) }
     }
 
     pub fn on_ack(
@@ -286,9 +286,14 @@ impl Sender {
         with!(own, |own, T| T::on_ack(&mut Sending { own, common, flow, at }, packet, ack, report))
     }
 
-    pub fn on_timeout(&mut self, flow: Offsets<'_>, at: Moment<'_>, gives_up: &mut dyn FnMut(Timed) -> bool) -> Expiry {
+    pub fn on_timeout(
+        &mut self,
+        flow: Offsets<'_>,
+        at: Moment<'_>,
+        timeout_is_loss: &mut dyn FnMut(Timed) -> bool,
+    ) -> Expiry {
         let Sender { common, own } = self;
-        with!(own, |own, T| T::on_timeout(&mut Sending { own, common, flow, at }, gives_up))
+        with!(own, |own, T| T::on_timeout(&mut Sending { own, common, flow, at }, timeout_is_loss))
     }
 
     pub fn in_flight(&self, span: Span) -> u64 {

@@ -74,7 +74,7 @@ impl Transport for Rud {
     fn on_send(sender: &mut Sending<'_, Self::Sender>, packet: &mut Packet) {
         let Body::Data(data) = &mut packet.body else { return };
         if sender.own.send(data.offset / sender.at.step, packet.size, sender.at.now) > 1 {
-            data.flags |= DataHeader::AGAIN;
+            data.flags |= DataHeader::RETRANSMISSION;
         }
     }
 
@@ -131,7 +131,7 @@ impl Transport for Rud {
     }
 
     /// The timer is that of the packet that was sent longest ago: one packet for each call.
-    fn on_timeout(sender: &mut Sending<'_, Self::Sender>, gives_up: &mut dyn FnMut(Timed) -> bool) -> Expiry {
+    fn on_timeout(sender: &mut Sending<'_, Self::Sender>, timeout_is_loss: &mut dyn FnMut(Timed) -> bool) -> Expiry {
         let Sending { own, common, at, .. } = sender;
         common.armed = false;
         let Some((since, number)) = own.oldest() else { return Expiry::early(None, Then::Wake) };
@@ -139,8 +139,9 @@ impl Transport for Rud {
         if due > at.now {
             return Expiry::early(common.arm(due), Then::Wake);
         }
-        let again = own.last_sending(number).is_some_and(|(_, _, sends)| sends > 1);
-        let lost = gives_up(Timed { number, again, since }).then(|| u64::from(own.lose(number).unwrap_or(0)));
+        let retransmission = own.last_sending(number).is_some_and(|(_, _, sends)| sends > 1);
+        let lost =
+            timeout_is_loss(Timed { number, retransmission, since }).then(|| u64::from(own.lose(number).unwrap_or(0)));
         match lost {
             Some(_) => _ = common.mark_lost(number * at.step),
             None => own.restart_timer(number, at.now),
@@ -194,10 +195,10 @@ fn on_map(
     *flow.acked = before.max(received);
     let upto = flow.acked.div_ceil(step);
     let bytes = own.count(report.counted);
-    let again = flags & DataHeader::AGAIN != 0;
+    let retransmission = flags & DataHeader::RETRANSMISSION != 0;
     let probe = (flags & DataHeader::PROBE != 0).then_some(offset);
-    let timed =
-        probe.is_none() && own.last_sending(offset / step).is_some_and(|(_, _, sends)| sends == 1 + u16::from(again));
+    let timed = probe.is_none()
+        && own.last_sending(offset / step).is_some_and(|(_, _, sends)| sends == 1 + u16::from(retransmission));
     let mapped = (0..MAP).filter(|bit| report.map & 1 << bit != 0).map(|bit| report.first.saturating_add(bit));
     let mut further = *flow.acked > before;
     for number in (own.first..upto).chain(mapped) {
@@ -223,7 +224,7 @@ fn on_map(
         cumulative: upto,
         next: flow.sent.div_ceil(step),
         beyond: report.beyond,
-        owes: common.has_retransmissions(),
+        has_retransmissions: common.has_retransmissions(),
         unsent: *flow.sent < flow.available,
     };
     Learned { loss: None, acknowledges: true, counted: Some(counted) }

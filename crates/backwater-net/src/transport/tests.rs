@@ -41,8 +41,8 @@ impl Line {
         let Line { sender, receiver, params, ack, now, sent, acked, received, order } = self;
         let at = Moment { now: *now, step: STEP, params, ack };
         let flow = Offsets { available: PACKETS * STEP, sent, acked, packets: order.len() as u64, empty: false };
-        let again = Offsets { sent: &mut *flow.sent, acked: &mut *flow.acked, ..flow };
-        sender.on_send(again, at, &mut packet);
+        let retransmission = Offsets { sent: &mut *flow.sent, acked: &mut *flow.acked, ..flow };
+        sender.on_send(retransmission, at, &mut packet);
         let header = *packet.data().expect("data");
         if !arrives {
             return;

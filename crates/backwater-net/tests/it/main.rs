@@ -1,6 +1,7 @@
 //! Whole networks with no mechanism but the tests' own, in one binary.
 
 mod actors;
+mod connections;
 mod control_delay;
 mod edges;
 mod giving_way;
@@ -8,7 +9,6 @@ mod hooks;
 mod hosts;
 mod isolation_queues;
 mod issue;
-mod kept;
 mod latency;
 mod losses;
 mod own;

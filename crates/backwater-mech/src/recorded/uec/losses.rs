@@ -51,7 +51,7 @@ fn sleek_decides_as_the_traces_have_it() {
                         cumulative: number(row, "cum"),
                         beyond: number(row, "ooo"),
                         next: number(row, "next"),
-                        owes: number(row, "waiting") == 1,
+                        has_retransmissions: number(row, "waiting") == 1,
                         unsent: number(row, "unsent") == 1,
                         prompt: probe > 0 && delay < TARGET,
                         cwnd: number(row, "cwnd"),
@@ -79,9 +79,9 @@ fn sleek_decides_as_the_traces_have_it() {
                     (values, probes) = (values + 2, probes + 1);
                 }
                 _ => {
-                    let (again, since) = (number(row, "waiting") > 0, now - TIMEOUT);
+                    let (retransmission, since) = (number(row, "waiting") > 0, now - TIMEOUT);
                     let lost = number(row, "recovers") == 0;
-                    assert_eq!(sleek.gives_up(number(row, "cum"), again, since), lost, "{row:?}");
+                    assert_eq!(sleek.timeout_is_loss(number(row, "cum"), retransmission, since), lost, "{row:?}");
                     (values, held) = (values + 1, held + 1);
                 }
             }
@@ -100,7 +100,7 @@ fn a_recovery_ends_where_nobody_answers() {
         cumulative: 0,
         beyond: 5,
         next: 10,
-        owes: false,
+        has_retransmissions: false,
         unsent: false,
         prompt: false,
         cwnd: 3_000,
@@ -113,17 +113,17 @@ fn a_recovery_ends_where_nobody_answers() {
     for timeouts in 0..3 {
         let start = Time::us(100 * timeouts);
         for number in 6..10 {
-            assert!(!sleek.gives_up(number, false, start + Time::us(number)), "{number} after {timeouts}");
+            assert!(!sleek.timeout_is_loss(number, false, start + Time::us(number)), "{number} after {timeouts}");
         }
-        assert!(!sleek.gives_up(0, true, start + Time::us(20)));
+        assert!(!sleek.timeout_is_loss(0, true, start + Time::us(20)));
         assert_eq!((sleek.until(), sleek.resent()), (Some(10), 0));
         assert_eq!(sleek.on_ack(start + Time::us(120), &seen, missing), [0]);
     }
-    assert!(!sleek.gives_up(9, false, Time::us(320)), "an answer came as its timer started");
-    assert!(sleek.gives_up(9, false, Time::us(321)));
+    assert!(!sleek.timeout_is_loss(9, false, Time::us(320)), "an answer came as its timer started");
+    assert!(sleek.timeout_is_loss(9, false, Time::us(321)));
     assert!(!sleek.recovers());
     assert!(
-        sleek.gives_up(0, true, Time::us(321)) && sleek.gives_up(8, false, Time::us(300)),
+        sleek.timeout_is_loss(0, true, Time::us(321)) && sleek.timeout_is_loss(8, false, Time::us(300)),
         "and so is each after it"
     );
 }

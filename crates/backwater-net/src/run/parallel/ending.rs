@@ -40,7 +40,7 @@ impl<A: Actors> Parallel<A> {
         let Some(split) = &self.split else { return self.parts[0].end() };
         if split.at_rest && self.active() == 0 {
             let totals = self.parts.iter().map(|part| &part.world.totals);
-            totals.map(|totals| totals.last_frame.max(totals.last_deed)).max().unwrap_or(Time::ZERO)
+            totals.map(|totals| totals.last_frame.max(totals.last_progress)).max().unwrap_or(Time::ZERO)
         } else {
             split.now
         }

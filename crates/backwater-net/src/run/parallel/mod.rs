@@ -47,7 +47,7 @@ struct Split<A> {
     stop_at: Option<Time>,
     /// As in [`crate::world::Totals`], of the whole run.
     now: Time,
-    looked: Time,
+    last_observed: Time,
     happened: Time,
     stopped: bool,
     at_rest: bool,
@@ -134,7 +134,7 @@ where
             merge: Merge::default(),
             stop_at,
             now: Time::ZERO,
-            looked: Time::ZERO,
+            last_observed: Time::ZERO,
             happened: Time::ZERO,
             stopped: false,
             at_rest: false,
@@ -225,9 +225,9 @@ where
 
     /// The stretch under way, or a new one that begins with events of `first`.
     fn stretch_from(&mut self, first: Time) -> Stretch {
-        let look = self.parts.iter().map(|part| part.world.totals.look_at).min().unwrap_or(Time::NEVER);
+        let look = self.parts.iter().map(|part| part.world.totals.deadlock_check_at).min().unwrap_or(Time::NEVER);
         let Some(split) = &mut self.split else { return Stretch { until: first, look, events: 0 } };
-        // Who asks for a look does so that long before it.
+        // FlowIndex asks for a look does so that long before it.
         let fresh = || Stretch { until: look.after(Time(1)).min(first.after(split.span.min(LOOK))), look, events: 0 };
         *split.stretch.get_or_insert_with(fresh)
     }
@@ -385,37 +385,37 @@ impl<A: Actors> Parallel<A> {
         let stop = self.split.as_ref().is_some_and(|split| split.stop_at.is_some() && !split.stopped);
         let common = (first.coming.iter().flatten().count() + first.jobs.asked()) as u64 + u64::from(stop);
         let all: u64 = self.parts.iter().map(|part| part.world.queue.len() as u64).sum();
-        (all - copies * common, self.parts.iter().map(|part| part.world.totals.idling).sum())
+        (all - copies * common, self.parts.iter().map(|part| part.world.totals.keepalive_events).sum())
     }
 
     /// Looks for a deadlock, as one network does.
     fn look(&mut self, at: Time) {
-        let (pending, idling) = self.pending();
+        let (pending, keepalive_events) = self.pending();
         let Some(split) = &mut self.split else { return };
-        if split.now > split.looked {
+        if split.now > split.last_observed {
             split.happened = split.now;
         }
-        (split.looked, split.now) = (at, at);
-        self.parts.iter_mut().for_each(|part| part.world.totals.look_at = Time::NEVER);
+        (split.last_observed, split.now) = (at, at);
+        self.parts.iter_mut().for_each(|part| part.world.totals.deadlock_check_at = Time::NEVER);
         self.parts[0].world.totals.progress.events += 1;
         if pending == 0 {
             self.rest_at_last();
         }
         let asks = self.find_deadlock();
-        if pending > idling
+        if pending > keepalive_events
             && asks
             && let Some(split) = &self.split
         {
             let again = split.now + LOOK;
-            self.parts.iter_mut().for_each(|part| part.world.totals.look_at = again);
+            self.parts.iter_mut().for_each(|part| part.world.totals.deadlock_check_at = again);
         }
     }
 
     /// Time is when something last happened that was no look.
     fn rest_at_last(&mut self) {
-        let deed = self.parts.iter().map(|part| part.world.totals.last_deed).max().unwrap_or(Time::ZERO);
+        let deed = self.parts.iter().map(|part| part.world.totals.last_progress).max().unwrap_or(Time::ZERO);
         let Some(split) = &mut self.split else { return };
-        if split.now == split.looked {
+        if split.now == split.last_observed {
             split.now = split.happened.max(deed);
         }
     }

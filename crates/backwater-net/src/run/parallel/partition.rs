@@ -104,9 +104,9 @@ pub(super) fn distances(
     for by in 0..parts {
         for from in 0..parts {
             for to in 0..parts {
-                let way = least[from][by].after(least[by][to]);
+                let ecmp_path = least[from][by].after(least[by][to]);
                 let least = &mut least[from][to];
-                *least = (*least).min(way);
+                *least = (*least).min(ecmp_path);
             }
         }
     }

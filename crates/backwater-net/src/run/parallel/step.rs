@@ -146,7 +146,7 @@ impl<A: Actors> Network<A> {
             Mail::Completed(completion) => self.completed_elsewhere(completion),
             Mail::Over((time, order), slot) => {
                 if (time, order) > (self.world.now, self.world.order) {
-                    self.world.totals.idling += 1;
+                    self.world.totals.keepalive_events += 1;
                     self.world.queue.push(time, order, Event::Over { slot });
                 } else {
                     self.over(slot);

@@ -64,7 +64,7 @@ pub struct Graph {
     /// Sends that have come to a moment at this instant.
     done: Vec<(At, Moment)>,
     /// Sends in the network: when they began, and what let them.
-    under_way: BTreeMap<At, (Time, Release)>,
+    in_progress: BTreeMap<At, (Time, Release)>,
 }
 
 impl Graph {
@@ -99,7 +99,7 @@ impl Graph {
             queued: BTreeMap::new(),
             free: BTreeSet::new(),
             done: Vec::new(),
-            under_way: BTreeMap::new(),
+            in_progress: BTreeMap::new(),
         })
     }
 
@@ -169,7 +169,7 @@ impl Graph {
                     link: None,
                     stream: None,
                 });
-                self.under_way.insert(at, (now, release));
+                self.in_progress.insert(at, (now, release));
             }
             Task::Compute(time) => match one.stream() {
                 None => self.compute(at, time, release, now, due),
@@ -313,7 +313,7 @@ impl Graph {
             let after = Release { flow: Some(self.flow(at).1), computed: None };
             self.let_go_on(at, moment, &after);
             if moment == Moment::LastByte
-                && let Some((start, release)) = self.under_way.remove(&at)
+                && let Some((start, release)) = self.in_progress.remove(&at)
             {
                 due.rows.transfers.extend(self.transfer_row(at, start, Some(now), release));
                 self.complete(at, &after, now, due);
@@ -388,9 +388,9 @@ impl Dependent for Graph {
             rows.rounds.extend(open);
             rows.instances.push(self.instance_row(number, None));
         }
-        let under_way = self.under_way.iter();
+        let in_progress = self.in_progress.iter();
         rows.transfers.extend(
-            under_way.filter_map(|(at, (start, release))| self.transfer_row(*at, *start, None, release.clone())),
+            in_progress.filter_map(|(at, (start, release))| self.transfer_row(*at, *start, None, release.clone())),
         );
         rows.transfers.sort_unstable_by_key(|row| row.flow);
         rows

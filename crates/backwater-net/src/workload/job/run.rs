@@ -73,7 +73,7 @@ pub struct Job {
     done: Vec<(At, u32, u32)>,
     /// Transfers in the network, by their flows.
     #[state(sorted)]
-    under_way: HashMap<u64, TransferRow>,
+    in_progress: HashMap<u64, TransferRow>,
 }
 
 impl JobSpec {
@@ -94,8 +94,8 @@ impl Job {
         let plan = Plan::new(&spec)?;
         let instances = (0..spec.instances()).map(|_| Instance::default()).collect();
         let (ready, later, done) = (BTreeMap::new(), BinaryHeap::new(), Vec::new());
-        let (begun, under_way) = (false, HashMap::new());
-        Ok(Job { spec, plan, links, seed, group, instances, begun, ready, later, done, under_way })
+        let (begun, in_progress) = (false, HashMap::new());
+        Ok(Job { spec, plan, links, seed, group, instances, begun, ready, later, done, in_progress })
     }
 
     /// Number of flows in all, where it is known beforehand: random draws may stay within a server.
@@ -364,7 +364,7 @@ impl Dependent for Job {
                 rows.instances.push(self.instance_row(number, None));
             }
         }
-        rows.transfers.extend(self.under_way.values().cloned());
+        rows.transfers.extend(self.in_progress.values().cloned());
         rows.transfers.sort_unstable_by_key(|row| row.flow);
         rows
     }

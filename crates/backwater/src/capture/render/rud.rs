@@ -24,7 +24,7 @@ impl Renderer {
         ethernet(octets, host_mac(packet.dst), host_mac(data.src));
         let (source, destination) = pdc_ids(packet.flow);
         let request = Request {
-            again: data.is(DataHeader::AGAIN),
+            again: data.is(DataHeader::RETRANSMISSION),
             ack_request: data.is(DataHeader::ACK_REQUEST),
             psn: self.number(data.offset),
             source,
@@ -53,7 +53,7 @@ impl Renderer {
             Some(Gap::Before(at) | Gap::Beyond(at) | Gap::Trimmed(at)) => (at, 0, 0),
             None => (ack.received.saturating_sub(1), 0, 0),
         };
-        let (probe, again) = (flags & DataHeader::PROBE != 0, flags & DataHeader::AGAIN != 0);
+        let (probe, again) = (flags & DataHeader::PROBE != 0, flags & DataHeader::RETRANSMISSION != 0);
         let psn = self.number(at);
         let header = if ack.is_nack() {
             let code = match ack.gap {

@@ -160,7 +160,7 @@ impl Job {
             end: None,
             release: after.clone(),
         };
-        self.under_way.insert(id, row);
+        self.in_progress.insert(id, row);
         let (bytes, start, path, ack_path, stream) = (transfer.bytes, Time::ZERO, None, None, None);
         due.flows.push(FlowSpec { id, group, src, dst, bytes, start, class, ect, path, ack_path, link: None, stream });
         false
@@ -272,7 +272,7 @@ impl Job {
             let n = self.ranks(at).len() as u32;
             let flow = self.flow_id(at, u64::from(phase) * u64::from(n) + u64::from(rank));
             let after = Release { flow: Some(flow), computed: None };
-            due.rows.transfers.extend(self.under_way.remove(&flow).map(|row| TransferRow { end: Some(now), ..row }));
+            due.rows.transfers.extend(self.in_progress.remove(&flow).map(|row| TransferRow { end: Some(now), ..row }));
             if let Some(tree) = exchange.tree(n) {
                 let index = u64::from(phase) * u64::from(n) + u64::from(rank);
                 let next = self.next_in_tree(at, tree, index);

@@ -92,7 +92,7 @@ struct Passed {
 
 /// The flows that wait at one egress port.
 #[derive(Debug, backwater_derive::State)]
-pub(crate) struct Lineup {
+pub(crate) struct InOrder {
     /// Queues between which flows move, a bit each.
     #[state(fixed)]
     queues: u32,
@@ -104,11 +104,11 @@ pub(crate) struct Lineup {
     moved: u32,
 }
 
-impl Lineup {
+impl InOrder {
     /// For flows that move between `queues`, a bit each; `ingresses` of a crossbar, whose queues are apart, or 1.
-    pub fn new(queues: u8, order: FlowOrder, ingresses: usize) -> Lineup {
+    pub fn new(queues: u8, order: FlowOrder, ingresses: usize) -> InOrder {
         let ingresses = if order == FlowOrder::Markers { ingresses } else { 0 };
-        Lineup {
+        InOrder {
             queues: u32::from(queues),
             ingresses: vec![Passed::default(); ingresses],
             flows: FlowMap::default(),
@@ -286,24 +286,24 @@ mod tests {
     /// A port with queues 2 and 3 of a switch without a crossbar.
     struct Stand {
         slab: Slab,
-        lineup: Lineup,
+        in_order: InOrder,
     }
 
     impl Stand {
         fn new(order: FlowOrder) -> Stand {
-            Stand { slab: Slab::default(), lineup: Lineup::new(0b1100, order, 1) }
+            Stand { slab: Slab::default(), in_order: InOrder::new(0b1100, order, 1) }
         }
         fn join(&mut self, flow: u32, queue: usize) -> Ix {
             let ix = self.slab.insert(data(HostId(0), HostId(1), flow, Class(3), 1000));
-            self.lineup.join(&self.slab[ix], queue);
+            self.in_order.join(&self.slab[ix], queue);
             ix
         }
         fn may_go(&self, ix: Ix, queue: usize) -> bool {
-            self.lineup.may_go(&self.slab[ix], queue)
+            self.in_order.may_go(&self.slab[ix], queue)
         }
         fn leave(&mut self, ix: Ix, queue: usize) {
             assert!(self.may_go(ix, queue));
-            self.lineup.leave(&self.slab[ix], queue);
+            self.in_order.leave(&self.slab[ix], queue);
         }
     }
 
@@ -312,9 +312,9 @@ mod tests {
     fn runs_go_one_after_another() {
         let mut stand = Stand::new(FlowOrder::Counters);
         let (a, b) = (stand.join(1, 3), stand.join(1, 3));
-        assert!(!stand.lineup.matters());
+        assert!(!stand.in_order.matters());
         let (other, c, d) = (stand.join(2, 3), stand.join(1, 2), stand.join(1, 3));
-        assert!(stand.lineup.matters());
+        assert!(stand.in_order.matters());
         assert!(stand.may_go(a, 3) && stand.may_go(other, 3) && !stand.may_go(c, 2));
         stand.leave(a, 3);
         assert!(!stand.may_go(c, 2));
@@ -322,10 +322,10 @@ mod tests {
         // The other flow's packet in queue 3 is nothing to this one.
         assert!(stand.may_go(c, 2) && !stand.may_go(d, 3));
         stand.leave(c, 2);
-        assert!(!stand.lineup.matters());
+        assert!(!stand.in_order.matters());
         stand.leave(d, 3);
         stand.leave(other, 3);
-        assert!(stand.lineup.is_empty());
+        assert!(stand.in_order.is_empty());
     }
 
     /// With markers the whole of the old queue goes first, whoever's packets those are; what comes later does not.
@@ -340,7 +340,7 @@ mod tests {
         assert!(stand.may_go(moved, 2));
         stand.leave(moved, 2);
         stand.leave(later, 3);
-        assert!(stand.lineup.is_empty() && !stand.lineup.matters());
+        assert!(stand.in_order.is_empty() && !stand.in_order.matters());
     }
 
     /// Queue 3 is emptied: what stood behind its frames may go, and what comes to it later waits as before.
@@ -352,14 +352,14 @@ mod tests {
             let other = stand.join(2, 3);
             assert!(!stand.may_go(moved, 2));
             for ix in [first, back, other] {
-                stand.lineup.lose(&stand.slab[ix], 3);
+                stand.in_order.lose(&stand.slab[ix], 3);
             }
             assert!(stand.may_go(moved, 2));
             let again = stand.join(1, 3);
             assert!(!stand.may_go(again, 3), "{order:?}");
             stand.leave(moved, 2);
             stand.leave(again, 3);
-            assert!(stand.lineup.is_empty() && !stand.lineup.matters());
+            assert!(stand.in_order.is_empty() && !stand.in_order.matters());
         }
     }
 
@@ -370,14 +370,14 @@ mod tests {
         for order in [FlowOrder::Counters, FlowOrder::Markers] {
             let mut stand = Stand::new(order);
             let (first, moved, back) = (stand.join(1, 3), stand.join(1, 2), stand.join(1, 3));
-            stand.lineup.take_back(&stand.slab[back], 3);
+            stand.in_order.take_back(&stand.slab[back], 3);
             assert!(stand.may_go(first, 3) && !stand.may_go(moved, 2), "{order:?}");
             let again = stand.join(1, 3);
             stand.leave(first, 3);
             assert!(!stand.may_go(again, 3), "{order:?}");
             stand.leave(moved, 2);
             stand.leave(again, 3);
-            assert!(stand.lineup.is_empty() && !stand.lineup.matters(), "{order:?}");
+            assert!(stand.in_order.is_empty() && !stand.in_order.matters(), "{order:?}");
         }
     }
 
@@ -389,7 +389,7 @@ mod tests {
         let (a, other) = (stand.join(1, 3), stand.join(2, 3));
         let last = stand.join(3, 3);
         let moved = stand.join(1, 2);
-        stand.lineup.take_back(&stand.slab[last], 3);
+        stand.in_order.take_back(&stand.slab[last], 3);
         let later = stand.join(3, 3);
         stand.leave(a, 3);
         assert!(!stand.may_go(moved, 2));
@@ -397,13 +397,13 @@ mod tests {
         assert!(stand.may_go(moved, 2));
         stand.leave(moved, 2);
         stand.leave(later, 3);
-        assert!(stand.lineup.is_empty() && !stand.lineup.matters());
+        assert!(stand.in_order.is_empty() && !stand.in_order.matters());
         // Of one flow alone nothing is left to wait for.
         let (only, moved) = (stand.join(1, 3), stand.join(1, 2));
-        stand.lineup.take_back(&stand.slab[only], 3);
+        stand.in_order.take_back(&stand.slab[only], 3);
         assert!(stand.may_go(moved, 2));
         stand.leave(moved, 2);
-        assert!(stand.lineup.is_empty() && !stand.lineup.matters());
+        assert!(stand.in_order.is_empty() && !stand.in_order.matters());
     }
 
     /// Two flows that have crossed over: by counts alone each head would wait for the other for ever.
@@ -416,6 +416,6 @@ mod tests {
         stand.leave(first[1], 2);
         stand.leave(second[0], 2);
         stand.leave(second[1], 3);
-        assert!(stand.lineup.is_empty());
+        assert!(stand.in_order.is_empty());
     }
 }

@@ -27,10 +27,10 @@ impl<A: Actors> Network<A> {
         let (at, now, step) = (slot as usize, self.world.now, u64::from(self.world.rules.payload));
         let (nic, tag, left) =
             (self.tables.flows.send[at].nic, self.tables.flows.send[at].tag, self.tables.flows.send[at].left);
-        let ideal = self.way_of(slot).and_then(|way| self.ideal(&way, spec.bytes, left));
+        let ideal = self.path_of(slot).and_then(|ecmp_path| self.ideal(&ecmp_path, spec.bytes, left));
         let message = Sending { ideal, ..Sending::new(spec.id, now, spec.bytes, step, (message, pair)) };
         let packets = message.packets;
-        self.world.totals.idling -= u64::from(self.tables.flows.send[at].use_timer());
+        self.world.totals.keepalive_events -= u64::from(self.tables.flows.send[at].use_timer());
         let (send, recv) = (&mut self.tables.flows.send[at], &mut self.tables.flows.recv[at]);
         let Some((outgoing, incoming)) = send.messages_mut().zip(recv.messages_mut()) else { return nic };
         let (from, before) = (outgoing.post(message, step), outgoing.due);
@@ -84,7 +84,7 @@ impl<A: Actors> Network<A> {
     /// All of a message is acknowledged.
     pub(super) fn message_done(&mut self, at: usize, from: u64) {
         self.end_message(at, from, State::Complete);
-        self.world.totals.last_deed = self.world.now;
+        self.world.totals.last_progress = self.world.now;
     }
 
     /// A message ends so on a connection: with the last of its queue pairs it is counted, as the worst of them.
@@ -143,7 +143,7 @@ impl<A: Actors> Network<A> {
         let (send, recv) = (&mut self.tables.flows.send[at], &mut self.tables.flows.recv[at]);
         let message = send.messages_mut()?.take(from)?;
         let come = recv.messages_mut()?.take(from)?;
-        self.world.totals.idling += u64::from(send.rests() && send.idle_timer());
+        self.world.totals.keepalive_events += u64::from(send.rests() && send.idle_timer());
         self.tables.flows.active -= 1;
         if self.world.rules.nic.link == LinkChoice::LeastLoaded {
             let host = &mut self.hosts[self.tables.flows.send[at].nic as usize];

@@ -3,7 +3,7 @@
 //! Such a frame arrives when its last bit does, the latency of the node there not counted: whether it is taken is known before that begins.
 //! A fault destroys nothing of it on the way: it comes damaged, and what has come can tell.
 
-use super::{AGAIN, CAPTURED, KEPT, LOST, Node, NodeCx, WATCHED};
+use super::{CAPTURED, LOST, Node, NodeCx, REPLAYED, RETAINED, WATCHED};
 use crate::event::{Event, order};
 use crate::packet::Control;
 use crate::port::{Numbered, Sent};
@@ -15,14 +15,14 @@ where
 {
     /// A frame begins to leave: keeps it if a mechanism says so. Ordered sets are no frames. Returns what will be done to the frame.
     #[cold]
-    pub(super) fn keep_sent(&mut self, port: u16, pkt: Ix, damaged: bool) -> u8 {
+    pub(super) fn retain_sent(&mut self, port: u16, pkt: Ix, damaged: bool) -> u8 {
         let up = self.ports[usize::from(port)].up;
         let fate = if up && !damaged { 0 } else { LOST };
         let header = self.world.slab[pkt].pkt;
         if header.is_mac() && header.size < Control::MIN_FRAME {
             return fate;
         }
-        let Some(number) = self.port(port).rest.kept.as_ref().map(|kept| kept.next()) else { return fate };
+        let Some(number) = self.port(port).rest.replay.as_ref().map(|replay| replay.next()) else { return fate };
         if !self.notify_leaving(port, number, header.size) {
             return fate;
         }
@@ -33,19 +33,19 @@ where
             report: self.world.reports.get(pkt, header.uid),
             waited: self.world.probes.waits.as_ref().and_then(|waits| waits.between(pkt)),
         };
-        self.port(port).change_kept(|kept| kept.keep(sent));
+        self.port(port).change_kept(|replay| replay.keep(sent));
         if !up {
-            return LOST | KEPT;
+            return LOST | RETAINED;
         }
         self.set_out(port, pkt, Numbered { number, damaged });
-        KEPT
+        RETAINED
     }
 
     /// Mechanisms have written into the header of the frame on the wire since that was kept.
     #[cold]
-    pub(super) fn renew_kept(&mut self, port: u16, pkt: Ix) {
+    pub(super) fn renew_retained(&mut self, port: u16, pkt: Ix) {
         let header = self.world.slab[pkt].pkt;
-        self.port(port).change_kept(|kept| kept.renew(&header));
+        self.port(port).change_kept(|replay| replay.renew(&header));
     }
 
     fn set_out(&mut self, port: u16, pkt: Ix, how: Numbered) {
@@ -57,10 +57,10 @@ where
 
     /// Puts the next frame that is to be sent again on the wire of an idle port. It has left all accounts before.
     #[cold]
-    pub(super) fn transmit_again(&mut self, port: u16) {
+    pub(super) fn transmit_replay(&mut self, port: u16) {
         let (now, global) = (self.world.now, self.global(port));
-        let next = self.port(port).change_kept(|kept| {
-            kept.take_again().map(|(number, sent)| {
+        let next = self.port(port).change_kept(|replay| {
+            replay.take_again().map(|(number, sent)| {
                 if let Some((account, since)) = &mut sent.waited {
                     account.add(global, crate::probe::account::Cause::Again, now - *since);
                     *since = now;
@@ -85,7 +85,7 @@ where
             self.wire_begins_again(port, pkt, sent.waited);
         }
         let damaged = self.is_lost(port, pkt);
-        let flags = [(CAPTURED, captured), (WATCHED, watched), (LOST, !up), (AGAIN, true)];
+        let flags = [(CAPTURED, captured), (WATCHED, watched), (LOST, !up), (REPLAYED, true)];
         let gap = self.world.rules.gap;
         let p = self.port(port);
         p.wire = flags.into_iter().filter(|(_, is)| *is).fold(0, |all, (flag, _)| all | flag);
@@ -113,13 +113,13 @@ where
     }
 
     /// Mechanisms let go of what the port keeps before this number.
-    pub fn let_go(&mut self, port: u16, before: u64) {
-        self.port(port).change_kept(|kept| kept.let_go(before));
+    pub fn discard_before(&mut self, port: u16, before: u64) {
+        self.port(port).change_kept(|replay| replay.discard_before(before));
     }
 
     /// They have it sent again from this number on.
-    pub fn send_again(&mut self, port: u16, from: u64) {
-        self.port(port).change_kept(|kept| kept.send_again(from));
+    pub fn replay_from(&mut self, port: u16, from: u64) {
+        self.port(port).change_kept(|replay| replay.replay_from(from));
         self.kick(port);
     }
 }

@@ -28,15 +28,15 @@ pub(crate) struct Numbered {
 
 /// The frames that a port keeps.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct ReplayBuffer {
     frames: VecDeque<Sent>,
     /// Number of the first of them.
     first: u64,
     /// Number of the next that is sent again; that of the next new one: none is.
-    again: u64,
+    next_replayed: u64,
 }
 
-impl Kept {
+impl ReplayBuffer {
     /// The number that the next new frame gets.
     pub fn next(&self) -> u64 {
         self.first + self.frames.len() as u64
@@ -45,7 +45,7 @@ impl Kept {
     /// A new frame is kept. Nothing is sent again meanwhile.
     pub fn keep(&mut self, sent: Sent) {
         self.frames.push_back(sent);
-        self.again = self.next();
+        self.next_replayed = self.next();
     }
 
     /// Its header has been written since.
@@ -56,35 +56,35 @@ impl Kept {
     }
 
     /// Forgets all before this number.
-    pub fn let_go(&mut self, before: u64) {
+    pub fn discard_before(&mut self, before: u64) {
         while self.first < before && self.frames.pop_front().is_some() {
             self.first += 1;
         }
-        self.again = self.again.max(self.first);
+        self.next_replayed = self.next_replayed.max(self.first);
     }
 
     /// Sends all again from this number on.
-    pub fn send_again(&mut self, from: u64) {
-        self.again = from.clamp(self.first, self.next());
+    pub fn replay_from(&mut self, from: u64) {
+        self.next_replayed = from.clamp(self.first, self.next());
     }
 
     /// Whether something is to be sent again.
     pub fn resends(&self) -> bool {
-        self.again < self.next()
+        self.next_replayed < self.next()
     }
 
     /// The next that is sent again, with its number.
     pub fn take_again(&mut self) -> Option<(u64, &mut Sent)> {
-        let number = self.again;
+        let number = self.next_replayed;
         let sent = self.frames.get_mut(usize::try_from(number - self.first).ok()?)?;
-        self.again += 1;
+        self.next_replayed += 1;
         Some((number, sent))
     }
 }
 
-impl State for Kept {
+impl State for ReplayBuffer {
     fn save(&self, to: &mut Saver) {
-        to.put(&(self.first, self.again, self.frames.len()));
+        to.put(&(self.first, self.next_replayed, self.frames.len()));
         for Sent { packet, control, carried, report, waited } in &self.frames {
             to.put(&(packet, carried, report, waited));
             controls::save(control, to);
@@ -93,7 +93,7 @@ impl State for Kept {
 
     fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
         let frames: usize;
-        (self.first, self.again, frames) = from.take()?;
+        (self.first, self.next_replayed, frames) = from.take()?;
         self.frames.clear();
         for _ in 0..frames {
             let (packet, carried, report, waited) = from.take()?;
@@ -117,36 +117,36 @@ mod tests {
         Sent { packet, control: Some(frame), carried: None, report: None, waited: None }
     }
 
-    fn again(kept: &mut Kept) -> Vec<(u64, u64)> {
-        std::iter::from_fn(|| kept.take_again().map(|(number, sent)| (number, sent.packet.uid))).collect()
+    fn next_replayed(replay: &mut ReplayBuffer) -> Vec<(u64, u64)> {
+        std::iter::from_fn(|| replay.take_again().map(|(number, sent)| (number, sent.packet.uid))).collect()
     }
 
     /// Of five frames the first two are let go; from the second on they go again, which is from the third on; and once more from the fifth.
     #[test]
     fn frames_go_again_in_their_order() {
-        let mut kept = Kept::default();
-        (10..15).for_each(|uid| kept.keep(sent(uid)));
-        assert!(!kept.resends());
-        kept.let_go(2);
-        kept.send_again(1);
-        assert!(kept.resends());
-        assert_eq!(again(&mut kept), [(2, 12), (3, 13), (4, 14)]);
-        kept.send_again(4);
-        assert_eq!(again(&mut kept), [(4, 14)]);
-        assert!(!kept.resends());
-        assert_eq!(kept.next(), 5);
+        let mut replay = ReplayBuffer::default();
+        (10..15).for_each(|uid| replay.keep(sent(uid)));
+        assert!(!replay.resends());
+        replay.discard_before(2);
+        replay.replay_from(1);
+        assert!(replay.resends());
+        assert_eq!(next_replayed(&mut replay), [(2, 12), (3, 13), (4, 14)]);
+        replay.replay_from(4);
+        assert_eq!(next_replayed(&mut replay), [(4, 14)]);
+        assert!(!replay.resends());
+        assert_eq!(replay.next(), 5);
     }
 
     /// What is let go while it is to be sent again is not sent; numbers go on.
     #[test]
     fn what_is_let_go_is_not_sent_again() {
-        let mut kept = Kept::default();
-        (0..4).for_each(|uid| kept.keep(sent(uid)));
-        kept.send_again(0);
-        kept.let_go(u64::MAX);
-        assert!(!kept.resends() && kept.next() == 4);
-        kept.keep(sent(9));
-        kept.send_again(0);
-        assert_eq!(again(&mut kept), [(4, 9)]);
+        let mut replay = ReplayBuffer::default();
+        (0..4).for_each(|uid| replay.keep(sent(uid)));
+        replay.replay_from(0);
+        replay.discard_before(u64::MAX);
+        assert!(!replay.resends() && replay.next() == 4);
+        replay.keep(sent(9));
+        replay.replay_from(0);
+        assert_eq!(next_replayed(&mut replay), [(4, 9)]);
     }
 }
