@@ -205,13 +205,13 @@ pub fn patiently<T: Send + 'static>(
 type Work = Box<dyn FnOnce(&dyn Fn()) + Send>;
 
 /// Threads that wait for work, each with the process that it is of: to begin and end one for each run takes a tenth of a tiny run.
-static IDLE: Mutex<Vec<(u32, mpsc::Sender<Work>)>> = Mutex::new(Vec::new());
+static INACTIVE: Mutex<Vec<(u32, mpsc::Sender<Work>)>> = Mutex::new(Vec::new());
 
 /// Has work done by a thread that waits for it, or by a new one.
 fn elsewhere(mut work: Work) -> io::Result<()> {
     // After a fork the child has the list, but not its threads; and perhaps a lock that nobody will open.
     let own = process::id();
-    if let Ok(mut idle) = IDLE.try_lock() {
+    if let Ok(mut idle) = INACTIVE.try_lock() {
         idle.retain(|(process, _)| *process == own);
         while let Some((_, thread)) = idle.pop() {
             match thread.send(work) {
@@ -224,7 +224,7 @@ fn elsewhere(mut work: Work) -> io::Result<()> {
     let live = move || {
         let waits = Cell::new(false);
         let rest = || {
-            if let Ok(mut idle) = IDLE.try_lock() {
+            if let Ok(mut idle) = INACTIVE.try_lock() {
                 idle.push((own, sender.clone()));
                 waits.set(true);
             }

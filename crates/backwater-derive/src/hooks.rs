@@ -30,7 +30,7 @@ enum Rule {
     /// Only the mechanism is called whose number this expression gives; the other expression is the answer of nobody.
     Own(Expr, Expr),
     /// What each answers is handed to a function, with the mechanism's number.
-    Tell,
+    Report,
 }
 
 /// One hook of a trait.
@@ -51,18 +51,18 @@ pub fn declare(mut item: ItemTrait) -> syn::Result<TokenStream> {
     };
     let set = format_ident!("{node}Hooks");
     let mut hooks = Vec::new();
-    let mut tells: Vec<TraitItem> = Vec::new();
+    let mut reports: Vec<TraitItem> = Vec::new();
     for function in item.items.iter_mut().filter_map(|item| match item {
         TraitItem::Fn(function) => Some(function),
         _ => None,
     }) {
         let hook = hook(function)?;
-        if matches!(hook.rule, Rule::Tell) {
-            tells.push(tell_default(&hook.signature)?);
+        if matches!(hook.rule, Rule::Report) {
+            reports.push(report_default(&hook.signature)?);
         }
         hooks.push(hook);
     }
-    item.items.extend(tells);
+    item.items.extend(reports);
     let documented = format!("Which hooks of [`{side}`] it has: `#[hooks]` on the `impl` tells.");
     item.items.push(parse_quote!(#[doc = #documented] fn hooks(&self) -> #set;));
 
@@ -93,7 +93,7 @@ pub fn declare(mut item: ItemTrait) -> syn::Result<TokenStream> {
                     use ::backwater_net::prelude::*;
 
                     /// Of each hook the mechanisms that have it.
-                    const WITH: [Owners; #count] = {
+                    const WITH: [MechanismSet; #count] = {
                         // Of each hook the bits of those by which a mechanism has it.
                         let means: [u64; #count] = [#(#means),*];
                         let mut with = [0; #count];
@@ -111,8 +111,8 @@ pub fn declare(mut item: ItemTrait) -> syn::Result<TokenStream> {
 
                     impl $stack {
                         /// Mechanisms that have a side here.
-                        fn present(&self) -> Owners {
-                            0 $(| Owners::from(self.$field.is_some()) << $number)+
+                        fn present(&self) -> MechanismSet {
+                            0 $(| MechanismSet::from(self.$field.is_some()) << $number)+
                         }
                     }
 
@@ -202,10 +202,10 @@ fn hook(function: &mut TraitItemFn) -> syn::Result<Hook> {
                 };
                 rule = Some(Rule::Own(owner, nobody));
             }
-            "tell" => rule = Some(Rule::Tell),
+            "report" => rule = Some(Rule::Report),
             "or" => or = Some(meta.value()?.parse()?),
             "hot" => hot = true,
-            _ => return Err(meta.error("`each`, `each_of_flow`, `until = …`, `any`, `all`, `least`, `latest`, `own(…)`, `tell`, `or = …`, `hot`")),
+            _ => return Err(meta.error("`each`, `each_of_flow`, `until = …`, `any`, `all`, `least`, `latest`, `own(…)`, `report`, `or = …`, `hot`")),
         }
         Ok(())
     })?;
@@ -290,7 +290,7 @@ fn handed(signature: &Signature, own: bool) -> Vec<TokenStream> {
     for (name, of, attributes) in arguments(signature) {
         let attached = own && attributes.iter().any(|attribute| attribute.path().is_ident("attached"));
         all.push(if own && name == "cx" {
-            quote!(&mut cx.owned_by(Owner($number)))
+            quote!(&mut cx.owned_by(MechanismId($number)))
         } else if is_exclusive(of) {
             quote!(&mut *#name)
         } else if is_option_of_exclusive(of) && attached {
@@ -320,26 +320,26 @@ fn plain(signature: &Signature) -> Signature {
     plain
 }
 
-/// `tell_counts(&self, now, tell)` of `counts(&self, now) -> C`.
-fn tell_signature(signature: &Signature) -> syn::Result<Signature> {
+/// `report_counts(&self, now, report)` of `counts(&self, now) -> C`.
+fn report_signature(signature: &Signature) -> syn::Result<Signature> {
     let ReturnType::Type(_, of) = &signature.output else {
-        return Err(Error::new_spanned(signature, "what tells nothing needs no `tell`"));
+        return Err(Error::new_spanned(signature, "what tells nothing needs no `report`"));
     };
-    let mut tells = plain(signature);
-    tells.ident = format_ident!("tell_{}", signature.ident);
-    tells.inputs.push(parse_quote!(tell: &mut dyn FnMut(::backwater_net::hooks::Owner, #of)));
-    tells.output = ReturnType::Default;
-    Ok(tells)
+    let mut reports = plain(signature);
+    reports.ident = format_ident!("report_{}", signature.ident);
+    reports.inputs.push(parse_quote!(report: &mut dyn FnMut(::backwater_net::hooks::MechanismId, #of)));
+    reports.output = ReturnType::Default;
+    Ok(reports)
 }
 
-fn tell_default(signature: &Signature) -> syn::Result<TraitItem> {
-    let (tells, name) = (tell_signature(signature)?, &signature.ident);
-    let documented = format!("Hands what [`Self::{name}`] answers to `tell`, of a stack for each of its mechanisms.");
+fn report_default(signature: &Signature) -> syn::Result<TraitItem> {
+    let (reports, name) = (report_signature(signature)?, &signature.ident);
+    let documented = format!("Hands what [`Self::{name}`] answers to `report`, of a stack for each of its mechanisms.");
     let names = arguments(signature).map(|(name, ..)| name);
     Ok(parse_quote! {
         #[doc = #documented]
-        #tells {
-            tell(::backwater_net::hooks::Owner(0), self.#name(#(#names),*));
+        #reports {
+            report(::backwater_net::hooks::MechanismId(0), self.#name(#(#names),*));
         }
     })
 }
@@ -347,7 +347,7 @@ fn tell_default(signature: &Signature) -> syn::Result<TraitItem> {
 /// The answer where no mechanism is asked.
 fn nobody(rule: &Rule) -> TokenStream {
     match rule {
-        Rule::Each | Rule::EachOfFlow | Rule::Tell => quote!(),
+        Rule::Each | Rule::EachOfFlow | Rule::Report => quote!(),
         Rule::Until(other) => quote!(#other),
         Rule::Any => quote!(false),
         Rule::All => quote!(true),
@@ -371,10 +371,10 @@ fn forward(side: &Ident, hook: &Hook) -> syn::Result<TokenStream> {
             #signature { #side::#name(&**self, #(#handed),*) }
         };
     }
-    if matches!(hook.rule, Rule::Tell) {
-        let tells = tell_signature(&hook.signature)?;
-        let (name, names) = (&tells.ident, arguments(&tells).map(|(name, ..)| name));
-        all.extend(quote!(#tells { #side::#name(&**self, #(#names),*) }));
+    if matches!(hook.rule, Rule::Report) {
+        let reports = report_signature(&hook.signature)?;
+        let (name, names) = (&reports.ident, arguments(&reports).map(|(name, ..)| name));
+        all.extend(quote!(#reports { #side::#name(&**self, #(#names),*) }));
     }
     Ok(all)
 }
@@ -383,11 +383,11 @@ fn forward(side: &Ident, hook: &Hook) -> syn::Result<TokenStream> {
 fn stacked(set: &Ident, side: &Ident, hook: &Hook, at: usize) -> syn::Result<TokenStream> {
     let signature = plain(&hook.signature);
     let (name, bit) = (&hook.signature.ident, constant(&hook.signature.ident));
-    if matches!(hook.rule, Rule::Tell) {
-        let tells = tell_signature(&hook.signature)?;
+    if matches!(hook.rule, Rule::Report) {
+        let reports = report_signature(&hook.signature)?;
         let names = arguments(&hook.signature).map(|(name, ..)| name);
-        let call = quote!(tell(Owner($number), #side::#name(side, #(#names),*)));
-        return Ok(quote!(#tells { $(if let Some(side) = self.$field.as_deref() { #call; })+ }));
+        let call = quote!(report(MechanismId($number), #side::#name(side, #(#names),*)));
+        return Ok(quote!(#reports { $(if let Some(side) = self.$field.as_deref() { #call; })+ }));
     }
     let or = hook.or.iter().map(constant);
     let has = quote!(<$side as Defines<#set>>::HOOKS.has(#set::#bit #(.or(#set::#or))*));
@@ -400,7 +400,7 @@ fn stacked(set: &Ident, side: &Ident, hook: &Hook, at: usize) -> syn::Result<Tok
         quote!(if $number > 0 && $number % #GROUP == 0 && (self.on & WITH[#at]) >> $number == 0 { return #nobody; });
     let body = match &hook.rule {
         Rule::Each => quote!($(#next #asked { #call; })+),
-        Rule::EachOfFlow => quote!($(#next #asked && !cx.leaves(Owner($number)) { #call; })+),
+        Rule::EachOfFlow => quote!($(#next #asked && !cx.leaves(MechanismId($number)) { #call; })+),
         Rule::Until(other) => {
             quote!($(#next #asked { let answer = #call; if answer != #other { return answer; } })+ #other)
         }
@@ -419,9 +419,9 @@ fn stacked(set: &Ident, side: &Ident, hook: &Hook, at: usize) -> syn::Result<Tok
             latest
         },
         Rule::Own(owner, nobody) => {
-            quote!(let owner = #owner; $(if owner == Owner($number) { #asked { return #call; } return #nobody; })+ #nobody)
+            quote!(let owner = #owner; $(if owner == MechanismId($number) { #asked { return #call; } return #nobody; })+ #nobody)
         }
-        Rule::Tell => TokenStream::new(),
+        Rule::Report => TokenStream::new(),
     };
     let inline = if hook.hot { quote!(#[inline(always)]) } else { quote!() };
     Ok(quote! {

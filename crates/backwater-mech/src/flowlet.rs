@@ -20,7 +20,7 @@
 
 use backwater_derive::parameters;
 use backwater_engine::Time;
-use backwater_net::hooks::{Absent, Claims, Mechanism, Profile, Reach, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::hooks::{Absent, Activity, Claims, Mechanism, Profile, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{FlowRef, Packet, Port};
 use rand::RngExt;
 use std::collections::HashMap;
@@ -47,7 +47,7 @@ impl Mechanism for Flowlet {
     const NAME: &'static str = "flowlet";
     const DEFINED_BY: &'static str = "Kandula et al., ACM CCR 2007; Alizadeh et al., SIGCOMM 2014, section 5.3";
     const SUMMARY: &'static str = "sends each burst of a flow over the least-loaded of the equal-cost paths";
-    const IDLE: &'static str = "never chose a path, since no packet of its classes had two";
+    const INACTIVE: &'static str = "never chose a path, since no packet of its classes had two";
     type Params = Params;
     type Shared = ();
     type Switch = FlowletTable;
@@ -109,8 +109,8 @@ impl SwitchSide for FlowletTable {
         Some(port)
     }
 
-    fn reach(&self) -> Reach {
-        Reach { acts: self.chosen, margin: None }
+    fn activity(&self) -> Activity {
+        Activity { acts: self.chosen, margin: None }
     }
 }
 

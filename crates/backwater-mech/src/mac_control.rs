@@ -1,7 +1,7 @@
 //! What 802.3 PAUSE and 802.1Qbb PFC have in common: obeying a MAC control frame, and how such frames are sent.
 
 use backwater_engine::Time;
-use backwater_net::hooks::{Awaits, Margin, PauseStyle, Unread};
+use backwater_net::hooks::{Awaits, Ineffective, Margin, PauseStyle};
 use backwater_net::packet::{Port, Queue};
 use backwater_net::pause::PauseRequest;
 use backwater_net::{Bytes, Rate};
@@ -33,10 +33,10 @@ impl Signal {
     }
 
     /// Only a timed pause has a time.
-    pub(crate) fn unread(self) -> Vec<Unread> {
+    pub(crate) fn ineffective(self) -> Vec<Ineffective> {
         match self {
             Signal::Timed => Vec::new(),
-            Signal::OnOff | Signal::Ideal => Unread::all(&["quanta"], "signal", "signal = \"timed\""),
+            Signal::OnOff | Signal::Ideal => Ineffective::all(&["quanta"], "signal", "signal = \"timed\""),
         }
     }
 }
@@ -113,22 +113,22 @@ impl Congested {
 
 /// How near counters have come to their thresholds: the most bytes that one held, and its threshold then.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Nearest {
+pub(crate) struct PeakOccupancy {
     bytes: Bytes,
     threshold: Bytes,
 }
 
-impl Nearest {
+impl PeakOccupancy {
     /// Nothing is held yet against `threshold`.
-    pub fn new(threshold: Bytes) -> Nearest {
-        Nearest { bytes: Bytes::ZERO, threshold }
+    pub fn new(threshold: Bytes) -> PeakOccupancy {
+        PeakOccupancy { bytes: Bytes::ZERO, threshold }
     }
 
     /// A counter holds `bytes`. A threshold may change meanwhile; where it falls while bytes grow, the most bytes are nearest.
     #[inline(always)]
-    pub fn action(&mut self, bytes: Bytes, threshold: Bytes) {
+    pub fn observe(&mut self, bytes: Bytes, threshold: Bytes) {
         if bytes > self.bytes {
-            *self = Nearest { bytes, threshold };
+            *self = PeakOccupancy { bytes, threshold };
         }
     }
 

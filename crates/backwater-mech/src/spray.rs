@@ -18,7 +18,7 @@
 //! transport.
 
 use backwater_derive::parameters;
-use backwater_net::hooks::{Absent, Claims, Mechanism, Profile, Reach, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::hooks::{Absent, Activity, Claims, Mechanism, Profile, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{Packet, Port};
 use rand::RngExt;
 use schemars::JsonSchema;
@@ -53,7 +53,7 @@ impl Mechanism for Spray {
     const NAME: &'static str = "spray";
     const DEFINED_BY: &'static str = "Dixit et al., INFOCOM 2013";
     const SUMMARY: &'static str = "sends each packet over another of the equal-cost paths";
-    const IDLE: &'static str = "never chose a path, since no packet of its classes had two";
+    const INACTIVE: &'static str = "never chose a path, since no packet of its classes had two";
     type Params = Params;
     type Shared = ();
     type Switch = Sprayer;
@@ -107,8 +107,8 @@ impl SwitchSide for Sprayer {
         }
     }
 
-    fn reach(&self) -> Reach {
-        Reach { acts: self.chosen, margin: None }
+    fn activity(&self) -> Activity {
+        Activity { acts: self.chosen, margin: None }
     }
 }
 

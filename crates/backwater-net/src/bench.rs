@@ -7,7 +7,7 @@ pub mod network;
 
 use crate::config::SwitchParams;
 use crate::hooks::{
-    FlowAction, FlowCx, FlowShape, FlowTimer, Home, IsolationQueue, NicAction, NicCx, NicShape, Owner, Place,
+    FlowAction, FlowCx, FlowShape, FlowTimer, Home, IsolationQueue, MechanismId, NicAction, NicCx, NicShape, Place,
     PortShape, SwitchAction, SwitchCx, SwitchShape, Unsent,
 };
 use crate::occupancy::{Occupancy, Pool};
@@ -21,7 +21,7 @@ use backwater_engine::Time;
 use std::collections::BTreeMap;
 
 /// The mechanism under test has this number.
-pub const OWNER: Owner = Owner(0);
+pub const OWNER: MechanismId = MechanismId(0);
 
 /// A switch that is nothing but counters and a list of actions. Port i leads to host i.
 pub struct SwitchBench {

@@ -2,13 +2,13 @@
 
 use crate::hooks::Overhead;
 use crate::packet::{CLASSES, Class};
-use crate::place::Owners;
+use crate::place::MechanismSet;
 
 /// What differs for flows that some mechanisms leave alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Left {
+pub(crate) struct Excluded {
     /// These mechanisms, a bit each.
-    pub owners: Owners,
+    pub owners: MechanismSet,
     /// \[bytes\] that they do not add to data packets
     pub data: u32,
     /// \[bytes\] that they do not add to acknowledgements
@@ -19,7 +19,7 @@ pub(crate) struct Left {
 #[derive(Debug, Default)]
 pub(crate) struct Confinement {
     /// Each once; the first is nothing. Empty where no mechanism is confined.
-    all: Vec<Left>,
+    all: Vec<Excluded>,
     /// By group and class: a place in `all`.
     of: Vec<[u8; CLASSES]>,
 }
@@ -29,16 +29,16 @@ impl Confinement {
     /// to frames.
     pub fn new(
         groups: &[String],
-        leaves: impl Fn(Class, &str) -> Owners,
-        overhead: impl Fn(Owners) -> Overhead,
+        leaves: impl Fn(Class, &str) -> MechanismSet,
+        overhead: impl Fn(MechanismSet) -> Overhead,
     ) -> Result<Confinement, String> {
-        let mut all = vec![Left::default()];
+        let mut all = vec![Excluded::default()];
         let mut of = vec![[0; CLASSES]; groups.len()];
         for (label, by_class) in groups.iter().zip(&mut of) {
             for (class, place) in (0..).zip(by_class) {
                 let owners = leaves(Class(class), label);
                 let spared = overhead(owners);
-                let left = Left { owners, data: spared.data.0 as u32, ack: spared.ack.0 as u32 };
+                let left = Excluded { owners, data: spared.data.0 as u32, ack: spared.ack.0 as u32 };
                 let at = all.iter().position(|one| *one == left).unwrap_or_else(|| {
                     all.push(left);
                     all.len() - 1
@@ -56,8 +56,8 @@ impl Confinement {
 
     /// What stands there.
     #[inline(always)]
-    pub fn at(&self, place: u8) -> Left {
-        if place == 0 { Left::default() } else { self.all.get(usize::from(place)).copied().unwrap_or_default() }
+    pub fn at(&self, place: u8) -> Excluded {
+        if place == 0 { Excluded::default() } else { self.all.get(usize::from(place)).copied().unwrap_or_default() }
     }
 
     /// All places.
@@ -66,7 +66,7 @@ impl Confinement {
     }
 
     /// Mechanisms that leave any flow alone: what a packet of a flow that is over may be of is not known.
-    pub fn any(&self) -> Owners {
+    pub fn any(&self) -> MechanismSet {
         self.all.iter().fold(0, |owners, left| owners | left.owners)
     }
 }

@@ -28,8 +28,8 @@ use crate::queues::HostQueues;
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 
-pub use crate::place::{IsolationQueue, Owner, Owners, Place};
-pub use crate::reach::{Margin, Reach, Unit};
+pub use crate::activity::{Activity, Margin, Unit};
+pub use crate::place::{IsolationQueue, MechanismId, MechanismSet, Place};
 
 mod actions;
 mod advice;
@@ -49,8 +49,8 @@ pub use advice::{
 pub use context::{FlowCx, NicCx, SwitchCx, Turn};
 pub(crate) use context::{Home, Unsent};
 pub use mechanism::{
-    Carrier, CheckCx, Claims, LongestWay, Mechanism, MemoryCx, Needs, Overhead, Preset, Profile, RateKey, RoundTrip,
-    Unread, WireCx,
+    Carrier, CheckCx, Claims, Ineffective, LongestWay, Mechanism, MemoryCx, Needs, Overhead, Preset, Profile, RateKey,
+    RoundTrip, WireCx,
 };
 pub use port::Departure;
 pub use sides::{

@@ -2,6 +2,7 @@
 //!
 //! Read [`hooks`] first. Nothing here knows any mechanism by name.
 
+mod activity;
 pub mod address;
 #[cfg(test)]
 mod alone;
@@ -21,7 +22,6 @@ mod place;
 mod port;
 pub mod prelude;
 mod probe;
-mod reach;
 pub mod record;
 mod routing;
 mod run;

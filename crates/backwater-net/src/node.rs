@@ -9,7 +9,7 @@ mod replay;
 mod wire;
 
 use crate::event::{Event, order};
-use crate::hooks::{Departure, Fate, Owner};
+use crate::hooks::{Departure, Fate, MechanismId};
 use crate::packet::{
     Body, CLASSES, Class, Control, ControlHeader, HostId, NodeId, Packet, PathRef, Port as PortNo, Queue,
 };
@@ -74,7 +74,7 @@ pub(crate) trait Node {
     /// What has joined queues comes to wait there, for those who look on.
     fn look_on(&mut self);
     /// A pause has been asked for, and is recorded ([`crate::probe::pauses`]).
-    fn note_asked(&mut self, port: u16, owner: Owner, classes: u16);
+    fn note_asked(&mut self, port: u16, owner: MechanismId, classes: u16);
 }
 
 impl<N> NodeCx<'_, N>

@@ -21,38 +21,38 @@ pub struct Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct IsolationQueue {
     /// Whose it is.
-    pub owner: Owner,
+    pub owner: MechanismId,
     /// Which of that mechanism's lanes, by a number of its own.
     pub number: u32,
 }
 
 /// A mechanism's number in the stack; the stage keeps gates, holds and timers apart by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-pub struct Owner(pub u8);
+pub struct MechanismId(pub u8);
 
-impl Owner {
+impl MechanismId {
     /// The stage itself, for a slow receiver. The stage's come after all mechanisms.
-    pub(crate) const STAGE: Owner = Owner(63);
+    pub(crate) const STAGE: MechanismId = MechanismId(63);
     /// The stage itself, for a storm of pauses.
-    pub(crate) const STORM: Owner = Owner(62);
+    pub(crate) const STORM: MechanismId = MechanismId(62);
     /// How many mechanisms there may be at most.
-    pub(crate) const MOST: usize = Owner::STORM.0 as usize;
+    pub(crate) const MOST: usize = MechanismId::STORM.0 as usize;
 
     /// The kind of fault whose holds are asked for under this number; `None`: it is a mechanism's.
     pub fn fault(self) -> Option<&'static str> {
         match self {
-            Owner::STAGE => Some("slow-receiver"),
-            Owner::STORM => Some("pause-storm"),
+            MechanismId::STAGE => Some("slow-receiver"),
+            MechanismId::STORM => Some("pause-storm"),
             _ => None,
         }
     }
 
-    /// Its bit among [`Owners`].
+    /// Its bit among [`MechanismSet`].
     #[inline(always)]
-    pub fn bit(self) -> Owners {
+    pub fn bit(self) -> MechanismSet {
         1 << self.0
     }
 }
 
 /// Mechanisms by number, a bit each. As wide as what an event's order says of its owner: 6 bits.
-pub type Owners = u64;
+pub type MechanismSet = u64;

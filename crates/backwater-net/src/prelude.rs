@@ -2,11 +2,11 @@
 
 pub use crate::attachment::Attachment;
 pub use crate::hooks::{
-    Absent, Ack, Advice, AdviceError, AdviceForm, Awaits, Carrier, CheckCx, Claims, Count, Counted, Cut, Defines,
-    Departure, Fate, Finding, FlowCx, FlowHooks, FlowOrder, FlowShape, FlowSide, Full, Gate, Incoming, IsolationQueue,
-    Loss, Margin, Mechanism, MemoryCx, Needs, NicCx, NicGate, NicHooks, NicShape, NicSide, Overhead, Owner, Owners,
-    PauseStyle, Place, PortShape, Preset, Profile, Question, RateKey, Reach, Situation, Steering, SwitchCx,
-    SwitchHooks, SwitchShape, SwitchSide, Token, Turn, Unit, Unread, WireCx,
+    Absent, Ack, Activity, Advice, AdviceError, AdviceForm, Awaits, Carrier, CheckCx, Claims, Count, Counted, Cut,
+    Defines, Departure, Fate, Finding, FlowCx, FlowHooks, FlowOrder, FlowShape, FlowSide, Full, Gate, Incoming,
+    Ineffective, IsolationQueue, Loss, Margin, Mechanism, MechanismId, MechanismSet, MemoryCx, Needs, NicCx, NicGate,
+    NicHooks, NicShape, NicSide, Overhead, PauseStyle, Place, PortShape, Preset, Profile, Question, RateKey, Situation,
+    Steering, SwitchCx, SwitchHooks, SwitchShape, SwitchSide, Token, Turn, Unit, WireCx,
 };
 pub use crate::packet::{Class, Control, FlowRef, HostId, NodeId, Packet, Port, Queue};
 pub use crate::units::{Bytes, Rate};

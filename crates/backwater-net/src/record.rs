@@ -1,9 +1,9 @@
 //! Result rows, as a run hands them out. Units are in the names.
 
+use crate::activity::Activity;
 use crate::config::BufferPer;
 use crate::packet::{Class, Control, DsField, HostId, NodeId, Packet, Port, Queue, Report};
-use crate::place::Owner;
-use crate::reach::Reach;
+use crate::place::MechanismId;
 use backwater_engine::Time;
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub trait Sink {
     /// A counter of a mechanism, at the end.
     fn counter(&mut self, _row: &CounterRow) {}
     /// What a mechanism has done in all, at the end.
-    fn reach(&mut self, _row: &ReachRow) {}
+    fn activity(&mut self, _row: &ActivityRow) {}
     /// A recorded flow is over, or the run: one of the things that it waited for.
     fn wait(&mut self, _row: &WaitRow) {}
     /// A recorded pause is over, or the run.
@@ -317,13 +317,13 @@ pub struct CounterRow {
 
 /// What a mechanism has done in the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReachRow {
+pub struct ActivityRow {
     /// Its mechanism.
     pub mechanism: &'static str,
     /// What it has not done where it never acted, as in "never paused a neighbour".
     pub idle: &'static str,
     /// How often it acted, and how near it came where it was nearest.
-    pub reach: Reach,
+    pub activity: Activity,
     /// Where that was; `None`: at no node that can be named.
     pub node: Option<NodeId>,
 }
@@ -353,7 +353,7 @@ pub struct WaitRow {
     /// For what.
     pub cause: &'static str,
     /// The mechanism whose gate or lane was the cause.
-    pub owner: Option<Owner>,
+    pub owner: Option<MechanismId>,
     /// The flow whose packets were sent meanwhile, where that is the cause and it can be named.
     pub behind: Option<FlowTag>,
     /// How long.
@@ -380,7 +380,7 @@ pub struct PauseRow {
     /// The class; `None`: the whole link.
     pub class: Option<Class>,
     /// The mechanism that asked, or a fault.
-    pub owner: Owner,
+    pub owner: MechanismId,
     /// Bytes in the node that had come in at the port, when it asked.
     pub ingress_bytes: u64,
     /// The egress queue of the node at which most of what the pause waits for stood.

@@ -33,7 +33,9 @@ mod sample;
 use self::filter::MaxFilter;
 use self::sample::{Connection, Sample};
 use backwater_engine::Time;
-use backwater_net::hooks::{Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile, Reach};
+use backwater_net::hooks::{
+    Absent, Ack, Activity, Claims, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile,
+};
 use backwater_net::packet::Packet;
 use backwater_net::{Bytes, Rate};
 pub use config::Params;
@@ -166,8 +168,8 @@ impl FlowSide for Sender {
         }
     }
 
-    fn reach(&self) -> Reach {
-        Reach { acts: self.states, margin: None }
+    fn activity(&self) -> Activity {
+        Activity { acts: self.states, margin: None }
     }
 }
 
@@ -358,7 +360,7 @@ impl Mechanism for Bbr {
     const DEFINED_BY: &'static str = "draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1)";
     const SUMMARY: &'static str =
         "paces each flow at the greatest rate at which its path has delivered, and bounds what is in flight";
-    const IDLE: &'static str = "never left its first state";
+    const INACTIVE: &'static str = "never left its first state";
     type Params = Params;
     type Shared = ();
     type Switch = Absent;

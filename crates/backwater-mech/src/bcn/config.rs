@@ -4,7 +4,7 @@ use crate::confined::disagreement;
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
-use backwater_net::hooks::{CheckCx, Claims, Finding, Preset, Profile, SwitchShape, Unread};
+use backwater_net::hooks::{CheckCx, Claims, Finding, Ineffective, Preset, Profile, SwitchShape};
 use backwater_net::packet::class_bits;
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
@@ -212,9 +212,9 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
 }
 
 /// Parameters that these settings leave without effect.
-pub(super) fn unread(params: &Params) -> Vec<Unread> {
+pub(super) fn ineffective(params: &Params) -> Vec<Ineffective> {
     match params.self_increase {
-        Rate(0) => Unread::all(&["self_increase_interval"], "self_increase", "self_increase above 0"),
+        Rate(0) => Ineffective::all(&["self_increase_interval"], "self_increase", "self_increase above 0"),
         _ => Vec::new(),
     }
 }

@@ -3,7 +3,7 @@
 use super::wire::{Kind, Message};
 use super::{Params, Sampling, SignRule};
 use backwater_net::Bytes;
-use backwater_net::hooks::{Margin, Place, Reach, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::hooks::{Activity, Margin, Place, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{CLASSES, Class, Control, NodeId, Packet, class_bits};
 use rand::RngExt;
 
@@ -75,9 +75,9 @@ impl SwitchSide for CongestionPoint {
         }
     }
 
-    fn reach(&self) -> Reach {
+    fn activity(&self) -> Activity {
         let margin = Margin::bytes("longest queue sampled", Bytes(self.peak), Bytes(self.qeq as u64));
-        Reach { acts: self.sent, margin: Some(margin) }
+        Activity { acts: self.sent, margin: Some(margin) }
     }
 }
 

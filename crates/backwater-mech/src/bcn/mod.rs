@@ -38,7 +38,7 @@ pub mod rp;
 mod wire;
 
 use backwater_net::hooks::{
-    Absent, Carrier, CheckCx, Finding, FlowShape, Mechanism, Preset, Profile, RateKey, SwitchShape, Unread, WireCx,
+    Absent, Carrier, CheckCx, Finding, FlowShape, Ineffective, Mechanism, Preset, Profile, RateKey, SwitchShape, WireCx,
 };
 use backwater_net::packet::Control;
 pub use config::{Params, Sampling, SignRule};
@@ -55,7 +55,7 @@ impl Mechanism for Bcn {
     const NAME: &'static str = "bcn";
     const DEFINED_BY: &'static str = "Bergamasco and Pan, contributions to IEEE 802.1, 2005 to 2007";
     const SUMMARY: &'static str = "a congested queue tells the sources of sampled frames to lower or raise their rates";
-    const IDLE: &'static str = "never told a source to change its rate";
+    const INACTIVE: &'static str = "never told a source to change its rate";
     const FRAMES: &'static [&'static str] = &[NEGATIVE, POSITIVE, MAX, STOP];
     const MESSAGE: TypeId = TypeId::of::<Message>();
     const VALUE: &'static str = "of BCN the amount of Fb in B";
@@ -87,8 +87,8 @@ impl Mechanism for Bcn {
         config::check(params, cx)
     }
 
-    fn unread(params: &Params) -> Vec<Unread> {
-        config::unread(params)
+    fn ineffective(params: &Params) -> Vec<Ineffective> {
+        config::ineffective(params)
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<CongestionPoint> {

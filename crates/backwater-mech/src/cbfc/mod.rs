@@ -38,9 +38,9 @@ use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::attachment::Attachment;
 use backwater_net::hooks::{
-    Absent, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Count, Departure, Fate, Finding, Gate, Margin,
-    Mechanism, NicCx, NicGate, NicShape, NicSide, Place, Profile, Question, Reach, SwitchCx, SwitchShape, SwitchSide,
-    Token, WireCx,
+    Absent, Activity, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Count, Departure, Fate, Finding, Gate, Margin,
+    Mechanism, NicCx, NicGate, NicShape, NicSide, Place, Profile, Question, SwitchCx, SwitchShape, SwitchSide, Token,
+    WireCx,
 };
 use backwater_net::packet::{CLASSES, Control, HostId, Packet, Port, Queue};
 pub use config::Params;
@@ -128,18 +128,18 @@ impl SwitchSide for Switch {
         (0u16..).zip(&self.links).flat_map(|(port, link)| link.counts(Port(port))).collect()
     }
 
-    fn reach(&self) -> Reach {
-        let mut all = Reach::default();
+    fn activity(&self) -> Activity {
+        let mut all = Activity::default();
         self.links.iter().for_each(|link| {
-            all.join(reach(link));
+            all.join(activity(link));
         });
         all
     }
 }
 
-fn reach(link: &Link) -> Reach {
-    let (waits, used, limit) = link.nearest();
-    Reach { acts: waits, margin: Some(Margin::bytes("most credits of a class in use", Bytes(used), Bytes(limit))) }
+fn activity(link: &Link) -> Activity {
+    let (waits, used, limit) = link.peak_occupancy();
+    Activity { acts: waits, margin: Some(Margin::bytes("most credits of a class in use", Bytes(used), Bytes(limit))) }
 }
 
 impl Switch {
@@ -207,8 +207,8 @@ impl NicSide for Nic {
         self.link.counts(Port(0))
     }
 
-    fn reach(&self) -> Reach {
-        reach(&self.link)
+    fn activity(&self) -> Activity {
+        activity(&self.link)
     }
 }
 
@@ -232,7 +232,7 @@ impl Mechanism for Cbfc {
     const NAME: &'static str = "cbfc";
     const DEFINED_BY: &'static str = "UEC 1.0, section 5.2; SAI, Credit Based Flow Control";
     const SUMMARY: &'static str = "sends over a link no more than the receiver's buffer has credits for, by class";
-    const IDLE: &'static str = "never ran out of credits";
+    const INACTIVE: &'static str = "never ran out of credits";
     const FRAMES: &'static [&'static str] = &[FREED, CONSUMED];
     const MESSAGE: TypeId = TypeId::of::<Word>();
     const VALUE: &'static str =

@@ -44,7 +44,7 @@ use crate::average::Averages;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Carrier, CheckCx, Count, Fate, Finding, Full, Margin, Mechanism, NicShape, Place, Profile, Reach, SwitchCx,
+    Activity, Carrier, CheckCx, Count, Fate, Finding, Full, Margin, Mechanism, NicShape, Place, Profile, SwitchCx,
     SwitchShape, SwitchSide, WireCx,
 };
 use backwater_net::packet::{Body, CLASSES, Class, Control, FlowRef, HostId, Packet, Port, Queue};
@@ -180,9 +180,9 @@ impl SwitchSide for Bridge {
         all
     }
 
-    fn reach(&self) -> Reach {
+    fn activity(&self) -> Activity {
         let acts = self.ports.iter().map(|port| port.counts.isolations + port.counts.cims_received).sum();
-        Reach { acts, margin: Some(Margin::bytes("longest monitored queue", self.peak, self.params.low)) }
+        Activity { acts, margin: Some(Margin::bytes("longest monitored queue", self.peak, self.params.low)) }
     }
 }
 
@@ -298,7 +298,7 @@ impl Mechanism for CongestionIsolation {
     const DEFINED_BY: &'static str = "IEEE 802.1Qcz-2023 (IEEE 802.1Q clause 49)";
     const SUMMARY: &'static str =
         "Congestion Isolation: flows that congest a queue wait in one of their own, here and upstream";
-    const IDLE: &'static str = "never isolated a flow";
+    const INACTIVE: &'static str = "never isolated a flow";
     const FRAMES: &'static [&'static str] = &[CIM];
     const MESSAGE: TypeId = TypeId::of::<Message>();
     const VALUE: &'static str = "of a CIM how many were sent for the flow";

@@ -29,8 +29,8 @@ mod wire;
 
 use backwater_engine::Time;
 use backwater_net::hooks::{
-    Absent, Ack, Carrier, Fate, Finding, FlowCx, FlowShape, FlowSide, Mechanism, NicCx, NicShape, NicSide, Preset,
-    Profile, Reach, SwitchShape, Token, WireCx,
+    Absent, Ack, Activity, Carrier, Fate, Finding, FlowCx, FlowShape, FlowSide, Mechanism, NicCx, NicShape, NicSide,
+    Preset, Profile, SwitchShape, Token, WireCx,
 };
 use backwater_net::packet::{Class, Control, Ecn, FlowRef, HostId, Packet};
 use backwater_net::{Rate, address};
@@ -91,8 +91,8 @@ impl NicSide for NotificationPoint {
         }
     }
 
-    fn reach(&self) -> Reach {
-        Reach { acts: self.sent, margin: None }
+    fn activity(&self) -> Activity {
+        Activity { acts: self.sent, margin: None }
     }
 }
 
@@ -171,13 +171,13 @@ impl FlowSide for ReactionPoint {
         }
     }
 
-    fn reach(&self) -> Reach {
+    fn activity(&self) -> Activity {
         let acts = match self {
             // Its receiver's interface counts the messages that it acts on.
             ReactionPoint::Paper(_) => 0,
             ReactionPoint::Ns3(rp) => rp.has_seen_a_mark().into(),
         };
-        Reach { acts, margin: None }
+        Activity { acts, margin: None }
     }
 }
 
@@ -188,7 +188,7 @@ impl Mechanism for Dcqcn {
     const NAME: &'static str = "dcqcn";
     const DEFINED_BY: &'static str = "Zhu et al., SIGCOMM 2015";
     const SUMMARY: &'static str = "adapts each flow's rate to congestion notifications caused by ECN marks";
-    const IDLE: &'static str = "never lowered a rate, since no mark reached it";
+    const INACTIVE: &'static str = "never lowered a rate, since no mark reached it";
     const FRAMES: &'static [&'static str] = &[CNP];
     const MESSAGE: TypeId = TypeId::of::<Cnp>();
     type Params = Params;

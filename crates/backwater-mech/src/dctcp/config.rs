@@ -4,7 +4,7 @@ use crate::base_rtt;
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::Rate;
-use backwater_net::hooks::{CheckCx, Claims, Finding, Needs, Preset, Profile, Unread};
+use backwater_net::hooks::{CheckCx, Claims, Finding, Ineffective, Needs, Preset, Profile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,10 +74,10 @@ pub(super) fn profile() -> Profile {
 }
 
 /// Parameters that these settings leave without effect.
-pub(super) fn unread(params: &Params) -> Vec<Unread> {
+pub(super) fn ineffective(params: &Params) -> Vec<Ineffective> {
     match params.law {
-        Law::Rfc8257 => Unread::all(&["base_rtt", "r_ai", "min_rate"], "law", "law = \"ns3\""),
-        Law::Ns3 => Unread::all(&["initial_window", "min_window"], "law", "law = \"rfc8257\""),
+        Law::Rfc8257 => Ineffective::all(&["base_rtt", "r_ai", "min_rate"], "law", "law = \"ns3\""),
+        Law::Ns3 => Ineffective::all(&["initial_window", "min_window"], "law", "law = \"rfc8257\""),
     }
 }
 

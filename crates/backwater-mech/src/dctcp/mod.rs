@@ -29,7 +29,7 @@ mod config;
 pub mod ns3;
 
 use backwater_net::hooks::{
-    Absent, Ack, CheckCx, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Preset, Profile, Reach, Unread,
+    Absent, Ack, Activity, CheckCx, Finding, FlowCx, FlowShape, FlowSide, Ineffective, Loss, Mechanism, Preset, Profile,
 };
 use backwater_net::packet::{DataHeader, Packet};
 use backwater_net::{Bytes, Rate};
@@ -127,8 +127,8 @@ impl FlowSide for Window {
         self.cut(if timeout { self.smss } else { self.ssthresh });
     }
 
-    fn reach(&self) -> Reach {
-        Reach { acts: self.cuts, margin: None }
+    fn activity(&self) -> Activity {
+        Activity { acts: self.cuts, margin: None }
     }
 }
 
@@ -222,10 +222,10 @@ impl FlowSide for Sender {
         }
     }
 
-    fn reach(&self) -> Reach {
+    fn activity(&self) -> Activity {
         match self {
-            Sender::Window(sender) => sender.reach(),
-            Sender::Rate(sender) => sender.reach(),
+            Sender::Window(sender) => sender.activity(),
+            Sender::Rate(sender) => sender.activity(),
         }
     }
 }
@@ -237,7 +237,7 @@ impl Mechanism for Dctcp {
     const NAME: &'static str = "dctcp";
     const DEFINED_BY: &'static str = "RFC 8257; Alizadeh et al., SIGCOMM 2010";
     const SUMMARY: &'static str = "narrows each flow's window by the share of its bytes that is marked";
-    const IDLE: &'static str = "never narrowed a window, since no mark and no loss reached it";
+    const INACTIVE: &'static str = "never narrowed a window, since no mark and no loss reached it";
     const PRESETS: &'static [Preset] = config::PRESETS;
     type Params = Params;
     type Shared = ();
@@ -247,7 +247,7 @@ impl Mechanism for Dctcp {
 
     fn idle(params: &Params) -> &'static str {
         match params.law {
-            Law::Rfc8257 => Self::IDLE,
+            Law::Rfc8257 => Self::INACTIVE,
             Law::Ns3 => "never lowered a rate, since no mark reached it",
         }
     }
@@ -256,8 +256,8 @@ impl Mechanism for Dctcp {
         config::profile()
     }
 
-    fn unread(params: &Params) -> Vec<Unread> {
-        config::unread(params)
+    fn ineffective(params: &Params) -> Vec<Ineffective> {
+        config::ineffective(params)
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {

@@ -2,7 +2,7 @@
 
 use crate::red::AboveMaximum;
 use backwater_derive::parameters;
-use backwater_net::hooks::{Finding, PortShape, SwitchShape, Unread};
+use backwater_net::hooks::{Finding, Ineffective, PortShape, SwitchShape};
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -83,9 +83,9 @@ impl Params {
 const PUBLISHED_FOR: Rate = Rate::gbps(40);
 
 /// Parameters that these settings leave without effect.
-pub(super) fn unread(params: &Params) -> Vec<Unread> {
+pub(super) fn ineffective(params: &Params) -> Vec<Ineffective> {
     match params.mark_at {
-        At::Enqueue => Unread::all(&["count_departing"], "mark_at", "mark_at = \"dequeue\""),
+        At::Enqueue => Ineffective::all(&["count_departing"], "mark_at", "mark_at = \"dequeue\""),
         At::Dequeue => Vec::new(),
     }
 }

@@ -24,8 +24,8 @@ use crate::average::Averages;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Advice, AdviceError, AdviceForm, Finding, Margin, Mechanism, Place, Profile, Question, Reach, Situation,
-    SwitchCx, SwitchShape, SwitchSide, Unread,
+    Absent, Activity, Advice, AdviceError, AdviceForm, Finding, Ineffective, Margin, Mechanism, Place, Profile,
+    Question, Situation, SwitchCx, SwitchShape, SwitchSide,
 };
 use backwater_net::packet::{Ecn, Packet};
 pub use config::{At, Params};
@@ -95,14 +95,14 @@ impl SwitchSide for CongestionPoint {
         self.mark(cx, at, q, pkt);
     }
 
-    fn reach(&self) -> Reach {
-        let mut reach = Reach { acts: self.marks, margin: None };
+    fn activity(&self) -> Activity {
+        let mut activity = Activity { acts: self.marks, margin: None };
         for (peak, thresholds) in self.peaks.iter().zip(&self.thresholds) {
             let of = "longest queue of packets that can be marked";
             let margin = thresholds.map(|(kmin, _)| Margin::bytes(of, *peak, kmin));
-            reach.join(Reach { acts: 0, margin });
+            activity.join(Activity { acts: 0, margin });
         }
-        reach
+        activity
     }
 }
 
@@ -171,7 +171,7 @@ impl Mechanism for Marker {
     const NAME: &'static str = "ecn";
     const DEFINED_BY: &'static str = "RFC 3168; RED curve of Zhu et al., SIGCOMM 2015";
     const SUMMARY: &'static str = "marks packets by the length of the egress queue";
-    const IDLE: &'static str = "never marked a packet";
+    const INACTIVE: &'static str = "never marked a packet";
     const ADVICE: Option<AdviceForm> = Some(advice::FORM);
     type Params = Params;
     type Shared = ();
@@ -191,8 +191,8 @@ impl Mechanism for Marker {
         advice::answer(question)
     }
 
-    fn unread(params: &Params) -> Vec<Unread> {
-        config::unread(params)
+    fn ineffective(params: &Params) -> Vec<Ineffective> {
+        config::ineffective(params)
     }
 
     fn check_defaults(params: &Params, shape: &SwitchShape) -> Vec<Finding> {

@@ -168,7 +168,7 @@ fn ports_to_hosts_may_be_left_unmarked() {
         bench.set_egress(Port(1), Queue(3), 50_000);
         let mut pkt = data(HostId(0), HostId(1), 0, Class(3), 936);
         marker.on_dequeue(&mut bench.cx(), &place(Port(0), Port(1), Class(3)), &mut pkt);
-        (pkt.is_marked(), marker.reach().acts, marker.reach().margin.map(|margin| margin.threshold))
+        (pkt.is_marked(), marker.activity().acts, marker.activity().margin.map(|margin| margin.threshold))
     };
     assert_eq!(marks(&params, &[]), (false, 0, None));
     assert_eq!(marks(&params, &[2]), (false, 0, Some(10_000)), "the marking port is another one");
@@ -211,7 +211,7 @@ fn what_was_cut_is_not_marked() {
             let here = place(Port(0), Port(1), Class(3));
             marker.on_enqueue(&mut bench.cx(), &here, &mut pkt);
             marker.on_dequeue(&mut bench.cx(), &here, &mut pkt);
-            (pkt.is_marked(), marker.reach().acts, marker.reach().margin.map(|margin| margin.peak > 0))
+            (pkt.is_marked(), marker.activity().acts, marker.activity().margin.map(|margin| margin.peak > 0))
         };
         assert_eq!(marked(0, true, false), (false, 0, Some(false)), "{mark_at:?}");
         assert_eq!(marked(0, true, true), (true, 0, Some(false)), "{mark_at:?}");

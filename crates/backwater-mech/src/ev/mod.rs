@@ -27,7 +27,7 @@ pub use config::{Params, Policy};
 use self::values::{Bitmap, Feedback, Mixed, Oblivious, Recycled, Reps};
 use backwater_engine::{Rng, Time};
 use backwater_net::hooks::{
-    Absent, Ack, CheckCx, Claims, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile, Reach, Turn,
+    Absent, Ack, Activity, CheckCx, Claims, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile, Turn,
 };
 use backwater_net::packet::Packet;
 use serde::{Deserialize, Serialize};
@@ -134,8 +134,8 @@ impl FlowSide for Sender {
         }
     }
 
-    fn reach(&self) -> Reach {
-        Reach { acts: self.reused, margin: None }
+    fn activity(&self) -> Activity {
+        Activity { acts: self.reused, margin: None }
     }
 }
 
@@ -171,7 +171,7 @@ impl Mechanism for EntropyValues {
     const DEFINED_BY: &'static str = "UEC 1.0; Bonato et al., EuroSys 2026";
     const SUMMARY: &'static str =
         "gives each packet a value by which switches choose its way, and learns from the answers";
-    const IDLE: &'static str = "never took up a value again";
+    const INACTIVE: &'static str = "never took up a value again";
     type Params = Params;
     type Shared = ();
     type Switch = Absent;

@@ -42,8 +42,8 @@ use crate::base_rtt;
 use backwater_engine::Time;
 use backwater_net::attachment::Attachment;
 use backwater_net::hooks::{
-    Absent, Ack, CheckCx, Claims, Departure, Finding, FlowCx, FlowShape, FlowSide, Mechanism, Needs, Overhead, Preset,
-    Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Unread,
+    Absent, Ack, Activity, CheckCx, Claims, Departure, Finding, FlowCx, FlowShape, FlowSide, Ineffective, Mechanism,
+    Needs, Overhead, Preset, Profile, SwitchCx, SwitchShape, SwitchSide,
 };
 use backwater_net::packet::{DataHeader, Packet};
 use backwater_net::{Bytes, Rate};
@@ -169,8 +169,8 @@ impl FlowSide for Sender {
         }
     }
 
-    fn reach(&self) -> Reach {
-        Reach { acts: self.cuts, margin: None }
+    fn activity(&self) -> Activity {
+        Activity { acts: self.cuts, margin: None }
     }
 }
 
@@ -219,7 +219,7 @@ impl Mechanism for Hpcc {
     const NAME: &'static str = "hpcc";
     const DEFINED_BY: &'static str = "Li et al., SIGCOMM 2019";
     const SUMMARY: &'static str = "sets each flow's window by the load that switches write into its packets";
-    const IDLE: &'static str = "never lowered a rate";
+    const INACTIVE: &'static str = "never lowered a rate";
     const PRESETS: &'static [Preset] = &[
         Preset { name: "paper", source: "Li et al., SIGCOMM 2019", toml: "" },
         Preset {
@@ -252,10 +252,10 @@ impl Mechanism for Hpcc {
         }
     }
 
-    fn unread(params: &Params) -> Vec<Unread> {
+    fn ineffective(params: &Params) -> Vec<Ineffective> {
         match params.telemetry {
-            Telemetry::Int => Unread::all(&["pint_base", "pint_counts"], "telemetry", "telemetry = \"pint\""),
-            Telemetry::Pint => Unread::all(&["int_multi"], "telemetry", "telemetry = \"int\""),
+            Telemetry::Int => Ineffective::all(&["pint_base", "pint_counts"], "telemetry", "telemetry = \"pint\""),
+            Telemetry::Pint => Ineffective::all(&["int_multi"], "telemetry", "telemetry = \"int\""),
         }
     }
 

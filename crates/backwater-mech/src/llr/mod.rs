@@ -36,8 +36,8 @@ use self::wire::{ACK, INIT, NACK, Word};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Carrier, CheckCx, Count, Fate, Finding, Gate, Margin, Mechanism, NicCx, NicGate, NicShape, NicSide,
-    Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
+    Absent, Activity, Carrier, CheckCx, Count, Fate, Finding, Gate, Margin, Mechanism, NicCx, NicGate, NicShape,
+    NicSide, Profile, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
 };
 use backwater_net::packet::{Control, HostId, Packet, Port, Queue};
 pub use config::Params;
@@ -92,10 +92,10 @@ impl SwitchSide for Switch {
         (0u16..).zip(&self.links).flat_map(|(port, link)| link.counts(Port(port))).collect()
     }
 
-    fn reach(&self) -> Reach {
-        let mut all = Reach::default();
+    fn activity(&self) -> Activity {
+        let mut all = Activity::default();
         self.links.iter().for_each(|link| {
-            all.join(reach(link));
+            all.join(activity(link));
         });
         all
     }
@@ -168,8 +168,8 @@ impl NicSide for Nic {
         self.link.counts(Port(0))
     }
 
-    fn reach(&self) -> Reach {
-        reach(&self.link)
+    fn activity(&self) -> Activity {
+        activity(&self.link)
     }
 }
 
@@ -199,9 +199,9 @@ fn on_timer(link: &mut Link, what: Token, now: Time) -> Vec<Act> {
     }
 }
 
-fn reach(link: &Link) -> Reach {
-    let (acts, most, limit) = link.nearest();
-    Reach { acts, margin: Some(Margin::bytes("most bytes not acknowledged", Bytes(most), Bytes(limit))) }
+fn activity(link: &Link) -> Activity {
+    let (acts, most, limit) = link.peak_occupancy();
+    Activity { acts, margin: Some(Margin::bytes("most bytes not acknowledged", Bytes(most), Bytes(limit))) }
 }
 
 /// Link-level retry.
@@ -211,7 +211,7 @@ impl Mechanism for Llr {
     const NAME: &'static str = "llr";
     const DEFINED_BY: &'static str = "UEC 1.0, section 5.1; SAI, Link Layer Retry";
     const SUMMARY: &'static str = "sends frames again over the link on which they were damaged, in order";
-    const IDLE: &'static str = "no frame was sent again";
+    const INACTIVE: &'static str = "no frame was sent again";
     const FRAMES: &'static [&'static str] = &[ACK, NACK, INIT];
     const MESSAGE: TypeId = TypeId::of::<Word>();
     const VALUE: &'static str =

@@ -41,8 +41,8 @@ use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::address::pdc_ids;
 use backwater_net::hooks::{
-    Absent, Ack, Carrier, CheckCx, Claims, Count, Counted, Cut, Fate, Finding, FlowCx, FlowShape, FlowSide, Loss,
-    Margin, Mechanism, Needs, NicCx, NicShape, NicSide, Preset, Profile, Reach, Unit, WireCx,
+    Absent, Ack, Activity, Carrier, CheckCx, Claims, Count, Counted, Cut, Fate, Finding, FlowCx, FlowShape, FlowSide,
+    Loss, Margin, Mechanism, Needs, NicCx, NicShape, NicSide, Preset, Profile, Unit, WireCx,
 };
 use backwater_net::packet::{Control, Port};
 use backwater_wire::{Emit, uet};
@@ -96,7 +96,7 @@ impl FlowSide for Sender {
             cx.now(),
             &Acked { rtt, of, marked: ack.marked, bytes: counted.bytes, in_flight: counted.in_flight },
         );
-        self.action(before);
+        self.count_decrease(before);
         if self.sleek.is_some() {
             let delay = rtt.map_or(avg_delay, |rtt| rtt.since(base_rtt));
             let prompt = of == Timed::Probe && delay < self.target;
@@ -134,18 +134,18 @@ impl FlowSide for Sender {
             Loss::Timeout { bytes } => self.window.on_timeout(bytes),
             Loss::Gap => {}
         }
-        self.action(before);
+        self.count_decrease(before);
     }
 
-    fn reach(&self) -> Reach {
+    fn activity(&self) -> Activity {
         let (peak, threshold) = (self.greatest.0, self.target.0);
         let margin = Margin { of: "greatest delay of a packet", unit: Unit::Time, peak, threshold };
-        Reach { acts: self.cuts, margin: Some(margin) }
+        Activity { acts: self.cuts, margin: Some(margin) }
     }
 }
 
 impl Sender {
-    fn action(&mut self, before: u64) {
+    fn count_decrease(&mut self, before: u64) {
         self.cuts += u64::from(self.window.cwnd() < before);
     }
 
@@ -209,7 +209,7 @@ impl Mechanism for Nscc {
     const NAME: &'static str = "nscc";
     const DEFINED_BY: &'static str = "UEC 1.0, section 3.6.13";
     const SUMMARY: &'static str = "adapts each flow's window by marks, delay and trimmed packets";
-    const IDLE: &'static str = "never narrowed a window";
+    const INACTIVE: &'static str = "never narrowed a window";
     const PRESETS: &'static [Preset] = &[
         Preset { name: "uet-htsim", source: "ultraethernet/uet-htsim 40ccb052, default topology", toml: "" },
         Preset {

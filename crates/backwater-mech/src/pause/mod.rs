@@ -17,12 +17,12 @@
 
 mod config;
 
-use crate::mac_control::{Congested, Counter, GateChange, Nearest, Receiver};
+use crate::mac_control::{Congested, Counter, GateChange, PeakOccupancy, Receiver};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Awaits, CheckCx, Fate, Finding, Gate, Mechanism, NicCx, NicGate, NicShape, NicSide, Owner, PauseStyle,
-    Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
+    Absent, Activity, Awaits, CheckCx, Fate, Finding, Gate, Ineffective, Mechanism, MechanismId, NicCx, NicGate,
+    NicShape, NicSide, PauseStyle, Place, Profile, SwitchCx, SwitchShape, SwitchSide, Token,
 };
 use backwater_net::packet::{Class, Control, HostId, Packet, Port};
 use backwater_net::pause::PauseRequest;
@@ -44,7 +44,7 @@ pub struct Switch {
     receiver: Receiver,
     /// pauses asked for
     pauses: u64,
-    nearest: Nearest,
+    peak_occupancy: PeakOccupancy,
 }
 
 // The specification.
@@ -102,16 +102,16 @@ impl SwitchSide for Switch {
         }
     }
 
-    fn awaits(&self, _: Owner, port: Port, class: Option<Class>) -> Awaits {
+    fn awaits(&self, _: MechanismId, port: Port, class: Option<Class>) -> Awaits {
         if class.is_none() { self.congested.awaits(port, None) } else { Awaits::Unknown }
     }
 
-    fn reach(&self) -> Reach {
+    fn activity(&self) -> Activity {
         let of = match self.congested.counter() {
             Counter::Ingress => "most bytes from one port",
             Counter::Egress | Counter::Queue => "most bytes for one port",
         };
-        Reach { acts: self.pauses, margin: Some(self.nearest.margin(of)) }
+        Activity { acts: self.pauses, margin: Some(self.peak_occupancy.margin(of)) }
     }
 }
 
@@ -133,7 +133,7 @@ impl Switch {
     #[inline(always)]
     fn passes(&mut self, port: Port, bytes: Bytes) -> bool {
         let xoff = self.at(port).xoff;
-        self.nearest.action(bytes, xoff);
+        self.peak_occupancy.observe(bytes, xoff);
         bytes > xoff
     }
 
@@ -206,7 +206,7 @@ impl Mechanism for Pause {
     const NAME: &'static str = "pause";
     const DEFINED_BY: &'static str = "IEEE 802.3 annex 31B";
     const SUMMARY: &'static str = "stops the whole link when a counter passes a threshold";
-    const IDLE: &'static str = "never paused a neighbour";
+    const INACTIVE: &'static str = "never paused a neighbour";
     type Params = Params;
     type Shared = ();
     type Switch = Switch;
@@ -221,8 +221,8 @@ impl Mechanism for Pause {
         config::check(params, cx)
     }
 
-    fn unread(params: &Params) -> Vec<Unread> {
-        params.signal.unread()
+    fn ineffective(params: &Params) -> Vec<Ineffective> {
+        params.signal.ineffective()
     }
 
     fn pause_style(params: &Params) -> Option<PauseStyle> {
@@ -237,7 +237,7 @@ impl Mechanism for Pause {
             congested: Congested::new(params.counter, ports),
             receiver: Receiver::new(ports, params.response),
             pauses: 0,
-            nearest: Nearest::new(params.xoff),
+            peak_occupancy: PeakOccupancy::new(params.xoff),
         })
     }
 

@@ -47,7 +47,7 @@ pub(super) const FORM: AdviceForm = AdviceForm {
         below: None,
         from: Some("switch.buffer"),
         sets: &[],
-        unread: Some(
+        ineffective: Some(
             "a dynamic threshold moves with the free memory, so that there is no largest xoff: --prove is for static thresholds",
         ),
         free: &["model"],

@@ -27,13 +27,13 @@ use self::feeders::Feeders;
 use self::watchdog::Watchdog;
 pub use crate::headroom::headroom;
 use crate::headroom::{Pausing, headroom_findings, refresh_finding};
-use crate::mac_control::{Congested, Counter, GateChange, Nearest, Receiver};
+use crate::mac_control::{Congested, Counter, GateChange, PeakOccupancy, Receiver};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Advice, AdviceError, AdviceForm, Awaits, CheckCx, Claims, Fate, Finding, Gate, Mechanism, MemoryCx, NicCx,
-    NicGate, NicShape, NicSide, Owner, PauseStyle, Place, Profile, Question, Reach, Situation, SwitchCx, SwitchShape,
-    SwitchSide, Token, Unread,
+    Absent, Activity, Advice, AdviceError, AdviceForm, Awaits, CheckCx, Claims, Fate, Finding, Gate, Ineffective,
+    Mechanism, MechanismId, MemoryCx, NicCx, NicGate, NicShape, NicSide, PauseStyle, Place, Profile, Question,
+    Situation, SwitchCx, SwitchShape, SwitchSide, Token,
 };
 use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue};
 use backwater_net::pause::PauseRequest;
@@ -73,7 +73,7 @@ pub struct Switch {
     watchdog: Option<Box<Watchdog>>,
     /// pauses asked for
     pauses: u64,
-    nearest: Nearest,
+    peak_occupancy: PeakOccupancy,
 }
 
 // The specification.
@@ -167,7 +167,7 @@ impl SwitchSide for Switch {
         self.obey(cx, &changes, look, token);
     }
 
-    fn awaits(&self, _: Owner, port: Port, class: Option<Class>) -> Awaits {
+    fn awaits(&self, _: MechanismId, port: Port, class: Option<Class>) -> Awaits {
         match class {
             Some(class) if self.counter == Counter::Queue => self.feeders.awaits(port, class),
             Some(Class(class)) => self.congested[usize::from(class)].awaits(port, Some(Queue(class))),
@@ -179,13 +179,13 @@ impl SwitchSide for Switch {
         self.watchdog.is_some()
     }
 
-    fn reach(&self) -> Reach {
+    fn activity(&self) -> Activity {
         let of = match (self.counter, self.dynamic) {
             (Counter::Ingress, None) => "most bytes of a class from one port",
             (Counter::Ingress, Some(_)) => "most bytes of a class from one port beyond its reserve",
             (Counter::Egress | Counter::Queue, _) => "longest egress queue",
         };
-        Reach { acts: self.pauses, margin: Some(self.nearest.margin(of)) }
+        Activity { acts: self.pauses, margin: Some(self.peak_occupancy.margin(of)) }
     }
 }
 
@@ -209,7 +209,7 @@ impl Switch {
     #[inline(always)]
     fn passes(&mut self, port: Port, bytes: Bytes) -> bool {
         let xoff = self.at(port).xoff;
-        self.nearest.action(bytes, xoff);
+        self.peak_occupancy.observe(bytes, xoff);
         bytes > xoff
     }
 
@@ -225,7 +225,7 @@ impl Switch {
             Some(_) => {
                 let limit = seen.free(at.ingress).times(self.at(at.ingress).alpha);
                 let beyond = seen.beyond_reserve(at.ingress, at.class);
-                self.nearest.action(beyond, limit);
+                self.peak_occupancy.observe(beyond, limit);
                 beyond >= limit || seen.in_headroom(at.ingress, at.class) > Bytes::ZERO
             }
         }
@@ -333,7 +333,7 @@ impl Mechanism for Pfc {
     const NAME: &'static str = "pfc";
     const DEFINED_BY: &'static str = "IEEE 802.1Qbb-2011";
     const SUMMARY: &'static str = "pauses one class of a link when its ingress counter passes a threshold";
-    const IDLE: &'static str = "never paused a neighbour";
+    const INACTIVE: &'static str = "never paused a neighbour";
     const ADVICE: Option<AdviceForm> = Some(advice::FORM);
     type Params = Params;
     type Shared = ();
@@ -408,16 +408,16 @@ impl Mechanism for Pfc {
         advice::answer(question)
     }
 
-    fn unread(params: &Params) -> Vec<Unread> {
-        let mut unread = match params.threshold {
-            Threshold::Static => Unread::all(&["alpha", "xon_offset"], "threshold", "threshold = \"dynamic\""),
-            Threshold::Dynamic => Unread::all(&["xoff", "xon"], "threshold", "threshold = \"static\""),
+    fn ineffective(params: &Params) -> Vec<Ineffective> {
+        let mut ineffective = match params.threshold {
+            Threshold::Static => Ineffective::all(&["alpha", "xon_offset"], "threshold", "threshold = \"dynamic\""),
+            Threshold::Dynamic => Ineffective::all(&["xoff", "xon"], "threshold", "threshold = \"static\""),
         };
-        unread.extend(params.signal.unread());
+        ineffective.extend(params.signal.ineffective());
         if params.watchdog.is_none() {
-            unread.extend(Unread::all(&["watchdog_action"], "watchdog", "a watchdog"));
+            ineffective.extend(Ineffective::all(&["watchdog_action"], "watchdog", "a watchdog"));
         }
-        unread
+        ineffective
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {
@@ -432,7 +432,7 @@ impl Mechanism for Pfc {
             counter: params.counter,
             receiver: Receiver::new(ports * CLASSES, params.response),
             pauses: 0,
-            nearest: Nearest::new(params.xoff()),
+            peak_occupancy: PeakOccupancy::new(params.xoff()),
             watchdog: params.watchdog.map(|detect| {
                 let (restore, action) = (params.watchdog_restore, params.watchdog_action);
                 Box::new(Watchdog::new(ports * CLASSES, detect, restore, action))

@@ -23,7 +23,7 @@ mod control;
 use backwater_engine::State;
 use backwater_engine::state::{Loader, Saver, Unfit};
 use backwater_net::hooks::{
-    Absent, Ack, CheckCx, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Profile, Reach,
+    Absent, Ack, Activity, CheckCx, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Profile,
 };
 use backwater_net::packet::{DataHeader, Packet};
 use backwater_net::{Bytes, Rate};
@@ -88,8 +88,8 @@ impl FlowSide for Sender {
         self.hear(cx, Event::Timer(token));
     }
 
-    fn reach(&self) -> Reach {
-        Reach { acts: self.bounds, margin: None }
+    fn activity(&self) -> Activity {
+        Activity { acts: self.bounds, margin: None }
     }
 }
 
@@ -120,7 +120,7 @@ impl Mechanism for Prototype {
     const DEFINED_BY: &'static str = "Backwater";
     const SUMMARY: &'static str =
         "has a Python class of the user's set each flow's window and rate; slow, for prototypes";
-    const IDLE: &'static str = "never bounded a window, nor a rate below the line's";
+    const INACTIVE: &'static str = "never bounded a window, nor a rate below the line's";
     type Params = Params;
     type Shared = ();
     type Switch = Absent;

@@ -85,12 +85,12 @@ fn an_answer_holds_until_the_next() {
 fn it_acts_where_it_bounds_or_lowers() {
     let (mut bench, mut sender, _) = halving("acts");
     sender.on_ack(&mut bench.cx(), &ack(1000, false));
-    assert_eq!(sender.reach().acts, 1);
+    assert_eq!(sender.activity().acts, 1);
     sender.on_ack(&mut bench.cx(), &ack(2000, true));
     sender.on_timer(&mut bench.cx(), 7);
-    assert_eq!(sender.reach().acts, 2);
+    assert_eq!(sender.activity().acts, 2);
     sender.on_loss(&mut bench.cx(), Loss::Gap);
-    assert_eq!(sender.reach().acts, 3, "from no bound to one");
+    assert_eq!(sender.activity().acts, 3, "from no bound to one");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::config::{Params, cnm_size};
 use super::wire::{CNM, Message};
-use backwater_net::hooks::{Margin, Place, Reach, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::hooks::{Activity, Margin, Place, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::packet::{CLASSES, Class, Control, Packet, class_bits};
 use backwater_net::{Bytes, address};
 use rand::RngExt;
@@ -89,9 +89,9 @@ impl SwitchSide for CongestionPoint {
         }
     }
 
-    fn reach(&self) -> Reach {
+    fn activity(&self) -> Activity {
         let margin = Margin::bytes("longest queue sampled", Bytes(self.peak), self.qsp);
-        Reach { acts: self.sent, margin: Some(margin) }
+        Activity { acts: self.sent, margin: Some(margin) }
     }
 }
 

@@ -59,7 +59,7 @@ impl Mechanism for Qcn {
     const NAME: &'static str = "qcn";
     const DEFINED_BY: &'static str = "IEEE 802.1Qau-2010 (IEEE 802.1Q clauses 30 to 33)";
     const SUMMARY: &'static str = "a congested queue tells the sources of sampled frames to lower their rates";
-    const IDLE: &'static str = "never told a source to slow down";
+    const INACTIVE: &'static str = "never told a source to slow down";
     const FRAMES: &'static [&'static str] = &[CNM];
     const MESSAGE: TypeId = TypeId::of::<Message>();
     const VALUE: &'static str = "of a CNM the quantised feedback, 1 to 63";

@@ -29,8 +29,8 @@ use self::pacer::{PULL as PULL_QUANTA, Pacer};
 use backwater_engine::{Rng, Time};
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Ack, Carrier, CheckCx, Count, Fate, Finding, FlowCx, FlowShape, FlowSide, Incoming, Loss, Mechanism, NicCx,
-    NicShape, NicSide, Profile, Reach, Token, Turn, WireCx,
+    Absent, Ack, Activity, Carrier, CheckCx, Count, Fate, Finding, FlowCx, FlowShape, FlowSide, Incoming, Loss,
+    Mechanism, NicCx, NicShape, NicSide, Profile, Token, Turn, WireCx,
 };
 use backwater_net::packet::{Class, Control, DataHeader, Ecn, FlowRef, HostId, Packet, Port};
 pub use config::Params;
@@ -124,8 +124,8 @@ impl FlowSide for Sender {
         self.request(cx);
     }
 
-    fn reach(&self) -> Reach {
-        Reach { acts: self.pulls, margin: None }
+    fn activity(&self) -> Activity {
+        Activity { acts: self.pulls, margin: None }
     }
 }
 
@@ -249,8 +249,8 @@ impl NicSide for Receiver {
         all.into_iter().filter(|(_, n)| *n > 0).map(|(name, n)| (Port(0), name, n)).collect()
     }
 
-    fn reach(&self) -> Reach {
-        Reach { acts: self.pulls, margin: None }
+    fn activity(&self) -> Activity {
+        Activity { acts: self.pulls, margin: None }
     }
 }
 
@@ -309,7 +309,7 @@ impl Mechanism for Rccc {
     const DEFINED_BY: &'static str = "UEC 1.0, section 3.6.14";
     const SUMMARY: &'static str =
         "lets receivers pull what senders send, in turns and just below the rate of their link";
-    const IDLE: &'static str = "never pulled";
+    const INACTIVE: &'static str = "never pulled";
     const FRAMES: &'static [&'static str] = &[PULL, REQUEST];
     const MESSAGE: TypeId = TypeId::of::<Word>();
     const VALUE: &'static str = "of pull and rts the number in quanta of 256 B, counted from 100,000,000";

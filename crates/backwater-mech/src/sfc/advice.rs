@@ -59,7 +59,7 @@ pub(super) const FORM: AdviceForm = AdviceForm {
         below: Some("pfc_threshold"),
         from: None,
         sets: &[("pause", "sfc.pause"), ("interval", "sfc.min_interval")],
-        unread: None,
+        ineffective: None,
         free: &[],
     }),
 };

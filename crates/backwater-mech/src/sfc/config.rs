@@ -5,7 +5,7 @@ use crate::mac_control::Signal;
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
-use backwater_net::hooks::{CheckCx, Claims, Finding, PauseStyle, Profile, Unread};
+use backwater_net::hooks::{CheckCx, Claims, Finding, Ineffective, PauseStyle, Profile};
 use backwater_net::packet::class_bits;
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
@@ -234,17 +234,19 @@ pub(super) fn pause_style(params: &Params) -> Option<PauseStyle> {
 }
 
 /// Parameters that these settings leave without effect.
-pub(super) fn unread(params: &Params) -> Vec<Unread> {
+pub(super) fn ineffective(params: &Params) -> Vec<Ineffective> {
     let of_isolation = ["isolation_threshold", "isolation_per", "isolation_rate"];
-    let mut unread = match params.at_source {
-        AtSource::Host => Unread::all(&["signal", "quanta"], "at_source", "at_source = \"proxy\" or \"isolation\""),
-        AtSource::Proxy | AtSource::Isolation => params.signal.unread(),
+    let mut ineffective = match params.at_source {
+        AtSource::Host => {
+            Ineffective::all(&["signal", "quanta"], "at_source", "at_source = \"proxy\" or \"isolation\"")
+        }
+        AtSource::Proxy | AtSource::Isolation => params.signal.ineffective(),
     };
     if params.at_source != AtSource::Isolation {
-        unread.extend(Unread::all(&of_isolation, "at_source", "at_source = \"isolation\""));
+        ineffective.extend(Ineffective::all(&of_isolation, "at_source", "at_source = \"isolation\""));
     }
     if params.pause.is_some() && !params.resume {
-        unread.extend(Unread::all(&["target"], "pause", "resume = true, or without pause"));
+        ineffective.extend(Ineffective::all(&["target"], "pause", "resume = true, or without pause"));
     }
-    unread
+    ineffective
 }

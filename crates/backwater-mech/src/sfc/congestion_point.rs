@@ -4,7 +4,7 @@ use super::config::{Granularity, Params, Points};
 use super::wire::{Message, PointId};
 use backwater_engine::Time;
 use backwater_net::Bytes;
-use backwater_net::hooks::{Margin, Place, Reach, SwitchCx, SwitchShape};
+use backwater_net::hooks::{Activity, Margin, Place, SwitchCx, SwitchShape};
 use backwater_net::packet::{Class, Dscp, FlowRef, HostId, Packet, Port, Queue};
 use std::collections::BTreeMap;
 
@@ -62,9 +62,9 @@ impl CongestionPoint {
         }
     }
 
-    pub(super) fn reach(&self) -> Reach {
+    pub(super) fn activity(&self) -> Activity {
         let margin = Margin::bytes("longest queue of a congestion point", self.peak, self.params.threshold);
-        Reach { acts: self.pauses, margin: Some(margin) }
+        Activity { acts: self.pauses, margin: Some(margin) }
     }
 
     #[inline(always)]

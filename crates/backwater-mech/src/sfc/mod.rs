@@ -49,9 +49,9 @@ mod tor;
 mod wire;
 
 use backwater_net::hooks::{
-    Absent, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Fate, Finding, Incasts, IsolationQueue, Mechanism,
-    NicShape, PauseStyle, Place, Profile, Question, Reach, Situation, SwitchCx, SwitchShape, SwitchSide, Token, Unread,
-    WireCx,
+    Absent, Activity, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Fate, Finding, Incasts, Ineffective,
+    IsolationQueue, Mechanism, NicShape, PauseStyle, Place, Profile, Question, Situation, SwitchCx, SwitchShape,
+    SwitchSide, Token, WireCx,
 };
 use backwater_net::packet::{Class, Control, FlowRef, HostId, Packet, Port};
 pub use config::{AtSource, Granularity, IsolationPer, Params, Points};
@@ -112,8 +112,8 @@ impl SwitchSide for Bridge {
         self.tor.on_timer(cx, token);
     }
 
-    fn reach(&self) -> Reach {
-        self.point.reach()
+    fn activity(&self) -> Activity {
+        self.point.activity()
     }
 }
 
@@ -149,7 +149,7 @@ impl Mechanism for Sfc {
     const NAME: &'static str = "sfc";
     const DEFINED_BY: &'static str = "IEEE P802.1Qdw (draft), contributions of 2025";
     const SUMMARY: &'static str = "a congested queue pauses the sources of its packets for a time";
-    const IDLE: &'static str = "never paused a source";
+    const INACTIVE: &'static str = "never paused a source";
     const FRAMES: &'static [&'static str] = &[PAUSE, RESUME];
     const MESSAGE: TypeId = TypeId::of::<Message>();
     const VALUE: &'static str = "of SFC the pause time in ps";
@@ -188,8 +188,8 @@ impl Mechanism for Sfc {
         advice::answer(question)
     }
 
-    fn unread(params: &Params) -> Vec<Unread> {
-        config::unread(params)
+    fn ineffective(params: &Params) -> Vec<Ineffective> {
+        config::ineffective(params)
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Bridge> {

@@ -32,7 +32,7 @@ macro_rules! config {
 
             /// Octets that mechanisms add to frames.
             pub fn overhead(&self) -> Overhead {
-                self.overhead_of(Owners::MAX)
+                self.overhead_of(MechanismSet::MAX)
             }
 
             /// What each mechanism that is on does where nothing is overridden.
@@ -249,10 +249,10 @@ macro_rules! config {
             }
 
             /// Parameters that nothing reads at this node, as others have it, by mechanism.
-            pub fn unread(&self, name: &str, tier: &str) -> Vec<(&'static str, Unread)> {
+            pub fn ineffective(&self, name: &str, tier: &str) -> Vec<(&'static str, Ineffective)> {
                 let mut all = Vec::new();
                 for_configured!($list self, |scoped, M| {
-                    all.extend(M::unread(scoped.of(name, tier)).into_iter().map(|one| (M::NAME, one)));
+                    all.extend(M::ineffective(scoped.of(name, tier)).into_iter().map(|one| (M::NAME, one)));
                 });
                 all
             }
@@ -305,7 +305,7 @@ macro_rules! config {
             }
 
             /// Mechanisms that leave flows of this class, in groups of this label, alone.
-            pub fn leaves(&self, class: Class, group: &str) -> Owners {
+            pub fn leaves(&self, class: Class, group: &str) -> MechanismSet {
                 let mut all = 0;
                 for_numbered!($list self, |scoped, owner, M| if !scoped.flows.holds(class, group) {
                     all |= owner.bit();
@@ -314,7 +314,7 @@ macro_rules! config {
             }
 
             /// Octets that these mechanisms add to frames of their flows.
-            pub fn overhead_of(&self, of: Owners) -> Overhead {
+            pub fn overhead_of(&self, of: MechanismSet) -> Overhead {
                 let mut all = Overhead::default();
                 for_numbered!($list self, |scoped, owner, M| if of & owner.bit() != 0 {
                     all = all.and(M::profile(&scoped.base).overhead);
@@ -332,7 +332,7 @@ macro_rules! config {
             }
 
             /// Which flows share a controller, by the mechanisms that do not leave this one alone.
-            pub fn rate_key(&self, flow: &FlowShape, left: Owners) -> RateKey {
+            pub fn rate_key(&self, flow: &FlowShape, left: MechanismSet) -> RateKey {
                 for_numbered!($list self, |scoped, owner, M| if left & owner.bit() == 0 {
                     let key = M::rate_key(&scoped.base, flow);
                     if key != RateKey::Flow { return key; }
@@ -376,7 +376,7 @@ macro_rules! config {
                 for_all!($list |M| all.push(M::MESSAGE));
                 all
             }
-            fn on(&self) -> Vec<(Owner, &'static str, &'static str)> {
+            fn on(&self) -> Vec<(MechanismId, &'static str, &'static str)> {
                 let mut all = Vec::new();
                 for_numbered!($list self, |scoped, owner, M| all.push((owner, M::NAME, M::idle(&scoped.base))));
                 all
@@ -386,12 +386,12 @@ macro_rules! config {
             fn switch(&self, shape: &SwitchShape) -> SwitchStack { Config::switch(self, shape) }
             fn nic(&self, shape: &NicShape) -> NicStack { Config::nic(self, shape) }
             fn confines(&self) -> bool { !self.confined().is_empty() }
-            fn leaves(&self, class: Class, group: &str) -> Owners { Config::leaves(self, class, group) }
-            fn overhead(&self, of: Owners) -> Overhead { self.overhead_of(of) }
-            fn flow(&self, shape: &FlowShape, left: Owners, shared: &Shared) -> Option<FlowStack> {
+            fn leaves(&self, class: Class, group: &str) -> MechanismSet { Config::leaves(self, class, group) }
+            fn overhead(&self, of: MechanismSet) -> Overhead { self.overhead_of(of) }
+            fn flow(&self, shape: &FlowShape, left: MechanismSet, shared: &Shared) -> Option<FlowStack> {
                 Some(Config::flow(self, shape, left, shared)).filter(|stack| !stack.is_empty())
             }
-            fn rate_key(&self, shape: &FlowShape, left: Owners) -> RateKey { Config::rate_key(self, shape, left) }
+            fn rate_key(&self, shape: &FlowShape, left: MechanismSet) -> RateKey { Config::rate_key(self, shape, left) }
             fn lossless_classes(&self, name: &str, tier: &str) -> u8 { Config::lossless_classes(self, name, tier) }
         }
     };

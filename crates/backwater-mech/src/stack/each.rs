@@ -37,7 +37,7 @@ macro_rules! for_numbered {
         $(if let Some($scoped) = $config.$name.as_ref() {
             #[allow(dead_code, reason = "not every loop asks for the type")]
             type $of = $mechanism;
-            let $owner = Owner(Number::$name as u8);
+            let $owner = MechanismId(Number::$name as u8);
             $do;
         })+
     };

@@ -126,8 +126,8 @@ impl Entry {
 
 /// What is wrong with parameters of one mechanism: those out of range that something reads, or else what the mechanism finds in them.
 pub fn inspect<M: Mechanism>(params: &M::Params, cx: &CheckCx<'_>) -> Vec<Finding> {
-    let (mut wrong, unread) = (params.out_of_range(), M::unread(params));
-    wrong.retain(|finding| unread.iter().all(|one| one.key != finding.key));
+    let (mut wrong, ineffective) = (params.out_of_range(), M::ineffective(params));
+    wrong.retain(|finding| ineffective.iter().all(|one| one.key != finding.key));
     if wrong.is_empty() { M::check(params, cx) } else { wrong }
 }
 
@@ -192,8 +192,8 @@ pub(crate) fn unmet(profiles: &[(&'static str, Profile)], acks: bool) -> Vec<(&'
 macro_rules! mechanisms {
     ($($name:ident => $mechanism:path),+ $(,)?) => {
         use backwater_net::hooks::{
-            Advice, AdviceError, Carrier, CheckCx, Defines, Finding, FlowShape, PauseStyle, Hooks, Incasts, Mechanism, MemoryCx, NicShape, Overhead, Owner,
-            Owners, Profile, Question, RateKey, Situation, Steering, SwitchShape, Unread, WireCx,
+            Advice, AdviceError, Carrier, CheckCx, Defines, Finding, FlowShape, PauseStyle, Hooks, Incasts, Mechanism, MemoryCx, NicShape, Overhead, MechanismId,
+            MechanismSet, Profile, Question, RateKey, Situation, Steering, SwitchShape, Ineffective, WireCx,
         };
         use std::any::TypeId;
         use backwater_net::packet::{Class, Control};

@@ -27,8 +27,8 @@ macro_rules! sides {
             }
 
             /// The sides at one flow, but for those of mechanisms that leave it alone.
-            pub fn flow(&self, shape: &FlowShape, left: Owners, shared: &Shared) -> FlowStack {
-                let own = |number: Number| left & Owner(number as u8).bit() == 0;
+            pub fn flow(&self, shape: &FlowShape, left: MechanismSet, shared: &Shared) -> FlowStack {
+                let own = |number: Number| left & MechanismId(number as u8).bit() == 0;
                 FlowStack { $($name: self.$name.as_ref().filter(|_| own(Number::$name)).and_then(|scoped| {
                     <$mechanism as Mechanism>::flow(&scoped.base, shape, &shared.$name).map(Box::new)
                 }),)+ on: 0 }.counted()
@@ -48,7 +48,7 @@ macro_rules! sides {
         #[derive(backwater_derive::State)]
         pub struct $stack {
             $(#[state(within)] $name: Option<Box<<$mechanism as Mechanism>::$side>>,)+
-            #[state(fixed)] on: Owners,
+            #[state(fixed)] on: MechanismSet,
         }
 
         backwater_net::$hooks!($stack; $($name: Number::$name as u8, attaches::<$mechanism>(), <$mechanism as Mechanism>::$side;)+);

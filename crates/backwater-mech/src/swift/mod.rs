@@ -30,7 +30,7 @@ mod config;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Loss, Margin, Mechanism, Needs, Profile, Reach, Unit,
+    Absent, Ack, Activity, Claims, FlowCx, FlowShape, FlowSide, Loss, Margin, Mechanism, Needs, Profile, Unit,
 };
 use backwater_net::packet::Packet;
 pub use config::Params;
@@ -63,7 +63,7 @@ pub struct Sender {
     /// times that the window was narrowed
     cuts: u64,
     /// \[ps\] the greatest delay, and the target then
-    nearest: (f64, f64),
+    peak_occupancy: (f64, f64),
     #[state(fixed)]
     params: Box<Params>,
 }
@@ -92,8 +92,8 @@ impl FlowSide for Sender {
         self.rtt = ack.rtt;
         self.retransmit_cnt = 0;
         let (delay, target) = (ack.rtt.0 as f64, self.target_delay());
-        if delay > self.nearest.0 {
-            self.nearest = (delay, target);
+        if delay > self.peak_occupancy.0 {
+            self.peak_occupancy = (delay, target);
         }
         // Algorithm 1: additive increase below the target, multiplicative decrease above it.
         if delay < target {
@@ -118,10 +118,10 @@ impl FlowSide for Sender {
         }
     }
 
-    fn reach(&self) -> Reach {
-        let (peak, threshold) = (self.nearest.0 as u64, self.nearest.1 as u64);
+    fn activity(&self) -> Activity {
+        let (peak, threshold) = (self.peak_occupancy.0 as u64, self.peak_occupancy.1 as u64);
         let margin = Margin { of: "greatest delay of a packet", unit: Unit::Time, peak, threshold };
-        Reach { acts: self.cuts, margin: Some(margin) }
+        Activity { acts: self.cuts, margin: Some(margin) }
     }
 }
 
@@ -151,7 +151,7 @@ impl Mechanism for Swift {
     const NAME: &'static str = "swift";
     const DEFINED_BY: &'static str = "Kumar et al., SIGCOMM 2020";
     const SUMMARY: &'static str = "adapts each flow's window so that the delay of its packets stays at a target";
-    const IDLE: &'static str = "never narrowed a window";
+    const INACTIVE: &'static str = "never narrowed a window";
     type Params = Params;
     type Shared = ();
     type Switch = Absent;
@@ -183,7 +183,7 @@ impl Mechanism for Swift {
             retransmit_cnt: 0,
             sent: Time::ZERO,
             cuts: 0,
-            nearest: (0.0, fixed.0 as f64),
+            peak_occupancy: (0.0, fixed.0 as f64),
             params: Box::new(params.clone()),
         })
     }

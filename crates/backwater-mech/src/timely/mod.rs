@@ -28,7 +28,7 @@ mod config;
 use backwater_engine::Time;
 use backwater_net::Rate;
 use backwater_net::hooks::{
-    Absent, Ack, Claims, FlowCx, FlowShape, FlowSide, Margin, Mechanism, Needs, Preset, Profile, Reach, Unit,
+    Absent, Ack, Activity, Claims, FlowCx, FlowShape, FlowSide, Margin, Mechanism, Needs, Preset, Profile, Unit,
 };
 use backwater_net::packet::{DataHeader, Packet};
 pub use config::{Event, HaiCounts, Params};
@@ -90,9 +90,12 @@ impl FlowSide for Sender {
         }
     }
 
-    fn reach(&self) -> Reach {
+    fn activity(&self) -> Activity {
         let (peak, threshold) = (self.longest.0, self.params.t_low.0);
-        Reach { acts: self.cuts, margin: Some(Margin { of: "longest round trip", unit: Unit::Time, peak, threshold }) }
+        Activity {
+            acts: self.cuts,
+            margin: Some(Margin { of: "longest round trip", unit: Unit::Time, peak, threshold }),
+        }
     }
 }
 
@@ -139,7 +142,7 @@ impl Mechanism for Timely {
     const DEFINED_BY: &'static str = "Mittal et al., SIGCOMM 2015";
     const SUMMARY: &'static str =
         "adapts each flow's rate by the length of its round trips and by how fast they change";
-    const IDLE: &'static str = "never lowered a rate";
+    const INACTIVE: &'static str = "never lowered a rate";
     const PRESETS: &'static [Preset] = config::PRESETS;
     type Params = Params;
     type Shared = ();

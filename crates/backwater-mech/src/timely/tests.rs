@@ -44,7 +44,7 @@ fn shrinks_with_the_gradient() {
     // 0.125 x 17.5 + 0.875 x 0 = 2.1875 us: 0.8 x 0.109375 = 0.0875 of the rate.
     round_trips(&mut bench, &mut sender, &[80]);
     assert!((sender.rate.0 as f64 / (30e9 * 0.9125) - 1.0).abs() < 1e-9, "{}", sender.rate);
-    assert_eq!(sender.reach().acts, 2);
+    assert_eq!(sender.activity().acts, 2);
 }
 
 /// Two minRTT a round trip are more than the whole rate: what is left is the least.

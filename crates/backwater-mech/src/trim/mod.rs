@@ -39,7 +39,7 @@ mod config;
 use backwater_engine::Time;
 use backwater_net::config::Victim;
 use backwater_net::hooks::{
-    Absent, CheckCx, Count, Finding, Full, Mechanism, Place, Profile, Reach, SwitchCx, SwitchShape, SwitchSide,
+    Absent, Activity, CheckCx, Count, Finding, Full, Mechanism, Place, Profile, SwitchCx, SwitchShape, SwitchSide,
 };
 use backwater_net::packet::{Body, Class, DataHeader, Packet, Port, Queue};
 pub use config::{Params, To};
@@ -135,8 +135,8 @@ impl SwitchSide for Trimmer {
         counters.map(|(name, counts)| of(name, counts)).concat()
     }
 
-    fn reach(&self) -> Reach {
-        Reach { acts: self.trimmed.iter().chain(&self.returned).sum(), margin: None }
+    fn activity(&self) -> Activity {
+        Activity { acts: self.trimmed.iter().chain(&self.returned).sum(), margin: None }
     }
 }
 
@@ -148,7 +148,7 @@ impl Mechanism for Trim {
     const DEFINED_BY: &'static str = "UEC 1.0, section 4.1; SAI, Packet Trimming";
     const SUMMARY: &'static str =
         "cuts packets that find no memory down to their headers, so that receivers know of the loss";
-    const IDLE: &'static str = "never cut a packet";
+    const INACTIVE: &'static str = "never cut a packet";
     const COUNTERS: &'static str = "trimmed (packets cut that were to leave by the port), returned (the same, of those sent back), trimmed_bytes (cut off either), \
          trimmed_lost (of what was cut, lost for want of memory)";
     type Params = Params;

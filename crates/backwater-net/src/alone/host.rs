@@ -80,7 +80,7 @@ impl Alone for LoneHost {
         let mut at = self.at(ports, world);
         match event {
             Event::Pace { controller, .. } => at.pace(controller),
-            Event::FlowTimer { controller, owner, token, .. } => at.flow_timer(controller, Owner(owner), token),
+            Event::FlowTimer { controller, owner, token, .. } => at.flow_timer(controller, MechanismId(owner), token),
             Event::Timeout { slot, .. } => at.timed_out(slot as usize),
             other => panic!("{other:?}"),
         }
@@ -421,7 +421,7 @@ fn flows_of_a_refused_queue_are_asked_again() {
     let queues = HostQueues::new(Class(3), &[Class(3), Class(5)]).expect("two priorities");
     let mut host = with_queues(queues, AckParams::default(), TransportParams::default(), NicParams::default());
     host.world.rules.hooks.nic = host.node.host.stack.hooks();
-    host.ports[0].tell_events();
+    host.ports[0].report_events();
     host.node.host.stack.others = 3;
     let flows = [(3, 3), (5, 4)].map(|(queue, packets)| {
         let slot = host.flow(0, 3, packets);

@@ -13,7 +13,7 @@ mod switch;
 
 use crate::config::{AckParams, NicParams, PacketParams, TransportParams};
 use crate::event::Event;
-use crate::hooks::{Departure, Fate, Owner};
+use crate::hooks::{Departure, Fate, MechanismId};
 use crate::node::{Node, NodeCx};
 use crate::packet::{Body, Class, Control, ControlHeader, DataHeader, HostId, NodeId, Packet, Queue};
 use crate::pause::PauseRequest;
@@ -32,7 +32,7 @@ const PAYLOAD: u64 = 1000;
 const HEADER: u64 = 60;
 
 /// FlowIndex asks for pauses and shuts gates.
-const OWNER: Owner = Owner(0);
+const OWNER: MechanismId = MechanismId(0);
 
 /// Time on a link of [`RATE`], its gap included.
 fn wire(size: u64) -> Time {
@@ -118,7 +118,7 @@ impl Node for NodeCx<'_, End> {
     fn notify_link(&mut self, _: u16, _: bool) {}
     fn pass_waits(&mut self, _: u16) {}
     fn look_on(&mut self) {}
-    fn note_asked(&mut self, _: u16, _: Owner, _: u16) {}
+    fn note_asked(&mut self, _: u16, _: MechanismId, _: u16) {}
 }
 
 /// What is alone; it has the first of the ports.

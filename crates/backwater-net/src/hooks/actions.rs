@@ -2,7 +2,7 @@
 
 use super::PauseStyle;
 use crate::packet::{Class, Control, FlowRef, HostId, Port, Queue};
-use crate::place::{IsolationQueue, Owner};
+use crate::place::{IsolationQueue, MechanismId};
 use backwater_engine::Time;
 
 /// What may be held shut at a switch. A gate stays shut until every mechanism that shut it has opened it again.
@@ -37,17 +37,17 @@ pub enum SwitchAction {
     /// A queued frame to a host, forwarded like any other.
     Route(HostId, Class, Control),
     /// Pause the neighbour's class (or link) until a time.
-    PausePeer(Owner, Port, Option<Class>, Time, PauseStyle),
+    PausePeer(MechanismId, Port, Option<Class>, Time, PauseStyle),
     /// Let go of that.
-    ResumePeer(Owner, Port, Option<Class>),
+    ResumePeer(MechanismId, Port, Option<Class>),
     /// Pause one queue of the neighbour, by its priority, until a time.
-    PauseQueue(Owner, Port, Class, Time, PauseStyle),
+    PauseQueue(MechanismId, Port, Class, Time, PauseStyle),
     /// Let go of that.
-    ResumeQueue(Owner, Port, Class),
+    ResumeQueue(MechanismId, Port, Class),
     /// Shut a gate.
-    Shut(Owner, Gate),
+    Shut(MechanismId, Gate),
     /// Open it again.
-    Open(Owner, Gate),
+    Open(MechanismId, Gate),
     /// Forget what a port keeps before a number.
     DiscardBefore(Port, u64),
     /// Send it again from a number on.
@@ -59,7 +59,7 @@ pub enum SwitchAction {
     /// A row of the control table, and no frame.
     Report(&'static str, Port, Class, u64),
     /// Wake the mechanism.
-    Arm(Owner, Time, u32),
+    Arm(MechanismId, Time, u32),
 }
 
 /// What the stage does at a NIC once the hooks have returned.
@@ -80,11 +80,11 @@ pub enum NicAction {
     /// Send a flow in this class from now on; `None`: in its own.
     SendIn(FlowRef, Option<Class>),
     /// Shut a gate.
-    Shut(Owner, NicGate),
+    Shut(MechanismId, NicGate),
     /// Open it again.
-    Open(Owner, NicGate),
+    Open(MechanismId, NicGate),
     /// Wake the mechanism.
-    Arm(Owner, Time, u32),
+    Arm(MechanismId, Time, u32),
 }
 
 /// What the stage does at a flow's host once the hooks have returned.
@@ -104,7 +104,7 @@ pub enum FlowAction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowTimer {
     /// Which mechanism.
-    pub owner: Owner,
+    pub owner: MechanismId,
     /// When.
     pub at: Time,
     /// What it gets back.

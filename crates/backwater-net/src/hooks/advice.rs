@@ -42,7 +42,7 @@ pub struct AdviceProof {
     /// Options that a simulation takes over, each with the key that it sets; other options describe another network than the scenario's.
     pub sets: &'static [(&'static str, &'static str)],
     /// What to say where the scenario does not read the key; `None`: there is nothing to add.
-    pub unread: Option<&'static str>,
+    pub ineffective: Option<&'static str>,
     /// Options that choose how the advice is worked out, and change nothing of a simulation.
     pub free: &'static [&'static str],
 }

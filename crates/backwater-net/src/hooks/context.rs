@@ -4,7 +4,7 @@ use super::actions::{FlowAction, FlowTimer, Gate, NicAction, NicGate, SwitchActi
 use super::{FlowShape, NicShape, PauseStyle, SwitchShape, Token};
 use crate::occupancy::Occupancy;
 use crate::packet::{Class, Control, FlowRef, HostId, Port, Queue};
-use crate::place::{IsolationQueue, Owner, Owners};
+use crate::place::{IsolationQueue, MechanismId, MechanismSet};
 use crate::units::Bytes;
 use backwater_engine::{Rng, Time};
 
@@ -28,7 +28,7 @@ impl Home {
 /// What a switch-side hook sees and may do.
 pub struct SwitchCx<'a> {
     pub(crate) now: Time,
-    pub(crate) owner: Owner,
+    pub(crate) owner: MechanismId,
     pub(crate) seen: &'a Occupancy,
     pub(crate) home: &'a mut Home,
     pub(crate) actions: &'a mut Vec<SwitchAction>,
@@ -52,13 +52,13 @@ impl SwitchCx<'_> {
     }
     /// For stacks only: which mechanism is called.
     #[inline(always)]
-    pub fn owner(&self) -> Owner {
+    pub fn owner(&self) -> MechanismId {
         self.owner
     }
     /// For stacks only: the context of one mechanism. A new one, which costs nothing where a hook does nothing, while a word that
     /// is written into this one would be written for every mechanism there is.
     #[inline(always)]
-    pub fn owned_by(&mut self, owner: Owner) -> SwitchCx<'_> {
+    pub fn owned_by(&mut self, owner: MechanismId) -> SwitchCx<'_> {
         SwitchCx { now: self.now, owner, seen: self.seen, home: self.home, actions: self.actions }
     }
     /// This mechanism's own random stream on this switch.
@@ -150,10 +150,10 @@ impl SwitchCx<'_> {
 /// What a NIC-side hook sees and may do.
 pub struct NicCx<'a> {
     pub(crate) now: Time,
-    pub(crate) owner: Owner,
+    pub(crate) owner: MechanismId,
     pub(crate) shape: &'a NicShape,
     /// Mechanisms that leave the flow alone that the call is about.
-    pub(crate) left: Owners,
+    pub(crate) left: MechanismSet,
     /// The control frame names a flow of which all has come.
     pub(crate) over: bool,
     pub(crate) actions: &'a mut Vec<NicAction>,
@@ -171,17 +171,17 @@ impl NicCx<'_> {
     }
     /// For stacks only: which mechanism is called.
     #[inline(always)]
-    pub fn owner(&self) -> Owner {
+    pub fn owner(&self) -> MechanismId {
         self.owner
     }
     /// For stacks only: the context of one mechanism.
     #[inline(always)]
-    pub fn owned_by(&mut self, owner: Owner) -> NicCx<'_> {
+    pub fn owned_by(&mut self, owner: MechanismId) -> NicCx<'_> {
         NicCx { now: self.now, owner, shape: self.shape, left: self.left, over: self.over, actions: self.actions }
     }
     /// For stacks only: whether a mechanism leaves the flow alone that the call is about.
     #[inline(always)]
-    pub fn leaves(&self, owner: Owner) -> bool {
+    pub fn leaves(&self, owner: MechanismId) -> bool {
         self.left & owner.bit() != 0
     }
     /// In `on_control`: whether the frame names a flow to this host of which all has come, or whose sender is done with it.
@@ -241,7 +241,7 @@ impl NicCx<'_> {
 /// What a flow-side hook sees and may do.
 pub struct FlowCx<'a> {
     pub(crate) now: Time,
-    pub(crate) owner: Owner,
+    pub(crate) owner: MechanismId,
     pub(crate) shape: &'a FlowShape,
     pub(crate) flow: Option<FlowRef>,
     pub(crate) of: Option<&'a dyn Unsent>,
@@ -281,12 +281,12 @@ impl FlowCx<'_> {
     }
     /// For stacks only: which mechanism is called.
     #[inline(always)]
-    pub fn owner(&self) -> Owner {
+    pub fn owner(&self) -> MechanismId {
         self.owner
     }
     /// For stacks only: the context of one mechanism.
     #[inline(always)]
-    pub fn owned_by(&mut self, owner: Owner) -> FlowCx<'_> {
+    pub fn owned_by(&mut self, owner: MechanismId) -> FlowCx<'_> {
         FlowCx { now: self.now, owner, shape: self.shape, flow: self.flow, of: self.of, actions: self.actions }
     }
     /// The flow that the call is about. `None`: a timer of a controller that several flows share, or a frame about a flow that is over.

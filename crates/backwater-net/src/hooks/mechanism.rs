@@ -245,7 +245,7 @@ impl Default for CheckCx<'_> {
 
 /// A parameter that nothing reads while another one has the value that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unread {
+pub struct Ineffective {
     /// Its key within the mechanism's table.
     pub key: &'static str,
     /// The key that decides.
@@ -254,10 +254,10 @@ pub struct Unread {
     pub only: &'static str,
 }
 
-impl Unread {
+impl Ineffective {
     /// Of each of several keys the same.
-    pub fn all(keys: &[&'static str], by: &'static str, only: &'static str) -> Vec<Unread> {
-        keys.iter().map(|key| Unread { key, by, only }).collect()
+    pub fn all(keys: &[&'static str], by: &'static str, only: &'static str) -> Vec<Ineffective> {
+        keys.iter().map(|key| Ineffective { key, by, only }).collect()
     }
 }
 
@@ -320,11 +320,11 @@ pub trait Mechanism {
     /// Its side at flows.
     type Flow: FlowSide + Defines<FlowHooks> + State;
     /// What it has not done where it never acted, as in "never paused a neighbour"; said after its name, and before how near it came
-    /// ([`super::Reach`]).
-    const IDLE: &'static str;
+    /// ([`super::Activity`]).
+    const INACTIVE: &'static str;
     /// The same, where it depends on how it is configured.
     fn idle(_params: &Self::Params) -> &'static str {
-        Self::IDLE
+        Self::INACTIVE
     }
     /// Kinds of control frames that it sends, beside MAC control.
     const FRAMES: &'static [&'static str] = &[];
@@ -376,7 +376,7 @@ pub trait Mechanism {
         Err(AdviceError::new("this mechanism gives no advice"))
     }
     /// Parameters that nothing reads, as others have it.
-    fn unread(_params: &Self::Params) -> Vec<Unread> {
+    fn ineffective(_params: &Self::Params) -> Vec<Ineffective> {
         Vec::new()
     }
     /// Which flows share a controller.

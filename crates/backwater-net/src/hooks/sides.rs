@@ -3,10 +3,10 @@
 use super::context::{FlowCx, NicCx, SwitchCx, Turn};
 use super::port::Departure;
 use super::{Awaits, Count, Fate, Full, Token};
+use crate::activity::Activity;
 use crate::attachment::Attachment;
 use crate::packet::{Class, Control, FlowRef, HostId, Packet, Port, Queue};
-use crate::place::{IsolationQueue, Owner, Place};
-use crate::reach::Reach;
+use crate::place::{IsolationQueue, MechanismId, Place};
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 
@@ -115,7 +115,7 @@ pub trait SwitchSide {
     /// What must leave before a pause ends that `owner` (for stacks; itself) asks of the neighbour at `port` without an end. Asked
     /// when the run looks for a deadlock.
     #[hook(own(owner, Awaits::Unknown))]
-    fn awaits(&self, owner: Owner, port: Port, class: Option<Class>) -> Awaits {
+    fn awaits(&self, owner: MechanismId, port: Port, class: Option<Class>) -> Awaits {
         Awaits::Unknown
     }
     /// Whether it opens or empties, after a time of its own, queues of `port` that it keeps shut for the neighbour.
@@ -124,14 +124,14 @@ pub trait SwitchSide {
         false
     }
     /// What it has counted, for the results.
-    #[hook(tell)]
+    #[hook(report)]
     fn counts(&self, now: Time) -> Vec<Count> {
         Vec::new()
     }
     /// What it has done, and how near it came.
-    #[hook(tell)]
-    fn reach(&self) -> Reach {
-        Reach::default()
+    #[hook(report)]
+    fn activity(&self) -> Activity {
+        Activity::default()
     }
 }
 
@@ -209,14 +209,14 @@ pub trait NicSide {
     #[hook(each)]
     fn on_link(&mut self, cx: &mut NicCx<'_>, up: bool) {}
     /// What it has counted, for the results.
-    #[hook(tell)]
+    #[hook(report)]
     fn counts(&self, now: Time) -> Vec<Count> {
         Vec::new()
     }
     /// What it has done, and how near it came.
-    #[hook(tell)]
-    fn reach(&self) -> Reach {
-        Reach::default()
+    #[hook(report)]
+    fn activity(&self) -> Activity {
+        Activity::default()
     }
 }
 
@@ -377,9 +377,9 @@ pub trait FlowSide {
     #[hook(own(cx.owner(), ()))]
     fn on_timer(&mut self, cx: &mut FlowCx<'_>, token: u16) {}
     /// What it has done, and how near it came; asked when its flow is over, or the run.
-    #[hook(tell)]
-    fn reach(&self) -> Reach {
-        Reach::default()
+    #[hook(report)]
+    fn activity(&self) -> Activity {
+        Activity::default()
     }
 }
 

@@ -3,7 +3,8 @@
 use super::{Interface, PORT};
 use crate::event::{Event, controller_order};
 use crate::hooks::{
-    Fate, FlowAction, FlowSide, FlowTimer, NicAction, NicGate, NicSide, Owner, PauseStyle, RateKey, Token, reuse_memory,
+    Fate, FlowAction, FlowSide, FlowTimer, MechanismId, NicAction, NicGate, NicSide, PauseStyle, RateKey, Token,
+    reuse_memory,
 };
 use crate::host::flow::{NO_CONTROLLER, NO_FLOW, SendFlow};
 use crate::node::{Node, NodeCx};
@@ -105,7 +106,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
     }
 
-    fn set_gate(&mut self, owner: Owner, gate: NicGate, shut: bool) {
+    fn set_gate(&mut self, owner: MechanismId, gate: NicGate, shut: bool) {
         if self.world.probes.waits.is_some() {
             self.pass_waits(PORT);
         }
@@ -153,7 +154,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             return;
         }
         let flow = frame.flow.filter(|flow| self.own_flow(*flow).is_some());
-        let Some(flow) = flow else { return self.tell_kept(frame) };
+        let Some(flow) = flow else { return self.notify_shared(frame) };
         let controller = self.node.sending(flow.slot as usize).controller;
         if controller != NO_CONTROLLER {
             self.at_controller(controller, flow.slot, |side, cx| side.on_control(cx, frame));
@@ -163,7 +164,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
 
     /// A frame is for a controller that a host keeps for flows like the one that it speaks of: for the one whose mechanism takes it.
     #[cold]
-    fn tell_kept(&mut self, frame: &Control) {
+    fn notify_shared(&mut self, frame: &Control) {
         let Some((dst, class)) = frame.about else { return };
         let keys = [RateKey::Dest(dst), RateKey::Class(class)].into_iter();
         let all = keys.flat_map(|key| self.world.rules.confinement.places().map(move |left| (key, left)));
@@ -176,12 +177,12 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
     }
 
-    pub(crate) fn timer(&mut self, owner: Owner, token: Token) {
+    pub(crate) fn timer(&mut self, owner: MechanismId, token: Token) {
         self.at_nic(|stack, cx| stack.on_timer(&mut cx.owned_by(owner), token));
         self.act_nic();
     }
 
-    pub(crate) fn flow_timer(&mut self, controller: u32, owner: Owner, token: u16) {
+    pub(crate) fn flow_timer(&mut self, controller: u32, owner: MechanismId, token: u16) {
         let slot = self.node.controller(controller).map_or(NO_FLOW, |c| c.slot);
         self.at_controller(controller, slot, |side, cx| side.on_timer(&mut cx.owned_by(owner), token));
         self.repace(controller);
@@ -203,7 +204,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             self.world.push(at, Event::Drain { host });
         }
         if hold != 0 {
-            self.pause_peer(PORT, Owner::STAGE, hold, Time::NEVER, PauseStyle::FRAMED);
+            self.pause_peer(PORT, MechanismId::STAGE, hold, Time::NEVER, PauseStyle::FRAMED);
         }
     }
 
@@ -219,7 +220,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             None => rx.draining = false,
         }
         if resumed != 0 {
-            self.resume_peer(PORT, Owner::STAGE, resumed);
+            self.resume_peer(PORT, MechanismId::STAGE, resumed);
         }
         if self.world.probes.waits.is_some() {
             self.receive_waits(pkt);

@@ -1,6 +1,6 @@
 //! Flows in progress. The sender's half and the receiver's half are apart, so that a run can be split by node.
 
-use crate::hooks::{FlowShape, Owners, Unsent};
+use crate::hooks::{FlowShape, MechanismSet, Unsent};
 use crate::packet::{Class, DsField, HostId, PathRef};
 use crate::routing::NO_PATH;
 use crate::spec::{FlowSpec, Stream};
@@ -56,8 +56,8 @@ pub(crate) struct SendFlow {
     pub path: PathRef,
     /// The flow whose turn at the NIC is next, or `NO_FLOW`.
     pub behind: u32,
-    /// Owners that hold it shut, a bit each.
-    pub shut: Owners,
+    /// MechanismSet that hold it shut, a bit each.
+    pub shut: MechanismSet,
     pub packets: u64,
     /// \[bytes\] that it may leave unacknowledged
     pub window: u64,

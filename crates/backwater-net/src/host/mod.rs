@@ -12,7 +12,7 @@ mod tables;
 mod transport;
 mod window;
 
-use crate::hooks::{Departure, Fate, FlowSide, NicCx, NicSide, Owner, Owners};
+use crate::hooks::{Departure, Fate, FlowSide, MechanismId, MechanismSet, NicCx, NicSide};
 use crate::node::{Node, NodeCx};
 use crate::packet::{Control, NodeId, Packet, Port as PortNo, Queue};
 use crate::slab::Ix;
@@ -24,7 +24,7 @@ macro_rules! cx {
     ($network:ident, $h:ident) => {
         crate::hooks::NicCx {
             now: $network.world.now,
-            owner: crate::hooks::Owner(0),
+            owner: crate::hooks::MechanismId(0),
             shape: &$h.shape,
             left: 0,
             over: false,
@@ -125,7 +125,7 @@ impl<N: NicSide, F: FlowSide> Node for NodeCx<'_, Interface<'_, N, F>> {
 
     fn look_on(&mut self) {}
 
-    fn note_asked(&mut self, port: u16, owner: Owner, classes: u16) {
+    fn note_asked(&mut self, port: u16, owner: MechanismId, classes: u16) {
         self.note_asked_here(port, owner, classes, |at, _| (at.node.host.rx.as_ref().map_or(0, |rx| rx.bytes), None));
     }
 }
@@ -139,7 +139,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
 
     /// The same about a flow that some mechanisms leave alone.
     #[inline(always)]
-    pub(crate) fn at_nic_of<R>(&mut self, left: Owners, f: impl FnOnce(&mut N, &mut NicCx<'_>) -> R) -> R {
+    pub(crate) fn at_nic_of<R>(&mut self, left: MechanismSet, f: impl FnOnce(&mut N, &mut NicCx<'_>) -> R) -> R {
         let h = &mut *self.node.host;
         f(&mut h.stack, &mut NicCx { left, ..cx!(self, h) })
     }

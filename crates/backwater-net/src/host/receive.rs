@@ -2,7 +2,7 @@
 
 use super::{Interface, PORT};
 use crate::event::{Event, order};
-use crate::hooks::{Ack, FlowHooks, FlowSide, Incoming, NicSide, Owners};
+use crate::hooks::{Ack, FlowHooks, FlowSide, Incoming, MechanismSet, NicSide};
 use crate::host::flow::{NO_CONTROLLER, Status};
 use crate::node::NodeCx;
 use crate::packet::{AckHeader, Body, ControlHeader, DataHeader, DsField, Ecn, FlowRef, Gap, HostId, Packet, PathRef};
@@ -104,7 +104,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
 
     /// Mechanisms that leave a flow alone which comes here. Which ones did so is not known of a flow that is over.
     #[inline(always)]
-    fn left(&self, received: Option<usize>) -> Owners {
+    fn left(&self, received: Option<usize>) -> MechanismSet {
         match received {
             Some(at) => self.world.rules.confinement.at(self.node.receiving(at).left).owners,
             None => self.world.rules.confinement.any(),

@@ -2,7 +2,7 @@
 
 use super::{Interface, PORT};
 use crate::event::{Event, controller_order};
-use crate::hooks::{FlowCx, FlowHooks, FlowSide, NicHooks, NicSide, Owner, Turn, Unsent};
+use crate::hooks::{FlowCx, FlowHooks, FlowSide, MechanismId, NicHooks, NicSide, Turn, Unsent};
 use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, Status};
 use crate::node::{Node, NodeCx};
 use crate::packet::{Body, DataHeader, FlowRef, Packet, PathRef, Port as PortNo};
@@ -373,7 +373,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         };
         let mut cx = FlowCx {
             now: self.world.now,
-            owner: Owner(0),
+            owner: MechanismId(0),
             shape,
             flow: of.map(|flow| FlowRef { slot, tag: flow.tag }),
             of: of.map(|flow| flow as &dyn Unsent),
@@ -400,7 +400,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         let own = flow.shape(&c.shape);
         let mut cx = FlowCx {
             now: self.world.now,
-            owner: Owner(0),
+            owner: MechanismId(0),
             shape: &own,
             flow: Some(FlowRef { slot, tag: flow.tag }),
             of: Some(flow as &dyn Unsent),

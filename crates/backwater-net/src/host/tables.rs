@@ -6,7 +6,7 @@
 
 use super::flow::{Controller, NO_FLOW, RecvFlow, SendFlow, Status};
 use super::nic::Host;
-use crate::hooks::{RateKey, Reach};
+use crate::hooks::{Activity, RateKey};
 use crate::packet::{CLASSES, FlowRef, PathRef};
 use crate::routing::NO_PATH;
 use backwater_engine::fetch;
@@ -21,14 +21,14 @@ pub(crate) struct Controllers<F> {
     /// Of the last one that was made.
     pub tag: u16,
     /// What controllers that are gone have done, by mechanism.
-    pub reach: Vec<Reach>,
+    pub activity: Vec<Activity>,
 }
 
 impl<F> Controllers<F> {
     /// None yet, for so many mechanisms.
     pub fn new(owners: usize) -> Controllers<F> {
-        let reach = vec![Reach::default(); owners];
-        Controllers { list: Vec::new(), free: Vec::new(), kept: HashMap::new(), tag: 0, reach }
+        let activity = vec![Activity::default(); owners];
+        Controllers { list: Vec::new(), free: Vec::new(), kept: HashMap::new(), tag: 0, activity }
     }
 }
 

@@ -2,7 +2,7 @@
 //! without a frame, and what has arrived of either.
 
 use crate::event::Event;
-use crate::hooks::{Fate, Owner, PauseStyle};
+use crate::hooks::{Fate, MechanismId, PauseStyle};
 use crate::node::{Node, NodeCx};
 use crate::packet::{CLASSES, Class, Control};
 use crate::part::{Mail, Signal};
@@ -16,7 +16,7 @@ where
     Self: Node,
 {
     /// A mechanism pauses the neighbour.
-    pub fn pause_peer(&mut self, port: u16, owner: Owner, classes: u16, until: Time, style: PauseStyle) {
+    pub fn pause_peer(&mut self, port: u16, owner: MechanismId, classes: u16, until: Time, style: PauseStyle) {
         let now = self.world.now;
         let mut asked = 0;
         self.update_pauses(port, classes, |p, class| {
@@ -37,7 +37,7 @@ where
     }
 
     /// It lets go.
-    pub fn resume_peer(&mut self, port: u16, owner: Owner, classes: u16) {
+    pub fn resume_peer(&mut self, port: u16, owner: MechanismId, classes: u16) {
         let now = self.world.now;
         self.update_pauses(port, classes, |p, class| p.rest.pause_requests.release(owner, class, now));
     }

@@ -1,7 +1,7 @@
 //! What every node reports to those who look on: the loads of jobs, pauses, and what recorded flows wait for.
 
 use super::{Node, NodeCx};
-use crate::hooks::Owner;
+use crate::hooks::MechanismId;
 use crate::packet::{CLASSES, Class, Port as PortNo};
 use crate::probe::account::{Account, Cause, Stand};
 use crate::probe::pauses::number;
@@ -32,7 +32,7 @@ where
     pub(crate) fn note_asked_here(
         &mut self,
         port: u16,
-        owner: Owner,
+        owner: MechanismId,
         classes: u16,
         stands: impl Fn(&Self, Option<Class>) -> (u64, Option<Behind>),
     ) {

@@ -1,7 +1,7 @@
 //! Gates of a port's queues, and for how long its neighbour has paused them.
 
 use super::{Port, Rest};
-use crate::hooks::{Owner, Owners};
+use crate::hooks::{MechanismId, MechanismSet};
 use crate::packet::{CLASSES, Class};
 use backwater_engine::Time;
 
@@ -15,18 +15,18 @@ pub(super) struct PausedByPeer {
 }
 
 impl Port {
-    pub fn shut(&mut self, queue: usize, owner: Owner) {
+    pub fn shut(&mut self, queue: usize, owner: MechanismId) {
         self.rest.shut[queue] |= 1 << owner.0;
         self.set_open();
     }
 
-    pub fn open(&mut self, queue: usize, owner: Owner) {
+    pub fn open(&mut self, queue: usize, owner: MechanismId) {
         self.rest.shut[queue] &= !(1 << owner.0);
         self.set_open();
     }
 
     /// The first of those who have shut a queue, or the whole port.
-    pub fn shut_by(&self, queue: u8) -> Option<Owner> {
+    pub fn shut_by(&self, queue: u8) -> Option<MechanismId> {
         first_owner(self.rest.shut[usize::from(queue) % CLASSES] | self.rest.shut[CLASSES])
     }
 
@@ -79,6 +79,6 @@ impl Port {
 }
 
 /// The first of the owners whose bits are set.
-pub(crate) fn first_owner(owners: Owners) -> Option<Owner> {
-    (owners != 0).then(|| Owner(owners.trailing_zeros() as u8))
+pub(crate) fn first_owner(owners: MechanismSet) -> Option<MechanismId> {
+    (owners != 0).then(|| MechanismId(owners.trailing_zeros() as u8))
 }

@@ -158,11 +158,11 @@ impl IsolationQueues {
 mod tests {
     use super::*;
     use crate::bench::data;
-    use crate::hooks::Owner;
+    use crate::hooks::MechanismId;
     use crate::packet::{Class, HostId};
 
     fn isolation_queue(number: u32) -> IsolationQueue {
-        IsolationQueue { owner: Owner(0), number }
+        IsolationQueue { owner: MechanismId(0), number }
     }
 
     fn next(feeding: &mut Feeding, slab: &Slab, queued: u64) -> Option<(IsolationQueue, Ix)> {

@@ -15,7 +15,7 @@ pub(crate) use gates::first_owner;
 pub(crate) use replay::{Numbered, Sent};
 pub(crate) use turns::highest;
 
-use crate::hooks::Owners;
+use crate::hooks::MechanismSet;
 use crate::packet::{CLASSES, Control};
 use crate::record::PortStats;
 use crate::slab::{Fifo, Ix, NIL, Slab};
@@ -138,8 +138,8 @@ pub(crate) struct Rest {
     /// Frames that wait to go before everything else.
     #[state(with = crate::packet::controls)]
     mac: VecDeque<Control>,
-    /// Owners that hold each queue shut, a bit each; the last entry is the whole port.
-    shut: [Owners; CLASSES + 1],
+    /// MechanismSet that hold each queue shut, a bit each; the last entry is the whole port.
+    shut: [MechanismSet; CLASSES + 1],
     pub pause_requests: PauseRequests,
     paused: PausedByPeer,
     pub faults: Option<LinkFaults>,
@@ -336,7 +336,7 @@ impl Port {
     }
 
     /// From now on mechanisms are told what leaves here.
-    pub fn tell_events(&mut self) {
+    pub fn report_events(&mut self) {
         self.rest.tells = true;
         self.special = true;
     }

@@ -4,7 +4,7 @@
 //! state, so that one owner's resume never undoes another's pause. A hold that outlasts the pause time of a frame is
 //! refreshed when half of that time has passed.
 
-use crate::hooks::{Owner, PauseStyle};
+use crate::hooks::{MechanismId, PauseStyle};
 use crate::packet::{CLASSES, Class, Control};
 use crate::units::Rate;
 use backwater_engine::Time;
@@ -103,7 +103,7 @@ impl PauseRequest {
 /// What one owner asks for.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Requested {
-    owner: Owner,
+    owner: MechanismId,
     until: Time,
     /// Pause time of each frame, or `None` for an on/off signal.
     quanta: Option<u16>,
@@ -162,7 +162,7 @@ impl PauseRequests {
     }
 
     /// Takes out what an owner asked, and what has ended. Returns the end that there was before.
-    fn forget_owner(&mut self, i: usize, owner: Owner, now: Time) -> Time {
+    fn forget_owner(&mut self, i: usize, owner: MechanismId, now: Time) -> Time {
         let before = self.end(i);
         self.asked[i].retain(|asked| asked.owner != owner && asked.until > now);
         before
@@ -170,7 +170,7 @@ impl PauseRequests {
 
     pub(crate) fn request(
         &mut self,
-        owner: Owner,
+        owner: MechanismId,
         class: Option<Class>,
         now: Time,
         until: Time,
@@ -191,7 +191,7 @@ impl PauseRequests {
         }
     }
 
-    pub(crate) fn release(&mut self, owner: Owner, class: Option<Class>, now: Time) -> Act {
+    pub(crate) fn release(&mut self, owner: MechanismId, class: Option<Class>, now: Time) -> Act {
         let i = index(class);
         let before = self.forget_owner(i, owner, now);
         if self.asked[i].is_empty() {
@@ -287,7 +287,7 @@ impl PauseRequests {
     }
 
     /// FlowIndex holds without an end.
-    pub(crate) fn lasting_owners(&self, class: Option<Class>) -> impl Iterator<Item = Owner> {
+    pub(crate) fn lasting_owners(&self, class: Option<Class>) -> impl Iterator<Item = MechanismId> {
         self.asked[index(class)].iter().filter(|asked| asked.until == Time::NEVER).map(|asked| asked.owner)
     }
 
@@ -336,21 +336,21 @@ mod tests {
     fn one_owner_never_undoes_another() {
         let mut h = PauseRequests::at(RATE);
         let until = Time::us(10);
-        assert!(matches!(h.request(Owner(1), C, Time::ZERO, until, STYLE), Act::Signal(..)));
-        assert_eq!(h.request(Owner(2), C, Time::ZERO, Time::us(5), STYLE), Act::Nothing, "already told of more");
-        assert_eq!(h.release(Owner(2), C, Time::us(1)), Act::Nothing);
-        assert_eq!(h.release(Owner(1), C, Time::us(2)), RESUME);
+        assert!(matches!(h.request(MechanismId(1), C, Time::ZERO, until, STYLE), Act::Signal(..)));
+        assert_eq!(h.request(MechanismId(2), C, Time::ZERO, Time::us(5), STYLE), Act::Nothing, "already told of more");
+        assert_eq!(h.release(MechanismId(2), C, Time::us(1)), Act::Nothing);
+        assert_eq!(h.release(MechanismId(1), C, Time::us(2)), RESUME);
     }
 
     #[test]
     fn latest_end_wins_also_when_it_is_released() {
         let mut h = PauseRequests::at(RATE);
-        h.request(Owner(1), C, Time::ZERO, Time::us(100), STYLE);
-        h.request(Owner(2), C, Time::ZERO, Time::us(5), STYLE);
+        h.request(MechanismId(1), C, Time::ZERO, Time::us(100), STYLE);
+        h.request(MechanismId(2), C, Time::ZERO, Time::us(5), STYLE);
         // 3 us are left of owner 2's hold: 58.6 quanta of 51.2 ns.
         let shorter = PauseRequest { class: C, quanta: 59, lasting: false };
-        assert_eq!(h.release(Owner(1), C, Time::us(2)), Act::Signal(shorter, Time::NEVER));
-        assert_eq!(h.release(Owner(2), C, Time::us(3)), RESUME);
+        assert_eq!(h.release(MechanismId(1), C, Time::us(2)), Act::Signal(shorter, Time::NEVER));
+        assert_eq!(h.release(MechanismId(2), C, Time::us(3)), RESUME);
     }
 
     /// The frame for 300 us covers its own end and nobody has to look again; a hold that joins in and lasts has it repeated all the same,
@@ -359,11 +359,15 @@ mod tests {
     fn a_hold_that_joins_a_told_one_is_refreshed() {
         let (rate, mut h) = (Rate::gbps(100), PauseRequests::at(Rate::gbps(100)));
         let signalled = quanta_time(rate, 58_594);
-        assert!(matches!(h.request(Owner(1), C, Time::ZERO, Time::us(300), STYLE), Act::Signal(_, Time::NEVER)));
+        assert!(matches!(h.request(MechanismId(1), C, Time::ZERO, Time::us(300), STYLE), Act::Signal(_, Time::NEVER)));
         let half = Time(quanta_time(rate, u16::MAX).0.div_ceil(2));
         let due = Time(signalled.0 - half.0);
-        assert_eq!(h.request(Owner(2), C, Time::us(10), Time::NEVER, STYLE), Act::Look(due));
-        assert_eq!(h.request(Owner(3), C, Time::us(11), Time::NEVER, STYLE), Act::Nothing, "it will be looked at");
+        assert_eq!(h.request(MechanismId(2), C, Time::us(10), Time::NEVER, STYLE), Act::Look(due));
+        assert_eq!(
+            h.request(MechanismId(3), C, Time::us(11), Time::NEVER, STYLE),
+            Act::Nothing,
+            "it will be looked at"
+        );
         assert!(
             matches!(h.review(C, due), Act::Signal(request, refresh_at) if request.quanta == u16::MAX && refresh_at == due + half)
         );
@@ -375,8 +379,8 @@ mod tests {
         let style = PauseStyle { quanta: None, framed: true };
         let mut h = PauseRequests::at(RATE);
         let pause = PauseRequest { class: C, quanta: u16::MAX, lasting: true };
-        assert_eq!(h.request(Owner(1), C, Time::ZERO, Time::us(5), style), Act::Signal(pause, Time::us(5)));
-        assert_eq!(h.request(Owner(2), C, Time::ZERO, Time::us(9), style), Act::Look(Time::us(9)));
+        assert_eq!(h.request(MechanismId(1), C, Time::ZERO, Time::us(5), style), Act::Signal(pause, Time::us(5)));
+        assert_eq!(h.request(MechanismId(2), C, Time::ZERO, Time::us(9), style), Act::Look(Time::us(9)));
         assert_eq!(h.review(C, Time::us(5)), Act::Look(Time::us(9)));
         assert_eq!(h.review(C, Time::us(9)), RESUME);
         assert_eq!(h.review(C, Time::us(9)), Act::Nothing);
@@ -385,10 +389,10 @@ mod tests {
     #[test]
     fn shorter_hold_replaces_a_longer_one_of_the_same_owner() {
         let mut h = PauseRequests::at(RATE);
-        h.request(Owner(1), C, Time::ZERO, Time::us(100), STYLE);
+        h.request(MechanismId(1), C, Time::ZERO, Time::us(100), STYLE);
         // 3 us are left: 58.6 quanta of 51.2 ns.
         let shorter = PauseRequest { class: C, quanta: 59, lasting: false };
-        let act = h.request(Owner(1), C, Time::us(2), Time::us(5), STYLE);
+        let act = h.request(MechanismId(1), C, Time::us(2), Time::us(5), STYLE);
         assert_eq!(act, Act::Signal(shorter, Time::NEVER));
     }
 
@@ -396,9 +400,9 @@ mod tests {
     fn on_off_signal_outlives_its_owner_until_timed_ones_end() {
         let mut h = PauseRequests::at(RATE);
         let on_off = PauseStyle { quanta: None, framed: true };
-        assert!(matches!(h.request(Owner(1), C, Time::ZERO, Time::NEVER, on_off), Act::Signal(..)));
-        assert_eq!(h.request(Owner(2), C, Time::us(1), Time::us(9), STYLE), Act::Nothing);
-        assert_eq!(h.release(Owner(1), C, Time::us(2)), Act::Look(Time::us(9)));
+        assert!(matches!(h.request(MechanismId(1), C, Time::ZERO, Time::NEVER, on_off), Act::Signal(..)));
+        assert_eq!(h.request(MechanismId(2), C, Time::us(1), Time::us(9), STYLE), Act::Nothing);
+        assert_eq!(h.release(MechanismId(1), C, Time::us(2)), Act::Look(Time::us(9)));
         assert_eq!(h.review(C, Time::us(9)), RESUME);
     }
 
@@ -410,17 +414,20 @@ mod tests {
         let mut h = PauseRequests::at(RATE);
         let signalled = |quanta| PauseRequest { class: C, quanta, lasting: false };
         let half = Time::ns(2560);
-        assert_eq!(h.request(Owner(1), C, Time::ZERO, Time::NEVER, quanta(100)), Act::Signal(signalled(100), half));
-        assert_eq!(h.request(Owner(2), C, Time::us(1), Time::us(3), quanta(1)), Act::Nothing);
+        assert_eq!(
+            h.request(MechanismId(1), C, Time::ZERO, Time::NEVER, quanta(100)),
+            Act::Signal(signalled(100), half)
+        );
+        assert_eq!(h.request(MechanismId(2), C, Time::us(1), Time::us(3), quanta(1)), Act::Nothing);
         assert_eq!(h.review(C, half), Act::Signal(signalled(100), Time(2 * half.0)));
         assert_eq!(
-            h.request(Owner(3), C, Time::us(3), Time::NEVER, quanta(1)),
+            h.request(MechanismId(3), C, Time::us(3), Time::NEVER, quanta(1)),
             Act::Nothing,
             "the longest serves both"
         );
-        // Left alone, the short one tells its own, when no more than half of it is left: 25.6 of 51.2 ns.
+        // Excluded alone, the short one tells its own, when no more than half of it is left: 25.6 of 51.2 ns.
         let due = Time(h.signalled[3].0 - 25_600);
-        assert_eq!(h.release(Owner(1), C, Time::us(4)), Act::Nothing, "the look at 5.12 us comes first");
+        assert_eq!(h.release(MechanismId(1), C, Time::us(4)), Act::Nothing, "the look at 5.12 us comes first");
         assert_eq!(h.review(C, Time::ns(5120)), Act::Look(due));
         assert_eq!(h.review(C, due), Act::Signal(signalled(1), due.after(Time(25_600))));
     }
@@ -430,7 +437,7 @@ mod tests {
         let rate = Rate::gbps(7);
         assert_eq!(quanta_time(rate, u16::MAX).0 % 2, 1);
         let mut h = PauseRequests::at(rate);
-        let Act::Signal(_, refresh_at) = h.request(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
+        let Act::Signal(_, refresh_at) = h.request(MechanismId(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
         assert!(matches!(h.review(C, refresh_at), Act::Signal(..)));
     }
 
@@ -439,7 +446,7 @@ mod tests {
     fn a_pause_is_counted_at_the_rate_of_who_obeys_it() {
         let mut h = PauseRequests::at(RATE);
         let longest = |rate| PauseRequest { class: C, quanta: u16::MAX, lasting: false }.until(Time::ZERO, rate);
-        let Act::Signal(_, refresh_at) = h.request(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
+        let Act::Signal(_, refresh_at) = h.request(MechanismId(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
         assert_eq!(Time(2 * refresh_at.0), longest(RATE));
         assert_eq!(h.review(C, Time::us(1)), Act::Nothing, "it is looked at when half of that has passed");
         h.count_at(Rate::gbps(100));
@@ -450,7 +457,9 @@ mod tests {
     #[test]
     fn lasting_hold_is_refreshed_at_half_time() {
         let mut h = PauseRequests::at(RATE);
-        let Act::Signal(first, refresh_at) = h.request(Owner(1), C, Time::ZERO, Time::NEVER, STYLE) else { panic!() };
+        let Act::Signal(first, refresh_at) = h.request(MechanismId(1), C, Time::ZERO, Time::NEVER, STYLE) else {
+            panic!()
+        };
         assert_eq!(first.quanta, u16::MAX);
         assert_eq!(refresh_at.0, quanta_time(RATE, u16::MAX).0 / 2);
         assert!(matches!(h.review(C, refresh_at), Act::Signal(..)));

@@ -163,7 +163,7 @@ impl Port {
 mod tests {
     use super::*;
     use crate::bench::data;
-    use crate::hooks::Owner;
+    use crate::hooks::MechanismId;
     use crate::packet::{Class, HostId};
     use crate::port::{Belongs, express};
     use crate::queues::HostQueues;
@@ -182,14 +182,14 @@ mod tests {
         let all: Vec<Ix> =
             (0..32).map(|flow| slab.insert(data(HostId(0), HostId(1), flow, Class(flow as u8 % 8), 1000))).collect();
         all.iter().enumerate().for_each(|(queue, ix)| port.enqueue(&mut slab, queue, *ix));
-        port.shut(3, Owner(0));
+        port.shut(3, MechanismId(0));
         let mut left = Vec::new();
         while let Next::Packet(ix) = port.next(&slab, Time::ZERO) {
             left.push(ix);
         }
         assert_eq!(left, all.iter().rev().filter(|ix| *ix % 8 != 3).copied().collect::<Vec<_>>());
         assert_eq!((port.backlog, port.has_work(), port.is_drained(Time::ZERO)), (0x0808_0808, false, false));
-        port.open(3, Owner(0));
+        port.open(3, MechanismId(0));
         assert_eq!((port.next(&slab, Time::ZERO), port.open), (Next::Packet(all[27]), u32::MAX));
     }
 

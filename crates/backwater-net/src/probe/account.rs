@@ -21,7 +21,7 @@
 //! account by ports and causes on one path: [`Account::MET`] pairs of port and other flow by name, the rest together.
 
 use crate::packet::FlowRef;
-use crate::place::Owner;
+use crate::place::MechanismId;
 use crate::record::FlowTag;
 use crate::slab::Ix;
 use backwater_engine::Time;
@@ -37,15 +37,15 @@ pub enum Cause {
     /// At its source: its window was full.
     Window,
     /// At its source: a mechanism held the flow, or all flows to its destination.
-    IsolatedBytes(Option<Owner>),
+    IsolatedBytes(Option<MechanismId>),
     /// At its source: all was sent, and acknowledgements or a timeout were still to come.
     Acknowledgements,
     /// A mechanism let it wait in a lane before the egress queue.
-    IsolationQueue(Owner),
+    IsolationQueue(MechanismId),
     /// The neighbour had paused its queue, or the link.
     Paused,
     /// A mechanism's gate of its queue was shut at the port.
-    Shut(Option<Owner>),
+    Shut(Option<MechanismId>),
     /// A mechanism did not let the first packet of its queue start, as where a link's credits are used up.
     Credit,
     /// The port sent another flow's packet; `None`: of one among many, or one that has ended.
@@ -82,7 +82,7 @@ impl Cause {
     }
 
     /// The mechanism whose gate or lane it was.
-    pub fn owner(self) -> Option<Owner> {
+    pub fn owner(self) -> Option<MechanismId> {
         match self {
             Cause::IsolatedBytes(owner) | Cause::Shut(owner) => owner,
             Cause::IsolationQueue(owner) => Some(owner),
@@ -136,7 +136,7 @@ struct WaitingPacket {
     ready: Time,
     account: Account,
     /// The mechanism in whose lane it is.
-    isolation_queue: Option<Owner>,
+    isolation_queue: Option<MechanismId>,
 }
 
 /// One port at which packets of a flow wait, or its source.
@@ -167,7 +167,7 @@ impl Stand {
     }
 
     /// The mechanism in whose lane the first packet waits.
-    pub fn isolation_queue(&self) -> Option<Owner> {
+    pub fn isolation_queue(&self) -> Option<MechanismId> {
         self.waiting.front().and_then(|entry| entry.isolation_queue)
     }
 
@@ -198,7 +198,7 @@ impl Stand {
     }
 
     /// A packet comes to wait: into a lane, or into the queue, where it may come from a lane.
-    pub fn enter(&mut self, pkt: Ix, queue: u8, ready: Time, account: Account, isolation_queue: Option<Owner>) {
+    pub fn enter(&mut self, pkt: Ix, queue: u8, ready: Time, account: Account, isolation_queue: Option<MechanismId>) {
         if self.waiting.is_empty() && self.sending.is_none() {
             (self.account, self.at) = (account.clone(), ready);
         }

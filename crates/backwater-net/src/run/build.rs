@@ -6,7 +6,7 @@ use super::{Actors, Awaited, Network};
 use crate::config::SwitchParams;
 use crate::confinement::Confinement;
 use crate::event::Event;
-use crate::hooks::{Home, NicShape, Owner, SwitchShape};
+use crate::hooks::{Home, MechanismId, NicShape, SwitchShape};
 use crate::host::{Controllers, Flows, Host, Tables};
 use crate::packet::HostId;
 use crate::port::Port;
@@ -23,7 +23,7 @@ use backwater_engine::Time;
 impl<A: Actors> Network<A> {
     /// Builds it. Errors say what about the spec cannot be.
     pub fn new(spec: Spec<A>) -> Result<Network<A>, String> {
-        const { assert!(A::OWNERS <= Owner::MOST, "a bit and an order for each mechanism, the last are the stage's") };
+        const { assert!(A::OWNERS <= MechanismId::MOST, "a bit and an order for each mechanism, the last are the stage's") };
         let kept = spec.queue_pairs.iter().flatten().any(|pairs| pairs.kept);
         if kept && (!spec.transport.retransmits() || !spec.ack.enabled) {
             return Err("queue pairs that outlive a message need acknowledgements and a recovery".into());
@@ -110,7 +110,7 @@ impl<A: Actors> Network<A> {
             ports.iter_mut().for_each(Port::watch);
         }
         if spec.actors.hooks().port_events() {
-            ports.iter_mut().for_each(Port::tell_events);
+            ports.iter_mut().for_each(Port::report_events);
         }
         if spec.actors.hooks().retains() {
             ports.iter_mut().for_each(Port::retain_sent);

@@ -77,7 +77,7 @@ impl<A: Actors> Network<A> {
             return;
         };
         if self.messages.is_last_to_come(message) {
-            self.tell_job_of(group, id, Moment::LastByte);
+            self.notify_job_of(group, id, Moment::LastByte);
         }
     }
 
@@ -93,7 +93,7 @@ impl<A: Actors> Network<A> {
         match state {
             State::Complete => {
                 self.world.totals.progress.flows_done += 1;
-                self.tell_job_of(group, id, Moment::LastAck);
+                self.notify_job_of(group, id, Moment::LastAck);
             }
             _ => self.world.totals.progress.flows_failed += 1,
         }

@@ -2,9 +2,9 @@
 
 use super::view::View;
 use super::{Actors, Network};
-use crate::hooks::{Count, FlowSide, NicSide, Owner, Reach, SwitchSide};
+use crate::hooks::{Activity, Count, FlowSide, MechanismId, NicSide, SwitchSide};
 use crate::packet::{NodeId, Port as PortNo};
-use crate::record::{CounterRow, PortRow, Progress, ReachRow, Sink, State, SwitchRow};
+use crate::record::{ActivityRow, CounterRow, PortRow, Progress, Sink, State, SwitchRow};
 use crate::workload::Rounds;
 use backwater_engine::{Fingerprint, Time};
 
@@ -64,7 +64,7 @@ impl<A: Actors> Network<A> {
         let end = self.end();
         self.view().hand_out_totals(end, sink);
         self.view().hand_out_loads(sink);
-        self.view().hand_out_reach(sink);
+        self.view().hand_out_activity(sink);
     }
 
     /// What is not at rest: nothing, after a run in which no frame was lost to a fault and that was not cut short.
@@ -97,38 +97,38 @@ impl<A: Actors> View<'_, A> {
     }
 
     /// Hands out what mechanisms have done in all, and how near they came to it.
-    pub(super) fn hand_out_reach(&self, sink: &mut dyn Sink) {
-        let mut all: Vec<(Reach, Option<NodeId>)> = vec![(Reach::default(), None); A::OWNERS];
+    pub(super) fn hand_out_activity(&self, sink: &mut dyn Sink) {
+        let mut all: Vec<(Activity, Option<NodeId>)> = vec![(Activity::default(), None); A::OWNERS];
         for part in self.parts {
-            for ((all, _), reach) in all.iter_mut().zip(&part.tables.controllers.reach) {
-                all.join(*reach);
+            for ((all, _), activity) in all.iter_mut().zip(&part.tables.controllers.activity) {
+                all.join(*activity);
             }
         }
-        let mut tell = |node: Option<NodeId>, owner: Owner, done: Reach| {
-            let (reach, at) = &mut all[usize::from(owner.0)];
-            if reach.join(done) {
+        let mut tell = |node: Option<NodeId>, owner: MechanismId, done: Activity| {
+            let (activity, at) = &mut all[usize::from(owner.0)];
+            if activity.join(done) {
                 *at = node;
             }
         };
         for (_, switch) in self.switches() {
-            switch.stack.tell_reach(&mut |owner, done| tell(Some(switch.home.shape.node), owner, done));
+            switch.stack.report_activity(&mut |owner, done| tell(Some(switch.home.shape.node), owner, done));
         }
         for (host, node) in self.hosts() {
-            host.stack.tell_reach(&mut |owner, done| tell(Some(node), owner, done));
+            host.stack.report_activity(&mut |owner, done| tell(Some(node), owner, done));
         }
         for controller in self.parts.iter().flat_map(|part| part.tables.controllers.list.iter().flatten()) {
-            controller.side.tell_reach(&mut |owner, done| tell(None, owner, done));
+            controller.side.report_activity(&mut |owner, done| tell(None, owner, done));
         }
         for (owner, mechanism, idle) in self.parts[0].actors.on() {
-            let (reach, node) = all[usize::from(owner.0)];
-            sink.reach(&ReachRow { mechanism, idle, reach, node });
+            let (activity, node) = all[usize::from(owner.0)];
+            sink.activity(&ActivityRow { mechanism, idle, activity, node });
         }
     }
 
     /// Hands out what mechanisms have counted.
     fn hand_out_counts(&self, sink: &mut dyn Sink) {
         let on = self.parts[0].actors.on();
-        let mut hand_out = |node: NodeId, local: Option<PortNo>, owner: Owner, counts: Vec<Count>| {
+        let mut hand_out = |node: NodeId, local: Option<PortNo>, owner: MechanismId, counts: Vec<Count>| {
             let Some((_, mechanism, _)) = on.iter().find(|(of, ..)| *of == owner) else { return };
             for (port, counter, value) in counts.into_iter().filter(|(.., value)| *value != 0) {
                 sink.counter(&CounterRow { node, port: local.unwrap_or(port), mechanism, counter, value });
@@ -136,13 +136,13 @@ impl<A: Actors> View<'_, A> {
         };
         for (_, switch) in self.switches() {
             let node = switch.home.shape.node;
-            switch.stack.tell_counts(self.now, &mut |owner, counts| hand_out(node, None, owner, counts));
+            switch.stack.report_counts(self.now, &mut |owner, counts| hand_out(node, None, owner, counts));
         }
         for (host, node) in self.hosts() {
             // Of a host with several links what one of them has counted.
             let port = self.port(host.port);
             let local = port.rest.shares_host.then_some(PortNo(port.local));
-            host.stack.tell_counts(self.now, &mut |owner, counts| hand_out(node, local, owner, counts));
+            host.stack.report_counts(self.now, &mut |owner, counts| hand_out(node, local, owner, counts));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Actors, Network, on_node};
 use crate::event::{Event, order};
-use crate::hooks::{Owner, PauseStyle};
+use crate::hooks::{MechanismId, PauseStyle};
 use crate::host::{Limit, PORT};
 use crate::node::{CAPTURED, LOST, Node, WATCHED};
 use crate::packet::{CLASSES, Class, HostId, NodeId};
@@ -74,7 +74,7 @@ impl<A: Actors> Network<A> {
                 let h = &mut self.hosts[self.world.fabric.nics(host).start as usize];
                 let (port, limit) = (h.port, Limit { class, rate, xoff, xon, holding: false });
                 if h.rx.get_or_insert_default().limit(limit) {
-                    on_node!(self, port, |at, local| at.resume_peer(local, Owner::STAGE, bit(class)));
+                    on_node!(self, port, |at, local| at.resume_peer(local, MechanismId::STAGE, bit(class)));
                 }
             }
             FaultKind::PauseStorm { host, classes } => self.storm(host, classes, true),
@@ -88,8 +88,8 @@ impl<A: Actors> Network<A> {
             let mut at = self.host_at(nic);
             let changed = at.node.host.storm(classes, begins);
             match begins {
-                true => at.pause_peer(PORT, Owner::STORM, changed, Time::NEVER, PauseStyle::FRAMED),
-                false => at.resume_peer(PORT, Owner::STORM, changed),
+                true => at.pause_peer(PORT, MechanismId::STORM, changed, Time::NEVER, PauseStyle::FRAMED),
+                false => at.resume_peer(PORT, MechanismId::STORM, changed),
             }
         }
     }

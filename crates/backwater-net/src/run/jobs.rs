@@ -135,13 +135,13 @@ impl<A: Actors> Network<A> {
 
     /// A flow has come to a moment that its job may wait for.
     #[inline]
-    pub(super) fn tell_job(&mut self, at: usize, moment: Moment) {
+    pub(super) fn notify_job(&mut self, at: usize, moment: Moment) {
         let flow = &self.tables.flows.send[at];
-        self.tell_job_of(flow.group, flow.id, moment);
+        self.notify_job_of(flow.group, flow.id, moment);
     }
 
     /// A flow of this group and with this identity has come to a moment.
-    pub(super) fn tell_job_of(&mut self, group: u32, id: u64, moment: Moment) {
+    pub(super) fn notify_job_of(&mut self, group: u32, id: u64, moment: Moment) {
         if let Some(&job) = self.jobs.of_group.get(group as usize)
             && job != NONE
         {

@@ -27,7 +27,8 @@ mod view;
 
 use crate::event::Event;
 use crate::hooks::{
-    FlowShape, FlowSide, Hooks, NicShape, NicSide, Overhead, Owner, Owners, RateKey, Steering, SwitchShape, SwitchSide,
+    FlowShape, FlowSide, Hooks, MechanismId, MechanismSet, NicShape, NicSide, Overhead, RateKey, Steering, SwitchShape,
+    SwitchSide,
 };
 use crate::host::{Host, Interface, Tables};
 use crate::node::NodeCx;
@@ -80,7 +81,7 @@ pub trait Actors {
         None
     }
     /// The mechanisms that are on: each with its number, its name, and what it has not done where it never acted.
-    fn on(&self) -> Vec<(Owner, &'static str, &'static str)> {
+    fn on(&self) -> Vec<(MechanismId, &'static str, &'static str)> {
         Vec::new()
     }
     /// What all nodes share.
@@ -94,18 +95,18 @@ pub trait Actors {
         false
     }
     /// Mechanisms that leave flows of this class, in groups of this label, alone.
-    fn leaves(&self, _class: Class, _group: &str) -> Owners {
+    fn leaves(&self, _class: Class, _group: &str) -> MechanismSet {
         0
     }
     /// Octets that these mechanisms add to every data packet and acknowledgement of their flows.
-    fn overhead(&self, _of: Owners) -> Overhead {
+    fn overhead(&self, _of: MechanismSet) -> Overhead {
         Overhead::default()
     }
     /// Sides at this flow, if any, but for those of mechanisms that leave it alone.
-    fn flow(&self, shape: &FlowShape, left: Owners, shared: &Self::Shared) -> Option<Self::Flow>;
+    fn flow(&self, shape: &FlowShape, left: MechanismSet, shared: &Self::Shared) -> Option<Self::Flow>;
     /// Which flows share a controller, by the mechanisms that do not leave this one alone. Flows that different ones leave alone share
     /// none.
-    fn rate_key(&self, shape: &FlowShape, left: Owners) -> RateKey;
+    fn rate_key(&self, shape: &FlowShape, left: MechanismSet) -> RateKey;
     /// Classes that are never to be dropped at the node of this name and tier, a bit each.
     fn lossless_classes(&self, name: &str, tier: &str) -> u8;
 }
@@ -274,11 +275,11 @@ impl<A: Actors> Network<A> {
             }
             Event::Signal { port, control, .. } => self.signal(port, control),
             Event::Refresh { port, class, others, .. } => self.refresh(port, 1 << class | u16::from(others)),
-            Event::SwitchTimer { switch, owner, token } => self.switch_at(switch).timer(Owner(owner), token),
-            Event::NicTimer { host, owner, token } => self.host_at(host).timer(Owner(owner), token),
+            Event::SwitchTimer { switch, owner, token } => self.switch_at(switch).timer(MechanismId(owner), token),
+            Event::NicTimer { host, owner, token } => self.host_at(host).timer(MechanismId(owner), token),
             Event::FlowTimer { controller, tag, owner, token } => {
                 let Some(mut host) = self.controller_at(controller, tag) else { return };
-                host.flow_timer(controller, Owner(owner), token);
+                host.flow_timer(controller, MechanismId(owner), token);
                 // Timers that arm themselves anew do not keep a run alive in which nothing else is left to happen.
                 if !self.lives() {
                     if self.world.part.is_some() {

@@ -23,7 +23,7 @@ impl<A: Actors> Network<A> {
                     RunEffect::LostFrom(port) => self.lost_from(port),
                     RunEffect::LastByte { slot } => {
                         if self.is_last_byte(slot as usize) {
-                            self.tell_job(slot as usize, Moment::LastByte);
+                            self.notify_job(slot as usize, Moment::LastByte);
                         }
                     }
                     RunEffect::Received { slot } => {
@@ -72,12 +72,12 @@ impl<A: Actors> Network<A> {
         match &over {
             Some((_, State::Complete)) => {
                 self.world.totals.progress.flows_done += 1;
-                self.tell_job(at, Moment::LastAck);
+                self.notify_job(at, Moment::LastAck);
             }
             Some((_, State::Failed)) => self.world.totals.progress.flows_failed += 1,
             _ => {}
         }
-        self.tell_parts(at);
+        self.send_to_parts(at);
         let here = self.is_here(self.tables.flows.send[at].dst);
         let failed = here && self.tables.flows.recv[at].last_byte == Time::NEVER;
         let (nic, recv_nic) = (self.tables.flows.send[at].nic, self.tables.flows.recv_nics[at]);
@@ -98,9 +98,9 @@ impl<A: Actors> Network<A> {
         if controller != NO_CONTROLLER
             && let Some(gone) = self.tables.controllers.list[controller as usize].take_if(|c| c.slot != NO_FLOW)
         {
-            let reach = &mut self.tables.controllers.reach;
-            gone.side.tell_reach(&mut |owner, done| {
-                reach[usize::from(owner.0)].join(done);
+            let activity = &mut self.tables.controllers.activity;
+            gone.side.report_activity(&mut |owner, done| {
+                activity[usize::from(owner.0)].join(done);
             });
             self.tables.controllers.free.push(controller);
         }
@@ -125,7 +125,7 @@ impl<A: Actors> Network<A> {
     }
 
     /// A flow that a host of this part has sent is over: the receiver's part is told, and will tell its half of the row.
-    fn tell_parts(&mut self, at: usize) {
+    fn send_to_parts(&mut self, at: usize) {
         let Some(part) = &mut self.world.part else { return };
         let (slot, key) = (at as u32, (self.world.now, self.world.order));
         let to = part.owners.of_host(self.tables.flows.send[at].dst);

@@ -151,7 +151,7 @@ where
             to.put(&made_of);
             controller.iter().for_each(|controller| controller.save(to));
         }
-        to.put(&(&all.free, all.tag, &all.reach));
+        to.put(&(&all.free, all.tag, &all.activity));
     }
 
     fn load_controllers(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
@@ -174,7 +174,7 @@ where
             self.tables.controllers.list.push(controller);
         }
         let all = &mut self.tables.controllers;
-        (all.free, all.tag, all.reach) = from.take()?;
+        (all.free, all.tag, all.activity) = from.take()?;
         Ok(())
     }
 

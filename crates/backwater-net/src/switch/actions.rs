@@ -2,7 +2,7 @@
 
 use super::{Switch, cx};
 use crate::event::Event;
-use crate::hooks::{Gate, Owner, SwitchAction, SwitchSide, reuse_memory};
+use crate::hooks::{Gate, MechanismId, SwitchAction, SwitchSide, reuse_memory};
 use crate::node::{Node, NodeCx};
 use crate::packet::{CLASSES, Class, Control, HostId, PathRef, Port as PortNo};
 use crate::pause::bit;
@@ -98,7 +98,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         self.enter_fabric(pkt);
     }
 
-    fn set_gate(&mut self, owner: Owner, gate: Gate, shut: bool) {
+    fn set_gate(&mut self, owner: MechanismId, gate: Gate, shut: bool) {
         let (port, queue) = match gate {
             Gate::Port(port) => (port.0, CLASSES),
             Gate::Egress(port, queue) => (port.0, usize::from(queue.0)),

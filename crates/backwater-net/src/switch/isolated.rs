@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn what_is_zero_is_forgotten() {
         let at = crate::bench::place(Port(1), Port(2), Class(3));
-        let isolation_queue = IsolationQueue { owner: crate::place::Owner(4), number: 9 };
+        let isolation_queue = IsolationQueue { owner: crate::place::MechanismId(4), number: 9 };
         let mut isolated = IsolatedBytes::default();
         assert_eq!([100, 50].map(|size| isolated.add(&at, isolation_queue, size, Time::ZERO)), [1, 2]);
         assert_eq!(
@@ -174,7 +174,7 @@ mod tests {
     /// Flows of one lane take several uplinks: what comes for another while the lane drains must not wait for a second opening.
     #[test]
     fn a_lane_is_open_for_every_queue_or_for_none() {
-        let isolation_queues = [1, 2].map(|number| IsolationQueue { owner: crate::place::Owner(4), number });
+        let isolation_queues = [1, 2].map(|number| IsolationQueue { owner: crate::place::MechanismId(4), number });
         let uplinks = [2, 3].map(|egress| crate::bench::place(Port(1), Port(egress), Class(3)));
         let mut isolated = IsolatedBytes::default();
         assert!(!isolated.set(isolation_queues[0], true), "what holds nothing has no state");

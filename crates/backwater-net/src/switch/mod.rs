@@ -15,7 +15,7 @@ mod turned;
 use crossbar::Crossbar;
 
 use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams, Victim};
-use crate::hooks::{Departure, Fate, Home, Owner, SwitchCx, SwitchHooks, SwitchSide, Token};
+use crate::hooks::{Departure, Fate, Home, MechanismId, SwitchCx, SwitchHooks, SwitchSide, Token};
 use crate::node::{Node, NodeCx};
 use crate::packet::{Control, NodeId, Packet, Port as PortNo, Queue};
 use crate::port::{Next, Port};
@@ -30,7 +30,7 @@ macro_rules! cx {
     ($network:ident, $s:ident) => {
         crate::hooks::SwitchCx {
             now: $network.world.now,
-            owner: crate::hooks::Owner(0),
+            owner: crate::hooks::MechanismId(0),
             seen: &$s.occupancy,
             home: &mut $s.home,
             actions: &mut $network.world.actions.switch,
@@ -212,7 +212,7 @@ impl<S: SwitchSide> Node for NodeCx<'_, &mut Switch<S>> {
         self.enter_joined();
     }
 
-    fn note_asked(&mut self, port: u16, owner: Owner, classes: u16) {
+    fn note_asked(&mut self, port: u16, owner: MechanismId, classes: u16) {
         self.note_asked_here(port, owner, classes, |at, class| {
             let (occupancy, local) = (&at.node.occupancy, PortNo(port));
             let bytes = class.map_or(occupancy.ingress_port(local), |class| occupancy.ingress(local, class));
@@ -229,7 +229,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         f(&mut s.stack, &mut cx!(self, s), &mut self.world.slab)
     }
 
-    pub(crate) fn timer(&mut self, owner: Owner, token: Token) {
+    pub(crate) fn timer(&mut self, owner: MechanismId, token: Token) {
         self.at_switch(|stack, cx, _| stack.on_timer(&mut cx.owned_by(owner), token));
         self.act_switch();
     }

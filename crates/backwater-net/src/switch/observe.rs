@@ -2,7 +2,7 @@
 
 use super::Switch;
 use super::standing::each_standing;
-use crate::hooks::{Awaits, Owner, Place, SwitchSide};
+use crate::hooks::{Awaits, MechanismId, Place, SwitchSide};
 use crate::node::{Node, NodeCx};
 use crate::packet::{CLASSES, Class, Port as PortNo, Queue};
 use crate::probe::account::Stand;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     /// The egress queue with most of what a pause of a neighbour awaits.
-    pub(crate) fn behind(&self, owner: Owner, local: PortNo, class: Option<Class>) -> Option<Behind> {
+    pub(crate) fn behind(&self, owner: MechanismId, local: PortNo, class: Option<Class>) -> Option<Behind> {
         let s = &*self.node;
         let awaits = s.stack.awaits(owner, local, class);
         let counts = |place: &Place| match &awaits {
@@ -79,7 +79,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         }
     }
 
-    fn enter_waits(&mut self, port: PortNo, pkt: Ix, ready: Time, isolation_queue: Option<Owner>) {
+    fn enter_waits(&mut self, port: PortNo, pkt: Ix, ready: Time, isolation_queue: Option<MechanismId>) {
         let (port, slot) = (self.global(port.0), &self.world.slab[pkt]);
         let (flow, queue) = (slot.pkt.flow, slot.place.queue.0);
         let Some(waits) = &mut self.world.probes.waits else { return };
@@ -96,7 +96,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     }
 
     /// A packet comes to wait in a lane.
-    pub(crate) fn isolated_waits(&mut self, owner: Owner, pkt: Ix) {
+    pub(crate) fn isolated_waits(&mut self, owner: MechanismId, pkt: Ix) {
         if self.world.probes.waits.is_some() {
             self.enter_joined();
             let slot = &self.world.slab[pkt];

@@ -6,7 +6,7 @@ use backwater_engine::Time;
 use backwater_net::bench::network::Outcome;
 use backwater_net::config::{Architecture, BufferPer, Recovery, ReleaseAt, TransportParams, Window};
 use backwater_net::hooks::{
-    FlowCx, FlowShape, FlowSide, Full, Gate, Owner, Place, RateKey, SwitchCx, SwitchSide, Token,
+    FlowCx, FlowShape, FlowSide, Full, Gate, MechanismId, Place, RateKey, SwitchCx, SwitchSide, Token,
 };
 use backwater_net::packet::Packet;
 use backwater_net::record::State;
@@ -356,13 +356,13 @@ impl SwitchSide for FortySides {
         self.shut = Some(gate);
         for owner in 0..OWNERS {
             let until = cx.now().after(Time::us(u64::from(owner) + 1));
-            let mut own = cx.owned_by(Owner(owner));
+            let mut own = cx.owned_by(MechanismId(owner));
             own.shut(gate);
             own.arm(until, owner.into());
         }
     }
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {
-        assert_eq!(cx.owner(), Owner(token as u8), "a timer comes back to the mechanism that armed it");
+        assert_eq!(cx.owner(), MechanismId(token as u8), "a timer comes back to the mechanism that armed it");
         cx.open(self.shut.expect("timers follow the gate"));
     }
 }

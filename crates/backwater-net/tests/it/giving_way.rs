@@ -51,7 +51,7 @@ impl Gives {
         }
     }
     /// Of data, which comes in class 3.
-    fn tell_of(&self, what: &'static str, at: &Place) {
+    fn report_row(&self, what: &'static str, at: &Place) {
         if at.class == Class(3) {
             self.told.borrow_mut().push((what, None));
         }
@@ -123,10 +123,10 @@ impl SwitchSide for Gives {
         }
     }
     fn on_release(&mut self, _: &mut SwitchCx<'_>, at: &Place, _: u32) {
-        self.tell_of("release", at);
+        self.report_row("release", at);
     }
     fn on_depart(&mut self, _: &mut SwitchCx<'_>, at: &Place) {
-        self.tell_of("depart", at);
+        self.report_row("depart", at);
     }
     fn on_start(&mut self, _: &mut SwitchCx<'_>, _: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
         if pkt.is_data() {

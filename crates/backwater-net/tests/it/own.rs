@@ -2,7 +2,7 @@
 
 use backwater_net::Actors;
 use backwater_net::hooks::{
-    Absent, FlowHooks, FlowShape, FlowSide, Hooks, NicShape, NicSide, Owners, RateKey, Steering, SwitchShape,
+    Absent, FlowHooks, FlowShape, FlowSide, Hooks, MechanismSet, NicShape, NicSide, RateKey, Steering, SwitchShape,
     SwitchSide,
 };
 use std::rc::Rc;
@@ -63,10 +63,10 @@ impl Actors for Own {
     fn nic(&self, _: &NicShape) -> Box<dyn NicSide> {
         self.0.nic()
     }
-    fn flow(&self, _: &FlowShape, _: Owners, (): &()) -> Option<Box<dyn FlowSide>> {
+    fn flow(&self, _: &FlowShape, _: MechanismSet, (): &()) -> Option<Box<dyn FlowSide>> {
         self.0.flow()
     }
-    fn rate_key(&self, shape: &FlowShape, _: Owners) -> RateKey {
+    fn rate_key(&self, shape: &FlowShape, _: MechanismSet) -> RateKey {
         self.0.rate_key(shape)
     }
     fn hooks(&self) -> Hooks {

@@ -1,7 +1,7 @@
 //! All rows of a run, kind by kind, to be compared with those of another.
 
 use backwater_net::record::{
-    CollectiveRow, ControlRow, CounterRow, FlowRow, InstanceRow, LoadRow, PauseRow, PortRow, QueuePairRow, ReachRow,
+    ActivityRow, CollectiveRow, ControlRow, CounterRow, FlowRow, InstanceRow, LoadRow, PauseRow, PortRow, QueuePairRow,
     RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
 };
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ impl Sink for Rows {
         port: PortRow,
         switch: SwitchRow,
         counter: CounterRow,
-        reach: ReachRow,
+        activity: ActivityRow,
         wait: WaitRow,
         pause: PauseRow,
     );

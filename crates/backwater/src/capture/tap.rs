@@ -2,8 +2,8 @@
 
 use super::Capture;
 use backwater_net::record::{
-    CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, InstanceRow, LoadRow, PauseRow, PortRow, QueuePairRow,
-    ReachRow, RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
+    ActivityRow, CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, InstanceRow, LoadRow, PauseRow, PortRow,
+    QueuePairRow, RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
 };
 use std::io::Write;
 
@@ -70,8 +70,8 @@ impl<S: Sink, W: Write> Sink for Tap<'_, S, W> {
         self.tables.counter(row);
     }
 
-    fn reach(&mut self, row: &ReachRow) {
-        self.tables.reach(row);
+    fn activity(&mut self, row: &ActivityRow) {
+        self.tables.activity(row);
     }
 
     fn wait(&mut self, row: &WaitRow) {

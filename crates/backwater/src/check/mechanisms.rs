@@ -67,7 +67,7 @@ pub(super) fn check(
         }
     }
     warnings.extend(defaults(resolved, shapes));
-    warnings.extend(unread(resolved, shapes));
+    warnings.extend(ineffective(resolved, shapes));
     warnings.extend(partly_lossless(resolved, shapes));
     Ok(warnings)
 }
@@ -92,15 +92,15 @@ fn defaults(resolved: &Resolved, shapes: &[SwitchShape]) -> Vec<Warning> {
 }
 
 /// Values that were given and that nothing reads at any switch. What a variant or a setting makes so is meant.
-fn unread(resolved: &Resolved, shapes: &[SwitchShape]) -> Vec<Warning> {
-    let at = |shape: &SwitchShape| resolved.mechanisms.unread(&shape.name, &shape.tier);
+fn ineffective(resolved: &Resolved, shapes: &[SwitchShape]) -> Vec<Warning> {
+    let at = |shape: &SwitchShape| resolved.mechanisms.ineffective(&shape.name, &shape.tier);
     let Some((first, others)) = shapes.split_first() else { return Vec::new() };
-    let mut unread = at(first);
+    let mut ineffective = at(first);
     for shape in others {
         let here = at(shape);
-        unread.retain(|one| here.contains(one));
+        ineffective.retain(|one| here.contains(one));
     }
-    let warning = |(mechanism, one): (&str, backwater_net::hooks::Unread)| {
+    let warning = |(mechanism, one): (&str, backwater_net::hooks::Ineffective)| {
         let (key, by) = (format!("{mechanism}.{}", one.key), format!("{mechanism}.{}", one.by));
         let given = resolved.layer(&key)?;
         if resolved.layer(&by).is_some_and(|decides| decides.above(given)) {
@@ -113,7 +113,7 @@ fn unread(resolved: &Resolved, shapes: &[SwitchShape]) -> Vec<Warning> {
             key,
         })
     };
-    unread.into_iter().filter_map(warning).collect()
+    ineffective.into_iter().filter_map(warning).collect()
 }
 
 /// Whether flows may be moved to a queue whose class nobody keeps from being dropped, in a scenario that promises losslessness.

@@ -20,10 +20,10 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};
 use backwater_engine::Time;
 use backwater_mech::registry::ENTRIES;
-use backwater_net::hooks::Owner;
+use backwater_net::hooks::MechanismId;
 use backwater_net::packet::NodeId;
 use backwater_net::record::{
-    CollectiveRow, ControlRow, CounterRow, FlowRow, InstanceRow, LoadRow, PauseRow, PortRow, QueuePairRow, ReachRow,
+    ActivityRow, CollectiveRow, ControlRow, CounterRow, FlowRow, InstanceRow, LoadRow, PauseRow, PortRow, QueuePairRow,
     RoundRow, SeriesRow, Sink, State, SwitchRow, TransferRow, WaitRow,
 };
 use backwater_net::topology::Graph;
@@ -404,8 +404,8 @@ impl Sink for Tables {
         keep(&mut self.error, self.open[Table::Counters as usize].push(cells));
     }
 
-    fn reach(&mut self, row: &ReachRow) {
-        self.verdict.reach(row);
+    fn activity(&mut self, row: &ActivityRow) {
+        self.verdict.activity(row);
     }
 
     fn wait(&mut self, row: &WaitRow) {
@@ -451,7 +451,7 @@ impl Sink for Tables {
 }
 
 /// The name of a mechanism.
-fn mechanism(owner: Owner) -> Option<&'static str> {
+fn mechanism(owner: MechanismId) -> Option<&'static str> {
     ENTRIES.get(usize::from(owner.0)).map(|entry| entry.name)
 }
 

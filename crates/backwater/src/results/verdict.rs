@@ -14,7 +14,7 @@ use backwater_net::Actors;
 use backwater_net::Bytes;
 use backwater_net::config::Losses;
 use backwater_net::hooks::Unit;
-use backwater_net::record::{FlowRow, PortRow, ReachRow, State};
+use backwater_net::record::{ActivityRow, FlowRow, PortRow, State};
 use backwater_net::spec::Spec;
 use backwater_net::workload::Rounds;
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ pub struct Verdict {
     flushed: BTreeMap<u32, u64>,
     /// Mechanisms that never acted, and how near they came.
     #[state(fixed)]
-    idle: Vec<ReachRow>,
+    idle: Vec<ActivityRow>,
 }
 
 impl Verdict {
@@ -116,8 +116,8 @@ impl Verdict {
         }
     }
 
-    pub(super) fn reach(&mut self, row: &ReachRow) {
-        if row.reach.acts == 0 {
+    pub(super) fn activity(&mut self, row: &ActivityRow) {
+        if row.activity.acts == 0 {
             self.idle.push(*row);
         }
     }
@@ -210,8 +210,8 @@ impl Verdict {
 }
 
 /// That a mechanism was on for nothing, and how near it came.
-fn never_acted(names: &Names, row: &ReachRow) -> Finding {
-    let measured = row.reach.margin.map(|margin| {
+fn never_acted(names: &Names, row: &ActivityRow) -> Finding {
+    let measured = row.activity.margin.map(|margin| {
         let shown = |value: u64| match margin.unit {
             Unit::Bytes => Bytes(value).to_string(),
             Unit::Time => Time(value).to_string(),

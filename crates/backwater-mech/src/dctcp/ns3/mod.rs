@@ -15,7 +15,7 @@
 
 use super::config::Params;
 use crate::base_rtt;
-use backwater_net::hooks::{Ack, FlowCx, FlowShape, FlowSide, Reach};
+use backwater_net::hooks::{Ack, Activity, FlowCx, FlowShape, FlowSide};
 use backwater_net::packet::{DataHeader, Packet};
 use backwater_net::{Bytes, Rate};
 
@@ -112,8 +112,8 @@ impl FlowSide for Sender {
         }
     }
 
-    fn reach(&self) -> Reach {
-        Reach { acts: self.cuts, margin: None }
+    fn activity(&self) -> Activity {
+        Activity { acts: self.cuts, margin: None }
     }
 }
 

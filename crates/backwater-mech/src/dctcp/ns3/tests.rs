@@ -53,7 +53,7 @@ fn cuts_by_half_of_alpha_once_a_window() {
     assert_eq!(sender.rate, Rate(50_615_000_000));
     ack(&mut bench, &mut sender, 17_000, true);
     assert!((sender.rate.0 as f64 / (50.615e9 * (1.0 - sender.alpha / 2.0)) - 1.0).abs() < 1e-9, "{}", sender.rate);
-    assert_eq!(sender.reach().acts, 2);
+    assert_eq!(sender.activity().acts, 2);
 }
 
 /// Every alpha, to the digits that were printed, every rate, to the bit per second, and every state.

@@ -219,7 +219,7 @@ where
         let view = self.view();
         view.hand_out_totals(self.end(), sink);
         view.hand_out_loads(sink);
-        view.hand_out_reach(sink);
+        view.hand_out_activity(sink);
         Ok(())
     }
 

@@ -4,8 +4,8 @@ use super::super::{Actors, Network};
 use super::Parallel;
 use crate::part::{Half, Key};
 use crate::record::{
-    CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, InstanceRow, JobRows, LoadRow, PauseRow, PortRow,
-    QueuePairRow, ReachRow, RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
+    ActivityRow, CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, InstanceRow, JobRows, LoadRow, PauseRow,
+    PortRow, QueuePairRow, RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
 };
 use backwater_engine::Time;
 use std::collections::HashMap;
@@ -166,7 +166,7 @@ impl Sink for Skip<'_> {
         frame: FrameRow,
         switch: SwitchRow,
         counter: CounterRow,
-        reach: ReachRow,
+        activity: ActivityRow,
         wait: WaitRow,
         queue_pair: QueuePairRow,
         pause: PauseRow,

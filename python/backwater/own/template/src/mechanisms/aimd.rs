@@ -38,7 +38,7 @@ impl Mechanism for Aimd {
     const NAME: &'static str = "aimd";
     const DEFINED_BY: &'static str = "Chiu and Jain, 1989";
     const SUMMARY: &'static str = "widens each flow's window by a constant per round trip, and halves it at a mark";
-    const IDLE: &'static str = "never narrowed a window";
+    const INACTIVE: &'static str = "never narrowed a window";
     type Params = Params;
     type Shared = ();
     type Switch = Absent;
@@ -114,8 +114,8 @@ impl FlowSide for Sender {
         }
     }
 
-    fn reach(&self) -> Reach {
-        Reach { acts: self.cuts, margin: None }
+    fn activity(&self) -> Activity {
+        Activity { acts: self.cuts, margin: None }
     }
 }
 

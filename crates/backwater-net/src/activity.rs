@@ -5,7 +5,7 @@ use backwater_engine::state::{Text, text};
 
 /// What a side of a mechanism has done in a run, and how near it came to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Reach {
+pub struct Activity {
     /// How often it has done what the mechanism is there for.
     pub acts: u64,
     /// What decides, where it was nearest to acting. `None`: nothing that could be held against a threshold.
@@ -48,9 +48,9 @@ impl Margin {
     }
 }
 
-impl Reach {
+impl Activity {
     /// Takes in what another side has done. Returns whether its threshold was the nearer one.
-    pub fn join(&mut self, other: Reach) -> bool {
+    pub fn join(&mut self, other: Activity) -> bool {
         self.acts += other.acts;
         let nearer = match (&self.margin, &other.margin) {
             (Some(mine), Some(others)) => others.is_nearer(mine),
