@@ -8,7 +8,7 @@ use crate::operations;
 use crate::prototype::offer_class;
 use crate::simulation::{Begin, Saved, Simulation};
 use backwater::advise::facts_of_draft;
-use backwater::sketch::sketch;
+use backwater::topology_view::sketch;
 use backwater::{Checked, ScenarioError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};

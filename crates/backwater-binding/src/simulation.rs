@@ -5,9 +5,9 @@ use crate::capture::{self, Capture};
 use crate::errors::{self, Failure};
 use backwater::capture::{Tap, ports};
 use backwater::file::{LoadCounts, LoadOf};
-use backwater::fork;
 use backwater::load::offers;
 use backwater::results::{End, Names, Tables, Tally, Verdict};
+use backwater::resume_changes;
 use backwater::{Checked, ScenarioError};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
@@ -88,7 +88,7 @@ impl Simulation {
         saved: Option<&Saved>,
     ) -> Result<Simulation, ScenarioError> {
         if let Some(saved) = saved {
-            fork::see_fork(&saved.scenario, resolved, saved.keys.iter().map(String::as_str))?;
+            resume_changes::see_fork(&saved.scenario, resolved, saved.keys.iter().map(String::as_str))?;
         }
         let spec = backwater::build(resolved, seed)?;
         let tally = Tally::new(offers(resolved), &spec.groups);
@@ -109,7 +109,7 @@ impl Simulation {
             network.capture_at(node, port).map_err(ScenarioError::new)?;
         }
         if let Some(Saved { state, keys, .. }) = saved {
-            fork::load(&mut network, &mut tables, state, keys)?;
+            resume_changes::load(&mut network, &mut tables, state, keys)?;
         }
         let (progress, handed_over) = (network.progress(), Instant::now());
         let (over, cut, defective) = (false, false, false);
@@ -203,7 +203,7 @@ impl Run {
 
     /// Alone on it while it is saved: a network is not to be looked at by two threads.
     fn save(&mut self) -> Result<Vec<u8>, ScenarioError> {
-        fork::save(&self.network, &self.tables)
+        resume_changes::save(&self.network, &self.tables)
     }
 
     fn finish(&mut self) -> Result<(), Mishap> {

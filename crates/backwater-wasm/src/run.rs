@@ -1,7 +1,7 @@
 //! A run under way, and what it came to.
 
 use crate::picture::Pictures;
-use backwater::sketch::sketch;
+use backwater::topology_view::sketch;
 use backwater::{Checked, ScenarioError};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;

@@ -3,8 +3,8 @@
 use crate::check::{Checked, clock, losses};
 use crate::error::ScenarioError;
 use crate::file::{Arrivals, FlowGroup, Places, Slots};
-use crate::given::{RowsOf, is_parquet, place_of};
 use crate::hosts::MOST;
+use crate::inputs::{RowsOf, is_parquet, place_of};
 use crate::job_graphs;
 use crate::jobs;
 use crate::layout::Layout;
@@ -143,7 +143,7 @@ fn tables(planned: &Planned, run: &mut Sources) -> Result<(), ScenarioError> {
             table::from_rows(&given.rows, file, &planned.index, &own)?
         } else {
             let path = resolved.base_dir.join(file);
-            if let Some(wrong) = crate::given::wrong(&path) {
+            if let Some(wrong) = crate::inputs::wrong(&path) {
                 return Err(resolved
                     .error(&key, wrong)
                     .hint("a flow table is a .csv or .parquet file; its name is relative to the scenario's"));

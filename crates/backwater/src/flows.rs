@@ -5,9 +5,9 @@ use crate::file::{Arrivals, FlowGroup, Pattern, Places};
 use crate::hosts::{self, MOST};
 use crate::layout::Layout;
 use crate::matrix;
+use crate::pinned_paths::ways;
 use crate::plan::{Offered, Plan, Who};
 use crate::resolved::Resolved;
-use crate::ways::ways;
 use backwater_net::config::LinkChoice;
 use backwater_net::packet::HostId;
 use backwater_net::workload::{Crowd, Distribution, Sizes, permutation, sizes};
@@ -223,7 +223,7 @@ fn sizes_of(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<Option<
     let path = resolved.base_dir.join(name);
     let known = sizes::BUILT_IN.iter().map(|b| b.name).collect::<Vec<_>>().join(", ");
     let hint = format!("known: {known}; or the name of a file with lines `BYTES PERCENT`");
-    let text = crate::given::text(&path).map_err(|e| {
+    let text = crate::inputs::text(&path).map_err(|e| {
         let reason = match e.kind() {
             io::ErrorKind::NotFound => format!("`{name}` is no known distribution, and no file"),
             io::ErrorKind::FileTooLarge => format!("`{name}` is too large for a distribution"),

@@ -2,7 +2,7 @@
 
 use crate::error::ScenarioError;
 use crate::file::CompleteAt;
-use crate::given::{is_parquet, place_of};
+use crate::inputs::{is_parquet, place_of};
 use crate::jobs::Reader;
 use crate::layout::Layout;
 use crate::operations;
@@ -74,7 +74,7 @@ pub(crate) fn operations(layout: &Layout, number: usize) -> Result<Arc<Operation
         };
     }
     let path = layout.base_dir.join(file);
-    if let Some(wrong) = crate::given::wrong(&path) {
+    if let Some(wrong) = crate::inputs::wrong(&path) {
         let hint = "a table of operations is a .csv or .parquet file; its name is relative to the scenario's";
         return reader.fail("operations", wrong, hint);
     }

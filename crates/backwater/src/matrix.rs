@@ -27,7 +27,7 @@ const COLUMNS: [&str; 3] = ["src", "dst", "weight"];
 /// Reads the file of a matrix; `name` is what messages call it.
 pub(crate) fn read(path: &Path, name: &str, index: &Index) -> Result<Matrix, ScenarioError> {
     let hint = "CSV text with the columns src, dst and weight; its name is relative to the scenario's";
-    let text = crate::given::text(path).map_err(|error| match error.kind() {
+    let text = crate::inputs::text(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => ScenarioError::new(format!("there is no file `{name}`")).hint(hint),
         io::ErrorKind::FileTooLarge => {
             ScenarioError::new(format!("`{name}` is too large for a matrix")).hint("name sets of hosts")

@@ -10,7 +10,7 @@
 //! `bytes`, `time` and `start` are bare numbers (B, ps) or quantities with a unit, `after` and `after_ack` ids with blanks between. What is
 //! empty has the meaning of a column that is missing. `#` begins a remark. The file is read as a stream.
 
-use crate::cells::{Columns, Form, Lines, Wrong, line, quantity};
+use crate::csv_text::{Columns, Form, Lines, Wrong, line, quantity};
 use crate::error::ScenarioError;
 use backwater_engine::Time;
 use backwater_net::Bytes;
@@ -43,7 +43,7 @@ const FORM: Form<13> = Form { what: "table of operations", columns: COLUMNS, nee
 /// Reads a CSV file, for so many ranks.
 pub fn from_csv_file(path: &Path, ranks: u32) -> Result<Operations, ScenarioError> {
     let name = path.display().to_string();
-    match crate::given::open(path) {
+    match crate::inputs::open(path) {
         Ok(file) => from_csv(BufReader::new(file), &name, ranks),
         Err(error) => Err(ScenarioError::new(format!("cannot read the table of operations: {error}")).file(name)),
     }

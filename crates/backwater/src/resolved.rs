@@ -2,7 +2,7 @@
 
 use crate::error::ScenarioError;
 use crate::file::File;
-use crate::given::{GivenOperations, GivenRows};
+use crate::inputs::{InputOperations, InputRows};
 use crate::schema;
 use crate::tree::{self, Conform, Layer, Node, SourceText, TomlTable, Value, conform, hinted, table_json, together};
 use backwater_mech::registry::{self, ENTRIES};
@@ -34,8 +34,8 @@ pub struct Resolved {
     pub switch: Scoped<SwitchParams>,
     /// The mechanisms.
     pub mechanisms: registry::Config,
-    pub(crate) tables: Vec<GivenRows>,
-    pub(crate) operations: Vec<GivenOperations>,
+    pub(crate) tables: Vec<InputRows>,
+    pub(crate) operations: Vec<InputOperations>,
     pub(crate) base_dir: PathBuf,
     tree: Node,
     source: Arc<SourceText>,
@@ -46,8 +46,8 @@ pub(crate) fn resolve(
     mut root: Node,
     source: Arc<SourceText>,
     base_dir: &Path,
-    tables: &[GivenRows],
-    operations: &[GivenOperations],
+    tables: &[InputRows],
+    operations: &[InputOperations],
 ) -> Result<Resolved, ScenarioError> {
     if let Some(table) = root.table_mut() {
         expand(table, &source)?;

@@ -3,7 +3,7 @@
 use crate::changes::{self, Changes, Merged, Setting, Skipped};
 use crate::check::{Checked, Draft};
 use crate::error::{ScenarioError, nearest};
-use crate::given::{self, GivenOperations, GivenRows, LARGEST, RowsOf, TableFlow, is_parquet, place_of};
+use crate::inputs::{self, InputOperations, InputRows, LARGEST, RowsOf, TableFlow, is_parquet, place_of};
 use crate::layout::Layout;
 use crate::planned::Planned;
 use crate::resolved;
@@ -28,8 +28,8 @@ pub struct Scenario {
     root: Node,
     skipped: Vec<Skipped>,
     refused: Option<ScenarioError>,
-    tables: Vec<GivenRows>,
-    operations: Vec<GivenOperations>,
+    tables: Vec<InputRows>,
+    operations: Vec<InputOperations>,
 }
 
 impl Scenario {
@@ -180,7 +180,7 @@ impl Scenario {
 
     fn with_rows(&self, of: RowsOf, rows: Arc<[TableFlow]>) -> Scenario {
         let mut changed = self.clone();
-        changed.tables.push(GivenRows { of, rows });
+        changed.tables.push(InputRows { of, rows });
         changed
     }
 
@@ -277,7 +277,7 @@ fn read(path: &Path) -> Result<String, ScenarioError> {
     if about.is_dir() {
         return Err(ScenarioError::new("this is a directory").hint("name the scenario file in it"));
     }
-    if !about.is_file() && !given::is_open_pipe(path, &about) {
+    if !about.is_file() && !inputs::is_open_pipe(path, &about) {
         return Err(
             ScenarioError::new("this is not a regular file").hint("name a regular file; a shell's <(...) is read, too")
         );

@@ -10,9 +10,9 @@
 //! left out or empty for the group's, `path` for ECMP, `ack_path` for what `ack.path` says, `link` for what the host chooses; `#` begins a remark. The file is read as a stream, so nothing of it is kept but 40
 //! bytes a row.
 
-use crate::cells::{Columns, Form, Lines, Wrong, line, quantity};
+use crate::csv_text::{Columns, Form, Lines, Wrong, line, quantity};
 use crate::error::ScenarioError;
-use crate::given::TableFlow;
+use crate::inputs::TableFlow;
 use backwater_engine::Time;
 use backwater_engine::quantity::TOO_MUCH;
 use backwater_net::Bytes;
@@ -51,7 +51,7 @@ const MEANINGS: [&str; 5] = [
 /// Reads a CSV file as flows of `group`.
 pub fn from_csv_file(path: &Path, index: &Index, group: &Group) -> Result<FlowTable, ScenarioError> {
     let name = path.display().to_string();
-    match crate::given::open(path) {
+    match crate::inputs::open(path) {
         Ok(file) => from_csv(BufReader::new(file), &name, index, group),
         Err(error) => Err(ScenarioError::new(format!("cannot read the flow table: {error}")).file(name)),
     }

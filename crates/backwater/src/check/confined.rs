@@ -1,7 +1,7 @@
 //! Which flows a control has that is confined to some.
 
 use crate::error::{ScenarioError, Warning};
-use crate::given::RowsOf;
+use crate::inputs::RowsOf;
 use crate::pipeline::SENDS;
 use crate::resolved::Resolved;
 use backwater_mech::confined::Confined;

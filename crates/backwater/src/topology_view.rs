@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// A node as it is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SketchNode {
+pub struct ViewedNode {
     /// Its name.
     pub name: String,
     /// Its tier.
@@ -21,7 +21,7 @@ pub struct SketchNode {
 
 /// A link between two nodes, by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SketchLink {
+pub struct ViewedLink {
     /// One end.
     pub a: u32,
     /// The other.
@@ -34,7 +34,7 @@ pub struct SketchLink {
 
 /// Flows of one group from one host to another on one way.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SketchFlows {
+pub struct ViewedFlows {
     /// Label of the group.
     pub group: String,
     /// Nodes from source to destination, both included; only these two where the run chooses the way.
@@ -47,13 +47,13 @@ pub struct SketchFlows {
 
 /// A scenario as it is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sketch {
+pub struct TopologyView {
     /// Nodes by number.
-    pub nodes: Vec<SketchNode>,
+    pub nodes: Vec<ViewedNode>,
     /// Links.
-    pub links: Vec<SketchLink>,
+    pub links: Vec<ViewedLink>,
     /// Who sends to whom, by group, way and ends.
-    pub flows: Vec<SketchFlows>,
+    pub flows: Vec<ViewedFlows>,
     /// Whether these are all flows; otherwise a source has more than were asked for, or there are jobs.
     pub complete: bool,
 }
@@ -62,7 +62,7 @@ pub struct Sketch {
 ///
 /// # Errors
 /// Whatever building the run may refuse.
-pub fn sketch(checked: &Checked, seed: u64, most: usize) -> Result<Sketch, ScenarioError> {
+pub fn sketch(checked: &Checked, seed: u64, most: usize) -> Result<TopologyView, ScenarioError> {
     let spec = build(checked, seed)?;
     let hosts: Vec<u32> = spec.graph.hosts().map(|node| node.0).collect();
     let mut complete = spec.jobs.is_empty();
@@ -86,13 +86,13 @@ pub fn sketch(checked: &Checked, seed: u64, most: usize) -> Result<Sketch, Scena
     }
     let flows = found.into_iter().map(|((group, nodes), (flows, bytes))| {
         let group = spec.groups[group as usize].clone();
-        SketchFlows { group, nodes, flows, bytes }
+        ViewedFlows { group, nodes, flows, bytes }
     });
-    Ok(Sketch { nodes: nodes(&spec.graph), links: links(&spec.graph), flows: flows.collect(), complete })
+    Ok(TopologyView { nodes: nodes(&spec.graph), links: links(&spec.graph), flows: flows.collect(), complete })
 }
 
-fn nodes(graph: &Graph) -> Vec<SketchNode> {
-    let one = |node: &backwater_net::topology::Node| SketchNode {
+fn nodes(graph: &Graph) -> Vec<ViewedNode> {
+    let one = |node: &backwater_net::topology::Node| ViewedNode {
         name: node.name.clone(),
         tier: node.tier.clone(),
         host: node.kind == NodeKind::Host,
@@ -100,8 +100,8 @@ fn nodes(graph: &Graph) -> Vec<SketchNode> {
     graph.nodes.iter().map(one).collect()
 }
 
-fn links(graph: &Graph) -> Vec<SketchLink> {
-    let one = |link: &backwater_net::topology::Link| SketchLink {
+fn links(graph: &Graph) -> Vec<ViewedLink> {
+    let one = |link: &backwater_net::topology::Link| ViewedLink {
         a: link.a.0,
         b: link.b.0,
         rate_bps: link.slowest().0,
@@ -136,7 +136,7 @@ mod tests {
         count = 2
     "#;
 
-    fn look(most: usize) -> Sketch {
+    fn look(most: usize) -> TopologyView {
         let scenario = Scenario::from_text(SCENARIO, "test", Path::new(".")).expect("it is a scenario");
         sketch(&scenario.check().expect("it resolves"), 1, most).expect("it builds")
     }

@@ -81,13 +81,13 @@ pub struct TableFlow {
 
 /// Rows that the caller has read.
 #[derive(Clone)]
-pub(crate) struct GivenRows {
+pub(crate) struct InputRows {
     pub of: RowsOf,
     pub rows: Arc<[TableFlow]>,
 }
 
 /// Operations that the caller has read, and the absolute path of their file.
-pub(crate) type GivenOperations = (PathBuf, Arc<Operations>);
+pub(crate) type InputOperations = (PathBuf, Arc<Operations>);
 
 /// What rows belong to.
 #[derive(Clone, PartialEq, Eq)]
