@@ -153,23 +153,23 @@ pub fn read_capture<'py>(
     let file = File::open(&path)?;
     let mut raised = None;
     let hand = |item: Result<Shown, Problem>| -> PyResult<()> {
-        let said = PyDict::new(py);
+        let reported = PyDict::new(py);
         match item {
             Ok(frame) => {
-                said.set_item("frame", frame.number)?;
-                said.set_item("interface", frame.interface)?;
-                said.set_item("time_ps", frame.time)?;
-                said.set_item("direction", frame.direction)?;
-                said.set_item("kind", frame.kind)?;
-                said.update(dict(py, frame.head)?.bind(py).as_mapping())?;
-                said.set_item("fields", dict(py, frame.fields)?)?;
+                reported.set_item("frame", frame.number)?;
+                reported.set_item("interface", frame.interface)?;
+                reported.set_item("time_ps", frame.time)?;
+                reported.set_item("direction", frame.direction)?;
+                reported.set_item("kind", frame.kind)?;
+                reported.update(dict(py, frame.head)?.bind(py).as_mapping())?;
+                reported.set_item("fields", dict(py, frame.fields)?)?;
             }
             Err(problem) => {
-                said.set_item("offset", problem.offset)?;
-                said.set_item("reason", problem.reason)?;
+                reported.set_item("offset", problem.offset)?;
+                reported.set_item("reason", problem.reason)?;
             }
         }
-        take.call1((said,)).map(|_| ())
+        take.call1((reported,)).map(|_| ())
     };
     let read = panic::catch_unwind(AssertUnwindSafe(|| {
         show(file, &numbers, |item| {

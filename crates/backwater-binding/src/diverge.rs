@@ -41,7 +41,7 @@ impl Divergence {
             })
         });
         let verdict = driven.map_err(|failure| failure.raise(py))?;
-        verdict.map(|verdict| told(py, &verdict)).transpose()
+        verdict.map(|verdict| verdict_dict(py, &verdict)).transpose()
     }
 
     /// How far both are, in ps.
@@ -51,11 +51,11 @@ impl Divergence {
     }
 }
 
-fn told<'py>(py: Python<'py>, verdict: &Verdict) -> PyResult<Bound<'py, PyDict>> {
+fn verdict_dict<'py>(py: Python<'py>, verdict: &Verdict) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("same_frames", verdict.same)?;
     dict.set_item("frames", both(py, verdict.frames.as_ref(), left)?)?;
-    dict.set_item("control", both(py, verdict.control.as_ref(), said)?)?;
+    dict.set_item("control", both(py, verdict.control.as_ref(), control_dict)?)?;
     Ok(dict)
 }
 
@@ -86,7 +86,7 @@ fn left<'py>(py: Python<'py>, row: &Left) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict)
 }
 
-fn said<'py>(py: Python<'py>, row: &ControlMessage) -> PyResult<Bound<'py, PyDict>> {
+fn control_dict<'py>(py: Python<'py>, row: &ControlMessage) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("time_ps", row.time.as_ps())?;
     dict.set_item("kind", row.kind)?;

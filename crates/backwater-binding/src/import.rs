@@ -92,7 +92,7 @@ pub fn import_files<'py>(
     dict.set_item("kinds", kinds)?;
     dict.set_item("scenario", scenario)?;
     let notes =
-        notes.into_iter().map(|note| (note.file, note.line, note.sort.word(), note.text, note.lines, note.names));
+        notes.into_iter().map(|note| (note.file, note.line, note.kind.word(), note.text, note.lines, note.names));
     dict.set_item("notes", notes.collect::<Vec<_>>())?;
     Ok(dict)
 }

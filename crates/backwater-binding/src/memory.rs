@@ -61,13 +61,13 @@ fn refused(bytes: usize) -> ! {
     let mut out = io::stderr().lock();
     let cursor = if out.is_terminal() { CURSOR } else { "" };
     // Nobody is left who could be told that this failed.
-    let _ = said(&mut out, cursor, bytes);
+    let _ = reported(&mut out, cursor, bytes);
     // SAFETY: it takes a number and does not come back.
     unsafe { _exit(FAILED) }
 }
 
 /// Writes the sentence, which takes no memory.
-fn said(out: &mut impl Write, cursor: &str, bytes: usize) -> io::Result<()> {
+fn reported(out: &mut impl Write, cursor: &str, bytes: usize) -> io::Result<()> {
     writeln!(out, "{cursor}error: out of memory: the system refuses {bytes} B more")?;
     writeln!(out, "hint: is there a limit, as of `ulimit -v`? A smaller network, or fewer runs at a time, needs less")
 }
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn the_sentence_names_what_was_refused() {
         let mut out = Vec::new();
-        said(&mut out, "", 134_217_728).unwrap();
+        reported(&mut out, "", 134_217_728).unwrap();
         let text = String::from_utf8(out).unwrap();
         let (first, second) = text.split_once('\n').unwrap();
         assert_eq!(first, "error: out of memory: the system refuses 134217728 B more");

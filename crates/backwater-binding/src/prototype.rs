@@ -46,7 +46,7 @@ struct OfClass {
 }
 
 impl Control for OfClass {
-    fn hear(&mut self, now: Time, sent: Bytes, event: Event<'_>) -> Answer {
+    fn on_event(&mut self, now: Time, sent: Bytes, event: Event<'_>) -> Answer {
         Python::attach(|py| {
             if let Event::Start { shape, .. } = event {
                 self.ends = (shape.src.0, shape.dst.0);
@@ -89,10 +89,10 @@ impl OfClass {
         let given = match event {
             Event::Start { .. } => control.call_method0(intern!(py, "on_start"))?,
             Event::Ack(ack) => {
-                let told =
+                let notified =
                     Acknowledgement { received_bytes: ack.received, rtt_ps: ack.rtt.as_ps(), marked: ack.marked };
                 let hook = if self.as_mark(ack) { intern!(py, "on_mark") } else { intern!(py, "on_ack") };
-                control.call_method1(hook, (told,))?
+                control.call_method1(hook, (notified,))?
             }
             Event::Loss(loss) => {
                 let kind = match loss {
@@ -141,8 +141,8 @@ fn bound(control: &Bound<'_, PyAny>, name: &Bound<'_, pyo3::types::PyString>) ->
     let truth = value.get_type().name()?.to_string_lossy().starts_with("bool");
     let number = value.extract::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0 && !truth);
     number.map(Some).ok_or_else(|| {
-        let said = value.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string());
-        PyValueError::new_err(format!("{name} = {said}: not a number from 0 up, nor None"))
+        let reported = value.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string());
+        PyValueError::new_err(format!("{name} = {reported}: not a number from 0 up, nor None"))
     })
 }
 

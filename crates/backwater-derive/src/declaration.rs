@@ -11,7 +11,7 @@ pub struct Declaration {
     pub range: Option<Range>,
     /// Whether `range` is that of each entry.
     pub each: bool,
-    pub told: Option<LitStr>,
+    pub range_text: Option<LitStr>,
     pub up_to: Option<LitStr>,
     pub why: Option<LitStr>,
     pub symbol: Option<LitStr>,
@@ -60,7 +60,7 @@ impl Parse for Declaration {
                 "default" => all.default = Some(input.parse()?),
                 "range" => all.range = Some(input.parse()?),
                 "each" => (all.each, all.range) = (true, Some(input.parse()?)),
-                "told" => all.told = Some(input.parse()?),
+                "range_text" => all.range_text = Some(input.parse()?),
                 "up_to" => all.up_to = Some(input.parse()?),
                 "why" => all.why = Some(input.parse()?),
                 "symbol" => all.symbol = Some(input.parse()?),

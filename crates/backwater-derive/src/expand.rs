@@ -80,12 +80,18 @@ pub fn expand(mut table: ItemStruct) -> syn::Result<TokenStream> {
 }
 
 /// The range, with the bounds that other fields are as they stand in `of`.
-fn built(range: &Range, names: &[Ident], told: &[&Ident], up_to: Option<&LitStr>, scalar: &syn::Type) -> TokenStream {
+fn built(
+    range: &Range,
+    names: &[Ident],
+    range_text: &[&Ident],
+    up_to: Option<&LitStr>,
+    scalar: &syn::Type,
+) -> TokenStream {
     let bound = |at: &Option<Expr>| match at {
         None => quote!(None),
         Some(Expr::Path(path)) if path.path.get_ident().is_some_and(|ident| names.contains(ident)) => {
             let key = path.to_token_stream().to_string();
-            let value = match told.iter().any(|name| path.path.is_ident(*name)) {
+            let value = match range_text.iter().any(|name| path.path.is_ident(*name)) {
                 true => quote!(None),
                 false => quote!(of.and_then(|of| ::backwater_net::parameters::Values::<#scalar>::first(&of.#path))),
             };
@@ -110,8 +116,8 @@ fn listing(declared: &Declaration, ident: &Ident) -> TokenStream {
         Some(_) => (quote!(Some(Self::#range(None).to_string())), quote!(Self::#range(None).bounds())),
         None => (quote!(None), quote!(Vec::new())),
     };
-    let text = match &declared.told {
-        Some(told) => quote!(Some(#told.to_owned())),
+    let text = match &declared.range_text {
+        Some(range_text) => quote!(Some(#range_text.to_owned())),
         None if declared.each => quote!(None),
         None => text,
     };

@@ -14,7 +14,7 @@
 //! | `default` | an expression; without it the parameter must be given in the scenario, or is absent (`Option`) |
 //! | `range` | a range of Rust, `>` before it where the first value is left out: `>0.0..=1.0`. A bound may be another field. Checked, and told |
 //! | `each` | the same for each entry of a list |
-//! | `told` | a text that is told in place of the range |
+//! | `range_text` | a text that is told in place of the range |
 //! | `up_to` | told as the upper bound of a `range` without one: what only a run knows, as "the line rate" |
 //! | `why` | what is wrong with a value outside the range |
 //! | `symbol` | what the source calls it |

@@ -4,7 +4,7 @@ use crate::error::ImportError;
 use crate::fabric::{self, Bare};
 use crate::note::Notes;
 use crate::options::Options;
-use crate::page::Page;
+use crate::scenario_writer::ScenarioWriter;
 use crate::source::{Head, Place, Source};
 
 /// Files of one origin, which belong together.
@@ -18,10 +18,10 @@ pub struct Family {
     pub kinds: &'static [Kind],
     /// Kinds of other families that may stand beside its own files.
     pub beside: &'static [&'static str],
-    /// What the caller may say that it uses, of [`Options::said`].
+    /// What the caller may say that it uses, of [`Options::given_options`].
     pub uses: &'static [&'static str],
     /// Turns files of its kinds into one scenario.
-    pub combine: fn(Given, &mut Work<'_>) -> Result<Page, ImportError>,
+    pub combine: fn(InputFiles, &mut Work<'_>) -> Result<ScenarioWriter, ImportError>,
 }
 
 /// A kind of file.
@@ -37,14 +37,14 @@ pub struct Kind {
 
 /// The files that are given, each with its kind.
 #[derive(Debug)]
-pub struct Given {
+pub struct InputFiles {
     /// Their family.
     pub family: &'static Family,
     /// In the order of the command line.
     pub files: Vec<(&'static Kind, Source)>,
 }
 
-impl Given {
+impl InputFiles {
     /// The files of a kind.
     pub fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Source> + 'a {
         self.files.iter().filter(move |(own, _)| own.name == kind).map(|(_, source)| source)
@@ -77,14 +77,14 @@ pub struct Work<'a> {
 
 impl Work<'_> {
     /// Writes the title, unless the caller gives a fabric: that has a title of its own, if any.
-    pub fn title(&self, title: &str, page: &mut Page) {
+    pub fn title(&self, title: &str, page: &mut ScenarioWriter) {
         if self.fabric.is_none() {
             page.key("title", title);
         }
     }
 
     /// Writes the fabric that the caller gives, without what runs on it; whether there is one.
-    pub fn write_fabric(&mut self, page: &mut Page) -> Result<bool, ImportError> {
+    pub fn write_fabric(&mut self, page: &mut ScenarioWriter) -> Result<bool, ImportError> {
         let Some((name, text)) = self.fabric else { return Ok(false) };
         let Bare { text, flows, jobs } = fabric::bare(name, text)?;
         if flows + jobs > 0 {
@@ -110,7 +110,7 @@ impl Work<'_> {
 
     /// Notes what the caller says and a family does not use.
     pub(crate) fn unused(&mut self, family: &Family) {
-        for name in self.options.said().filter(|name| !family.uses.contains(name)) {
+        for name in self.options.given_options().filter(|name| !family.uses.contains(name)) {
             match name {
                 "--fabric" => self.no_workload(),
                 _ => self.notes.ignored(name, None, format!("files of {} do not need it", family.name)),

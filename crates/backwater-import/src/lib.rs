@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A *family* is the files of one origin, which belong together: a connection matrix and a topology of htsim, say. It has a
-//! directory of its own and a line in [`registry`]. What a family reads it turns into the text of a scenario ([`Page`]) and
+//! directory of its own and a line in [`registry`]. What a family reads it turns into the text of a scenario ([`ScenarioWriter`]) and
 //! tables of flows or operations beside it ([`tables::Flows`], [`tables::Operations`]). What it leaves out or has to assume it
 //! says in a [`Note`] with file and line: nothing is ignored in silence.
 //!
@@ -20,8 +20,8 @@ pub mod family;
 pub mod mutation;
 mod note;
 mod options;
-mod page;
 pub mod registry;
+mod scenario_writer;
 mod source;
 pub mod tables;
 pub mod units;
@@ -40,9 +40,9 @@ mod sonic;
 mod xml;
 
 pub use error::ImportError;
-pub use note::{Note, Notes, Sort};
+pub use note::{Note, NoteKind, Notes};
 pub use options::{Asked, Options, Pauses, StartUnit};
-pub use page::Page;
+pub use scenario_writer::ScenarioWriter;
 pub use source::{Folder, Head, Memory, Place, Source};
 
 use family::Work;

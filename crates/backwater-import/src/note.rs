@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 /// What a note is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Sort {
+pub enum NoteKind {
     /// It stands in the file and has no effect here.
     Ignored,
     /// It does not stand in the file, and something had to be chosen.
@@ -18,14 +18,14 @@ pub enum Sort {
     Verdict,
 }
 
-impl Sort {
+impl NoteKind {
     /// The word that messages begin with.
     pub fn word(self) -> &'static str {
         match self {
-            Sort::Ignored => "ignored",
-            Sort::Assumed => "assumed",
-            Sort::Differs => "differs",
-            Sort::Verdict => "verdict",
+            NoteKind::Ignored => "ignored",
+            NoteKind::Assumed => "assumed",
+            NoteKind::Differs => "differs",
+            NoteKind::Verdict => "verdict",
         }
     }
 }
@@ -38,7 +38,7 @@ pub struct Note {
     /// Its first line, where there is one.
     pub line: Option<u64>,
     /// What the note is about.
-    pub sort: Sort,
+    pub kind: NoteKind,
     /// A sentence without its full stop. Of many names and lines that it is about it has the first ones.
     pub text: String,
     /// All lines that it is about, in the order in which they were read.
@@ -53,7 +53,7 @@ impl fmt::Display for Note {
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
         }
-        write!(f, ": {}: {}", self.sort.word(), self.text)
+        write!(f, ": {}: {}", self.kind.word(), self.text)
     }
 }
 
@@ -69,7 +69,7 @@ pub struct Notes {
 #[derive(Debug)]
 struct Gathered {
     file: String,
-    sort: Sort,
+    kind: NoteKind,
     text: String,
     /// Whether what they are about has names.
     named: bool,
@@ -99,13 +99,13 @@ const LINES: usize = 8;
 
 impl Notes {
     /// Adds a note.
-    pub fn add(&mut self, sort: Sort, file: &str, line: Option<u64>, text: impl Into<String>) {
-        self.named(sort, file, line, "", text);
+    pub fn add(&mut self, kind: NoteKind, file: &str, line: Option<u64>, text: impl Into<String>) {
+        self.named(kind, file, line, "", text);
     }
 
     /// Adds a note about something that has a name. Others that say the same are in one sentence with it.
-    pub fn named(&mut self, sort: Sort, file: &str, line: Option<u64>, name: &str, text: impl Into<String>) {
-        let gathered = self.gathered(sort, file, !name.is_empty(), text.into());
+    pub fn named(&mut self, kind: NoteKind, file: &str, line: Option<u64>, name: &str, text: impl Into<String>) {
+        let gathered = self.gathered(kind, file, !name.is_empty(), text.into());
         let place = *gathered.places.entry(name.to_owned()).or_insert(gathered.about.len());
         if place == gathered.about.len() {
             gathered.about.push(About { name: name.to_owned(), lines: Vec::new(), times: 0 });
@@ -116,27 +116,27 @@ impl Notes {
     }
 
     /// Adds a note whose text has some of the names that it is about.
-    pub fn some(&mut self, sort: Sort, file: &str, line: Option<u64>, names: &[&str], text: impl Into<String>) {
+    pub fn some(&mut self, kind: NoteKind, file: &str, line: Option<u64>, names: &[&str], text: impl Into<String>) {
         let text = text.into();
-        self.add(sort, file, line, text.as_str());
-        let own = self.gathered(sort, file, false, text);
+        self.add(kind, file, line, text.as_str());
+        let own = self.gathered(kind, file, false, text);
         own.names.extend(names.iter().map(|name| (*name).to_owned()));
     }
 
     /// Where notes are that say the same.
-    fn gathered(&mut self, sort: Sort, file: &str, named: bool, text: String) -> &mut Gathered {
+    fn gathered(&mut self, kind: NoteKind, file: &str, named: bool, text: String) -> &mut Gathered {
         let mut hasher = DefaultHasher::new();
-        (sort, file, named, text.as_str()).hash(&mut hasher);
+        (kind, file, named, text.as_str()).hash(&mut hasher);
         let places = self.places.entry(hasher.finish()).or_default();
         let same = |place: &&usize| {
             self.list
                 .get(**place)
-                .is_some_and(|one| one.sort == sort && one.named == named && one.text == text && one.file == file)
+                .is_some_and(|one| one.kind == kind && one.named == named && one.text == text && one.file == file)
         };
         let place = places.iter().find(same).copied().unwrap_or_else(|| {
             places.push(self.list.len());
             let (about, by_name, names) = Default::default();
-            self.list.push(Gathered { file: file.to_owned(), sort, text, named, about, places: by_name, names });
+            self.list.push(Gathered { file: file.to_owned(), kind, text, named, about, places: by_name, names });
             self.list.len() - 1
         });
         &mut self.list[place]
@@ -144,27 +144,27 @@ impl Notes {
 
     /// Something in the file has no effect.
     pub fn ignored(&mut self, file: &str, line: Option<u64>, text: impl Into<String>) {
-        self.add(Sort::Ignored, file, line, text);
+        self.add(NoteKind::Ignored, file, line, text);
     }
 
     /// A key, an option or a field has no effect: its name, and why.
     pub fn unread(&mut self, file: &str, line: Option<u64>, name: &str, why: impl Into<String>) {
-        self.named(Sort::Ignored, file, line, name, why);
+        self.named(NoteKind::Ignored, file, line, name, why);
     }
 
     /// Something was chosen.
     pub fn assumed(&mut self, file: &str, line: Option<u64>, text: impl Into<String>) {
-        self.add(Sort::Assumed, file, line, text);
+        self.add(NoteKind::Assumed, file, line, text);
     }
 
     /// Something is not quite the same here.
     pub fn differs(&mut self, file: &str, line: Option<u64>, text: impl Into<String>) {
-        self.add(Sort::Differs, file, line, text);
+        self.add(NoteKind::Differs, file, line, text);
     }
 
     /// Something was found out.
     pub fn verdict(&mut self, file: &str, line: Option<u64>, text: impl Into<String>) {
-        self.add(Sort::Verdict, file, line, text);
+        self.add(NoteKind::Verdict, file, line, text);
     }
 
     /// All, in the order in which they came.
@@ -184,8 +184,8 @@ impl Gathered {
             let places = match (lines.is_empty(), own.is_empty()) {
                 (true, _) if *times > 1 => format!("{times} times"),
                 (_, true) => return name.clone(),
-                (false, false) if name.is_empty() => format!("and {}", told(own)),
-                (_, false) => told(own),
+                (false, false) if name.is_empty() => format!("and {}", line_ranges(own)),
+                (_, false) => line_ranges(own),
             };
             format!("{name} ({places})")
         };
@@ -203,12 +203,12 @@ impl Gathered {
             lines.extend(about.lines);
             names.extend(Some(about.name).filter(|name| !name.is_empty()));
         }
-        Note { file: self.file, line, sort: self.sort, text, lines, names }
+        Note { file: self.file, line, kind: self.kind, text, lines, names }
     }
 }
 
 /// Lines, those in a row as a range, and of many the first: `lines 3, 5-9, 12 and 40 more`. Empty where there are none.
-fn told(lines: &[u64]) -> String {
+fn line_ranges(lines: &[u64]) -> String {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     for line in lines {
         match ranges.last_mut() {
@@ -266,10 +266,10 @@ mod tests {
         notes.assumed("h", None, "chosen");
         notes.assumed("h", None, "chosen");
         let list = notes.into_list();
-        let told: Vec<String> = list.iter().map(ToString::to_string).collect();
-        assert_eq!(told[0], "f:2: differs: rounded (and lines 4-6, 9)");
-        assert_eq!(told[1], "g:0: ignored: odd (and lines 10, 20, 30, 40, 50, 60, 70, 80 and 3 more)");
-        assert_eq!(told[2], "h: assumed: chosen (2 times)");
+        let line_ranges: Vec<String> = list.iter().map(ToString::to_string).collect();
+        assert_eq!(line_ranges[0], "f:2: differs: rounded (and lines 4-6, 9)");
+        assert_eq!(line_ranges[1], "g:0: ignored: odd (and lines 10, 20, 30, 40, 50, 60, 70, 80 and 3 more)");
+        assert_eq!(line_ranges[2], "h: assumed: chosen (2 times)");
         assert_eq!(list[0].lines, [2, 4, 5, 6, 9]);
         assert_eq!(list[1].lines.len(), 12);
     }
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn a_text_with_some_names_comes_with_all() {
         let mut notes = Notes::default();
-        notes.some(Sort::Differs, "f", Some(3), &["a", "b", "c"], "no x at a and 2 more");
+        notes.some(NoteKind::Differs, "f", Some(3), &["a", "b", "c"], "no x at a and 2 more");
         let list = notes.into_list();
         assert_eq!(list[0].to_string(), "f:3: differs: no x at a and 2 more");
         assert_eq!((list[0].names.join(" "), list[0].lines.len()), ("a b c".to_owned(), 1));

@@ -61,7 +61,7 @@ pub struct Options {
 
 impl Options {
     /// What the caller has said, as the command line calls it, beside the format.
-    pub fn said(&self) -> impl Iterator<Item = &'static str> {
+    pub fn given_options(&self) -> impl Iterator<Item = &'static str> {
         let all = [
             ("--start-unit", self.start_unit.is_some()),
             ("--command", !self.command.is_empty()),
@@ -71,6 +71,6 @@ impl Options {
             ("--memory", self.memory.is_some()),
             ("--response", self.response_ps.is_some()),
         ];
-        all.into_iter().filter(|(_, said)| *said).map(|(name, _)| name)
+        all.into_iter().filter(|(_, given_options)| *given_options).map(|(name, _)| name)
     }
 }

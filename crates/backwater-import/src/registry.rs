@@ -1,7 +1,7 @@
 //! The families of files. A new family is a directory and a line here.
 
 use crate::error::ImportError;
-use crate::family::{Family, Given, Kind};
+use crate::family::{Family, InputFiles, Kind};
 use crate::options::Options;
 use crate::source::Source;
 
@@ -45,7 +45,7 @@ fn among(
 }
 
 /// Files with their kinds, by content or as `options.format` says.
-pub(crate) fn recognised(sources: Vec<Source>, options: &Options) -> Result<Given, ImportError> {
+pub(crate) fn recognised(sources: Vec<Source>, options: &Options) -> Result<InputFiles, ImportError> {
     let mut files = Vec::with_capacity(sources.len());
     for source in sources {
         let (family, kind) = kind_of(&source, options.format.as_deref())?;
@@ -63,7 +63,7 @@ pub(crate) fn recognised(sources: Vec<Source>, options: &Options) -> Result<Give
         return Err(source.error(reason).hint("import files of different origin one after the other"));
     };
     let files = files.into_iter().map(|(_, kind, source)| (kind, source)).collect();
-    Ok(Given { family, files })
+    Ok(InputFiles { family, files })
 }
 
 fn kind_of(source: &Source, format: Option<&str>) -> Result<(&'static Family, &'static Kind), ImportError> {

@@ -13,7 +13,7 @@ pub struct Confined {
     #[param(each = 0..=7, source = "Backwater's own; IEEE 802.1Q clause 6.9.3 (priority)", why = "there is no such class")]
     pub classes: Option<Vec<u8>>,
     /// Labels of the flows' groups; of the steps of a job `JOB/STEP`. Absent: all.
-    #[param(told = "labels of flow groups", source = "Backwater's own")]
+    #[param(range_text = "labels of flow groups", source = "Backwater's own")]
     pub groups: Option<Vec<String>>,
 }
 

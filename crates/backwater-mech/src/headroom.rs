@@ -99,8 +99,8 @@ pub(crate) fn refresh_finding(signal: Signal, quanta: u16, cx: &CheckCx<'_>) -> 
         return None;
     }
     let longest = cx.switches.iter().map(|shape| shape.max_frame).max()?;
-    let told = (Bytes(u64::from(Control::MIN_FRAME)) + cx.gap) * u64::from(cx.paused.count_ones());
-    let least = ((longest + cx.gap + told).0 * 8 * 2).div_ceil(512);
+    let notified = (Bytes(u64::from(Control::MIN_FRAME)) + cx.gap) * u64::from(cx.paused.count_ones());
+    let least = ((longest + cx.gap + notified).0 * 8 * 2).div_ceil(512);
     (u64::from(quanta) < least).then(|| Finding {
         fatal: cx.lossless && cx.switch_params.iter().any(|switch| switch.buffer_per != BufferPer::None),
         key: "quanta",

@@ -45,10 +45,12 @@ pub(crate) struct Trace {
 impl Trace {
     /// T
     pub fn base_rtt(&self) -> Time {
-        Time::ns(self.said("T").and_then(|said| said.strip_suffix(" ns")?.parse().ok()).expect("it is said"))
+        Time::ns(
+            self.reported("T").and_then(|reported| reported.strip_suffix(" ns")?.parse().ok()).expect("it is said"),
+        )
     }
     /// What the first line says behind this word.
-    pub fn said(&self, what: &str) -> Option<&str> {
+    pub fn reported(&self, what: &str) -> Option<&str> {
         self.head.split("; ").find_map(|part| part.strip_prefix(what)?.strip_prefix(' '))
     }
 }

@@ -54,36 +54,39 @@ mod tests {
     fn what_tells_of_losses_has_a_class_of_its_own_before_data() {
         let queue = SwitchParams::default();
         let turns = SwitchParams { weights: Some([1; 8]), ..SwitchParams::default() };
-        let said = |data: u8, kept: u8, paused: u16, switch: &SwitchParams| {
+        let reported = |data: u8, kept: u8, paused: u16, switch: &SwitchParams| {
             let switch_params = std::slice::from_ref(switch);
             let cx = CheckCx { data, kept, paused, switch_params, ..CheckCx::default() };
             let found = of_class("what is cut", 6, &cx);
             found.map(|finding| (finding.fatal, finding.key, finding.reason))
         };
         let warned = |reason: &str| Some((false, "class", reason.to_owned()));
-        assert_eq!(said(1 << 3, 1 << 3, 1 << 3, &queue), None);
+        assert_eq!(reported(1 << 3, 1 << 3, 1 << 3, &queue), None);
         assert_eq!(
-            said(1 << 3 | 1 << 6, 0, 0, &queue),
+            reported(1 << 3 | 1 << 6, 0, 0, &queue),
             warned("data is of class 6, too: what is cut would wait behind it")
         );
         let held =
             warned("class 6 is held back where memory fills, as data is: what is cut would wait until it goes on");
-        assert_eq!(said(1 << 3, 1 << 6, 0, &queue), held);
-        assert_eq!(said(1 << 3, 0, 1 << 6, &queue), held);
-        assert_eq!(said(1 << 3, 0, 1 << 8, &queue), held);
-        assert_eq!(said(1 << 7, 0, 0, &queue), warned("data of class 7 goes first: what is cut would wait behind it"));
-        assert_eq!(said(1 << 7, 0, 0, &turns), None);
+        assert_eq!(reported(1 << 3, 1 << 6, 0, &queue), held);
+        assert_eq!(reported(1 << 3, 0, 1 << 6, &queue), held);
+        assert_eq!(reported(1 << 3, 0, 1 << 8, &queue), held);
+        assert_eq!(
+            reported(1 << 7, 0, 0, &queue),
+            warned("data of class 7 goes first: what is cut would wait behind it")
+        );
+        assert_eq!(reported(1 << 7, 0, 0, &turns), None);
     }
 
     #[test]
     fn recovery_from_drops_is_not_for_switches_that_cut() {
-        let said = |sleek: bool, cut_by: Option<&'static str>| {
+        let reported = |sleek: bool, cut_by: Option<&'static str>| {
             let params = crate::nscc::Params { sleek, ..crate::nscc::Params::default() };
             let found = Nscc::check(&params, &CheckCx { cut_by, ..CheckCx::default() });
             found.into_iter().map(|finding| (finding.key, finding.hint)).collect::<Vec<_>>()
         };
-        assert_eq!(said(true, Some("trim")), [("sleek", "sleek = false, or trim = false".to_owned())]);
-        assert!(said(false, Some("trim")).is_empty() && said(true, None).is_empty());
+        assert_eq!(reported(true, Some("trim")), [("sleek", "sleek = false, or trim = false".to_owned())]);
+        assert!(reported(false, Some("trim")).is_empty() && reported(true, None).is_empty());
     }
 
     /// Both have 14.02272 us by default.

@@ -54,7 +54,7 @@ pub(crate) trait Node {
     /// A frame other than MAC control leaves the node's counters.
     fn depart(&mut self, port: u16, pkt: Ix);
     /// Mechanisms hear MAC control, or a mechanism's frame in its place.
-    fn hear(&mut self, port: u16, frame: &Control) -> Fate;
+    fn notify_mac_control(&mut self, port: u16, frame: &Control) -> Fate;
     /// The queue in which a frame other than MAC control waited.
     fn queue_of(&self, pkt: Ix) -> Queue;
     /// Mechanisms see the first bit of a frame other than MAC control leave.

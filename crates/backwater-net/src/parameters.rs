@@ -135,7 +135,7 @@ impl<T: Scalar> fmt::Display for Range<T> {
         let most = match (&self.most, self.up_to) {
             (Some(most), _) if self.below => Some(format!("below {most}")),
             (Some(most), _) => Some(most.to_string()),
-            (None, told) => told.map(str::to_owned),
+            (None, text) => text.map(str::to_owned),
         };
         match (&self.least, most) {
             (Some(least), Some(most)) if self.above => write!(f, "above {least} to {most}"),

@@ -74,9 +74,9 @@ pub fn answer(request: &Value, run: &mut Option<Run>) -> Value {
             Ok(json!({ "version": backwater::version().into_iter().collect::<std::collections::BTreeMap<_, _>>() }))
         }
         "check" => check(request),
-        "start" => start(request).map(|(begun, said)| {
+        "start" => start(request).map(|(begun, reported)| {
             *run = Some(begun);
-            said
+            reported
         }),
         "advance" => under_way(run).and_then(|run| run.advance(request["events"].as_u64().unwrap_or(100_000))),
         "finish" => match run.take() {
@@ -85,7 +85,7 @@ pub fn answer(request: &Value, run: &mut Option<Run>) -> Value {
         },
         other => Err(ScenarioError::new(format!("`{other}` is no request"))),
     };
-    done.unwrap_or_else(|error| json!({ "error": told(&error) }))
+    done.unwrap_or_else(|error| json!({ "error": error_json(&error) }))
 }
 
 fn under_way(run: &mut Option<Run>) -> Result<&mut Run, ScenarioError> {
@@ -93,7 +93,7 @@ fn under_way(run: &mut Option<Run>) -> Result<&mut Run, ScenarioError> {
 }
 
 /// An error as the page shows it.
-fn told(error: &ScenarioError) -> Value {
+fn error_json(error: &ScenarioError) -> Value {
     json!({
         "message": error.to_string(),
         "line": error.line,
@@ -155,7 +155,7 @@ fn start(request: &Value) -> Result<(Run, Value), ScenarioError> {
     }
     let checked = scenario.check()?;
     let run = Run::new(&checked, seed, interval)?;
-    let mut said = about(&scenario, &checked);
-    said["seed"] = json!(seed);
-    Ok((run, said))
+    let mut reported = about(&scenario, &checked);
+    reported["seed"] = json!(seed);
+    Ok((run, reported))
 }

@@ -74,7 +74,7 @@ impl Pictures {
     }
 
     /// As the page reads it: of each series its steps and values, one after the other.
-    pub fn told(self) -> Value {
+    pub fn as_json(self) -> Value {
         let flat =
             |series: &BTreeMap<u64, u64>| series.iter().flat_map(|(step, value)| [*step, *value]).collect::<Vec<_>>();
         let ports = self.ports.iter().map(|((node, port), one)| {

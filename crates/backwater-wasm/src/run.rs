@@ -172,7 +172,7 @@ impl Run {
             "flows_unfinished": progress.flows_active, "broken": self.broken, "deadlock": deadlock, "groups": groups,
             "flows": rows.flows, "flows_shown": FLOWS, "pauses": rows.ports.pauses, "paused_ps": rows.ports.paused_ps,
             "dropped_frames": rows.ports.dropped, "marked_frames": rows.ports.marked, "max_egress_bytes": rows.ports.deepest,
-            "controls": rows.controls, "fabric": self.fabric, "pictures": rows.pictures.map(Pictures::told),
+            "controls": rows.controls, "fabric": self.fabric, "pictures": rows.pictures.map(Pictures::as_json),
         }))
     }
 }

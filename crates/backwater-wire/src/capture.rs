@@ -75,7 +75,7 @@ const PS_PER_SECOND: u128 = 1_000_000_000_000;
 /// [`Problem`] if `from` is no capture at all.
 pub fn read<R: Read + Send>(from: R, mut take: impl FnMut(Item<'_>)) -> Result<(), Problem> {
     let mut reader = create_reader(1 << 16, from)
-        .map_err(|error| Problem { offset: 0, reason: format!("not a pcapng or pcap file ({})", said(&error)) })?;
+        .map_err(|error| Problem { offset: 0, reason: format!("not a pcapng or pcap file ({})", reported(&error)) })?;
     let mut state =
         State { interfaces: Vec::new(), begun: false, big_endian: false, legacy: false, nanoseconds: false, number: 0 };
     let mut stuck = None;
@@ -98,7 +98,7 @@ pub fn read<R: Read + Send>(from: R, mut take: impl FnMut(Item<'_>)) -> Result<(
                     PcapError::Eof => Trouble::End,
                     PcapError::Incomplete(_) | PcapError::BufferTooSmall => Trouble::More,
                     PcapError::UnexpectedEof => Trouble::Cut,
-                    other => Trouble::Broken(said(&other)),
+                    other => Trouble::Broken(reported(&other)),
                 }),
             },
         };
@@ -163,7 +163,7 @@ enum Ahead {
 }
 
 /// What an error of the parser says, without the octets that it carries.
-fn said<I>(error: &PcapError<I>) -> String {
+fn reported<I>(error: &PcapError<I>) -> String {
     match error {
         PcapError::Eof => "it is empty".into(),
         PcapError::BufferTooSmall | PcapError::Incomplete(_) | PcapError::UnexpectedEof => "it ends too early".into(),

@@ -123,7 +123,7 @@ mod tests {
         for (vlan, field) in [((8, 0), "PCP"), ((0, 4096), "VID"), ((255, 65535), "PCP")] {
             let mut octets = [7; 80];
             let refused = emit(&mut octets, Mac::CONTROL, Mac::CONTROL, Some(vlan), 0, &[]);
-            assert!(matches!(refused, Err(Error::Field { field: told, .. }) if told == field), "{refused:?}");
+            assert!(matches!(refused, Err(Error::Field { field: notified, .. }) if notified == field), "{refused:?}");
             assert_eq!(octets, [7; 80]);
         }
     }

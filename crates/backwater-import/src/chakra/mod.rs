@@ -19,9 +19,9 @@ mod printed;
 mod stream;
 
 use crate::error::ImportError;
-use crate::family::{Family, Given, Kind, Work};
-use crate::note::Sort;
-use crate::page::Page;
+use crate::family::{Family, InputFiles, Kind, Work};
+use crate::note::NoteKind;
+use crate::scenario_writer::ScenarioWriter;
 use crate::schedule::{Act, Label, Labels, MOST_RANKS, Op, Places, Program, Schedule, write_page};
 use crate::source::{Head, Source};
 use collective::Calls;
@@ -71,7 +71,7 @@ fn is_json(head: &Head) -> bool {
     text.trim_start().starts_with('{') && text.contains("\"workload_graph\"")
 }
 
-fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
+fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, ImportError> {
     let named = given.at_most_one("chakra-groups")?.cloned();
     let traces = in_order(&given)?;
     let ranks = traces.len() as u32;
@@ -93,7 +93,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         groups,
         calls,
         labels: Labels::default(),
-        said: Vec::new(),
+        reported: Vec::new(),
         ids: None,
         unused: [BTreeSet::new(), BTreeSet::new()],
         work,
@@ -141,7 +141,7 @@ fn stem(name: &str) -> (&str, Option<u32>) {
 }
 
 /// The traces in the order of their ranks, which stand in their names.
-fn in_order(given: &Given) -> Result<Vec<(&'static str, Source)>, ImportError> {
+fn in_order(given: &InputFiles) -> Result<Vec<(&'static str, Source)>, ImportError> {
     let traces: Vec<_> = given.files.iter().filter(|(kind, _)| kind.name != "chakra-groups").collect();
     let mut by_rank: BTreeMap<u32, (&'static str, &Source)> = BTreeMap::new();
     for (kind, source) in &traces {
@@ -200,7 +200,7 @@ struct Reader<'a, 'b> {
     groups: BTreeMap<String, u32>,
     calls: Calls,
     labels: Labels,
-    said: Vec<Said>,
+    reported: Vec<Reported>,
     /// The least and the greatest id of all nodes.
     ids: Option<(u64, u64)>,
     /// What of the metadata and of the nodes has no effect, by name.
@@ -260,7 +260,7 @@ impl Reader<'_, '_> {
             let text = "collectives that wait for no kernel: the trace does not say which computations of the accelerator come before \
                         them, so they begin when they are launched";
             let nodes = program.waiting_for_none(collective, kernel);
-            self.say_of(Sort::Verdict, name, text, nodes as u64);
+            self.report_of(NoteKind::Verdict, name, text, nodes as u64);
         }
     }
 
@@ -288,7 +288,7 @@ impl Reader<'_, '_> {
             What::Nothing => Act::Compute { time_ps: 0, stream: None },
             What::Memory => {
                 let text = "MEM_LOAD and MEM_STORE: they take their duration, and no memory is in their way";
-                self.say(Sort::Differs, name, text);
+                self.say(NoteKind::Differs, name, text);
                 Act::Compute { time_ps: duration, stream: None }
             }
             What::Compute => {
@@ -334,7 +334,7 @@ impl Reader<'_, '_> {
                 let which = self.calls.call(rank, group, (kind, bytes), node.root, label).map_err(fail)?;
                 if self.calls.label(which) != label {
                     let text = "name of a collective that ranks call differently: the first rank's counts";
-                    self.say(Sort::Differs, name, text);
+                    self.say(NoteKind::Differs, name, text);
                 }
                 Act::Collective(which)
             }
@@ -352,7 +352,7 @@ impl Reader<'_, '_> {
         };
         self.labels.label(&node.name, sends).unwrap_or_else(|| {
             let text = "names of nodes beyond the first 3500 of computations and 500 of communication: results call them as if they had none";
-            self.say(Sort::Ignored, name, text);
+            self.say(NoteKind::Ignored, name, text);
             Label::default()
         })
     }
@@ -365,7 +365,7 @@ impl Reader<'_, '_> {
             (Some(_), None) => {
                 let text = "num_ops without a duration: such computations take no time; --command \"--peak-perf 900\" gives them \
                             so many Tera operations a second";
-                self.say(Sort::Ignored, name, text);
+                self.say(NoteKind::Ignored, name, text);
                 0
             }
             (None, _) => 0,
@@ -374,18 +374,18 @@ impl Reader<'_, '_> {
 
     fn note(&mut self, node: &Node, what: What, name: &str) {
         if node.start_us > 0 {
-            self.say(Sort::Ignored, name, "start_time_micros: nodes begin when what they depend on is complete");
+            self.say(NoteKind::Ignored, name, "start_time_micros: nodes begin when what they depend on is complete");
         }
         if node.comm_priority.is_some_and(|priority| priority > 0) {
-            self.say(Sort::Ignored, name, "comm_priority: the flows of a host take turns here");
+            self.say(NoteKind::Ignored, name, "comm_priority: the flows of a host take turns here");
         }
         if matches!(what, What::Send | What::Collective) {
             let text = "communication: astra-sim has one of a rank under way at a time; here nothing but dependencies is in its way";
-            self.say(Sort::Differs, name, text);
+            self.say(NoteKind::Differs, name, text);
         }
         if what == What::Compute && node.kind != COMPUTATION {
             let text = "communication that is_cpu_op gives to the processor: the call that launches it, which computes for its duration";
-            self.say(Sort::Assumed, name, text);
+            self.say(NoteKind::Assumed, name, text);
         }
         self.unused_of(node, what, name);
         for other in node.others.iter().chain(node.unreadable.iter().map(|(name, _)| name)) {
@@ -394,7 +394,7 @@ impl Reader<'_, '_> {
             }
         }
         if what == What::Collective {
-            self.say(Sort::Assumed, name, "collectives: their transfers are those of one ring, or direct ones");
+            self.say(NoteKind::Assumed, name, "collectives: their transfers are those of one ring, or direct ones");
         }
     }
 
@@ -406,7 +406,7 @@ impl Reader<'_, '_> {
         let alone = self.ranks == 1 && what == What::Collective;
         let communicates = message || what == What::Collective;
         let unnamed = matches!(what, What::Nothing | What::Receive) || alone;
-        let said = node.comm_type.or(node.comm_size).is_some() || node.group.is_some();
+        let reported = node.comm_type.or(node.comm_size).is_some() || node.group.is_some();
         let ends = node.comm_src.or(node.comm_dst).or(node.comm_tag).is_some();
         let timed = what != What::Compute || node.duration_us > 0;
         let idle = matches!(what, What::Nothing | What::Memory);
@@ -424,23 +424,23 @@ impl Reader<'_, '_> {
             (message && node.group.is_some(), "pg_name of messages"),
             (message && node.comm_src == node.comm_dst, "comm_size of messages to the own rank, which take no time"),
             (!message && ends, "comm_src, comm_dst and comm_tag of what is no message"),
-            (!communicates && said, "comm_type, comm_size and pg_name of what is no communication"),
+            (!communicates && reported, "comm_type, comm_size and pg_name of what is no communication"),
         ];
         for (_, text) in all.into_iter().filter(|(there, _)| *there) {
-            self.say(Sort::Ignored, name, text);
+            self.say(NoteKind::Ignored, name, text);
         }
     }
 
     /// Notes something for the first trace that has it, with how many nodes have it: there may be a thousand traces.
-    fn say(&mut self, sort: Sort, name: &str, text: &'static str) {
-        self.say_of(sort, name, text, 1);
+    fn say(&mut self, kind: NoteKind, name: &str, text: &'static str) {
+        self.report_of(kind, name, text, 1);
     }
 
     /// The same of so many nodes, if there are any.
-    fn say_of(&mut self, sort: Sort, name: &str, text: &'static str, nodes: u64) {
-        match self.said.iter_mut().find(|said| said.text == text) {
-            Some(said) => said.nodes += nodes,
-            None if nodes > 0 => self.said.push(Said { sort, file: name.to_owned(), text, nodes }),
+    fn report_of(&mut self, kind: NoteKind, name: &str, text: &'static str, nodes: u64) {
+        match self.reported.iter_mut().find(|reported| reported.text == text) {
+            Some(reported) => reported.nodes += nodes,
+            None if nodes > 0 => self.reported.push(Reported { kind, file: name.to_owned(), text, nodes }),
             None => {}
         }
     }
@@ -454,17 +454,17 @@ impl Reader<'_, '_> {
         for (what, names) in what.into_iter().zip(&self.unused) {
             names.iter().for_each(|name| self.work.notes.unread(first, None, name, what));
         }
-        for Said { sort, file, text, nodes } in self.said {
+        for Reported { kind, file, text, nodes } in self.reported {
             let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes of all traces") };
-            self.work.notes.add(sort, &file, None, format!("{text} ({nodes})"));
+            self.work.notes.add(kind, &file, None, format!("{text} ({nodes})"));
         }
         (self.calls, self.labels)
     }
 }
 
 /// Something noted.
-struct Said {
-    sort: Sort,
+struct Reported {
+    kind: NoteKind,
     file: String,
     text: &'static str,
     nodes: u64,

@@ -193,7 +193,7 @@ impl From<JsonNode> for Node {
             deps,
             start_us: 0,
             duration_us: from.runtime,
-            cpu: from.is_cpu_op.and_then(|said| match said {
+            cpu: from.is_cpu_op.and_then(|reported| match reported {
                 YesNo::Word(yes) => Some(yes),
                 YesNo::Number(0) => Some(false),
                 YesNo::Number(1) => Some(true),

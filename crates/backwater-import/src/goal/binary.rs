@@ -38,7 +38,7 @@ pub fn parse(file: &str, octets: &[u8]) -> Result<(Vec<Program>, Seen), ImportEr
     if ranks == 0 || ranks > MOST_RANKS {
         return Err(fail(8, format!("a schedule has 1 to {MOST_RANKS} ranks, not {ranks}")));
     }
-    let said = [head.u8().ok_or_else(short)?, head.u8().ok_or_else(short)?];
+    let reported = [head.u8().ok_or_else(short)?, head.u8().ok_or_else(short)?];
     let mut highest = [0; 2];
     let mut seen = Seen::default();
     let mut programs = Vec::new();
@@ -56,9 +56,11 @@ pub fn parse(file: &str, octets: &[u8]) -> Result<(Vec<Program>, Seen), ImportEr
         let own = Octets { octets: octets.get(..end).unwrap_or_default(), at: begin };
         programs.push(program(own, rank, &fail, &mut seen, &mut highest)?);
     }
-    let heads = ["cpu", "nic"].into_iter().zip(said).zip(highest);
-    seen.head =
-        heads.filter(|((_, said), found)| said != found).map(|((name, said), found)| (name, said, found)).collect();
+    let heads = ["cpu", "nic"].into_iter().zip(reported).zip(highest);
+    seen.head = heads
+        .filter(|((_, reported), found)| reported != found)
+        .map(|((name, reported), found)| (name, reported, found))
+        .collect();
     Ok((programs, seen))
 }
 
@@ -81,7 +83,7 @@ fn program(
         list.rest().chunks_exact(4).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect();
     let mut program = Program::default();
     let mut waits = vec![0u32; nodes as usize];
-    let mut said = Vec::with_capacity(nodes as usize);
+    let mut reported = Vec::with_capacity(nodes as usize);
     // For each node who waits for it: those can be checked when all types are known.
     let mut listed = 0u64;
     let mut lists = Vec::with_capacity(nodes as usize);
@@ -118,7 +120,7 @@ fn program(
             seen.any.get_or_insert((None, 0)).1 += 1;
         }
         program.push(act, number.into());
-        said.push(dependencies);
+        reported.push(dependencies);
         listed += u64::from(ends.0) + u64::from(starts.0);
         if listed > numbers.len() as u64 {
             let reason = format!("the nodes of rank {rank} list more dependants than its {} numbers", numbers.len());
@@ -165,9 +167,10 @@ fn program(
             }
         }
     }
-    for ((said, found), number) in said.iter().zip(&waits).zip(0usize..) {
-        if said != found {
-            let reason = format!("operation {number} of rank {rank} says {said} dependencies, and {found} are listed");
+    for ((reported, found), number) in reported.iter().zip(&waits).zip(0usize..) {
+        if reported != found {
+            let reason =
+                format!("operation {number} of rank {rank} says {reported} dependencies, and {found} are listed");
             return Err(fail(first + number * NODE, reason));
         }
     }

@@ -14,8 +14,8 @@ mod binary;
 mod text;
 
 use crate::error::ImportError;
-use crate::family::{Family, Given, Kind, Work};
-use crate::page::Page;
+use crate::family::{Family, InputFiles, Kind, Work};
+use crate::scenario_writer::ScenarioWriter;
 use crate::schedule::{Places, Plain, Program, Schedule, write_page};
 use crate::source::base_name;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub struct Seen {
     after_send: Option<Option<u64>>,
 }
 
-fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
+fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, ImportError> {
     let [(kind, source)] = given.files.as_slice() else {
         let reason = "several schedules: a file of GOAL has all ranks";
         return Err(ImportError::new(reason).hint("import them one by one"));
@@ -134,8 +134,9 @@ fn note(seen: &Seen, eager: u64, file: &str, work: &mut Work<'_>) {
         );
         work.notes.assumed(file, line, text);
     }
-    for (name, said, found) in &seen.head {
-        let text = format!("the head counts {name}s up to {said}, and the operations up to {found}, which counts here");
+    for (name, reported, found) in &seen.head {
+        let text =
+            format!("the head counts {name}s up to {reported}, and the operations up to {found}, which counts here");
         work.notes.ignored(file, None, text);
     }
     if let Some(line) = seen.start_of_calc {

@@ -6,7 +6,7 @@
 use super::nvlink::{self, Servers};
 use super::quantity::Tier;
 use super::{Graph, Link};
-use crate::page::Page;
+use crate::scenario_writer::ScenarioWriter;
 use crate::units::{rate, time};
 use std::collections::BTreeMap;
 
@@ -70,9 +70,9 @@ impl Fabric {
         let (mut names, mut tiers) = (Vec::new(), Vec::new());
         let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
         for (node, (number, level)) in (0u32..).zip(numbers.iter().zip(&levels)) {
-            let said = graph.tiers.get(&node).filter(|_| shape == Shape::Explicit || graph.is_nvlink(node));
+            let reported = graph.tiers.get(&node).filter(|_| shape == Shape::Explicit || graph.is_nvlink(node));
             let before = servers.map_or(0, |_| counts.get(nvlink::NVLINK).copied().unwrap_or(0));
-            let (name, tier) = match (number, said) {
+            let (name, tier) = match (number, reported) {
                 (Some(number), _) => (format!("h{number}"), "host".to_owned()),
                 (None, Some(tier)) => {
                     let count = counts.entry(tier).or_default();
@@ -98,9 +98,9 @@ impl Fabric {
     }
 
     /// `[topology]`.
-    pub fn write(&self, graph: &Graph, page: &mut Page) {
+    pub fn write(&self, graph: &Graph, page: &mut ScenarioWriter) {
         page.head("[topology]");
-        let tier = |page: &mut Page, names: [&str; 2], own: Tier, below: Option<Tier>| {
+        let tier = |page: &mut ScenarioWriter, names: [&str; 2], own: Tier, below: Option<Tier>| {
             if below.is_none_or(|below| below.0 != own.0) {
                 page.key(names[0], rate(own.0));
             }
@@ -108,7 +108,7 @@ impl Fabric {
                 page.key(names[1], time(own.1));
             }
         };
-        let number = |page: &mut Page, name: &str, value: u32, default: u32| {
+        let number = |page: &mut ScenarioWriter, name: &str, value: u32, default: u32| {
             if value != default {
                 page.key(name, value);
             }
@@ -151,7 +151,7 @@ impl Fabric {
         }
     }
 
-    fn write_explicit(&self, graph: &Graph, page: &mut Page) {
+    fn write_explicit(&self, graph: &Graph, page: &mut ScenarioWriter) {
         page.key("kind", "explicit");
         let mut text = String::from("node = [\n");
         for (node, (name, tier)) in (0u32..).zip(self.names.iter().zip(&self.tiers)) {

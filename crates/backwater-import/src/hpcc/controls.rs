@@ -10,7 +10,7 @@ use super::window::{self, Widest};
 use crate::error::ImportError;
 use crate::graph::{Fabric, Graph};
 use crate::note::Notes;
-use crate::page::Page;
+use crate::scenario_writer::ScenarioWriter;
 use crate::units::{rate, size, time};
 use std::collections::BTreeSet;
 
@@ -119,7 +119,7 @@ pub struct Setting<'a> {
 
 impl Setting<'_> {
     /// Writes all tables but those of the topology and the flows.
-    pub fn write(&self, notes: &mut Notes, page: &mut Page) -> Result<(), ImportError> {
+    pub fn write(&self, notes: &mut Notes, page: &mut ScenarioWriter) -> Result<(), ImportError> {
         let control = self.control(notes)?;
         let config = self.config;
         let payload = u64::from(config.whole("PACKET_PAYLOAD_SIZE", 1000)?);
@@ -158,7 +158,13 @@ impl Setting<'_> {
         })
     }
 
-    fn packet(&self, control: Control, payload: u64, notes: &mut Notes, page: &mut Page) -> Result<(), ImportError> {
+    fn packet(
+        &self,
+        control: Control,
+        payload: u64,
+        notes: &mut Notes,
+        page: &mut ScenarioWriter,
+    ) -> Result<(), ImportError> {
         let header = HEADER + control.telemetry();
         page.head("[packet]").key("payload", size(payload));
         if control == Control::Pint {
@@ -171,7 +177,7 @@ impl Setting<'_> {
 
     /// `packet.clock`: that code's nanosecond where the shortest frame takes longer on the fastest link, as a scenario's check wants it, and
     /// else the longest time that is shorter. `data`, `ack`: octets of the shortest data packet, and of an acknowledgement.
-    fn clock(&self, data: u64, ack: u64, notes: &mut Notes, page: &mut Page) {
+    fn clock(&self, data: u64, ack: u64, notes: &mut Notes, page: &mut ScenarioWriter) {
         let fastest = self.graph.links.iter().map(|link| link.bps).max().unwrap_or(0).max(1);
         let shortest = data.min(ack).min(PAUSE);
         let longest = ((shortest * 8 * 1_000_000_000_000 - 1) / fastest).max(1);
@@ -188,7 +194,13 @@ impl Setting<'_> {
         notes.differs(self.config.file(), None, text);
     }
 
-    fn acks(&self, control: Control, payload: u64, notes: &mut Notes, page: &mut Page) -> Result<(), ImportError> {
+    fn acks(
+        &self,
+        control: Control,
+        payload: u64,
+        notes: &mut Notes,
+        page: &mut ScenarioWriter,
+    ) -> Result<(), ImportError> {
         let config = self.config;
         page.head("[ack]").key("size", size(control.ack() - self.added(control)?));
         if config.is_conweave() {
@@ -239,7 +251,13 @@ impl Setting<'_> {
         Ok(())
     }
 
-    fn transport(&self, control: Control, payload: u64, notes: &mut Notes, page: &mut Page) -> Result<(), ImportError> {
+    fn transport(
+        &self,
+        control: Control,
+        payload: u64,
+        notes: &mut Notes,
+        page: &mut ScenarioWriter,
+    ) -> Result<(), ImportError> {
         let config = self.config;
         page.head("[transport]");
         if config.flag("ENABLE_IRN", false)? {
@@ -363,7 +381,13 @@ impl Setting<'_> {
     }
 
     /// The table of the control.
-    fn sender(&self, control: Control, payload: u64, notes: &mut Notes, page: &mut Page) -> Result<(), ImportError> {
+    fn sender(
+        &self,
+        control: Control,
+        payload: u64,
+        notes: &mut Notes,
+        page: &mut ScenarioWriter,
+    ) -> Result<(), ImportError> {
         let config = self.config;
         let needed = |key: &str, power: i32| {
             let time = config.time(key, power)?.filter(|ps| *ps > 0);
@@ -404,7 +428,13 @@ impl Setting<'_> {
     }
 
     /// `[hpcc]`, with INT or PINT.
-    fn hpcc(&self, control: Control, payload: u64, notes: &mut Notes, page: &mut Page) -> Result<(), ImportError> {
+    fn hpcc(
+        &self,
+        control: Control,
+        payload: u64,
+        notes: &mut Notes,
+        page: &mut ScenarioWriter,
+    ) -> Result<(), ImportError> {
         let config = self.config;
         let Widest { round_trip_ps, .. } = window::widest(self.graph, payload);
         page.head("[hpcc]");
@@ -448,7 +478,7 @@ impl Setting<'_> {
     }
 
     /// `[dctcp]` with the law of that code. `RATE_AI` is none of it.
-    fn dctcp(&self, payload: u64, notes: &mut Notes, page: &mut Page) -> Result<(), ImportError> {
+    fn dctcp(&self, payload: u64, notes: &mut Notes, page: &mut ScenarioWriter) -> Result<(), ImportError> {
         page.head("[dctcp]").key("law", "ns3").key("g", self.gain(notes)?);
         if self.scales_alike(payload)? {
             page.remark(LONGEST);
@@ -465,7 +495,7 @@ impl Setting<'_> {
     }
 
     /// How flows spread over equal ways.
-    fn spread(&self, notes: &mut Notes, page: &mut Page) -> Result<(), ImportError> {
+    fn spread(&self, notes: &mut Notes, page: &mut ScenarioWriter) -> Result<(), ImportError> {
         match self.config.whole("LB_MODE", 0)? {
             0 => {}
             6 => {

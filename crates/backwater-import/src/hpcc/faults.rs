@@ -3,12 +3,18 @@
 use super::config::Config;
 use crate::error::ImportError;
 use crate::graph::{Fabric, Graph};
-use crate::page::Page;
+use crate::scenario_writer::ScenarioWriter;
 use crate::units::time;
 use std::collections::BTreeMap;
 
 /// `[[fault]]` for `LINK_DOWN` and all shares of lost frames.
-pub fn write(config: &Config, graph: &Graph, fabric: &Fabric, start: u64, page: &mut Page) -> Result<(), ImportError> {
+pub fn write(
+    config: &Config,
+    graph: &Graph,
+    fabric: &Fabric,
+    start: u64,
+    page: &mut ScenarioWriter,
+) -> Result<(), ImportError> {
     let everywhere = config.number("ERROR_RATE_PER_LINK", 0.0)?;
     if everywhere > 1.0 {
         return Err(config.error("ERROR_RATE_PER_LINK", "is not a share from 0 to 1"));
@@ -29,7 +35,7 @@ pub fn write(config: &Config, graph: &Graph, fabric: &Fabric, start: u64, page: 
 }
 
 /// `[[fault]]` for the shares of lost frames of links, or where a link says none for the one of all links.
-pub fn losses(graph: &Graph, fabric: &Fabric, everywhere: f64, page: &mut Page) {
+pub fn losses(graph: &Graph, fabric: &Fabric, everywhere: f64, page: &mut ScenarioWriter) {
     let own = |loss: f64| if loss > 0.0 { loss } else { everywhere };
     let mut pairs: BTreeMap<(u32, u32), f64> = BTreeMap::new();
     for link in &graph.links {
@@ -38,7 +44,7 @@ pub fn losses(graph: &Graph, fabric: &Fabric, everywhere: f64, page: &mut Page) 
         *share = share.max(own(link.loss));
     }
     let first = pairs.values().next().copied().unwrap_or(0.0);
-    let fault = |page: &mut Page, share: f64, between: Option<(u32, u32)>| {
+    let fault = |page: &mut ScenarioWriter, share: f64, between: Option<(u32, u32)>| {
         page.head("[[fault]]").key("kind", "loss").key("probability", share);
         if let Some((from, to)) = between {
             page.key("from", fabric.name(from)).key("to", fabric.name(to));

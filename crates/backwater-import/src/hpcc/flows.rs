@@ -6,7 +6,7 @@ use super::paths::Ways;
 use crate::error::ImportError;
 use crate::family::Work;
 use crate::graph::{Fabric, Graph};
-use crate::page::Page;
+use crate::scenario_writer::ScenarioWriter;
 use crate::source::Source;
 use crate::tables::{Flow, Flows};
 use crate::units::{size, time};
@@ -48,7 +48,7 @@ impl Known<'_> {
         &self,
         ways: Option<(&Source, BTreeMap<u64, Ways>)>,
         work: &mut Work<'_>,
-        page: &mut Page,
+        page: &mut ScenarioWriter,
     ) -> Result<Vec<String>, ImportError> {
         let flows = &self.flows.rows;
         let name = self.list.name();
@@ -143,7 +143,7 @@ impl Known<'_> {
     }
 
     /// A `[[flow]]` for each receiver, size and start of flows in a row. Gives their labels.
-    fn write_few(&self, flows: &[One], page: &mut Page) -> Vec<String> {
+    fn write_few(&self, flows: &[One], page: &mut ScenarioWriter) -> Vec<String> {
         let alike = |a: &One, b: &One| {
             let key = |one: &One| {
                 let Row { bytes, start_ps, class, .. } = one.row;
@@ -211,7 +211,7 @@ fn another(label: String, labels: &[String]) -> String {
 }
 
 /// `[[flow]]` with sizes from a distribution, between random hosts. Gives its label.
-pub fn drawn(source: &Source, work: &mut Work<'_>, page: &mut Page) -> Result<String, ImportError> {
+pub fn drawn(source: &Source, work: &mut Work<'_>, page: &mut ScenarioWriter) -> Result<String, ImportError> {
     let cdf = cdf::parse(source.name(), &source.text()?)?;
     if let Some(line) = cdf.steps {
         let text = "several shares for one size: here the step lies between that size and the octet before";

@@ -17,9 +17,9 @@ mod trace;
 mod window;
 
 use crate::error::ImportError;
-use crate::family::{Family, Given, Kind, Work};
+use crate::family::{Family, InputFiles, Kind, Work};
 use crate::graph::{Fabric, Graph};
-use crate::page::Page;
+use crate::scenario_writer::ScenarioWriter;
 use crate::source::Source;
 use crate::units::time;
 use config::Config;
@@ -53,7 +53,7 @@ pub const HOUR_PS: u64 = 3_600_000_000_000_000;
 /// What the tools of that code take for the first start, in ps.
 const CUSTOM_PS: u64 = 2_000_000_000_000;
 
-fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
+fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, ImportError> {
     let config_file = given.at_most_one("hpcc-config")?;
     let config = match config_file {
         Some(source) => Some(config::parse(source.name(), &source.text()?, work.notes)?),
@@ -97,7 +97,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     if list.is_none() && cdf.is_none() {
         work.no_workload();
     }
-    let mut page = Page::new();
+    let mut page = ScenarioWriter::new();
     introduce(&given, work, &mut page);
     let start = origin(&flows, config.as_ref(), list.as_ref(), work)?;
     let own = work.fabric.is_none();
@@ -168,7 +168,7 @@ fn named(own: Option<&Source>, config: Option<&Config>, keys: &[&str]) -> Result
     }
 }
 
-fn introduce(given: &Given, work: &Work<'_>, page: &mut Page) {
+fn introduce(given: &InputFiles, work: &Work<'_>, page: &mut ScenarioWriter) {
     let names: Vec<&str> = given.files.iter().map(|(_, source)| source.file_name()).collect();
     page.remark(&format!("{}: of the ns-3 code of HPCC or one that came of it.", names.join(", ")));
     work.title(names.first().copied().unwrap_or_default(), page);
@@ -182,17 +182,17 @@ fn origin(
     work: &mut Work<'_>,
 ) -> Result<u64, ImportError> {
     let first = flows.rows.iter().min_by_key(|row| row.start_ps);
-    let said = work.options.from_ps;
+    let reported = work.options.from_ps;
     let custom = match config {
         Some(config) => config.time("FLOWGEN_START_TIME", 12)?.unwrap_or(CUSTOM_PS),
         None => CUSTOM_PS,
     };
-    let (Some(first), Some(list)) = (first, list) else { return Ok(said.unwrap_or(custom)) };
-    if let Some(said) = said {
-        return match said <= first.start_ps {
-            true => Ok(said),
+    let (Some(first), Some(list)) = (first, list) else { return Ok(reported.unwrap_or(custom)) };
+    if let Some(reported) = reported {
+        return match reported <= first.start_ps {
+            true => Ok(reported),
             false => {
-                let reason = format!("starts at {}, before {}", time(first.start_ps), time(said));
+                let reason = format!("starts at {}, before {}", time(first.start_ps), time(reported));
                 Err(list.error(reason).line(first.line).hint("let 0 s be no later than the first flow"))
             }
         };
@@ -277,7 +277,7 @@ fn write_network(
     sent: Sent<'_>,
     (config, file, longest_ps): (Option<&Config>, &str, u64),
     work: &mut Work<'_>,
-    page: &mut Page,
+    page: &mut ScenarioWriter,
 ) -> Result<(), ImportError> {
     fabric.write(graph, page);
     if graph.hosts_have_several() {

@@ -2,7 +2,7 @@
 //! other values for some switches.
 
 use crate::graph::{Fabric, Graph};
-use crate::page::Page;
+use crate::scenario_writer::ScenarioWriter;
 use std::collections::BTreeMap;
 use toml::Value;
 
@@ -86,7 +86,7 @@ pub type Keys = Vec<(&'static str, Value)>;
 
 /// Writes what differs from switch to switch: the keys of the most switches into the table that is open, then `[[TABLE.at]]` for
 /// tiers and for single switches.
-pub fn write(page: &mut Page, table: &str, fabric: &Fabric, keys: &BTreeMap<u32, Keys>) {
+pub fn write(page: &mut ScenarioWriter, table: &str, fabric: &Fabric, keys: &BTreeMap<u32, Keys>) {
     let mut counts: Vec<(&Keys, usize)> = Vec::new();
     for own in keys.values() {
         match counts.iter_mut().find(|(known, _)| *known == own) {

@@ -3,8 +3,8 @@
 use super::controls::Setting;
 use super::ports::{self, Keys, Ports, Scaled};
 use crate::error::ImportError;
-use crate::note::{Notes, Sort};
-use crate::page::Page;
+use crate::note::{NoteKind, Notes};
+use crate::scenario_writer::ScenarioWriter;
 use crate::units::{rate, size};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ impl Setting<'_> {
         ports: &BTreeMap<u32, Ports>,
         pauses: bool,
         notes: &mut Notes,
-        page: &mut Page,
+        page: &mut ScenarioWriter,
     ) -> Result<(), ImportError> {
         let config = self.config;
         let conweave = config.is_conweave();
@@ -112,7 +112,7 @@ impl Setting<'_> {
         ports: &BTreeMap<u32, Ports>,
         looks: bool,
         notes: &mut Notes,
-        page: &mut Page,
+        page: &mut ScenarioWriter,
     ) -> Result<(), ImportError> {
         let config = self.config;
         if !config.flag("ENABLE_QCN", true)? || !looks {
@@ -134,7 +134,7 @@ impl Setting<'_> {
                 let alone = nvlink.values().flatten().any(|((own, _), _)| own == bps);
                 let who = if alone { "only NVLink switches have, which do not mark" } else { "no switch has" };
                 let text = format!("no mark at {}, a rate of links that {who}", rate(*bps));
-                notes.named(Sort::Differs, config.file(), config.line(key), key, text);
+                notes.named(NoteKind::Differs, config.file(), config.line(key), key, text);
             }
         }
         if ports.is_empty() {

@@ -44,7 +44,7 @@ pub struct Command {
     /// Controls and queues of `htsim_uec`.
     pub controls: Controls,
     /// The options of [`NETWORK`] that are there, each with its value.
-    said: Vec<(&'static str, String)>,
+    reported: Vec<(&'static str, String)>,
 }
 
 impl Command {
@@ -59,13 +59,13 @@ impl Command {
     }
 
     /// The value of an option of [`NETWORK`], if it is there.
-    pub fn said(&self, option: &str) -> Option<&str> {
-        self.said.iter().find(|(name, _)| *name == option).map(|(_, value)| value.as_str())
+    pub fn reported(&self, option: &str) -> Option<&str> {
+        self.reported.iter().find(|(name, _)| *name == option).map(|(_, value)| value.as_str())
     }
 
     /// Notes that an option has no effect, if it is there.
     pub fn ignored(&self, option: &str, why: &str, notes: &mut Notes) {
-        if let Some(value) = self.said(option) {
+        if let Some(value) = self.reported(option) {
             notes.unread(NAME, None, &format!("{option} {value}"), why);
         }
     }
@@ -87,7 +87,7 @@ impl Default for Command {
             strategy: None,
             paths: None,
             controls: Controls::default(),
-            said: Vec::new(),
+            reported: Vec::new(),
         }
     }
 }
@@ -172,8 +172,8 @@ pub fn parse(words: &[String], notes: &mut Notes) -> Result<Command, ImportError
     }
     while let Some(option) = rest.next() {
         if let (Some(name), Some(value)) = (NETWORK.iter().find(|name| **name == option), rest.peek()) {
-            command.said.retain(|(other, _)| other != name);
-            command.said.push((name, (*value).to_owned()));
+            command.reported.retain(|(other, _)| other != name);
+            command.reported.push((name, (*value).to_owned()));
         }
         let mut next =
             || rest.next().ok_or_else(|| ImportError::new("has no value behind it").file(NAME).value(option));

@@ -4,7 +4,7 @@ use super::command::Command;
 use super::topo::{Tier, Topology};
 use crate::error::ImportError;
 use crate::note::Notes;
-use crate::page::Page;
+use crate::scenario_writer::ScenarioWriter;
 use crate::units::{rate, time};
 
 /// A tier's switches and the links below them.
@@ -142,12 +142,12 @@ impl Fabric {
             }
         }
         for (tier, below, above) in [(tor, down, up), (agg, agg_down, agg.radix_up.unwrap_or(0).into())] {
-            if let Some(said) = tier.oversubscribed.filter(|_| above > 0)
-                && u64::from(said) != below / above.max(1)
+            if let Some(reported) = tier.oversubscribed.filter(|_| above > 0)
+                && u64::from(reported) != below / above.max(1)
             {
                 return Err(fail(
                     tier.line,
-                    format!("Oversubscribed {said}, and {below} ports down on {above} up are not that"),
+                    format!("Oversubscribed {reported}, and {below} ports down on {above} up are not that"),
                 ));
             }
         }
@@ -194,10 +194,10 @@ impl Fabric {
     }
 
     /// `[topology]`.
-    pub fn write(&self, page: &mut Page) {
+    pub fn write(&self, page: &mut ScenarioWriter) {
         page.head("[topology]");
         let [edge, fabric, rest @ ..] = self.layers.as_slice() else { return };
-        let other = |page: &mut Page, names: [&str; 2], own: &Layer, below: &Layer| {
+        let other = |page: &mut ScenarioWriter, names: [&str; 2], own: &Layer, below: &Layer| {
             if own.bps != below.bps {
                 page.key(names[0], rate(own.bps));
             }
@@ -226,7 +226,7 @@ impl Fabric {
     }
 
     /// The latencies of the switches: the ToRs' for all, and `[[switch.at]]` for other tiers.
-    pub fn write_latencies(&self, page: &mut Page) {
+    pub fn write_latencies(&self, page: &mut ScenarioWriter) {
         let names = if self.layers.len() == 3 { ["tor", "agg", "core"] } else { ["leaf", "spine", ""] };
         let Some(first) = self.layers.first() else { return };
         for (layer, name) in

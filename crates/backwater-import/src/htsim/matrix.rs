@@ -196,7 +196,7 @@ impl Matrix {
 struct Counts {
     nodes: Option<u32>,
     /// Connections, triggers, failures: the line and the number.
-    said: [Option<(u64, u64)>; 3],
+    reported: [Option<(u64, u64)>; 3],
     found: [u64; 3],
 }
 
@@ -219,16 +219,16 @@ impl Counts {
             let hint = format!("a head has Nodes, {}", COUNTED.join(", "));
             return Err(line.error("is no line of a head").value(line.text).hint(hint));
         };
-        self.said[which] = Some((line.number, line.number(value, "a number")?));
+        self.reported[which] = Some((line.number, line.number(value, "a number")?));
         Ok(())
     }
 
     fn hold(&self, end: &Line<'_>) -> Result<(), ImportError> {
-        for ((name, said), found) in COUNTED.iter().zip(self.said).zip(self.found) {
+        for ((name, reported), found) in COUNTED.iter().zip(self.reported).zip(self.found) {
             // Without a line the program counts none.
-            let (number, said) = said.unwrap_or((end.number, 0));
-            if said != found {
-                let reason = format!("the head says {said} {}, and there are {found}", name.to_lowercase());
+            let (number, reported) = reported.unwrap_or((end.number, 0));
+            if reported != found {
+                let reason = format!("the head says {reported} {}, and there are {found}", name.to_lowercase());
                 let line = Line { number, ..*end };
                 return Err(line.error(reason).hint(format!("`{name} {found}`")));
             }

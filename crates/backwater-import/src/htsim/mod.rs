@@ -14,10 +14,10 @@ mod values;
 mod workload;
 
 use crate::error::ImportError;
-use crate::family::{Family, Given, Kind, Work};
-use crate::note::Sort;
+use crate::family::{Family, InputFiles, Kind, Work};
+use crate::note::NoteKind;
 use crate::options::{Options, StartUnit};
-use crate::page::Page;
+use crate::scenario_writer::ScenarioWriter;
 use crate::source::{Source, base_name};
 use crate::units::{rate, size, time};
 use command::{Command, NETWORK, Program};
@@ -51,7 +51,7 @@ pub static FAMILY: Family = Family {
 /// Octets of a header of all programs, and of an acknowledgement.
 const HEADER: u64 = 64;
 
-fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
+fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, ImportError> {
     let mut matrix = given.at_most_one("htsim-cm")?.cloned();
     let mut topology = given.at_most_one("htsim-topo")?.cloned();
     let mut words = work.options.command.clone();
@@ -70,14 +70,14 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     check_files(&command, matrix.as_ref(), topology.as_ref(), work)?;
     let Some(matrix) = matrix else {
         let Some(topology) = topology else { return Err(ImportError::new("no file was given")) };
-        let mut page = Page::new();
+        let mut page = ScenarioWriter::new();
         page.remark(&format!("{}: a topology of htsim. It has no flows: add some.", topology.file_name()));
         work.title(topology.file_name(), &mut page);
         write_fabric(&topology_of(&topology, &command, work)?, &command, None, &mut page);
         return Ok(page);
     };
     let content = matrix::parse(matrix.name(), &matrix.text()?)?;
-    let mut page = Page::new();
+    let mut page = ScenarioWriter::new();
     introduce(&matrix, &content, &words, work, &mut page);
     if !about.is_empty() {
         page.remark(&format!("Experiment: {about}"));
@@ -109,7 +109,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         assumed = command.program.is_none();
         failed(&content, &fabric, &command, &matrix, work, &mut page);
     }
-    if command.said("-nodes").is_some_and(|said| said != content.nodes.to_string()) {
+    if command.reported("-nodes").is_some_and(|reported| reported != content.nodes.to_string()) {
         command.ignored("-nodes", &format!("{} says {}", matrix.file_name(), content.nodes), work.notes);
     }
     let unit = start_unit(work.options, &command, assumed, &content, &matrix, work.notes);
@@ -125,7 +125,7 @@ fn check_files(
     work: &mut Work<'_>,
 ) -> Result<(), ImportError> {
     let is = |given: Option<&Source>, name: &str| given.is_some_and(|given| given.file_name() == base_name(name));
-    if let Some(name) = command.said("-topo").filter(|name| work.fabric.is_none() && !is(topology, name)) {
+    if let Some(name) = command.reported("-topo").filter(|name| work.fabric.is_none() && !is(topology, name)) {
         let (reason, hint) = match topology {
             None => ("no topology is given".to_owned(), "give it beside the matrix"),
             Some(other) => {
@@ -134,7 +134,7 @@ fn check_files(
         };
         return Err(ImportError::new(reason).file(values::NAME).value(format!("-topo {name}")).hint(hint));
     }
-    if command.said("-tm").is_some_and(|name| !is(matrix, name)) {
+    if command.reported("-tm").is_some_and(|name| !is(matrix, name)) {
         let why = matrix.map_or("no matrix is given".to_owned(), |own| format!("the matrix is {}", own.file_name()));
         command.ignored("-tm", &why, work.notes);
     }
@@ -143,13 +143,13 @@ fn check_files(
 
 fn topology_of(source: &Source, command: &Command, work: &mut Work<'_>) -> Result<Fabric, ImportError> {
     let topology = topo::parse(source.name(), &source.text()?)?;
-    let all = |said: fn(&Tier) -> Option<u64>| topology.tiers.iter().all(|tier| said(tier).is_some());
-    for (option, said) in [
+    let all = |reported: fn(&Tier) -> Option<u64>| topology.tiers.iter().all(|tier| reported(tier).is_some());
+    for (option, reported) in [
         ("-linkspeed", all(|tier| tier.downlink_gbps)),
         ("-hop_latency", all(|tier| tier.link_latency_ns)),
         ("-switch_latency", all(|tier| tier.switch_latency_ns)),
     ] {
-        if said {
+        if reported {
             command.ignored(option, &format!("{} says it", source.file_name()), work.notes);
         }
     }
@@ -160,7 +160,7 @@ fn topology_of(source: &Source, command: &Command, work: &mut Work<'_>) -> Resul
     Fabric::of_file(&topology, command, source.name(), work.notes)
 }
 
-fn introduce(source: &Source, matrix: &Matrix, words: &[String], work: &Work<'_>, page: &mut Page) {
+fn introduce(source: &Source, matrix: &Matrix, words: &[String], work: &Work<'_>, page: &mut ScenarioWriter) {
     let (flows, nodes) = (matrix.connections.len(), matrix.nodes);
     page.remark(&format!(
         "{}: a connection matrix of htsim with {flows} flows among {nodes} hosts.",
@@ -222,7 +222,7 @@ fn start_unit(
 }
 
 /// Writes the fabric; with constants of `htsim_uec` its queues have limits.
-fn write_fabric(fabric: &Fabric, command: &Command, constants: Option<&Constants>, page: &mut Page) {
+fn write_fabric(fabric: &Fabric, command: &Command, constants: Option<&Constants>, page: &mut ScenarioWriter) {
     fabric.write(page);
     page.head("[switch]");
     match constants {
@@ -246,7 +246,7 @@ fn payload(command: &Command) -> u64 {
     }
 }
 
-fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, page: &mut Page) {
+fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, page: &mut ScenarioWriter) {
     page.head("[ack]").key("size", size(HEADER));
     if command.program == Some(Program::Roce) {
         let (low, high) = command.pfc;
@@ -270,7 +270,7 @@ fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, page
     if command.paths != Some(1) {
         page.head("[spray]").key("order", "random");
         if command.paths.is_some() {
-            work.notes.named(Sort::Differs, values::NAME, None, "-paths", "here packets take any way");
+            work.notes.named(NoteKind::Differs, values::NAME, None, "-paths", "here packets take any way");
         }
     }
     if let Some(strategy) = command.strategy.as_deref() {
@@ -283,7 +283,14 @@ fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, page
 }
 
 /// Links that fail or are slow: `add_failed_link` and `-failed`.
-fn failed(matrix: &Matrix, fabric: &Fabric, command: &Command, source: &Source, work: &mut Work<'_>, page: &mut Page) {
+fn failed(
+    matrix: &Matrix,
+    fabric: &Fabric,
+    command: &Command,
+    source: &Source,
+    work: &mut Work<'_>,
+    page: &mut ScenarioWriter,
+) {
     for failure in &matrix.failures {
         let up = fabric.cores.checked_div(fabric.aggs).unwrap_or(0);
         if failure.tier != "AGG" || failure.switch >= fabric.pods * fabric.aggs || failure.link >= up {

@@ -7,7 +7,7 @@ use super::fabric::Fabric;
 use super::values::NAME;
 use crate::error::ImportError;
 use crate::note::Notes;
-use crate::page::Page;
+use crate::scenario_writer::ScenarioWriter;
 use crate::units::{rate, size, time};
 
 /// What the program derives before it begins. It takes the hosts' rate for all links.
@@ -44,7 +44,7 @@ impl Constants {
         let factor = match (controls.queue_factor, controls.trim) {
             (0, true) => 1,
             (0, false) => 5,
-            (said, _) => said,
+            (reported, _) => reported,
         };
         let packets = controls.queue.map_or(bdp_packets * u128::from(factor), u128::from);
         let part = |share: f64| (bdp_packets as f64 * share).ceil() as u64;
@@ -77,7 +77,7 @@ impl Constants {
 const CONTROL: i64 = 7;
 
 /// Writes the queues of switches: `[switch]` is begun.
-pub fn write_queues(command: &Command, constants: &Constants, page: &mut Page) {
+pub fn write_queues(command: &Command, constants: &Constants, page: &mut ScenarioWriter) {
     page.key("buffer_per", "queue");
     let sizes = (0..8).map(|class| size(if class == CONTROL { 2 * constants.queue } else { constants.queue }));
     page.key_because("queue_buffers", sizes.collect::<Vec<_>>(), "headers and control have twice that of data");
@@ -89,14 +89,20 @@ pub fn write_queues(command: &Command, constants: &Constants, page: &mut Page) {
 }
 
 /// A slow link (`-failed`) has a quarter of the queue and of the thresholds. Links that are of another rate in a topology file have not.
-fn write_reference(command: &Command, page: &mut Page) {
+fn write_reference(command: &Command, page: &mut ScenarioWriter) {
     if command.failed > 0 {
         page.key_because("reference_rate", rate(command.linkspeed_bps), "slow links have a part");
     }
 }
 
 /// Writes the transport, what switches do, and the controls.
-pub fn write_controls(fabric: &Fabric, command: &Command, constants: &Constants, page: &mut Page, notes: &mut Notes) {
+pub fn write_controls(
+    fabric: &Fabric,
+    command: &Command,
+    constants: &Constants,
+    page: &mut ScenarioWriter,
+    notes: &mut Notes,
+) {
     let controls = &command.controls;
     page.head("[ack]").key("size", size(HEADER)).key("bytes", size(command.sack_threshold)).key("class", CONTROL);
     page.head("[nic]").key_because("control_turns", 10, "where both wait, ten of control and one of data");
@@ -145,7 +151,13 @@ pub fn write_controls(fabric: &Fabric, command: &Command, constants: &Constants,
 }
 
 /// The window at the sender.
-fn write_window(controls: &Controls, command: &Command, constants: &Constants, page: &mut Page, notes: &mut Notes) {
+fn write_window(
+    controls: &Controls,
+    command: &Command,
+    constants: &Constants,
+    page: &mut ScenarioWriter,
+    notes: &mut Notes,
+) {
     let first = controls.first_window * command.uec_mtu();
     match controls.window {
         Window::Nscc => {

@@ -41,12 +41,12 @@ pub fn only(list: &Source, text: &str, notes: &mut Notes) -> Result<Experiment, 
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let Some(said) = line.strip_prefix('!') else {
+        let Some(reported) = line.strip_prefix('!') else {
             found.push((line.to_owned(), Vec::new()));
             continue;
         };
         let Some((_, command)) = found.last_mut() else { return Err(fail("no connection matrix is named before")) };
-        match said.split_once(' ') {
+        match reported.split_once(' ') {
             Some(("Binary", program)) => command.insert(0, program.trim().to_owned()),
             Some(("Param", words)) => command.extend(words.split_whitespace().map(str::to_owned)),
             Some(("Experiment", text)) => {

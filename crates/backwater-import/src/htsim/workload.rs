@@ -7,7 +7,7 @@ use crate::error::ImportError;
 use crate::family::Work;
 use crate::note::Notes;
 use crate::options::StartUnit;
-use crate::page::Page;
+use crate::scenario_writer::ScenarioWriter;
 use crate::source::Source;
 use crate::tables::{Does, Flow, Flows, Operation, Operations};
 use std::collections::{HashMap, HashSet};
@@ -27,7 +27,7 @@ pub fn write(
     kept: bool,
     source: &Source,
     work: &mut Work<'_>,
-    page: &mut Page,
+    page: &mut ScenarioWriter,
 ) -> Result<(), ImportError> {
     let known = known(matrix, command, source, work)?;
     let mut triggered = HashSet::new();
@@ -187,7 +187,7 @@ fn operations(
     unit: StartUnit,
     source: &Source,
     work: &mut Work<'_>,
-    page: &mut Page,
+    page: &mut ScenarioWriter,
 ) -> Result<(), ImportError> {
     let (mut by_ack, mut by_byte): (HashMap<u32, Vec<u64>>, HashMap<u32, Vec<u64>>) = (HashMap::new(), HashMap::new());
     for one in known {

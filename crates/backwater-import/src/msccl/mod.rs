@@ -15,8 +15,8 @@
 //! `maxBytes`): the command line says it.
 
 use crate::error::ImportError;
-use crate::family::{Family, Given, Kind, Work};
-use crate::page::Page;
+use crate::family::{Family, InputFiles, Kind, Work};
+use crate::scenario_writer::ScenarioWriter;
 use crate::schedule::{Act, MOST_RANKS, Places, Plain, Program, Schedule, write_page};
 use crate::source::Head;
 use crate::units::{size, time};
@@ -53,7 +53,7 @@ struct Sizes {
     reduce_ps: u64,
 }
 
-fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
+fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, ImportError> {
     let [(_, source)] = given.files.as_slice() else {
         return Err(ImportError::new("several algorithms").hint("import them one by one"));
     };
@@ -210,9 +210,9 @@ fn sizes(file: &str, line: Option<u64>, range: Range, work: &mut Work<'_>) -> Re
             );
             work.notes.assumed(file, None, text);
         }
-        Some(said) if !range.has(said) => {
+        Some(reported) if !range.has(reported) => {
             let text =
-                format!("minBytes and maxBytes: MSCCL takes the algorithm for {words}, and not for {}", size(said));
+                format!("minBytes and maxBytes: MSCCL takes the algorithm for {words}, and not for {}", size(reported));
             work.notes.differs(file, line, text);
         }
         Some(_) => {}
@@ -244,22 +244,22 @@ fn programs(xml: &Xml<'_>, algorithm: Node<'_, '_>, sizes: Sizes) -> Result<Vec<
     if chunks == 0 || chunks > 1 << 32 {
         return Err(xml.error(algorithm, "nchunksperloop: a buffer has 1 to 2^32 chunks").value(chunks.to_string()));
     }
-    let said: u32 = xml.number(algorithm, "ngpus")?;
+    let reported: u32 = xml.number(algorithm, "ngpus")?;
     let gpus: Vec<Node<'_, '_>> = below(algorithm, "gpu").collect();
-    if gpus.len() != said as usize || gpus.is_empty() || said > MOST_RANKS {
-        let reason = format!("ngpus says {said} GPUs, and there are {}", gpus.len());
+    if gpus.len() != reported as usize || gpus.is_empty() || reported > MOST_RANKS {
+        let reason = format!("ngpus says {reported} GPUs, and there are {}", gpus.len());
         return Err(xml.error(algorithm, reason));
     }
     let mut programs: Vec<Option<Program>> = vec![None; gpus.len()];
     for gpu in gpus {
         let id: u32 = xml.number(gpu, "id")?;
         let Some(place) = programs.get_mut(id as usize) else {
-            return Err(xml.error(gpu, format!("GPU {id}: there are {said}, from 0")));
+            return Err(xml.error(gpu, format!("GPU {id}: there are {reported}, from 0")));
         };
         if place.is_some() {
             return Err(xml.error(gpu, format!("GPU {id} is there already")));
         }
-        *place = Some(Blocks { xml, sizes, chunks, id, said }.program(gpu)?);
+        *place = Some(Blocks { xml, sizes, chunks, id, reported }.program(gpu)?);
     }
     // As many as there are numbers, and none twice: all are there.
     Ok(programs.into_iter().flatten().collect())
@@ -271,7 +271,7 @@ struct Blocks<'a, 'b> {
     sizes: Sizes,
     chunks: u64,
     id: u32,
-    said: u32,
+    reported: u32,
 }
 
 impl Blocks<'_, '_> {
@@ -294,9 +294,9 @@ impl Blocks<'_, '_> {
             }
             let mut before = None;
             for (step, number) in below(block, "step").zip(0u32..) {
-                let said: u32 = self.xml.number(step, "s")?;
-                if said != number {
-                    return Err(self.xml.error(step, format!("step {said} stands where step {number} should")));
+                let reported: u32 = self.xml.number(step, "s")?;
+                if reported != number {
+                    return Err(self.xml.error(step, format!("step {reported} stands where step {number} should")));
                 }
                 let (begin, end) = self.step(step, peers, channel, &mut program)?;
                 if let Some(before) = before {
@@ -368,10 +368,10 @@ impl Blocks<'_, '_> {
         let peer = |peer: i64, what: &str| {
             let reason = || format!("{kind} in a thread block that has no {what}");
             let peer = u32::try_from(peer).map_err(|_| self.xml.error(step, reason()))?;
-            if peer >= self.said || peer == self.id {
+            if peer >= self.reported || peer == self.id {
                 return Err(self.xml.error(
                     step,
-                    format!("GPU {} and {peer}: there are {}, and none is its own peer", self.id, self.said),
+                    format!("GPU {} and {peer}: there are {}, and none is its own peer", self.id, self.reported),
                 ));
             }
             Ok(peer)

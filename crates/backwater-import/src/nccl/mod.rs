@@ -17,10 +17,10 @@ mod servers;
 mod system;
 
 use crate::error::ImportError;
-use crate::family::{Family, Given, Kind, Work};
+use crate::family::{Family, InputFiles, Kind, Work};
 use crate::graph::Fabric;
-use crate::note::Sort;
-use crate::page::Page;
+use crate::note::NoteKind;
+use crate::scenario_writer::ScenarioWriter;
 use crate::source::Head;
 use crate::units::{rate, time};
 use crate::xml::Xml;
@@ -46,7 +46,7 @@ fn recognise(head: &Head) -> bool {
     text.trim_start().starts_with('<') && text.contains("<system") && text.contains("<cpu") && text.contains("numaid")
 }
 
-fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
+fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, ImportError> {
     let [(_, source)] = given.files.as_slice() else {
         return Err(ImportError::new("several topologies").hint("import them one by one"));
     };
@@ -62,7 +62,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let lines: Vec<u64> = system.gpus.iter().map(|gpu| gpu.line).collect();
     let graph = servers::graph(servers, system.gpus.len() as u32, &ports, &nvlinks, &lines)
         .map_err(|error| error.file(file).line(lines[0]))?;
-    let mut page = Page::new();
+    let mut page = ScenarioWriter::new();
     let whose = if system.version == 1 { "NCCL" } else { "RCCL" };
     page.remark(&format!("{}: a topology of {whose}, {servers} servers of {} GPUs.", source.file_name(), lines.len()));
     chosen(&system, &used, &ports, file, work, &mut page);
@@ -97,27 +97,27 @@ const OF_NOTHING: [(&str, &[&str]); 3] = [
 
 /// Says which attributes are those, as far as they are there.
 fn left_to_paths(xml: &Xml<'_>, file: &str, work: &mut Work<'_>) {
-    let mut say = |sort: Sort, (element, names): (&str, &[&str]), what: &str| {
+    let mut say = |kind: NoteKind, (element, names): (&str, &[&str]), what: &str| {
         for node in xml.root().descendants().filter(|node| node.tag_name().name() == element) {
             for name in names.iter().filter(|name| node.attribute(**name).is_some()) {
-                work.notes.named(sort, file, Some(xml.line(node)), name, format!("attributes of <{element}>{what}"));
+                work.notes.named(kind, file, Some(xml.line(node)), name, format!("attributes of <{element}>{what}"));
             }
         }
     };
     let paths = ": no key has them; which NIC a GPU uses, which links it has and how fast they are follow from them";
-    OF_PATHS.into_iter().for_each(|of| say(Sort::Differs, of, paths));
-    OF_NOTHING.into_iter().for_each(|of| say(Sort::Ignored, of, ", from which nothing follows here"));
+    OF_PATHS.into_iter().for_each(|of| say(NoteKind::Differs, of, paths));
+    OF_NOTHING.into_iter().for_each(|of| say(NoteKind::Ignored, of, ", from which nothing follows here"));
 }
 
 /// How many servers there are.
 fn count(system: &System, nvlinks: &NvLinks, file: &str, work: &mut Work<'_>) -> Result<u32, ImportError> {
     let fail = |reason: String, hint| Err(ImportError::new(reason).file(file).line(1).hint(hint));
-    let said = work.options.servers;
-    if said == Some(0) {
+    let reported = work.options.servers;
+    if reported == Some(0) {
         return fail("--servers 0: there is no server".into(), "at least 1");
     }
     if system.nics.is_empty() {
-        if said.is_some_and(|servers| servers > 1) {
+        if reported.is_some_and(|servers| servers > 1) {
             return fail("several servers, and none has a NIC".into(), "a NIC is a <pci> of class 0x02…, or a <net>");
         }
         if nvlinks.carry.is_empty() {
@@ -129,7 +129,7 @@ fn count(system: &System, nvlinks: &NvLinks, file: &str, work: &mut Work<'_>) ->
         work.notes.assumed(file, None, "one server: it has no NIC");
         return Ok(1);
     }
-    Ok(said.unwrap_or_else(|| {
+    Ok(reported.unwrap_or_else(|| {
         work.notes.assumed(file, None, format!("{SERVERS} servers; --servers N says another number"));
         SERVERS
     }))
@@ -142,7 +142,7 @@ fn chosen(
     ports: &[Port],
     file: &str,
     work: &mut Work<'_>,
-    page: &mut Page,
+    page: &mut ScenarioWriter,
 ) {
     for ((own, (nics, path)), gpu) in (0..).zip(used).zip(&system.gpus) {
         let names: Vec<&str> = nics.iter().map(|nic| system.nics[*nic].name.as_str()).collect();

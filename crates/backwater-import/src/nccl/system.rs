@@ -183,9 +183,9 @@ impl<'b, 'a: 'b> Reading<'_, 'a> {
             return Err(self.xml.error(cpu, format!("the CPU of numaid {number} is there already")));
         }
         self.hosts.push((host, number));
-        let said = |name: &str| cpu.attribute(name).unwrap_or_default();
+        let reported = |name: &str| cpu.attribute(name).unwrap_or_default();
         let [family, model] = ["familyid", "modelid"].map(|name| self.xml.optional::<u32>(cpu, name));
-        let bps = between_cpus(said("arch"), said("vendor"), family?.unwrap_or(0), model?.unwrap_or(0));
+        let bps = between_cpus(reported("arch"), reported("vendor"), family?.unwrap_or(0), model?.unwrap_or(0));
         let place = self.place(None, bps);
         for node in elements(cpu) {
             match node.tag_name().name() {
@@ -217,7 +217,7 @@ impl<'b, 'a: 'b> Reading<'_, 'a> {
         let kind = match (inside("nic"), inside("gpu"), pci.attribute("class")) {
             (Some(_), ..) => Class::Nic,
             (_, Some(_), _) => Class::Gpu,
-            (_, _, Some(said)) => class(said),
+            (_, _, Some(reported)) => class(reported),
             _ if inside("pci").is_some() => Class::Bridge,
             _ => {
                 let error = self.xml.error(pci, "<pci> has no class: NCCL asks the machine what it is").value(name);
@@ -289,7 +289,7 @@ impl<'b, 'a: 'b> Reading<'_, 'a> {
         at: Node<'b, 'a>,
         (name, id): (&str, u64),
         place: usize,
-        said: Option<Node<'b, 'a>>,
+        reported: Option<Node<'b, 'a>>,
         nvlinks: Vec<NvLink>,
     ) -> Result<(), ImportError> {
         if self.system.gpus.len() >= MOST {
@@ -298,7 +298,7 @@ impl<'b, 'a: 'b> Reading<'_, 'a> {
         let line = self.xml.line(at);
         let mut own =
             Gpu { line, busid: name.to_owned(), id, dev: 0, place, direct: true, sm: None, gcn: None, nvlinks };
-        if let Some(gpu) = said {
+        if let Some(gpu) = reported {
             self.ranks(gpu)?;
             own.dev = self.xml.number(gpu, "dev")?;
             own.sm = self.xml.optional(gpu, "sm")?;
@@ -311,11 +311,11 @@ impl<'b, 'a: 'b> Reading<'_, 'a> {
 
     /// The ranks of a GPU: RCCL's files may have several, `0,1`.
     fn ranks(&mut self, gpu: Node<'b, 'a>) -> Result<(), ImportError> {
-        let said = gpu.attribute("rank").unwrap_or_default();
-        if said.split(',').any(|rank| rank.trim().parse::<i64>().is_err()) {
-            return Err(self.xml.error(gpu, "is no rank of <gpu>").value(said));
+        let reported = gpu.attribute("rank").unwrap_or_default();
+        if reported.split(',').any(|rank| rank.trim().parse::<i64>().is_err()) {
+            return Err(self.xml.error(gpu, "is no rank of <gpu>").value(reported));
         }
-        if said.contains(',') {
+        if reported.contains(',') {
             self.leave_out(gpu, ": ranks that share a GPU are one here");
         }
         Ok(())
@@ -332,8 +332,8 @@ impl<'b, 'a: 'b> Reading<'_, 'a> {
                         let reason = format!("count: a GPU has 1 to {MOST_NVLINKS} links in all");
                         return Err(self.xml.error(node, reason).value(count.to_string()));
                     }
-                    let said = node.attribute("tclass");
-                    let kind = class(said.ok_or_else(|| self.xml.error(node, format!("<{name}> has no tclass")))?);
+                    let reported = node.attribute("tclass");
+                    let kind = class(reported.ok_or_else(|| self.xml.error(node, format!("<{name}> has no tclass")))?);
                     let target = node.attribute("target").and_then(busid);
                     if target.is_none() && kind == Class::Gpu {
                         let error = self.xml.error(node, format!("<{name}> to a GPU has no target that is a busid"));
@@ -438,8 +438,8 @@ impl<'b, 'a: 'b> Reading<'_, 'a> {
 }
 
 /// An architecture by the name that it has today: RCCL's older files have `910` for `gfx90a`, and else the digits alone.
-fn architecture(said: &str) -> String {
-    match said.trim() {
+fn architecture(reported: &str) -> String {
+    match reported.trim() {
         "910" => "gfx90a".to_owned(),
         digits if !digits.is_empty() && digits.bytes().all(|octet| octet.is_ascii_digit()) => format!("gfx{digits}"),
         name => name.chars().take(16).collect(),

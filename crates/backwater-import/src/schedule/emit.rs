@@ -3,7 +3,7 @@
 use super::{Act, Labels, NONE, Program, Schedule};
 use crate::error::ImportError;
 use crate::family::Work;
-use crate::page::Page;
+use crate::scenario_writer::ScenarioWriter;
 use crate::tables::{Does, Operation, Operations};
 use std::collections::{HashMap, HashSet};
 
@@ -190,8 +190,8 @@ pub fn write_page(
     table: &str,
     file: &str,
     work: &mut Work<'_>,
-) -> Result<Page, ImportError> {
-    let mut page = Page::new();
+) -> Result<ScenarioWriter, ImportError> {
+    let mut page = ScenarioWriter::new();
     page.remark(about);
     if !work.write_fabric(&mut page)? {
         page.key("title", title);

@@ -241,7 +241,7 @@ impl Schedule {
     }
 
     /// Where an operation stands, for a message about another one.
-    fn told(&self, number: u32) -> String {
+    fn describe(&self, number: u32) -> String {
         let (rank, op) = self.op(number);
         match self.places {
             Places::Lines => format!("line {}", op.place),

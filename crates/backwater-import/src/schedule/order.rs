@@ -76,10 +76,10 @@ impl Schedule {
         for _ in 0..missing.len() {
             at = waits_for[at as usize];
         }
-        let mut names = vec![self.told(at)];
+        let mut names = vec![self.describe(at)];
         let mut other = waits_for[at as usize];
         while other != at && names.len() < NAMED {
-            names.push(self.told(other));
+            names.push(self.describe(other));
             other = waits_for[other as usize];
         }
         let more = if other == at { "" } else { ", …" };

@@ -8,12 +8,12 @@ mod topology;
 mod workload;
 
 use crate::error::ImportError;
-use crate::family::{Family, Given, Kind, Work};
+use crate::family::{Family, InputFiles, Kind, Work};
 use crate::graph::{Fabric, Graph, Link};
 use crate::hpcc::config::{self, Config};
 use crate::hpcc::controls::{Sent, Setting};
 use crate::hpcc::{HOUR_PS, faults};
-use crate::page::Page;
+use crate::scenario_writer::ScenarioWriter;
 use groups::Groups;
 
 /// Files of SimAI and AICB.
@@ -40,7 +40,7 @@ pub static FAMILY: Family = Family {
 /// Most ranks, as a scenario has it.
 const MOST_RANKS: u32 = 1_000_000;
 
-fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
+fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, ImportError> {
     let topology = given.at_most_one("simai-topology")?;
     let file = given.at_most_one("simai-workload")?;
     let servers = match topology {
@@ -65,7 +65,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
         let text = "the configuration: --fabric has the network and the control";
         work.notes.ignored(config.file(), None, text);
     }
-    let mut page = Page::new();
+    let mut page = ScenarioWriter::new();
     let names: Vec<&str> = given.files.iter().map(|(_, source)| source.file_name()).collect();
     page.remark(&format!("{}: of SimAI.", names.join(", ")));
     work.title(names.first().copied().unwrap_or_default(), &mut page);
@@ -143,7 +143,7 @@ fn network(
     config: Option<&Config>,
     file: &str,
     work: &mut Work<'_>,
-    page: &mut Page,
+    page: &mut ScenarioWriter,
 ) -> Result<(), ImportError> {
     let fabric = Fabric::of(graph);
     fabric.write(graph, page);

@@ -4,7 +4,7 @@ use super::groups::Groups;
 use super::workload::{Comm, CommKind, Layer, Policy, Workload};
 use crate::error::ImportError;
 use crate::family::Work;
-use crate::page::Page;
+use crate::scenario_writer::ScenarioWriter;
 use crate::units::{size, time};
 
 /// The names of the three passes.
@@ -12,7 +12,7 @@ const PASSES: [&str; 3] = ["forward", "input gradient", "weight gradient"];
 
 /// Steps as they are written.
 struct Steps<'a> {
-    page: &'a mut Page,
+    page: &'a mut ScenarioWriter,
     groups: &'a Groups,
     /// What the next step of the passes waits for.
     last: Option<String>,
@@ -22,7 +22,12 @@ struct Steps<'a> {
 }
 
 /// Writes the job.
-pub fn write(workload: &Workload, groups: &Groups, work: &mut Work<'_>, page: &mut Page) -> Result<(), ImportError> {
+pub fn write(
+    workload: &Workload,
+    groups: &Groups,
+    work: &mut Work<'_>,
+    page: &mut ScenarioWriter,
+) -> Result<(), ImportError> {
     let ranks = groups.ranks();
     page.head("[[job]]").key("label", "workload").key("ranks", ranks);
     let file = workload.file.as_str();

@@ -34,7 +34,7 @@ pub struct Config {
     /// Weights of the queues by class: 0 is served first.
     pub weights: Option<[u64; 8]>,
     /// What the database says of what is used here, line by line.
-    pub said: Vec<String>,
+    pub reported: Vec<String>,
 }
 
 impl Config {

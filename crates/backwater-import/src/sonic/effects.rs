@@ -6,7 +6,7 @@ use super::config::Config;
 use super::database::{Database, Entry};
 use super::ports::spread;
 use super::unlike;
-use crate::note::{Notes, Sort};
+use crate::note::{NoteKind, Notes};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Notes what has no effect, and keeps what is used for the head of the scenario.
@@ -16,7 +16,7 @@ pub fn note(config: &mut Config, database: &Database, notes: &mut Notes) {
     unused(config, database, notes);
     frames(config, database, notes);
     buffers(config, notes);
-    config.said = said(config, database);
+    config.reported = reported(config, database);
 }
 
 /// What nothing here reads: tables and fields.
@@ -40,7 +40,7 @@ fn skipped(database: &Database, notes: &mut Notes) {
         for entry in database.table(table) {
             for field in &entry.fields {
                 let text = format!("numbers of {table}: {text}");
-                notes.named(Sort::Differs, &entry.file, Some(field.line), &field.name, text);
+                notes.named(NoteKind::Differs, &entry.file, Some(field.line), &field.name, text);
             }
         }
         for field in
@@ -49,7 +49,7 @@ fn skipped(database: &Database, notes: &mut Notes) {
             let (entry, field) = field;
             if field.name == name {
                 let text = format!("of PORT_QOS_MAP: {text}");
-                notes.named(Sort::Differs, &entry.file, Some(field.line), name, text);
+                notes.named(NoteKind::Differs, &entry.file, Some(field.line), name, text);
             }
         }
     }
@@ -140,7 +140,7 @@ fn frames(config: &Config, database: &Database, notes: &mut Notes) {
             unlike::of_all(&names, config.ports.len())
         );
         let file = entry.map_or("", |entry| &entry.file);
-        notes.some(Sort::Differs, file, entry.map(|entry| entry.line), &names, text);
+        notes.some(NoteKind::Differs, file, entry.map(|entry| entry.line), &names, text);
     }
 }
 
@@ -149,20 +149,20 @@ fn buffers(config: &Config, notes: &mut Notes) {
     for profile in config.profiles.iter().filter(|profile| !profile.pool.is_empty()) {
         if !config.pools.iter().any(|pool| pool.name == profile.pool) {
             let text = format!("pool {}, and BUFFER_POOL has no such entry: give the file that has it", profile.pool);
-            notes.some(Sort::Differs, &profile.at.0, Some(profile.at.1), &[&profile.name, "pool"], text);
+            notes.some(NoteKind::Differs, &profile.at.0, Some(profile.at.1), &[&profile.name, "pool"], text);
         }
     }
     for pool in config.pools.iter().filter(|pool| !pool.ingress) {
         let text =
             format!("{}: size, mode and xoff of what goes out: memory is counted once, as what comes in", pool.name);
-        notes.some(Sort::Ignored, &pool.at.0, Some(pool.at.1), &[&pool.name, "size", "mode", "xoff"], text);
+        notes.some(NoteKind::Ignored, &pool.at.0, Some(pool.at.1), &[&pool.name, "size", "mode", "xoff"], text);
     }
     for pool in config.pools.iter().filter(|pool| pool.ingress) {
         let of_pool = config.profiles.iter().filter(|profile| profile.pool == pool.name);
         for profile in of_pool.clone().filter(|profile| pool.is_static == Some(is_dynamic(profile))) {
             let (mode, other) = if is_dynamic(profile) { ("static", "dynamic") } else { ("dynamic", "static") };
             let text = format!("the limit is {other}, and the mode of {} is {mode}: here the profile holds", pool.name);
-            notes.named(Sort::Differs, &profile.at.0, Some(profile.at.1), &profile.name, text);
+            notes.named(NoteKind::Differs, &profile.at.0, Some(profile.at.1), &profile.name, text);
         }
         if of_pool.count() == 0 {
             notes.ignored(&pool.at.0, Some(pool.at.1), format!("the mode of {}: no profile draws from it", pool.name));
@@ -175,7 +175,7 @@ fn is_dynamic(profile: &Profile) -> bool {
 }
 
 /// The settings that are used: who has them, and what is in them.
-fn said(config: &Config, database: &Database) -> Vec<String> {
+fn reported(config: &Config, database: &Database) -> Vec<String> {
     let mut lines = Vec::new();
     let mut of: BTreeMap<(&str, u8, &str), usize> = BTreeMap::new();
     for port in &config.ports {

@@ -15,7 +15,7 @@ use super::database::{Entry, MOST_OCTETS};
 use super::ports::metres;
 use super::unlike;
 use crate::error::ImportError;
-use crate::note::{Notes, Sort};
+use crate::note::{NoteKind, Notes};
 use crate::source::{Head, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -167,12 +167,12 @@ impl Lookup {
                 }
                 None => format!("no length in CABLE_LENGTH for {at}: without one a port gets no profile of this table"),
             };
-            notes.some(Sort::Differs, &self.file, None, &names, text);
+            notes.some(NoteKind::Differs, &self.file, None, &names, text);
         }
         for (name, ports) in kept {
             let (at, names) = named(ports);
             let text = format!("{at} keep {name} of the database, which has headroom of its own or none");
-            notes.some(Sort::Assumed, &self.file, None, &names, text);
+            notes.some(NoteKind::Assumed, &self.file, None, &names, text);
         }
         for (_, row) in self.rows.iter().filter(|(key, _)| !used.contains(key)) {
             for name in COLUMNS.iter().skip(2) {

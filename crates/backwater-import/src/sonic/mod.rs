@@ -22,9 +22,9 @@ mod unlike;
 mod verdict;
 
 use crate::error::ImportError;
-use crate::family::{Family, Given, Kind, Work};
-use crate::note::Sort;
-use crate::page::{Page, printable};
+use crate::family::{Family, InputFiles, Kind, Work};
+use crate::note::NoteKind;
+use crate::scenario_writer::{ScenarioWriter, printable};
 use crate::units::time;
 use buffers::{Limit, Profile};
 use database::Database;
@@ -53,7 +53,7 @@ pub static FAMILY: Family = Family {
     combine,
 };
 
-fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
+fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, ImportError> {
     let sources: Vec<_> = given.of("sonic-config-db").collect();
     let lookup = given.at_most_one("sonic-pg-lookup")?;
     let Some(first) = sources.first() else {
@@ -67,7 +67,7 @@ fn combine(given: Given, work: &mut Work<'_>) -> Result<Page, ImportError> {
     let plan = Plan::of(config, first.name(), work.options, work.notes)?;
     unsaid(&plan, work);
     let verdicts = verdict::all(&plan, first.name(), work)?;
-    let mut page = Page::new();
+    let mut page = ScenarioWriter::new();
     introduce(&plan, first.file_name(), &verdicts, &mut page);
     let group = plan.main();
     plan.star(&plan.config.ports.iter().collect::<Vec<_>>(), &mut page);
@@ -96,7 +96,7 @@ impl Plan {
     }
 }
 
-fn introduce(plan: &Plan, file: &str, verdicts: &[Verdict], page: &mut Page) {
+fn introduce(plan: &Plan, file: &str, verdicts: &[Verdict], page: &mut ScenarioWriter) {
     page.remark(&format!(
         "{file}: the configuration of a SONiC switch, {}, with {}.",
         plan.named(),
@@ -121,7 +121,7 @@ fn introduce(plan: &Plan, file: &str, verdicts: &[Verdict], page: &mut Page) {
             page.remark(&format!("Class {class}: {}.", parts.join("; ")));
         }
     }
-    for line in &plan.config.said {
+    for line in &plan.config.reported {
         page.remark(line);
     }
     page.key("title", plan.named());
@@ -194,13 +194,13 @@ fn unsaid(plan: &Plan, work: &mut Work<'_>) {
             Some(taken) => format!("what is not lossless has limits of {some}, too: here all have that of {taken}"),
             None => format!("what is not lossless has static limits, of {some}: here it has none"),
         };
-        notes.some(Sort::Differs, &file, Some(line), &others, text);
+        notes.some(NoteKind::Differs, &file, Some(line), &others, text);
     }
     let shown = plan.config.ports.iter().flat_map(|port| port.queues.iter().flatten());
     if let Some(profile) = shown.filter_map(|name| plan.config.profile(name)).next() {
         let (file, line) = at(profile);
         let text = "egress pools, what their profiles set aside, and their static limits: memory is counted once, as what comes in";
-        notes.some(Sort::Ignored, &file, Some(line), &["pool", "size", "static_th", "profile"], text);
+        notes.some(NoteKind::Ignored, &file, Some(line), &["pool", "size", "static_th", "profile"], text);
     }
     let star = plan.marks_of_star();
     for other in plan.config.wreds.iter().filter(|wred| Some(*wred) != star) {

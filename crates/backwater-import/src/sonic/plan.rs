@@ -65,7 +65,7 @@ impl Group {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {
     /// The caller says it.
-    Given(u64),
+    InputFiles(u64),
     /// The longest that IEEE 802.3 allows at the rate.
     Bound(u64),
     /// There is no bound.
@@ -76,7 +76,7 @@ impl Response {
     /// It, in ps; 0 where it is not known.
     pub fn ps(self) -> u64 {
         match self {
-            Response::Given(ps) | Response::Bound(ps) => ps,
+            Response::InputFiles(ps) | Response::Bound(ps) => ps,
             Response::Unknown => 0,
         }
     }
@@ -84,7 +84,7 @@ impl Response {
     /// Who says so, of ports of a rate.
     pub fn why(self, bps: u64) -> String {
         match self {
-            Response::Given(_) => "as --response says".to_owned(),
+            Response::InputFiles(_) => "as --response says".to_owned(),
             Response::Bound(_) => format!("the longest that IEEE 802.3 allows at {}", rate(bps)),
             Response::Unknown => format!("no bound of IEEE 802.3 is known for {}", rate(bps)),
         }
@@ -282,7 +282,7 @@ fn groups(config: &Config, options: &Options) -> Vec<Group> {
         let found = groups.iter().position(alike).unwrap_or_else(|| {
             let bound = options.pauses.and_then(|pauses| (pauses.longest_response)(bps));
             let response = match (options.response_ps, bound) {
-                (Some(ps), _) => Response::Given(ps),
+                (Some(ps), _) => Response::InputFiles(ps),
                 (None, Some(ps)) => Response::Bound(ps),
                 (None, None) => Response::Unknown,
             };

@@ -2,7 +2,7 @@
 
 use super::database::{Database, Entry, TABLES};
 use crate::error::ImportError;
-use crate::note::{Notes, Sort};
+use crate::note::{NoteKind, Notes};
 use std::collections::BTreeMap;
 
 /// Most ports: those of a chassis, generously.
@@ -101,19 +101,21 @@ pub fn read(database: &Database, notes: &mut Notes) -> Result<Vec<Port>, ImportE
     for port in ports.iter().filter(|port| port.cable_m.is_none()) {
         if let Some((file, line)) = unused.get(port.name.as_str()) {
             let text = format!("a cable of 0m, as of a port that is not used: here it has {CABLE_M} m");
-            notes.named(Sort::Differs, file, Some(*line), &port.name, text);
+            notes.named(NoteKind::Differs, file, Some(*line), &port.name, text);
         } else {
             let text = format!("no length in CABLE_LENGTH: the cable has {CABLE_M} m");
-            notes.named(Sort::Assumed, &file_of(database), None, &port.name, text);
+            notes.named(NoteKind::Assumed, &file_of(database), None, &port.name, text);
         }
     }
     if !any_up {
         for entry in &all {
-            let (sort, text) = match entry.get("admin_status") {
-                None => (Sort::Assumed, "admin_status is not said, and no port is up: here the port is".to_owned()),
-                Some(other) => (Sort::Differs, format!("admin_status is {other}, and no port is up: here the port is")),
+            let (kind, text) = match entry.get("admin_status") {
+                None => (NoteKind::Assumed, "admin_status is not said, and no port is up: here the port is".to_owned()),
+                Some(other) => {
+                    (NoteKind::Differs, format!("admin_status is {other}, and no port is up: here the port is"))
+                }
             };
-            notes.named(sort, &entry.file, Some(entry.line), &entry.key, text);
+            notes.named(kind, &entry.file, Some(entry.line), &entry.key, text);
         }
     }
     match ports.len() {

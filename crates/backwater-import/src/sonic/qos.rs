@@ -4,7 +4,7 @@ use super::database::{Database, Entry};
 use super::ports::Port;
 use super::unlike::{self, Setting};
 use crate::error::ImportError;
-use crate::note::{Notes, Sort};
+use crate::note::{NoteKind, Notes};
 
 /// Longest time of a watchdog, in ms: an hour.
 const MOST_MS: i64 = 3_600_000;
@@ -75,11 +75,11 @@ pub fn pfc_classes(database: &Database, ports: &mut [Port], notes: &mut Notes) -
         let lacking = of.lacking();
         if !lacking.is_empty() {
             let text = format!("no pfc_enable at {}: {here}", unlike::of_all(&lacking, all.len()));
-            notes.some(Sort::Differs, file, Some(line), &lacking, text);
+            notes.some(NoteKind::Differs, file, Some(line), &lacking, text);
         }
         for (other, names) in of.others() {
             let text = format!("pfc_enable is {} at {}: {here}", list(other), unlike::of_all(&names, all.len()));
-            notes.some(Sort::Differs, file, Some(line), &names, text);
+            notes.some(NoteKind::Differs, file, Some(line), &names, text);
         }
     }
     for (port, classes) in ports.iter_mut().zip(of.has) {
@@ -116,11 +116,11 @@ fn map_of<'a>(
     let lacking = of.lacking();
     if !lacking.is_empty() {
         let text = format!("no {field} at {}: {here}", unlike::of_all(&lacking, ports.len()));
-        notes.some(Sort::Differs, file, Some(line), &lacking, text);
+        notes.some(NoteKind::Differs, file, Some(line), &lacking, text);
     }
     for (other, names) in of.others() {
         let text = format!("{field} is {other} at {}: {here}", unlike::of_all(&names, ports.len()));
-        notes.some(Sort::Differs, file, Some(line), &names, text);
+        notes.some(NoteKind::Differs, file, Some(line), &names, text);
     }
     let map = database.entry(table, name);
     if map.is_none() {
@@ -307,7 +307,7 @@ pub fn watchdog(
     if !lacking.is_empty() {
         let text =
             format!("no watchdog at {}: here all ports have that of {first}", unlike::of_all(&lacking, ports.len()));
-        notes.some(Sort::Differs, file, Some(line), &lacking, text);
+        notes.some(NoteKind::Differs, file, Some(line), &lacking, text);
     }
     for (other, names) in of.others() {
         let text = format!(
@@ -316,7 +316,7 @@ pub fn watchdog(
             other.beside(watchdog),
             watchdog.beside(other)
         );
-        notes.some(Sort::Differs, file, Some(line), &names, text);
+        notes.some(NoteKind::Differs, file, Some(line), &names, text);
     }
     Ok((Some(watchdog.clone()), of.like_first()))
 }

@@ -6,7 +6,7 @@ use super::ports::{Port, spread};
 use super::qos::wred;
 use super::unlike::{self, Setting};
 use crate::error::ImportError;
-use crate::note::{Notes, Sort};
+use crate::note::{NoteKind, Notes};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Queues of a port.
@@ -110,7 +110,7 @@ fn named<'a>(
     }
     let Some((file, line)) = at else { return Ok(all) };
     // Queues that differ alike are said together.
-    let mut said: BTreeMap<String, (Vec<String>, Vec<&str>)> = BTreeMap::new();
+    let mut reported: BTreeMap<String, (Vec<String>, Vec<&str>)> = BTreeMap::new();
     for (setting, queue) in all.iter().zip(0u8..) {
         let Some((first, name)) = setting.first() else { continue };
         let here = match field {
@@ -120,7 +120,7 @@ fn named<'a>(
         };
         let mut say = |what: &str, names: Vec<&'a str>| {
             let text = format!("{what} at {}: {here}", unlike::of_all(&names, ports.len()));
-            let (queues, of) = said.entry(text).or_default();
+            let (queues, of) = reported.entry(text).or_default();
             queues.push(queue.to_string());
             of.extend(names);
         };
@@ -130,11 +130,17 @@ fn named<'a>(
         }
         setting.others().into_iter().for_each(|(other, names)| say(other, names));
     }
-    for (text, (queues, mut names)) in said {
+    for (text, (queues, mut names)) in reported {
         let of = if queues.len() == 1 { "queue" } else { "queues" };
         names.sort_unstable();
         names.dedup();
-        notes.some(Sort::Differs, file, Some(line), &names, format!("{field} of {of} {} is {text}", queues.join(", ")));
+        notes.some(
+            NoteKind::Differs,
+            file,
+            Some(line),
+            &names,
+            format!("{field} of {of} {} is {text}", queues.join(", ")),
+        );
     }
     Ok(all)
 }

@@ -36,7 +36,7 @@ pub fn config(database: &Database, lookup: Option<&Lookup>, notes: &mut Notes) -
         watchdog,
         watched,
         weights: None,
-        said: Vec::new(),
+        reported: Vec::new(),
         ports,
         lossless: Vec::new(),
         group_of,

@@ -7,7 +7,7 @@ use super::qos::Wred;
 use super::scenario::{Fixed, Incast, Part, incasts, xon};
 use crate::error::ImportError;
 use crate::family::Work;
-use crate::page::Page;
+use crate::scenario_writer::ScenarioWriter;
 use crate::units::time;
 
 /// Latency of a switch, the default of `switch.latency`, in ns.
@@ -65,7 +65,7 @@ pub fn memory(plan: &Plan, group: &Group, all: u64, work: &mut Work<'_>) -> Resu
     let response_ps = plan.groups.iter().map(|group| slowest_response(plan, group)).min().unwrap_or(0);
     let fixed = Fixed { memory: all, xoff, xon: xon(group, xoff), response_ps };
     let classes = &plan.config.lossless;
-    let mut page = Page::new();
+    let mut page = ScenarioWriter::new();
     page.remark(
         "The memory: thresholds as the configured pool has them in this incast, and the memory that there is. The neighbours take for \
          stopping what headroom allows them. Half of the ports send to one of the others, and these to one of them. Frames that are \
@@ -169,7 +169,7 @@ pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) 
     let begun = (LATENCY_NS * 1000 + JUST_PS) % frame_ps;
     let back_start = frame_ps - begun;
     let [sink, back_1, back_2] = ["sink", "back-1", "back-2"].map(|name| plan.free_name(name));
-    let mut page = Page::new();
+    let mut page = ScenarioWriter::new();
     page.remark(&format!(
         "The headroom of {} with {}: {} B. Its worst case: {} and {} send to {sink}, whose link is so slow that nothing leaves while \
          their pause is under way, as if the receiver were paused. The way of the pause is full of the longest frames from {back_1} and \
@@ -254,7 +254,7 @@ pub fn order(
         bytes: packets * plan.payload(),
         class,
     };
-    let mut page = Page::new();
+    let mut page = ScenarioWriter::new();
     page.remark(&if marks.is_some() {
         format!(
             "What comes first, ECN or PFC: a queue that grows to {} B. The lengths at which packets are marked and ports are paused lie on \
@@ -321,7 +321,7 @@ pub fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Optio
     // They fill memory, and keep it full until all of it has left twice more.
     let bytes = (4 * held / from.len().max(1) as u64).max(100 * plan.payload());
     let next = plan.next_switch();
-    let mut page = Page::new();
+    let mut page = ScenarioWriter::new();
     page.remark(&format!(
         "The watchdog: the others fill the memory of a second switch of the kind, {next}. Then {} sends through {}, whose port to {next} \
          is paused until what the others hold has left through the port to {}. No link is faster, and no cable longer, than those of ports \

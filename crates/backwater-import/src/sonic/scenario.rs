@@ -4,7 +4,7 @@ use super::buffers::Limit;
 use super::plan::{Group, Plan, alpha};
 use super::ports::Port;
 use super::qos::Wred;
-use crate::page::Page;
+use crate::scenario_writer::ScenarioWriter;
 use crate::units::{decimal as size, rate, time};
 use std::collections::BTreeMap;
 
@@ -93,7 +93,7 @@ impl Plan {
     }
 
     /// A star: a host at each of the ports, named as its port.
-    pub fn star(&self, ports: &[&Port], page: &mut Page) {
+    pub fn star(&self, ports: &[&Port], page: &mut ScenarioWriter) {
         let switch = self.switch();
         let mut nodes = vec![(switch.clone(), "switch")];
         nodes.extend(ports.iter().map(|port| (name(&port.name), "host")));
@@ -102,7 +102,7 @@ impl Plan {
     }
 
     /// A star of the first two ports of a group and of hosts that are none, by names and rates.
-    pub fn star_beside(&self, group: &Group, others: &[(&str, u64)], page: &mut Page) {
+    pub fn star_beside(&self, group: &Group, others: &[(&str, u64)], page: &mut ScenarioWriter) {
         let switch = self.switch();
         let ports = self.ports(group);
         let ports = ports.iter().take(2).map(|port| (name(&port.name), port.bps));
@@ -116,7 +116,7 @@ impl Plan {
 
     /// All ports at a second switch of the same kind, but for one, which is at the first: what that meets that is paused. None has a
     /// faster link or a longer cable than those of the group, for which the headroom is.
-    pub fn two_switches(&self, group: &Group, late: &Port, page: &mut Page) {
+    pub fn two_switches(&self, group: &Group, late: &Port, page: &mut ScenarioWriter) {
         let (first, next, ports) = (self.switch(), self.next_switch(), &self.config.ports);
         let mut nodes = vec![(first.clone(), "switch"), (next.clone(), "switch")];
         nodes.extend(ports.iter().map(|port| (name(&port.name), "host")));
@@ -146,7 +146,7 @@ impl Plan {
     }
 
     /// Frames, memory and mechanisms.
-    pub fn mechanisms(&self, part: Part<'_>, page: &mut Page) {
+    pub fn mechanisms(&self, part: Part<'_>, page: &mut ScenarioWriter) {
         page.head("[packet]");
         page.remark(&format!("With {HEADER} B of headers the longest frame has {} B.", self.frame));
         page.key("payload", size(self.payload()));
@@ -187,7 +187,7 @@ impl Plan {
         (0..8).filter(|class| marks(*class)).collect()
     }
 
-    fn carved(&self, group: &Group, part: Part<'_>, page: &mut Page) {
+    fn carved(&self, group: &Group, part: Part<'_>, page: &mut ScenarioWriter) {
         let (classes, ports) = (part.classes.len() as u64, part.ports);
         // A scenario sets a reserve aside for all eight classes.
         let aside = group.headroom * ports * classes + group.reserve * ports * 8;
@@ -216,7 +216,7 @@ impl Plan {
     }
 
     /// Dynamic limits of classes that are not lossless.
-    fn lossy(&self, page: &mut Page) {
+    fn lossy(&self, page: &mut ScenarioWriter) {
         for (key, egress) in [("alpha_ingress", false), ("alpha_egress", true)] {
             if let Some((name, alpha)) =
                 self.lossy_profiles(egress).iter().find_map(|(name, alpha)| Some((name, (*alpha)?)))
@@ -248,7 +248,7 @@ impl Plan {
         all.into_iter().map(|(name, _)| (name, alpha(name))).collect()
     }
 
-    fn pfc(&self, group: &Group, part: Part<'_>, page: &mut Page) {
+    fn pfc(&self, group: &Group, part: Part<'_>, page: &mut ScenarioWriter) {
         let (profile, fixed) = (&group.profile, part.fixed);
         page.head("[pfc]").key("classes", integers(part.classes));
         match (fixed, profile.limit) {
@@ -287,7 +287,7 @@ pub fn xon(group: &Group, xoff: u64) -> u64 {
 }
 
 /// Writes incasts.
-pub fn incasts(all: &[Incast], page: &mut Page) {
+pub fn incasts(all: &[Incast], page: &mut ScenarioWriter) {
     for incast in all {
         let from: Vec<String> = incast.from.iter().map(|host| name(host)).collect();
         page.head("[[flow]]").key("label", incast.label.as_str()).key("from", from).key("to", name(&incast.to));
@@ -296,7 +296,7 @@ pub fn incasts(all: &[Incast], page: &mut Page) {
 }
 
 /// Nodes with their kinds, and links with their ends, rates in b/s and delays in ps.
-fn fabric(nodes: &[(String, &str)], links: Vec<(String, String, u64, u64)>, page: &mut Page) {
+fn fabric(nodes: &[(String, &str)], links: Vec<(String, String, u64, u64)>, page: &mut ScenarioWriter) {
     let text = |text: &str| toml::Value::from(text).to_string();
     let nodes = nodes.iter().map(|(name, kind)| format!("    {{ name = {}, kind = \"{kind}\" }},\n", text(name)));
     let links = links.iter().map(|(a, b, bps, delay)| {

@@ -95,9 +95,9 @@ mod tests {
 
     #[test]
     fn as_many_names_are_said_as_a_text_has() {
-        let said = |count: usize| names(&["a", "b", "c", "d", "e"][..count]);
+        let reported = |count: usize| names(&["a", "b", "c", "d", "e"][..count]);
         assert_eq!(
-            (1..=5).map(said).collect::<Vec<_>>(),
+            (1..=5).map(reported).collect::<Vec<_>>(),
             ["a", "a and b", "a, b and c", "a, b, c and d", "a, b, c, d and e"]
         );
         let many = vec!["a"; NAMES + 2];

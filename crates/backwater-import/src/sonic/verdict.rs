@@ -8,7 +8,7 @@ use super::qos::Wred;
 use super::{runs, unlike};
 use crate::error::ImportError;
 use crate::family::Work;
-use crate::note::{Notes, Sort};
+use crate::note::{NoteKind, Notes};
 use crate::units::{rate, time};
 use serde_json::{Map, Value, json};
 
@@ -63,7 +63,7 @@ fn say(verdicts: &[Verdict], file: &str, notes: &mut Notes) {
         let shown = verdict.run.as_ref().map_or_else(String::new, |(file, _)| format!(" (run {file})"));
         let ports: Vec<&str> = verdict.ports.iter().map(String::as_str).collect();
         let text = format!("{}: {}{shown}", verdict.question, verdict.says);
-        notes.some(Sort::Verdict, file, None, &ports, text);
+        notes.some(NoteKind::Verdict, file, None, &ports, text);
     }
 }
 

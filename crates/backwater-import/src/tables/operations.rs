@@ -196,11 +196,11 @@ impl Rows for OperationRows {
             })
             .collect();
         // A column without any value is left out, and so is a start that is always 0.
-        let said = |(name, column): &&(String, Vec<String>)| {
+        let reported = |(name, column): &&(String, Vec<String>)| {
             column.iter().any(|cell| !(cell.is_empty() || name == "start" && cell == "0"))
         };
         let compulsory = |name: &str| ["id", "rank", "kind"].contains(&name);
-        let kept: Vec<_> = cells.iter().filter(|one| compulsory(&one.0) || said(one)).collect();
+        let kept: Vec<_> = cells.iter().filter(|one| compulsory(&one.0) || reported(one)).collect();
         let mut writer = csv::Writer::from_writer(Vec::new());
         writer.write_record(kept.iter().map(|(name, _)| name))?;
         for row in 0..batch.num_rows() {

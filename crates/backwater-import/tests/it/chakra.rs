@@ -243,9 +243,9 @@ fn what_launches_communication_is_a_computation() {
         let entry = rows.iter().find(|row| row[0] == first[6]).unwrap();
         assert_eq!((entry[6].as_str(), first[7].as_str()), ("0 1", "kernel"));
     }
-    let said = notes_with(both("true"), "the call that launches it");
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].ends_with("(2 nodes of all traces)"), "{said:?}");
+    let reported = notes_with(both("true"), "the call that launches it");
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    assert!(reported[0].ends_with("(2 nodes of all traces)"), "{reported:?}");
     // What says no is communication, as is what says nothing.
     for no in ["false", "null"] {
         assert_eq!(sends(&rows(both(no))).len(), 8, "{no}");
@@ -267,11 +267,12 @@ fn collectives_that_wait_for_no_kernel_are_counted() {
             deps[0], deps[1]
         )
     };
-    let said = |deps: [&str; 2]| notes_with((0..2).map(|rank| json(rank, &body(deps))).collect(), "wait for no kernel");
+    let reported =
+        |deps: [&str; 2]| notes_with((0..2).map(|rank| json(rank, &body(deps))).collect(), "wait for no kernel");
     // By way of others is enough.
-    assert_eq!(said(["2", "4"]), [""; 0]);
-    assert!(said(["1", "2"])[0].ends_with("they are launched (2 nodes of all traces)"));
-    assert!(said(["1", "4"])[0].ends_with("they are launched (4 nodes of all traces)"));
+    assert_eq!(reported(["2", "4"]), [""; 0]);
+    assert!(reported(["1", "2"])[0].ends_with("they are launched (2 nodes of all traces)"));
+    assert!(reported(["1", "4"])[0].ends_with("they are launched (4 nodes of all traces)"));
     // Without a computation of the accelerator there is no kernel to wait for.
     assert_eq!(notes_with(fixtures("all_reduce", 4), "wait for no kernel"), [""; 0]);
 }
@@ -404,9 +405,9 @@ fn all_that_nodes_say_beside_is_named() {
     node.extend(names.iter().map(|name| attribute(name, 9, 1)));
     let (imported, _) = of(vec![("a.0.et".into(), trace(&[&node]))], &Options::default()).unwrap();
     let note = imported.notes.iter().find(|note| note.text.contains("what else nodes say")).expect("a note");
-    let mut told = note.names.clone();
-    told.sort_by_key(|name| names.iter().position(|own| own == name));
-    assert_eq!(told, names);
+    let mut notified = note.names.clone();
+    notified.sort_by_key(|name| names.iter().position(|own| own == name));
+    assert_eq!(notified, names);
     assert!(note.text.ends_with(" and 150 more: what else nodes say"), "{}", note.text);
 }
 

@@ -30,11 +30,11 @@ fn a_schedule_becomes_operations() {
                     7,1,send,2,70000,,5 6,\n8,2,compute,,,0,7,\n9,2,send,0,100,,8,\n";
     let (table, notes) = of_fixture("goal/mixed.goal");
     assert_eq!(table, expected);
-    for said in [
+    for reported in [
         "goal/mixed.goal:25: ignored: nic: 2 messages go by another than 0; here a host has one port",
         "goal/mixed.goal: assumed: the fabric: a star of 3 hosts at 400 Gb/s with 500 ns a link, whose switch drops nothing",
     ] {
-        assert!(notes.iter().any(|note| note == said), "{said} is not in {notes:#?}");
+        assert!(notes.iter().any(|note| note == reported), "{reported} is not in {notes:#?}");
     }
 }
 

@@ -390,9 +390,9 @@ fn pint_has_its_base_and_the_length_of_that_code() {
     let mut changes = vec![("CC_MODE", "10"), ("HAS_WIN", "1"), ("VAR_WIN", "1")];
     changes.extend([("PINT_PROB", "0.25"), ("INT_MULTI", "4"), ("FAST_REACT", "0")]);
     let (_, notes) = in_a_star(&changes);
-    let said = |text: &str| notes.iter().any(|note| note.contains(text));
-    assert!(said("PINT_PROB: senders take loads of a share of 0.25 of their packets there"), "{notes:?}");
-    assert!(!said("FAST_REACT 0") && !said("VAR_WIN") && !said("not modelled"), "{notes:?}");
+    let reported = |text: &str| notes.iter().any(|note| note.contains(text));
+    assert!(reported("PINT_PROB: senders take loads of a share of 0.25 of their packets there"), "{notes:?}");
+    assert!(!reported("FAST_REACT 0") && !reported("VAR_WIN") && !reported("not modelled"), "{notes:?}");
     for (key, value) in [("PINT_LOG_BASE", "1"), ("PINT_LOG_BASE", "2.5"), ("PINT_LOG_BASE", "1.0001")] {
         let config = config(&[("CC_MODE", "10"), (key, value)]);
         let files = [("c", config.as_str()), ("t", &star(4)), ("f", "0\n0 1 3 1 1 2\n")];
@@ -411,8 +411,11 @@ fn records_count_in_the_units_of_the_configuration() {
         assert_eq!((table["hpcc"]["int_multi"].as_integer(), table["hpcc"].get("telemetry")), (Some(multi), None));
     }
     let (_, notes) = in_a_star(&[("CC_MODE", "3"), ("HAS_WIN", "1"), ("GLOBAL_T", "0"), ("PINT_PROB", "0.5")]);
-    let said = |text: &str| notes.iter().any(|note| note.contains(text));
-    assert!(said("VAR_WIN 0: a window stays") && said("GLOBAL_T 0: two hosts") && said("PINT_PROB"), "{notes:?}");
+    let reported = |text: &str| notes.iter().any(|note| note.contains(text));
+    assert!(
+        reported("VAR_WIN 0: a window stays") && reported("GLOBAL_T 0: two hosts") && reported("PINT_PROB"),
+        "{notes:?}"
+    );
     let config = config(&[("CC_MODE", "3"), ("INT_MULTI", "0")]);
     let files = [("c", config.as_str()), ("t", &star(4)), ("f", "0\n0 1 3 1 1 2\n")];
     let error = imported(&files, &Options::default()).map(|_| ()).unwrap_err().to_string();
@@ -462,9 +465,9 @@ fn the_clock_is_a_nanosecond_where_every_frame_takes_longer() {
         let table: toml::Table = result.scenario.parse().unwrap();
         let clock = table["packet"]["clock"].as_str().unwrap().to_owned();
         let notes: Vec<_> = result.notes.iter().filter(|note| note.text.contains("cuts times off")).collect();
-        let said = notes.first().map(|note| note.text.clone()).unwrap_or_default();
-        assert_eq!(said.is_empty(), clock == "1 ns", "{said}");
-        assert!(said.ends_with(&clock) || clock == "1 ns", "{said}");
+        let reported = notes.first().map(|note| note.text.clone()).unwrap_or_default();
+        assert_eq!(reported.is_empty(), clock == "1 ns", "{reported}");
+        assert!(reported.ends_with(&clock) || clock == "1 ns", "{reported}");
         clock
     };
     let flow = |octets: u64| format!("2\n0 9 3 1 5000 2\n1 8 3 1 {octets} 2\n");
@@ -533,7 +536,7 @@ fn hosts_have_several_links() {
 
 #[test]
 fn parallel_links_are_said_to_be_one_there() {
-    let said = |copies: usize| {
+    let reported = |copies: usize| {
         let text = format!(
             "4 2 {}\n2 3\n0 2 10Gbps 1us 0\n1 3 10Gbps 1us 0\n{}",
             2 + copies,
@@ -543,9 +546,9 @@ fn parallel_links_are_said_to_be_one_there() {
         let notes = result.notes.iter().map(ToString::to_string);
         notes.filter(|note| note.contains("beside a later one")).collect::<Vec<_>>()
     };
-    assert_eq!(said(1), [""; 0]);
+    assert_eq!(reported(1), [""; 0]);
     assert_eq!(
-        said(4),
+        reported(4),
         [
             "t:5: differs: a link beside a later one of the same two nodes: that code sends by the last of them alone; here by all \
           (and lines 6-7)"
@@ -566,13 +569,13 @@ fn chunks_are_acknowledged_too() {
     assert_eq!(of("20000", "40000").0, Some(20));
     assert_eq!(of("20000", "3500").0, Some(7));
     assert_eq!((of("1", "4000").0, of("0", "4000").0, of("20000", "0").0), (None, None, Some(20)));
-    let said = |(_, notes): (Option<i64>, Vec<String>), text: &str| notes.iter().any(|note| note.contains(text));
-    assert!(said(of("1", "4000"), "ignored: L2_CHUNK_SIZE: acknowledgements at its multiples"));
-    assert!(said(of("1", "4000"), "ignored: L2_ACK_INTERVAL: each packet is acknowledged"));
-    assert!(said(of("20000", "4000"), "verdict: L2_CHUNK_SIZE: that code acknowledges at its multiples, too"));
+    let reported = |(_, notes): (Option<i64>, Vec<String>), text: &str| notes.iter().any(|note| note.contains(text));
+    assert!(reported(of("1", "4000"), "ignored: L2_CHUNK_SIZE: acknowledgements at its multiples"));
+    assert!(reported(of("1", "4000"), "ignored: L2_ACK_INTERVAL: each packet is acknowledged"));
+    assert!(reported(of("20000", "4000"), "verdict: L2_CHUNK_SIZE: that code acknowledges at its multiples, too"));
     // After 7 and after 20 packets.
-    assert!(said(of("20000", "3500"), "differs: L2_CHUNK_SIZE and L2_ACK_INTERVAL"));
-    assert!(said(of("2500", "0"), "for 2.50 packets in the mean"));
+    assert!(reported(of("20000", "3500"), "differs: L2_CHUNK_SIZE and L2_ACK_INTERVAL"));
+    assert!(reported(of("2500", "0"), "for 2.50 packets in the mean"));
     assert_eq!(of("2500", "0").0, Some(3));
 }
 
@@ -611,10 +614,10 @@ fn a_run_ends_with_its_flows() {
     let (table, notes) = files(None, flows);
     assert_eq!(table["stop"]["at"].as_str(), Some("1.01 s"));
     assert!(notes[0].starts_with("c: assumed: SIMULATOR_STOP_TIME, which is missing: 3.01 s"), "{notes:?}");
-    for (stop, said) in [("1", "nothing would run until then"), ("40000000000000.00", "later than an hour")] {
+    for (stop, reported) in [("1", "nothing would run until then"), ("40000000000000.00", "later than an hour")] {
         let (table, notes) = files(Some(stop), flows);
         assert_eq!((table.get("stop"), table["transport"]["timeout"].as_str()), (None, Some("3600 s")));
-        assert!(notes[0].contains(said), "{notes:?}");
+        assert!(notes[0].contains(reported), "{notes:?}");
     }
 }
 
@@ -666,15 +669,15 @@ fn nothing_is_ignored_in_silence() {
 
 #[test]
 fn a_rate_without_a_unit_is_said_to_be_bits_a_second() {
-    let told = |rate: &str| {
+    let notified = |rate: &str| {
         let (result, _) = done(&[("t", &format!("3 1 2\n2\n0 2 {rate} 1us 0\n1 2 100Gbps 1us 0\n"))]);
         let notes = result.notes.iter().map(ToString::to_string);
         notes.filter(|note| note.contains("no unit")).collect::<Vec<_>>()
     };
-    assert_eq!(told("100"), ["t:3: assumed: 100 b/s: bits a second where no unit stands"]);
+    assert_eq!(notified("100"), ["t:3: assumed: 100 b/s: bits a second where no unit stands"]);
     // What is as fast as a link may be meant so, and what has a unit is.
-    assert_eq!(told("25000000000.0"), [""; 0]);
-    assert_eq!(told("10Mbps"), [""; 0]);
+    assert_eq!(notified("25000000000.0"), [""; 0]);
+    assert_eq!(notified("10Mbps"), [""; 0]);
 }
 
 #[test]

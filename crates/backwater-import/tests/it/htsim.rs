@@ -235,11 +235,11 @@ fn a_way_of_choosing_paths_that_is_not_modelled_is_said() {
         ("htsim_ndp -strat pull", "-strat pull: packets are sprayed at random"),
         ("htsim_ndp -strat perm -paths 1", "-strat perm: each flow takes one way, by ECMP"),
     ] {
-        let told = notes(&[("a.cm", rows)], line).unwrap();
-        assert!(told.iter().any(|note| note.ends_with(expected)), "{told:#?}");
+        let notified = notes(&[("a.cm", rows)], line).unwrap();
+        assert!(notified.iter().any(|note| note.ends_with(expected)), "{notified:#?}");
     }
-    let told = notes(&[("a.cm", rows)], "htsim_roce -strat ecmp_host").unwrap();
-    assert!(!told.iter().any(|note| note.contains("-strat")), "{told:#?}");
+    let notified = notes(&[("a.cm", rows)], "htsim_roce -strat ecmp_host").unwrap();
+    assert!(!notified.iter().any(|note| note.contains("-strat")), "{notified:#?}");
 }
 
 /// 16 is 4^3 / 4, and lies between 4^2 / 2 and 6^2 / 2; 18 is 6^2 / 2, and lies between 4^3 / 4 and 6^3 / 4; 17 is neither.
@@ -396,13 +396,13 @@ fn files_of_the_command_line_are_those_that_are_given() {
     assert!(error.ends_with("hint: give it beside the matrix"), "{error}");
     let other = notes(&[matrix, ("other.topo", TINY)], "htsim_uec -topo topologies/tiny.topo").unwrap_err();
     assert!(other.starts_with("--command: `-topo topologies/tiny.topo`: "), "{other}");
-    let told = |line: &str| {
+    let notified = |line: &str| {
         let all = notes(&[matrix, ("dir/tiny.topo", TINY)], line).unwrap();
         all.into_iter().filter(|note| note.starts_with("--command: ignored")).collect::<Vec<_>>()
     };
-    assert_eq!(told("htsim_uec -topo topologies/tiny.topo -tm matrices/a.cm -nodes 32"), [""; 0]);
+    assert_eq!(notified("htsim_uec -topo topologies/tiny.topo -tm matrices/a.cm -nodes 32"), [""; 0]);
     assert_eq!(
-        told("htsim_uec -topo tiny.topo -tm matrices/b.cm"),
+        notified("htsim_uec -topo tiny.topo -tm matrices/b.cm"),
         ["--command: ignored: -tm matrices/b.cm: the matrix is a.cm"]
     );
     // A topology alone has no flows, whatever the command line names.
@@ -414,14 +414,14 @@ fn files_of_the_command_line_are_those_that_are_given() {
 fn what_a_topology_file_says_the_command_line_does_not() {
     let matrix = ("a.cm", "Nodes 32\nConnections 1\n0->31 start 0 size 1000\n");
     let line = "htsim_uec -linkspeed 200000 -hop_latency 0.5 -switch_latency 0.1 -tiers 3 -nodes 64";
-    let told = |topology: &str| {
+    let notified = |topology: &str| {
         let all = notes(&[matrix, ("tiny.topo", topology)], line).unwrap();
         all.into_iter()
             .filter_map(|note| note.strip_prefix("--command: ignored: ").map(str::to_owned))
             .collect::<Vec<_>>()
     };
     assert_eq!(
-        told(TINY),
+        notified(TINY),
         [
             "-linkspeed 200000, -hop_latency 0.5, -switch_latency 0.1: tiny.topo says it",
             "-tiers 3: tiny.topo says 2",
@@ -431,7 +431,7 @@ fn what_a_topology_file_says_the_command_line_does_not() {
     // Where the file is silent for a tier, the command line counts there.
     let silent = TINY.replacen("Downlink_speed_Gbps 100\n", "", 1).replacen("Downlink_Latency_ns 500\n", "", 1);
     assert_eq!(
-        told(&silent),
+        notified(&silent),
         ["-switch_latency 0.1: tiny.topo says it", "-tiers 3: tiny.topo says 2", "-nodes 64: a.cm says 32"]
     );
     let same = notes(&[matrix, ("tiny.topo", TINY)], "htsim_uec -tiers 2 -nodes 32").unwrap();

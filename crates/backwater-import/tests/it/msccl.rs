@@ -41,8 +41,8 @@ fn each_type_of_step_becomes_what_it_does() {
                     3,0,compute,,,0,2\n4,0,compute,,,0,3\n5,1,compute,,,0,0\n6,1,send,0,250,,5\n7,1,compute,,,0,6\n";
     assert_eq!(table_of(&sizes, &options).unwrap(), expected);
     let (imported, _) = imported(&[("a.xml", &sizes)], &options).unwrap();
-    let said = "a.xml: differs: a receive of another size than is sent: what is sent counts";
-    assert!(imported.notes.iter().any(|note| note.to_string().replace(":4:", ":") == said), "{:?}", imported.notes);
+    let reported = "a.xml: differs: a receive of another size than is sent: what is sent counts";
+    assert!(imported.notes.iter().any(|note| note.to_string().replace(":4:", ":") == reported), "{:?}", imported.notes);
     // Reductions on the way.
     let second = [step(0, "rrcs", 1, -1), step(1, "rrc", 3, -1), step(2, "rrs", 1, -1)];
     let first =
@@ -140,9 +140,9 @@ fn an_algorithm_is_for_a_range_of_buffers() {
     assert!(about.ends_with("MSCCL takes it for 0 B to 9 KiB."), "{about}");
     let (bytes, notes, _) = of(range, &command("et_converter --coll_size 9217"));
     assert_eq!((bytes, notes.len()), (9217, 2));
-    let said =
+    let reported =
         "a.xml:1: differs: minBytes and maxBytes: MSCCL takes the algorithm for 0 B to 9 KiB, and not for 9217 B";
-    assert!(notes.iter().any(|note| note == said), "{notes:?}");
+    assert!(notes.iter().any(|note| note == reported), "{notes:?}");
     for buffer in ["9216", "1"] {
         let (_, notes, _) = of(range, &command(&format!("et_converter --coll_size {buffer}")));
         assert!(!notes.iter().any(|note| note.contains("minBytes")), "{notes:?}");

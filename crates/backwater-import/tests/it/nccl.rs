@@ -19,8 +19,8 @@ fn done(text: &str, options: &Options) -> (Imported, toml::Table) {
 
 /// What notes say of which GPU uses which NIC, without how.
 fn uses(result: &Imported) -> Vec<String> {
-    let said = result.notes.iter().filter(|note| note.text.contains(" uses NIC "));
-    said.map(|note| note.text.rsplit_once(": ").unwrap().0.to_owned()).collect()
+    let reported = result.notes.iter().filter(|note| note.text.contains(" uses NIC "));
+    reported.map(|note| note.text.rsplit_once(": ").unwrap().0.to_owned()).collect()
 }
 
 fn has(result: &Imported, note: &str) {

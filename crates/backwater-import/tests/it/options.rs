@@ -65,8 +65,8 @@ fn files_without_a_workload_ignore_a_fabric() {
         let (keys, _, notes) = imported_keys(files, &on_mine());
         let (own, ..) = imported_keys(files, &Options::default());
         assert_eq!(keys, own, "{files:?}");
-        let told = notes.iter().filter(|note| note.starts_with("--fabric: ignored: ")).count();
-        assert_eq!(told, 1, "{files:?}: {notes:#?}");
+        let notified = notes.iter().filter(|note| note.starts_with("--fabric: ignored: ")).count();
+        assert_eq!(notified, 1, "{files:?}: {notes:#?}");
     }
 }
 
@@ -91,8 +91,8 @@ fn what_a_format_does_not_use_is_said_once() {
         ("nccl/dump.xml", &all, &["--start-unit", "--command", "--zero-at", "--memory"]),
     ] {
         let (_, _, notes) = imported_keys(&[file], options);
-        let told: Vec<&str> =
+        let notified: Vec<&str> =
             notes.iter().filter_map(|note| note.split_once(": ignored: files of ")).map(|(name, _)| name).collect();
-        assert_eq!(told, unused, "{file}: {notes:#?}");
+        assert_eq!(notified, unused, "{file}: {notes:#?}");
     }
 }

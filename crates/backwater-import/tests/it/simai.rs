@@ -18,9 +18,9 @@ fn done(files: &[(&str, &str)]) -> (Imported, toml::Table) {
 fn steps(scenario: &toml::Table) -> Vec<String> {
     let line = |step: &toml::Value| {
         let keys = ["time", "size", "group_size", "group_stride", "after"];
-        let said = keys.iter().filter_map(|key| Some(format!("{key} {}", step.get(*key)?)));
+        let reported = keys.iter().filter_map(|key| Some(format!("{key} {}", step.get(*key)?)));
         let name = format!("{}: {}", step["label"].as_str().unwrap(), step["kind"].as_str().unwrap());
-        std::iter::once(name).chain(said).collect::<Vec<_>>().join(", ")
+        std::iter::once(name).chain(reported).collect::<Vec<_>>().join(", ")
     };
     scenario["job"][0]["step"].as_array().unwrap().iter().map(line).collect()
 }
@@ -82,8 +82,8 @@ fn two_ways_to_a_neighbour_are_said() {
     let (result, scenario) = done(&[("t", text)]);
     assert_eq!(links(&scenario)[0], "h0-nvlink0 2400 Gb/s 25 ns");
     assert_eq!(scenario["nic"]["link"].as_str(), Some("least-loaded"));
-    let said = "t:4: differs: GPU 1 reaches another one by NVLink and by one switch alike";
-    assert!(result.notes.iter().any(|note| note.to_string().starts_with(said)), "{:?}", result.notes);
+    let reported = "t:4: differs: GPU 1 reaches another one by NVLink and by one switch alike";
+    assert!(result.notes.iter().any(|note| note.to_string().starts_with(reported)), "{:?}", result.notes);
 }
 
 #[test]
@@ -338,15 +338,19 @@ fn thresholds_of_marking_that_nothing_has_are_named() {
 
 #[test]
 fn ranks_that_are_fewer_than_gpus_are_said() {
-    let said = |ranks: u32| {
+    let reported = |ranks: u32| {
         let workload = EXCHANGE.replace("all_gpus: 4", &format!("all_gpus: {ranks}"));
         let (result, _) = done(&[("w", &workload), ("t", SERVERS)]);
         let notes = result.notes.iter().map(ToString::to_string);
         notes.filter(|note| note.contains("GPUs, the first ones")).collect::<Vec<_>>()
     };
-    assert_eq!(said(4), [""; 0]);
-    assert!(said(2)[0].starts_with("w:1: differs: 2 of 4 GPUs, the first ones, all in one server"), "{:?}", said(2));
-    assert!(said(3)[0].contains("3 of 4 GPUs, the first ones, in the first 2 servers"), "{:?}", said(3));
+    assert_eq!(reported(4), [""; 0]);
+    assert!(
+        reported(2)[0].starts_with("w:1: differs: 2 of 4 GPUs, the first ones, all in one server"),
+        "{:?}",
+        reported(2)
+    );
+    assert!(reported(3)[0].contains("3 of 4 GPUs, the first ones, in the first 2 servers"), "{:?}", reported(3));
 }
 
 /// Whatever is done to one of two files that belong together, they are read or refused.

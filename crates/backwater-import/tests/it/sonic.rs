@@ -1,7 +1,7 @@
 //! SONiC's configuration databases.
 
 use crate::{fixture, imported};
-use backwater_import::{ImportError, Imported, Memory, Options, Pauses, Sort};
+use backwater_import::{ImportError, Imported, Memory, NoteKind, Options, Pauses};
 use serde_json::{Value, json};
 
 fn text(path: &str) -> String {
@@ -98,7 +98,7 @@ fn a_switch_becomes_a_star_with_its_thresholds() {
     for name in ["it.headroom-1.toml", "it.memory.toml", "it.order.toml", "it.watchdog.toml", "it.verdicts.json"] {
         assert!(files.iter().any(|file| file == name), "{name} is not among {files:?}");
     }
-    assert!(result.notes.iter().filter(|note| note.sort == Sort::Verdict).count() == 4, "{:?}", notes(&result));
+    assert!(result.notes.iter().filter(|note| note.kind == NoteKind::Verdict).count() == 4, "{:?}", notes(&result));
 }
 
 #[test]
@@ -124,9 +124,9 @@ fn a_pool_without_a_size_has_what_the_others_leave() {
     let draws = "\"ingress_lossy_profile\": {\n   \"pool\": \"ingress_loss";
     let text = leaf(&[pool, (&format!("{draws}less_pool"), &format!("{draws}y_pool"))]);
     let (result, place) = import(&text, Some(10_000_000)).unwrap();
-    let told = notes(&result);
+    let notified = notes(&result);
     let expected = "ingress_lossless_pool has 4145088 B: the memory without what is set aside and other pools";
-    assert!(told.iter().any(|note| note.ends_with(expected)), "{told:#?}");
+    assert!(notified.iter().any(|note| note.ends_with(expected)), "{notified:#?}");
     let verdict = verdict(&place, "memory");
     assert_eq!((&verdict["holds"], &verdict["facts"]["need_bytes"]), (&Value::Bool(true), &10_000_000.into()));
     for memory in [5_854_912, 5_854_911] {
@@ -237,9 +237,9 @@ fn times_outside_the_ranges_of_the_model_are_kept_and_told() {
             (&field("restoration", 200), &field("restoration", restoration)),
         ]);
         let (result, place) = import(&text, Some(16_000_000)).unwrap();
-        let told: Vec<String> = notes(&result).into_iter().filter(|note| note.contains("YANG")).collect();
-        assert_eq!(told.len(), wrong.len(), "{told:?}");
-        for ((name, most), note) in wrong.iter().zip(&told) {
+        let notified: Vec<String> = notes(&result).into_iter().filter(|note| note.contains("YANG")).collect();
+        assert_eq!(notified.len(), wrong.len(), "{notified:?}");
+        for ((name, most), note) in wrong.iter().zip(&notified) {
             assert!(note.contains(&format!("differs: {name} of ")) && note.contains(&range(*most)), "{note}");
             // Eight ports have it.
             let lines = note.rsplit_once("(and lines ").map_or(0, |(_, lines)| lines.split(',').count());
@@ -318,10 +318,10 @@ fn what_takes_more_ports_than_there_are_is_not_known() {
     assert_eq!(verdict(&one, "ecn-before-pfc")["facts"]["queue_at_pause_bytes"], Value::Null);
     let expected = "not known: congestion takes two ports, and there is 1; the watchdog looks for pauses of 200 ms";
     assert_eq!(says(&one, "watchdog"), (Value::Null, expected.to_owned(), true));
-    let (holds, said, none) = says(&one, "headroom");
+    let (holds, reported, none) = says(&one, "headroom");
     let expected = "160000 B for each priority group of classes 3 and 4 at 1 of 1 port with";
-    assert!(holds.is_null() && none && said.starts_with(expected), "{said}");
-    assert!(said.ends_with(". No run shows it: two ports that are alike have to fill memory"), "{said}");
+    assert!(holds.is_null() && none && reported.starts_with(expected), "{reported}");
+    assert!(reported.ends_with(". No run shows it: two ports that are alike have to fill memory"), "{reported}");
     has(&result.scenario, &["with 1 port.", "2 classes of 1 port"]);
     assert!(
         !result.scenario.contains("1 ports") && !result.scenario.contains("all send at once"),
@@ -361,7 +361,7 @@ fn ports_that_differ_are_named() {
         file[table] = serde_json::from_str(&entries).unwrap();
     }
     let (result, place) = import(&file.to_string(), Some(16_000_000)).unwrap();
-    let told = notes(&result);
+    let notified = notes(&result);
     let six = "Ethernet8, Ethernet12, Ethernet16, Ethernet20, Ethernet24 and Ethernet28 (6 of 8 ports)";
     let keep = "here all ports keep each class that is lossless at one of them";
     let one = "here all queues that mark have one";
@@ -376,7 +376,7 @@ fn ports_that_differ_are_named() {
         "the watchdog of Ethernet4 (1 of 8 ports) has action forward: here all ports have that of Ethernet0, action drop"
             .to_owned(),
     ] {
-        assert!(told.iter().any(|note| note.ends_with(&expected)), "{expected} is not in {told:#?}");
+        assert!(notified.iter().any(|note| note.ends_with(&expected)), "{expected} is not in {notified:#?}");
     }
     // Lossless are Ethernet0 in two classes and Ethernet4 in one; the second never marks.
     let order = verdict(&place, "ecn-before-pfc");
@@ -421,14 +421,15 @@ fn of_many_names_none_is_hidden() {
     let (result, place) = import(&text, Some(64_000_000)).unwrap();
     let mut lines = text.lines().zip(1u64..);
     let line = lines.find(|(line, _)| line.contains("\"TABLE7\"")).map(|(_, number)| number).unwrap();
-    for (said, name) in [
+    for (reported, name) in [
         (": tables without effect here", "TABLE"),
         (": ports that are not up", "Down"),
         (": cables of ports that are not up", "Down"),
         (": entries of BUFFER_PROFILE that nothing uses", "Profile"),
         (": the limit is static, and the mode of ingress_lossless_pool is dynamic: here the profile holds", "Profile"),
     ] {
-        let note = result.notes.iter().find(|note| note.text.ends_with(said)).unwrap_or_else(|| panic!("{said}"));
+        let note =
+            result.notes.iter().find(|note| note.text.ends_with(reported)).unwrap_or_else(|| panic!("{reported}"));
         assert!(note.text.contains(" and 50 more: "), "{}", note.text);
         assert!(many(name).iter().all(|name| note.names.contains(name)), "{:?}", note.names);
         assert_eq!((note.names.len(), note.lines.len()), (150, 150), "{}", note.text);
@@ -662,7 +663,7 @@ fn each_profile_in_use_has_a_verdict() {
 /// What is said of a switch does not depend on what its classes are called.
 #[test]
 fn renamed_classes_change_no_verdict() {
-    let said = |large: u8, small: u8| -> Vec<(Value, Value, Value)> {
+    let reported = |large: u8, small: u8| -> Vec<(Value, Value, Value)> {
         let list: Value = serde_json::from_str(&judged(&two_profiles(large, small)).text("it.verdicts.json")).unwrap();
         let without_classes = |one: &Value| {
             let mut facts = one["facts"].clone();
@@ -671,10 +672,10 @@ fn renamed_classes_change_no_verdict() {
         };
         list.as_array().unwrap().iter().map(without_classes).collect()
     };
-    let first = said(3, 4);
+    let first = reported(3, 4);
     assert_eq!(first.len(), 6, "{first:#?}");
     for (large, small) in [(4, 3), (1, 6), (7, 0)] {
-        assert_eq!(said(large, small), first, "large is {large}");
+        assert_eq!(reported(large, small), first, "large is {large}");
     }
 }
 
@@ -794,11 +795,11 @@ fn a_table_of_profiles_fills_the_database() {
                 "reserve = \"18432 B\"",
             ],
         );
-        let told = notes(&result);
+        let notified = notes(&result);
         assert!(
-            told.iter().any(|note| note.starts_with("b.ini:3: ignored: size, xon")
+            notified.iter().any(|note| note.starts_with("b.ini:3: ignored: size, xon")
                 && note.ends_with("columns of rows whose speed and cable no port has")),
-            "{told:#?}"
+            "{notified:#?}"
         );
     }
     let (result, place) = import(&text, None).unwrap();
@@ -833,12 +834,12 @@ fn a_table_of_profiles_goes_by_mode_speed_and_cable() {
         json!({"pool": "ingress_lossless_pool", "size": "0", "xoff": "70000", "dynamic_th": "0"});
     tables["BUFFER_PG"]["Ethernet8|3-4"] = json!({"profile": "mine"});
     let (result, place) = imported(&[("a.json", &with(tables)), ("b.ini", LOOKUP)], &options).unwrap();
-    let told = notes(&result);
+    let notified = notes(&result);
     for expected in [
         "b.ini: differs: no row for 100000 Mb/s and 300m of Ethernet4 (1 of 8 ports): such ports get no profile",
         "b.ini: assumed: Ethernet8 (1 of 8 ports) keep mine of the database, which has headroom of its own or none",
     ] {
-        assert!(told.iter().any(|note| note == expected), "{expected} is not in {told:#?}");
+        assert!(notified.iter().any(|note| note == expected), "{expected} is not in {notified:#?}");
     }
     let ports: Vec<Value> = verdicts(&place, "headroom").iter().map(|one| one["facts"]["ports"].clone()).collect();
     assert_eq!(ports, [Value::from(6), 1.into()]);
@@ -948,13 +949,13 @@ fn modes_that_disagree_with_limits_are_noted() {
             }
         }
         let (result, _) = import(&file.to_string(), Some(16_000_000)).unwrap();
-        let said: Vec<_> =
+        let reported: Vec<_> =
             result.notes.iter().filter(|note| note.text.contains("the mode of ingress_lossless_pool is")).collect();
-        assert_eq!(!said.is_empty(), differs, "{mode}, {limit}: {said:?}");
+        assert_eq!(!reported.is_empty(), differs, "{mode}, {limit}: {reported:?}");
         let lossless = |name: &String| name == "pg_lossless_100000_40m_profile";
         assert!(
-            said.iter().all(|note| note.names.iter().any(lossless) && note.text.contains(&format!("is {mode}"))),
-            "{said:?}"
+            reported.iter().all(|note| note.names.iter().any(lossless) && note.text.contains(&format!("is {mode}"))),
+            "{reported:?}"
         );
     }
 }
@@ -966,16 +967,16 @@ fn cables_and_ports_that_are_not_used_are_said_as_they_are() {
     file["CABLE_LENGTH"]["AZURE"]["Ethernet0"] = "0m".into();
     file["CABLE_LENGTH"]["AZURE"].as_object_mut().unwrap().remove("Ethernet4");
     let options = Options { memory: Some(16_000_000), pauses: Some(PAUSES), ..Options::default() };
-    let said = |file: &Value| {
+    let reported = |file: &Value| {
         let (result, place) = imported(&[("leaf.json", &file.to_string())], &options).unwrap();
         (notes(&result), verdicts(&place, "headroom"))
     };
-    let (told, headroom) = said(&file);
-    let has = |told: &[String], expected: &str| {
-        assert!(told.iter().any(|note| note.ends_with(expected)), "{expected}: {told:#?}")
+    let (notified, headroom) = reported(&file);
+    let has = |notified: &[String], expected: &str| {
+        assert!(notified.iter().any(|note| note.ends_with(expected)), "{expected}: {notified:#?}")
     };
-    has(&told, "differs: Ethernet0: a cable of 0m, as of a port that is not used: here it has 5 m");
-    has(&told, "assumed: Ethernet4: no length in CABLE_LENGTH: the cable has 5 m");
+    has(&notified, "differs: Ethernet0: a cable of 0m, as of a port that is not used: here it has 5 m");
+    has(&notified, "assumed: Ethernet4: no length in CABLE_LENGTH: the cable has 5 m");
     let says: Vec<&str> = headroom.iter().filter_map(|one| one["says"].as_str()).collect();
     assert_eq!(says.len(), 2, "{says:?}");
     let assumed = "where the cable has 5 m, which CABLE_LENGTH does not say of Ethernet0 and Ethernet4";
@@ -985,9 +986,9 @@ fn cables_and_ports_that_are_not_used_are_said_as_they_are() {
         port["admin_status"] = "down".into();
     }
     file["PORT"]["Ethernet8"].as_object_mut().unwrap().remove("admin_status");
-    let (told, _) = said(&file);
-    has(&told, "Ethernet28 (line 1): admin_status is down, and no port is up: here the port is");
-    has(&told, "assumed: Ethernet8: admin_status is not said, and no port is up: here the port is");
+    let (notified, _) = reported(&file);
+    has(&notified, "Ethernet28 (line 1): admin_status is down, and no port is up: here the port is");
+    has(&notified, "assumed: Ethernet8: admin_status is not said, and no port is up: here the port is");
 }
 
 /// The headroom of one priority group is enough, and that of the pool is not for all at once: the verdict says of which key that is.

@@ -122,9 +122,9 @@ impl Connection {
         let ack_elapsed = now.since(packet.delivered_time);
         let interval = send_elapsed.max(ack_elapsed);
         let delivered = self.delivered - packet.delivered;
-        let told = interval > Time::ZERO && (min_rtt == Time::NEVER || interval >= min_rtt);
+        let notified = interval > Time::ZERO && (min_rtt == Time::NEVER || interval >= min_rtt);
         Some(Sample {
-            delivery_rate: told.then(|| delivered as f64 / interval.0 as f64 * 1e12),
+            delivery_rate: notified.then(|| delivered as f64 / interval.0 as f64 * 1e12),
             is_app_limited: packet.is_app_limited,
             prior_delivered: packet.delivered,
             acked,

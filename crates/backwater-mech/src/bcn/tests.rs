@@ -161,7 +161,7 @@ fn severe_congestion() {
 #[test]
 fn what_a_message_says_of_congestion() {
     let cx = WireCx { speaker: Mac::default(), flow: (Mac::default(), Mac::default()), packet: &[] };
-    let said = |params: &Params, queue: u64| {
+    let reported = |params: &Params, queue: u64| {
         let mut at = At::settled(params, queue - 1_000);
         let frame = at.sample(queue, at.name)?.frame(Bytes(64), params.w);
         let mut octets = Vec::new();
@@ -171,7 +171,7 @@ fn what_a_message_says_of_congestion() {
     };
     let given = Params { qsc: Some(Bytes(50_000)), ..exact() };
     for params in [Params { bcn_00: true, ..given.clone() }, Params { bcn_max: true, ..given.clone() }, given] {
-        let all = [20_000, 50_000, 50_001].map(|queue| said(&params, queue));
+        let all = [20_000, 50_000, 50_001].map(|queue| reported(&params, queue));
         assert_eq!(all, [Some((false, false)), Some((true, false)), Some((false, true))]);
     }
 }

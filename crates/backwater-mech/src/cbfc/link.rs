@@ -72,7 +72,7 @@ struct Receives {
     /// CF
     freed: u64,
     /// CF as the other end has been told
-    told: u64,
+    notified: u64,
     /// When it is told again
     again: Time,
 }
@@ -105,7 +105,7 @@ pub(super) struct Link {
 
 impl Link {
     pub fn new(rates: Rates) -> Link {
-        let receives = Receives { consumed: 0, held: 0, freed: 0, told: 0, again: Time::NEVER };
+        let receives = Receives { consumed: 0, held: 0, freed: 0, notified: 0, again: Time::NEVER };
         Link {
             rates,
             sends: [Sends::default(); CLASSES],
@@ -162,9 +162,9 @@ impl Link {
     }
 
     /// A CF_Update has come.
-    pub fn freed(&mut self, class: usize, said: u32) -> [Act; 2] {
+    pub fn freed(&mut self, class: usize, reported: u32) -> [Act; 2] {
         let Some(vc) = self.sends.get_mut(class) else { return NOTHING };
-        let more = u64::from(said).wrapping_sub(vc.freed) & SAID;
+        let more = u64::from(reported).wrapping_sub(vc.freed) & SAID;
         // SAI: CF_i += (CF_rx - CF_i) mod 2^20. Nobody frees what has not been sent.
         if more > 0 && more <= vc.used() {
             self.waits += u64::from(vc.used() + vc.last > self.rates.limit);
@@ -182,8 +182,8 @@ impl Link {
         }
         self.vain += 1;
         self.cc_updates += 1;
-        let said = self.sends.map(|vc| (vc.consumed & SAID) as u32);
-        [Act::Say(Word::consumed(said)), Act::Synchronise(now + self.rates.timer)]
+        let reported = self.sends.map(|vc| (vc.consumed & SAID) as u32);
+        [Act::Say(Word::consumed(reported)), Act::Synchronise(now + self.rates.timer)]
     }
 
     /// The link goes down, or is up again: then the receiver is told at once what was used, and what was lost is free.
@@ -194,8 +194,8 @@ impl Link {
         }
         self.vain = 0;
         let due = std::mem::replace(&mut self.synchronises, true);
-        let [said, again] = self.synchronise(now);
-        [said, if due { Act::Nothing } else { again }]
+        let [reported, again] = self.synchronise(now);
+        [reported, if due { Act::Nothing } else { again }]
     }
 
     /// A packet has come. If it is not stored, its credits are free once all is done that happens at this instant.
@@ -220,9 +220,9 @@ impl Link {
     }
 
     /// A CC_Update has come.
-    pub fn consumed(&mut self, said: [u32; CLASSES], now: Time) -> [Act; 2] {
-        for (vc, said) in self.receives.iter_mut().zip(said) {
-            let missing = u64::from(said).wrapping_sub(vc.consumed) & SAID;
+    pub fn consumed(&mut self, reported: [u32; CLASSES], now: Time) -> [Act; 2] {
+        for (vc, reported) in self.receives.iter_mut().zip(reported) {
+            let missing = u64::from(reported).wrapping_sub(vc.consumed) & SAID;
             // SAI: m = (CC_rx - CC_i) mod 2^20; CC_i += m; CF_i += m. Half the circle and more: what is said is older than what has come.
             if missing <= SAID / 2 {
                 vc.consumed += missing;
@@ -259,25 +259,25 @@ impl Link {
         if now < self.spaced {
             return self.next_look(Act::Nothing);
         }
-        let due = |vc: &Receives| vc.freed != vc.told || vc.again <= now;
+        let due = |vc: &Receives| vc.freed != vc.notified || vc.again <= now;
         let turns = (1..=CLASSES).map(|step| (self.turn + step) % CLASSES);
         let Some(vc) = turns.into_iter().find(|vc| due(&self.receives[*vc])) else {
             return self.next_look(Act::Nothing);
         };
         let one = &mut self.receives[vc];
         // SAI: CF_MAX_SPACING since the last CF_Update of the VC.
-        let news = one.freed != one.told;
-        (one.told, one.again) = (one.freed, if news { now + self.rates.most } else { Time::NEVER });
-        let said = (one.freed & SAID) as u32;
+        let news = one.freed != one.notified;
+        (one.notified, one.again) = (one.freed, if news { now + self.rates.most } else { Time::NEVER });
+        let reported = (one.freed & SAID) as u32;
         self.turn = vc;
         self.spaced = now + self.rates.least;
         self.cf_updates += 1;
-        self.next_look(Act::Say(Word::freed(vc, said)))
+        self.next_look(Act::Say(Word::freed(vc, reported)))
     }
 
     /// When anything is due next, beside what is done now.
     fn next_look(&mut self, now: Act) -> [Act; 2] {
-        let due = |vc: &Receives| if vc.freed != vc.told { Time::ZERO } else { vc.again };
+        let due = |vc: &Receives| if vc.freed != vc.notified { Time::ZERO } else { vc.again };
         let next = self.receives.iter().map(due).min().unwrap_or(Time::NEVER);
         if next == Time::NEVER {
             return [now, Act::Nothing];

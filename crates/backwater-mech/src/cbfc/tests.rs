@@ -84,12 +84,12 @@ fn a_cc_update_repairs() {
     let mut link = link(100);
     link.came(VC, 3 * 128, Time::ZERO);
     link.stored(VC, 3 * 128);
-    let mut said = [0; CLASSES];
-    said[3] = 5;
-    link.consumed(said, Time::us(1));
+    let mut reported = [0; CLASSES];
+    reported[3] = 5;
+    link.consumed(reported, Time::us(1));
     assert_eq!(says(link.look(Time::us(1))), Some((3, 2)));
-    said[3] = 4;
-    link.consumed(said, Time::us(2));
+    reported[3] = 4;
+    link.consumed(reported, Time::us(2));
     assert_eq!(says(link.look(Time::us(2))), Some((3, 2)), "told again, and no more");
 }
 

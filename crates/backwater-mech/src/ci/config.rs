@@ -56,7 +56,7 @@ pub enum CimType {
 pub struct Params {
     /// For each of queues 0 to 7: 0 takes no part; k is the monitored, -k the congesting queue of traffic class k - 1. With `[[ci.at]]`, eight zeros switch it off at some switches.
     #[param(
-        symbol = "queue-map", default = vec![0, 0, -4, 4, 0, 0, 0, 0], each = -8..=8, told = "8 of -8 to 8", alias = "queue-map",
+        symbol = "queue-map", default = vec![0, 0, -4, 4, 0, 0, 0, 0], each = -8..=8, range_text = "8 of -8 to 8", alias = "queue-map",
         source = "IEEE 802.1Qcz-2023 49.4.1.2.5; the values: choice, 3 is common for RoCEv2",
         why = "there are traffic classes 1 to 8"
     )]

@@ -239,8 +239,8 @@ impl Bridge {
         let listens = peer.host.is_none() || self.params.end_stations;
         // With a threshold of zero this packet, which it includes, is enough.
         let full = cx.seen().egress(at.egress, at.queue) > self.params.cim_threshold;
-        if self.params.cim && listens && full && stream.may_tell(now, &self.params) {
-            let count = stream.tell(now);
+        if self.params.cim && listens && full && stream.may_send_cim(now, &self.params) {
+            let count = stream.count_cim(now);
             let message = Message::new(cx.shape().node, at.queue, flow.1, &self.params);
             self.ports[usize::from(at.ingress.0)].counts.cims_sent += 1;
             let class = Class(self.params.cim_tx_priority);

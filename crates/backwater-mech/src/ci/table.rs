@@ -48,13 +48,13 @@ impl Stream {
     }
 
     /// Whether one more CIM may be sent.
-    pub fn may_tell(&self, now: Time, params: &Params) -> bool {
+    pub fn may_send_cim(&self, now: Time, params: &Params) -> bool {
         // 802.1Q 49.4.1.2.7: max-cim-tx.
         self.cim_count < params.max_cim_tx && self.last_cim.is_none_or(|last| now.since(last) >= params.cim_interval)
     }
 
     /// A CIM is sent. Returns its number.
-    pub fn tell(&mut self, now: Time) -> u64 {
+    pub fn count_cim(&mut self, now: Time) -> u64 {
         (self.cim_count, self.last_cim) = (self.cim_count + 1, Some(now));
         u64::from(self.cim_count)
     }

@@ -188,9 +188,9 @@ fn cims_are_few_and_far_between() {
         sent.extend(stand.cims().into_iter().map(|cim| (us, cim)));
     }
     let source = NodeId(3);
-    let said = Message { source, congesting: Queue(2), back: false, form: CimType::L2, most: Bytes(48) };
+    let reported = Message { source, congesting: Queue(2), back: false, form: CimType::L2, most: Bytes(48) };
     let flow = Some(FlowRef { slot: 7, tag: 7 });
-    let frame = |count| Control { flow, ..Control::carrying(CIM, 88, count, &said) };
+    let frame = |count| Control { flow, ..Control::carrying(CIM, 88, count, &reported) };
     let expected = [(0, 1), (10, 2), (20, 3)].map(|(us, count)| (us, (IN, Class(6), frame(count))));
     assert_eq!(sent, expected);
     assert_eq!(stand.count(IN, "cims_sent"), 3);

@@ -300,25 +300,25 @@ mod tests {
     #[test]
     fn the_numbers_of_dctcps_paper() {
         // 10 Gb/s and 100 us: 125 KB, of which a seventh is 17.857 KB; the paper recommends 65 packets there, more than these 12.
-        let said = ask(&[("rate", "10 Gb/s"), ("rtt", "100 us")]).unwrap();
-        assert_eq!(row(&said, "bandwidth-delay product"), "125 KB");
-        assert_eq!(row(&said, "threshold above"), "17.857 KB");
-        assert!(said.feasible && row(&said, "threshold below").is_empty());
+        let reported = ask(&[("rate", "10 Gb/s"), ("rtt", "100 us")]).unwrap();
+        assert_eq!(row(&reported, "bandwidth-delay product"), "125 KB");
+        assert_eq!(row(&reported, "threshold above"), "17.857 KB");
+        assert!(reported.feasible && row(&reported, "threshold below").is_empty());
     }
 
     #[test]
     fn a_round_trip_is_what_links_switches_and_frames_take() {
         // 2 x 4 x 150 ns + 2 x 3 x 300 ns + 4 x (4000 + 64) B x 8 / 200 Gb/s.
-        let said = ask(&[("packet", "4000 B")]).unwrap();
-        assert_eq!(row(&said, "round trip"), "3.65024 us");
+        let reported = ask(&[("packet", "4000 B")]).unwrap();
+        assert_eq!(row(&reported, "round trip"), "3.65024 us");
     }
 
     /// 125 KB: a fifth is 25 KB, four fifths 100 KB. With PFC at 80 KB the upper one is half way from 25 KB, 52.5 KB.
     #[test]
     fn two_thresholds_to_begin_with() {
         let begin = |limit: &[(&str, &str)]| {
-            let said = ask(&[&[("rate", "10 Gb/s"), ("rtt", "100 us")], limit].concat()).unwrap();
-            (row(&said, "kmin to begin with"), row(&said, "kmax to begin with"))
+            let reported = ask(&[&[("rate", "10 Gb/s"), ("rtt", "100 us")], limit].concat()).unwrap();
+            (row(&reported, "kmin to begin with"), row(&reported, "kmax to begin with"))
         };
         let both = |kmin: &str, kmax: &str| (kmin.to_owned(), kmax.to_owned());
         assert_eq!(begin(&[]), both("25 KB", "100 KB"));
@@ -329,31 +329,32 @@ mod tests {
 
     #[test]
     fn nothing_between_is_a_problem() {
-        let said = ask(&[("rate", "10 Gb/s"), ("rtt", "100 us"), ("pfc_threshold", "17 KB")]).unwrap();
-        assert!(!said.feasible);
-        assert_eq!(said.problems.len(), 1);
+        let reported = ask(&[("rate", "10 Gb/s"), ("rtt", "100 us"), ("pfc_threshold", "17 KB")]).unwrap();
+        assert!(!reported.feasible);
+        assert_eq!(reported.problems.len(), 1);
     }
 
     /// An ingress that fills eight ports alike is paused when each has an eighth of its threshold.
     #[test]
     fn an_ingress_may_fill_several_ports() {
-        let said = ask(&[("rate", "10 Gb/s"), ("rtt", "10 us"), ("pfc_threshold", "200 KB"), ("ports", "8")]).unwrap();
-        assert_eq!(row(&said, "threshold below"), "25 KB");
-        assert!(said.feasible);
+        let reported =
+            ask(&[("rate", "10 Gb/s"), ("rtt", "10 us"), ("pfc_threshold", "200 KB"), ("ports", "8")]).unwrap();
+        assert_eq!(row(&reported, "threshold below"), "25 KB");
+        assert!(reported.feasible);
     }
 
     /// Without PFC frames are dropped where the memory ends, and nothing pauses.
     #[test]
     fn a_scenario_without_pfc_is_bounded_by_its_memory() {
-        let said = |pauses: bool, given: Map<String, Value>| {
+        let reported = |pauses: bool, given: Map<String, Value>| {
             let facts = json!({ "rate": "10 Gb/s", "rtt": "100 us", "pfc_threshold": "80 KB", "pfc_pauses": pauses });
             let scenario = facts.as_object().map(|facts| ("net.toml".to_owned(), facts.clone()));
             answer(&Question { form: FORM, given, scenario }).unwrap().summary.join(" ")
         };
-        assert!(said(false, Map::new()).contains("less than 80 KB, or frames are dropped first"));
-        assert!(said(true, Map::new()).contains("or PFC pauses first"));
+        assert!(reported(false, Map::new()).contains("less than 80 KB, or frames are dropped first"));
+        assert!(reported(true, Map::new()).contains("or PFC pauses first"));
         let given = Map::from_iter([("pfc_threshold".to_owned(), Value::from("90 KB"))]);
-        assert!(said(false, given).contains("less than 90 KB, or PFC pauses first"));
+        assert!(reported(false, given).contains("less than 90 KB, or PFC pauses first"));
     }
 
     /// A far switch pauses at 300 KB, and 100 KB of memory at the receiver's, which pauses nobody, end before that; 500 KB do not. Where

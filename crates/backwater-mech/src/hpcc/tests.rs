@@ -139,7 +139,7 @@ fn decisions_of_the_ns3_code() {
     let (mut held, mut decreases) = (Held::default(), 0);
     for trace in traces("hpcc") {
         // The preset `ns3-hpcc`, with the stages of the case.
-        let max_stage = trace.said("max_stage").and_then(|said| said.parse().ok()).expect("it is said");
+        let max_stage = trace.reported("max_stage").and_then(|reported| reported.parse().ok()).expect("it is said");
         let (r_ai, min_rate, base_rtt) = (Rate(40_000_000), Rate::gbps(1), trace.base_rtt());
         let params = Params { base_rtt, max_stage, r_ai, min_rate, ..Params::default() };
         let mut flows: HashMap<u64, (FlowBench, Sender, Vec<Counters>)> = HashMap::new();
@@ -315,14 +315,14 @@ fn refuses_what_cannot_work() {
 /// INT has five records, and is compared with the acknowledgement before; PINT has one value, which stands alone.
 #[test]
 fn what_int_cannot_tell_is_said_and_what_can() {
-    let said = |telemetry, switches, spread_by| {
+    let reported = |telemetry, switches, spread_by| {
         let way = LongestWay { switches, between: ("h0", "h9") };
         let cx = CheckCx { longest_way: Some(way), spread_by, ..CheckCx::default() };
         Hpcc::check(&Params { telemetry, ..Params::default() }, &cx)
     };
     for (switches, spread_by) in [(5, None), (6, None), (5, Some("spray")), (7, Some("spray"))] {
-        assert!(said(Telemetry::Pint, switches, spread_by).is_empty());
-        let found = said(Telemetry::Int, switches, spread_by);
+        assert!(reported(Telemetry::Pint, switches, spread_by).is_empty());
+        let found = reported(Telemetry::Int, switches, spread_by);
         assert_eq!(found.len(), usize::from(switches > 5 || spread_by.is_some()));
         for finding in found {
             assert_eq!((finding.fatal, finding.key), (false, "telemetry"));

@@ -268,7 +268,7 @@ impl Link {
     }
 
     /// An ordered set has come.
-    pub fn hears(&mut self, word: Word, now: Time) -> Vec<Act> {
+    pub fn receive(&mut self, word: Word, now: Time) -> Vec<Act> {
         match word.what {
             What::Ack => self.acknowledged(word.number, now),
             What::Nack => self.asked(word.number, now),

@@ -76,7 +76,7 @@ impl SwitchSide for Switch {
 
     fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, _: Option<HostId>, frame: &Control) -> Fate {
         let Some(word) = frame.message::<Word>() else { return Fate::Passed };
-        self.at(cx, from, |link, now| ((), link.hears(word, now)));
+        self.at(cx, from, |link, now| ((), link.receive(word, now)));
         Fate::Consumed
     }
 
@@ -152,7 +152,7 @@ impl NicSide for Nic {
 
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         let Some(word) = frame.message::<Word>() else { return Fate::Passed };
-        self.act(cx, |link, now| ((), link.hears(word, now)));
+        self.act(cx, |link, now| ((), link.receive(word, now)));
         Fate::Consumed
     }
 

@@ -19,7 +19,7 @@ fn link() -> Link {
     })
 }
 
-fn said(acts: &[Act]) -> Vec<(What, u64)> {
+fn reported(acts: &[Act]) -> Vec<(What, u64)> {
     let words = acts.iter().filter_map(|act| if let Act::Say(frame) = act { frame.message::<Word>() } else { None });
     words.map(|Word { what, number }| (what, number)).collect()
 }
@@ -29,7 +29,7 @@ fn again(acts: &[Act]) -> Option<u64> {
 }
 
 fn hear(link: &mut Link, what: What, number: u64, now: Time) -> Vec<Act> {
-    link.hears(Word { what, number }, now)
+    link.receive(Word { what, number }, now)
 }
 
 /// Four frames of 1,000 B are as many as may be outstanding; one acknowledged lets one go. A larger one than that goes alone.
@@ -50,18 +50,18 @@ fn what_is_outstanding_is_limited() {
 #[test]
 fn a_receiver_asks_once() {
     let mut link = link();
-    assert_eq!(said(&link.accepts(0, 1_000, Time::ZERO).1), [(What::Ack, 1)]);
-    assert_eq!(said(&link.ask()), [(What::Nack, 1)]);
+    assert_eq!(reported(&link.accepts(0, 1_000, Time::ZERO).1), [(What::Ack, 1)]);
+    assert_eq!(reported(&link.ask()), [(What::Nack, 1)]);
     for number in [2, 3] {
         assert_eq!(link.accepts(number, 1_000, Time::ZERO), (false, vec![]));
     }
-    assert_eq!(said(&link.ask()), []);
+    assert_eq!(reported(&link.ask()), []);
     let (taken, acts) = link.accepts(1, 1_000, Time::ZERO);
     assert!(taken);
-    assert_eq!(said(&acts), [(What::Ack, 2)]);
+    assert_eq!(reported(&acts), [(What::Ack, 2)]);
     let (taken, acts) = link.accepts(3, 1_000, Time::ZERO);
     assert!(!taken, "2 is missing");
-    assert_eq!(said(&acts), [(What::Nack, 2)]);
+    assert_eq!(reported(&acts), [(What::Nack, 2)]);
 }
 
 /// A NACK acknowledges what is before it, and has the rest sent again.
@@ -88,20 +88,20 @@ fn a_timer_goes_back_and_gives_up() {
     assert_eq!(again(&link.replay(Time::us(24))), Some(1));
     let acts = link.replay(Time::us(34));
     assert!(acts.contains(&Act::DiscardBefore(2)));
-    assert_eq!((said(&acts), again(&acts)), (vec![(What::Init, 2)], None));
+    assert_eq!((reported(&acts), again(&acts)), (vec![(What::Init, 2)], None));
     link.retains(1_000, Time::us(40));
     // The INIT was lost: the receiver still asks for 1.
     let acts = hear(&mut link, What::Nack, 1, Time::us(41));
-    assert_eq!((said(&acts), again(&acts)), (vec![(What::Init, 2)], Some(2)));
+    assert_eq!((reported(&acts), again(&acts)), (vec![(What::Init, 2)], Some(2)));
 }
 
 /// An INIT that comes late takes nothing back.
 #[test]
 fn an_init_only_goes_forward() {
     let mut link = link();
-    assert_eq!(said(&hear(&mut link, What::Init, 5, Time::ZERO)), [(What::Ack, 5)]);
+    assert_eq!(reported(&hear(&mut link, What::Init, 5, Time::ZERO)), [(What::Ack, 5)]);
     assert!(link.accepts(5, 1_000, Time::ZERO).0);
-    assert_eq!(said(&hear(&mut link, What::Init, 5, Time::ZERO)), [(What::Ack, 6)]);
+    assert_eq!(reported(&hear(&mut link, What::Init, 5, Time::ZERO)), [(What::Ack, 6)]);
     assert!(!link.accepts(5, 1_000, Time::ZERO).0);
 }
 
@@ -116,6 +116,6 @@ fn a_link_that_is_down() {
     link.is_up(false, Time::us(2));
     assert!(link.lost(Time::ns(2_500)).contains(&Act::DiscardBefore(1)));
     assert!(!link.retains(1_000, Time::us(3)).0 && link.may_send(9_000));
-    assert_eq!(said(&link.is_up(true, Time::us(4))), [(What::Init, 1)]);
+    assert_eq!(reported(&link.is_up(true, Time::us(4))), [(What::Init, 1)]);
     assert!(link.retains(1_000, Time::us(5)).0);
 }

@@ -25,7 +25,7 @@ pub struct Params {
     #[param(symbol = "C0", range = Rate(1).., source = "as `pfc.reference_rate`", why = "no port has a rate of zero")]
     pub reference_rate: Option<Rate>,
     /// `ingress`: bytes that came in through a port, that port is paused; `egress`: bytes that wait for a port, all others are paused.
-    #[param(default = Counter::Ingress, told = "ingress, egress", source = "choice")]
+    #[param(default = Counter::Ingress, range_text = "ingress, egress", source = "choice")]
     pub counter: Counter,
     /// `timed` (a frame with a pause time, refreshed at half of it), `on-off` (a frame that holds until the next) or `ideal` (no frame, propagation delay only).
     #[param(default = Signal::Timed, source = "IEEE 802.3 annex 31B; ideal: as htsim")]

@@ -365,8 +365,8 @@ mod tests {
     }
 
     fn total(question: &Link) -> f64 {
-        let said = advice(question).unwrap();
-        let row = said.rows.last().unwrap();
+        let reported = advice(question).unwrap();
+        let row = reported.rows.last().unwrap();
         assert_eq!((row.name.as_str(), row.unit.as_str()), ("headroom", "KB"));
         row.value.parse().unwrap()
     }
@@ -386,9 +386,9 @@ mod tests {
     fn items_add_up_to_the_mechanisms_own_headroom() {
         for (gbps, delay, packet) in [(200, 150, 4158), (10, 0, 1538), (100, 5000, 9216), (400, 77, 64)] {
             let (rate, delay) = (Rate::gbps(gbps), Time::ns(delay));
-            let said = advice(&ask(gbps, delay, packet, Model::Simulator)).unwrap();
+            let reported = advice(&ask(gbps, delay, packet, Model::Simulator)).unwrap();
             let value = |name: &str| {
-                let row = said.rows.iter().find(|r| r.name == name).unwrap();
+                let row = reported.rows.iter().find(|r| r.name == name).unwrap();
                 format!("{} {}", row.value, row.unit).parse::<Bytes>().unwrap()
             };
             let items = ["frame that passed xoff", "sent meanwhile", "last frame"].map(value);
@@ -404,10 +404,10 @@ mod tests {
         let need =
             headroom(question.rate, question.link_delay, question.packet, question.gap, Time::ZERO, Signal::Timed);
         question.memory = Some(need + Bytes(1));
-        let said = advice(&question).unwrap();
-        let last = said.rows.last().unwrap();
+        let reported = advice(&question).unwrap();
+        let last = reported.rows.last().unwrap();
         assert_eq!((last.name.as_str(), last.value.as_str(), last.unit.as_str()), ("largest xoff", "1", "B"));
-        assert!(said.feasible);
+        assert!(reported.feasible);
         question.memory = Some(need);
         assert!(!advice(&question).unwrap().feasible);
     }

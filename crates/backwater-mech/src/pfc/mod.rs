@@ -151,7 +151,7 @@ impl SwitchSide for Switch {
         let slot = port * CLASSES + usize::from(class.0);
         let (changes, look) = self.receiver.receive(slot, divert, cx.now(), cx.shape().ports[port].rate);
         if let Some(watchdog) = &mut self.watchdog {
-            watchdog.heard(cx, slot);
+            watchdog.on_pause(cx, slot);
         }
         self.obey(cx, &changes, look, slot as Token);
         let ignored = self.watchdog.as_ref().is_some_and(|watchdog| watchdog.ignores(slot));

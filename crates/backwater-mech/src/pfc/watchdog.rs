@@ -89,7 +89,7 @@ impl Watchdog {
     }
 
     /// A frame of MAC control names a queue's class.
-    pub(super) fn heard(&mut self, cx: &mut SwitchCx<'_>, slot: usize) {
+    pub(super) fn on_pause(&mut self, cx: &mut SwitchCx<'_>, slot: usize) {
         if let State::Storm(quiet_since) = &mut self.queues[slot] {
             *quiet_since = cx.now();
             cx.arm(cx.now().after(self.restore), slot as Token | OWN);

@@ -38,7 +38,7 @@ pub struct Answer {
 /// The control of one flow.
 pub trait Control: Send {
     /// Something has happened at `now`; `sent`: bytes of payload that have been sent at least once.
-    fn hear(&mut self, now: Time, sent: Bytes, event: Event<'_>) -> Answer;
+    fn on_event(&mut self, now: Time, sent: Bytes, event: Event<'_>) -> Answer;
 }
 
 /// Makes the control of one flow, with the parameters that are given.

@@ -73,19 +73,19 @@ impl FlowSide for Sender {
 
     fn on_start(&mut self, cx: &mut FlowCx<'_>) {
         let (shape, seed) = (*cx.shape(), cx.stream("prototype").next_u64());
-        self.hear(cx, Event::Start { shape: &shape, seed });
+        self.on_event(cx, Event::Start { shape: &shape, seed });
     }
 
     fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
-        self.hear(cx, Event::Ack(ack));
+        self.on_event(cx, Event::Ack(ack));
     }
 
     fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
-        self.hear(cx, Event::Loss(loss));
+        self.on_event(cx, Event::Loss(loss));
     }
 
     fn on_timer(&mut self, cx: &mut FlowCx<'_>, token: u16) {
-        self.hear(cx, Event::Timer(token));
+        self.on_event(cx, Event::Timer(token));
     }
 
     fn activity(&self) -> Activity {
@@ -94,8 +94,8 @@ impl FlowSide for Sender {
 }
 
 impl Sender {
-    fn hear(&mut self, cx: &mut FlowCx<'_>, event: Event<'_>) {
-        let mut answer = self.control.hear(cx.now(), self.sent, event);
+    fn on_event(&mut self, cx: &mut FlowCx<'_>, event: Event<'_>) {
+        let mut answer = self.control.on_event(cx.now(), self.sent, event);
         for (after, token) in answer.timers.drain(..) {
             cx.arm(cx.now().after(after), token);
         }

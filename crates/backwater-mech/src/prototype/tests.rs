@@ -16,9 +16,9 @@ struct Halving {
 }
 
 impl Control for Halving {
-    fn hear(&mut self, now: Time, sent: Bytes, event: Event<'_>) -> Answer {
+    fn on_event(&mut self, now: Time, sent: Bytes, event: Event<'_>) -> Answer {
         let mut answer = Answer::default();
-        let said = match event {
+        let reported = match event {
             Event::Start { shape, .. } => format!("start {}", shape.payload),
             Event::Ack(ack) if ack.marked => {
                 self.window /= 2;
@@ -34,7 +34,7 @@ impl Control for Halving {
             }
             Event::Timer(token) => format!("timer {token}"),
         };
-        self.heard.lock().unwrap().push(format!("{now} {sent} {said}"));
+        self.heard.lock().unwrap().push(format!("{now} {sent} {reported}"));
         if !matches!(event, Event::Timer(_)) {
             answer.window = Some(Bytes(self.window));
         }

@@ -113,8 +113,12 @@ fn samples_come_by_the_table() {
     let cnm = sent[0].1;
     // -cpFb = 52000 + 2 x 78000 > 130000: 63. Next interval 18.5 KB: 13 frames, and the same queue has not grown: 25.
     assert_eq!((cnm.kind, cnm.size, cnm.value), (CNM, 64, 63));
-    let said: Message = cnm.message().expect("a message of QCN");
-    assert_eq!((said.feedback, said.q_offset, said.q_delta), (63, -52_000, 78_000), "qntz, cnmQOffset and cnmQDelta");
+    let reported: Message = cnm.message().expect("a message of QCN");
+    assert_eq!(
+        (reported.feedback, reported.q_offset, reported.q_delta),
+        (63, -52_000, 78_000),
+        "qntz, cnmQOffset and cnmQDelta"
+    );
     let sent = at.enqueue(13, 78_000, |data| data);
     assert_eq!(sent.iter().map(|(n, cnm)| (*n, cnm.value)).collect::<Vec<_>>(), [(13, 25)]);
     // 25 >> 3 = 3: 37.5 KB, 25 frames. No feedback at the set point, and then 150 KB again.

@@ -69,8 +69,8 @@ impl Trace {
         Rate::gbps(if self.head.contains("-linkspeed 400000") { 400 } else { 100 })
     }
     fn network_rtt(&self) -> Time {
-        let (_, said) = self.head.rsplit_once("network_rtt ").expect("it is said");
-        Time(said.trim_end_matches(" ps").parse().expect("a number"))
+        let (_, reported) = self.head.rsplit_once("network_rtt ").expect("it is said");
+        Time(reported.trim_end_matches(" ps").parse().expect("a number"))
     }
     fn has(&self, flag: &str) -> bool {
         self.head.split([' ', ';']).any(|word| word == flag)

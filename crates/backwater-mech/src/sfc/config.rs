@@ -66,7 +66,7 @@ pub struct Params {
     /// Pause time. Absent: computed from the queue, (q - target) / C.
     #[param(
         symbol = "P", range = Time(1)..,
-        told = "headroom / C (the document's, 4.8 us for three senders at 200 Gb/s; by our bound 5.9 or 6.6 us: studies/sfc-buffer) to (threshold + headroom) / C",
+        range_text = "headroom / C (the document's, 4.8 us for three senders at 200 Gb/s; by our bound 5.9 or 6.6 us: studies/sfc-buffer) to (threshold + headroom) / C",
         source = "the study; see `backwater advise sfc`", why = "a pause time of zero is a resume"
     )]
     pub pause: Option<Time>,

@@ -237,8 +237,8 @@ mod tests {
         assert_eq!(with.headroom, Bytes(424_028));
         // 64 KB and these.
         assert_eq!(with.longest_pause, Time(39_042_240));
-        let said = advice(&question).unwrap();
-        let formula = |name: &str| said.rows.iter().find(|row| row.name == name).unwrap().formula.clone();
+        let reported = advice(&question).unwrap();
+        let formula = |name: &str| reported.rows.iter().find(|row| row.name == name).unwrap().formula.clone();
         assert_eq!(formula("data frames"), "332.64 ns + 2 x 166.32 ns for 4.158 KB");
         assert_eq!(formula("messages"), "9.28 ns + 2 x 4.64 ns for 116 B");
         // Our bound: ten frames of 332.64 ns begin in that loop and the messages' own 18.56 ns.
@@ -291,11 +291,15 @@ mod tests {
 
     #[test]
     fn infeasible_says_so_and_why() {
-        let said = advice(&study(17, None)).unwrap();
-        assert!(!said.feasible);
-        assert!(said.problems[0].contains("960 KB") && said.problems[0].contains("380 KB"), "{:?}", said.problems);
-        let said = advice(&study(3, Some(300_000))).unwrap();
-        assert!(!said.feasible && said.problems[0].contains("at most 260 KB"), "{:?}", said.problems);
+        let reported = advice(&study(17, None)).unwrap();
+        assert!(!reported.feasible);
+        assert!(
+            reported.problems[0].contains("960 KB") && reported.problems[0].contains("380 KB"),
+            "{:?}",
+            reported.problems
+        );
+        let reported = advice(&study(3, Some(300_000))).unwrap();
+        assert!(!reported.feasible && reported.problems[0].contains("at most 260 KB"), "{:?}", reported.problems);
         assert!(advice(&study(3, None)).unwrap().feasible);
     }
 
@@ -305,8 +309,8 @@ mod tests {
         let with = |pause| advice(&Case { pause: Some(pause), ..study(3, Some(200_000)) }).unwrap();
         assert!(with(Time::us(12)).feasible);
         for (pause, why) in [(30, "runs empty"), (50, "runs empty"), (3, "back before the queue")] {
-            let said = with(Time::us(pause));
-            assert!(!said.feasible && said.problems[0].contains(why), "{pause} us: {:?}", said.problems);
+            let reported = with(Time::us(pause));
+            assert!(!reported.feasible && reported.problems[0].contains(why), "{pause} us: {:?}", reported.problems);
         }
         for (edge, fine) in [(4_800, false), (4_801, true), (12_799, true), (12_800, false)] {
             assert_eq!(with(Time::ns(edge)).feasible, fine, "{edge} ns: the ends do not belong to the range");

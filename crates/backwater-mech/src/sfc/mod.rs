@@ -122,19 +122,19 @@ impl Bridge {
     fn congested(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {
         let Some(data) = pkt.data() else { return };
         if let Some(message) = self.point.pause(cx, at, pkt, data.src) {
-            self.tell(cx, data.src, Some(pkt.flow), message);
+            self.notify_source(cx, data.src, Some(pkt.flow), message);
         }
     }
 
     #[cold]
     fn relieved(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         for (source, flow, message) in self.point.resumes(cx, at) {
-            self.tell(cx, source, Some(flow), message);
+            self.notify_source(cx, source, Some(flow), message);
         }
     }
 
     /// Sends a message, unless the source is attached here and this switch acts for it.
-    fn tell(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: Option<FlowRef>, message: Message) {
+    fn notify_source(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: Option<FlowRef>, message: Message) {
         if self.tor.take(cx, source, flow, message) == Fate::Passed {
             let params = self.point.params();
             cx.route(source, Class(params.message_class), message.frame(flow, params.message_size.0 as u32));

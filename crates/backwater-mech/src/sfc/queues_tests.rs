@@ -25,7 +25,7 @@ fn message(priority: Class, pause: Time) -> Control {
 }
 
 /// What is sent to host 9, which is elsewhere: of which queue, and the pause.
-fn told(bench: &mut SwitchBench) -> Vec<(Class, Time)> {
+fn notified(bench: &mut SwitchBench) -> Vec<(Class, Time)> {
     let one = |action: &SwitchAction| match action {
         SwitchAction::Route(HostId(9), Class(7), frame) => {
             let message = frame.message::<Message>().expect("an SFC message");
@@ -49,11 +49,11 @@ fn congestion_point_echoes_the_dscp_and_tells_each_queue_of_a_source() {
         pkt.ds = DsField::new(Dscp::of(priority), Ecn::Ect);
         pkt.mark();
         sfc.on_enqueue(&mut bench.cx(), &at, &mut pkt);
-        assert_eq!(told(&mut bench), wanted, "a mark does not touch the DSCP");
+        assert_eq!(notified(&mut bench), wanted, "a mark does not touch the DSCP");
     }
     bench.set_egress(Port(3), Queue(3), 49_999);
     sfc.on_depart(&mut bench.cx(), &at);
-    assert_eq!(told(&mut bench), [(C3, Time::ZERO), (SECOND, Time::ZERO)]);
+    assert_eq!(notified(&mut bench), [(C3, Time::ZERO), (SECOND, Time::ZERO)]);
 }
 
 #[test]

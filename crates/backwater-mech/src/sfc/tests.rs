@@ -141,7 +141,7 @@ fn source_stops_while_one_queue_wants_it() {
     let mut bench = NicBench::new(HostId(0), Rate::gbps(200));
     let mut source = Sfc::nic(&params(), bench.shape()).expect("SFC acts at NICs");
     let gate = NicGate::Class(C3);
-    let mut told = |now, node, pause| {
+    let mut notified = |now, node, pause| {
         bench.now = now;
         let message = Message {
             pause,
@@ -155,13 +155,17 @@ fn source_stops_while_one_queue_wants_it() {
         bench.actions()
     };
     assert_eq!(
-        told(Time::ZERO, 4, Time::us(60)),
+        notified(Time::ZERO, 4, Time::us(60)),
         [NicAction::Shut(OWNER, gate), NicAction::Arm(OWNER, Time::us(60), 8)]
     );
-    assert_eq!(told(Time::us(1), 5, Time::us(6)), [NicAction::Arm(OWNER, Time::us(60), 8)], "the later end counts");
-    assert_eq!(told(Time::us(2), 5, Time::ZERO), [NicAction::Arm(OWNER, Time::us(60), 8)], "the other still wants it");
-    assert_eq!(told(Time::us(3), 4, Time::ZERO), [NicAction::Open(OWNER, gate)]);
-    assert_eq!(told(Time::us(4), 4, Time::ZERO), [], "it is not paused any more");
+    assert_eq!(notified(Time::us(1), 5, Time::us(6)), [NicAction::Arm(OWNER, Time::us(60), 8)], "the later end counts");
+    assert_eq!(
+        notified(Time::us(2), 5, Time::ZERO),
+        [NicAction::Arm(OWNER, Time::us(60), 8)],
+        "the other still wants it"
+    );
+    assert_eq!(notified(Time::us(3), 4, Time::ZERO), [NicAction::Open(OWNER, gate)]);
+    assert_eq!(notified(Time::us(4), 4, Time::ZERO), [], "it is not paused any more");
 }
 
 #[test]

@@ -61,20 +61,20 @@ impl Tor {
         // arXiv 2305.00538: caching near the source.
         if let Some(cache) = &mut self.cache {
             for (other, flow, message) in cache.remember(source, flow, message, cx.now()) {
-                self.tell(cx, other, flow, message);
+                self.notify_source(cx, other, flow, message);
             }
         }
         match self.actor {
             Actor::Host { .. } => Fate::Passed,
             Actor::Proxy(_) | Actor::Isolation(_) => {
-                self.tell(cx, source, flow, message);
+                self.notify_source(cx, source, flow, message);
                 Fate::Consumed
             }
         }
     }
 
     /// Lets an attached host know, or does what it would.
-    fn tell(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: Option<FlowRef>, message: Message) {
+    fn notify_source(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: Option<FlowRef>, message: Message) {
         match &mut self.actor {
             Actor::Host { class, size } => cx.route(source, *class, message.frame(flow, *size)),
             Actor::Isolation(isolation) => isolation.take(cx, source, flow, message),
@@ -101,7 +101,7 @@ impl Tor {
         }
         if let Some(cache) = &mut self.cache {
             for (source, flow, message) in cache.look_up(src, pkt, at.class, cx.now()) {
-                self.tell(cx, source, flow, message);
+                self.notify_source(cx, source, flow, message);
             }
         }
         match &mut self.actor {

@@ -315,8 +315,8 @@ fn pauses_have_no_break_after_a_change_of_rate() {
         assert_eq!(run(10, link, 3 * big, ("s0", "h2", 100)), storm(10_201_200, 9_000_201_200));
         // It has not: the switch pauses h0 and h1 until the storm has ended and its memory is nearly empty again.
         for change in [("s0", "h0", 1), ("h0", "s0", 200)] {
-            let told = run(100, link, 100_000, change);
-            let to_h0: Vec<_> = told.iter().filter(|(_, peer, ..)| peer == "h0").collect();
+            let notified = run(100, link, 100_000, change);
+            let to_h0: Vec<_> = notified.iter().filter(|(_, peer, ..)| peer == "h0").collect();
             let [(_, _, start, end)] = to_h0[..] else { panic!("{change:?}: {to_h0:?}") };
             assert!(*start < Time::us(50) && end.is_none(), "{change:?}: {start} to {end:?}");
         }

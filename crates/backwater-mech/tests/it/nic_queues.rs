@@ -255,8 +255,8 @@ fn pauses_of_the_class_and_of_a_queue_are_merged() {
         let sets = paused_together(&out);
         assert_eq!(sets, [1 << 3, 1 << 3 | 1 << 4], "{signal:?}: the queue alone, and both");
         // Within the proxy's pause the first queue stays paused, whatever PFC does.
-        let told = out.rows.control.iter().find(|row| row.kind == PAUSE && row.to == Some(HostId(8)));
-        let from = told.expect("h8 is told").time + Time::us(2);
+        let notified = out.rows.control.iter().find(|row| row.kind == PAUSE && row.to == Some(HostId(8)));
+        let from = notified.expect("h8 is told").time + Time::us(2);
         let (mut at, mut both) = (Time(from.0.next_multiple_of(50_000)), false);
         let paused = |at: Time, priority: u8| {
             out.rows.series.iter().any(|row| row.time == at && row.quantity == "paused" && row.queue == Some(priority))

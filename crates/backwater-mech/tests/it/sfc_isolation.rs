@@ -305,11 +305,11 @@ fn neighbour(at_source: AtSource, cache: bool) -> (Bench, Outcome) {
 fn neighbours_of_a_paused_source_are_paused_by_what_its_switch_remembers() {
     for at_source in [AtSource::Host, AtSource::Proxy, AtSource::Isolation] {
         let [(_, without), (bench, with)] = [false, true].map(|cache| neighbour(at_source, cache));
-        let told = |out: &Outcome, host: u32| {
+        let notified = |out: &Outcome, host: u32| {
             let rows = out.rows.control.iter().filter(|row| row.kind == PAUSE && row.to == Some(HostId(host)));
             rows.map(|row| (row.time, row.node)).collect::<Vec<_>>()
         };
-        let first = told(&with, 8)[0].0;
+        let first = notified(&with, 8)[0].0;
         let end = first + Time::us(40);
         assert!(first < BEGINS && BEGINS < end, "{at_source:?}: host 8 is paused when host 9 begins");
         let early = |out: &Outcome| out.flow(3).fct_last_byte.expect("complete") + BEGINS < end;
@@ -317,7 +317,7 @@ fn neighbours_of_a_paused_source_are_paused_by_what_its_switch_remembers() {
         assert!(!early(&with), "{at_source:?}: {:?}", with.flow(3).fct_last_byte);
         let leaf = bench.node("leaf1");
         match at_source {
-            AtSource::Host => assert_eq!(told(&with, 9)[0].1, leaf, "its own switch tells it"),
+            AtSource::Host => assert_eq!(notified(&with, 9)[0].1, leaf, "its own switch tells it"),
             AtSource::Proxy => assert!(with.port(bench.node("h9"), leaf).stats.pauses_received > 0),
             AtSource::Isolation => {
                 assert!(held(&bench, &with, "leaf1").frames >= held(&bench, &without, "leaf1").frames + 25);

@@ -349,7 +349,7 @@ fn go_back_n_reports_a_gap_once() {
     }
     host.run();
     // 0 comes; 2 shows the gap at 1, 3 is silent; 1 fills it and comes again; 3 shows the gap at 2; 2 and 3 come.
-    let said = [
+    let reported = [
         (0, Kind::Ack, 1),
         (1, Kind::Nack, 1),
         (3, Kind::Ack, 2),
@@ -358,7 +358,7 @@ fn go_back_n_reports_a_gap_once() {
         (6, Kind::Ack, 3),
         (7, Kind::Ack, 4),
     ];
-    assert_eq!(host.answers(), said.map(|(us, kind, upto)| (ack_after(full_after(Time::us(us))), kind, upto)));
+    assert_eq!(host.answers(), reported.map(|(us, kind, upto)| (ack_after(full_after(Time::us(us))), kind, upto)));
 }
 
 /// Go-back-n at the sender: the next packet after a NACK is the one that it names, and all follow anew.

@@ -114,13 +114,13 @@ fn a_pause_is_refreshed_at_half_time_and_released() {
     link.world.now = released;
     link.end(1).resume_peer(0, OWNER, CLASS_3);
     // A frame's 100 quanta are 512 ns.
-    let said = [0, 256_000, 512_000, 768_000, 1_024_000].map(|at| Time(at) + wire(64) + DELAY);
+    let reported = [0, 256_000, 512_000, 768_000, 1_024_000].map(|at| Time(at) + wire(64) + DELAY);
     let resumed = released + wire(64) + DELAY;
     while link.times(1).is_empty() {
         link.step();
     }
     let control: Vec<Time> = link.arrived.iter().filter(|a| a.kind == Kind::Control).map(|a| a.at).collect();
-    assert_eq!(control[..5], said);
+    assert_eq!(control[..5], reported);
     assert_eq!(control[5..], [resumed]);
     assert_eq!(link.times(1), [resumed + wire(1060) + DELAY]);
 }

@@ -100,7 +100,7 @@ impl Node for NodeCx<'_, End> {
         true
     }
     fn depart(&mut self, _: u16, _: Ix) {}
-    fn hear(&mut self, _: u16, _: &Control) -> Fate {
+    fn notify_mac_control(&mut self, _: u16, _: &Control) -> Fate {
         Fate::Consumed
     }
     fn queue_of(&self, pkt: Ix) -> Queue {

@@ -113,7 +113,7 @@ impl<N: NicSide, F: FlowSide> Node for NodeCx<'_, Interface<'_, N, F>> {
         self.act_nic();
     }
 
-    fn hear(&mut self, _: u16, frame: &Control) -> Fate {
+    fn notify_mac_control(&mut self, _: u16, frame: &Control) -> Fate {
         let fate = self.at_nic(|stack, cx| stack.on_control(cx, frame));
         self.act_nic();
         fate

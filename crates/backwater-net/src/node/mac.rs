@@ -131,12 +131,12 @@ where
         let rate = p.serialiser.rate();
         p.arrivals.fold(now.0, mix(PauseRequest::digest(frame)));
         if PauseRequest::read(frame).is_none() {
-            self.hear(port, frame);
+            self.notify_mac_control(port, frame);
             return;
         }
         // Class by class: mechanisms may obey some of those that a frame names.
         for request in PauseRequest::each(frame) {
-            if self.hear(port, &request.frame()) == Fate::Passed {
+            if self.notify_mac_control(port, &request.frame()) == Fate::Passed {
                 continue;
             }
             let until = if request.quanta == 0 { Time::ZERO } else { request.until(now, rate) };

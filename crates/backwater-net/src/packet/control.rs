@@ -121,7 +121,7 @@ mod tests {
 
     #[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
     #[repr(C, packed)]
-    struct Said {
+    struct Reported {
         ecmp_path: Way,
         at: Time,
         class: Class,
@@ -136,12 +136,12 @@ mod tests {
 
     #[test]
     fn a_frame_hands_back_what_was_put_in_to_who_knows_the_type() {
-        let said =
-            Said { ecmp_path: Way::Back, at: Time(u64::MAX - 7), class: Class(5), urgent: true, rest: [0xA5; 37] };
-        assert_eq!(size_of::<Said>(), Control::ROOM);
-        for said in [said, Said { ecmp_path: Way::There, urgent: false, ..said }] {
-            let frame = Control::carrying("said", 64, 9, &said);
-            assert_eq!(frame.message(), Some(said));
+        let reported =
+            Reported { ecmp_path: Way::Back, at: Time(u64::MAX - 7), class: Class(5), urgent: true, rest: [0xA5; 37] };
+        assert_eq!(size_of::<Reported>(), Control::ROOM);
+        for reported in [reported, Reported { ecmp_path: Way::There, urgent: false, ..reported }] {
+            let frame = Control::carrying("said", 64, 9, &reported);
+            assert_eq!(frame.message(), Some(reported));
             assert_eq!((frame.message::<Other>(), frame.message::<()>()), (None, None));
             assert_eq!((frame.kind, frame.size, frame.value, frame.flow, frame.about), ("said", 64, 9, None, None));
         }

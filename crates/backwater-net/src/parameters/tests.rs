@@ -26,7 +26,7 @@ struct Table {
     #[param(range = Time(1).., source = "choice")]
     timer: Option<Time>,
     /// A number.
-    #[param(default = 7, range = 1.., unit = "quanta", told = "1 to what is known later", source = "choice")]
+    #[param(default = 7, range = 1.., unit = "quanta", range_text = "1 to what is known later", source = "choice")]
     quanta: u16,
 }
 
@@ -36,7 +36,7 @@ fn reasons(change: impl FnOnce(&mut Table)) -> Vec<(&'static str, String, String
     table.out_of_range().into_iter().map(|f| (f.key, f.reason, f.hint)).collect()
 }
 
-fn said(key: &'static str, reason: &str, hint: &str) -> Vec<(&'static str, String, String)> {
+fn reported(key: &'static str, reason: &str, hint: &str) -> Vec<(&'static str, String, String)> {
     vec![(key, reason.into(), hint.into())]
 }
 
@@ -48,15 +48,15 @@ fn defaults_are_within() {
 #[test]
 fn bounds_belong_to_a_range_or_not() {
     assert_eq!(reasons(|t| (t.gain, t.share) = (1.0, Some(0.0))), []);
-    assert_eq!(reasons(|t| t.gain = 0.0), said("gain", "0 is not above 0", "above 0 to 1; the default is 0.5"));
-    assert_eq!(reasons(|t| t.gain = 1.5), said("gain", "1.5 is above 1", "above 0 to 1; the default is 0.5"));
+    assert_eq!(reasons(|t| t.gain = 0.0), reported("gain", "0 is not above 0", "above 0 to 1; the default is 0.5"));
+    assert_eq!(reasons(|t| t.gain = 1.5), reported("gain", "1.5 is above 1", "above 0 to 1; the default is 0.5"));
     assert_eq!(
         reasons(|t| t.share = Some(1.0)),
-        said("share", "1 is not below 1", "0 to below 1; the default is 0.25")
+        reported("share", "1 is not below 1", "0 to below 1; the default is 0.25")
     );
     assert_eq!(
         reasons(|t| t.share = Some(-0.1)),
-        said("share", "-0.1 is below 0", "0 to below 1; the default is 0.25")
+        reported("share", "-0.1 is below 0", "0 to below 1; the default is 0.25")
     );
     assert_eq!(reasons(|t| t.share = None), []);
 }
@@ -73,15 +73,25 @@ fn a_bound_may_be_another_parameter() {
     assert_eq!(reasons(|t| t.least = t.most), []);
     let hint = "0 B to most (200 KB); the default is 5 KB";
     let reason = "least (200.001 KB) is above most (200 KB): it would end before it begins";
-    assert_eq!(reasons(|t| t.least = Bytes(200_001)), said("least", reason, hint), "once, though both name the other");
+    assert_eq!(
+        reasons(|t| t.least = Bytes(200_001)),
+        reported("least", reason, hint),
+        "once, though both name the other"
+    );
 }
 
 #[test]
 fn each_entry_and_each_given_value_is_looked_at() {
     let hint = "0 to 7; the default is 3";
-    assert_eq!(reasons(|t| t.classes = vec![0, 9, 10]), said("classes", "9 is above 7: there is no such class", hint));
+    assert_eq!(
+        reasons(|t| t.classes = vec![0, 9, 10]),
+        reported("classes", "9 is above 7: there is no such class", hint)
+    );
     assert_eq!(reasons(|t| t.classes = vec![]), []);
-    assert_eq!(reasons(|t| t.timer = Some(Time::ZERO)), said("timer", "0 s is below 1 ps", "1 ps and more: a time"));
+    assert_eq!(
+        reasons(|t| t.timer = Some(Time::ZERO)),
+        reported("timer", "0 s is below 1 ps", "1 ps and more: a time")
+    );
 }
 
 #[test]

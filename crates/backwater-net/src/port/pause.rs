@@ -76,9 +76,9 @@ impl PauseRequest {
 
     /// Takes out of a frame what it says of these classes, bits as in [`bit`]. Returns whether anything is left.
     pub(crate) fn strike(frame: &mut Control, classes: u16) -> bool {
-        let Some(said) = frame.message::<MacControl>() else { return true };
-        let of = said.of & !classes;
-        *frame = MacControl { of, ..said }.frame();
+        let Some(reported) = frame.message::<MacControl>() else { return true };
+        let of = reported.of & !classes;
+        *frame = MacControl { of, ..reported }.frame();
         of != 0
     }
 
@@ -450,8 +450,8 @@ mod tests {
         assert_eq!(Time(2 * refresh_at.0), longest(RATE));
         assert_eq!(h.review(C, Time::us(1)), Act::Nothing, "it is looked at when half of that has passed");
         h.count_at(Rate::gbps(100));
-        let Act::Signal(said, refresh_at) = h.review(C, Time::us(1)) else { panic!() };
-        assert_eq!((said.quanta, Time(2 * refresh_at.since(Time::us(1)).0)), (u16::MAX, longest(Rate::gbps(100))));
+        let Act::Signal(reported, refresh_at) = h.review(C, Time::us(1)) else { panic!() };
+        assert_eq!((reported.quanta, Time(2 * refresh_at.since(Time::us(1)).0)), (u16::MAX, longest(Rate::gbps(100))));
     }
 
     #[test]

@@ -197,7 +197,7 @@ impl<S: SwitchSide> Node for NodeCx<'_, &mut Switch<S>> {
         self.act_switch();
     }
 
-    fn hear(&mut self, port: u16, frame: &Control) -> Fate {
+    fn notify_mac_control(&mut self, port: u16, frame: &Control) -> Fate {
         let fate = self.at_switch(|stack, cx, _| stack.on_control(cx, PortNo(port), None, frame));
         self.act_switch();
         fate

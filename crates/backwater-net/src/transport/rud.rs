@@ -47,7 +47,7 @@ pub(super) struct Receiver {
     /// The sender has asked for an acknowledgement, and there is a gap.
     asked: bool,
     /// What the acknowledgement to be sent says, of the packet that it answers and of others.
-    said: Option<(Gap, Report)>,
+    reported: Option<(Gap, Report)>,
 }
 
 impl Receiving<'_, Box<Receiver>> {
@@ -60,7 +60,7 @@ impl Receiving<'_, Box<Receiver>> {
     }
 
     fn say(&mut self, gap: Gap, report: Report) -> Answer {
-        self.own.said = Some((gap, report));
+        self.own.reported = Some((gap, report));
         Answer::Reported(self.common.expected)
     }
 }
@@ -179,7 +179,7 @@ impl Transport for Rud {
     }
 
     fn report(own: &Self::Receiver) -> Option<(Gap, Report)> {
-        own.said
+        own.reported
     }
 }
 

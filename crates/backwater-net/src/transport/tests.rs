@@ -55,8 +55,8 @@ impl Line {
             Answer::Beyond(upto) => (upto, Some(Gap::Beyond(offset))),
             Answer::Trimmed(upto) => (upto, Some(Gap::Trimmed(offset))),
             Answer::Reported(upto) => {
-                let (gap, said) = receiver.report().expect("a report");
-                report = said;
+                let (gap, reported) = receiver.report().expect("a report");
+                report = reported;
                 (upto, Some(gap))
             }
         };

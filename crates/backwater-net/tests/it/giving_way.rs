@@ -25,7 +25,7 @@ fn number(pkt: &Packet) -> u64 {
 }
 
 /// What happened to which packet; of hooks that do not see it: to none.
-type Told = (&'static str, Option<u64>);
+type Seen = (&'static str, Option<u64>);
 
 /// Of two the newest gives way the `first` times, or by a toss; what finds no memory is cut and goes on in class 7. Every packet says which it
 /// is, and is marked as it leaves queue 3.
@@ -37,7 +37,7 @@ struct Gives {
     moves: bool,
     /// Some data waits in lanes.
     holds: bool,
-    told: Rc<RefCell<Vec<Told>>>,
+    seen: Rc<RefCell<Vec<Seen>>>,
     asked: Rc<RefCell<u64>>,
     came: Rc<RefCell<Vec<(u64, u32, bool)>>>,
     /// Of packets that came cut: whether they were at the last hop.
@@ -47,13 +47,13 @@ struct Gives {
 impl Gives {
     fn tell(&self, what: &'static str, pkt: &Packet) {
         if pkt.is_data() {
-            self.told.borrow_mut().push((what, Some(number(pkt))));
+            self.seen.borrow_mut().push((what, Some(number(pkt))));
         }
     }
     /// Of data, which comes in class 3.
     fn report_row(&self, what: &'static str, at: &Place) {
         if at.class == Class(3) {
-            self.told.borrow_mut().push((what, None));
+            self.seen.borrow_mut().push((what, None));
         }
     }
 }
@@ -196,9 +196,9 @@ fn the_newest_packet_gives_its_place() {
 fn hooks_see_it_leave_and_come_again() {
     let gives = Gives { first: 3, ..Gives::default() };
     slow_link().run_with(own(gives.clone()));
-    let told = gives.told.borrow();
-    let at = told.iter().position(|told| told.0 == "gives way").expect("three do");
-    let expected: [Told; 9] = [
+    let seen = gives.seen.borrow();
+    let at = seen.iter().position(|seen| seen.0 == "gives way").expect("three do");
+    let expected: [Seen; 9] = [
         ("gives way", Some(2)),
         ("dequeue", Some(2)),
         ("release", None),
@@ -209,8 +209,8 @@ fn hooks_see_it_leave_and_come_again() {
         ("admit", Some(3)),
         ("enqueue", Some(3)),
     ];
-    assert_eq!(told[at..at + 9], expected);
-    let times = |what: &str| told.iter().filter(|told| told.0 == what).count();
+    assert_eq!(seen[at..at + 9], expected);
+    let times = |what: &str| seen.iter().filter(|seen| seen.0 == what).count();
     assert_eq!((times("admit"), times("enqueue")), (times("release"), times("depart")), "all that came has left");
 }
 
@@ -280,8 +280,8 @@ fn accounts_and_order_are_kept() {
                     assert_eq!(out.progress.flows_done, 6, "{of}");
                     let asks = output && matches!(per, BufferPer::Queue | BufferPer::Egress);
                     assert!(asks || *gives.asked.borrow() == 0, "{of}");
-                    let told = gives.told.borrow();
-                    gave_way += told.iter().filter(|told| told.0 == "gives way").count();
+                    let seen = gives.seen.borrow();
+                    gave_way += seen.iter().filter(|seen| seen.0 == "gives way").count();
                     for row in &out.rows.flows {
                         let waits = out.rows.waits.iter().filter(|wait| wait.flow == row.id).map(|wait| wait.time);
                         let waited = waits.fold(Time::ZERO, |sum, time| sum + time);

@@ -103,8 +103,8 @@ fn completion_counts_from_the_post_and_the_wait_is_recorded() {
         let waited = Time::us(2 * i as u64);
         assert_eq!(flow.fct_last_byte, Some(Time(ideal) + waited));
         let waits: Vec<_> = out.rows.waits.iter().filter(|row| row.flow == flow.id).collect();
-        let told: Vec<_> = waits.iter().map(|row| (row.cause, row.time)).collect();
-        assert_eq!(told, if i == 0 { vec![] } else { vec![("issue", waited)] });
+        let notified: Vec<_> = waits.iter().map(|row| (row.cause, row.time)).collect();
+        assert_eq!(notified, if i == 0 { vec![] } else { vec![("issue", waited)] });
     }
     bench.causes = CausesSpec::default();
     assert_eq!(bench.run().fingerprint, out.fingerprint, "recording moves nothing");

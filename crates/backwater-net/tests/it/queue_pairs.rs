@@ -100,9 +100,9 @@ fn segments_go_round_and_rows_add_up() {
     bench.flow(0, 1, 50_000);
     let out = bench.run();
     out.at_rest();
-    let told: Vec<_> =
+    let notified: Vec<_> =
         out.rows.queue_pairs.iter().map(|row| (row.pair, row.segments, row.row.bytes, row.row.packets)).collect();
-    let mut sorted = told.clone();
+    let mut sorted = notified.clone();
     sorted.sort_unstable();
     assert_eq!(sorted, [(0, 3, 18_000, 5), (1, 2, 16_000, 4), (2, 2, 16_000, 4)]);
     let flow = out.flow(0);

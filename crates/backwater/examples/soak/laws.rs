@@ -233,8 +233,8 @@ impl<'a> Laws<'a> {
         if !file.lossless || taken_back || watchdog || self.frames_vanish || self.rates_change {
             return Ok(());
         }
-        let said = || self.out.broken.as_ref().map_or_else(String::new, |broken| broken.reason.clone());
-        holds("nothing is dropped where that is promised", self.out.progress.drops == 0, said)
+        let reported = || self.out.broken.as_ref().map_or_else(String::new, |broken| broken.reason.clone());
+        holds("nothing is dropped where that is promised", self.out.progress.drops == 0, reported)
     }
 
     fn sum(&self, of: impl Fn(&backwater_net::record::PortStats) -> u64) -> u64 {
@@ -288,8 +288,8 @@ impl<'a> Laws<'a> {
         ids.dedup();
         holds("one row for each flow", ids.len() == self.rows.flows.len(), || "an identity comes twice".into())?;
         for row in &self.rows.flows {
-            let said = || format!("{row:?}");
-            holds("bytes are delivered once", row.received <= row.bytes, said)?;
+            let reported = || format!("{row:?}");
+            holds("bytes are delivered once", row.received <= row.bytes, reported)?;
             let [sent, came] = self.rows.of_flow.get(&row.id).copied().unwrap_or_default();
             // What is sent again may leave when its flow is over; then nobody knows whose it is.
             let late = row.retransmitted > 0 || !self.complete(row);
@@ -299,17 +299,17 @@ impl<'a> Laws<'a> {
             })?;
             holds("packets come from somewhere", came <= sent, || format!("{sent} left, {came} came: {row:?}"))?;
             if self.complete(row) {
-                holds("what is complete is there", row.received == row.bytes && row.fct_last_byte.is_some(), said)?;
+                holds("what is complete is there", row.received == row.bytes && row.fct_last_byte.is_some(), reported)?;
                 let alone = u64::from(row.ideal.is_some());
                 let packets = |bytes: u64| bytes.div_ceil(payload).max(alone);
                 let least = match self.queue_pairs(row).map(|pair| packets(pair.row.bytes)).sum() {
                     0 => packets(row.bytes),
                     over_several => over_several,
                 };
-                holds("no packet too many", row.packets == least + row.retransmitted, said)?;
+                holds("no packet too many", row.packets == least + row.retransmitted, reported)?;
             }
             if let (Some(byte), Some(ack)) = (row.fct_last_byte, row.fct_last_ack) {
-                holds("acknowledgements come after bytes", ack >= byte, said)?;
+                holds("acknowledgements come after bytes", ack >= byte, reported)?;
             }
             self.in_order(row)?;
             self.fast_enough_is_too_fast(row)?;
@@ -318,12 +318,12 @@ impl<'a> Laws<'a> {
                 let timeouts = self.timeouts(row);
                 let gave_up = self.resolved.file.transport.retries.is_some_and(|most| timeouts > most);
                 let failed = row.state == State::Failed && gave_up;
-                holds("what is not lost arrives", self.complete(row) || failed, said)?;
+                holds("what is not lost arrives", self.complete(row) || failed, reported)?;
                 let known = self.cut.is_empty() && timeouts == 0 && row.reordered == 0;
-                holds("nothing is sent again without a loss", row.retransmitted == 0 || !known, said)?;
+                holds("nothing is sent again without a loss", row.retransmitted == 0 || !known, reported)?;
             }
             if recovers && self.not_cut {
-                holds("what recovers completes or fails", !matches!(row.state, State::Unfinished(_)), said)?;
+                holds("what recovers completes or fails", !matches!(row.state, State::Unfinished(_)), reported)?;
             }
         }
         Ok(())
@@ -505,14 +505,14 @@ impl<'a> Laws<'a> {
             if self.sent_again {
                 continue;
             }
-            let said = || format!("{}: {came:?} came, {left:?} left, {lost} lost", self.name(node));
-            holds("switches make no frames", came.frames >= left.frames && came.bytes >= left.bytes, said)?;
+            let reported = || format!("{}: {came:?} came, {left:?} left, {lost} lost", self.name(node));
+            holds("switches make no frames", came.frames >= left.frames && came.bytes >= left.bytes, reported)?;
             let gone = came.frames.saturating_sub(left.frames);
             // Frames that wait for a link that failed, or whose way has gone, are counted as lost elsewhere.
-            holds("switches lose what they count", gone <= lost || !at_rest || self.links_fail, said)?;
+            holds("switches lose what they count", gone <= lost || !at_rest || self.links_fail, reported)?;
             let cut = self.cut.get(&node).copied().unwrap_or_default();
             let kept = gone > 0 || came.bytes == left.bytes + cut;
-            holds("switches lose no bytes without frames but what they cut off", kept, said)?;
+            holds("switches lose no bytes without frames but what they cut off", kept, reported)?;
         }
         Ok(())
     }

@@ -208,7 +208,7 @@ fn soak(most: u64, seed: u64) -> ExitCode {
             }
         }
     }
-    let (mut count, begun, mut said) = (Count::default(), Instant::now(), Instant::now());
+    let (mut count, begun, mut reported) = (Count::default(), Instant::now(), Instant::now());
     while workers.iter().any(|worker| worker.next < most) {
         for worker in workers.iter_mut().filter(|worker| worker.next < most) {
             let lost = match worker.lines.recv_timeout(PATIENCE) {
@@ -237,8 +237,8 @@ fn soak(most: u64, seed: u64) -> ExitCode {
                 }
             }
         }
-        if said.elapsed() > Duration::from_secs(10) {
-            said = Instant::now();
+        if reported.elapsed() > Duration::from_secs(10) {
+            reported = Instant::now();
             println!(
                 "{} scenarios, {} failures, {} s",
                 count.scenarios,

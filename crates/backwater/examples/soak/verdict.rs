@@ -115,7 +115,7 @@ fn quietly<T>(run: impl FnOnce() -> T) -> Result<T, Breach> {
     HOOK.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            let kept = PANIC.with_borrow_mut(|panic| panic.as_mut().map(|said| *said = Some(info.to_string())));
+            let kept = PANIC.with_borrow_mut(|panic| panic.as_mut().map(|reported| *reported = Some(info.to_string())));
             if kept.is_none() {
                 usual(info);
             }
@@ -123,6 +123,6 @@ fn quietly<T>(run: impl FnOnce() -> T) -> Result<T, Breach> {
     });
     PANIC.set(Some(None));
     let result = catch_unwind(AssertUnwindSafe(run));
-    let said = PANIC.take().flatten().unwrap_or_default();
-    result.map_err(|_| Breach { law: "nothing panics", seen: said })
+    let reported = PANIC.take().flatten().unwrap_or_default();
+    result.map_err(|_| Breach { law: "nothing panics", seen: reported })
 }

@@ -23,8 +23,9 @@ fn columns_in_any_order_and_units() {
 fn errors_name_line_column_value_and_reason() {
     let expect = |row: &str, column: &str, value: &str, reason: &str| {
         let error = read(format!("{HEADER}\n0,0,compute,,,5 us,,,,,,,\n\n# a remark\n{row}\n")).unwrap_err();
-        let told = (error.line, error.key.as_deref().unwrap_or_default(), error.value.as_deref().unwrap_or_default());
-        assert_eq!((told, error.reason.as_str()), ((Some(5), column, value), reason), "{row}");
+        let notified =
+            (error.line, error.key.as_deref().unwrap_or_default(), error.value.as_deref().unwrap_or_default());
+        assert_eq!((notified, error.reason.as_str()), ((Some(5), column, value), reason), "{row}");
         assert_eq!(error.file.as_deref(), Some("ops.csv"));
     };
     expect(",0,compute,,,1,,,,,,,", "id", "", "is empty");

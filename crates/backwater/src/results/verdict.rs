@@ -236,10 +236,10 @@ fn lost_at<K>(
 ) -> Option<String> {
     // Of equals the first in order, so that the same run says the same.
     let (most, frames) = at.iter().rev().max_by_key(|(_, frames)| **frames)?;
-    let said = say(counted(at.values().sum(), "frame"), at.len() > 1);
+    let reported = say(counted(at.values().sum(), "frame"), at.len() > 1);
     Some(match at.len() {
-        1 => format!("{said} {}", name(most)),
-        places => format!("{said} {} ({} of them) and {} more", name(most), grouped(*frames), places - 1),
+        1 => format!("{reported} {}", name(most)),
+        places => format!("{reported} {} ({} of them) and {} more", name(most), grouped(*frames), places - 1),
     })
 }
 

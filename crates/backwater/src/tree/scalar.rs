@@ -121,7 +121,7 @@ pub(super) fn number(
     let least = bound("minimum");
     let (text, error) = (node.shown(), || at(node, path, cx));
     let range = match schema.get("x-range").and_then(Json::as_str) {
-        Some(told) => told.to_owned(),
+        Some(text) => text.to_owned(),
         None => match (least, most) {
             (Some(least), Some(most)) => format!("{least} to {most}"),
             (Some(least), None) => format!("at least {least}"),

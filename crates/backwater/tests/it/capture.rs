@@ -177,19 +177,19 @@ fn a_cnm_goes_to_the_source_of_the_sampled_frame() {
     let rows: Vec<_> = rows.iter().filter(|row| row.kind == "cnm").collect();
     assert!(rows.len() > 5);
     let mut values: Vec<_> = rows.iter().map(|row| (row.to.unwrap().0, row.value)).collect();
-    let mut said = Vec::new();
+    let mut reported = Vec::new();
     for s in seen.iter().filter(|s| s.outbound && s.octets[6..8] == [2, 1]) {
         let Message::Cnm(cnm) = s.frame().message else { panic!() };
         if s.interface.split('/').next() == Some(node_of(&cnm.cpid).as_str()) {
-            said.push((u32::from(s.octets[5]), u64::from(cnm.feedback)));
+            reported.push((u32::from(s.octets[5]), u64::from(cnm.feedback)));
             // Fb = -(q_off + w q_delta) < 0, w = 2: the queue is above its set point, or grows.
             assert!(i32::from(cnm.q_offset) < 2 * i32::from(cnm.q_delta) + 1, "{cnm:?}");
             assert_eq!((cnm.msdu.len(), s.frame().vlan.map(|v| v.1)), (64, Some(0)));
         }
     }
     values.sort_unstable();
-    said.sort_unstable();
-    assert_eq!(values, said);
+    reported.sort_unstable();
+    assert_eq!(values, reported);
 
     fn node_of(cpid: &backwater_wire::address::Cpid) -> String {
         let node = u32::from_be_bytes(cpid.bridge.0[2..].try_into().unwrap()) >> 12;
@@ -212,11 +212,11 @@ fn ports_are_named_in_five_ways() {
         (count("all"), count("s0"), count("s0/1"), count("s0:h2"), count("h0, h1 ,h0")),
         (Ok(6), Ok(3), Ok(1), Ok(1), Ok(2))
     );
-    let said = |list: &str| ports(&graph, list).unwrap_err().to_string();
-    assert_eq!(said("s0/3"), "capture.ports: `s0/3` names no port\nhint: s0 has the ports 0 to 2");
-    assert_eq!(said("s0/x"), "capture.ports: `s0/x` names no port\nhint: s0 has the ports 0 to 2");
-    assert!(said("").starts_with("capture.ports: `` names no port"));
-    assert!(said("h9").contains("give all, a tier, a node, node/port or node:peer"));
+    let reported = |list: &str| ports(&graph, list).unwrap_err().to_string();
+    assert_eq!(reported("s0/3"), "capture.ports: `s0/3` names no port\nhint: s0 has the ports 0 to 2");
+    assert_eq!(reported("s0/x"), "capture.ports: `s0/x` names no port\nhint: s0 has the ports 0 to 2");
+    assert!(reported("").starts_with("capture.ports: `` names no port"));
+    assert!(reported("h9").contains("give all, a tier, a node, node/port or node:peer"));
 }
 
 /// Four senders into one port with little memory, under RCCC or without.

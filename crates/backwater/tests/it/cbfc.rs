@@ -82,8 +82,8 @@ fn a_lost_frame_gives_its_credits_back() {
     assert_eq!(end.fault_losses, 1);
     // The message of 64 octets, the wire, and the time that frames before it may still spend in the switch.
     let answered = Time(256_000_000 + 5_120 + WIRE + SWITCH);
-    let said: Vec<_> = rows.control.iter().filter(|row| row.kind == "cf-update" && row.value == 128).collect();
-    assert!(said.iter().any(|row| row.time == answered), "{said:?}");
+    let reported: Vec<_> = rows.control.iter().filter(|row| row.kind == "cf-update" && row.value == 128).collect();
+    assert!(reported.iter().any(|row| row.time == answered), "{reported:?}");
     // By the end all 20 frames have been sent, 32 credits each, and are free.
     assert!(rows.control.iter().any(|row| row.kind == "cf-update" && row.value == 640));
 }

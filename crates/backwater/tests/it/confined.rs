@@ -58,11 +58,12 @@ fn group(rows: &Collected, group: u32) -> Vec<FlowRow> {
 }
 
 /// Hosts to which messages of a kind went.
-fn told(rows: &Collected, kind: &str) -> Vec<HostId> {
-    let mut told: Vec<HostId> = rows.control.iter().filter(|row| row.kind == kind).filter_map(|row| row.to).collect();
-    told.sort_unstable();
-    told.dedup();
-    told
+fn notified(rows: &Collected, kind: &str) -> Vec<HostId> {
+    let mut notified: Vec<HostId> =
+        rows.control.iter().filter(|row| row.kind == kind).filter_map(|row| row.to).collect();
+    notified.sort_unstable();
+    notified.dedup();
+    notified
 }
 
 fn classes(control: &str, class: u8) -> String {
@@ -109,10 +110,10 @@ fn confined_to_everything_is_not_confined() {
 #[test]
 fn only_own_flows_are_told() {
     let roce = [HostId(0), HostId(1)];
-    assert_eq!(told(&run(APART, "[dcqcn]\n"), "cnp"), [0, 1, 2, 3].map(HostId));
-    assert_eq!(told(&run(APART, &(classes("dcqcn", 3) + &classes("dctcp", 0))), "cnp"), roce);
+    assert_eq!(notified(&run(APART, "[dcqcn]\n"), "cnp"), [0, 1, 2, 3].map(HostId));
+    assert_eq!(notified(&run(APART, &(classes("dcqcn", 3) + &classes("dctcp", 0))), "cnp"), roce);
     let shared = run(&together(), &(groups("dcqcn", "roce") + &groups("dctcp", "tcp")));
-    assert_eq!(told(&shared, "cnp"), roce);
+    assert_eq!(notified(&shared, "cnp"), roce);
     assert!(group(&shared, 1).iter().all(|row| row.marked > 0), "packets of both are marked");
 }
 
@@ -146,7 +147,7 @@ fn octets_are_in_own_frames_only() {
 fn telemetry_beside_marks() {
     let rows = run(&together(), &(groups("hpcc", "tcp") + &groups("dcqcn", "roce")));
     assert!(rows.flows.iter().all(|row| row.fct_last_ack.is_some()));
-    assert_eq!(told(&rows, "cnp"), [HostId(0), HostId(1)]);
+    assert_eq!(notified(&rows, "cnp"), [HostId(0), HostId(1)]);
 }
 
 /// Two controls that each have one limiter for all flows to a destination have one each, for flows of their own: a control that never
@@ -186,9 +187,9 @@ fn controls_are_told_with_their_flows() {
     let more = "[dcqcn.flows]\nclasses = [3, 5]\n[dctcp.flows]\ngroups = [\"tcp\"]\n\
                 [[job]]\nlabel = \"train\"\nranks = 2\n[[job.step]]\nlabel = \"reduce\"\nkind = \"all-reduce\"\nsize = \"1 KB\"\n";
     let text = APART.replace("class = 0", "classes = [0, 1]");
-    let told = scenario(&text, more).check().unwrap().controls();
+    let notified = scenario(&text, more).check().unwrap().controls();
     assert_eq!(
-        told,
+        notified,
         [
             ("dcqcn", "`roce` in class 3; `train/reduce` in class 3".to_owned()),
             ("dctcp", "`tcp` in the classes 0, 1".to_owned())
@@ -209,7 +210,7 @@ fn a_class_without_flows_is_warned_of() {
 /// Congestion points watch queues, and reaction points belong to flows: where these are of other classes, nobody is slowed down.
 #[test]
 fn queues_that_are_watched_are_those_of_its_flows() {
-    let said = |control: &str, watched: &str, flows: &str| {
+    let reported = |control: &str, watched: &str, flows: &str| {
         let low = if control == "qcn" { "cp_qsp" } else { "qeq" };
         let more = format!("[{control}]\nclasses = {watched}\n{low} = \"20 KB\"\n[{control}.flows]\n{flows}\n");
         let warnings = scenario(APART, &more).check().unwrap_or_else(|e| panic!("{e}")).warnings;
@@ -217,9 +218,9 @@ fn queues_that_are_watched_are_those_of_its_flows() {
         own.map(|warning| (warning.value, warning.reason))
     };
     for control in ["qcn", "bcn"] {
-        assert_eq!(said(control, "[3]", "classes = [3]"), None);
-        assert_eq!(said(control, "[3]", "groups = [\"roce\"]"), None, "nothing is said of classes");
-        assert_eq!(said(control, "[]", "classes = [3]"), None, "no queue is watched on purpose");
+        assert_eq!(reported(control, "[3]", "classes = [3]"), None);
+        assert_eq!(reported(control, "[3]", "groups = [\"roce\"]"), None, "nothing is said of classes");
+        assert_eq!(reported(control, "[]", "classes = [3]"), None, "no queue is watched on purpose");
         let reasons = [
             (
                 "[3]",
@@ -230,7 +231,7 @@ fn queues_that_are_watched_are_those_of_its_flows() {
             ("[3]", "classes = [0, 3]", "no queue of class 0 is watched, and flows of that class are never told"),
         ];
         for (watched, flows, reason) in reasons {
-            let (value, seen) = said(control, watched, flows).expect(flows);
+            let (value, seen) = reported(control, watched, flows).expect(flows);
             assert_eq!(value, watched);
             assert!(seen.starts_with(reason), "{seen}");
         }
@@ -268,7 +269,7 @@ fn the_example_does_what_it_says() {
     };
     for rows in [&plain, &weighted] {
         assert!(rows.flows.iter().all(|row| row.fct_last_ack.is_some() && row.marked > 0));
-        assert_eq!(told(rows, "cnp"), [HostId(0), HostId(1)]);
+        assert_eq!(notified(rows, "cnp"), [HostId(0), HostId(1)]);
     }
     assert!(mean(&plain, 1) < mean(&plain, 0), "DCTCP raises its window faster than DCQCN its rate");
     assert!(mean(&weighted, 0) < mean(&weighted, 1), "three turns for one keep DCQCN from slowing down");

@@ -318,7 +318,7 @@ fn errors_name_their_key() {
         (GPUS.replace("400 Gb/s", "0 b/s"), "topology.nvlink.rate: "),
         (wide, "topology: 2097152 links between ToR and aggregation switches are too many"),
     ] {
-        let told = refused(&topology);
-        assert!(told.starts_with(expected), "{told}");
+        let notified = refused(&topology);
+        assert!(notified.starts_with(expected), "{notified}");
     }
 }

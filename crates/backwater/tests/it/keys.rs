@@ -37,8 +37,8 @@ fn every_key_has_a_range_and_a_source() {
         if !about.children.is_empty() && !choice {
             continue;
         }
-        let told = about.range.is_some() || about.unit.as_deref() == Some("true or false");
-        if !told {
+        let notified = about.range.is_some() || about.unit.as_deref() == Some("true or false");
+        if !notified {
             poor.push(format!("{key} has no range: {about:?}"));
         }
         if about.source.as_deref().is_none_or(|s| s.len() < 6) {

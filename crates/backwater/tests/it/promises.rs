@@ -116,10 +116,10 @@ fn what_telemetry_cannot_see_is_warned_of() {
         let warnings = checked(&text).unwrap_or_else(|e| panic!("{e}")).check().unwrap().warnings;
         warnings.into_iter().find(|warning| warning.key == "hpcc.telemetry").map(|warning| warning.reason)
     };
-    let said = of(6, "", "").expect("a chain of six");
-    assert!(said.contains("from h5 to h0 passes 6") || said.contains("from h0 to h5 passes 6"), "{said}");
+    let reported = of(6, "", "").expect("a chain of six");
+    assert!(reported.contains("from h5 to h0 passes 6") || reported.contains("from h0 to h5 passes 6"), "{reported}");
     assert_eq!(of(5, "", ""), None);
-    assert!(of(5, "", "[spray]").is_some_and(|said| said.starts_with("`spray` sends packets of one flow")));
+    assert!(of(5, "", "[spray]").is_some_and(|reported| reported.starts_with("`spray` sends packets of one flow")));
     assert_eq!(of(6, "telemetry = \"pint\"", "[spray]"), None);
 }
 
@@ -252,7 +252,7 @@ fn short_quanta_of_a_proxy_leave_pfc_its_promise() {
 /// A value that another one leaves unread is told of; that a variant or a setting leaves unread what the file gives is what it is for.
 #[test]
 fn a_value_that_nothing_reads_is_told_of() {
-    let told = |more: &str, set: &[(&str, &str)]| -> Vec<String> {
+    let notified = |more: &str, set: &[(&str, &str)]| -> Vec<String> {
         let text = four_to_one(20_000, more).replace("\"egress\"", "\"switch\"").replace("lossless = true\n", "");
         let mut scenario = Scenario::from_text(&text, "net.toml", Path::new(".")).unwrap();
         for (key, value) in set {
@@ -261,16 +261,16 @@ fn a_value_that_nothing_reads_is_told_of() {
         let warnings = scenario.check().unwrap().warnings;
         warnings.into_iter().filter(|w| w.reason.starts_with("without effect")).map(|w| w.key).collect()
     };
-    assert_eq!(told("", &[]), [""; 0]);
-    assert_eq!(told("alpha = 0.5\nxon_offset = \"9 KB\"\n", &[]), ["pfc.alpha", "pfc.xon_offset"]);
-    assert_eq!(told("", &[("pfc.alpha", "0.5")]), ["pfc.alpha"]);
-    assert_eq!(told("threshold = \"dynamic\"\n", &[]), ["pfc.xoff"]);
-    assert_eq!(told("", &[("pfc.threshold", "dynamic")]), [""; 0], "the setting leaves the file's xoff unread");
-    assert_eq!(told("", &[("pfc.threshold", "dynamic"), ("pfc.xoff", "30 KB")]), ["pfc.xoff"]);
-    assert_eq!(told("signal = \"on-off\"\nquanta = 9\n", &[]), ["pfc.quanta"]);
+    assert_eq!(notified("", &[]), [""; 0]);
+    assert_eq!(notified("alpha = 0.5\nxon_offset = \"9 KB\"\n", &[]), ["pfc.alpha", "pfc.xon_offset"]);
+    assert_eq!(notified("", &[("pfc.alpha", "0.5")]), ["pfc.alpha"]);
+    assert_eq!(notified("threshold = \"dynamic\"\n", &[]), ["pfc.xoff"]);
+    assert_eq!(notified("", &[("pfc.threshold", "dynamic")]), [""; 0], "the setting leaves the file's xoff unread");
+    assert_eq!(notified("", &[("pfc.threshold", "dynamic"), ("pfc.xoff", "30 KB")]), ["pfc.xoff"]);
+    assert_eq!(notified("signal = \"on-off\"\nquanta = 9\n", &[]), ["pfc.quanta"]);
     let sfc = "[sfc]\nthreshold = \"9 KB\"\npause = \"3 us\"\ntarget = \"5 KB\"\nisolation_per = \"switch\"\n";
-    assert_eq!(told(sfc, &[]), ["sfc.isolation_per", "sfc.target"]);
-    assert_eq!(told(sfc, &[("sfc.resume", "true")]), ["sfc.isolation_per"]);
+    assert_eq!(notified(sfc, &[]), ["sfc.isolation_per", "sfc.target"]);
+    assert_eq!(notified(sfc, &[("sfc.resume", "true")]), ["sfc.isolation_per"]);
 }
 
 /// A pause that does not arrive is none.
@@ -298,13 +298,13 @@ fn lost_pauses_are_warned_of() {
 /// (4020 + 84 + 2 x 1875) = 15,815, where data alone need 7010.
 #[test]
 fn a_message_longer_than_data_counts_for_headroom() {
-    let told = |size: u64| {
+    let notified = |size: u64| {
         let bcn = format!("[bcn]\nmessage_size = \"{size} B\"\nqeq = \"10 KB\"\nqsc = \"30 KB\"\n");
         four_to_one(34_180, &bcn)
     };
-    checked(&told(64)).unwrap_or_else(|e| panic!("{e}"));
-    checked(&told(4000)).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(refused(&told(4000).replace("34180 B", "34190 B")).0, "pfc.xoff");
+    checked(&notified(64)).unwrap_or_else(|e| panic!("{e}"));
+    checked(&notified(4000)).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(refused(&notified(4000).replace("34180 B", "34190 B")).0, "pfc.xoff");
 }
 
 /// With a share of free memory and no headroom behind it, a frame is dropped while most of memory is free. 7010 B are the headroom of
@@ -338,16 +338,16 @@ fn messages_that_fill_a_link_are_warned_of() {
     };
     let warned = |more: &str| {
         let scenario = checked(&text(more)).unwrap_or_else(|e| panic!("{e}"));
-        let said = scenario.check().unwrap().warnings.iter().any(|w| w.key == "sfc.min_interval");
-        (said, scenario)
+        let reported = scenario.check().unwrap().warnings.iter().any(|w| w.key == "sfc.min_interval");
+        (reported, scenario)
     };
     assert!(warned("").0);
     let unpromised = Scenario::from_text(&text("").replace("lossless = true", ""), "net.toml", Path::new(".")).unwrap();
     assert!(run(&unpromised).drops > 0);
     assert!(warned("min_interval = \"652 ns\"\n").0);
     for more in ["min_interval = \"1 us\"\n", "message_class = 3\n"] {
-        let (said, scenario) = warned(more);
-        assert!(!said, "{more}");
+        let (reported, scenario) = warned(more);
+        assert!(!reported, "{more}");
         assert_eq!(run(&scenario).drops, 0);
     }
 }

@@ -35,9 +35,9 @@ fn absent(about: &Explain) -> (Option<String>, String) {
         return (None, about.meaning.clone());
     };
     let end = after.find(". ").unwrap_or(after.len());
-    let (said, rest) = after.split_at(end);
+    let (reported, rest) = after.split_at(end);
     let meaning = format!("{} {}", before.trim(), rest.trim_start_matches('.').trim());
-    (Some(said.trim_end_matches('.').to_owned()), meaning.trim().to_owned())
+    (Some(reported.trim_end_matches('.').to_owned()), meaning.trim().to_owned())
 }
 
 fn row(about: &Explain) -> String {
@@ -51,8 +51,8 @@ fn row(about: &Explain) -> String {
     };
     let text = |text: &Option<String>| cell(text.as_deref().unwrap_or_default());
     let unit = cell(kind(about.unit.as_deref().unwrap_or_default()));
-    let (said, meaning) = absent(about);
-    let default = said.map_or_else(|| code(&about.default), |said| cell(&said));
+    let (reported, meaning) = absent(about);
+    let default = reported.map_or_else(|| code(&about.default), |reported| cell(&reported));
     format!(
         "| `{key}` | {symbol} | {} | {unit} | {default} | {} | {} |\n",
         cell(&meaning),

@@ -329,7 +329,7 @@ fn hosts_that_pause_in_vain_are_told_what_is_obeyed() {
     let keys = |vain: &[(String, String)]| vain.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>();
     let (_, vain) = scenario(pause, &of_classes);
     assert_eq!(keys(&vain), ["fault.0.classes", "fault.1.class"]);
-    assert!(vain.iter().all(|(_, said)| said == hint), "{vain:?}");
+    assert!(vain.iter().all(|(_, reported)| reported == hint), "{vain:?}");
     let (_, vain) = scenario(pfc, &of_links);
     assert_eq!(keys(&vain), ["fault.0.link", "fault.1.link"]);
 }

@@ -49,11 +49,11 @@ fn the_study_s_illegal_cases_are_warned_of_and_its_legal_ones_are_not() {
 /// 2.4 us and 3 x (162.56 + 2.56) ns of data and message: 2.89536 us, in which 2 x 25 GB/s bring 144.768 KB.
 #[test]
 fn the_numbers_are_those_of_the_scenario_s_own_delays() {
-    let said = warned(&study(), &[("sfc.threshold", "260 KB")]).remove(0).1;
-    assert!(said.contains("3 senders into h0") && said.contains("144.768 KB"), "{said}");
-    assert!(said.contains("at most 235.232 KB"), "{said}");
-    let said = warned(&study(), &[("sfc.pause", "3 us")]).remove(0).1;
-    assert!(said.contains("longer than 5.79072 us and shorter than 13.79072 us"), "{said}");
+    let reported = warned(&study(), &[("sfc.threshold", "260 KB")]).remove(0).1;
+    assert!(reported.contains("3 senders into h0") && reported.contains("144.768 KB"), "{reported}");
+    assert!(reported.contains("at most 235.232 KB"), "{reported}");
+    let reported = warned(&study(), &[("sfc.pause", "3 us")]).remove(0).1;
+    assert!(reported.contains("longer than 5.79072 us and shorter than 13.79072 us"), "{reported}");
 }
 
 #[test]
@@ -106,9 +106,12 @@ fn advice_says_where_check_warns_and_why_it_is_elsewhere() {
     let scenario = Scenario::from_text(text, "net.toml", Path::new(".")).unwrap();
     let warned = warned(&scenario, &[]).into_iter().find(|(key, _)| key == "sfc.threshold").unwrap().1;
     let limit = warned.split("at most ").nth(1).and_then(|rest| rest.split(" is legal").next()).unwrap();
-    let said = advised(&scenario, Map::new()).summary.join(" ");
+    let reported = advised(&scenario, Map::new()).summary.join(" ");
     assert_eq!(limit, "300.072 KB");
-    assert!(said.contains(&format!("warns above {limit}: it counts the 4 of 8 senders")), "{said} against {warned}");
+    assert!(
+        reported.contains(&format!("warns above {limit}: it counts the 4 of 8 senders")),
+        "{reported} against {warned}"
+    );
     // With another rate, the question is another.
     let other = advised(&scenario, Map::from_iter([("rate".to_owned(), json!("200 Gb/s"))]));
     assert!(!other.summary.join(" ").contains("warns above"));
@@ -208,7 +211,7 @@ fn a_large_incast_and_all_to_all_are_checked() {
         let found = warned(&scenario, &[]);
         for key in ["sfc.threshold", "sfc.pause"] {
             assert!(
-                found.iter().any(|(k, said)| k == key && said.contains("999 senders into h")),
+                found.iter().any(|(k, reported)| k == key && reported.contains("999 senders into h")),
                 "{pattern}: {found:?}"
             );
         }
@@ -264,8 +267,9 @@ fn our_bound_counts_latencies_as_the_scenario_has_them() {
         // PFC's own headroom depends on it as well.
         let checked = resolved(&study(), &[("switch.latency_at", at), ("switch.buffer", "500 KB")]);
         let known = facts(&checked, "sfc").unwrap_or_else(|e| panic!("{e}"));
-        let said = advise("sfc", Map::new(), Some(("net.toml".to_owned(), known))).unwrap_or_else(|e| panic!("{e}"));
-        said.numbers["our_bound"]["loop_ps"].clone()
+        let reported =
+            advise("sfc", Map::new(), Some(("net.toml".to_owned(), known))).unwrap_or_else(|e| panic!("{e}"));
+        reported.numbers["our_bound"]["loop_ps"].clone()
     };
     assert_eq!(["fabric", "input", "output"].map(loop_ps), [3_195_360, 3_195_360, 2_895_360].map(Value::from));
 }

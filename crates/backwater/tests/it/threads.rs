@@ -57,7 +57,7 @@ fn run(text: &str, threads: usize, slice: u64) -> (String, usize, Option<String>
     stage::finish_parallel(&mut run, &mut rows).unwrap();
     // How many events a run takes is the engine's affair.
     let progress = Progress { events: 0, ..run.progress() };
-    let said = [
+    let reported = [
         format!("{:x} {progress:?} {:?} {broken:?} {:?}", run.fingerprint(), run.now(), run.unrest()),
         format!("{:?} {:?}", run.deadlock(), run.first_drop()),
         format!("{:#?}", rows.flows),
@@ -66,7 +66,7 @@ fn run(text: &str, threads: usize, slice: u64) -> (String, usize, Option<String>
         format!("{:#?} {:#?} {:#?}", rows.collectives, rows.transfers, rows.rounds),
         format!("{:#?} {:#?} {:?}", rows.instances, rows.loads, run.rounds()),
     ];
-    (said.join("\n"), run.threads(), run.why_one_thread().map(str::to_owned))
+    (reported.join("\n"), run.threads(), run.why_one_thread().map(str::to_owned))
 }
 
 fn same_on_any_number(name: &str, text: &str) {
@@ -206,8 +206,8 @@ fn an_end_before_flows_end() {
 #[test]
 fn one_thread_and_why() {
     let why = |text: &str| {
-        let (said, used, why) = run(text, 4, 1 << 16);
-        assert_eq!(said, run(text, 1, 1 << 16).0);
+        let (reported, used, why) = run(text, 4, 1 << 16);
+        assert_eq!(reported, run(text, 1, 1 << 16).0);
         assert_eq!(used, 1);
         why.unwrap_or_default()
     };
@@ -232,12 +232,12 @@ fn pinned_flows_with_recovery_have_one_thread_from_the_start() {
     let recovery = "[transport]\nrecovery = \"go-back-n\"\n";
     for (key, path) in [("path", "h20 leaf5 spine1 leaf2 h8"), ("ack_path", "h8 leaf2 spine0 leaf5 h20")] {
         let text = format!("{TREE}{PFC}{BUSY}{}", pinned(key, path));
-        let (said, used, why) = run(&format!("{text}{recovery}"), 3, 1 << 16);
+        let (reported, used, why) = run(&format!("{text}{recovery}"), 3, 1 << 16);
         assert_eq!(
             (used, why.as_deref()),
             (1, Some("a path is pinned, and taken out everywhere at the instant at which its flow ends"))
         );
-        assert_eq!(said, run(&format!("{text}{recovery}"), 1, 1 << 16).0);
+        assert_eq!(reported, run(&format!("{text}{recovery}"), 1, 1 << 16).0);
         same_on_any_number("pinned, nothing comes twice", &text);
     }
 }
@@ -303,8 +303,8 @@ fn a_job_that_goes_on_after_all_time_is_told() {
     for latency in ["0 s", "1 us"] {
         let job = format!("[[job]]\nlabel = \"late\"\nranks = 4\nstart_latency = \"{latency}\"\n{think}{reduce}");
         for threads in [1, 2, 3] {
-            let (said, ..) = run(&format!("{TREE}{job}"), threads, 500);
-            let first = said.lines().next().unwrap_or_default();
+            let (reported, ..) = run(&format!("{TREE}{job}"), threads, 500);
+            let first = reported.lines().next().unwrap_or_default();
             assert!(first.contains("after the last time that there is"), "{latency}, {threads} threads: {first}");
         }
     }

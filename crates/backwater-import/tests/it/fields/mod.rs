@@ -19,7 +19,7 @@ mod syntax;
 
 use crate::fixture;
 use backwater_import::registry::{FAMILIES, recognise};
-use backwater_import::{Imported, Memory, Note, Options, Sort, Source, import};
+use backwater_import::{Imported, Memory, Note, NoteKind, Options, Source, import};
 use samples::{SETS, Set};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -40,15 +40,15 @@ fn without_remarks(scenario: &str) -> String {
 }
 
 /// A set of files with what is said beside them.
-struct Given {
+struct InputFiles {
     files: Vec<(String, Vec<u8>)>,
     options: Options,
     /// Where the files lie, if they have to.
     folder: Option<PathBuf>,
 }
 
-impl Given {
-    fn of(set: &Set) -> Given {
+impl InputFiles {
+    fn of(set: &Set) -> InputFiles {
         let files = set.files.iter().map(|path| ((*path).to_owned(), fixture(path))).collect();
         let command = set.command.split_whitespace().map(str::to_owned).collect();
         let folder = set.beside.first().map(|_| {
@@ -59,7 +59,7 @@ impl Given {
             }
             folder
         });
-        Given { files, options: Options { command, ..Options::default() }, folder }
+        InputFiles { files, options: Options { command, ..Options::default() }, folder }
     }
 
     /// Imports the files with some of them, or the command line, replaced.
@@ -109,7 +109,7 @@ fn base(name: &str) -> &str {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
     /// Each value changes something, is refused or is named.
-    Said,
+    Reported,
     /// A value changes nothing, and no note names the field.
     Silent,
     /// A note says that it is ignored, and it is not.
@@ -150,7 +150,7 @@ fn found(
     let own = field.words.last();
     let ignored = notes.iter().any(|note| {
         let at = note.lines.is_empty() || note.lines.contains(&(field.line as u64));
-        note.sort == Sort::Ignored
+        note.kind == NoteKind::Ignored
             && base(&note.file) == base(file)
             && at
             && own.is_some_and(|own| note.names.contains(own))
@@ -160,15 +160,15 @@ fn found(
         let what = match outcome(&changed) {
             same if same == *usual && !named => Found::Silent,
             Ok((other, others, _)) if ignored && (other != *scenario || others != *tables) => Found::Untrue,
-            _ => Found::Said,
+            _ => Found::Reported,
         };
         (what, other.clone())
     };
     let mut all: Vec<(Found, Vec<u8>)> = field.others.iter().map(of).collect();
-    if same && all.iter().any(|(what, _)| *what == Found::Said) {
+    if same && all.iter().any(|(what, _)| *what == Found::Reported) {
         all.retain(|(what, _)| *what != Found::Silent);
     }
-    all.into_iter().max().unwrap_or((Found::Said, Vec::new()))
+    all.into_iter().max().unwrap_or((Found::Reported, Vec::new()))
 }
 
 /// Whether a note says of a field of its file that it has no effect, or another one: that is among its names or what its text is about.
@@ -183,7 +183,7 @@ fn names(note: &Note, file: &str, words: &[String]) -> bool {
     // What is said once of all traces is said of each.
     let of_it = base(&note.file) == base(file) || note.text.contains("of all traces");
     let it = words.iter().any(|word| note.names.contains(word)) || words.last().is_some_and(about);
-    matches!(note.sort, Sort::Ignored | Sort::Differs) && of_it && it
+    matches!(note.kind, NoteKind::Ignored | NoteKind::Differs) && of_it && it
 }
 
 /// Fields as they are tried: of each name some.
@@ -203,7 +203,7 @@ fn chosen(fields: Vec<Field>, most: usize) -> Vec<Field> {
 fn tried(family: &str) -> (usize, BTreeMap<(String, String, Found), String>) {
     let (mut count, mut silent) = (0, BTreeMap::new());
     for set in SETS.iter().filter(|set| set.family == family) {
-        let given = Given::of(set);
+        let given = InputFiles::of(set);
         let all = given.each();
         let usual = given.outcome(usize::MAX, &[]);
         if let Err(error) = &usual {
@@ -215,7 +215,7 @@ fn tried(family: &str) -> (usize, BTreeMap<(String, String, Found), String>) {
                 count += 1;
                 let same = SAME.iter().any(|(of, own, _)| *of == kind && *own == field.name);
                 let (what, other) = found(&field, octets, &usual, name, same, |other| given.outcome(place, other));
-                if what != Found::Said {
+                if what != Found::Reported {
                     // Binary files are replaced as a whole.
                     let short = |octets: &[u8]| match octets.len() {
                         ..=40 => String::from_utf8_lossy(octets).into_owned(),

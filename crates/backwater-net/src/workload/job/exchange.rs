@@ -401,8 +401,8 @@ mod tests {
                 let numbers = (0..tree.numbers()).filter(|number| number % u64::from(n) != 0);
                 sent.extend(numbers.map(|number| tree.transfer(number)).map(|transfer| (transfer.from, transfer.to)));
             }
-            let said: BTreeSet<(u32, u32)> = exchange.pairs(n).filter(|(from, to)| from != to).collect();
-            assert_eq!(said, sent, "{exchange:?}");
+            let reported: BTreeSet<(u32, u32)> = exchange.pairs(n).filter(|(from, to)| from != to).collect();
+            assert_eq!(reported, sent, "{exchange:?}");
         }
     }
 

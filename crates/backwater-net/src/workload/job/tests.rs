@@ -144,9 +144,9 @@ fn each_transfer_says_what_let_it_begin() {
     assert_eq!(c.release, release(Some(b.flow), "step + step"));
     assert_eq!((c.start, c.end), (Time::us(3 + 34 + 5), Some(Time::us(3 + 34 + 15))));
     assert_eq!((d.src_rank, d.dst_rank, d.src, d.bytes), (1, 0, HostId(1), 8000));
-    let told = |row: &RoundRow| (row.start, row.end.unwrap(), row.release.clone());
-    assert_eq!(told(&course.rounds[0]), (Time::us(3), Time::us(37), release(Some(b.flow), "step")));
-    assert_eq!(told(&course.rounds[1]), (Time::us(37), Time::us(71), release(Some(d.flow), "step")));
+    let notified = |row: &RoundRow| (row.start, row.end.unwrap(), row.release.clone());
+    assert_eq!(notified(&course.rounds[0]), (Time::us(3), Time::us(37), release(Some(b.flow), "step")));
+    assert_eq!(notified(&course.rounds[1]), (Time::us(37), Time::us(71), release(Some(d.flow), "step")));
     let [one] = &course.instances[..] else { panic!("{:?}", course.instances) };
     assert_eq!((one.rounds, one.complete, one.start, one.end), (2, 2, Time::us(3), Some(Time::us(71))));
 }
@@ -155,8 +155,8 @@ fn each_transfer_says_what_let_it_begin() {
 fn rounds_without_transfers_need_no_more_memory_with_each() {
     let spec = JobSpec { rounds: 100_000, ..job(1, vec![step(compute(1), vec![vec![0]], &[])]) };
     let course = course(&spec, |_| Time::us(10), false);
-    let told = course.rounds.last().unwrap().release.computed.as_ref().unwrap().to_string();
-    assert_eq!(told, format!("{} + 99984 more", ["step"; 16].join(" + ")));
+    let notified = course.rounds.last().unwrap().release.computed.as_ref().unwrap().to_string();
+    assert_eq!(notified, format!("{} + 99984 more", ["step"; 16].join(" + ")));
 }
 
 #[test]

@@ -27,7 +27,7 @@ struct Soak {
 }
 
 impl Control for Soak {
-    fn hear(&mut self, _: Time, _: Bytes, event: Event<'_>) -> Answer {
+    fn on_event(&mut self, _: Time, _: Bytes, event: Event<'_>) -> Answer {
         let mut timers = Vec::new();
         match event {
             Event::Start { shape, seed } => {
