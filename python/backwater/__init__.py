@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from backwater.control import Control
     from backwater.errors import InputError, Interrupted, OtherBuildWarning, ResultError
     from backwater.exporting import export
-    from backwater.foreign import Imported
+    from backwater.import_files import Imported
     from backwater.importing import import_
     from backwater.reading import Comparison, open_run
     from backwater.repetitions import Series
@@ -60,7 +60,7 @@ else:
         "control": ("Control",),
         "errors": ("InputError", "Interrupted", "OtherBuildWarning", "ResultError"),
         "exporting": ("export",),
-        "foreign": ("Imported",),
+        "import_files": ("Imported",),
         "importing": ("import_",),
         "reading": ("Comparison", "open_run"),
         "repetitions": ("Series",),

@@ -225,7 +225,7 @@ _LAZY = (
 )
 
 
-def _see_hooks(control: type[Control]) -> None:
+def _check_hooks(control: type[Control]) -> None:
     """Refuse hooks that would never be called, or not as they are written."""
     name = control.__name__
     for own in (own for one in _written(control) for own in vars(one)):
@@ -261,7 +261,7 @@ def see(control: object, given: Mapping[str, float]) -> type[Control]:
             f"{control!r} is not a class derived from backwater.Control",
             "give the class itself, as in scenario.prototype(MyLaw)",
         )
-    _see_hooks(control)
+    _check_hooks(control)
     known = parameters_of(control)
     for name, value in given.items():
         if name not in known:

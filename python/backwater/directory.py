@@ -155,7 +155,7 @@ def _written(path: Path) -> str | None:
         return None
 
 
-def _see_unedited(path: Path) -> None:
+def _check_unedited(path: Path) -> None:
     """Refuse to remove the scenario of a run if somebody has worked on it there."""
     scenario, wanted = path / SCENARIO, _written(path)
     with contextlib.suppress(OSError):
@@ -177,7 +177,7 @@ def _set_aside(path: Path) -> None:
         scenario.rename(next(name for name in names if not name.exists()))
 
 
-def see_free(path: Path) -> None:
+def check_free(path: Path) -> None:
     """Refuse a directory in which links or files are in the way of results."""
     folders = (*TABLES, *SWEEP_TABLES, *FOLDERS, FIGURES)
     for name in (*_FILES, *folders):
@@ -197,7 +197,7 @@ def clear(path: Path) -> None:
 
     Until then it says whose directory this is. What has other names stays, and so does `path`.
     """
-    see_free(path)
+    check_free(path)
     try:
         kind = standing(path)
         if kind is None:
@@ -207,7 +207,7 @@ def clear(path: Path) -> None:
             # All of them before anything is removed.
             runs = _runs(path, kind)
             for run in runs:
-                _see_unedited(run)
+                _check_unedited(run)
             for run in runs:
                 _set_aside(run)
             mark_unfinished(path)
@@ -376,7 +376,7 @@ def locked(path: Path) -> Iterator[None]:
     Where the file system knows no locks, there is none.
     """
     made = _make(path)
-    see_free(path)
+    check_free(path)
     file = path / LOCK
     descriptor = _lock(path, file)
     _sweep(path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from backwater._core import ScenarioError
 from backwater.errors import InputError
-from backwater.foreign import Imported, bring, see_foreign
+from backwater.import_files import Imported, bring, check_foreign
 from backwater.scenario import load
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def import_(
     """
     several = [files] if isinstance(files, str | os.PathLike) else list(files)
     target = Path(out)
-    see_foreign(several)
+    check_foreign(several)
     if target.exists() and not force:
         raise InputError(f"{target}: exists already", "give another name, or --force to replace it")
 

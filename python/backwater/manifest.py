@@ -105,7 +105,7 @@ def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
     write_text(directory / MANIFEST, json_text({**manifest, "sha256": _seal(manifest)}))
 
 
-def see_no_file(path: Path, *kinds: str) -> None:
+def check_no_file(path: Path, *kinds: str) -> None:
     """Refuse a file where results of `kinds` are asked for: a scenario is to be run first."""
     file, variant = parted(str(path))
     if not Path(file).is_file():
@@ -134,7 +134,7 @@ def read_manifest(directory: Path, *kinds: str) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = json.loads(octets_of(path, LARGEST))
     except (FileNotFoundError, NotADirectoryError):
-        see_no_file(directory, *kinds)
+        check_no_file(directory, *kinds)
         raise ResultError(
             f"{directory}: not a result directory, it has no {MANIFEST}", name
         ) from None

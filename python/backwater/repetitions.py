@@ -10,7 +10,6 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
-from backwater.alone import Listener
 from backwater.directory import STATISTICS, clear, locked, replaceable, standing
 from backwater.errors import InputError, ResultError
 from backwater.files import digest, regular
@@ -21,6 +20,7 @@ from backwater.numbers.repeats import over_runs
 from backwater.numbers.report import report
 from backwater.numbers.table import statistics_table, write_statistics
 from backwater.results import Run, member
+from backwater.run_one import Listener
 from backwater.running import Job, run_jobs, taken_up
 from backwater.samples import MOST_SEEDS
 from backwater.series import opened

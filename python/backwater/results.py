@@ -37,10 +37,10 @@ from backwater.manifest import (
     NAMES,
     RUN,
     SEEDS,
+    check_no_file,
     kind_of,
     read_manifest,
     sealed,
-    see_no_file,
     write_manifest,
 )
 from backwater.saved import Part
@@ -254,9 +254,9 @@ def present(path: Path) -> bool:
     return seed is not None and seed in Journal.read(path.parent).runs
 
 
-def see_no_results(path: Path) -> None:
+def check_no_results(path: Path) -> None:
     """Refuse a file, and a run that a series has not, where results are asked for."""
-    see_no_file(path)
+    check_no_file(path)
     if seed_in_series(path) is not None:
         manifest_at(path)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
-from backwater.alone import run_to_end, save_there
 from backwater.errors import InputError
+from backwater.run_one import run_to_end, save_there
 from backwater.running import Job, Prepared, contents, inputs_of
 from backwater.saved import SavedRun
 from backwater.saving import GoingOn, Saving, saving

@@ -39,7 +39,7 @@ T = TypeVar("T")
 MOST_THREADS = 64
 
 
-def see_threads(threads: int, said: str) -> None:
+def check_threads(threads: int, said: str) -> None:
     """Refuse a number of threads that no run can have; `said` is how it was asked for."""
     if not 1 <= threads <= MOST_THREADS:
         raise InputError(

@@ -81,7 +81,7 @@ def write(path: Path, facts: Mapping[str, Any], state: bytes, parts: Sequence[Pa
         raise ResultError(f"{path}: cannot save the run: {error.strerror or error}") from None
 
 
-def see_writable(path: Path) -> None:
+def check_writable(path: Path) -> None:
     """Refuse a place that can hold no saved run, before anything is simulated."""
     hint = "give --save the name of a file in a directory where you may write"
     if str(path) == "-":

@@ -15,7 +15,7 @@ from backwater import _core
 from backwater.errors import InputError, ResultError
 from backwater.files import temporary_directory
 from backwater.results import MemorySink, OwnSink, SpoolSink, earlier_run
-from backwater.saved import SavedRun, see_writable, write
+from backwater.saved import SavedRun, check_writable, write
 from backwater.wording import simulated
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def saving(path: str | os.PathLike[str] | None, every: str | None) -> Saving | N
             f"--every {every}: a run cannot be saved more often than every 1 us of its time",
             'as in --every "1 ms"',
         )
-    see_writable(Path(path))
+    check_writable(Path(path))
     return Saving(Path(path), time)
 
 
@@ -79,7 +79,7 @@ def with_saving(job: Job, where: Saving | None, *, force: bool = False) -> Job:
     """
     if where is None:
         return job
-    see_savable(job)
+    check_savable(job)
     saved = None if force else last_save(job, where.path)
     if saved is not None and not _is_complete(job):
         raise InputError(
@@ -112,7 +112,7 @@ def last_save(job: Job, path: Path) -> SavedRun | None:
     return saved if all(saved.header[name] == value for name, value in known.items()) else None
 
 
-def see_savable(job: Job) -> None:
+def check_savable(job: Job) -> None:
     """Refuse to save what cannot be saved yet. Raises `InputError`."""
     if job.capture is not None:
         raise InputError("a run whose frames are captured cannot be saved", "leave out the capture")
@@ -239,8 +239,8 @@ def save_at(
             f"--until {until}: is before {simulated(going_on.saved.time_ps)}",
             "the run goes on from there: give a later time",
         )
-    see_savable(job)
-    see_writable(path)
+    check_savable(job)
+    check_writable(path)
     with temporary_directory(".backwater.", path.parent) as spool:
         try:
             simulation = start(job, stop)

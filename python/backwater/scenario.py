@@ -53,10 +53,10 @@ def load(path: str | os.PathLike[str], *beside: str | os.PathLike[str]) -> Scena
     facts: dict[str, Any] = {"file": os.fspath(path)}
     file = Path(path)
     if beside or file.suffix != ".toml":
-        from backwater.foreign import foreign, imported, see_together
+        from backwater.import_files import check_together, foreign, imported
 
         files = [file, *map(Path, beside)]
-        see_together(files)
+        check_together(files)
         if beside or foreign(file):
             brought = imported(files)
             file = brought.path
@@ -127,7 +127,7 @@ class Scenario:
 
     def __reduce__(self) -> tuple[Callable[..., Scenario], tuple[object, ...]]:
         """Be pickled: as text and changes, with the content of the files that it names."""
-        from backwater.carried import named_content
+        from backwater.pickling import named_content
 
         base = self._base.absolute()
         files = named_content(self._core.text, self._changes, base)
@@ -348,7 +348,7 @@ class Scenario:
         one a processor. Runs that a Python class controls come one after another, in the order of
         their seeds. If a run breaks a promise, its error is raised when all others are done.
         """
-        from backwater.alone import run_to_end
+        from backwater.run_one import run_to_end
         from backwater.saving import saving, with_saving
 
         if seeds is not None:
@@ -373,7 +373,7 @@ class Scenario:
         `backwater.resume` goes on from there, exactly or with other values of mechanisms. Raises
         `backwater.InputError` if the run is over before, or cannot be saved.
         """
-        from backwater.alone import save_there
+        from backwater.run_one import save_there
 
         save_there(self.job(seed, None), until, Path(path))
 
@@ -385,9 +385,9 @@ class Scenario:
         threads: int = 1,
     ) -> Job:
         """Make a checked job of this scenario."""
-        from backwater.running import Job, see_threads
+        from backwater.running import Job, check_threads
 
-        see_threads(threads, f"threads = {threads}")
+        check_threads(threads, f"threads = {threads}")
         prepared = self.prepare(capture)
         seed = self.seed if seed is None else seed
         return Job(prepared, seed, out, capture, threads=threads)
@@ -419,7 +419,7 @@ def _restored(
     facts: Mapping[str, Any],
 ) -> Scenario:
     """Make a scenario that was pickled, maybe on another machine."""
-    from backwater.carried import placed
+    from backwater.pickling import placed
 
     base = placed(base, files)
     core = _core.Scenario.from_text(text, origin, str(base))

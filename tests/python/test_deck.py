@@ -129,7 +129,7 @@ def boxes(slide: Slide) -> list[tuple[float, float, float, float]]:
     return found
 
 
-def see_fits(slides: Deck) -> None:
+def check_fits(slides: Deck) -> None:
     for slide in slides.slides:
         for part in slide.parts:
             if isinstance(part, Text):
@@ -152,7 +152,7 @@ def see_fits(slides: Deck) -> None:
 
 
 def test_everything_fits_and_nothing_overlaps(slides: Deck) -> None:
-    see_fits(slides)
+    check_fits(slides)
 
 
 def test_lines_are_no_wider_than_their_boxes_by_the_renderer(slides: Deck) -> None:
@@ -266,7 +266,7 @@ def test_a_series_has_statistics_and_its_seeds(command: Command, tmp_path: Path)
     file = ROOT / "scenarios" / "incast-victim.toml"
     assert command("run", str(file), "--seeds", "2..4", "--out", "s").code == 0
     made = deck.of(tmp_path / "s")
-    see_fits(made)
+    check_fits(made)
     # Ratios have no unit: without a size an empty cell has 18 points, and its row is higher.
     shown = Presentation(io.BytesIO(deck.octets(made, "pptx")))
     empty = [
@@ -295,7 +295,7 @@ def test_a_study_has_published_numbers_and_what_differs(command: Command, tmp_pa
     said = command("reproduce", "bcn-pause-2006", "--seeds", "2", "--out", "b")
     assert said.code in (0, 1), said.err
     made = deck.of(tmp_path / "b")
-    see_fits(made)
+    check_fits(made)
     kinds = list(dict.fromkeys(slide.kind for slide in made.slides))
     assert kinds == ["title", "setup", "assumptions", "table", "figure", "differs", "again"]
     outcome = backwater.study.open_study(tmp_path / "b")
@@ -398,7 +398,7 @@ def test_a_comparison_has_what_differs_and_the_table_of_differences(
     said = command("deck", "c", "-o", "c.pdf")
     assert said.code == 0, said.err
     made = deck.of(tmp_path / "c")
-    see_fits(made)
+    check_fits(made)
     kinds = list(dict.fromkeys(slide.kind for slide in made.slides))
     assert kinds == ["title", "setup", "assumptions", "table", "figure", "again"]
     grids = {s.title: p for s in made.slides for p in s.parts if isinstance(p, Grid)}
@@ -431,7 +431,7 @@ def test_parameters_of_an_import_stand_together_without_folders(
     said = command("run", "burst.cm", "--set", "seed=7", "--out", "m")
     assert said.code == 0, said.err
     made = deck.of(tmp_path / "m")
-    see_fits(made)
+    check_fits(made)
     assert "/imported/" not in str([slide.parts for slide in made.slides])
     grids = {s.title: p for s in made.slides for p in s.parts if isinstance(p, Grid)}
     own = grids["Assumptions: parameters"]

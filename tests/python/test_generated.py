@@ -10,9 +10,9 @@ import pytest
 
 from backwater import _core
 from backwater.cli.app import COMMANDS, built
+from backwater.examples import names as scenarios
+from backwater.examples import shipped
 from backwater.numbers.metrics import QUANTITIES, STATISTICS
-from backwater.shipped import names as scenarios
-from backwater.shipped import shipped
 from backwater.study import load, names
 from conftest import ROOT
 

@@ -23,7 +23,7 @@ from backwater.cli import START
 from backwater.cli.output import message
 from backwater.cli.runs import _scaled, _short
 from backwater.cli.watching import differences
-from backwater.shipped import names, shipped
+from backwater.examples import names, shipped
 from backwater.wording import prefixed, three
 from conftest import ROOT, start
 

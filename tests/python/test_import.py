@@ -11,7 +11,7 @@ import pytest
 
 import backwater
 from backwater.errors import InputError
-from backwater.foreign import imported
+from backwater.import_files import imported
 from conftest import ROOT
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import backwater
 from backwater import _core
-from backwater.cli.labels import see_labels
+from backwater.cli.labels import check_labels
 from backwater.errors import InputError, ResultError
 from backwater.numbers import rows
 from backwater.numbers.metrics import metric
@@ -182,9 +182,9 @@ def test_points_of_sweeps_have_what_their_metrics_take() -> None:
 def test_metrics_of_queues_without_samples_are_refused_before_anything_runs() -> None:
     bare = {**QUEUED, "output": {}}
     with pytest.raises(InputError, match="no queue is sampled"):
-        see_labels([metric("p99_queue")], [backwater.build(bare).resolved()])
-    see_labels([metric("max_queue")], [backwater.build(bare).resolved()])
-    see_labels([metric("p99_queue")], [backwater.build(QUEUED).resolved()])
+        check_labels([metric("p99_queue")], [backwater.build(bare).resolved()])
+    check_labels([metric("max_queue")], [backwater.build(bare).resolved()])
+    check_labels([metric("p99_queue")], [backwater.build(QUEUED).resolved()])
     run = backwater.build(bare).run()
     assert metric("p99_queue").of(run) is None
 

@@ -24,7 +24,7 @@ from typer import TyperException
 from backwater import _core
 from backwater.cli.app import built, named
 from backwater.cli.arguments import told
-from backwater.cli.output import message, put, see_width
+from backwater.cli.output import check_width, message, put
 from backwater.cli.streams import Unheard
 from backwater.errors import InputError, OtherBuildWarning, ResultError
 from backwater.notices import heard
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(messages):
             warnings.simplefilter("always", OtherBuildWarning)
             warnings.showwarning = _warned  # type: ignore[assignment]
-            see_width()
+            check_width()
             with heard(message):
                 code = _command(arguments)
             # Here what goes wrong can still be told; at the interpreter's end it cannot.

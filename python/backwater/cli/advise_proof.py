@@ -131,7 +131,7 @@ def prove(
             f"--prove and --set {proof.key} exclude each other",
             f"leave --set {proof.key} out: --prove varies it",
         )
-    _see_effect(proof, case)
+    _check_effect(proof, case)
     row = next((name for name in proof.rows if name in rows), "")
     advised, low, high = _range(proof, rows.get(row, ""), own, facts)
     # A range that begins with one step has as many values as steps.
@@ -185,7 +185,7 @@ def _taken(proof: Proof, options: Mapping[str, Any]) -> list[str]:
     return settings
 
 
-def _see_effect(proof: Proof, case: Scenario) -> None:
+def _check_effect(proof: Proof, case: Scenario) -> None:
     """Refuse a scenario in which no value of the key changes anything."""
     try:
         said = case.set(proof.key, PROBE).check()

@@ -186,7 +186,7 @@ def changed(
     return case
 
 
-def see_used(
+def check_used(
     pairs: Sequence[tuple[str, str]], cases: Iterable[scenario.Scenario], everywhere: str
 ) -> None:
     """Refuse a setting whose mechanism is on in none of the scenarios; `everywhere` names them."""
@@ -218,7 +218,7 @@ def _stdin() -> str:
         ) from None
 
 
-def see_one_seed(seed: int | None, pairs: Iterable[tuple[str, str]]) -> None:
+def check_one_seed(seed: int | None, pairs: Iterable[tuple[str, str]]) -> None:
     """Refuse a setting of the seed beside `--seed`; one of both would be ignored."""
     if seed is not None and any(key == "seed" for key, _ in pairs):
         raise InputError("--seed and --set seed exclude each other", "give one of them")

@@ -116,7 +116,7 @@ def compare(
         cases, refused = _checked(asked, wrong)
         given = {"with": mechanisms or [], "set": dict(overrides(settings))}
         plan = Plan.of(cases, seeds(many, cases[0].seed), Path(out), given, force=force)
-        plan.see_groups(wanted)
+        plan.check_groups(wanted)
         message(*plan.words())
         if plan_only:
             return 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
-from backwater.cli.labels import see_labels
+from backwater.cli.labels import check_labels
 from backwater.cli.output import message, show
 from backwater.cli.progress import Reporter, reporting
 from backwater.cli.views import View
@@ -84,7 +84,7 @@ class Plan:
             folders.append(folder)
             jobs.append(mine)
             done.append([run or lent.get(job.seed) for job, run in zip(mine, found, strict=True)])
-            _see_lent(
+            _check_lent(
                 case, seeds, [job.seed for job, run in zip(mine, done[-1], strict=True) if not run]
             )
         return Plan(cases, seeds, folders, jobs, done, base, given)
@@ -239,12 +239,12 @@ class Plan:
         short = not allow and any(failures(one.warnings) for mine in found for one in mine)
         return (FAILED if errors else INCOMPLETE if short else 0), rows, document
 
-    def see_groups(self, wanted: Sequence[Metric]) -> None:
+    def check_groups(self, wanted: Sequence[Metric]) -> None:
         """Complain about groups and jobs that no scenario has, before anything is run."""
-        see_labels(wanted, [jobs[0].prepared.resolved for jobs in self.jobs])
+        check_labels(wanted, [jobs[0].prepared.resolved for jobs in self.jobs])
 
 
-def _see_lent(case: Subject, seeds: Sequence[int], missing: Sequence[int]) -> None:
+def _check_lent(case: Subject, seeds: Sequence[int], missing: Sequence[int]) -> None:
     """Refuse a scenario that cannot be run here, unless its directory has all runs that count."""
     if case.control is None or not missing:
         return

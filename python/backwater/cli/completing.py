@@ -29,7 +29,7 @@ def mechanisms(incomplete: str) -> list[str]:
 
 def scenarios(incomplete: str) -> list[str]:
     """Names of the scenarios that come with Backwater."""
-    from backwater.shipped import names
+    from backwater.examples import names
 
     return _beginning(names(), incomplete)
 

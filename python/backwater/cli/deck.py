@@ -39,7 +39,7 @@ def deck(
     and tables can be edited. The same results give the same file. Needs the extra `deck`
     (python-pptx, pypdf).
     """
-    from backwater.extras import needed
+    from backwater.optional_dependencies import needed
     from backwater.plot.shades import LIGHT, THEMES
 
     path = Path(output)
@@ -76,11 +76,11 @@ def deck(
 def _see(folder: Path) -> None:
     """Refuse what is no directory of results before libraries are loaded."""
     from backwater import study
-    from backwater.results import present, see_no_results
+    from backwater.results import check_no_results, present
 
     if present(folder) or folder.is_dir():
         return
-    see_no_results(folder)
+    check_no_results(folder)
     hint = "a directory is what `backwater run --out` or `backwater reproduce --out` wrote"
     if str(folder) in study.names():
         hint = f"reproduce it first: backwater reproduce {folder} --out results/{folder}"

@@ -18,9 +18,9 @@ from backwater.cli.arguments import (
     Set,
     Variant,
     With,
+    check_used,
     overrides,
     read,
-    see_used,
     split_variant,
 )
 from backwater.cli.output import (
@@ -77,7 +77,7 @@ def check(
     several = "variants" if len(others) > 1 else "variant"
     checked = f"its {several} {series(list(others))}" if others else ""
     if variant is None:
-        see_used(
+        check_used(
             overrides(settings),
             [case, *others.values()],
             f"{named} and {checked}" if checked else named,
@@ -210,9 +210,9 @@ def list_items(
             for study in studies
         ]
     elif what is Listable.SCENARIOS:
-        from backwater import shipped
+        from backwater import examples
 
-        found = [shipped.shipped(name) for name in shipped.names()]
+        found = [examples.shipped(name) for name in examples.names()]
         entries = [
             {"name": one.name, "summary": one.title, "variants": list(one.variants)}
             for one in found
@@ -278,7 +278,7 @@ def new(
     force: Force = False,
 ) -> None:
     """Write a commented scenario to start from, or a crate with a mechanism of your own."""
-    from backwater.shipped import shipped
+    from backwater.examples import shipped
 
     if file == "mechanism" and (source is None or name is not None):
         _new_mechanism(name, to, backwater, force=force)

@@ -98,10 +98,10 @@ def import_(
     and lines. `run` and `check` take such files in place of a scenario, too, where they say all
     that a scenario needs, and `compare` takes one file.
     """
-    from backwater.foreign import see_foreign
+    from backwater.import_files import check_foreign
     from backwater.importing import import_ as bring
 
-    see_foreign(files)
+    check_foreign(files)
     target = Path(out) if out is not None else Path(Path(files[0]).stem + ".toml")
     writable(str(target), Kind.SCENARIO, *files)
     writable(json, Kind.JSON, *files)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ANY = "…"
 
 
-def see_labels(wanted: Sequence[Metric], scenarios: Sequence[str]) -> None:
+def check_labels(wanted: Sequence[Metric], scenarios: Sequence[str]) -> None:
     """Refuse metrics of what none of the scenarios (with every value) has. Raises `InputError`."""
     labels = [_Labels.of(scenario) for scenario in scenarios]
     for metric in wanted:

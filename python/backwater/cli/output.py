@@ -26,7 +26,7 @@ PLAIN_WIDTH = 100
 LEAST_WIDTH, TOO_WIDE = 20, 10_000
 
 
-def see_width() -> None:
+def check_width() -> None:
     """Forget a width in COLUMNS that nobody means: rich would obey, also for help and progress."""
     given = os.environ.get("COLUMNS", "")
     if not (given.isdecimal() and len(given) < len(str(TOO_WIDE)) and int(given) >= LEAST_WIDTH):

@@ -103,9 +103,9 @@ def _folder(place: Path, page: Page) -> Path:
 
 def _unusable(path: Path, studies: list[str]) -> ResultError:
     """Say what to give instead of a name that is neither a directory nor a study."""
-    from backwater.results import see_no_results
+    from backwater.results import check_no_results
 
-    see_no_results(path)
+    check_no_results(path)
     hint = meant(str(path), studies, "the studies are", most=3)
     return ResultError(
         f"{path}: neither a directory nor a study",

@@ -22,10 +22,10 @@ from backwater.cli.arguments import (
     Set,
     Variant,
     With,
+    check_one_seed,
     option_of,
     overrides,
     read,
-    see_one_seed,
     seeds,
     split_variant,
 )
@@ -171,7 +171,7 @@ def run(
     beside = files[1:]
     if seed is not None and many is not None:
         raise InputError("--seed and --seeds exclude each other", "give one of them")
-    see_one_seed(seed, overrides(settings))
+    check_one_seed(seed, overrides(settings))
     if capture is not None and many is not None:
         raise InputError("--capture and --seeds exclude each other", "a capture is of one run")
     if threads is not None and many is not None:
@@ -191,7 +191,7 @@ def run(
         return _watch(named, variant, settings, mechanisms, seed, threads, out, given, force=force)
     if save is not None and many is not None:
         raise InputError("--save and --seeds exclude each other", "a saved run is one run")
-    _see_times(until, save, every, out, force=force)
+    _check_times(until, save, every, out, force=force)
     captured = wanted(capture, capture_file, kinds=kinds, classes=classes, snap=snap, limit=limit)
     writable(json, Kind.JSON, file, *beside)
     case = read(file, variant, settings, mechanisms, beside=beside)
@@ -272,7 +272,7 @@ def _watch(
     return watch(files, now, simulate, base)
 
 
-def _see_times(
+def _check_times(
     until: str | None, save: str | None, every: str | None, out: str | None, *, force: bool
 ) -> None:
     if until is not None and (out is not None or force):
@@ -321,7 +321,7 @@ def _go_on(
                 f"{option} and --from exclude each other",
                 "the saved run has its scenario and its seed; --set changes values from there on",
             )
-    _see_times(until, save, every, out, force=force)
+    _check_times(until, save, every, out, force=force)
     writable(json, Kind.JSON)
     case = resume(saved)
     for key, value in overrides(settings):
@@ -340,11 +340,11 @@ def _go_on(
 
 
 def _threads(asked: int | None) -> int:
-    from backwater.running import see_threads
+    from backwater.running import check_threads
 
     if asked is None:
         return 1
-    see_threads(asked, f"--threads {asked}")
+    check_threads(asked, f"--threads {asked}")
     return asked
 
 

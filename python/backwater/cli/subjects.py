@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backwater._core import ScenarioError
-from backwater.cli.arguments import changed, overrides, read, see_used
+from backwater.cli.arguments import changed, check_used, overrides, read
 from backwater.errors import InputError
 from backwater.manifest import RUN, SEEDS, judging, say_build
 from backwater.programs import stand_in
@@ -90,7 +90,7 @@ def subjects(
                 raise
             wrong[text] = error
     everywhere = texts[0] if len(texts) == 1 else "each of these scenarios"
-    see_used(pairs, [one.scenario for one in found], everywhere)
+    check_used(pairs, [one.scenario for one in found], everywhere)
     return found
 
 
@@ -133,7 +133,7 @@ def _subject(
         raise InputError(f"{text}: the variant comes before mechanisms", f"give {GRAMMAR}")
     settings = [*pairs, *own]
     scenario = changed(scenario, settings, [*mechanisms, *names], where_on=True)
-    _see_on(text, text[: len(text) - len(rest)], own, scenario)
+    _check_on(text, text[: len(text) - len(rest)], own, scenario)
     # With other settings it is another scenario, of which there is nothing yet.
     same = not names and not mechanisms and len(scenario.skipped) == len(settings)
     name = path.name.removesuffix(".toml") + text[len(place) :]
@@ -229,7 +229,7 @@ def _settings(text: str, rest: str) -> list[tuple[str, str]]:
     return overrides(parts)
 
 
-def _see_on(text: str, before: str, own: Sequence[tuple[str, str]], scenario: Scenario) -> None:
+def _check_on(text: str, before: str, own: Sequence[tuple[str, str]], scenario: Scenario) -> None:
     """Refuse a scenario's own setting of a mechanism that is off there.
 
     `before` is the text before the settings.

@@ -179,7 +179,7 @@ def sweep(
         "with": mechanisms,
         "set": settings,
     }
-    _see_engine(workers, memory, scheduler, slurm)
+    _check_engine(workers, memory, scheduler, slurm)
     writable(json, Kind.JSON, file)
     drawing = drawings(figure, width, font, theme, file)
     if drawing is not None and dry:
@@ -216,7 +216,7 @@ def sweep(
     return code
 
 
-def _see_engine(
+def _check_engine(
     workers: int | None, memory: str | None, scheduler: str | None, slurm: str | None
 ) -> None:
     if scheduler is not None and slurm is not None:
@@ -239,8 +239,8 @@ def _processors() -> int:
 def _engine(
     workers: int | None, memory: str | None, scheduler: str | None, jobs: Slurm | None
 ) -> Callable[[Stop], AbstractContextManager[Any]]:
-    from backwater.extras import see
     from backwater.numbers.units import size_bytes
+    from backwater.optional_dependencies import see
     from backwater.sweep import clusters
 
     # It takes a second to import, which a sweep without workers does not need.
@@ -255,7 +255,7 @@ def _engine(
         address = clusters.address_of(scheduler)
         return lambda stop: clusters.connected(address, stop)
     if jobs is not None:
-        clusters.see_sbatch()
+        clusters.check_sbatch()
         return lambda stop: clusters.slurm(jobs, stop)
     return lambda stop: clusters.local(workers or clusters.processors(), limit, stop)
 

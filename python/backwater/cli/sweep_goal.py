@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from backwater._core import ScenarioError
-from backwater.cli.labels import see_labels
+from backwater.cli.labels import check_labels
 from backwater.cli.output import listing, message, put, show, write
 from backwater.cli.views import View
 from backwater.directory import FIGURES, SUMMARY, TRIALS
@@ -91,7 +91,7 @@ def seek(asked: Sweeping, given: Mapping[str, Any], cases: Callable[[str], Scena
     goal, plan = Goal.of(given["goal"]), asked.plan
     keys = [axis.key for axis in plan.axes]
     more = goal.see(keys)
-    see_labels(more, list(examples(plan).values()))
+    check_labels(more, list(examples(plan).values()))
     asked.metrics = tuple(dict.fromkeys([*asked.metrics, *(one.name for one in more)]))
     called, base = base_batch(plan, given["base"], cases)
     asked.beside = [] if base is None else [base]

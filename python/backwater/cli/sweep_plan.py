@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backwater._core import ScenarioError
-from backwater.cli.arguments import changed, overrides, read, see_used, seeds, split_variant
-from backwater.cli.labels import see_labels
+from backwater.cli.arguments import changed, check_used, overrides, read, seeds, split_variant
+from backwater.cli.labels import check_labels
 from backwater.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def sweeping(file: str, given: dict[str, Any], out: str | None) -> Sweeping:
     base = usual if out is None else Path(out)
     metrics = tuple(given["metrics"] or ())
     if metrics:
-        _see_metrics(metrics, plan)
+        _check_metrics(metrics, plan)
     asked = Sweeping(plan, base, facts, metrics, tuple(given["keep"] or ()))
     if given["goal"] is not None:
         from backwater.cli.sweep_goal import seek
@@ -59,7 +59,7 @@ def sweeping(file: str, given: dict[str, Any], out: str | None) -> Sweeping:
     return asked
 
 
-def _see_metrics(metrics: Sequence[str], plan: Plan) -> None:
+def _check_metrics(metrics: Sequence[str], plan: Plan) -> None:
     """Refuse what is no metric, or one of what no point has. Raises `InputError`."""
     from backwater.numbers.metrics import metric
     from backwater.sweep.legal import examples
@@ -67,7 +67,7 @@ def _see_metrics(metrics: Sequence[str], plan: Plan) -> None:
     wanted = [metric(name) for name in metrics]
     # Where no point is legal, the points say why.
     with contextlib.suppress(ScenarioError):
-        see_labels(wanted, list(examples(plan).values()))
+        check_labels(wanted, list(examples(plan).values()))
 
 
 def _merged(known: Definition, given: dict[str, Any]) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _plan(
         return changed(one, pairs, given["with"], where_on=True)
 
     cases = {name: named(name) for name in names or [ALONE]}
-    see_used(pairs, cases.values(), "every variant" if names else scenario)
+    check_used(pairs, cases.values(), "every variant" if names else scenario)
     sampling = None
     if given["sample"] is not None:
         seed = given["sample_seed"]

@@ -54,7 +54,7 @@ def writable(target: str | None, kind: Kind, *inputs: str | os.PathLike[str] | N
         )
     try:
         if replaced(path, kind):
-            _see_replaceable(path, kind, inputs)
+            _check_replaceable(path, kind, inputs)
     except OSError as error:
         raise ResultError(
             f"{path}: cannot be looked into: {error.strerror or error}", "name another file"
@@ -78,7 +78,7 @@ def replaced(path: Path, kind: Kind) -> bool:
     return kind is Kind.CAPTURE or own_stream(path, there) is None
 
 
-def _see_replaceable(
+def _check_replaceable(
     path: Path, kind: Kind, inputs: tuple[str | os.PathLike[str] | None, ...]
 ) -> None:
     for one in inputs:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
-from backwater.carried import named_files
 from backwater.cli.arguments import told
 from backwater.cli.output import message
 from backwater.errors import SIGNALLED, InputError, ResultError
 from backwater.files import regular, text_of
 from backwater.numbers.run import group_times
+from backwater.pickling import named_files
 from backwater.results import load_run
 from backwater.wording import percent, series, us
 
@@ -92,7 +92,7 @@ def _means(base: Path) -> dict[str, float]:
     return found
 
 
-def _see_regular(path: Path) -> None:
+def _check_regular(path: Path) -> None:
     """Refuse to read what is no file (any more): what a pipe holds does not change."""
     if not path.exists():
         raise InputError(f"{path}: there is no such file", "--watch takes a scenario file")
@@ -115,7 +115,7 @@ def watch(
     """
     paths = [Path(file) for file in files]
     for path in paths:
-        _see_regular(path)
+        _check_regular(path)
     values: dict[str, str] | None = None
     means: dict[str, float] = {}
     again = False
@@ -123,7 +123,7 @@ def watch(
         marks = _marks(paths)
         try:
             for path in paths:
-                _see_regular(path)
+                _check_regular(path)
             case = read()
             fresh = _values(case)
             if values is not None:

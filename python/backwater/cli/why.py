@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backwater.cli.arguments import Json, Set, Variant, With, see_one_seed
+from backwater.cli.arguments import Json, Set, Variant, With, check_one_seed
 from backwater.cli.output import message, warn, write, write_json
 from backwater.cli.targets import Kind, writable
 
@@ -59,7 +59,7 @@ def why(
     from backwater.programs import why_not
     from backwater.why import diverge, evidence, facts
     from backwater.why.evidence import uncomparable
-    from backwater.why.facts import see_wanted
+    from backwater.why.facts import check_wanted
     from backwater.why.parted import divergence_words
     from backwater.why.words import run_words
 
@@ -71,14 +71,14 @@ def why(
     with judging(*folders(names)):
         for one in subjects(names, settings, mechanisms, variant):
             message(*one.skipped)
-            see_one_seed(seed, one.settings)
+            check_one_seed(seed, one.settings)
             wanted = one.seed if seed is None else seed
             earlier = next((run for run in one.runs if run.seed == wanted), None)
             if earlier is None:
                 warn(one.scenario.check())
             else:
                 # Before it is done again, which may take long.
-                see_wanted(earlier, flow or ())
+                check_wanted(earlier, flow or ())
             if earlier and one.control is None and (ended := uncomparable(earlier)) is not None:
                 message(f"{one.label}: {ended}; it is done again to its end")
             with reporting() as display:

@@ -13,7 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from backwater.deck.model import HEIGHT, LINE, PAD_X, PAD_Y, WIDTH, Drawing, Grid, Text
-from backwater.extras import needed
+from backwater.optional_dependencies import needed
 from backwater.plot.engine import engine
 
 if TYPE_CHECKING:

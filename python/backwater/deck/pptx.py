@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater.deck.model import HEIGHT, LINE, PAD_X, PAD_Y, WIDTH, Grid, Text
 from backwater.deck.pdf import place
-from backwater.extras import needed
+from backwater.optional_dependencies import needed
 from backwater.plot.engine import engine
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ def offset_ns(options: Options) -> int:
     return time_ps(options.offset, "--offset") // PS_PER_NS
 
 
-def see_groups(run: Run, options: Options) -> None:
+def check_groups(run: Run, options: Options) -> None:
     """Refuse groups of flows that the run does not have. Raises `InputError`."""
     import pyarrow.compute as pc
 
@@ -54,7 +54,7 @@ def ports(run: Run, options: Options) -> Iterator[tuple[int, int]]:
         return
     from backwater.exporting.rows import rows
 
-    see_groups(run, options)
+    check_groups(run, options)
     incast = set(options.incast)
     groups = rows(run, "flows", ["group"])
     for source, (group,) in zip(nth(run, "src", "dst"), groups, strict=True):

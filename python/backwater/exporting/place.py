@@ -42,7 +42,7 @@ class Place:
                 )
             return
         try:
-            self._see_free(force=force)
+            self._check_free(force=force)
         except OSError as error:
             if isinstance(error, ResultError):
                 raise
@@ -51,7 +51,7 @@ class Place:
                 "give another name",
             ) from None
 
-    def _see_free(self, *, force: bool) -> None:
+    def _check_free(self, *, force: bool) -> None:
         path = self._path
         if self._names:
             if path.exists() and not path.is_dir():

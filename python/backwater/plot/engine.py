@@ -36,11 +36,11 @@ def engine() -> Any:  # noqa: ANN401 - a module, whose own types are not those t
     """Give the module `vl_convert`. Raises `ResultError` where there is no memory for it."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY:
-        _see_memory(limit)
+        _check_memory(limit)
     return import_module("vl_convert")
 
 
-def _see_memory(limit: int) -> None:
+def _check_memory(limit: int) -> None:
     """See that a chart can be drawn within a limit of address space, in B."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])

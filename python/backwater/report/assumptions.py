@@ -11,7 +11,7 @@ import polars as pl
 
 import backwater
 from backwater import _core
-from backwater.foreign import CACHE
+from backwater.import_files import CACHE
 from backwater.numbers.rows import scan
 from backwater.report import draw
 from backwater.report.faults import outages

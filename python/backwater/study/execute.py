@@ -197,7 +197,7 @@ def plan(
                     beside.seeds or one.seeds,
                     invalid=mechanism in setup.refused,
                 )
-    _see_used(study, changes, {key: here for key, here in skipped.items() if key not in refused})
+    _check_used(study, changes, {key: here for key, here in skipped.items() if key not in refused})
     return Plan(study, points, jobs, changes, changed, skipped, own_seeds, refused)
 
 
@@ -210,7 +210,9 @@ def _refusal(scenario: Scenario) -> str | None:
     return None
 
 
-def _see_used(study: Study, changes: Changes, skipped: Mapping[Key, list[dict[str, str]]]) -> None:
+def _check_used(
+    study: Study, changes: Changes, skipped: Mapping[Key, list[dict[str, str]]]
+) -> None:
     """Refuse a setting whose mechanism is on at no point."""
     found = [{one["key"]: one["mechanism"] for one in here} for here in skipped.values()]
     for key, value in changes.settings:

@@ -184,8 +184,8 @@ def check_study(path: Path, text: Mapping[str, Any]) -> None:
     parameters = {key for measure in text["measure"] for key in measure}
     full = text.get("full") or {}
     cases = {case["id"] for case in text["case"]}
-    _see_known(path, "full.measure", "parameter of a measure", full.get("measure"), parameters)
-    _see_known(path, "full.case", "case", full.get("case"), cases)
+    _check_known(path, "full.measure", "parameter of a measure", full.get("measure"), parameters)
+    _check_known(path, "full.case", "case", full.get("case"), cases)
 
 
 def check_published(path: Path, text: Mapping[str, Any]) -> None:
@@ -208,7 +208,7 @@ def _check(path: Path, text: Mapping[str, Any], file: type[_Table]) -> None:
         raise _unknown(path, ".".join(parts), "key", unknown[1], table.__struct_fields__) from None
 
 
-def _see_known(
+def _check_known(
     path: Path, place: str, what: str, table: Mapping[str, Any] | None, known: set[str]
 ) -> None:
     for name in table or {}:

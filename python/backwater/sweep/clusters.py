@@ -20,8 +20,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError, ResultError
-from backwater.extras import needed
 from backwater.files import temporary_directory
+from backwater.optional_dependencies import needed
 from backwater.stopping import Stop, StoppedError, waited
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def _whole(word: str, value: str) -> int:
     return int(value)
 
 
-def see_sbatch() -> None:
+def check_sbatch() -> None:
     """Refuse to submit jobs where that cannot be done. Raises `InputError`."""
     if shutil.which("sbatch") is None:
         raise InputError(
@@ -291,7 +291,7 @@ def slurm(options: Slurm, stop: Stop) -> Iterator[Any]:
 
     Raises `InputError`, `StoppedError`.
     """
-    see_sbatch()
+    check_sbatch()
     with temporary_directory("backwater-jobs-") as folder:
         # Here, and not in a thread: the library sets handlers of signals.
         yield from _submitted(options.cluster(folder), options.jobs, stop)
@@ -304,7 +304,7 @@ def _submitted(cluster: Any, jobs: int, stop: Stop) -> Iterator[Any]:  # noqa: A
         try:
             cluster.scale(jobs=jobs)
             try:
-                _see_submitted(cluster, jobs, stop)
+                _check_submitted(cluster, jobs, stop)
             except RuntimeError as error:
                 refused = _refusal(str(error))
                 # Else Dask waits ten seconds for the job when the process ends.
@@ -330,7 +330,7 @@ def _close_slurm(what: Any, stop: Stop, refused: str) -> None:  # noqa: ANN401 -
     _close(what, stop, _CANCEL_SECONDS)
 
 
-def _see_submitted(
+def _check_submitted(
     cluster: Any,  # noqa: ANN401 - the library has no types
     jobs: int,
     stop: Stop,

@@ -75,7 +75,7 @@ def names(text: str) -> list[str]:
     return list(found)
 
 
-def see_units(text: str, units: Mapping[str, str | None], said: str) -> None:
+def check_units(text: str, units: Mapping[str, str | None], said: str) -> None:
     """Refuse a condition that holds a quantity against a name of another kind.
 
     `units`: those of the names that are known, by their names in SQL. Raises `InputError`.
@@ -99,7 +99,7 @@ def see_units(text: str, units: Mapping[str, str | None], said: str) -> None:
                 )
 
 
-def _see_alone(text: str, said: str) -> None:
+def _check_alone(text: str, said: str) -> None:
     """Refuse what is of many points: a condition is of one. Raises `InputError`."""
     for match in _TOKEN.finditer(text):
         word = match[0].lower()
@@ -136,7 +136,7 @@ def holding(
     """
     numbers = list(range(points.height))
     for text in conditions:
-        see_units(text, units, f"--where {text}")
+        check_units(text, units, f"--where {text}")
         found = _judged(points, text, sql(text), f"--where {text}", _hint(points))
         numbers = [number for number in numbers if found[number]]
     return numbers
@@ -164,7 +164,7 @@ def _judged(
     try:
         expression = pl.sql_expr(condition)
         # Whatever a name that SQL does not know is, the library says better.
-        _see_alone(text, said)
+        _check_alone(text, said)
         rows.filter(expression)
         found = rows.with_row_index("_number").with_columns(_held=expression)["_held"]
         return found.cast(pl.Boolean).to_list()

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 
 from backwater.directory import SWEEP_TABLES
 from backwater.errors import InputError, ResultError
-from backwater.extras import needed
 from backwater.files import regular, temporary_directory
 from backwater.manifest import SWEEP, check_file, read_manifest, say_build
+from backwater.optional_dependencies import needed
 from backwater.sweep.store import POINTS, files, readable, settled, table_of
 from backwater.sweep.values import plain
 
@@ -144,7 +144,7 @@ class Sweep:
                 for statement in views:
                     connection.execute(statement)
                 _lock(connection, paths)
-                _see_reading(duckdb, sql)
+                _check_reading(duckdb, sql)
                 answer: pa.Table = connection.sql(sql).to_arrow_table()
             except AttributeError:
                 raise InputError("query: is no question", 'as in "select * from points"') from None
@@ -225,7 +225,7 @@ def _lock(connection: Any, paths: list[Path]) -> None:  # noqa: ANN401 - as Duck
     connection.execute("set lock_configuration = true")
 
 
-def _see_reading(duckdb: Any, sql: str) -> None:  # noqa: ANN401 - as above
+def _check_reading(duckdb: Any, sql: str) -> None:  # noqa: ANN401 - as above
     """Refuse SQL that does more than read: what may be read may be written to as well."""
     for statement in duckdb.extract_statements(sql):
         # Without the remarks before it; places are of octets.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError
 from backwater.numbers.named import KNOWN
-from backwater.sweep.conditions import held, names, see_units
+from backwater.sweep.conditions import check_units, held, names
 from backwater.sweep.values import Axis, Interval, axis, plain
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Goal:
                 raise InputError(f"--goal {self.text}: {error.reason}", error.hint) from None
             asked.append(wanted)
         units = {plain(one.name): one.unit for one in asked}
-        see_units(self.where, units, f"--goal {self.text}")
+        check_units(self.where, units, f"--goal {self.text}")
         return asked
 
     def holds(self, rows: Sequence[Mapping[str, Any]]) -> list[bool]:

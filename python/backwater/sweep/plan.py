@@ -129,9 +129,9 @@ class Plan:
                         f"{low.text}..{high.text} in 5, for so many of them, or with ` step C` "
                         "from one to the next; or draw samples: --sample 'lhs 200'",
                     )
-        self._see_few()
+        self._check_few()
 
-    def _see_few(self) -> None:
+    def _check_few(self) -> None:
         if self.greatest > MOST:
             told = self.greatest if self.greatest < 10**15 else f"{float(self.greatest):.0e}"
             parts = [f"{axis.key} {len(axis.values)}" for axis in self.axes]

@@ -80,7 +80,7 @@ def code() -> dict[str, str]:
     return {**_core.version(), "numbers": hashing.hexdigest()[:16]}
 
 
-def see_code(wanted: Mapping[str, str]) -> None:
+def check_code(wanted: Mapping[str, str]) -> None:
     """Refuse to run what another version or build has asked for. Raises `OtherCodeError`."""
     here = code()
     if here != dict(wanted):
@@ -111,7 +111,7 @@ def run_batch(
 
     Raises `OtherCodeError` if this is another build than the sweep's.
     """
-    see_code(wanted)
+    check_code(wanted)
     return run_points(_recipe(packed), tasks)
 
 

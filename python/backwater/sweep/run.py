@@ -93,11 +93,11 @@ class Sweeping:
             manifest = read_manifest(self.directory, SWEEP)
         except ResultError as error:
             raise InputError(error.reason, REPLACE) from None
-        self._see_same(manifest)
+        self._check_same(manifest)
         self._unfinished = unfinished(manifest, self.facts["asked"])
         return statuses(self.directory, manifest)
 
-    def _see_same(self, manifest: Mapping[str, Any]) -> None:
+    def _check_same(self, manifest: Mapping[str, Any]) -> None:
         """Refuse to add to a sweep of another scenario, of other keys, or by another build."""
         place = self.directory
         here = code()
@@ -123,12 +123,12 @@ class Sweeping:
             scenarios |= batch.plan.scenarios
         for probe in manifest["probes"].values():
             if probe["variant"] in scenarios:
-                self._see_scenario(scenarios[probe["variant"]], probe)
+                self._check_scenario(scenarios[probe["variant"]], probe)
         self.metrics, self.keep = tuple(manifest["metrics"]), tuple(manifest["keep"])
         self._earlier = manifest["probes"]
         self._apart = set(manifest.get("beside") or ())
 
-    def _see_scenario(self, case: Scenario, probe: Mapping[str, Any]) -> None:
+    def _check_scenario(self, case: Scenario, probe: Mapping[str, Any]) -> None:
         variant = probe["variant"]
         for key, text in probe["settings"]:
             case = case.set(key, text, where_on=True)

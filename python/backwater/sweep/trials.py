@@ -12,7 +12,7 @@ import warnings
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from backwater.extras import needed
+from backwater.optional_dependencies import needed
 from backwater.sweep.legal import refusal
 
 if TYPE_CHECKING:

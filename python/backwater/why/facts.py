@@ -25,7 +25,7 @@ TOLD = 20
 def facts(found: Evidence, wanted: Sequence[str] = ()) -> dict[str, Any]:
     """Explain a run; `wanted`: groups and flow_ids to itemise, instead of one of every group."""
     run = found.run
-    see_wanted(run, wanted)
+    check_wanted(run, wanted)
     end_ps = run.summary.get("time_ps", 0)
     roots = tree(run.pauses, end_ps) if run.pauses.num_rows else []
     return {
@@ -58,7 +58,7 @@ def facts(found: Evidence, wanted: Sequence[str] = ()) -> dict[str, Any]:
     }
 
 
-def see_wanted(run: Run, wanted: Sequence[str]) -> None:
+def check_wanted(run: Run, wanted: Sequence[str]) -> None:
     """Refuse groups and flow_ids that a run has not. Of a run without flows nothing is known."""
     flows = run.flows
     if not wanted or flows.num_rows == 0:

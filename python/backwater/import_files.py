@@ -109,7 +109,7 @@ def bring(
         written.write_text(given["scenario"], encoding="utf-8")
         warnings = see(written)
         if not replace:
-            _see_free(folder, target.parent)
+            _check_free(folder, target.parent)
         _put(folder, target)
     return Imported(target, given["kinds"], [Note(*note) for note in given["notes"]], warnings)
 
@@ -133,7 +133,7 @@ def _written(place: Path, name: str) -> Iterator[Path]:
         raise ResultError(f"{place / name}: cannot be written: {reason}") from None
 
 
-def _see_free(folder: Path, place: Path) -> None:
+def _check_free(folder: Path, place: Path) -> None:
     """Refuse to replace what is there: tables have names that nobody has given."""
     for one in sorted(folder.iterdir()):
         if (place / one.name).exists():
@@ -173,7 +173,7 @@ def _fabric(name: str, target: Path) -> str:
         raise InputError(f"--fabric {name}: cannot be read: {reason}", hint) from None
 
 
-def see_foreign(files: Iterable[str | os.PathLike[str]]) -> None:
+def check_foreign(files: Iterable[str | os.PathLike[str]]) -> None:
     """Refuse to import what is not there, or a scenario."""
     for file in map(Path, files):
         if not file.exists() and not file.is_symlink():
@@ -193,7 +193,7 @@ def foreign(path: Path) -> bool:
     return path.suffix != SCENARIO and path.is_file() and _core.recognise(path) is not None
 
 
-def see_together(files: Sequence[Path]) -> None:
+def check_together(files: Sequence[Path]) -> None:
     """Refuse a scenario among several files: only those of another tool belong together.
 
     A scenario ends with `.toml`, or is stdin. Raises `InputError`.

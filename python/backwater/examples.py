@@ -6,8 +6,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from backwater.carried import named_content
 from backwater.errors import InputError
+from backwater.pickling import named_content
 from backwater.wording import meant
 
 # Resolved, since in the source tree it is a link.
