@@ -1,7 +1,7 @@
 //! The parameters of the stage: frames, acknowledgements, switches, NICs. Each field's text is what
 //! `backwater explain` prints; units are part of the types.
 
-use crate::packet::Control;
+use crate::model::packet::Control;
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

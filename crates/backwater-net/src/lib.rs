@@ -1,46 +1,31 @@
 //! The stage: packets, links, ports, gates, buffers, switches, NICs, flows, and the hooks that mechanisms act through.
 //!
-//! Read [`hooks`] first. Nothing here knows any mechanism by name.
+//! Four rooms, each of which may use those before it: [`topology`] (who is joined to whom, and the paths), [`workload`] (who sends what, and
+//! when), `model` (what a packet meets: links, switches, hosts, transports, hooks), and `run` (the event loop, the life of flows, probes,
+//! threads). Read [`hooks`] first. Nothing here knows any mechanism by name.
 
-mod activity;
-pub mod address;
-#[cfg(test)]
-mod alone;
-pub mod attachment;
 pub mod bench;
 pub mod config;
-mod confinement;
-mod event;
-mod flow_spec;
-pub mod hooks;
-mod host;
-mod node;
-pub mod packet;
+mod model;
 pub mod parameters;
-mod part;
-mod place;
-mod port;
 pub mod prelude;
-mod probe;
 pub mod record;
-mod routing;
 mod run;
-mod slab;
 pub mod spec;
-mod switch;
 pub mod topology;
-mod transport;
 pub mod units;
 pub mod workload;
-mod world;
 
 // Declared parameters name it (`#[parameters]`), and some are declared here.
 extern crate self as backwater_net;
 
-pub use port::in_order::FlowMap;
-pub use port::queues::HostQueues;
-pub use port::{pause, queues};
+pub use model::hooks::attachment;
+pub use model::port::in_order::FlowMap;
+pub use model::port::queues::HostQueues;
+pub use model::port::{pause, queues};
+pub use model::switch::occupancy;
+pub use model::{hooks, packet};
 pub use run::parallel::Parallel;
 pub use run::{Actors, Network};
-pub use switch::occupancy;
+pub use topology::address;
 pub use units::{Bytes, Rate};

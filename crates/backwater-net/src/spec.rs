@@ -1,15 +1,15 @@
 //! Everything that a run is built from.
 
 use crate::config::{AckParams, NicParams, NicTimes, PacketParams, SwitchParams, TransportParams};
-use crate::packet::{Class, HostId, NodeId};
-use crate::queues::HostQueues;
+use crate::model::packet::{Class, HostId, NodeId};
+use crate::model::port::queues::HostQueues;
 use crate::topology::Graph;
 use crate::units::{Bytes, Rate};
 use crate::workload::Dependent;
 use crate::workload::FlowSource;
 use backwater_engine::Time;
 
-pub use crate::flow_spec::{FlowSpec, QueuePairs, Share, Stream, Way};
+pub use crate::workload::flow_spec::{FlowSpec, QueuePairs, Share, Stream, Way};
 
 /// Something that goes wrong, or changes, at a time.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,8 +4,8 @@
 //! unless a test says otherwise. Memory has no limit, so that a limit in a test is there on purpose.
 
 use crate::config::{AckParams, AckPath, BufferPer, NicParams, NicTimes, PacketParams, SwitchParams, TransportParams};
-use crate::packet::{Class, HostId, NodeId};
-use crate::queues::HostQueues;
+use crate::model::packet::{Class, HostId, NodeId};
+use crate::model::port::queues::HostQueues;
 use crate::record::{
     Broken, CollectiveRow, ControlRow, CounterRow, Deadlock, FlowRow, InstanceRow, LoadRow, PauseRow, PortRow,
     Progress, QueuePairRow, RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,

@@ -1,6 +1,6 @@
 //! Rows of jobs, beside those of their collectives.
 
-use crate::packet::{HostId, NodeId, Port};
+use crate::model::packet::{HostId, NodeId, Port};
 use backwater_engine::Time;
 use backwater_engine::state::shared_text;
 use std::sync::Arc;

@@ -2,11 +2,11 @@
 
 use super::{Actors, Network};
 use crate::config::LinkChoice;
-use crate::event::Event;
-use crate::flow_spec::FlowSpec;
+use crate::model::event::Event;
+use crate::model::transport::messages::{Coming, Sending};
 use crate::record::{FlowRow, State};
-use crate::transport::messages::{Coming, Sending};
 use crate::workload::Moment;
+use crate::workload::flow_spec::FlowSpec;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 

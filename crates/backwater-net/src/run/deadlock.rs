@@ -28,12 +28,12 @@
 
 use super::view::View;
 use super::{Actors, Network};
-use crate::hooks::{Awaits, SwitchSide};
-use crate::packet::{CLASSES, Class, Port as PortNo, Queue};
-use crate::port::Belongs;
+use crate::model::hooks::{Awaits, SwitchSide};
+use crate::model::packet::{CLASSES, Class, Port as PortNo, Queue};
+use crate::model::port::Belongs;
+use crate::model::switch::Switch;
+use crate::model::switch::standing::each_standing;
 use crate::record::{Broken, Deadlock};
-use crate::switch::Switch;
-use crate::switch::standing::each_standing;
 use backwater_engine::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,7 +68,7 @@ struct Census {
 }
 
 impl Census {
-    fn add(&mut self, place: &crate::hooks::Place, charged: bool, queued: u32, queue: PortQueue) {
+    fn add(&mut self, place: &crate::model::hooks::Place, charged: bool, queued: u32, queue: PortQueue) {
         let ingress = &mut self.ingress[usize::from(place.ingress.0) * CLASSES + usize::from(place.class.0)];
         if charged {
             ingress.add(queued, queue);

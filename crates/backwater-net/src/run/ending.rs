@@ -2,8 +2,8 @@
 
 use super::view::View;
 use super::{Actors, Network};
-use crate::hooks::{Activity, Count, FlowSide, MechanismId, NicSide, SwitchSide};
-use crate::packet::{NodeId, Port as PortNo};
+use crate::model::hooks::{Activity, Count, FlowSide, MechanismId, NicSide, SwitchSide};
+use crate::model::packet::{NodeId, Port as PortNo};
 use crate::record::{ActivityRow, CounterRow, PortRow, Progress, Sink, State, SwitchRow};
 use crate::workload::Rounds;
 use backwater_engine::{Fingerprint, Time};
@@ -82,7 +82,7 @@ impl<A: Actors> View<'_, A> {
                 let port = self.port(first + local as u32);
                 sink.port(&PortRow {
                     node: NodeId(node as u32),
-                    port: crate::packet::Port(local as u16),
+                    port: crate::model::packet::Port(local as u16),
                     peer: NodeId(*peer),
                     rate_bps: port.serialiser.rate().0,
                     stats: port.stats(self.now),

@@ -1,16 +1,16 @@
 //! Faults: frames lost on a link, links that fail, rates that change, receivers that are slow, hosts that pause for no reason.
 
 use super::{Actors, Network, on_node};
-use crate::event::{Event, order};
-use crate::hooks::{MechanismId, PauseStyle};
-use crate::host::{Limit, PORT};
-use crate::node::{CAPTURED, LOST, Node, WATCHED};
-use crate::packet::{CLASSES, Class, HostId, NodeId};
-use crate::pause::{PauseRequest, bit};
-use crate::port::{Belongs, LinkFaults, Numbered};
-use crate::slab::Ix;
+use crate::model::event::{Event, order};
+use crate::model::hooks::{MechanismId, PauseStyle};
+use crate::model::host::{Limit, PORT};
+use crate::model::node::{CAPTURED, LOST, Node, WATCHED};
+use crate::model::packet::{CLASSES, Class, HostId, NodeId};
+use crate::model::port::pause::{PauseRequest, bit};
+use crate::model::port::{Belongs, LinkFaults, Numbered};
+use crate::model::slab::Ix;
+use crate::model::world::LINK_LOSS;
 use crate::spec::FaultKind;
-use crate::world::LINK_LOSS;
 use backwater_engine::{Time, rng};
 
 impl<A: Actors> Network<A> {

@@ -6,12 +6,12 @@
 
 use super::{Actors, Network};
 use crate::config::LatencyAt;
-use crate::event::Event;
-use crate::packet::PathRef;
-use crate::packet::Port as PortNo;
-use crate::port::{Belongs, Port};
-use crate::slab::Ix;
-use crate::switch::Switch;
+use crate::model::event::Event;
+use crate::model::packet::PathRef;
+use crate::model::packet::Port as PortNo;
+use crate::model::port::{Belongs, Port};
+use crate::model::slab::Ix;
+use crate::model::switch::Switch;
 use backwater_engine::fetch;
 
 /// Ports from which on it pays: with what is in flight between them they take about 2 MB.

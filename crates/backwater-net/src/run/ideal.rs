@@ -12,9 +12,9 @@
 //! equal packets followed by a shorter one.
 
 use super::{Actors, Network};
-use crate::packet::PathRef;
-use crate::port::Belongs;
-use crate::routing::NO_PATH;
+use crate::model::packet::PathRef;
+use crate::model::port::Belongs;
+use crate::topology::routing::NO_PATH;
 use backwater_engine::Time;
 
 impl<A: Actors> Network<A> {

@@ -15,10 +15,10 @@
 
 use super::{Actors, Network};
 use crate::config::LinkChoice;
-use crate::hooks::{FlowShape, RateKey};
-use crate::host::flow::{NO_CONTROLLER, NO_FLOW, Status};
-use crate::packet::{Body, HostId, NodeId, Packet, PathRef};
-use crate::slab::Ix;
+use crate::model::hooks::{FlowShape, RateKey};
+use crate::model::host::flow::{NO_CONTROLLER, NO_FLOW, Status};
+use crate::model::packet::{Body, HostId, NodeId, Packet, PathRef};
+use crate::model::slab::Ix;
 use crate::spec::FlowSpec;
 use crate::units::Bytes;
 

@@ -7,10 +7,10 @@
 
 use super::view::View;
 use super::{Actors, Network};
-use crate::event::Event;
-use crate::packet::{NodeId, Port};
-use crate::part::{Completion, Mail};
-use crate::probe::Load;
+use crate::model::event::Event;
+use crate::model::packet::{NodeId, Port};
+use crate::model::part::{Completion, Mail};
+use crate::model::probe::Load;
 use crate::record::{JobRows, LoadRow, Sink};
 use crate::spec::FlowSpec;
 use crate::workload::{Dependent, Due, Moment, Reached, Rounds};

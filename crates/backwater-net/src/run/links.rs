@@ -4,10 +4,10 @@
 //! NICs store a frame before they look at it.
 
 use super::{Actors, Network, on_node};
-use crate::node::Node;
-use crate::packet::Body;
-use crate::port::Belongs;
-use crate::slab::Ix;
+use crate::model::node::Node;
+use crate::model::packet::Body;
+use crate::model::port::Belongs;
+use crate::model::slab::Ix;
 
 impl<A: Actors> Network<A> {
     #[inline(always)]

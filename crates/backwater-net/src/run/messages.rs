@@ -9,10 +9,10 @@
 //! ```
 
 use super::{Actors, Network};
-use crate::flow_spec::{FlowSpec, QueuePairs, Share};
-use crate::host::flow::NO_MESSAGE;
-use crate::probe::account::Account;
+use crate::model::host::flow::NO_MESSAGE;
+use crate::model::probe::account::Account;
 use crate::record::{FlowRow, QueuePairRow, State};
+use crate::workload::flow_spec::{FlowSpec, QueuePairs, Share};
 use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 use std::collections::BTreeMap;

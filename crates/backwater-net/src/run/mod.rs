@@ -25,21 +25,21 @@ mod stall;
 mod start;
 mod view;
 
-use crate::event::Event;
-use crate::hooks::{
+use crate::model::event::Event;
+use crate::model::hooks::{
     FlowShape, FlowSide, Hooks, MechanismId, MechanismSet, NicShape, NicSide, Overhead, RateKey, Steering, SwitchShape,
     SwitchSide,
 };
-use crate::host::{Host, Interface, Tables};
-use crate::node::NodeCx;
-use crate::packet::{Class, FlowRef, NodeId};
-use crate::port::{Belongs, Port};
+use crate::model::host::{Host, Interface, Tables};
+use crate::model::node::NodeCx;
+use crate::model::packet::{Class, FlowRef, NodeId};
+use crate::model::port::{Belongs, Port};
+use crate::model::switch::Switch;
+use crate::model::world::World;
 use crate::record::{Broken, Deadlock, FirstDrop, Progress, Sink};
 use crate::spec::{Fault, FlowSpec, SeriesSpec};
-use crate::switch::Switch;
 use crate::units::Rate;
 use crate::workload::FlowSource;
-use crate::world::World;
 use backwater_engine::Time;
 use jobs::Jobs;
 use messages::Messages;
@@ -122,12 +122,12 @@ macro_rules! on_node {
             (p.belongs, p.local)
         };
         match belongs {
-            crate::port::Belongs::Switch(switch) => {
+            crate::model::port::Belongs::Switch(switch) => {
                 let mut $at = $network.switch_at(switch);
                 $do
             }
-            crate::port::Belongs::Host(nic) => {
-                let (mut $at, $local) = ($network.host_at(nic), crate::host::PORT);
+            crate::model::port::Belongs::Host(nic) => {
+                let (mut $at, $local) = ($network.host_at(nic), crate::model::host::PORT);
                 $do
             }
         }
@@ -142,9 +142,13 @@ macro_rules! handle {
         $network.world.order = $order;
         let mut rare = false;
         match $event {
-            crate::event::Event::Sent { port } => crate::run::on_node!($network, port, |at, local| at.sent(local)),
-            crate::event::Event::Arrive { port, pkt } => $network.arrive(port, pkt),
-            crate::event::Event::Wake { port } => crate::run::on_node!($network, port, |at, local| at.woken(local)),
+            crate::model::event::Event::Sent { port } => {
+                crate::run::on_node!($network, port, |at, local| at.sent(local))
+            }
+            crate::model::event::Event::Arrive { port, pkt } => $network.arrive(port, pkt),
+            crate::model::event::Event::Wake { port } => {
+                crate::run::on_node!($network, port, |at, local| at.woken(local))
+            }
             _ => {
                 $network.rare($event, before);
                 rare = true;

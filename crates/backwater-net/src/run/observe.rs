@@ -1,11 +1,11 @@
 //! What only the whole run can tell those who look on: whose frame a captured one is, and what a flow has waited for in all.
 
 use super::{Actors, Network, on_node};
-use crate::node::Node;
-use crate::packet::{FlowRef, NodeId, Port as PortNo};
-use crate::probe::account::{Account, Cause, Stand};
+use crate::model::node::Node;
+use crate::model::packet::{FlowRef, NodeId, Port as PortNo};
+use crate::model::probe::account::{Account, Cause, Stand};
+use crate::model::slab::Ix;
 use crate::record::{FlowIdentity, FlowRow, FrameRow, WaitRow};
-use crate::slab::Ix;
 use backwater_engine::Time;
 
 impl<A: Actors> Network<A> {

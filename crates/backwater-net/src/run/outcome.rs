@@ -2,13 +2,13 @@
 
 use super::{Actors, Network};
 use crate::config::Window;
-use crate::hooks::FlowSide;
-use crate::host::flow::{NO_CONTROLLER, NO_FLOW, Status};
-use crate::packet::HostId;
-use crate::part::Mail;
+use crate::model::hooks::FlowSide;
+use crate::model::host::flow::{NO_CONTROLLER, NO_FLOW, Status};
+use crate::model::packet::HostId;
+use crate::model::part::Mail;
+use crate::model::world::RunEffect;
 use crate::record::{FlowRow, State};
 use crate::workload::Moment;
-use crate::world::RunEffect;
 use backwater_engine::Time;
 
 impl<A: Actors> Network<A> {

@@ -1,10 +1,10 @@
 //! Time series: samples at a fixed interval, at no cost between them.
 
 use super::{Actors, Network};
-use crate::event::Event;
-use crate::host::flow::NO_MESSAGE;
-use crate::packet::{CLASSES, NodeId, Port as PortNo, Queue};
-use crate::port::Belongs;
+use crate::model::event::Event;
+use crate::model::host::flow::NO_MESSAGE;
+use crate::model::packet::{CLASSES, NodeId, Port as PortNo, Queue};
+use crate::model::port::Belongs;
 use crate::record::SeriesRow;
 use std::collections::BTreeMap;
 

@@ -5,9 +5,9 @@
 
 use super::parallel::Parallel;
 use super::{Actors, Network, SLICE};
-use crate::hooks::FlowShape;
-use crate::host::flow::{Controller, NO_FLOW};
-use crate::pause::PauseRequest;
+use crate::model::hooks::FlowShape;
+use crate::model::host::flow::{Controller, NO_FLOW};
+use crate::model::port::pause::PauseRequest;
 use crate::record::{Broken, Progress, Sink};
 use backwater_engine::state::{Loader, Saver, State, Unfit};
 use backwater_engine::{Time, state};

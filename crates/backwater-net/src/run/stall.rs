@@ -6,14 +6,14 @@
 
 use super::view::View;
 use super::{Actors, Network};
-use crate::hooks::{FlowSide, NicSide, SwitchSide};
-use crate::host::PORT;
-use crate::host::flow::{NO_CONTROLLER, SendFlow, Status};
-use crate::packet::{CLASSES, Class, HostId, NodeId, PathRef, Port as PortNo, Queue};
-use crate::port::{Belongs, Port};
+use crate::model::hooks::{FlowSide, NicSide, SwitchSide};
+use crate::model::host::PORT;
+use crate::model::host::flow::{NO_CONTROLLER, SendFlow, Status};
+use crate::model::packet::{CLASSES, Class, HostId, NodeId, PathRef, Port as PortNo, Queue};
+use crate::model::port::{Belongs, Port};
+use crate::model::slab::Ix;
+use crate::model::world::Watched;
 use crate::record::Broken;
-use crate::slab::Ix;
-use crate::world::Watched;
 use backwater_engine::Time;
 use std::collections::{HashMap, HashSet};
 

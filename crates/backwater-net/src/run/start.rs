@@ -2,15 +2,15 @@
 
 use super::{Actors, Network};
 use crate::config::AckPath;
-use crate::event::Event;
-use crate::hooks::{FlowShape, RateKey};
-use crate::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, NO_MESSAGE, SendFlow, Status, StreamState};
-use crate::packet::{DsField, Dscp, Ecn, FlowRef, HostId, NodeId, Packet, PathRef};
-use crate::port::Belongs;
+use crate::model::event::Event;
+use crate::model::hooks::{FlowShape, RateKey};
+use crate::model::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, NO_MESSAGE, SendFlow, Status, StreamState};
+use crate::model::packet::{DsField, Dscp, Ecn, FlowRef, HostId, NodeId, Packet, PathRef};
+use crate::model::port::Belongs;
+use crate::model::transport::Sender;
 use crate::record::FlowTag;
-use crate::routing::NO_PATH;
 use crate::spec::FlowSpec;
-use crate::transport::Sender;
+use crate::topology::routing::NO_PATH;
 use crate::units::Bytes;
 use backwater_engine::fingerprint::mix;
 use backwater_engine::{Time, rng};

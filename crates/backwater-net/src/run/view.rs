@@ -1,12 +1,12 @@
 //! A network as one looks at it, be it one or in parts: each node is seen in the part whose own it is.
 
 use super::{Actors, Network};
-use crate::host::Host;
-use crate::host::flow::{RecvFlow, SendFlow};
-use crate::packet::{FlowRef, HostId, NodeId};
-use crate::part::Ownership;
-use crate::port::Port;
-use crate::switch::Switch;
+use crate::model::host::Host;
+use crate::model::host::flow::{RecvFlow, SendFlow};
+use crate::model::packet::{FlowRef, HostId, NodeId};
+use crate::model::part::Ownership;
+use crate::model::port::Port;
+use crate::model::switch::Switch;
 use backwater_engine::Time;
 
 pub(super) struct View<'a, A: Actors> {

@@ -17,7 +17,7 @@
 use super::groups::Groups;
 use super::limits::{MOST, count};
 use super::{Graph, GraphError, Link, NodeKind};
-use crate::packet::NodeId;
+use crate::model::packet::NodeId;
 use crate::units::Rate;
 use backwater_engine::Time;
 

@@ -2,7 +2,7 @@
 
 use super::limits::{MOST, count};
 use super::{Graph, GraphError, Link, NodeKind};
-use crate::packet::Port;
+use crate::model::packet::Port;
 use crate::units::Rate;
 use backwater_engine::Time;
 use std::collections::HashMap;

@@ -15,7 +15,7 @@
 
 use super::limits::{MOST, count};
 use super::{Graph, GraphError, NodeKind};
-use crate::packet::NodeId;
+use crate::model::packet::NodeId;
 use crate::units::Rate;
 use backwater_engine::Time;
 

@@ -1,7 +1,7 @@
 //! Finding nodes, hosts and links of a graph quickly: for tables of a million flows.
 
 use super::{Graph, NodeKind, PathError};
-use crate::packet::{HostId, NodeId};
+use crate::model::packet::{HostId, NodeId};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@
 
 use super::limits::{MOST, count};
 use super::{Graph, GraphError, NodeKind};
-use crate::packet::NodeId;
+use crate::model::packet::NodeId;
 use crate::units::Rate;
 use backwater_engine::Time;
 
@@ -157,7 +157,7 @@ mod tests {
         let graph = graph.build().unwrap();
         let index = crate::topology::Index::new(graph.clone().into());
         let leaf = |host: u32| {
-            let node = index.node_of(crate::packet::HostId(host)).unwrap();
+            let node = index.node_of(crate::model::packet::HostId(host)).unwrap();
             let link = graph.links.iter().find(|link| link.a == node).unwrap();
             graph.nodes[link.b.0 as usize].name.clone()
         };

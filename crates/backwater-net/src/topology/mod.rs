@@ -4,6 +4,7 @@
 //! documented order, because paths, hashes and random streams depend on the numbers. [`index::Index`] finds things in a
 //! graph by name. Not here: routing.
 
+pub mod address;
 pub mod dragonfly;
 pub mod dragonfly_plus;
 pub mod dumbbell;
@@ -16,6 +17,7 @@ pub mod leaf_spine;
 mod limits;
 pub mod nvlink;
 pub mod parking_lot;
+pub(crate) mod routing;
 pub mod star;
 
 pub use dragonfly::Dragonfly;
@@ -31,7 +33,7 @@ pub use nvlink::NvLink;
 pub use parking_lot::ParkingLot;
 pub use star::Star;
 
-use crate::packet::{HostId, NodeId, Port};
+use crate::model::packet::{HostId, NodeId, Port};
 use crate::units::Rate;
 use backwater_engine::Time;
 

@@ -9,7 +9,7 @@
 
 use super::limits::{MOST, count};
 use super::{Graph, GraphError, NodeKind};
-use crate::packet::HostId;
+use crate::model::packet::HostId;
 use crate::units::Rate;
 use backwater_engine::Time;
 

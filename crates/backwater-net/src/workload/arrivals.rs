@@ -4,8 +4,8 @@
 //! does not move an arrival, another sender does not move a draw.
 
 use super::{FlowSource, Group, Sizes, WorkloadError};
-use crate::flow_spec::{FlowSpec, Way};
-use crate::packet::HostId;
+use crate::model::packet::HostId;
+use crate::workload::flow_spec::{FlowSpec, Way};
 use backwater_engine::rng::stream;
 use backwater_engine::{Rng, Time};
 use rand::RngExt as _;
@@ -207,7 +207,7 @@ impl FlowSource for Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Class;
+    use crate::model::packet::Class;
     use crate::units::Bytes;
 
     fn group() -> Group {

@@ -1,8 +1,8 @@
 //! What the flows of a group are given beside who, when and how much: other hosts, and classes by destination or size.
 
 use super::FlowSource;
-use crate::flow_spec::FlowSpec;
-use crate::packet::{Class, HostId};
+use crate::model::packet::{Class, HostId};
+use crate::workload::flow_spec::FlowSpec;
 use backwater_engine::fingerprint::mix;
 use backwater_engine::rng::stream;
 use rand::seq::SliceRandom;

@@ -1,7 +1,7 @@
 //! Flows that start when others have ended.
 
-use crate::flow_spec::FlowSpec;
 use crate::record::JobRows;
+use crate::workload::flow_spec::FlowSpec;
 use backwater_engine::{State, Time};
 use std::sync::Arc;
 

@@ -3,8 +3,8 @@
 //! The group has four streams, for times, receivers, senders and sizes: another size distribution moves no event.
 
 use super::{FlowSource, Gaps, Group, Sizes, Timing, WorkloadError};
-use crate::flow_spec::FlowSpec;
-use crate::packet::HostId;
+use crate::model::packet::HostId;
+use crate::workload::flow_spec::FlowSpec;
 use backwater_engine::rng::stream;
 use backwater_engine::{Rng, Time};
 use rand::RngExt as _;
@@ -166,7 +166,7 @@ impl FlowSource for Incasts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Class;
+    use crate::model::packet::Class;
     use crate::units::Bytes;
 
     fn hosts(range: std::ops::Range<u32>) -> Arc<[HostId]> {

@@ -1,8 +1,8 @@
 //! Flows that are known beforehand: groups that start once, tables of a million rows, Bernoulli streams.
 
 use super::{FlowSource, Group};
-use crate::flow_spec::{FlowSpec, Stream, Way};
-use crate::packet::{Class, HostId};
+use crate::model::packet::{Class, HostId};
+use crate::workload::flow_spec::{FlowSpec, Stream, Way};
 use backwater_engine::Time;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -128,7 +128,7 @@ impl FlowSource for List {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::NodeId;
+    use crate::model::packet::NodeId;
 
     fn group() -> Group {
         Group { index: 2, stream: "list".into(), class: Class(3), ect: true }

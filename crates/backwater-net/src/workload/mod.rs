@@ -8,6 +8,7 @@
 pub mod arrivals;
 pub mod assigned;
 mod dependent;
+pub(crate) mod flow_spec;
 pub mod graph;
 pub mod incast;
 pub mod job;
@@ -25,8 +26,8 @@ pub use list::{FlowTable, List, Row, Ways};
 pub use permutation::permutation;
 pub use sizes::{Distribution, Sizes};
 
-use crate::flow_spec::FlowSpec;
-use crate::packet::Class;
+use crate::model::packet::Class;
+use crate::workload::flow_spec::FlowSpec;
 use std::fmt;
 
 /// Yields flows by ascending start.

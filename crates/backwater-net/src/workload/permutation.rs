@@ -1,7 +1,7 @@
 //! Permutation traffic: everybody sends to one and receives from one, nobody to itself.
 
 use super::WorkloadError;
-use crate::packet::HostId;
+use crate::model::packet::HostId;
 use backwater_engine::rng::stream;
 use rand::seq::SliceRandom;
 

@@ -4,7 +4,7 @@
 //! (Chandy and Misra 1979, with what is pending known to all in place of null messages). It tells how far it is after a few events, so
 //! that the others need not wait for its whole window.
 
-use crate::part::{Key, Mail, NEVER};
+use crate::model::part::{Key, Mail, NEVER};
 use backwater_engine::Time;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -15,12 +15,12 @@ mod why;
 use super::deadlock::broken_by;
 use super::view::View;
 use super::{Actors, Network, SLICE};
-use crate::packet::{NodeId, Port as PortNo};
-use crate::part::{Half, Key, NEVER, Ownership, Part};
+use crate::model::packet::{NodeId, Port as PortNo};
+use crate::model::part::{Half, Key, NEVER, Ownership, Part};
+use crate::model::world::LOOK;
 use crate::record::{Broken, Deadlock, FirstDrop, Progress, Sink};
 use crate::spec::Spec;
 use crate::workload::Rounds;
-use crate::world::LOOK;
 use backwater_engine::Time;
 use board::Board;
 use rows::{Handed, Merge, Skip};
@@ -45,7 +45,7 @@ struct Split<A> {
     board: Board,
     merge: Merge,
     stop_at: Option<Time>,
-    /// As in [`crate::world::Totals`], of the whole run.
+    /// As in [`crate::model::world::Totals`], of the whole run.
     now: Time,
     last_observed: Time,
     happened: Time,
@@ -252,7 +252,7 @@ where
     /// Lets parts handle events before `until`, about so many.
     fn stretch(&mut self, until: Key, events: u64) {
         let Some(split) = &mut self.split else { return };
-        let stop = split.stop_at.map_or(NEVER, |at| (at, crate::event::Event::Stop.order() + 1));
+        let stop = split.stop_at.map_or(NEVER, |at| (at, crate::model::event::Event::Stop.order() + 1));
         split.board.begin(until.min(stop), events);
         let board = &split.board;
         if let Some((first, others)) = self.parts.split_first_mut() {

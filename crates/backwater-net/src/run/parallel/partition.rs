@@ -1,10 +1,10 @@
 //! Which part handles which node: leaves with their hosts, in the order of hosts, so that pods stay together; switches above go
 //! where most of their neighbours are, as far as each part gets as many of a tier.
 
-use crate::part::Ownership;
-use crate::port::Port;
+use crate::model::part::Ownership;
+use crate::model::port::Port;
+use crate::model::world::Fabric;
 use crate::topology::NodeKind;
-use crate::world::Fabric;
 use backwater_engine::Time;
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use super::super::{Actors, Network};
 use super::Parallel;
-use crate::part::{Half, Key};
+use crate::model::part::{Half, Key};
 use crate::record::{
     ActivityRow, CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, InstanceRow, JobRows, LoadRow, PauseRow,
     PortRow, QueuePairRow, RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,

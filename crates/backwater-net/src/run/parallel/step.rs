@@ -6,11 +6,11 @@
 
 use super::super::{Actors, Network, handle};
 use super::board::Board;
-use crate::event::{Event, order};
-use crate::packet::{Body, ControlHeader, FlowRef};
-use crate::part::{Half, Key, Mail, NEVER};
-use crate::port::Belongs;
-use crate::slab::Ix;
+use crate::model::event::{Event, order};
+use crate::model::packet::{Body, ControlHeader, FlowRef};
+use crate::model::part::{Half, Key, Mail, NEVER};
+use crate::model::port::Belongs;
+use crate::model::slab::Ix;
 use backwater_engine::Time;
 
 /// Events between two meetings.

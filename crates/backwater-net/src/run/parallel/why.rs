@@ -2,12 +2,12 @@
 
 use super::super::{Actors, Network};
 use crate::config::AckPath;
-use crate::flow_spec::FlowSpec;
-use crate::hooks::{FlowShape, RateKey};
-use crate::packet::{CLASSES, Class, HostId};
+use crate::model::hooks::{FlowShape, RateKey};
+use crate::model::packet::{CLASSES, Class, HostId};
 use crate::spec::Spec;
 use crate::topology::Link;
 use crate::units::{Bytes, Rate};
+use crate::workload::flow_spec::FlowSpec;
 use backwater_engine::Time;
 
 /// A pinned path says of packets that are still under way whether their flow has ended.

@@ -22,7 +22,7 @@ mod run;
 pub use operations::{Flaw, MOST, MOST_LABELS, MOST_WAITS, Operations, Reader, Row, Task};
 pub use run::Graph;
 
-use crate::packet::{Class, HostId};
+use crate::model::packet::{Class, HostId};
 use backwater_engine::Time;
 use std::fmt;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! A graph under way.
 
 use super::{GraphError, GraphSpec, MOST, Operations, Task};
-use crate::flow_spec::FlowSpec;
-use crate::packet::{Class, HostId};
+use crate::model::packet::{Class, HostId};
 use crate::record::{Computed, InstanceRow, JobRows, Release, RoundRow, TransferRow};
 use crate::workload::Group;
+use crate::workload::flow_spec::FlowSpec;
 use crate::workload::{Dependent, Due, Moment, Rounds};
 use backwater_engine::Time;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,8 +1,8 @@
 //! Graphs without a network: the test completes flows itself. And tables that cannot be.
 
 use super::*;
-use crate::flow_spec::FlowSpec;
 use crate::record::{Computed, JobRows, Release, RoundRow, TransferRow};
+use crate::workload::flow_spec::FlowSpec;
 use crate::workload::{Dependent, Due, Moment};
 use backwater_engine::state::{Loader, Saver, State};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Which hosts the ranks of a job are.
 
-use crate::packet::HostId;
+use crate::model::packet::HostId;
 use backwater_engine::rng::stream;
 use rand::seq::SliceRandom;
 

@@ -2,7 +2,7 @@
 
 use super::exchange::Exchange;
 use crate::config::PacketParams;
-use crate::packet::{Class, HostId};
+use crate::model::packet::{Class, HostId};
 use crate::units::Rate;
 use crate::workload::dependent::Moment;
 use backwater_engine::Time;

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::config::PacketParams;
-use crate::flow_spec::FlowSpec;
-use crate::packet::{Class, HostId};
+use crate::model::packet::{Class, HostId};
 use crate::record::{CollectiveRow, Computed, InstanceRow, JobRows, Release, RoundRow, TransferRow};
 use crate::units::Bytes;
 use crate::units::Rate;
+use crate::workload::flow_spec::FlowSpec;
 use crate::workload::{Dependent, Due, Moment};
 use backwater_engine::Time;
 use proptest::prelude::*;

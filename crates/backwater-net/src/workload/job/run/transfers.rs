@@ -1,11 +1,11 @@
 //! The transfers of an exchange under way, phase by phase, and the row that it leaves.
 
 use super::{At, Job, State};
-use crate::flow_spec::FlowSpec;
-use crate::packet::HostId;
+use crate::model::packet::HostId;
 use crate::record::{CollectiveRow, Release, TransferRow};
 use crate::units::Bytes;
 use crate::workload::Due;
+use crate::workload::flow_spec::FlowSpec;
 use crate::workload::job::transfer::Transfer;
 use crate::workload::job::tree::Tree;
 use crate::workload::job::{Exchange, Routing, Work, experts};

@@ -1,0 +1,275 @@
+//! A host's interface, one for each of its links: which classes have something to send, and whose turn it is.
+
+use super::flow::NO_FLOW;
+use crate::config::{NicParams, NicTimes};
+use crate::model::hooks::NicShape;
+use crate::model::packet::{CLASSES, Class, Dscp};
+use crate::model::port::highest;
+use crate::model::port::pause::bit;
+use crate::model::slab::{Fifo, Ix, Slab};
+use crate::units::{Bytes, Rate};
+use backwater_engine::Time;
+
+/// A host's interface. What every frame touches comes first, in three cache lines: what there is to send at all, the flows, and
+/// what goes before them. The flows of a class take turns in one list, whichever of its queues they are in.
+#[derive(backwater_derive::State)]
+#[repr(C, align(64))]
+pub(crate) struct Host<N> {
+    #[state(fixed)]
+    pub port: u32,
+    /// Classes that have flows ready to send, a bit each.
+    pub ready_mask: u32,
+    /// Whether a class has several queues.
+    #[state(fixed)]
+    several: bool,
+    /// Data frames in the transmit queue, per queue.
+    staged: [u16; CLASSES],
+    /// Among the interfaces of all hosts.
+    #[state(fixed)]
+    pub number: u32,
+    pub rx: Option<Box<SlowReceiver>>,
+    ready: [ReadyFlows; CLASSES],
+    #[state(within)]
+    pub stack: N,
+    #[state(fixed)]
+    pub shape: NicShape,
+    /// Under weighted round robin: the class whose turn it is, and how many packets more it may send.
+    turn: (u8, u32),
+    /// Turns that control has had, of those for which data waited too, since data last had one (`nic.control_turns`).
+    control_had: u32,
+    /// Flows for which a gate is shut.
+    pub parked: Vec<u32>,
+    /// Flows that found their queue refused by a mechanism while the port looked for work; they are in line again when it has.
+    pub(super) passed_over: Vec<u32>,
+    /// Time between the arrival of a control message and its effect.
+    #[state(fixed)]
+    pub control_delay: Time,
+    /// What it takes to issue a message: one after the other.
+    #[state(fixed)]
+    pub issue: Time,
+    /// Until then it issues what has been posted.
+    issues_until: Time,
+    /// \[bytes\] of flows that have begun here and not ended, where that decides about links.
+    pub unfinished: u64,
+    /// Per class, and of the link: storms of pauses that have begun and not ended.
+    storms: [u16; CLASSES + 1],
+}
+
+/// The flows of one class that may send, in the order of their turns: a list through [`flow::SendFlow::behind`].
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+pub(super) struct ReadyFlows {
+    pub first: u32,
+    pub last: u32,
+}
+
+/// A receive buffer that is emptied too slowly: one for frames of all classes, and for each class that it pauses the bounds of its bytes.
+#[derive(Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct SlowReceiver {
+    limits: Vec<Limit>,
+    pub fifo: Fifo,
+    pub bytes: u64,
+    pub draining: bool,
+}
+
+/// What a slow receiver does about a class, or about its link.
+#[derive(serde::Serialize, serde::Deserialize)]
+pub(crate) struct Limit {
+    pub class: Option<Class>,
+    /// Rate at which the buffer is emptied at most.
+    pub rate: Rate,
+    /// \[bytes\] in the buffer above which the class is paused.
+    pub xoff: Bytes,
+    /// \[bytes\] in the buffer below which it resumes.
+    pub xon: Bytes,
+    /// It is paused.
+    pub holding: bool,
+}
+
+impl<N> Host<N> {
+    pub fn new(number: u32, port: u32, shape: NicShape, stack: N, params: &NicParams) -> Host<N> {
+        Host {
+            port,
+            ready_mask: 0,
+            several: shape.queues.several(),
+            staged: [0; CLASSES],
+            number,
+            rx: None,
+            shape,
+            ready: [ReadyFlows { first: NO_FLOW, last: NO_FLOW }; CLASSES],
+            stack,
+            turn: (0, 0),
+            control_had: 0,
+            parked: Vec::new(),
+            passed_over: Vec::new(),
+            control_delay: params.control_delay,
+            issue: params.issue,
+            issues_until: Time::ZERO,
+            unfinished: 0,
+            storms: [0; CLASSES + 1],
+        }
+    }
+
+    /// A storm of pauses of these classes or the link, bits as in [`bit`], begins or ends. Returns the classes of which it is the first to begin, or the last
+    /// to end.
+    pub fn storm(&mut self, classes: u16, begins: bool) -> u16 {
+        let mut changed = 0;
+        for (class, storms) in self.storms.iter_mut().enumerate().filter(|(class, _)| classes & (1 << class) != 0) {
+            let before = *storms;
+            *storms = if begins { before.saturating_add(1) } else { before.saturating_sub(1) };
+            changed |= u16::from((before == 0) != (*storms == 0)) << class;
+        }
+        changed
+    }
+
+    /// Times of its own.
+    pub fn take_times(&mut self, own: &NicTimes) {
+        self.control_delay = own.control_delay.unwrap_or(self.control_delay);
+        self.issue = own.issue.unwrap_or(self.issue);
+    }
+
+    /// When a message that is posted now is issued: behind all that were posted before it.
+    pub fn issue_at(&mut self, now: Time) -> Time {
+        self.issues_until = self.issues_until.max(now).after(self.issue);
+        self.issues_until
+    }
+
+    /// So many more are issued behind all that were posted before.
+    pub fn issue_more(&mut self, number: u64) {
+        self.issues_until = self.issues_until.after(Time(self.issue.0.saturating_mul(number)));
+    }
+
+    /// Data frames in the transmit queue that may leave: those of a paused queue must not keep others from it.
+    #[inline(always)]
+    pub fn staged(&self, open: u32) -> u32 {
+        if open == u32::MAX {
+            return self.staged.iter().map(|staged| u32::from(*staged)).sum();
+        }
+        let queues = self.staged.iter().enumerate();
+        queues.map(|(queue, staged)| if open & (1 << queue) != 0 { u32::from(*staged) } else { 0 }).sum()
+    }
+
+    /// A data frame joins the transmit queue.
+    #[inline(always)]
+    pub fn stage(&mut self, queue: Class) {
+        self.staged[usize::from(queue.0) % CLASSES] += 1;
+    }
+
+    /// It leaves it.
+    #[inline(always)]
+    pub fn unstage(&mut self, queue: Class) {
+        self.staged[usize::from(queue.0) % CLASSES] -= 1;
+    }
+
+    /// The flows of a class that are ready.
+    #[inline(always)]
+    pub(super) fn ready_list(&mut self, class: usize) -> &mut ReadyFlows {
+        &mut self.ready[class % CLASSES]
+    }
+
+    /// The first of the flows of a class that are ready.
+    pub(super) fn first_in_line(&self, class: usize) -> u32 {
+        self.ready[class % CLASSES].first
+    }
+
+    /// Whose turn it is among the classes of a mask that is not empty.
+    #[cold]
+    pub fn weighted_turn(&mut self, mask: u32, weights: &[u32; CLASSES]) -> usize {
+        let strict = (0..CLASSES).fold(0u32, |bits, class| if weights[class] == 0 { bits | 1 << class } else { bits });
+        if mask & strict != 0 {
+            return highest(mask & strict);
+        }
+        let (class, left) = self.turn;
+        if mask & (1 << class) == 0 || left == 0 {
+            // The next one below, and after the lowest the highest.
+            let below = mask & ((1 << class) - 1);
+            let next = highest(if below == 0 { mask } else { below });
+            self.turn = (next as u8, weights[next]);
+        }
+        usize::from(self.turn.0)
+    }
+
+    /// A packet of a class goes.
+    #[cold]
+    pub fn took_turn(&mut self, class: usize) {
+        if usize::from(self.turn.0) == class {
+            self.turn.1 = self.turn.1.saturating_sub(1);
+        }
+    }
+
+    /// Control and data both wait, and one of them has its turn: whether it is data, behind so many turns of control.
+    pub fn is_turn_of_data(&mut self, control_turns: u32) -> bool {
+        let data = self.control_had >= control_turns;
+        self.control_had = if data { 0 } else { self.control_had + 1 };
+        data
+    }
+
+    /// The flow whose turn it will probably be next.
+    #[inline(always)]
+    pub fn next_up(&self) -> Option<u32> {
+        self.ready_mask.checked_ilog2().map(|class| self.ready[class as usize % CLASSES].first)
+    }
+
+    /// Whether flows in the queue of this priority are shut, where the gate of their class does not say so.
+    #[inline(always)]
+    pub fn is_shut(&self, queue: Class, open: u32) -> bool {
+        self.several && open & (1 << queue.0) == 0
+    }
+
+    /// The code point of an acknowledgement in `class` for a packet: where the class has several queues it is that of the packet, whose
+    /// connection it belongs to.
+    #[inline(always)]
+    pub fn answers(&self, class: Class, packet: Dscp) -> Dscp {
+        if self.several { self.shape.queues.answers(class, packet) } else { Dscp::of(class) }
+    }
+
+    /// Classes of which a queue is open.
+    #[inline(always)]
+    pub fn classes_open(&self, open: u32) -> u32 {
+        if self.several { self.shape.queues.carried(open) } else { open }
+    }
+}
+
+impl SlowReceiver {
+    /// Sets what it does about a class. Returns whether the class was paused: the next frame decides anew.
+    pub fn limit(&mut self, limit: Limit) -> bool {
+        match self.limits.iter_mut().find(|known| known.class == limit.class) {
+            Some(known) => std::mem::replace(known, limit).holding,
+            None => {
+                self.limits.push(limit);
+                false
+            }
+        }
+    }
+
+    /// How long it takes to empty the buffer of so many bytes.
+    pub fn time_for(&self, size: u64) -> Time {
+        let slowest = self.limits.iter().map(|limit| limit.rate).min();
+        slowest.map_or(Time::ZERO, |rate| rate.time_for(Bytes(size)))
+    }
+
+    /// Puts a packet in. Returns the classes that are to be paused for it, a bit each.
+    pub fn push(&mut self, slab: &mut Slab, pkt: Ix, size: u64) -> u16 {
+        self.fifo.push(slab, pkt);
+        self.bytes += size;
+        let bytes = Bytes(self.bytes);
+        self.turn(|limit| !limit.holding && bytes > limit.xoff)
+    }
+
+    /// Takes the next packet out, with the classes that may resume, a bit each.
+    pub fn pop(&mut self, slab: &Slab) -> Option<(Ix, u16)> {
+        let pkt = self.fifo.pop(slab)?;
+        self.bytes -= u64::from(slab[pkt].pkt.size);
+        let bytes = Bytes(self.bytes);
+        let resumed = self.turn(|limit| limit.holding && (bytes < limit.xon || bytes == Bytes::ZERO));
+        Some((pkt, resumed))
+    }
+
+    /// Pauses the classes of which that is true, or has them resume.
+    fn turn(&mut self, changes: impl Fn(&Limit) -> bool) -> u16 {
+        let changed = self.limits.iter_mut().filter(|limit| changes(limit));
+        changed.fold(0, |bits, limit| {
+            limit.holding = !limit.holding;
+            bits | bit(limit.class)
+        })
+    }
+}

@@ -1,0 +1,342 @@
+//! Flows under way and controllers, and which of them a host finds.
+//!
+//! They lie in tables of all hosts of a network, since a packet names a flow by one slot, which its sender and its receiver both
+//! look up. A host sees them through an [`Interface`]. Whoever looks up a flow by what a mechanism names finds only its own; that a
+//! slot or a controller is its own is asserted where debug assertions are on.
+
+use super::flow::{Controller, NO_FLOW, RecvFlow, SendFlow, Status};
+use super::nic::Host;
+use crate::model::hooks::{Activity, RateKey};
+use crate::model::packet::{CLASSES, FlowRef, PathRef};
+use crate::topology::routing::NO_PATH;
+use backwater_engine::fetch;
+use std::collections::HashMap;
+
+/// The controllers of hosts.
+pub(crate) struct Controllers<F> {
+    pub list: Vec<Option<Controller<F>>>,
+    pub free: Vec<u32>,
+    /// Those that are kept between flows, by interface.
+    pub kept: HashMap<(u32, RateKey, u8), u32>,
+    /// Of the last one that was made.
+    pub tag: u16,
+    /// What controllers that are gone have done, by mechanism.
+    pub activity: Vec<Activity>,
+}
+
+impl<F> Controllers<F> {
+    /// None yet, for so many mechanisms.
+    pub fn new(owners: usize) -> Controllers<F> {
+        let activity = vec![Activity::default(); owners];
+        Controllers { list: Vec::new(), free: Vec::new(), kept: HashMap::new(), tag: 0, activity }
+    }
+}
+
+/// Flows by slot.
+#[derive(Default, backwater_derive::State)]
+pub(crate) struct Flows {
+    pub send: Vec<SendFlow>,
+    pub recv: Vec<RecvFlow>,
+    /// What ECMP gives acknowledgements, or `NO_PATH`. Apart from the receiver's half, which is a cache line.
+    pub return_paths: Vec<u64>,
+    /// The interface of the receiver's half: that by which its acknowledgements leave.
+    pub recv_nics: Vec<u32>,
+    free: Vec<u32>,
+    /// Of a part: slots to be given back, once all parts do so.
+    #[state(fixed)]
+    pub freed: Option<Vec<u32>>,
+    pub active: u64,
+}
+
+impl Flows {
+    #[inline]
+    pub fn insert(&mut self, flow: SendFlow, recv_nic: u32, back: PathRef, pending: u16) -> u32 {
+        self.active += 1;
+        let other = RecvFlow::of(&flow, back, pending);
+        if let Some(slot) = self.free.pop() {
+            self.send[slot as usize] = flow;
+            self.recv[slot as usize] = other;
+            self.return_paths[slot as usize] = NO_PATH;
+            self.recv_nics[slot as usize] = recv_nic;
+            return slot;
+        }
+        self.send.push(flow);
+        self.recv.push(other);
+        self.return_paths.push(NO_PATH);
+        self.recv_nics.push(recv_nic);
+        self.send.len() as u32 - 1
+    }
+
+    pub fn remove(&mut self, slot: u32) {
+        self.retire(slot);
+        self.free_slot(slot);
+    }
+
+    /// The flow is over, but its slot still stands in a list: nobody finds it any more.
+    pub fn retire(&mut self, slot: u32) {
+        self.active -= 1;
+        self.send[slot as usize].live = false;
+        self.recv[slot as usize].live = false;
+    }
+
+    /// The slot of a retired flow has left its list.
+    pub fn free_slot(&mut self, slot: u32) {
+        self.freed.as_mut().unwrap_or(&mut self.free).push(slot);
+    }
+
+    /// All parts give back a slot.
+    pub fn give_back(&mut self, slot: u32) {
+        self.send[slot as usize].live = false;
+        self.recv[slot as usize].live = false;
+        self.free.push(slot);
+    }
+
+    /// The slot of a flow at its receiver, if it is still under way.
+    #[inline(always)]
+    pub fn find_received(&self, flow: FlowRef) -> Option<usize> {
+        let slot = flow.slot as usize;
+        let recv = self.recv.get(slot)?;
+        (recv.live && recv.tag == flow.tag).then_some(slot)
+    }
+
+    /// The slot of a flow at its sender, if it is still under way.
+    #[inline(always)]
+    pub fn find(&self, flow: FlowRef) -> Option<usize> {
+        let slot = flow.slot as usize;
+        let send = self.send.get(slot)?;
+        (send.live && send.tag == flow.tag).then_some(slot)
+    }
+
+    /// Asks the memory for both halves of a flow.
+    #[inline(always)]
+    pub fn fetch(&self, slot: u32) {
+        if let (Some(send), Some(recv)) = (self.send.get(slot as usize), self.recv.get(slot as usize)) {
+            fetch(&send.acked);
+            fetch(&send.packets);
+            fetch(recv);
+        }
+    }
+
+    /// Slots of all flows under way.
+    pub fn slots(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.send.len() as u32).filter(|s| self.send[*s as usize].live)
+    }
+
+    pub fn reference(&self, slot: u32) -> FlowRef {
+        FlowRef { slot, tag: self.send[slot as usize].tag }
+    }
+}
+
+/// What hosts have beside their interfaces.
+pub(crate) struct Tables<F> {
+    pub flows: Flows,
+    pub controllers: Controllers<F>,
+}
+
+/// A host's interface, and of the tables what is this host's own: the flows that it sends, those that come to it, and the
+/// controllers of the former.
+pub(crate) struct Interface<'a, N, F> {
+    pub host: &'a mut Host<N>,
+    tables: &'a mut Tables<F>,
+}
+
+impl<'a, N, F> Interface<'a, N, F> {
+    #[inline(always)]
+    pub fn new(host: &'a mut Host<N>, tables: &'a mut Tables<F>) -> Interface<'a, N, F> {
+        Interface { host, tables }
+    }
+
+    /// The slot of a flow that this host sends, if it is still under way.
+    #[inline(always)]
+    pub fn find_sending(&self, flow: FlowRef) -> Option<usize> {
+        self.tables.flows.find(flow).filter(|slot| self.tables.flows.send[*slot].nic == self.host.number)
+    }
+
+    /// The slot of the flow of a packet that was delivered here, if it is still under way.
+    #[inline(always)]
+    pub fn find_delivered(&self, flow: FlowRef) -> Option<usize> {
+        self.tables.flows.find_received(flow)
+    }
+
+    /// The slot of a flow that comes to this host, if it is still under way.
+    pub fn find_receiving(&self, flow: FlowRef) -> Option<usize> {
+        self.find_delivered(flow).filter(|slot| self.tables.flows.send[*slot].dst == self.host.shape.host)
+    }
+
+    /// The sender's half of a flow that this host sends.
+    #[inline(always)]
+    pub fn sending(&self, slot: usize) -> &SendFlow {
+        let flow = &self.tables.flows.send[slot];
+        debug_assert_eq!(flow.nic, self.host.number, "another interface sends this flow");
+        flow
+    }
+
+    #[inline(always)]
+    pub fn sending_mut(&mut self, slot: usize) -> &mut SendFlow {
+        let flow = &mut self.tables.flows.send[slot];
+        debug_assert_eq!(flow.nic, self.host.number, "another interface sends this flow");
+        flow
+    }
+
+    /// The receiver's half of a flow that comes to this host.
+    #[inline(always)]
+    pub fn receiving(&self, slot: usize) -> &RecvFlow {
+        debug_assert_eq!(self.tables.flows.send[slot].dst, self.host.shape.host, "this flow goes to another host");
+        &self.tables.flows.recv[slot]
+    }
+
+    #[inline(always)]
+    pub fn receiving_mut(&mut self, slot: usize) -> &mut RecvFlow {
+        debug_assert_eq!(self.tables.flows.send[slot].dst, self.host.shape.host, "this flow goes to another host");
+        &mut self.tables.flows.recv[slot]
+    }
+
+    /// What ECMP gives the acknowledgements of a flow that comes to this host, or `NO_PATH`.
+    #[inline(always)]
+    pub fn back_way(&self, slot: usize) -> u64 {
+        debug_assert_eq!(self.tables.flows.send[slot].dst, self.host.shape.host, "this flow goes to another host");
+        self.tables.flows.return_paths[slot]
+    }
+
+    /// By what packets name a flow that this host sends.
+    #[inline(always)]
+    pub fn reference(&self, slot: u32) -> FlowRef {
+        FlowRef { slot, tag: self.sending(slot as usize).tag }
+    }
+
+    /// A controller of this host; `None`: its flow is over, or this is no controller.
+    #[inline(always)]
+    pub fn controller(&self, controller: u32) -> Option<&Controller<F>> {
+        let found = self.tables.controllers.list.get(controller as usize)?.as_ref()?;
+        debug_assert_eq!(found.nic, self.host.number, "another interface's controller");
+        Some(found)
+    }
+
+    #[inline(always)]
+    pub fn controller_mut(&mut self, controller: u32) -> Option<&mut Controller<F>> {
+        let found = self.tables.controllers.list.get_mut(controller as usize)?.as_mut()?;
+        debug_assert_eq!(found.nic, self.host.number, "another interface's controller");
+        Some(found)
+    }
+
+    /// The same, and the flow of this slot, unless that is `NO_FLOW`.
+    #[inline(always)]
+    pub fn controller_with(&mut self, controller: u32, slot: u32) -> Option<(&mut Controller<F>, Option<&SendFlow>)> {
+        let found = self.tables.controllers.list.get_mut(controller as usize)?.as_mut()?;
+        debug_assert_eq!(found.nic, self.host.number, "another interface's controller");
+        let of = self.tables.flows.send.get(slot as usize);
+        debug_assert!(of.is_none_or(|flow| flow.nic == self.host.number), "another interface sends this flow");
+        Some((found, of))
+    }
+
+    /// The controllers that this host keeps under these keys.
+    pub fn kept<'b>(&'b self, keys: impl Iterator<Item = (RateKey, u8)> + 'b) -> impl Iterator<Item = u32> + 'b {
+        let nic = self.host.number;
+        keys.filter_map(move |(key, left)| self.tables.controllers.kept.get(&(nic, key, left)).copied())
+    }
+
+    /// The interface, a flow that it sends, and that flow's controller, if it has one.
+    #[inline(always)]
+    pub fn with_flow(&mut self, slot: u32) -> (&mut Host<N>, &mut SendFlow, Option<&mut Controller<F>>) {
+        let flow = &mut self.tables.flows.send[slot as usize];
+        debug_assert_eq!(flow.nic, self.host.number, "another interface sends this flow");
+        let controller = self.tables.controllers.list.get_mut(flow.controller as usize).and_then(Option::as_mut);
+        // The controller of a flow that is over may be another interface's by now.
+        debug_assert!(
+            !flow.live || controller.as_ref().is_none_or(|c| c.nic == self.host.number),
+            "another interface's controller"
+        );
+        (self.host, flow, controller)
+    }
+
+    /// A flow is ready: its turn comes after those of all others of its class.
+    #[inline(always)]
+    pub fn line_up(&mut self, slot: u32) {
+        let flow = self.sending_mut(slot as usize);
+        (flow.status, flow.behind) = (Status::Ready, NO_FLOW);
+        let class = flow.class;
+        let list = self.host.ready_list(usize::from(class.0));
+        if list.first == NO_FLOW {
+            list.first = slot;
+        } else {
+            debug_assert_ne!(list.last, slot, "it is in line already");
+            self.tables.flows.send[list.last as usize].behind = slot;
+        }
+        list.last = slot;
+        self.host.ready_mask |= 1 << class.0;
+    }
+
+    /// Flows that wait for their turn.
+    #[cold]
+    pub fn in_line(&self) -> u32 {
+        let first = (0..CLASSES)
+            .filter(|class| self.host.ready_mask & 1 << class != 0)
+            .map(|class| self.host.first_in_line(class));
+        let behind = |slot: &u32| Some(self.tables.flows.send[*slot as usize].behind).filter(|next| *next != NO_FLOW);
+        first.map(|first| std::iter::successors(Some(first), behind).count() as u32).sum()
+    }
+
+    /// The flow whose turn it was has not sent: it is its turn again.
+    #[cold]
+    pub fn put_back(&mut self, slot: u32) {
+        let class = self.sending(slot as usize).class;
+        let list = self.host.ready_list(usize::from(class.0));
+        let behind = std::mem::replace(&mut list.first, slot);
+        if behind == NO_FLOW {
+            list.last = slot;
+        }
+        self.host.ready_mask |= 1 << class.0;
+        let flow = self.sending_mut(slot as usize);
+        (flow.status, flow.behind) = (Status::Ready, behind);
+    }
+
+    /// Takes out the flow whose turn it is.
+    #[inline(always)]
+    pub fn pop_ready(&mut self, class: usize) -> u32 {
+        let list = self.host.ready_list(class);
+        let slot = list.first;
+        list.first = self.tables.flows.send[slot as usize].behind;
+        if list.first == NO_FLOW {
+            self.host.ready_mask &= !(1 << class);
+        }
+        debug_assert_eq!(
+            self.tables.flows.send[slot as usize].nic, self.host.number,
+            "another interface sends this flow"
+        );
+        slot
+    }
+
+    /// A flow is taken out of the line, wherever it stands in it.
+    #[cold]
+    pub fn leave_line(&mut self, slot: u32) {
+        for class in 0..CLASSES {
+            let (mut before, mut at) = (NO_FLOW, self.host.ready_list(class).first);
+            while at != NO_FLOW && at != slot {
+                (before, at) = (at, self.tables.flows.send[at as usize].behind);
+            }
+            if at == NO_FLOW {
+                continue;
+            }
+            let behind = self.tables.flows.send[slot as usize].behind;
+            let list = self.host.ready_list(class);
+            if list.last == slot {
+                list.last = before;
+            }
+            if before == NO_FLOW {
+                list.first = behind;
+                if behind == NO_FLOW {
+                    self.host.ready_mask &= !(1 << class);
+                }
+            } else {
+                self.tables.flows.send[before as usize].behind = behind;
+            }
+            return;
+        }
+    }
+
+    /// The slot of a flow that is over has left the list of ready flows.
+    pub fn free_slot(&mut self, slot: u32) {
+        debug_assert!(!self.sending(slot as usize).live, "it is still under way");
+        self.tables.flows.free_slot(slot);
+    }
+}

@@ -1,0 +1,17 @@
+//! What a packet meets on its way: the two ends of a link, switches, hosts with their NICs and transports, and the hooks of mechanisms.
+//!
+//! Nothing here knows of more than one node at a time ([`node::NodeCx`]); what concerns several is the run's business.
+
+pub(crate) mod confinement;
+pub(crate) mod event;
+pub mod hooks;
+pub(crate) mod host;
+pub(crate) mod node;
+pub mod packet;
+pub(crate) mod part;
+pub(crate) mod port;
+pub(crate) mod probe;
+pub(crate) mod slab;
+pub(crate) mod switch;
+pub(crate) mod transport;
+pub(crate) mod world;

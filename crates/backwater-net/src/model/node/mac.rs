@@ -1,0 +1,159 @@
+//! What the two ends of a link ask of each other: pauses that a mechanism has asked for, the frames of MAC control that carry them, or signals
+//! without a frame, and what has arrived of either.
+
+use crate::model::event::Event;
+use crate::model::hooks::{Fate, MechanismId, PauseStyle};
+use crate::model::node::{Node, NodeCx};
+use crate::model::packet::{CLASSES, Class, Control};
+use crate::model::part::{Mail, Signal};
+use crate::model::port::Port;
+use crate::model::port::pause::{Act, PauseRequest, bit};
+use backwater_engine::Time;
+use backwater_engine::fingerprint::mix;
+
+impl<N> NodeCx<'_, N>
+where
+    Self: Node,
+{
+    /// A mechanism pauses the neighbour.
+    pub fn pause_peer(&mut self, port: u16, owner: MechanismId, classes: u16, until: Time, style: PauseStyle) {
+        let now = self.world.now;
+        let mut asked = 0;
+        self.update_pauses(port, classes, |p, class| {
+            let isolated = p.rest.pause_requests.is_signalled(class, now);
+            let act = p.rest.pause_requests.request(owner, class, now, until, style);
+            if !isolated && act != Act::Nothing {
+                p.rest.stats.pauses_sent += 1;
+                asked |= bit(class);
+            }
+            act
+        });
+        if self.world.probes.pauses.is_some() {
+            self.note_asked(port, owner, asked);
+        }
+        if until == Time::NEVER {
+            self.world.suspect_pause();
+        }
+    }
+
+    /// It lets go.
+    pub fn resume_peer(&mut self, port: u16, owner: MechanismId, classes: u16) {
+        let now = self.world.now;
+        self.update_pauses(port, classes, |p, class| p.rest.pause_requests.release(owner, class, now));
+    }
+
+    /// A neighbour that is to be held may need another frame.
+    pub fn refresh(&mut self, port: u16, classes: u16) {
+        let now = self.world.now;
+        self.update_pauses(port, classes, |p, class| p.rest.pause_requests.review(class, now));
+    }
+
+    /// Updates what is asked of the neighbour for each of these classes. One frame carries what is the same for several.
+    fn update_pauses(&mut self, port: u16, classes: u16, mut act: impl FnMut(&mut Port, Option<Class>) -> Act) {
+        let mut signals: Vec<(PauseRequest, Time, u8)> = Vec::new();
+        for number in (0..=CLASSES as u8).filter(|n| classes & (1 << n) != 0) {
+            let class = (usize::from(number) != CLASSES).then_some(Class(number));
+            match act(self.port(port), class) {
+                Act::Nothing => {}
+                Act::Look(at) => {
+                    let lifts = self.port(port).rest.pause_requests.lifts(class);
+                    let port = self.global(port);
+                    self.world.push(at, Event::Refresh { port, class: number, others: 0, lifts });
+                }
+                Act::Signal(request, refresh_at) => {
+                    let same = |(other, at, _): &&mut (PauseRequest, Time, u8)| {
+                        PauseRequest { class, ..*other } == request && *at == refresh_at
+                    };
+                    match signals.iter_mut().find(same) {
+                        Some((.., others)) => *others |= 1 << number,
+                        None => signals.push((request, refresh_at, 0)),
+                    }
+                }
+            }
+        }
+        for (request, refresh_at, others) in signals {
+            self.send_pause(port, request, others, refresh_at);
+        }
+    }
+
+    /// Signals a hold of a class, and of others in the same frame, and looks again at a time.
+    fn send_pause(&mut self, port: u16, request: PauseRequest, others: u8, refresh_at: Time) {
+        let global = self.global(port);
+        let p = self.port(port);
+        let (peer, delay, framed) = (p.peer, p.delay, p.rest.pause_requests.framed());
+        let mut frame = request.frame_with(others);
+        if !p.up {
+            return;
+        }
+        self.log(Some(port), request.class, None, frame.kind, frame.value);
+        if framed {
+            // MAC control that waits is overtaken by what is newer for the same class.
+            let p = self.port(port);
+            p.keep_mac(|f| PauseRequest::strike(f, bit(request.class) | u16::from(others)));
+            p.push_mac(frame);
+            self.kick(port);
+        } else {
+            if self.port(port).rest.captured {
+                let from = self.id();
+                self.capture_signal(port, frame, from, true);
+            }
+            frame.size = 0;
+            let number = self.port(port).rest.pause_requests.number();
+            let at = self.world.now + delay;
+            if self.port(port).rest.leads_away {
+                let by = (self.world.now, self.world.order);
+                if let Some(part) = &mut self.world.part {
+                    let signal = Signal { at, by, port: peer, number, control: frame };
+                    part.post(part.owners.of_port(peer), Mail::Signal(Box::new(signal)));
+                }
+            } else {
+                let control = self.world.slab.insert_control(frame);
+                self.world.push(at, Event::Signal { port: peer, control, number });
+            }
+        }
+        if refresh_at != Time::NEVER {
+            let class = request.class.map_or(CLASSES as u8, |c| c.0);
+            self.world.push(refresh_at, Event::Refresh { port: global, class, others, lifts: request.lasting });
+        }
+    }
+
+    /// A mechanism's frame goes to the neighbour in the place of MAC control.
+    pub fn signal_peer(&mut self, port: u16, frame: Control) {
+        self.log(Some(port), None, None, frame.kind, frame.value);
+        self.port(port).push_mac(frame);
+        self.kick(port);
+    }
+
+    /// MAC control, or a mechanism's frame in its place, has arrived at a port.
+    pub fn mac_control(&mut self, port: u16, frame: &Control) {
+        let now = self.world.now;
+        let p = self.port(port);
+        let rate = p.serialiser.rate();
+        p.arrivals.fold(now.0, mix(PauseRequest::digest(frame)));
+        if PauseRequest::read(frame).is_none() {
+            self.notify_mac_control(port, frame);
+            return;
+        }
+        // Class by class: mechanisms may obey some of those that a frame names.
+        for request in PauseRequest::each(frame) {
+            if self.notify_mac_control(port, &request.frame()) == Fate::Passed {
+                continue;
+            }
+            let until = if request.quanta == 0 { Time::ZERO } else { request.until(now, rate) };
+            self.paused_until(port, request.class, until);
+        }
+    }
+
+    /// The neighbour's pause of a class, or of the link, is over.
+    pub fn pause_over(&mut self, port: u16, class: Option<Class>) {
+        self.paused_until(port, class, Time::ZERO);
+    }
+
+    fn paused_until(&mut self, port: u16, class: Option<Class>, until: Time) {
+        if self.world.probes.pauses.is_some() {
+            self.note_obeyed(port, class, until);
+        }
+        let now = self.world.now;
+        self.port(port).paused_by_peer(class, now, until);
+    }
+}

@@ -1,0 +1,76 @@
+//! FlowIndex looks on: recorded waits and pauses, what jobs put on links, and whose packets those are. Nothing here changes what happens.
+
+pub mod account;
+pub mod backlog;
+mod capture;
+mod loads;
+pub mod pauses;
+pub mod waits;
+pub mod watch;
+
+pub(crate) use loads::{Load, Loads};
+
+use crate::model::packet::FlowRef;
+use crate::record::FlowTag;
+use backwater_engine::fetch;
+use pauses::Pauses;
+use waits::Waits;
+
+/// Those who look on at nodes.
+#[derive(Default, backwater_derive::State)]
+pub(crate) struct Probes {
+    /// Recorded flows, if any are.
+    #[state(within)]
+    pub waits: Option<Box<Waits>>,
+    /// Recorded pauses, if they are.
+    pub pauses: Option<Box<Pauses>>,
+    #[state(within)]
+    pub loads: Loads,
+    pub flow_index: FlowIndex,
+}
+
+impl Probes {
+    /// Whether it matters whose a packet is.
+    pub fn needs_owner(&self) -> bool {
+        self.waits.is_some() || self.loads.count()
+    }
+}
+
+/// The flows under way, for those who see a packet and want to know whose it is.
+#[derive(Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct FlowIndex {
+    /// By slot.
+    flows: Vec<Option<(u32, FlowTag)>>,
+}
+
+impl FlowIndex {
+    /// A flow begins.
+    pub fn begin(&mut self, flow: FlowRef, met: FlowTag) {
+        let slot = flow.slot as usize;
+        if self.flows.len() <= slot {
+            self.flows.resize(slot + 1, None);
+        }
+        self.flows[slot] = Some((flow.tag, met));
+    }
+
+    /// It is over.
+    pub fn end(&mut self, flow: FlowRef) {
+        if let Some(entry) = self.flows.get_mut(flow.slot as usize) {
+            *entry = None;
+        }
+    }
+
+    /// Asks the memory for what is known of a flow.
+    #[inline(always)]
+    pub fn fetch(&self, flow: FlowRef) {
+        if let Some(entry) = self.flows.get(flow.slot as usize) {
+            fetch(entry);
+        }
+    }
+
+    /// Number and group of a flow that is under way.
+    pub fn find(&self, flow: FlowRef) -> Option<FlowTag> {
+        let (tag, met) = (*self.flows.get(flow.slot as usize)?)?;
+        (tag == flow.tag).then_some(met)
+    }
+}

@@ -1,0 +1,155 @@
+//! A frame for which there is no memory, and what gives way to it.
+//!
+//! Where mechanisms say so, or a toss with `switch.victim = "either"`, the newest frame of its queue gives way: it leaves that queue and every
+//! account, as if it had been sent, and there is no memory for it then. The other takes its memory, which may be less than that one needs: an account exceeds its
+//! size by less than a frame, and is not full for the next one before it has fallen again. On the wire nothing is changed: the frame
+//! that is being sent has left its queue, though the accounts have it until `switch.release_at`.
+
+use super::{Switch, cx};
+use crate::config::BufferPer;
+use crate::model::hooks::{Full, SwitchSide};
+use crate::model::node::NodeCx;
+use crate::model::packet::{Body, DataHeader, DsField, Ecn};
+use crate::model::slab::Ix;
+use crate::model::switch::occupancy::Pool;
+use rand::RngExt;
+
+impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
+    /// There is no memory for a frame that has come.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn full(&mut self, pkt: Ix) {
+        let Some(last) = self.push_out(pkt) else {
+            if self.cut(pkt) {
+                self.admit(pkt);
+            }
+            return;
+        };
+        self.take_back(last);
+        self.come_again(last);
+        let slot = &self.world.slab[pkt];
+        let charged = self.node.occupancy.take_over(&slot.place, u64::from(slot.pkt.size));
+        self.charged(pkt, charged);
+        self.enter_fabric(pkt);
+    }
+
+    /// What has given way is cut, and joins its queue if there is memory for that. Its latency has passed, or passes by what it was
+    /// told when it came, and so has what would have let it wait in a lane.
+    fn come_again(&mut self, pkt: Ix) {
+        while self.cut(pkt) {
+            let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
+            s.stack.steer(&mut cx!(self, s), &mut slot.place, &mut slot.pkt);
+            if let Some(charged) = s.occupancy.admit(&slot.place, u64::from(slot.pkt.size)) {
+                self.charged(pkt, charged);
+                return self.join_late(pkt);
+            }
+        }
+    }
+
+    /// A frame has been charged to a memory; its ingress has so many bytes now.
+    fn charged(&mut self, pkt: Ix, (pool, ingress): (Pool, u64)) {
+        let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
+        let place = slot.place;
+        (slot.pool, slot.charged) = (pool, true);
+        let p = &mut self.ports[usize::from(place.ingress.0)];
+        p.max_ingress_bytes = p.max_ingress_bytes.max(ingress);
+        s.stack.on_admit(&mut cx!(self, s), &place, &slot.pkt);
+    }
+
+    /// The newest frame of its queue, where that gives way to it.
+    fn push_out(&mut self, pkt: Ix) -> Option<Ix> {
+        let (s, slot) = (&mut *self.node, &self.world.slab[pkt]);
+        if s.crossbar.is_some() || !s.occupancy.is_of_egress() {
+            return None;
+        }
+        let last = self.ports[usize::from(slot.place.egress.0)].tail(usize::from(slot.place.queue.0))?;
+        let newest = &self.world.slab[last];
+        // What is noted here is acted on when that frame is in no queue any more, from which a mechanism could drop it.
+        let gives = newest.charged
+            && (s.stack.push_out(&mut cx!(self, s), &slot.place, &slot.pkt, &newest.pkt)
+                || s.tosses.as_mut().is_some_and(|rng| rng.random()));
+        gives.then_some(last)
+    }
+
+    /// The newest frame of a queue leaves it and the accounts.
+    fn take_back(&mut self, pkt: Ix) {
+        self.queue_again_waits(pkt);
+        let place = self.world.slab[pkt].place;
+        let (port, queue) = (place.egress.0, usize::from(place.queue.0));
+        self.ports[usize::from(port)].take_last(&mut self.world.slab, queue);
+        // FlowIndex marks what leaves does not mark this: it has not been sent.
+        let ds = self.world.slab[pkt].pkt.ds;
+        self.world.slab[pkt].pkt.ds = DsField::new(ds.dscp(), Ecn::NotEct);
+        let others_wait = self.leave(port, pkt);
+        self.world.slab[pkt].pkt.ds = ds;
+        if others_wait {
+            self.make_room(pkt);
+        }
+        self.act_switch();
+    }
+
+    /// There is no memory for a frame: it is cut, goes back, or is lost. Returns whether it was cut, and goes on if there is memory for what
+    /// is left of it.
+    fn cut(&mut self, pkt: Ix) -> bool {
+        let place = self.world.slab[pkt].place;
+        let full = self.at_switch(|stack, cx, slab| {
+            let slot = &mut slab[pkt];
+            stack.on_full(cx, &mut slot.place, &mut slot.pkt)
+        });
+        self.act_switch();
+        let size = self.world.slab[pkt].pkt.size;
+        match full {
+            Full::Trim(least) if self.world.slab[pkt].pkt.trim(least) => {
+                self.mark_last_hop(pkt);
+                return true;
+            }
+            Full::Return(least) if self.turn_round(pkt, least) => return false,
+            Full::Drop | Full::Trim(_) | Full::Return(_) => {}
+        }
+        let stats = &mut self.ports[usize::from(place.ingress.0)].rest.stats;
+        stats.drop_frames += 1;
+        stats.drop_bytes += u64::from(size);
+        self.world.totals.progress.drops += 1;
+        self.note_drop(pkt, &place);
+        let s = &*self.node;
+        // A message of a mechanism may be lost: its sender counts with that, and no pause is promised for its class.
+        if self.world.rules.lossless && !matches!(self.world.slab[pkt].pkt.body, Body::Control(_)) {
+            let most = match s.occupancy.memory() {
+                BufferPer::Egress => {
+                    format!("{} of them for port {}", s.occupancy.egress_port(place.egress), place.egress.0)
+                }
+                BufferPer::Queue => {
+                    let waiting = s.occupancy.egress(place.egress, place.queue);
+                    format!("{waiting} of them for queue {} of port {}", place.queue.0, place.egress.0)
+                }
+                BufferPer::Switch | BufferPer::Ingress | BufferPer::None => {
+                    format!("{} of them from that port", s.occupancy.ingress_port(place.ingress))
+                }
+            };
+            self.world.broken(
+                format!(
+                    "the scenario is lossless, but {} dropped a frame of {size} B that came in at port {} in class {}: \
+                     {} were in the switch, {most}",
+                    s.home.shape.name,
+                    place.ingress.0,
+                    place.class.0,
+                    s.occupancy.total(),
+                ),
+                "leave more headroom above the pause threshold; `backwater advise` itemises it",
+            );
+        }
+        self.discard(pkt);
+        false
+    }
+
+    /// A packet that was cut says so if that was at the port to its receiver.
+    fn mark_last_hop(&mut self, pkt: Ix) {
+        let slot = &mut self.world.slab[pkt];
+        let leads_to = self.node.home.shape.ports[usize::from(slot.place.egress.0)].host;
+        if let Body::Data(data) = &mut slot.pkt.body
+            && leads_to == Some(slot.pkt.dst)
+        {
+            data.flags |= DataHeader::LAST_HOP;
+        }
+    }
+}

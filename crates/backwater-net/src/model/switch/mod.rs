@@ -1,0 +1,236 @@
+//! A switch: its memory accounts, its crossbar, what it holds back, and its mechanisms. It knows packets, and no flow.
+
+mod actions;
+mod crossbar;
+mod flush;
+mod forward;
+mod full;
+mod isolated;
+mod isolation;
+mod observe;
+pub mod occupancy;
+pub(crate) mod standing;
+mod turned;
+
+use crossbar::Crossbar;
+
+use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams, Victim};
+use crate::model::hooks::{Departure, Fate, Home, MechanismId, SwitchCx, SwitchHooks, SwitchSide, Token};
+use crate::model::node::{Node, NodeCx};
+use crate::model::packet::{Control, NodeId, Packet, Port as PortNo, Queue};
+use crate::model::port::{Next, Port};
+use crate::model::probe::watch::Watch;
+use crate::model::slab::{Ix, Slab};
+use crate::units::Rate;
+use backwater_engine::{Rng, Time};
+use occupancy::Occupancy;
+
+/// The context of a switch's hook: `$s` is the switch, borrowed apart from the rest of the network.
+macro_rules! cx {
+    ($network:ident, $s:ident) => {
+        crate::model::hooks::SwitchCx {
+            now: $network.world.now,
+            owner: crate::model::hooks::MechanismId(0),
+            seen: &$s.occupancy,
+            home: &mut $s.home,
+            actions: &mut $network.world.actions.switch,
+        }
+    };
+}
+use cx;
+
+/// A switch.
+#[derive(backwater_derive::State)]
+pub(crate) struct Switch<S> {
+    /// Among switches.
+    #[state(fixed)]
+    pub number: u32,
+    #[state(within)]
+    pub home: Home,
+    #[state(fixed)]
+    pub first_port: u32,
+    #[state(fixed)]
+    pub ports: u32,
+    #[state(fixed)]
+    pub latency: Time,
+    #[state(fixed)]
+    pub latency_at: LatencyAt,
+    #[state(within)]
+    pub occupancy: Occupancy,
+    /// Tosses which of two frames is lost, with `switch.victim = "either"`.
+    pub tosses: Option<Rng>,
+    #[state(within)]
+    pub stack: S,
+    #[state(within)]
+    pub crossbar: Option<Box<Crossbar>>,
+    /// For those who look on at what waits for its ports, where somebody does.
+    #[state(within)]
+    pub watch: Option<Box<Watch>>,
+}
+
+impl<S> Switch<S> {
+    /// The switch of this number at rest, whose ports begin at `first_port`, with headroom for the classes in `lossless` (a bit each).
+    pub fn new(number: u32, first_port: u32, home: Home, params: &SwitchParams, lossless: u8, stack: S) -> Switch<S> {
+        let rates: Vec<Rate> = home.shape.ports.iter().map(|port| port.rate).collect();
+        let crossbar = match params.architecture {
+            Architecture::OutputQueued | Architecture::SharedMemory => None,
+            Architecture::InputQueued | Architecture::Voq => Some(Box::new(Crossbar::new(params, rates.len()))),
+        };
+        Switch {
+            number,
+            first_port,
+            ports: rates.len() as u32,
+            latency: params.latency,
+            latency_at: params.latency_at,
+            occupancy: Occupancy::new(params, &rates, lossless),
+            tosses: (params.victim == Victim::Either)
+                .then(|| backwater_engine::rng::stream(home.seed, "victims", u64::from(home.shape.node.0))),
+            stack,
+            crossbar,
+            watch: None,
+            home,
+        }
+    }
+
+    /// Sets up its ports, and those at the other ends of their links, among the ports of all nodes.
+    pub fn set_up_ports(&self, params: &SwitchParams, ports: &mut [Port]) {
+        for at in self.first_port as usize..(self.first_port + self.ports) as usize {
+            ports[at].release_at_end = params.release_at == ReleaseAt::End;
+            if let Some(weights) = params.weights {
+                ports[at].set_weights(weights, self.home.shape.max_frame.0);
+            }
+            if params.latency_at == LatencyAt::Input {
+                let peer = ports[at].peer as usize;
+                ports[peer].peer_latency = params.latency;
+            }
+        }
+    }
+}
+
+impl<S: SwitchSide> Node for NodeCx<'_, &mut Switch<S>> {
+    fn id(&self) -> NodeId {
+        self.node.home.shape.node
+    }
+
+    #[inline(always)]
+    fn first(&self) -> u32 {
+        self.node.first_port
+    }
+
+    #[inline(always)]
+    fn serve(&mut self, port: u16) {
+        let p = &mut self.ports[usize::from(port)];
+        if !p.has_work() {
+            return;
+        }
+        let next = if self.world.rules.hooks.switch.has(SwitchHooks::MAY_TRANSMIT) {
+            if self.world.probes.waits.is_some() {
+                self.refused(port);
+            }
+            let p = &mut self.ports[usize::from(port)];
+            let stack = &self.node.stack;
+            let may_transmit = |queue, pkt: &Packet| stack.may_transmit(PortNo(port), queue, pkt);
+            p.next_of(&self.world.slab, self.world.now, may_transmit)
+        } else {
+            p.next(&self.world.slab, self.world.now)
+        };
+        match next {
+            Next::Packet(pkt) => self.transmit(port, pkt),
+            Next::Wait(until) => self.wake(port, until),
+            Next::Nothing => {}
+        }
+    }
+
+    fn may_transmit(&self, port: u16, queue: Queue, pkt: &Packet) -> bool {
+        self.node.stack.may_transmit(PortNo(port), queue, pkt)
+    }
+
+    #[inline(always)]
+    fn waits(&self, port: u16) -> bool {
+        self.ports[usize::from(port)].has_work()
+    }
+
+    /// A frame leaves the switch's counters.
+    #[inline(always)]
+    fn depart(&mut self, port: u16, pkt: Ix) {
+        if self.leave(port, pkt) {
+            self.make_room(pkt);
+        }
+        self.act_switch();
+    }
+
+    fn queue_of(&self, pkt: Ix) -> Queue {
+        self.world.slab[pkt].place.queue
+    }
+
+    fn notify_start(&mut self, from: &Departure, pkt: Ix) {
+        let header = self.world.slab[pkt].pkt;
+        let (s, carried) = (&mut *self.node, self.world.attachments.get_mut(pkt, header.uid));
+        s.stack.on_start(&mut cx!(self, s), from, &header, carried);
+        self.act_switch();
+    }
+
+    fn notify_arrived(&mut self, port: u16, pkt: Ix) {
+        self.at_switch(|stack, cx, slab| stack.on_arrive(cx, PortNo(port), &slab[pkt].pkt));
+        self.act_switch();
+    }
+
+    fn notify_leaving(&mut self, port: u16, number: u64, size: u32) -> bool {
+        let retains = self.at_switch(|stack, cx, _| stack.retains(cx, PortNo(port), number, size));
+        self.act_switch();
+        retains
+    }
+
+    fn notify_numbered(&mut self, port: u16, number: u64, size: u32) -> bool {
+        let accepts = self.at_switch(|stack, cx, _| stack.accepts(cx, PortNo(port), number, size));
+        self.act_switch();
+        accepts
+    }
+
+    fn notify_damaged(&mut self, port: u16) {
+        self.at_switch(|stack, cx, _| stack.on_damaged(cx, PortNo(port)));
+        self.act_switch();
+    }
+
+    fn notify_link(&mut self, port: u16, up: bool) {
+        self.at_switch(|stack, cx, _| stack.on_link(cx, PortNo(port), up));
+        self.act_switch();
+    }
+
+    fn notify_mac_control(&mut self, port: u16, frame: &Control) -> Fate {
+        let fate = self.at_switch(|stack, cx, _| stack.on_control(cx, PortNo(port), None, frame));
+        self.act_switch();
+        fate
+    }
+
+    fn pass_waits(&mut self, port: u16) {
+        self.enter_joined();
+        self.pass_stands(port, |_, _| None);
+    }
+
+    fn look_on(&mut self) {
+        self.enter_joined();
+    }
+
+    fn note_asked(&mut self, port: u16, owner: MechanismId, classes: u16) {
+        self.note_asked_here(port, owner, classes, |at, class| {
+            let (occupancy, local) = (&at.node.occupancy, PortNo(port));
+            let bytes = class.map_or(occupancy.ingress_port(local), |class| occupancy.ingress(local, class));
+            (bytes.0, at.behind(owner, local, class))
+        });
+    }
+}
+
+impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
+    /// Calls a hook of the switch's stack.
+    #[inline(always)]
+    pub(crate) fn at_switch<R>(&mut self, f: impl FnOnce(&mut S, &mut SwitchCx<'_>, &mut Slab) -> R) -> R {
+        let s = &mut *self.node;
+        f(&mut s.stack, &mut cx!(self, s), &mut self.world.slab)
+    }
+
+    pub(crate) fn timer(&mut self, owner: MechanismId, token: Token) {
+        self.at_switch(|stack, cx, _| stack.on_timer(&mut cx.owned_by(owner), token));
+        self.act_switch();
+    }
+}

@@ -1,0 +1,457 @@
+//! What all nodes share: the time, what is to come, what is in flight, the ways between them, and what they leave to the run.
+
+use crate::config::{AckParams, NicParams, PacketParams, TransportParams};
+use crate::model::confinement::Confinement;
+use crate::model::event::Event;
+use crate::model::hooks::attachment::{Attachment, Carried};
+use crate::model::hooks::{Actions, Hooks, PortShape};
+use crate::model::packet::{HostId, NodeId, PathRef, Report};
+use crate::model::part::Part;
+use crate::model::port::{Belongs, LinkFaults, Numbered, Port};
+use crate::model::probe::Probes;
+use crate::model::slab::{Ix, Slab};
+use crate::model::transport::Moment;
+use crate::record::{
+    Broken, ControlRow, Deadlock, FirstDrop, FlowRow, FrameRow, JobRows, PauseRow, Progress, QueuePairRow, SeriesRow,
+    Sink, WaitRow,
+};
+use crate::topology::routing::{EcmpPaths, EcmpTable, Neighbours, Paths};
+use crate::topology::{Graph, NodeKind};
+use crate::units::{Bytes, Rate};
+use backwater_engine::state::{Loader, Saver, Unfit};
+use backwater_engine::{EventQueue, State, Time, rng};
+
+/// The random streams by which links lose frames, one for each port that sends.
+pub(crate) const LINK_LOSS: &str = "link loss";
+
+/// Time between two looks.
+pub(crate) const LOOK: Time = Time::us(100);
+
+/// What every node may see and change: the time, what is to come, what is in flight, and what is left to be done or handed out.
+pub(crate) struct World {
+    pub now: Time,
+    /// Order word of the event that is handled.
+    pub order: u64,
+    pub queue: EventQueue<Event>,
+    pub slab: Slab,
+    pub attachments: Carried<Attachment>,
+    /// What acknowledgements say of single packets.
+    pub reports: Carried<Report>,
+    /// How frames that their ports keep come over their links.
+    pub numbers: Carried<Numbered>,
+    pub actions: Actions,
+    pub totals: Totals,
+    pub rows: Rows,
+    pub rules: Rules,
+    pub effects: Vec<RunEffect>,
+    pub fabric: Fabric,
+    pub probes: Probes,
+    /// What this network keeps as a part of a larger one.
+    pub part: Option<Box<Part>>,
+}
+
+impl World {
+    /// Before anything has happened.
+    pub fn new(rules: Rules, fabric: Fabric) -> World {
+        World {
+            now: Time::ZERO,
+            order: u64::MAX,
+            queue: EventQueue::new(),
+            slab: Slab::default(),
+            attachments: Carried::default(),
+            reports: Carried::default(),
+            numbers: Carried::default(),
+            actions: Actions::default(),
+            totals: Totals::default(),
+            rows: Rows::default(),
+            rules,
+            effects: Vec::new(),
+            fabric,
+            probes: Probes::default(),
+            part: None,
+        }
+    }
+
+    /// Now, for a transport.
+    pub fn moment(&self) -> Moment<'_> {
+        let rules = &self.rules;
+        Moment { now: self.now, step: u64::from(rules.payload), params: &rules.transport, ack: &rules.ack }
+    }
+
+    #[inline(always)]
+    pub fn push(&mut self, at: Time, event: Event) {
+        self.totals.keepalive_events += u64::from(event.idles());
+        self.totals.observer_events += u64::from(event.looks_on());
+        self.queue.push(at, event.order(), event);
+    }
+
+    /// Takes a packet out of the world, and the control frame in it.
+    pub fn forget(&mut self, pkt: Ix) {
+        if let Some(header) = self.slab[pkt].pkt.control_header() {
+            self.slab.take_control(header.content);
+        }
+        self.slab.remove(pkt);
+    }
+
+    /// A promise is broken: the run ends.
+    #[cold]
+    pub fn broken(&mut self, reason: String, hint: &str) {
+        self.totals.stopped = true;
+        self.totals.broken = Some(Broken { time: self.now, reason, hint: hint.into() });
+    }
+
+    /// This part cannot know what is asked of it: the run begins again on one thread.
+    #[cold]
+    pub fn doubt(&mut self, why: &'static str) {
+        if let Some(part) = &mut self.part {
+            part.doubt.get_or_insert(why);
+            self.totals.stopped = true;
+        }
+    }
+
+    /// A pause without an end has been asked for: looks for a deadlock some time later.
+    #[inline]
+    pub fn suspect_pause(&mut self) {
+        self.arm_look(self.now + LOOK);
+    }
+
+    /// Looks at `at`, or before.
+    pub fn arm_look(&mut self, at: Time) {
+        if at < self.totals.deadlock_check_at {
+            self.totals.deadlock_check_at = at;
+            // Parts are looked at together.
+            if self.part.is_none() {
+                self.push(at, Event::Look);
+            }
+        }
+    }
+}
+
+impl Rules {
+    /// With frames of these lengths; an error says which is too long.
+    pub fn new(
+        seed: u64,
+        packet: &PacketParams,
+        ack: AckParams,
+        transport: TransportParams,
+        nic: NicParams,
+    ) -> Result<Rules, String> {
+        let size = |b: Bytes| u32::try_from(b.0).map_err(|_| format!("a packet of {b} is too long"));
+        Ok(Rules {
+            seed,
+            clock: packet.clock,
+            payload: size(packet.payload)?.max(1),
+            header: size(packet.header)?,
+            gap: size(packet.gap)?,
+            ack,
+            transport,
+            nic,
+            lossless: false,
+            chooses: false,
+            hooks: Hooks::NONE,
+            confinement: Confinement::default(),
+        })
+    }
+
+    /// \[bytes\] of header of a data packet, where the mechanisms of this place leave its flow alone
+    #[inline(always)]
+    pub fn header(&self, left: u8) -> u32 {
+        self.header.saturating_sub(self.confinement.at(left).data)
+    }
+
+    /// \[bytes\] of an acknowledgement of such a flow
+    #[inline(always)]
+    pub fn ack_size(&self, left: u8) -> u32 {
+        (self.ack.size.0 as u32).saturating_sub(self.confinement.at(left).ack)
+    }
+
+    /// \[bytes\] Narrower a window must not be.
+    pub fn least_window(&self) -> u64 {
+        self.ack.together(Bytes(u64::from(self.payload))).0
+    }
+}
+
+/// What does not change in a run, and holds for every node.
+pub(crate) struct Rules {
+    pub seed: u64,
+    pub clock: Option<Time>,
+    /// \[bytes\] of payload and header of a full packet, header, gap
+    pub payload: u32,
+    pub header: u32,
+    pub gap: u32,
+    pub ack: AckParams,
+    pub transport: TransportParams,
+    pub nic: NicParams,
+    pub lossless: bool,
+    /// Whether mechanisms choose paths: `Actors::chooses` of the run.
+    pub chooses: bool,
+    /// The hooks that mechanisms of this run have.
+    pub hooks: Hooks,
+    /// Which mechanisms leave which flows alone.
+    pub confinement: Confinement,
+}
+
+/// Where nodes are, and the ways between them.
+pub(crate) struct Fabric {
+    pub graph: Graph,
+    /// Per node: its first port.
+    pub first_port: Vec<u32>,
+    /// Per node: its number among switches, or `u32::MAX`.
+    pub switch_of: Vec<u32>,
+    /// Per host: its node.
+    pub host_node: Vec<u32>,
+    /// Per host the number of its first interface, and that of all interfaces: each link of a host has one.
+    pub first_nic: Vec<u32>,
+    pub neighbours: Neighbours,
+    pub routes: EcmpTable,
+    pub ecmp_paths: EcmpPaths,
+    pub paths: Paths,
+}
+
+impl Fabric {
+    /// The nodes of a graph, with the ports of all nodes in their order. An error says what of the graph cannot be.
+    pub fn new(graph: Graph, seed: u64, clock: Option<Time>) -> Result<(Fabric, Vec<Port>), String> {
+        if let Some(link) = graph.links.iter().find(|link| link.a == link.b) {
+            return Err(format!("a link joins {} with itself", graph.nodes[link.a.0 as usize].name));
+        }
+        let nodes = graph.ports().map_err(|e| e.to_string())?;
+        let (mut first_port, mut switch_of, mut host_node) = (Vec::new(), vec![u32::MAX; nodes.len()], Vec::new());
+        let (mut all, mut switches, mut nics, mut first_nic) = (0, 0, 0, vec![0]);
+        for (i, (node, ends)) in graph.nodes.iter().zip(&nodes).enumerate() {
+            first_port.push(all);
+            all += ends.len() as u32;
+            match node.kind {
+                NodeKind::Host if ends.is_empty() => return Err(format!("host {} has no link", node.name)),
+                NodeKind::Host => {
+                    host_node.push(i as u32);
+                    first_nic.push(nics + ends.len() as u32);
+                    nics += ends.len() as u32;
+                }
+                NodeKind::Switch => {
+                    switch_of[i] = switches;
+                    switches += 1;
+                }
+            }
+        }
+        let (mut ports, mut neighbours, mut nics) = (Vec::with_capacity(all as usize), Neighbours::new(), 0);
+        for (i, ends) in nodes.iter().enumerate() {
+            for (local, end) in ends.iter().enumerate() {
+                let belongs = match graph.nodes[i].kind {
+                    NodeKind::Switch => Belongs::Switch(switch_of[i]),
+                    NodeKind::Host => Belongs::Host(nics),
+                };
+                nics += u32::from(switch_of[i] == u32::MAX);
+                let link = &graph.links[end.link as usize];
+                let peer = first_port[end.peer.0 as usize] + u32::from(end.peer_port.0);
+                let here = NodeId(i as u32);
+                let mut port = Port::new(belongs, local as u16, peer, link.rate_from(here), link.delay, clock);
+                if link.loss_from(here) > 0.0 {
+                    let number = ports.len() as u64;
+                    let faults = port.faults(|| LinkFaults::new(rng::stream(seed, LINK_LOSS, number)));
+                    faults.loss.push((None, link.loss_from(here)));
+                }
+                if !link.up {
+                    port.set_up(false);
+                }
+                if matches!(belongs, Belongs::Host(_)) && ends.len() > 1 {
+                    port.share_host();
+                }
+                ports.push(port);
+            }
+            let links = ends.iter().map(|end| (end.peer.0, graph.links[end.link as usize].up));
+            neighbours.push(links.collect());
+        }
+        let rates: Vec<Rate> = ports.iter().map(|port| port.serialiser.rate()).collect();
+        for port in &mut ports {
+            port.rest.pause_requests.count_at(rates[port.peer as usize]);
+        }
+        let routes = EcmpTable::new(&graph, &neighbours, &switch_of, seed);
+        let paths = Paths::default();
+        let ecmp_paths = EcmpPaths::default();
+        Ok((
+            Fabric { graph, first_port, switch_of, host_node, first_nic, neighbours, routes, ecmp_paths, paths },
+            ports,
+        ))
+    }
+
+    /// What mechanisms see of a node's ports, which these are.
+    pub fn port_shapes(&self, node: NodeId, ports: &[Port]) -> Vec<PortShape> {
+        let shape = |(port, (peer, _)): (&Port, &(u32, bool))| {
+            let host = self.host_node.binary_search(peer).ok().map(|host| HostId(host as u32));
+            PortShape { rate: port.serialiser.rate(), delay: port.delay, peer: NodeId(*peer), host }
+        };
+        ports.iter().zip(&self.neighbours[node.0 as usize]).map(shape).collect()
+    }
+
+    /// The numbers of a host's interfaces.
+    #[inline(always)]
+    pub fn nics(&self, host: HostId) -> std::ops::Range<u32> {
+        self.first_nic[host.0 as usize]..self.first_nic[host.0 as usize + 1]
+    }
+
+    /// Whether some host has several links.
+    pub fn has_several(&self) -> bool {
+        self.first_nic.len() <= self.first_nic.last().map_or(0, |all| *all as usize)
+    }
+
+    /// Finds the routes to a host, where nothing has gone to it yet.
+    pub fn find_routes(&mut self, host: HostId) {
+        if !self.routes.knows(host) {
+            self.routes.learn(&self.neighbours, &self.switch_of, host);
+        }
+    }
+
+    /// Saves which links are down, to which hosts the ways are known, and what is pinned.
+    pub fn save(&self, to: &mut Saver) {
+        let down: Vec<(usize, usize)> = (0..)
+            .zip(&self.neighbours)
+            .flat_map(|(node, all)| (0..).zip(all).filter(|(_, (_, up))| !up).map(move |(port, _)| (node, port)))
+            .collect();
+        to.put(&down);
+        to.put(&self.routes.known().collect::<Vec<_>>());
+        self.paths.save(to);
+    }
+
+    /// Takes it over. EcmpPaths are found anew, over the same links.
+    pub fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
+        self.neighbours.iter_mut().flatten().for_each(|(_, up)| *up = true);
+        for (node, port) in from.take::<Vec<(usize, usize)>>()? {
+            let link = self.neighbours.get_mut(node).and_then(|all| all.get_mut(port));
+            link.ok_or_else(|| Unfit::new("a link is down that is not there"))?.1 = false;
+        }
+        self.routes.forget();
+        for host in from.take::<Vec<HostId>>()? {
+            if host.0 as usize >= self.host_node.len() {
+                return Err(Unfit::new("ways lead to a host that is not there"));
+            }
+            self.find_routes(host);
+        }
+        self.routes.take_work();
+        self.paths.load(from)
+    }
+
+    /// The node at the other end of a link.
+    pub fn peer(&self, node: NodeId, port: u16) -> NodeId {
+        NodeId(self.neighbours[node.0 as usize][usize::from(port)].0)
+    }
+
+    /// Which switch of a pinned path this one is, from 0; the first is the node `first`.
+    pub fn position(&self, path: PathRef, first: NodeId, switch: u32) -> Option<u8> {
+        let mut node = first.0;
+        for hop in 0..self.paths.len(path) {
+            if self.switch_of[node as usize] == switch {
+                return Some(hop);
+            }
+            node = self.neighbours[node as usize][usize::from(self.paths.port(path, hop))].0;
+        }
+        None
+    }
+}
+
+/// What has come of a node's doing, to be carried out once it is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RunEffect {
+    /// The last bit of a frame that is captured, watched or lost has left this port, which is idle now.
+    Sent { port: u32, pkt: Ix, wire: u8 },
+    /// A frame that this port sent could not go on, and is lost.
+    LostFrom(u32),
+    /// The last byte of a flow has come.
+    LastByte { slot: u32 },
+    /// More of a flow has come whose sender knows that at once, since nothing is acknowledged.
+    Received { slot: u32 },
+    /// All of a flow is acknowledged.
+    Complete { slot: u32 },
+    /// All of a message has come, of those that share a connection; the offset of its first packet names it.
+    MessageCame { slot: u32, from: u64 },
+    /// All of one is acknowledged.
+    MessageDone { slot: u32, from: u64 },
+    /// A sender has given up.
+    Failed { slot: u32 },
+    /// A sender has timed out so many times in a row.
+    TimedOut { tries: u32 },
+}
+
+/// Rows since the last delivery.
+#[derive(Default)]
+pub(crate) struct Rows {
+    pub flows: Vec<FlowRow>,
+    pub queue_pairs: Vec<QueuePairRow>,
+    pub control: Vec<ControlRow>,
+    pub series: Vec<SeriesRow>,
+    pub jobs: JobRows,
+    pub frames: Vec<FrameRow>,
+    pub waits: Vec<WaitRow>,
+    pub pauses: Vec<PauseRow>,
+}
+
+impl Rows {
+    pub fn hand_out(&mut self, sink: &mut dyn Sink) {
+        self.flows.drain(..).for_each(|row| sink.flow(&row));
+        self.queue_pairs.drain(..).for_each(|row| sink.queue_pair(&row));
+        self.control.drain(..).for_each(|row| sink.control(&row));
+        self.series.drain(..).for_each(|row| sink.series(&row));
+        self.jobs.hand_out(sink);
+        self.frames.drain(..).for_each(|row| sink.frame(&row));
+        self.waits.drain(..).for_each(|row| sink.wait(&row));
+        self.pauses.drain(..).for_each(|row| sink.pause(&row));
+    }
+}
+
+/// What runs beside the model: counters and the end.
+#[derive(backwater_derive::State)]
+pub(crate) struct Totals {
+    pub progress: Progress,
+    /// When a frame other than MAC control was last put on a link.
+    pub last_frame: Time,
+    pub broken: Option<Broken>,
+    pub stopped: bool,
+    /// Pending events that only keep themselves going.
+    pub keepalive_events: u64,
+    /// When the last event happened that was neither a frame's nor a timer.
+    pub last_progress: Time,
+    /// Pending events that only look on.
+    pub observer_events: u64,
+    /// When one of these last was, and when anything else had last happened by then.
+    pub last_observed: Time,
+    pub happened: Time,
+    /// Nothing is left to happen.
+    pub at_rest: bool,
+    /// When the next look is due; `NEVER`: none is.
+    pub deadlock_check_at: Time,
+    pub deadlock: Option<Deadlock>,
+    pub first_drop: Option<FirstDrop>,
+    /// Order word of the event of that.
+    pub first_drop_order: u64,
+    /// How far flows were when they had last got further, once something gave reason to watch.
+    pub watched: Option<Watched>,
+}
+
+impl Default for Totals {
+    fn default() -> Totals {
+        Totals {
+            progress: Progress::default(),
+            last_frame: Time::ZERO,
+            broken: None,
+            stopped: false,
+            keepalive_events: 0,
+            last_progress: Time::ZERO,
+            observer_events: 0,
+            last_observed: Time::ZERO,
+            happened: Time::ZERO,
+            at_rest: false,
+            deadlock_check_at: Time::NEVER,
+            deadlock: None,
+            first_drop: None,
+            first_drop_order: 0,
+            watched: None,
+        }
+    }
+}
+
+/// How far all flows are together, and since when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Watched {
+    /// Flows done, failed and under way, and bytes received of the latter.
+    pub far: [u64; 4],
+    pub since: Time,
+}
