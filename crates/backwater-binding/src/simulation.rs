@@ -1,4 +1,4 @@
-//! `Simulation`: a run under way, driven in slices of wall time.
+//! `Simulation`: a run in progress, driven in slices of wall time.
 
 use crate::arrow::{self, Batch};
 use crate::capture::{self, Capture};
@@ -29,7 +29,7 @@ const SLICE: u64 = 50_000;
 /// Longest time that a row waits for its batch to fill: what a killed run loses, beside the open part file.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A run under way.
+/// A run in progress.
 #[pyclass(frozen, module = "backwater._core")]
 pub struct Simulation {
     /// Never waited for: who finds it locked uses the simulation in two threads at once, and is told so.

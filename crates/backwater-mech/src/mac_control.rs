@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Signal {
-    /// A MAC control frame with a pause time; it waits for the frame on the wire, is sent again while the pause lasts, and expires.
+    /// A MAC control frame with a pause time; it waits for the frame on the wire, is repeated while the pause lasts, and expires.
     Timed,
     /// A MAC control frame that holds until the next one.
     OnOff,

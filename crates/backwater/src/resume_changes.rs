@@ -1,4 +1,4 @@
-//! Values that change in a run that is under way: which may, and which cannot.
+//! Values that change in a run that is in progress: which may, and which cannot.
 //!
 //! A run that was saved is built anew from its scenario, and what it had come to is loaded over that. Parameters of mechanisms may be
 //! others then, and count from that time on. What else a scenario says is in what was saved: nodes, frames, flows, which

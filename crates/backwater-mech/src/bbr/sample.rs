@@ -14,7 +14,7 @@ use backwater_engine::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// What is kept of a packet under way.
+/// What is kept of a packet in flight.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Sent {
     /// \[bytes\] Offset of the first payload byte after it.
@@ -53,7 +53,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// \[bytes\] Payload under way.
+    /// \[bytes\] Payload in flight.
     pub fn inflight(&self) -> u64 {
         self.sent.back().map_or(0, |last| last.end.saturating_sub(self.received))
     }
@@ -70,7 +70,7 @@ impl Connection {
 
     /// A packet with the payload from `offset` to `end` leaves. `last`: nothing more waits behind it.
     pub fn sends(&mut self, offset: u64, end: u64, last: bool, now: Time) {
-        // What is sent again is counted as it is sent now, and what was sent behind it under go-back-N comes again, too.
+        // What is retransmitted is counted as it is sent now, and what was sent behind it under go-back-N comes again, too.
         if self.sent.back().is_some_and(|sent| sent.end > offset) {
             match self.sent.binary_search_by_key(&end, |sent| sent.end) {
                 Ok(at) => {

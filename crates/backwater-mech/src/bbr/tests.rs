@@ -43,7 +43,7 @@ impl Model {
     }
 }
 
-/// Random times of packets and acknowledgements, several packets at once now and then; something is always under way.
+/// Random times of packets and acknowledgements, several packets at once now and then; something is always in flight.
 #[test]
 fn samples_are_those_of_the_model() {
     for seed in 0..20 {
@@ -70,7 +70,7 @@ fn samples_are_those_of_the_model() {
     }
 }
 
-/// Go-back-n sends from a gap on: the old times of what is sent again do not count.
+/// Go-back-n sends from a gap on: the old times of what is retransmitted do not count.
 #[test]
 fn what_is_sent_again_counts_from_then_on() {
     let mut connection = Connection::default();
@@ -224,7 +224,7 @@ fn gains_take_turns() {
         let ((of, began), (next, ended)) = (pair[0], pair[1]);
         assert_eq!(next, (of + 1) % 8);
         let took = ended - began;
-        // A round trip, and a packet or two more; a phase of 3/4 may be shorter, one of 5/4 lasts until its packets are under way.
+        // A round trip, and a packet or two more; a phase of 3/4 may be shorter, one of 5/4 lasts until its packets are in flight.
         let (least, most) = match of {
             0 => (20, 60),
             1 => (0, 22),
@@ -234,7 +234,7 @@ fn gains_take_turns() {
     }
 }
 
-/// When RTprop expires, four packets are under way for the duration and a round. Then all is as before.
+/// When RTprop expires, four packets are in flight for the duration and a round. Then all is as before.
 #[test]
 fn probe_rtt_empties_the_path() {
     let params = Params { rtprop_window: Time::ms(2), probe_rtt_duration: Time::us(100), ..Params::default() };

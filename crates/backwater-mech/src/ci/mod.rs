@@ -248,7 +248,7 @@ impl Bridge {
         }
     }
 
-    /// A packet has joined a monitored queue. One by which its flow was found has stayed behind others of the flow, which wait in a lane.
+    /// A packet has joined a monitored queue. One by which its flow was found has stayed behind others of the flow, which wait in an isolation queue.
     #[cold]
     fn stayed(&mut self, at: &Place, pkt: &Packet) {
         if let Some(flow) = flow_of(pkt) {

@@ -338,7 +338,7 @@ fn a_dropped_packet_does_not_keep_an_entry() {
     assert_eq!(stand.count(OUT, "entries_live"), 0);
 }
 
-/// A packet by which its flow is found stays behind others of the flow, which wait in a lane, and joins their queue: nothing is on its
+/// A packet by which its flow is found stays behind others of the flow, which wait in an isolation queue, and joins their queue: nothing is on its
 /// way to the empty CQ. One that was in the fabric when the flow was found says nothing.
 #[test]
 fn a_packet_that_stays_in_its_old_queue_keeps_no_entry() {

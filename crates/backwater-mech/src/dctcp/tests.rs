@@ -136,7 +136,7 @@ fn no_growth_while_the_window_is_not_in_use() {
     assert!(c.sender.cwnd - before < most, "{} {before}", c.sender.cwnd);
 }
 
-/// Section 3.5 and RFC 5681: a gap halves what is under way, once per window; a timeout leaves one packet.
+/// Section 3.5 and RFC 5681: a gap halves what is in flight, once per window; a timeout leaves one packet.
 #[test]
 fn losses_are_answered_as_tcp_does() {
     let mut c = started(&Params { initial_window: 40, ..Params::default() });

@@ -63,7 +63,7 @@ pub(super) struct Link {
     first: u64,
     /// \[bytes\] Their sum
     bytes: u64,
-    /// When one was last acknowledged, or all were sent again
+    /// When one was last acknowledged, or all were replayed
     progress: Time,
     /// A timer runs for that.
     timed: bool,
@@ -280,7 +280,7 @@ impl Link {
         }
     }
 
-    /// Times that frames were sent again, most bytes outstanding, and their limit.
+    /// Times that frames were replayed, most bytes outstanding, and their limit.
     pub fn peak_occupancy(&self) -> (u64, u64, u64) {
         (self.counters.replays + self.counters.timeouts, self.counters.outstanding, self.rules.bytes)
     }

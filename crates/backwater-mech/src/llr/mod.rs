@@ -7,7 +7,7 @@
 //! ```text
 //! sender    f, where out + 1 <= OUTSTANDING_FRAMES_MAX and bytes + size(f) <= OUTSTANDING_BYTES_MAX:    number it, keep it, send it
 //!           ACK(k):                                    let go of all before k;  tries = 0
-//!           NACK(k):                                   as ACK(k);  send again from k on, before all that is new
+//!           NACK(k):                                   as ACK(k);  replay from k on, before all that is new
 //!           REPLAY_TIMER_MAX without progress:         tries < REPLAY_COUNT_MAX: tries += 1, send all again; otherwise FLUSH
 //!           link down for PCS_LOST_TIMEOUT:            FLUSH, and keep nothing until it is up again
 //!           FLUSH:                                     let go of all;  INIT(next number)
@@ -19,7 +19,7 @@
 //! ```
 //!
 //! ACK, NACK and INIT are control ordered sets of 8 octets. They go between frames, before all that waits, and are not numbered;
-//! nor are those of other mechanisms. All frames are, those of MAC control among them. Frames sent again go on as they
+//! nor are those of other mechanisms. All frames are, those of MAC control among them. Frames replayed go on as they
 //! were: no gate, no pause and no credit counts for them, and no queue has them.
 //!
 //! **Not modelled:** DATA_AGE_TIMEOUT; frames of a flush that are blocked or discarded in place of sent without protection; poisoned frames; numbers

@@ -64,7 +64,7 @@ fn a_receiver_asks_once() {
     assert_eq!(reported(&acts), [(What::Nack, 2)]);
 }
 
-/// A NACK acknowledges what is before it, and has the rest sent again.
+/// A NACK acknowledges what is before it, and has the rest replayed.
 #[test]
 fn a_sender_goes_back() {
     let mut link = link();

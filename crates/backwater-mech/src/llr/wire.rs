@@ -31,7 +31,7 @@ pub(super) const ORDERED_SET: u32 = 8;
 pub(super) enum What {
     /// All before the number has been taken.
     Ack,
-    /// So it has; and what was sent from there on is to be sent again.
+    /// So it has; and what was sent from there on is to be replayed.
     Nack,
     /// What is before the number is given up.
     Init,

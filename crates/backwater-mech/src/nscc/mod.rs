@@ -12,7 +12,7 @@
 //! timeout   cwnd -= the packet
 //! ```
 //!
-//! Where switches do not trim, `sleek` finds what is lost by what has come beyond it ([`sleek`]): in recovery what is sent again
+//! Where switches do not trim, `sleek` finds what is lost by what has come beyond it ([`sleek`]): in recovery what is retransmitted
 //! does not wait for the window. Into a silence the sender sends a probe of 64 B, before its data, which waits in the queues of data and
 //! which its receiver acknowledges at once:
 //!

@@ -11,11 +11,11 @@
 //!         probe after base_rtt + T if all has been sent, after 3 base_rtt otherwise
 //!     it answers a probe, with delay < T:                         recover up to next, resent = cum
 //!     cum >= end of recovery:                                     recovery is over
-//!     ooo >= th / mss, and nothing waits to be sent again:        recover up to next
-//!     in recovery:  what is under way of [cum, min(end, cum + cwnd/mss)), from resent on, is lost;  resent = the last of them + 1
+//!     ooo >= th / mss, and nothing waits to be retransmitted:        recover up to next
+//!     in recovery:  what is in flight of [cum, min(end, cum + cwnd/mss)), from resent on, is lost;  resent = the last of them + 1
 //! probe: the next after 5 base_rtt, unless an ACK comes before
-//! in recovery: what is sent again does not wait for the window;
-//!     timeout of a packet sent once: nothing;  of one sent again: resent = that packet, if that is less
+//! in recovery: what is retransmitted does not wait for the window;
+//!     timeout of a packet sent once: nothing;  of one retransmitted: resent = that packet, if that is less
 //!     timeout of a packet since whose start no ACK has come: recovery is over
 //! ```
 //!
@@ -23,7 +23,7 @@
 //! often it expires.
 //!
 //! **Where we differ:** a packet that a timeout leaves in flight has a timer again. In the program it has none any more, and after a timeout of
-//! a packet that was sent again no timer runs before the next packet is sent: where no probe is answered, the flow hangs. Here a recovery
+//! a packet that was retransmitted no timer runs before the next packet is sent: where no probe is answered, the flow hangs. Here a recovery
 //! ends when no ACK has come for a whole timeout, probes unanswered. The packet is lost then as outside a recovery: it shrinks the window, and
 //! its retransmission obeys it.
 
@@ -46,7 +46,7 @@ pub struct Seen {
     pub beyond: u64,
     /// Number of the packet that is to be sent next for the first time.
     pub next: u64,
-    /// Whether packets wait to be sent again.
+    /// Whether packets wait to be retransmitted.
     pub has_retransmissions: bool,
     /// Whether something has never been sent.
     pub unsent: bool,
@@ -93,7 +93,7 @@ impl Sleek {
         Sleek { setting, until: None, resent: 0, due, probe: 0, asked, heard }
     }
 
-    /// Whether it recovers: what is sent again does not wait for the window.
+    /// Whether it recovers: what is retransmitted does not wait for the window.
     pub fn recovers(&self) -> bool {
         self.until.is_some()
     }
@@ -115,7 +115,7 @@ impl Sleek {
         (probe == self.probe).then(|| now.since(self.asked))
     }
 
-    /// An acknowledgement has come, and the window has dealt with it. Returns the packets that are to be sent again,
+    /// An acknowledgement has come, and the window has dealt with it. Returns the packets that are to be retransmitted,
     /// of those that are `under_way`.
     pub fn on_ack(&mut self, now: Time, seen: &Seen, under_way: impl Fn(u64) -> bool) -> Vec<u64> {
         let Setting { mss, target } = self.setting;

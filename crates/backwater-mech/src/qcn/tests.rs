@@ -367,7 +367,7 @@ fn reaction_point_ends_at_the_greatest_rate() {
         stages += 1;
     }
     assert_eq!(stages, 33, "2^32 < 5e9 < 2^33, and the last halving of 1 b/s rounds up");
-    // Timers that are still under way do nothing, and the next CNM begins at the greatest rate.
+    // Timers that still run do nothing, and the next CNM begins at the greatest rate.
     assert!(rp.wait(Time::ms(1_000)).is_empty());
     assert_eq!(rp.cnm(32), 7500.0);
     assert_eq!(rp.send(149_999), 7500.0, "with a fresh byte counter");

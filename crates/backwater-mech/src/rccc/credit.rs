@@ -26,7 +26,7 @@ pub struct Sent {
     pub bytes: u64,
     /// \[bytes\] New data that is left behind it.
     pub backlog: u64,
-    /// \[bytes\] What is to be sent again, left behind it.
+    /// \[bytes\] What is to be retransmitted, left behind it.
     pub rtx_backlog: u64,
     /// \[bytes\] The flow's window, where it has one.
     pub cwnd: Option<u64>,

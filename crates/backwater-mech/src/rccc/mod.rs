@@ -13,7 +13,7 @@
 //! ```
 //!
 //! **Where we differ:** a request to send has no number among the packets; the pull that answers it gives nothing. It is also sent when a
-//! timeout has passed with nothing under way while credit lacks, so that a lost pull cannot stop a flow: `request_interval` after the
+//! timeout has passed with nothing in flight while credit lacks, so that a lost pull cannot stop a flow: `request_interval` after the
 //! request before, and twice as long each time; after a pull that gives something twice the time since the one before that, at least
 //! `request_interval`. So senders that wait for their turn among a thousand do not fill the link with requests.
 

@@ -61,7 +61,7 @@ impl Slowed {
         self.rate
     }
 
-    /// Nothing is under way that could change the rate, which is full.
+    /// Nothing is in progress that could change the rate, which is full.
     pub fn rests(&self) -> bool {
         self.rate >= 1.0 && self.came == Came::default()
     }

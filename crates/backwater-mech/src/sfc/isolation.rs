@@ -1,32 +1,32 @@
 //! Isolation at the source's ToR (SFC proxy contribution of 2025, after the congestion isolation of IEEE 802.1Qcz): the ToR of a
-//! source that does not know SFC lets only what is congested wait, in a lane of its own, and the host sends on.
+//! source that does not know SFC lets only what is congested wait, in an isolation queue of its own, and the host sends on.
 //!
 //! ```text
 //! on an SFCM{P} from queue e about a packet of attached host s to d in class c:
-//!     take it;  end[s, d, c, e] = now + P  (P = 0: none);  shut the lane (s, d, c) until the latest end of all queues; then open it
-//! on a data packet of (s, d, c) that would join its egress queue:  wait in the lane while that is shut or holds a packet
+//!     take it;  end[s, d, c, e] = now + P  (P = 0: none);  shut the isolation queue (s, d, c) until the latest end of all queues; then open it
+//! on a data packet of (s, d, c) that would join its egress queue:  wait in the isolation queue while that is shut or holds a packet
 //! pause over, H bytes held:  these leave with packet / R between two, what has come behind them as fast as the egress queue takes it
 //! held + packet > Tf:  pause the class of s's link by PFC;   held < Tf - two frames, or nothing: resume it
-//! held is what waits in lanes of s's port and class c, or (per switch) in all lanes
+//! held is what waits in isolation queues of s's port and class c, or (per switch) in all isolation queues
 //! ```
 //!
-//! With `granularity = "flow"` a lane is that of the flow that the message names. With `"class"` a congested queue tells a source
-//! once, whichever of its flows passes: the lane takes all that the host sends in that class to the same destination, which
+//! With `granularity = "flow"` an isolation queue is that of the flow that the message names. With `"class"` a congested queue tells a source
+//! once, whichever of its flows passes: the isolation queue takes all that the host sends in that class to the same destination, which
 //! at a last hop is what the congested queue sees of it. Where `points = "all"`, what goes to other destinations through the
 //! congested queue is isolated when that queue tells the source again.
 //!
-//! Acknowledgements and control frames of the host never wait. The lane stands beside its egress queue and is served with it
+//! Acknowledgements and control frames of the host never wait. The isolation queue stands beside its egress queue and is served with it
 //! once it is open (see `backwater-net`, `port/isolation_queues.rs`); a packet leaves it before any later one of its flow passes.
 //!
 //! **Where we differ:** the document has one congestion queue, paused as a whole; here each (source, destination, class) or flow
-//! has a lane, so that the end of one pause does not let go what another queue still pauses. What makes the switch fall back to
-//! PFC is by default the sum over the lanes of the port's class, since that is what PFC can stop: no host takes another's room.
-//! Per switch the lanes share their room as the document's one queue does, and hosts are paused whose packets come to a full one.
+//! has an isolation queue, so that the end of one pause does not let go what another queue still pauses. What makes the switch fall back to
+//! PFC is by default the sum over the isolation queues of the port's class, since that is what PFC can stop: no host takes another's room.
+//! Per switch the isolation queues share their room as the document's one queue does, and hosts are paused whose packets come to a full one.
 //! R counts bytes: where one of several uplinks takes none, what leaves by the others meanwhile counts for what is still held.
 //! **Why R:** a relieved queue resumes all its sources at once. A host can then send no faster than its link, and what it has there is
-//! shared with others; lanes of many hosts empty at the rate of the switch's uplinks, and would fill the queue anew before a message
+//! shared with others; isolation queues of many hosts empty at the rate of the switch's uplinks, and would fill the queue anew before a message
 //! can be back. R is of what the pause has held back and of nothing else: a flow is not shaped by it for longer.
-//! **What bounds a lane in time:** every message carries its pause time; a lost resume costs the rest of that.
+//! **What bounds an isolation queue in time:** every message carries its pause time; a lost resume costs the rest of that.
 
 use super::config::{Granularity, IsolationPer, Params};
 use super::pause_ends::{Change, PauseEnds};
@@ -57,7 +57,7 @@ impl Isolated {
         Isolated { number, ends: PauseEnds::default(), paused: false, backlog: Bytes::ZERO, next: Time::ZERO }
     }
 
-    /// No pause lasts, and the lane opens unless its next packet is not due.
+    /// No pause lasts, and the isolation queue opens unless its next packet is not due.
     fn discard_before(&mut self, cx: &mut SwitchCx<'_>) {
         let isolation_queue = cx.isolation_queue(self.number);
         if std::mem::take(&mut self.paused) {
@@ -84,7 +84,7 @@ pub(super) struct Isolation {
     #[state(same)]
     style: PauseStyle,
     isolation_queues: BTreeMap<Key, Isolated>,
-    /// number of the next lane
+    /// number of the next isolation queue
     next: u32,
     /// classes of hosts that PFC pauses, because too much of theirs waits
     held_peers: Vec<(Port, Class)>,
@@ -128,7 +128,7 @@ impl Isolation {
         }
     }
 
-    /// The pause of a lane may have ended, or its next packet be due.
+    /// The pause of an isolation queue may have ended, or its next packet be due.
     pub(super) fn on_timer(&mut self, cx: &mut SwitchCx<'_>, number: Token) {
         let now = cx.now();
         if let Some(isolated) = self.isolation_queues.values_mut().find(|isolated| isolated.number == number)
@@ -138,7 +138,7 @@ impl Isolation {
         }
     }
 
-    /// The lane in which a data packet waits, if it does.
+    /// The isolation queue in which a data packet waits, if it does.
     pub(super) fn divert(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<IsolationQueue> {
         let key = self.key(pkt, at.class)?;
         let isolated = self.isolation_queues.get(&key)?;
@@ -161,7 +161,7 @@ impl Isolation {
         !self.held_peers.is_empty() || self.rate.is_some() && !self.isolation_queues.is_empty()
     }
 
-    /// A packet has joined its egress queue, from a lane perhaps.
+    /// A packet has joined its egress queue, from an isolation queue perhaps.
     #[cold]
     pub(super) fn joined(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {
         if let Some(rate) = self.rate {
@@ -184,7 +184,7 @@ impl Isolation {
         });
     }
 
-    /// What a pause had held back has left its lane: the rest of that follows at `rate`.
+    /// What a pause had held back has left its isolation queue: the rest of that follows at `rate`.
     fn pace(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, rate: Rate) {
         let key = self.key(pkt, at.class);
         let Some(isolated) = key.and_then(|key| self.isolation_queues.get_mut(&key)) else { return };
@@ -210,7 +210,7 @@ impl Isolation {
     }
 }
 
-/// Whether a lane is shut or still holds what came when it was.
+/// Whether an isolation queue is shut or still holds what came when it was.
 fn in_use(isolated: &Isolated, cx: &SwitchCx<'_>) -> bool {
     !isolated.ends.over(cx.now()) || cx.seen().isolated_in(cx.isolation_queue(isolated.number)) != Bytes::ZERO
 }

@@ -75,7 +75,7 @@ pub struct Bridge {
 // The specification.
 #[backwater_derive::hooks]
 impl SwitchSide for Bridge {
-    /// Isolation at the source's ToR: the lane of a congested flow.
+    /// Isolation at the source's ToR: the isolation queue of a congested flow.
     #[inline(always)]
     fn divert(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<IsolationQueue> {
         if self.tor.watches() { self.tor.divert(cx, at, pkt) } else { None }

@@ -1,4 +1,4 @@
-//! Until when congested queues pause one thing together: a class of a host, or what waits in one lane.
+//! Until when congested queues pause one thing together: a class of a host, or what waits in one isolation queue.
 
 use super::wire::PointId;
 use backwater_engine::Time;

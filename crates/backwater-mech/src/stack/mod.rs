@@ -161,7 +161,7 @@ pub(crate) fn differs<'a, T: PartialEq>(one: &'a [T], other: &'a [T]) -> Option<
     one.get(at).or(other.get(at))
 }
 
-/// Of a profile what a run that is under way rests on.
+/// Of a profile what a run that is in progress rests on.
 pub(crate) fn lasting((name, profile): (&'static str, Profile)) -> (&'static str, Profile) {
     (name, Profile { longest_message: Bytes::ZERO, ..profile })
 }

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! With `victim = "either"` nobody asks whether p is longer than t: a queue exceeds its memory by less than a frame. The packet on the
-//! wire is never cut, nor is t where it is not trimmable: then it is p. What is no longer than trim_size is lost: nothing can be cut off. What was cut is never cut again. The receiver answers it at once (`transport.recovery`), and it is sent again like any other loss.
+//! wire is never cut, nor is t where it is not trimmable: then it is p. What is no longer than trim_size is lost: nothing can be cut off. What was cut is never cut again. The receiver answers it at once (`transport.recovery`), and it is retransmitted like any other loss.
 //!
 //! With `to = "source"` what is left goes back: the receiver's NACK from the switch, sooner by the way from there to the receiver and back.
 //!

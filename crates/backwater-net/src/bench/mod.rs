@@ -96,7 +96,7 @@ impl SwitchBench {
         self.occupancy.join_egress(&at, bytes);
     }
 
-    /// Says that `bytes` more of `class` that came in at `port` wait in a lane of the mechanism.
+    /// Says that `bytes` more of `class` that came in at `port` wait in an isolation queue of the mechanism.
     pub fn divert(&mut self, port: Port, class: Class, number: u32, bytes: u64) {
         self.occupancy.isolated.add(
             &place(port, port, class),
@@ -106,7 +106,7 @@ impl SwitchBench {
         );
     }
 
-    /// Says that `bytes` of them have left the lane.
+    /// Says that `bytes` of them have left the isolation queue.
     pub fn discard_before(&mut self, port: Port, class: Class, number: u32, bytes: u64) {
         self.occupancy.isolated.take(
             &place(port, port, class),

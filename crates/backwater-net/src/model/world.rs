@@ -451,7 +451,7 @@ impl Default for Totals {
 /// How far all flows are together, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Watched {
-    /// Flows done, failed and under way, and bytes received of the latter.
+    /// Flows done, failed and in progress, and bytes received of the latter.
     pub far: [u64; 4],
     pub since: Time,
 }

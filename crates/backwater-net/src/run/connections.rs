@@ -52,13 +52,13 @@ impl<A: Actors> Network<A> {
     }
 
     /// A connection opens, with nothing to send yet. Its identity is that of its ends, whichever message comes first, and another once it has
-    /// failed: what is under way of the old one is not of the new one.
+    /// failed: what is in progress of the old one is not of the new one.
     fn open_connection(&mut self, spec: &FlowSpec, pair: u32, failed: u64) -> u32 {
         let ends = u64::from(spec.src.0) << 32 | u64::from(spec.dst.0);
         let first = mix(mix(self.world.rules.seed) ^ mix(u64::from(spec.group) << 32 | u64::from(pair)) ^ ends);
         let hash = if failed == 0 { first } else { mix(first ^ mix(failed)) };
         let slot = self.open(&FlowSpec { bytes: 0, ..spec.clone() }, hash, true);
-        // Its messages are what is under way.
+        // Its messages are what is in flight.
         self.tables.flows.active -= 1;
         slot
     }
@@ -131,7 +131,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// The offsets of the messages of a connection that are under way.
+    /// The offsets of the messages of a connection that are in flight.
     fn messages_of(&self, at: usize) -> Vec<u64> {
         let messages = self.tables.flows.send[at].messages();
         messages.map_or(Vec::new(), |all| all.iter().map(|message| message.from).collect())
@@ -176,7 +176,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// The oldest message under way of a connection, and what has come of it; of a flow what it is itself. `None`: the connection rests.
+    /// The oldest message in flight of a connection, and what has come of it; of a flow what it is itself. `None`: the connection rests.
     pub(super) fn told_as(&self, slot: u32) -> Option<(u64, u64)> {
         let (send, recv) = (&self.tables.flows.send[slot as usize], &self.tables.flows.recv[slot as usize]);
         if !send.kept {

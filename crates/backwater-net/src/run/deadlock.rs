@@ -7,7 +7,7 @@
 //! ask (port r, class c)     r's switch asks its neighbour to pause, without an end
 //! queue (port e, queue q)   held: a gate of it is shut, and the neighbour's pause of that class, or of the link, is in force
 //! queue ─▶ ask              a held queue waits for the ask of the port at the other end of its link
-//! ask ─▶ queues             those in which the frames stand whose departure it awaits (see `Awaits`): of a lane in front of a
+//! ask ─▶ queues             those in which the frames stand whose departure it awaits (see `Awaits`): of an isolation queue in front of a
 //!                           crossbar, the queue that its head is for
 //! ```
 //!

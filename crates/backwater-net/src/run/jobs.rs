@@ -92,7 +92,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// What is under way at the end of a run.
+    /// What is in progress at the end of a run.
     pub fn unfinished(&self) -> JobRows {
         let mut rows = JobRows::default();
         self.list.iter().for_each(|entry| rows.append(&mut entry.job.unfinished()));

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 /// Group, source, destination and number of the queue pair.
 pub(super) type Between = (u32, u32, u32, u32);
 
-/// Messages over several queue pairs that are under way.
+/// Messages over several queue pairs that are in flight.
 #[derive(Default, backwater_derive::State)]
 pub(super) struct Messages {
     /// Per group.
@@ -28,7 +28,7 @@ pub(super) struct Messages {
     pairs: Vec<Option<QueuePairs>>,
     list: Vec<Message>,
     free: Vec<u32>,
-    /// Flows under way beyond one for each message.
+    /// Flows in progress beyond one for each message.
     pub extra: u64,
     /// Slots of connections that messages share.
     pub connections: BTreeMap<Between, u32>,
@@ -36,7 +36,7 @@ pub(super) struct Messages {
     pub failed: BTreeMap<Between, u64>,
 }
 
-/// A message under way.
+/// A message in flight.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 struct Message {
     bytes: u64,

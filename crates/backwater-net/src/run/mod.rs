@@ -3,7 +3,7 @@
 //! `build` makes it, this file runs it; `links` says what arrives at whose port; `start` begins flows, `outcome` carries out what nodes
 //! leave and ends flows, `messages` has several for one message, `jobs` begins those that wait for others, `ideal` says what one would take alone; `deadlock` and `stall` notice
 //! what will never go on; `faults` does as its name says, `ending` says what is left at the end, `saved` saves what
-//! is under way and takes it up again, and `fetch` only makes large networks faster.
+//! is in progress and takes it up again, and `fetch` only makes large networks faster.
 
 mod build;
 mod connections;
@@ -173,7 +173,7 @@ const LINKS_PER_EVENT: u64 = 16;
 struct Awaited {
     /// Per group: whether its flows are awaited; empty: nobody waits for some of them only.
     groups: Vec<bool>,
-    /// How many of them are under way.
+    /// How many of them are in progress.
     active: u64,
 }
 

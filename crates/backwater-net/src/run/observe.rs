@@ -72,7 +72,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Of a flow that has not arrived: where its first byte that is still under way waits, or its source.
+    /// Of a flow that has not arrived: where its first byte that is still in flight waits, or its source.
     fn account_of_unfinished(&mut self, flow: FlowRef) -> Option<Account> {
         for port in 0..self.ports.len() as u32 {
             on_node!(self, port, |at, local| at.pass_waits(local));

@@ -1,4 +1,4 @@
-//! A run under way is saved, and taken up again by a network that was built from the same scenario, or from one in which parameters of
+//! A run in progress is saved, and taken up again by a network that was built from the same scenario, or from one in which parameters of
 //! mechanisms are others: these count from then on.
 //!
 //! A source is not saved but how many flows it has given: drawn again, it is where it was.

@@ -30,7 +30,7 @@ pub(super) fn patience(timeout: Time) -> Time {
 pub(super) struct Whereabouts {
     /// Where the first of a flow's frames that are in queues stands: a port, its queue, and how many they are.
     queued: HashMap<u32, (u32, u8, u64)>,
-    /// Flows of which anything is under way, be it on a link or in a fabric.
+    /// Flows of which anything is in progress, be it on a link or in a fabric.
     in_flight: HashSet<u32>,
 }
 

@@ -74,7 +74,7 @@ impl<'a, A: Actors> View<'a, A> {
         &self.part_of_host(dst).tables.flows.recv[slot as usize]
     }
 
-    /// The slot of a flow, if it is still under way.
+    /// The slot of a flow, if it is still in progress.
     pub fn find(&self, flow: FlowRef) -> Option<u32> {
         self.parts[0].tables.flows.send.get(flow.slot as usize)?;
         let send = self.flow(flow.slot);

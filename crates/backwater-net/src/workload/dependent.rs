@@ -47,7 +47,7 @@ pub trait Dependent: Send + State {
     fn completed(&mut self, flow: u64, group: u32, moment: Moment);
     /// Adds what is due at `now`, all such moments of the instant being known; says when to ask again without any.
     fn due(&mut self, now: Time, due: &mut Due) -> Option<Time>;
-    /// What is under way and will not be completed, at the end of a run.
+    /// What is in progress and will not be completed, at the end of a run.
     fn unfinished(&self) -> JobRows;
     /// How many of its rounds are complete.
     fn rounds(&self) -> Rounds;

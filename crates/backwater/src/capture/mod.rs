@@ -102,7 +102,7 @@ pub struct Count {
 /// Numbers of interfaces in the file.
 type Interfaces = HashMap<(NodeId, Port), u32>;
 
-/// A capture under way.
+/// A capture in progress.
 pub struct Capture<W: Write> {
     renderer: Renderer,
     writer: Writer<W>,

@@ -178,7 +178,7 @@ fn unheard(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
     })
 }
 
-/// Whether frames may be lost that nothing sends again.
+/// Whether frames may be lost that nothing retransmits.
 fn for_good(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
     let transport = &resolved.file.transport;
     if transport.retransmits() || transport.loss == Losses::Expected {

@@ -109,7 +109,7 @@ fn a_recovery_ends_where_nobody_answers() {
     };
     let missing = |number: u64| number == 0 || number > 5;
     assert_eq!(sleek.on_ack(Time::us(20), &seen, missing), [0]);
-    // Timers of 100 us: of the packets from the seventh on, sent 1 us apart from 6 us on, and of the first, sent again at 20 us.
+    // Timers of 100 us: of the packets from the seventh on, sent 1 us apart from 6 us on, and of the first, retransmitted at 20 us.
     for timeouts in 0..3 {
         let start = Time::us(100 * timeouts);
         for number in 6..10 {

@@ -12,7 +12,7 @@ pub enum Gate {
     Port(Port),
     /// One queue of one egress port.
     Egress(Port, Queue),
-    /// A lane of held frames. It is shut when the first frame comes to wait in it.
+    /// An isolation queue of held frames. It is shut when the first frame comes to wait in it.
     IsolationQueue(IsolationQueue),
 }
 

@@ -68,7 +68,7 @@ impl SwitchCx<'_> {
             backwater_engine::rng::stream(seed, "switch mechanism", u64::from(node.0) << 8 | u64::from(owner.0))
         })
     }
-    /// A lane of this mechanism's own, by a number that the mechanism chooses.
+    /// An isolation queue of this mechanism's own, by a number that the mechanism chooses.
     pub fn isolation_queue(&self, number: u32) -> IsolationQueue {
         IsolationQueue { owner: self.owner, number }
     }
@@ -253,7 +253,7 @@ pub struct FlowCx<'a> {
 pub struct Turn {
     /// \[bytes\] of frames that have never been sent, left behind it.
     pub backlog: u64,
-    /// \[bytes\] of frames that wait to be sent again, left behind it.
+    /// \[bytes\] of frames that wait to be retransmitted, left behind it.
     pub retransmissions: u64,
     /// \[bytes\] The flow's window, where it has one.
     pub window: Option<Bytes>,
@@ -263,7 +263,7 @@ pub struct Turn {
 
 /// A flow of which something may be unsent.
 pub(crate) trait Unsent {
-    /// What has not been sent, or is to be sent again, in packets of so much payload.
+    /// What has not been sent, or is to be retransmitted, in packets of so much payload.
     fn backlog(&self, payload: Bytes) -> Bytes;
     /// Whether the packet of this number has been sent, and is neither known to have come nor taken for lost.
     fn is_in_flight(&self, number: u64) -> bool;
@@ -293,7 +293,7 @@ impl FlowCx<'_> {
     pub fn flow(&self) -> Option<FlowRef> {
         self.flow
     }
-    /// \[bytes\] Payload of that flow that has not been sent, or is to be sent again; 0 where there is none.
+    /// \[bytes\] Payload of that flow that has not been sent, or is to be retransmitted; 0 where there is none.
     pub fn backlog(&self) -> Bytes {
         self.of.map_or(Bytes::ZERO, |flow| flow.backlog(self.shape.payload))
     }
@@ -302,7 +302,7 @@ impl FlowCx<'_> {
     pub fn is_in_flight(&self, number: u64) -> bool {
         self.of.is_some_and(|flow| flow.is_in_flight(number))
     }
-    /// Takes the packet of this number for lost, if it is under way: it is sent again before anything new.
+    /// Takes the packet of this number for lost, if it is in flight: it is retransmitted before anything new.
     pub fn give_up(&mut self, number: u64) {
         self.actions.extend(self.flow.map(|flow| FlowAction::GiveUp(flow, number)));
     }

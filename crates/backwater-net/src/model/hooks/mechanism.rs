@@ -81,7 +81,7 @@ pub struct Needs {
     pub acks: bool,
     /// These all the more, since they open its window: without, nothing is sent once it is full.
     pub window: bool,
-    /// A transport that sends again what is lost.
+    /// A transport that retransmits what is lost.
     pub recovery: bool,
     /// One that acknowledges single packets, and counts what is in flight.
     pub counts: bool,
@@ -133,7 +133,7 @@ pub struct Profile {
     pub shortest_message: Option<Bytes>,
     /// Whether all nodes share state of it ([`Mechanism::Shared`]): what one does another knows at the same instant.
     pub couples: bool,
-    /// Whether it sends again, over its link, what a fault has damaged there: such a fault loses nothing.
+    /// Whether it retransmits, over its link, what a fault has damaged there: such a fault loses nothing.
     pub repairs: bool,
     /// Whether switches tell of packets that find no memory, by cutting them.
     pub cuts: bool,
@@ -328,7 +328,7 @@ pub trait Mechanism {
     }
     /// Kinds of control frames that it sends, beside MAC control.
     const FRAMES: &'static [&'static str] = &[];
-    /// The type of what its frames say ([`Control::carrying`]): a run that is saved has some under way.
+    /// The type of what its frames say ([`Control::carrying`]): a run that is saved has some in progress.
     const MESSAGE: TypeId = TypeId::of::<()>();
     /// What the column `value` of the table of control messages holds of these, as in "of a CNM the quantised feedback".
     const VALUE: &'static str = "";

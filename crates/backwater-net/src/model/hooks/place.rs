@@ -1,4 +1,4 @@
-//! Where a packet stands in a switch, and whose a gate, a lane or a timer is.
+//! Where a packet stands in a switch, and whose a gate, an isolation queue or a timer is.
 
 use crate::model::packet::{Class, Port, Queue};
 
@@ -17,12 +17,12 @@ pub struct Place {
     pub own: bool,
 }
 
-/// A lane of a switch in which a mechanism lets frames wait before they join their egress queue.
+/// An isolation queue of a switch in which a mechanism lets frames wait before they join their egress queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct IsolationQueue {
     /// Whose it is.
     pub owner: MechanismId,
-    /// Which of that mechanism's lanes, by a number of its own.
+    /// Which of that mechanism's isolation queues, by a number of its own.
     pub number: u32,
 }
 

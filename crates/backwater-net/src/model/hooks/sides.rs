@@ -44,8 +44,8 @@ pub trait SwitchSide {
     /// The packet has been admitted; the ingress account includes it, the egress account perhaps not yet.
     #[hook(each, hot)]
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {}
-    /// The packet is about to join its egress queue. Where it is to wait, the lane in which; that is shut until its mechanism
-    /// opens it by [`super::Gate::IsolationQueue`], and then served beside the queue. As long as a lane holds packets ([`crate::model::switch::occupancy::Occupancy::isolated_in`]), answer
+    /// The packet is about to join its egress queue. Where it is to wait, the isolation queue in which; that is shut until its mechanism
+    /// opens it by [`super::Gate::IsolationQueue`], and then served beside the queue. As long as an isolation queue holds packets ([`crate::model::switch::occupancy::Occupancy::isolated_in`]), answer
     /// it for whatever must not pass them; where flows move between queues, what is of a flow with packets there follows them in any case, in
     /// their queue and class. The ingress account includes what waits, the egress account does not; what the switch
     /// itself sends is in no ingress account, and does not wait.
@@ -94,8 +94,8 @@ pub trait SwitchSide {
     #[hook(own(cx.owner(), ()))]
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {}
     /// A frame of `size` bytes begins to leave at `port`, MAC control included, ordered sets not. Whether the port keeps it, under `number`,
-    /// until [`SwitchCx::discard_before`]. What is kept can be sent again ([`SwitchCx::replay_from`]), and a fault of the link does not
-    /// make it vanish, but come damaged. Comes after `on_start`, which is not called when it is sent again.
+    /// until [`SwitchCx::discard_before`]. What is kept can be replayed ([`SwitchCx::replay_from`]), and a fault of the link does not
+    /// make it vanish, but come damaged. Comes after `on_start`, which is not called when it is replayed.
     #[hook(any)]
     fn retains(&mut self, cx: &mut SwitchCx<'_>, port: Port, number: u64, size: u32) -> bool {
         false
@@ -263,7 +263,7 @@ pub struct Counted {
     pub next: u64,
     /// Packets that have come beyond the first that has not.
     pub beyond: u64,
-    /// Whether packets wait to be sent again.
+    /// Whether packets wait to be retransmitted.
     pub has_retransmissions: bool,
     /// Whether something has never been sent.
     pub unsent: bool,
@@ -320,7 +320,7 @@ pub trait FlowSide {
     fn window(&self) -> Option<Bytes> {
         None
     }
-    /// The same for what is sent again.
+    /// The same for what is retransmitted.
     #[hook(least, or = window)]
     fn retransmission_window(&self) -> Option<Bytes> {
         self.window()
@@ -353,18 +353,18 @@ pub trait FlowSide {
     /// The flow is over: all is acknowledged, or its sender gives up. A controller of one flow goes with it.
     #[hook(each)]
     fn on_end(&mut self, cx: &mut FlowCx<'_>) {}
-    /// Packets are lost and will be sent again. Comes before the `on_ack` of the answer that told it, and may come for each of
+    /// Packets are lost and will be retransmitted. Comes before the `on_ack` of the answer that told it, and may come for each of
     /// the packets lost.
     #[hook(each)]
     fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {}
-    /// The timer of the packet of this number, which started at `since`, has expired; the packet had been sent `again` or once. Whether it is
-    /// taken for lost. If not, its timer starts anew, and only [`FlowCx::give_up`], an acknowledgement or that timer ends its time in flight.
-    /// Asked where packets are acknowledged one by one; all must agree.
+    /// The retransmission timer of packet `number`, which started at `since`, has expired; `retransmission` says whether the packet had been
+    /// sent more than once. `true` declares it lost. `false` starts its timer anew: it stays in flight until [`FlowCx::give_up`], an
+    /// acknowledgement, or that timer. Called where packets are acknowledged one by one; all mechanisms must agree.
     #[hook(all)]
     fn timeout_is_loss(&mut self, number: u64, retransmission: bool, since: Time) -> bool {
         true
     }
-    /// Nothing of the flow is under way, something is left to be sent, and [`FlowSide::may_send`] lets none of it go. Comes when the timeout of what
+    /// Nothing of the flow is in flight, something is left to be sent, and [`FlowSide::may_send`] lets none of it go. Comes when the timeout of what
     /// was sent last is over, and after each timeout from then on, where packets are acknowledged one by one.
     #[hook(each)]
     fn on_starved(&mut self, cx: &mut FlowCx<'_>) {}

@@ -91,7 +91,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         self.world.effects.push(outcome);
     }
 
-    /// A flow that this host sends, if it is still under way.
+    /// A flow that this host sends, if it is still in progress.
     fn own_flow(&self, flow: FlowRef) -> Option<&SendFlow> {
         Some(self.node.sending(self.node.find_sending(flow)?))
     }

@@ -1,4 +1,4 @@
-//! Flows under way and controllers, and which of them a host finds.
+//! Flows in progress and controllers, and which of them a host finds.
 //!
 //! They lie in tables of all hosts of a network, since a packet names a flow by one slot, which its sender and its receiver both
 //! look up. A host sees them through an [`Interface`]. Whoever looks up a flow by what a mechanism names finds only its own; that a
@@ -91,7 +91,7 @@ impl Flows {
         self.free.push(slot);
     }
 
-    /// The slot of a flow at its receiver, if it is still under way.
+    /// The slot of a flow at its receiver, if it is still in progress.
     #[inline(always)]
     pub fn find_received(&self, flow: FlowRef) -> Option<usize> {
         let slot = flow.slot as usize;
@@ -99,7 +99,7 @@ impl Flows {
         (recv.live && recv.tag == flow.tag).then_some(slot)
     }
 
-    /// The slot of a flow at its sender, if it is still under way.
+    /// The slot of a flow at its sender, if it is still in progress.
     #[inline(always)]
     pub fn find(&self, flow: FlowRef) -> Option<usize> {
         let slot = flow.slot as usize;
@@ -117,7 +117,7 @@ impl Flows {
         }
     }
 
-    /// Slots of all flows under way.
+    /// Slots of all flows in progress.
     pub fn slots(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.send.len() as u32).filter(|s| self.send[*s as usize].live)
     }
@@ -146,19 +146,19 @@ impl<'a, N, F> Interface<'a, N, F> {
         Interface { host, tables }
     }
 
-    /// The slot of a flow that this host sends, if it is still under way.
+    /// The slot of a flow that this host sends, if it is still in progress.
     #[inline(always)]
     pub fn find_sending(&self, flow: FlowRef) -> Option<usize> {
         self.tables.flows.find(flow).filter(|slot| self.tables.flows.send[*slot].nic == self.host.number)
     }
 
-    /// The slot of the flow of a packet that was delivered here, if it is still under way.
+    /// The slot of the flow of a packet that was delivered here, if it is still in progress.
     #[inline(always)]
     pub fn find_delivered(&self, flow: FlowRef) -> Option<usize> {
         self.tables.flows.find_received(flow)
     }
 
-    /// The slot of a flow that comes to this host, if it is still under way.
+    /// The slot of a flow that comes to this host, if it is still in progress.
     pub fn find_receiving(&self, flow: FlowRef) -> Option<usize> {
         self.find_delivered(flow).filter(|slot| self.tables.flows.send[*slot].dst == self.host.shape.host)
     }

@@ -30,7 +30,7 @@ pub(crate) const WATCHED: u8 = 4;
 const TO_OTHER_PART: u8 = 16;
 /// The port keeps the frame on the wire, and has said when it arrives.
 const RETAINED: u8 = 32;
-/// The frame on the wire is sent again: it is in no account.
+/// The frame on the wire is replayed: it is in no account.
 const REPLAYED: u8 = 64;
 
 /// A node at work. Ports are by their numbers within the node.

@@ -14,7 +14,7 @@ impl<N> NodeCx<'_, N>
 where
     Self: Node,
 {
-    /// A data frame is put on a link: if its flow is a job's and still under way, it counts for its step.
+    /// A data frame is put on a link: if its flow is a job's and still in progress, it counts for its step.
     #[inline(never)]
     pub(crate) fn count_load(&mut self, port: u16, pkt: Ix) {
         let global = self.global(port) as usize;
@@ -158,7 +158,7 @@ where
         }
     }
 
-    /// A frame begins there that is sent again: with what it had waited for until then.
+    /// A frame begins there that is retransmitted: with what it had waited for until then.
     #[cold]
     pub(crate) fn wire_begins_again(&mut self, port: u16, pkt: Ix, waited: Option<(Account, Time)>) {
         let global = self.global(port) as usize;

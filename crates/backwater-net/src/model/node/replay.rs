@@ -1,4 +1,4 @@
-//! Frames that a port keeps and sends again ([`crate::model::hooks::SwitchSide::retains`]), and how they come over the link.
+//! Frames that a port keeps and replays ([`crate::model::hooks::SwitchSide::retains`]), and how they come over the link.
 //!
 //! Such a frame arrives when its last bit does, the latency of the node there not counted: whether it is taken is known before that begins.
 //! A fault destroys nothing of it on the way: it comes damaged, and what has come can tell.
@@ -55,7 +55,7 @@ where
         self.world.queue.push(arrival, order(2, header.uid), Event::Arrive { port: p.peer, pkt });
     }
 
-    /// Puts the next frame that is to be sent again on the wire of an idle port. It has left all accounts before.
+    /// Puts the next frame that is to be replayed on the wire of an idle port. It has left all accounts before.
     #[cold]
     pub(super) fn transmit_replay(&mut self, port: u16) {
         let (now, global) = (self.world.now, self.global(port));
@@ -117,7 +117,7 @@ where
         self.port(port).change_kept(|replay| replay.discard_before(before));
     }
 
-    /// They have it sent again from this number on.
+    /// They have it replayed from this number on.
     pub fn replay_from(&mut self, port: u16, from: u64) {
         self.port(port).change_kept(|replay| replay.replay_from(from));
         self.kick(port);

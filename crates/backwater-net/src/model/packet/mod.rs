@@ -84,7 +84,7 @@ impl PathRef {
     pub const KNOWN: PathRef = PathRef(u32::MAX - 1);
 }
 
-/// A flow that is under way. The number of the flow guards against a slot that was given to another flow since.
+/// A flow that is in progress. The number of the flow guards against a slot that was given to another flow since.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
 pub struct FlowRef {
     /// A hash of the flow's identity: first, so that the order of flows does not depend on where their state lies.

@@ -1,7 +1,7 @@
 //! Order within flows at a port whose flows may change queues.
 //!
 //! Where a mechanism moves flows between queues, packets of one flow can stand in two queues of a port at once, and the scheduler
-//! could serve the later one first: because its queue has the higher priority, or because the other one is paused. A line-up
+//! could serve the later one first: because its queue has the higher priority, or because the other one is paused. `InOrder`
 //! prevents that. It knows of each flow in which queues its packets wait, in the order in which they came, as *runs*: so many in
 //! the one queue, then so many in the other. A queue whose head is not of its flow's first run has to wait, like one whose gate is
 //! shut.

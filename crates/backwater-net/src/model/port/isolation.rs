@@ -1,26 +1,26 @@
 //! IsolationQueues: sub-queues that stand before a queue of a port and feed it.
 //!
-//! A lane is first in, first out for each queue to which its frames go. The open lanes of a queue feed it in turn, frame by frame,
+//! An isolation queue is first in, first out for each queue to which its frames go. The open isolation queues of a queue feed it in turn, frame by frame,
 //! with as many bytes as others have in it, and one frame where it has none: what is let go neither bursts into the queue before
-//! others' frames, nor starves behind them. Together they are served like a second queue of equal weight. Whether a lane is open is
+//! others' frames, nor starves behind them. Together they are served like a second queue of equal weight. Whether an isolation queue is open is
 //! a matter of the whole node: its frames may wait for several ports.
 
 use crate::model::hooks::place::IsolationQueue;
 use crate::model::slab::{Fifo, Ix, Slab, Slot};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The lanes of a port, by the queue that they feed.
+/// The isolation queues of a port, by the queue that they feed.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct IsolationQueues(BTreeMap<u8, Feeding>);
 
-/// The lanes of one queue.
+/// The isolation queues of one queue.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 struct Feeding {
     /// None is empty.
     isolation_queues: Vec<Waiting>,
     /// Which is served next.
     turn: usize,
-    /// Frames from lanes that are in the queue now.
+    /// Frames from isolation queues that are in the queue now.
     fed: Vec<Ix>,
     /// \[bytes\] of them
     fed_bytes: u64,
@@ -97,7 +97,7 @@ impl IsolationQueues {
         self.0.is_empty()
     }
 
-    /// A frame, of that number among all that wait in lanes, comes to wait for a queue.
+    /// A frame, of that number among all that wait in isolation queues, comes to wait for a queue.
     pub fn park(&mut self, slab: &mut Slab, queue: u8, isolation_queue: IsolationQueue, pkt: Ix, number: u64) {
         self.0.entry(queue).or_default().push(slab, isolation_queue, pkt, number);
     }
@@ -118,7 +118,7 @@ impl IsolationQueues {
         next
     }
 
-    /// The lane in which packets of a packet's flow wait that came in where it did, and the last of them.
+    /// The isolation queue in which packets of a packet's flow wait that came in where it did, and the last of them.
     pub fn last_of_flow(&self, slab: &Slab, of: &Slot) -> Option<(IsolationQueue, Ix)> {
         let same = |ix: &Ix| {
             let slot = &slab[*ix];
@@ -138,14 +138,14 @@ impl IsolationQueues {
         }
     }
 
-    /// A frame of that many bytes has left a queue, into which it came from a lane perhaps.
+    /// A frame of that many bytes has left a queue, into which it came from an isolation queue perhaps.
     pub fn left(&mut self, queue: u8, pkt: Ix, size: u32) {
         if let Some(feeding) = self.0.get_mut(&queue) {
             feeding.leave(pkt, size);
         }
     }
 
-    /// The queues for which frames of a lane wait, each with the number of the first.
+    /// The queues for which frames of an isolation queue wait, each with the number of the first.
     pub fn waiting_in(&self, isolation_queue: IsolationQueue) -> impl Iterator<Item = (u64, u8)> {
         self.0.iter().filter_map(move |(queue, feeding)| {
             let waiting = feeding.isolation_queues.iter().find(|waiting| waiting.isolation_queue == isolation_queue)?;
@@ -171,7 +171,7 @@ mod tests {
         next
     }
 
-    /// Two frames of 1000 B in lane 1 and one in lane 2; others have 2500 B in the queue.
+    /// Two frames of 1000 B in isolation queue 1 and one in isolation queue 2; others have 2500 B in the queue.
     #[test]
     fn open_lanes_feed_in_turn_as_much_as_others_have() {
         let (mut slab, mut feeding) = (Slab::default(), Feeding::default());

@@ -81,7 +81,7 @@ pub(crate) struct Port {
     /// Flows move between its queues, and are kept in order.
     #[state(fixed)]
     pub ordered: bool,
-    /// Frames wait in lanes, or came into its queues from there.
+    /// Frames wait in isolation queues, or came into its queues from there.
     pub has_isolation_queues: bool,
     /// The link carries frames.
     pub up: bool,
@@ -143,7 +143,7 @@ pub(crate) struct Rest {
     pub pause_requests: PauseRequests,
     paused: PausedByPeer,
     pub faults: Option<LinkFaults>,
-    /// What has been sent and may have to be sent again, where a mechanism asks for that.
+    /// What has been sent and may have to be replayed, where a mechanism asks for that.
     #[state(within)]
     pub replay: Option<Box<ReplayBuffer>>,
     /// Every frame that is sent or has arrived here is handed out.
@@ -269,12 +269,12 @@ impl Port {
         self.set_mac_waits();
     }
 
-    /// What is sent again goes before everything that is new: it waits in the place of MAC control.
+    /// What is replayed goes before everything that is new: it waits in the place of MAC control.
     fn set_mac_waits(&mut self) {
         self.mac_waits = !self.rest.mac.is_empty() || self.resends();
     }
 
-    /// Whether something is to be sent again.
+    /// Whether something is to be replayed.
     pub fn resends(&self) -> bool {
         self.rest.replay.as_ref().is_some_and(|replay| replay.resends())
     }

@@ -1,4 +1,4 @@
-//! What a port has sent and keeps, numbered in the order of sending, until a mechanism lets go of it. Frames that are sent again go in that
+//! What a port has sent and keeps, numbered in the order of sending, until a mechanism lets go of it. Frames that are replayed go in that
 //! order, and before all that is new.
 
 use crate::model::hooks::attachment::Attachment;
@@ -32,7 +32,7 @@ pub(crate) struct ReplayBuffer {
     frames: VecDeque<Sent>,
     /// Number of the first of them.
     first: u64,
-    /// Number of the next that is sent again; that of the next new one: none is.
+    /// Number of the next that is replayed; that of the next new one: none is.
     next_replayed: u64,
 }
 
@@ -42,7 +42,7 @@ impl ReplayBuffer {
         self.first + self.frames.len() as u64
     }
 
-    /// A new frame is kept. Nothing is sent again meanwhile.
+    /// A new frame is kept. Nothing is replayed meanwhile.
     pub fn keep(&mut self, sent: Sent) {
         self.frames.push_back(sent);
         self.next_replayed = self.next();
@@ -68,12 +68,12 @@ impl ReplayBuffer {
         self.next_replayed = from.clamp(self.first, self.next());
     }
 
-    /// Whether something is to be sent again.
+    /// Whether something is to be replayed.
     pub fn resends(&self) -> bool {
         self.next_replayed < self.next()
     }
 
-    /// The next that is sent again, with its number.
+    /// The next that is replayed, with its number.
     pub fn take_again(&mut self) -> Option<(u64, &mut Sent)> {
         let number = self.next_replayed;
         let sent = self.frames.get_mut(usize::try_from(number - self.first).ok()?)?;
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(replay.next(), 5);
     }
 
-    /// What is let go while it is to be sent again is not sent; numbers go on.
+    /// What is let go while it is to be replayed is not sent; numbers go on.
     #[test]
     fn what_is_let_go_is_not_sent_again() {
         let mut replay = ReplayBuffer::default();

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! exactly. The last term is 0 where all packets and links are equal; it is below 0 where a slower link, or packets behind a shorter one, would have
-//! made the flow wait for itself while it waited for others, and above 0 where packets were sent again.
+//! made the flow wait for itself while it waited for others, and above 0 where packets were retransmitted.
 //!
 //! The path is kept forwards: each packet of a recorded flow carries the [`Account`] of the waits on the path to it, and a
 //! [`Stand`] is a port at which something of the flow waits. A packet that comes to a port where the flow's packet before it still is
@@ -40,7 +40,7 @@ pub enum Cause {
     IsolatedBytes(Option<MechanismId>),
     /// At its source: all was sent, and acknowledgements or a timeout were still to come.
     Acknowledgements,
-    /// A mechanism let it wait in a lane before the egress queue.
+    /// A mechanism let it wait in an isolation queue before the egress queue.
     IsolationQueue(MechanismId),
     /// The neighbour had paused its queue, or the link.
     Paused,
@@ -56,7 +56,7 @@ pub enum Cause {
     Fabric,
     /// It waited in the buffer of a slow receiver.
     Receiver,
-    /// It had come over the link damaged, or behind a frame that had, until it was sent again; or the port sent such a frame.
+    /// It had come over the link damaged, or behind a frame that had, until it was retransmitted; or the port sent such a frame.
     Again,
 }
 
@@ -81,7 +81,7 @@ impl Cause {
         }
     }
 
-    /// The mechanism whose gate or lane it was.
+    /// The mechanism whose gate or isolation queue it was.
     pub fn owner(self) -> Option<MechanismId> {
         match self {
             Cause::IsolatedBytes(owner) | Cause::Shut(owner) => owner,
@@ -135,7 +135,7 @@ struct WaitingPacket {
     /// From then on it might have left.
     ready: Time,
     account: Account,
-    /// The mechanism in whose lane it is.
+    /// The mechanism in whose isolation queue it is.
     isolation_queue: Option<MechanismId>,
 }
 
@@ -166,7 +166,7 @@ impl Stand {
         self.sending.is_none() && (self.source || !self.waiting.is_empty()) && self.at < now
     }
 
-    /// The mechanism in whose lane the first packet waits.
+    /// The mechanism in whose isolation queue the first packet waits.
     pub fn isolation_queue(&self) -> Option<MechanismId> {
         self.waiting.front().and_then(|entry| entry.isolation_queue)
     }
@@ -197,7 +197,7 @@ impl Stand {
         self.at = now;
     }
 
-    /// A packet comes to wait: into a lane, or into the queue, where it may come from a lane.
+    /// A packet comes to wait: into an isolation queue, or into the queue, where it may come from an isolation queue.
     pub fn enter(&mut self, pkt: Ix, queue: u8, ready: Time, account: Account, isolation_queue: Option<MechanismId>) {
         if self.waiting.is_empty() && self.sending.is_none() {
             (self.account, self.at) = (account.clone(), ready);
@@ -205,7 +205,7 @@ impl Stand {
         self.waiting.push_back(WaitingPacket { pkt, queue, ready, account, isolation_queue });
     }
 
-    /// A packet leaves its lane for the queue.
+    /// A packet leaves its isolation queue for the queue.
     pub fn leave_isolation_queue(&mut self, pkt: Ix) {
         self.waiting.iter_mut().filter(|entry| entry.pkt == pkt).for_each(|entry| entry.isolation_queue = None);
     }

@@ -36,7 +36,7 @@ impl Probes {
     }
 }
 
-/// The flows under way, for those who see a packet and want to know whose it is.
+/// The flows in progress, for those who see a packet and want to know whose it is.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct FlowIndex {
     /// By slot.
@@ -68,7 +68,7 @@ impl FlowIndex {
         }
     }
 
-    /// Number and group of a flow that is under way.
+    /// Number and group of a flow that is in progress.
     pub fn find(&self, flow: FlowRef) -> Option<FlowTag> {
         let (tag, met) = (*self.flows.get(flow.slot as usize)?)?;
         (tag == flow.tag).then_some(met)

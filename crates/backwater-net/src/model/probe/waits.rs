@@ -2,7 +2,7 @@
 //! every port is then as special as one that is captured, and all begins there.
 //!
 //! What a port does between two events stays the same, so whoever waits there is told before each of them (`pass_waits`): a frame
-//! begins or ends on the wire, a gate moves, a packet leaves its lane, a flow becomes ready.
+//! begins or ends on the wire, a gate moves, a packet leaves its isolation queue, a flow becomes ready.
 
 use super::Probes;
 use super::account::{Account, Cause, Stand};

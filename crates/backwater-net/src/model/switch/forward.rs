@@ -153,14 +153,14 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         self.join::<true>(pkt);
     }
 
-    /// A frame that has waited in a lane joins its egress queue.
+    /// A frame that has waited in an isolation queue joins its egress queue.
     #[inline(never)]
     pub(crate) fn join_late(&mut self, pkt: Ix) {
         self.leave_isolated_waits(pkt);
         self.join::<false>(pkt);
     }
 
-    /// Behind those of its flow that wait in a lane of this port, or in the lane that a mechanism has chosen.
+    /// Behind those of its flow that wait in an isolation queue of this port, or in the isolation queue that a mechanism has chosen.
     #[cold]
     fn join_or_wait(&mut self, isolation_queue: Option<IsolationQueue>, pkt: Ix) {
         let has_isolation_queues = self.ports[usize::from(self.world.slab[pkt].place.egress.0)].has_isolation_queues;

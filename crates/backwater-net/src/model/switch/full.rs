@@ -34,7 +34,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     }
 
     /// What has given way is cut, and joins its queue if there is memory for that. Its latency has passed, or passes by what it was
-    /// told when it came, and so has what would have let it wait in a lane.
+    /// told when it came, and so has what would have let it wait in an isolation queue.
     fn come_again(&mut self, pkt: Ix) {
         while self.cut(pkt) {
             let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);

@@ -1,4 +1,4 @@
-//! What waits in the held lanes of one switch: the counters that mechanisms see, and statistics over time.
+//! What waits in the held isolation queues of one switch: the counters that mechanisms see, and statistics over time.
 
 use crate::model::hooks::place::{IsolationQueue, Place};
 use crate::model::packet::{Class, Port};
@@ -8,7 +8,7 @@ use backwater_engine::Time;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// What waits in lanes. What is zero has no entry, so that a switch without lanes pays for nothing.
+/// What waits in isolation queues. What is zero has no entry, so that a switch without isolation queues pays for nothing.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct IsolatedBytes {
     by_ingress: BTreeMap<(Port, Class), u64>,
@@ -35,7 +35,7 @@ impl IsolatedBytes {
         self.depth.bytes
     }
 
-    /// A frame comes to wait in a lane, which is shut if nothing waits in it yet. Returns its number among all that have.
+    /// A frame comes to wait in an isolation queue, which is shut if nothing waits in it yet. Returns its number among all that have.
     pub fn add(&mut self, at: &Place, isolation_queue: IsolationQueue, size: u64, now: Time) -> u64 {
         *self.by_ingress.entry((at.ingress, at.class)).or_default() += size;
         self.isolation_queues.entry(isolation_queue).or_default().bytes += size;
@@ -50,7 +50,7 @@ impl IsolatedBytes {
         self.depth.change(now, self.depth.bytes - size);
     }
 
-    /// Opens or shuts a lane that holds something. Returns whether it does.
+    /// Opens or shuts an isolation queue that holds something. Returns whether it does.
     pub fn set(&mut self, isolation_queue: IsolationQueue, open: bool) -> bool {
         self.isolation_queues.get_mut(&isolation_queue).map(|waiting| waiting.open = open).is_some()
     }
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!((isolated.by_ingress.len(), isolated.isolation_queues.len(), isolated.total()), (0, 0, 0));
     }
 
-    /// Flows of one lane take several uplinks: what comes for another while the lane drains must not wait for a second opening.
+    /// Flows of one isolation queue take several uplinks: what comes for another while the isolation queue drains must not wait for a second opening.
     #[test]
     fn a_lane_is_open_for_every_queue_or_for_none() {
         let isolation_queues =

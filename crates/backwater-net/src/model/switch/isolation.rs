@@ -1,9 +1,9 @@
-//! IsolatedBytes frames: what a mechanism keeps from joining its egress queue waits in a lane of the port.
+//! IsolatedBytes frames: what a mechanism keeps from joining its egress queue waits in an isolation queue of the port.
 //!
 //! Whether a frame is to wait is asked when it would join its queue, the switch's latency having passed: what is still in the
-//! fabric when a lane is shut meets it like what arrives later, and no frame of the lane's flow can pass another. What waits stays
+//! fabric when an isolation queue is shut meets it like what arrives later, and no frame of the isolation queue's flow can pass another. What waits stays
 //! in the ingress account and in the memory that it was charged to, so that PFC sees it; the egress account has it from when it joins
-//! its queue. While a lane holds a frame, what comes for it goes behind that.
+//! its queue. While an isolation queue holds a frame, what comes for it goes behind that.
 
 use super::Switch;
 use crate::model::hooks::{IsolationQueue, SwitchSide};
@@ -12,7 +12,7 @@ use crate::model::packet::{Port, Queue};
 use crate::model::slab::Ix;
 
 impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
-    /// A frame that would join its egress queue waits in a lane.
+    /// A frame that would join its egress queue waits in an isolation queue.
     #[cold]
     #[inline(never)]
     pub(crate) fn park(&mut self, isolation_queue: IsolationQueue, pkt: Ix) {
@@ -29,8 +29,8 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         self.act_switch();
     }
 
-    /// The lane in which packets of this one's flow wait, where flows move between queues: it stays behind them, in their queue and on
-    /// their priority, until the lane has let them go. The line-up knows of a packet when it joins its queue, and so of each flow in order.
+    /// The isolation queue in which packets of this one's flow wait, where flows move between queues: it stays behind them, in their queue and on
+    /// their priority, until the isolation queue has let them go. `InOrder` knows of a packet when it joins its queue, and so of each flow in order.
     #[cold]
     pub(crate) fn follow(&mut self, pkt: Ix) -> Option<IsolationQueue> {
         let slot = &self.world.slab[pkt];
@@ -50,13 +50,13 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         Some(isolation_queue)
     }
 
-    /// A mechanism shuts or opens one of its lanes. One that holds nothing has no state: it is shut when a frame comes to wait in it.
+    /// A mechanism shuts or opens one of its isolation queues. One that holds nothing has no state: it is shut when a frame comes to wait in it.
     #[cold]
     pub(crate) fn set_isolation_queue(&mut self, isolation_queue: IsolationQueue, shut: bool) {
         if !self.node.occupancy.isolated.set(isolation_queue, !shut) || shut {
             return;
         }
-        // A mechanism that lets go one frame at a time means the lane's first, whatever uplink that takes.
+        // A mechanism that lets go one frame at a time means the isolation queue's first, whatever uplink that takes.
         let with_lanes = (0u16..).zip(self.ports.iter()).filter(|(_, port)| port.has_isolation_queues);
         let waiting = with_lanes.flat_map(|(at, port)| {
             port.rest.isolation_queues.waiting_in(isolation_queue).map(move |(first, queue)| (first, at, queue))
@@ -68,7 +68,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         }
     }
 
-    /// A frame has left an egress queue: a lane may have its place.
+    /// A frame has left an egress queue: an isolation queue may have its place.
     #[cold]
     #[inline(never)]
     pub(crate) fn left_queue(&mut self, pkt: Ix) {

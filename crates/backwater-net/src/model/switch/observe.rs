@@ -95,7 +95,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         waits.stands[port as usize].push(stand);
     }
 
-    /// A packet comes to wait in a lane.
+    /// A packet comes to wait in an isolation queue.
     pub(crate) fn isolated_waits(&mut self, owner: MechanismId, pkt: Ix) {
         if self.world.probes.waits.is_some() {
             self.enter_joined();
@@ -119,7 +119,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         waits.stands[port as usize].retain(|stand| !stand.is_over());
     }
 
-    /// A packet leaves its lane.
+    /// A packet leaves its isolation queue.
     pub(crate) fn leave_isolated_waits(&mut self, pkt: Ix) {
         if self.world.probes.waits.is_some() {
             let (egress, flow) = (self.world.slab[pkt].place.egress, self.world.slab[pkt].pkt.flow);

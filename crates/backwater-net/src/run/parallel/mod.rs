@@ -53,7 +53,7 @@ struct Split<A> {
     at_rest: bool,
     deadlock: Option<Deadlock>,
     broken: Option<Broken>,
-    /// The stretch under way. It outlives slices, since rows are handed out at its end.
+    /// The stretch in progress. It outlives slices, since rows are handed out at its end.
     stretch: Option<Stretch>,
     /// How long stretches are, so that one has about as many events as a slice.
     span: Time,
@@ -223,7 +223,7 @@ where
         Ok(())
     }
 
-    /// The stretch under way, or a new one that begins with events of `first`.
+    /// The stretch in progress, or a new one that begins with events of `first`.
     fn stretch_from(&mut self, first: Time) -> Stretch {
         let look = self.parts.iter().map(|part| part.world.totals.deadlock_check_at).min().unwrap_or(Time::NEVER);
         let Some(split) = &mut self.split else { return Stretch { until: first, look, events: 0 } };

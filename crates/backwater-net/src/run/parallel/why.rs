@@ -10,7 +10,7 @@ use crate::units::{Bytes, Rate};
 use crate::workload::flow_spec::FlowSpec;
 use backwater_engine::Time;
 
-/// A pinned path says of packets that are still under way whether their flow has ended.
+/// A pinned path says of packets that are still in flight whether their flow has ended.
 const PINNED: &str = "a path is pinned, and taken out everywhere at the instant at which its flow ends";
 
 /// Why a run stays on one thread, where its spec says so.

@@ -14,7 +14,7 @@
 //! What a graph begins enters the network a *start latency* later, as with a [`super::job::Job`].
 //!
 //! All operations are in memory, in the order of their ids: 40 bytes each and 4 for each that it waits for, shared by all instances and by
-//! all parts of a run, and 4 bytes of each instance. What is under way takes more.
+//! all parts of a run, and 4 bytes of each instance. What is in flight takes more.
 
 mod operations;
 mod run;

@@ -1,4 +1,4 @@
-//! A graph under way.
+//! A graph in progress.
 
 use super::{GraphError, GraphSpec, MOST, Operations, Task};
 use crate::model::packet::{Class, HostId};
@@ -36,7 +36,7 @@ struct Instance {
     start: Option<Time>,
 }
 
-/// A graph under way.
+/// A graph in progress.
 #[derive(backwater_derive::State)]
 pub struct Graph {
     #[state(fixed)]

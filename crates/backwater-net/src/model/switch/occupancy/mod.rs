@@ -201,15 +201,15 @@ impl Occupancy {
     pub fn beyond_reserve(&self, port: Port, class: Class) -> Bytes {
         self.ingress(port, class).saturating_sub(Bytes(self.reserve))
     }
-    /// Bytes that came in through `port` in `class` and wait in held lanes. [`Occupancy::ingress`] includes them.
+    /// Bytes that came in through `port` in `class` and wait in held isolation queues. [`Occupancy::ingress`] includes them.
     pub fn isolated(&self, port: Port, class: Class) -> Bytes {
         self.isolated.at(port, class)
     }
-    /// Bytes that wait in a held lane, whatever their egress.
+    /// Bytes that wait in a held isolation queue, whatever their egress.
     pub fn isolated_in(&self, isolation_queue: IsolationQueue) -> Bytes {
         self.isolated.of(isolation_queue)
     }
-    /// Bytes that wait in held lanes.
+    /// Bytes that wait in held isolation queues.
     pub fn isolated_total(&self) -> Bytes {
         Bytes(self.isolated.total())
     }

@@ -1,4 +1,4 @@
-//! A job under way.
+//! A job in progress.
 
 mod transfers;
 
@@ -49,7 +49,7 @@ struct Instance {
     first: u64,
 }
 
-/// A job under way.
+/// A job in progress.
 #[derive(backwater_derive::State)]
 pub struct Job {
     #[state(fixed)]
@@ -67,7 +67,7 @@ pub struct Job {
     begun: bool,
     /// Tasks that may begin, and what has let them.
     ready: BTreeMap<At, Release>,
-    /// Computations under way, and tasks that may not begin yet.
+    /// Computations in progress, and tasks that may not begin yet.
     later: BinaryHeap<Reverse<(Time, At, bool)>>,
     /// Transfers that have been completed at this instant: the task, its rank and its phase.
     done: Vec<(At, u32, u32)>,

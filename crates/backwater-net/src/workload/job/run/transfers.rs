@@ -1,4 +1,4 @@
-//! The transfers of an exchange under way, phase by phase, and the row that it leaves.
+//! The transfers of an exchange in progress, phase by phase, and the row that it leaves.
 
 use super::{At, Job, State};
 use crate::model::packet::HostId;
@@ -13,7 +13,7 @@ use backwater_engine::{Time, rng};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// An exchange under way.
+/// An exchange in progress.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct Active {
     start: Time,
