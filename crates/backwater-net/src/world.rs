@@ -9,10 +9,7 @@ use crate::packet::{HostId, NodeId, PathRef, Report};
 use crate::part::Part;
 use crate::port::{Belongs, LinkFaults, Numbered, Port};
 use crate::probe::Probes;
-use crate::record::{
-    Broken, ControlRow, Deadlock, FirstDrop, FlowRow, FrameRow, JobRows, PauseRow, Progress, QueuePairRow, SeriesRow,
-    Sink, WaitRow,
-};
+use crate::record::{Broken, Deadlock, FirstDrop, Progress, Rows};
 use crate::routing::{Neighbours, Paths, Routes, Ways};
 use crate::slab::{Ix, Slab};
 use crate::topology::{Graph, NodeKind};
@@ -366,32 +363,6 @@ pub(crate) enum Outcome {
     Failed { slot: u32 },
     /// A sender has timed out so many times in a row.
     TimedOut { tries: u32 },
-}
-
-/// Rows since the last delivery.
-#[derive(Default)]
-pub(crate) struct Rows {
-    pub flows: Vec<FlowRow>,
-    pub queue_pairs: Vec<QueuePairRow>,
-    pub control: Vec<ControlRow>,
-    pub series: Vec<SeriesRow>,
-    pub jobs: JobRows,
-    pub frames: Vec<FrameRow>,
-    pub waits: Vec<WaitRow>,
-    pub pauses: Vec<PauseRow>,
-}
-
-impl Rows {
-    pub fn hand_out(&mut self, sink: &mut dyn Sink) {
-        self.flows.drain(..).for_each(|row| sink.flow(&row));
-        self.queue_pairs.drain(..).for_each(|row| sink.queue_pair(&row));
-        self.control.drain(..).for_each(|row| sink.control(&row));
-        self.series.drain(..).for_each(|row| sink.series(&row));
-        self.jobs.hand_out(sink);
-        self.frames.drain(..).for_each(|row| sink.frame(&row));
-        self.waits.drain(..).for_each(|row| sink.wait(&row));
-        self.pauses.drain(..).for_each(|row| sink.pause(&row));
-    }
 }
 
 /// What runs beside the model: counters and the end.
