@@ -84,6 +84,12 @@ pub fn empty_tables() -> Vec<(&'static str, Batch)> {
     TABLES.iter().map(|table| (table.name, Batch(RecordBatch::new_empty(Arc::clone(&table.schema))))).collect()
 }
 
+/// Every result table: its name, and what a row is.
+#[pyfunction]
+pub fn tables() -> Vec<(&'static str, &'static str)> {
+    backwater_net::record::TABLES.iter().map(|table| (table.name, table.description)).collect()
+}
+
 /// The batches of any object with `__arrow_c_stream__`.
 #[pyfunction]
 pub fn batches(table: &Bound<'_, PyAny>) -> PyResult<Vec<Batch>> {

@@ -564,3 +564,6 @@ pub struct Broken {
     /// What may help.
     pub hint: String,
 }
+
+#[cfg(test)]
+mod tests;

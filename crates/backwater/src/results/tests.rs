@@ -15,7 +15,7 @@ fn tables() -> Tables {
     Tables::new(Names::new(&graph, &["incast".into(), "victim".into()]))
 }
 
-fn flow(id: u64) -> FlowRow {
+pub(super) fn flow(id: u64) -> FlowRow {
     FlowRow {
         id,
         group: 1,
