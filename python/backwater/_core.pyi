@@ -422,5 +422,8 @@ def base_units(kind: str, text: str, name: str) -> int:
 def empty_tables() -> list[tuple[str, Batch]]:
     """Every result table without rows."""
 
+def tables() -> list[tuple[str, str]]:
+    """Every result table: its name, and what a row is."""
+
 def version() -> dict[str, str]:
     """What a run's numbers depend on: the package's version, and `build`, a hash of the sources."""

@@ -15,6 +15,7 @@ import re
 from itertools import count
 from typing import TYPE_CHECKING
 
+from backwater import _core
 from backwater.errors import InputError, ResultError
 from backwater.files import TEMPORARY, digest, dropped, octets_of
 from backwater.journal import JOURNAL, part_name
@@ -35,22 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-TABLES = (
-    "flows",
-    "queue_pairs",
-    "ports",
-    "control",
-    "series",
-    "switches",
-    "jobs",
-    "rounds",
-    "collectives",
-    "transfers",
-    "job_links",
-    "counters",
-    "waits",
-    "pauses",
-)
+DESCRIBED = dict(_core.tables())
+"""What a row is of each result table."""
+TABLES = tuple(DESCRIBED)
 SCENARIO = "scenario.toml"
 STATISTICS = "statistics.parquet"
 SWEEP_TABLES = ("points", "timings", "flows")

@@ -24,7 +24,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
-from backwater.directory import SCENARIO, clear, standing
+from backwater.directory import DESCRIBED, SCENARIO, clear, standing
 from backwater.directory import TABLES as TABLES
 from backwater.errors import InputError, ResultError
 from backwater.files import replacing, sync_directory, text_of, write_text
@@ -72,6 +72,16 @@ COMPRESS_BYTES = 64 << 10
 KEPT_BYTES = 4 << 20
 
 
+def _table(name: str) -> cached_property[pa.Table]:
+    """Give the property of a run that reads a table when it is first asked for."""
+
+    def read(run: Run) -> pa.Table:
+        return run.read(name)
+
+    read.__doc__ = DESCRIBED[name]
+    return cached_property(read)
+
+
 @dataclass(repr=False)
 class Run:
     """One run's results, tables as Arrow tables: polars, pandas, DuckDB take them as they are."""
@@ -96,75 +106,22 @@ class Run:
         """Be pickled: without the tables that were read, which `read` gives again."""
         return {one.name: self.__dict__[one.name] for one in fields(self)}
 
-    @cached_property
-    def flows(self) -> pa.Table:
-        """One row a flow: bytes, start (ps), time to its last byte and last ACK (ps), state."""
-        return self.read("flows")
-
-    @cached_property
-    def ports(self) -> pa.Table:
-        """One row a port: frames, bytes, pauses sent and received, time paused (ps), drops."""
-        return self.read("ports")
-
-    @cached_property
-    def queue_pairs(self) -> pa.Table:
-        """One row a queue pair of a message over several: bytes, segments, times (ps), counts."""
-        return self.read("queue_pairs")
-
-    @cached_property
-    def control(self) -> pa.Table:
-        """One row a control message: time (ps), kind, where, class, for whom, value."""
-        return self.read("control")
-
-    @cached_property
-    def series(self) -> pa.Table:
-        """One row a sample of a probe: time (ps), where, quantity, value."""
-        return self.read("series")
-
-    @cached_property
-    def switches(self) -> pa.Table:
-        """One row a switch: what it held in lanes before its egress queues (bytes, over time)."""
-        return self.read("switches")
-
-    @cached_property
-    def jobs(self) -> pa.Table:
-        """One row an instance of a job: start, end, completion time (ps), complete rounds."""
-        return self.read("jobs")
-
-    @cached_property
-    def rounds(self) -> pa.Table:
-        """One row a round of an instance of a job: start, end, time (ps), what was last."""
-        return self.read("rounds")
-
-    @cached_property
-    def transfers(self) -> pa.Table:
-        """One row a transfer of a job: ranks, hosts, bytes, start, end (ps), what released it."""
-        return self.read("transfers")
-
-    @cached_property
-    def job_links(self) -> pa.Table:
-        """One row a step of a job and a port: frames and bytes that it put on that link."""
-        return self.read("job_links")
-
-    @property
-    def collectives(self) -> pa.Table:
-        """One row a collective or transfer of a job: when (ps), bytes, bandwidths, bound."""
-        return self.read("collectives")
-
-    @cached_property
-    def counters(self) -> pa.Table:
-        """One row a counter of a mechanism: node, port, mechanism, counter, value."""
-        return self.read("counters")
-
-    @cached_property
-    def waits(self) -> pa.Table:
-        """One row a cause that a flow of `output.waits` waited for: where, why, how long (ps)."""
-        return self.read("waits")
-
-    @cached_property
-    def pauses(self) -> pa.Table:
-        """One row a pause, with `output.pause_causes`: who asked whom, when (ps), behind what."""
-        return self.read("pauses")
+    # tables: written by `make reference`
+    flows = _table("flows")
+    queue_pairs = _table("queue_pairs")
+    ports = _table("ports")
+    control = _table("control")
+    series = _table("series")
+    switches = _table("switches")
+    jobs = _table("jobs")
+    rounds = _table("rounds")
+    collectives = _table("collectives")
+    transfers = _table("transfers")
+    job_links = _table("job_links")
+    counters = _table("counters")
+    waits = _table("waits")
+    pauses = _table("pauses")
+    # end of tables
 
     @property
     def plot(self) -> RunPlots:

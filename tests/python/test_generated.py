@@ -211,3 +211,18 @@ def test_a_mechanism_s_page_says_what_is_modelled_and_what_is_not(name: str) -> 
     assert f"## Parameters of `[{name}]`" in text
     for title in ("Not modelled", "Checked against"):
         assert text.partition(f"## {title}\n")[2].partition("\n## ")[0].strip()
+
+
+def test_a_run_has_an_attribute_for_each_table() -> None:
+    file = ROOT / "python" / "backwater" / "results.py"
+    before, begin, rest = file.read_text(encoding="utf-8").partition(
+        "    # tables: written by `make reference`\n"
+    )
+    written, end, after = rest.partition("    # end of tables\n")
+    fresh = "".join(f'    {name} = _table("{name}")\n' for name, _ in _core.tables())
+    if os.environ.get("BLESS"):
+        file.write_text(before + begin + fresh + end + after, encoding="utf-8")
+    else:
+        assert begin
+        assert end
+        assert written == fresh

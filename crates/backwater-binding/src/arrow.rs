@@ -9,10 +9,11 @@ use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt8Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch, StructArray};
 use arrow_schema::{ArrowError, DataType};
-use backwater::results::columns::Table;
+use backwater::results::columns::TABLES;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyTuple};
+use std::sync::Arc;
 
 /// A batch of rows of one result table.
 #[pyclass(frozen, module = "backwater._core")]
@@ -80,7 +81,13 @@ where
 /// Every result table without rows, by its name: what its columns are.
 #[pyfunction]
 pub fn empty_tables() -> Vec<(&'static str, Batch)> {
-    Table::ALL.iter().map(|table| (table.name(), Batch(RecordBatch::new_empty(table.schema())))).collect()
+    TABLES.iter().map(|table| (table.name, Batch(RecordBatch::new_empty(Arc::clone(&table.schema))))).collect()
+}
+
+/// Every result table: its name, and what a row is.
+#[pyfunction]
+pub fn tables() -> Vec<(&'static str, &'static str)> {
+    backwater_net::record::TABLES.iter().map(|table| (table.name, table.description)).collect()
 }
 
 /// The batches of any object with `__arrow_c_stream__`.

@@ -61,6 +61,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(capture::sample_frames, module)?)?;
     module.add_function(wrap_pyfunction!(capture::write_capture, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::empty_tables, module)?)?;
+    module.add_function(wrap_pyfunction!(arrow::tables, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::batches, module)?)?;
     module.add_function(wrap_pyfunction!(describe::base_units, module)?)?;
     module.add_function(wrap_pyfunction!(describe::version, module)?)

@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt8Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use backwater::results::columns::Table;
+use backwater::results::columns::{TABLES, Table};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -60,13 +60,13 @@ fn failed(file: &Path, error: impl std::fmt::Display) -> PyErr {
 }
 
 /// Opens a file of a table, which has columns of it, each once, and of the table's types. The error says the reason alone.
-fn open(file: &Path, table: Table) -> Result<ParquetRecordBatchReaderBuilder<File>, String> {
+fn open(file: &Path, table: &Table) -> Result<ParquetRecordBatchReaderBuilder<File>, String> {
     let opened = File::open(file).map_err(|error| error.to_string())?;
     let found = ParquetRecordBatchReaderBuilder::try_new(opened).map_err(|error| error.to_string())?;
-    let (schema, known) = (found.schema(), table.schema());
+    let (schema, known) = (found.schema(), &table.schema);
     let of = |name: &str| schema.fields().iter().filter(|field| field.name() == name).collect::<Vec<_>>();
     if !known.fields().iter().any(|field| schema.column_with_name(field.name()).is_some()) {
-        return Err(format!("has no column of the table {}", table.name()));
+        return Err(format!("has no column of the table {}", table.name));
     }
     for field in known.fields() {
         let columns = of(field.name());
@@ -80,8 +80,8 @@ fn open(file: &Path, table: Table) -> Result<ParquetRecordBatchReaderBuilder<Fil
     Ok(found)
 }
 
-fn named(table: &str) -> PyResult<Table> {
-    let found = Table::ALL.iter().copied().find(|known| known.name() == table);
+fn named(table: &str) -> PyResult<&'static Table> {
+    let found = TABLES.iter().find(|known| known.name == table);
     found.ok_or_else(|| PyValueError::new_err(format!("{table}: there is no such table")))
 }
 

@@ -109,8 +109,8 @@ pub fn optional(of: &Type) -> bool {
     matches!(of, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option"))
 }
 
-/// What a doc comment says in its first sentence, up to a semicolon, in lower case.
-pub fn meaning(field: &Field) -> Option<String> {
+/// The text of a doc comment, its lines joined.
+pub fn doc(attributes: &[Attribute]) -> Option<String> {
     let line = |attribute: &Attribute| match &attribute.meta {
         syn::Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
             Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value().trim().to_owned()),
@@ -118,14 +118,23 @@ pub fn meaning(field: &Field) -> Option<String> {
         },
         _ => None,
     };
-    let text = field.attrs.iter().filter_map(line).collect::<Vec<_>>().join(" ");
-    let first = text.split(". ").next()?.split("; ").next()?.trim_end_matches('.');
-    let mut letters = first.chars();
-    let (begin, next) = (letters.next()?, letters.next()?);
-    let abbreviation = !next.is_lowercase() && next != ' ';
-    Some(if abbreviation {
-        first.to_owned()
-    } else {
-        format!("{}{}", begin.to_lowercase(), &first[begin.len_utf8()..])
-    })
+    let text = attributes.iter().filter_map(line).collect::<Vec<_>>().join(" ");
+    (!text.is_empty()).then_some(text)
+}
+
+/// A text in lower case at its beginning, unless that is an abbreviation.
+pub fn lower(text: &str) -> String {
+    let mut letters = text.chars();
+    match (letters.next(), letters.next()) {
+        (Some(begin), Some(next)) if next.is_lowercase() || next == ' ' => {
+            format!("{}{}", begin.to_lowercase(), &text[begin.len_utf8()..])
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// What a doc comment says in its first sentence, up to a semicolon, in lower case.
+pub fn meaning(field: &Field) -> Option<String> {
+    let text = doc(&field.attrs)?;
+    Some(lower(text.split(". ").next()?.split("; ").next()?.trim_end_matches('.')))
 }

@@ -1,4 +1,5 @@
-//! What is written out from declarations: parameters, and the state that a run saves ([`State`](macro@State)).
+//! What is written out from declarations: parameters, the columns of result tables ([`Table`](macro@Table)), and the state that a run
+//! saves ([`State`](macro@State)).
 //!
 //! One declaration for each parameter of a table of the scenario. `#[parameters]` on a struct, and `#[param(…)]` on each field:
 //!
@@ -28,6 +29,7 @@ mod declaration;
 mod expand;
 mod hooks;
 mod state;
+mod table;
 
 use proc_macro::TokenStream;
 
@@ -53,7 +55,42 @@ pub fn parameters(arguments: TokenStream, table: TokenStream) -> TokenStream {
 /// Which variant of an enum it is follows from parameters.
 #[proc_macro_derive(State, attributes(state))]
 pub fn state(item: TokenStream) -> TokenStream {
-    let expanded = syn::parse::<syn::DeriveInput>(item).and_then(state::expand);
+    derived(item, state::expand)
+}
+
+/// A row of a result table: `backwater_net::record::Table`. Each field is a column, declared by its type and its doc comment:
+///
+/// ```text
+/// /// One row a flow, when it was complete or the run over.       the table's description
+/// #[table("flows")]                                              and its name
+///
+/// /// Payload received.                                           the column's description, but for the capital and the full stop
+/// #[column(unit = "B")]                                          where the type has none of its own, as `Time` has
+/// pub received: u64,                                              its name, a time with `_ps` behind it; its type; `Option`: null where there is none
+/// ```
+///
+/// | key | what it is |
+/// |---|---|
+/// | `name` | a name that is not the field's |
+/// | `unit` | its unit |
+/// | `as` | a type that is made of the field's value, and is the column's: `as = Group` for the label of a group that a `u32` names |
+/// | `flatten` | columns of a struct that derives [`Columns`](macro@Columns) |
+/// | `skip` | no column |
+///
+/// `#[computed(slowdown: Option<f64> = self.slowdown(), unit = "…", "its description")]` on a field declares a column that follows the field's.
+#[proc_macro_derive(Table, attributes(table, column, computed))]
+pub fn table(item: TokenStream) -> TokenStream {
+    derived(item, table::table)
+}
+
+/// A part of a row that has columns of its own: see [`Table`](macro@Table).
+#[proc_macro_derive(Columns, attributes(column, computed))]
+pub fn columns(item: TokenStream) -> TokenStream {
+    derived(item, table::columns)
+}
+
+fn derived(item: TokenStream, expand: fn(&syn::DeriveInput) -> syn::Result<proc_macro2::TokenStream>) -> TokenStream {
+    let expanded = syn::parse::<syn::DeriveInput>(item).and_then(|item| expand(&item));
     expanded.unwrap_or_else(syn::Error::into_compile_error).into()
 }
 

@@ -14,7 +14,7 @@ enum How {
     With(Path),
 }
 
-pub fn expand(item: DeriveInput) -> syn::Result<TokenStream> {
+pub fn expand(item: &DeriveInput) -> syn::Result<TokenStream> {
     let name = &item.ident;
     let (save, load) = match &item.data {
         Data::Struct(data) => {

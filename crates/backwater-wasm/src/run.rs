@@ -7,7 +7,7 @@ use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stage;
 use backwater_net::Parallel;
-use backwater_net::record::{Broken, ControlRow, FlowRow, PortRow, SeriesRow, Sink, State};
+use backwater_net::record::{Broken, FlowRow, PortRow, Row, Sink, State};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -48,6 +48,22 @@ struct Totals {
 }
 
 impl Sink for Rows {
+    fn row(&mut self, row: Row<'_>) {
+        match row {
+            Row::Flow(row) => self.flow(row),
+            Row::Control(row) => *self.controls.entry(row.kind).or_default() += 1,
+            Row::Series(row) => {
+                if let Some(pictures) = &mut self.pictures {
+                    pictures.take(row);
+                }
+            }
+            Row::Port(row) => self.port(row),
+            _ => {}
+        }
+    }
+}
+
+impl Rows {
     fn flow(&mut self, row: &FlowRow) {
         // The last byte is what counts, as in the command's summary.
         let time = row.fct_last_byte.filter(|_| row.state == State::Complete).map(Time::as_ps);
@@ -65,16 +81,6 @@ impl Sink for Rows {
                 "id": row.id, "group": self.groups.get(row.group as usize), "src": row.src.0, "dst": row.dst.0, "bytes": row.bytes,
                 "start_ps": row.start.as_ps(), "fct_ps": time, "marked": row.marked, "retransmitted": row.retransmitted, "state": state,
             }));
-        }
-    }
-
-    fn control(&mut self, row: &ControlRow) {
-        *self.controls.entry(row.kind).or_default() += 1;
-    }
-
-    fn series(&mut self, row: &SeriesRow) {
-        if let Some(pictures) = &mut self.pictures {
-            pictures.take(row);
         }
     }
 

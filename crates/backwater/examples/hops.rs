@@ -16,7 +16,7 @@ use backwater_mech::mac_control::Signal;
 use backwater_mech::registry::Config;
 use backwater_mech::stage;
 use backwater_net::config::{AckParams, AckPath, BufferPer, LatencyAt, PacketParams};
-use backwater_net::record::{ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink};
+use backwater_net::record::{Progress, Row, Sink};
 use backwater_net::spec::{FlowSpec, Spec};
 use backwater_net::topology::FatTree;
 use backwater_net::{Bytes, Rate};
@@ -264,8 +264,5 @@ fn add_flow(bench: &mut Bench, per_leaf: u32, [src, spine, dst]: [u32; 3], bytes
 struct Nobody;
 
 impl Sink for Nobody {
-    fn flow(&mut self, _: &FlowRow) {}
-    fn control(&mut self, _: &ControlRow) {}
-    fn series(&mut self, _: &SeriesRow) {}
-    fn port(&mut self, _: &PortRow) {}
+    fn row(&mut self, _: Row<'_>) {}
 }

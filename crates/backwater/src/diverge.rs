@@ -10,7 +10,7 @@ use backwater_mech::registry::Config;
 use backwater_mech::stage;
 use backwater_net::Network;
 use backwater_net::packet::{Body, Ecn, HostId, NodeId, Port};
-use backwater_net::record::{ControlRow, FlowIdentity, FlowRow, FrameRow, PortRow, SeriesRow, Sink};
+use backwater_net::record::{ControlRow, FlowIdentity, FrameRow, Row, Sink};
 use backwater_net::topology::Graph;
 use std::collections::VecDeque;
 
@@ -89,15 +89,11 @@ struct Unmatched {
 }
 
 impl Sink for Unmatched {
-    fn flow(&mut self, _: &FlowRow) {}
-    fn control(&mut self, row: &ControlRow) {
-        self.control.push_back(row.clone());
-    }
-    fn series(&mut self, _: &SeriesRow) {}
-    fn port(&mut self, _: &PortRow) {}
-    fn frame(&mut self, row: &FrameRow) {
-        if row.outbound {
-            self.frames.push_back(row.clone());
+    fn row(&mut self, row: Row<'_>) {
+        match row {
+            Row::Control(row) => self.control.push_back(row.clone()),
+            Row::Frame(row) if row.outbound => self.frames.push_back(row.clone()),
+            _ => {}
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::error::ScenarioError;
 use crate::scenario::Scenario;
 use backwater_mech::stage;
 use backwater_net::record::{
-    Broken, CollectiveRow, ControlRow, FlowRow, PortRow, Progress, SeriesRow, Sink, SwitchRow, TransferRow,
+    Broken, CollectiveRow, ControlRow, FlowRow, PortRow, Progress, Rows, SeriesRow, SwitchRow, TransferRow,
 };
 use backwater_net::topology::Graph;
 
@@ -21,42 +21,6 @@ pub struct Run {
     fingerprint: u64,
     graph: Graph,
     groups: Vec<String>,
-}
-
-/// What a run hands out, all of it kept.
-#[derive(Debug, Default)]
-struct Rows {
-    flows: Vec<FlowRow>,
-    controls: Vec<ControlRow>,
-    series: Vec<SeriesRow>,
-    ports: Vec<PortRow>,
-    switches: Vec<SwitchRow>,
-    collectives: Vec<CollectiveRow>,
-    transfers: Vec<TransferRow>,
-}
-
-impl Sink for Rows {
-    fn flow(&mut self, row: &FlowRow) {
-        self.flows.push(row.clone());
-    }
-    fn control(&mut self, row: &ControlRow) {
-        self.controls.push(row.clone());
-    }
-    fn series(&mut self, row: &SeriesRow) {
-        self.series.push(row.clone());
-    }
-    fn port(&mut self, row: &PortRow) {
-        self.ports.push(row.clone());
-    }
-    fn switch(&mut self, row: &SwitchRow) {
-        self.switches.push(row.clone());
-    }
-    fn collective(&mut self, row: &CollectiveRow) {
-        self.collectives.push(row.clone());
-    }
-    fn transfer(&mut self, row: &TransferRow) {
-        self.transfers.push(row.clone());
-    }
 }
 
 impl Scenario {
@@ -89,7 +53,7 @@ impl Run {
     }
     /// Control frames that mechanisms sent.
     pub fn controls(&self) -> &[ControlRow] {
-        &self.rows.controls
+        &self.rows.control
     }
     /// Samples of the time series that `output` asks for.
     pub fn series(&self) -> &[SeriesRow] {

@@ -6,10 +6,7 @@
 use crate::config::{AckParams, AckPath, BufferPer, NicParams, NicTimes, PacketParams, SwitchParams, TransportParams};
 use crate::model::packet::{Class, HostId, NodeId};
 use crate::model::port::queues::HostQueues;
-use crate::record::{
-    Broken, CollectiveRow, ControlRow, CounterRow, Deadlock, FlowRow, InstanceRow, LoadRow, PauseRow, PortRow,
-    Progress, QueuePairRow, RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
-};
+use crate::record::{Broken, Deadlock, FlowRow, PortRow, Progress, Rows};
 use crate::run::{Actors, Network};
 use crate::spec::{CausesSpec, Fault, FaultKind, FlowSpec, QueuePairs, SeriesSpec, Spec, Stream};
 use crate::topology::{Graph, LeafSpine, NodeKind, Star};
@@ -238,57 +235,10 @@ impl FlowSource for Listed {
     }
 }
 
-macro_rules! collected {
-    ($($(#[$about:meta])+ $list:ident: $hook:ident($row:ty),)+) => {
-        /// Everything that a run handed out, but frames at captured ports.
-        #[derive(Default)]
-        pub struct Collected {
-            $($(#[$about])+ pub $list: Vec<$row>,)+
-        }
-
-        impl Sink for Collected {
-            $(fn $hook(&mut self, row: &$row) {
-                self.$list.push(row.clone());
-            })+
-        }
-    };
-}
-
-collected! {
-    /// Of flows.
-    flows: flow(FlowRow),
-    /// Of queue pairs of messages.
-    queue_pairs: queue_pair(QueuePairRow),
-    /// Of control messages.
-    control: control(ControlRow),
-    /// Of time series.
-    series: series(SeriesRow),
-    /// Of collectives.
-    collectives: collective(CollectiveRow),
-    /// Of transfers.
-    transfers: transfer(TransferRow),
-    /// Of rounds.
-    rounds: round(RoundRow),
-    /// Of instances of jobs.
-    instances: instance(InstanceRow),
-    /// Of what steps put on links.
-    loads: load(LoadRow),
-    /// Of ports.
-    ports: port(PortRow),
-    /// Of switches.
-    switches: switch(SwitchRow),
-    /// Of counters of mechanisms.
-    counters: counter(CounterRow),
-    /// Of waits.
-    waits: wait(WaitRow),
-    /// Of pauses.
-    pauses: pause(PauseRow),
-}
-
 /// What came of it.
 pub struct Outcome {
     /// All rows.
-    pub rows: Collected,
+    pub rows: Rows,
     /// How far it came.
     pub progress: Progress,
     /// What is left that should not be.
@@ -303,7 +253,7 @@ pub struct Outcome {
 
 fn run<A: Actors>(spec: Spec<A>, budget: u64) -> Outcome {
     let mut network = Network::new(spec).expect("a valid run");
-    let mut rows = Collected::default();
+    let mut rows = Rows::default();
     let broken = loop {
         match network.run(budget, &mut rows) {
             Ok(progress) if progress.done => break None,

@@ -11,10 +11,7 @@ use crate::model::port::{Belongs, LinkFaults, Numbered, Port};
 use crate::model::probe::Probes;
 use crate::model::slab::{Ix, Slab};
 use crate::model::transport::Moment;
-use crate::record::{
-    Broken, ControlRow, Deadlock, FirstDrop, FlowRow, FrameRow, JobRows, PauseRow, Progress, QueuePairRow, SeriesRow,
-    Sink, WaitRow,
-};
+use crate::record::{Broken, Deadlock, FirstDrop, Progress, Rows};
 use crate::topology::routing::{EcmpPaths, EcmpTable, Neighbours, Paths};
 use crate::topology::{Graph, NodeKind};
 use crate::units::{Bytes, Rate};
@@ -369,32 +366,6 @@ pub(crate) enum RunEffect {
     Failed { slot: u32 },
     /// A sender has timed out so many times in a row.
     TimedOut { tries: u32 },
-}
-
-/// Rows since the last delivery.
-#[derive(Default)]
-pub(crate) struct Rows {
-    pub flows: Vec<FlowRow>,
-    pub queue_pairs: Vec<QueuePairRow>,
-    pub control: Vec<ControlRow>,
-    pub series: Vec<SeriesRow>,
-    pub jobs: JobRows,
-    pub frames: Vec<FrameRow>,
-    pub waits: Vec<WaitRow>,
-    pub pauses: Vec<PauseRow>,
-}
-
-impl Rows {
-    pub fn hand_out(&mut self, sink: &mut dyn Sink) {
-        self.flows.drain(..).for_each(|row| sink.flow(&row));
-        self.queue_pairs.drain(..).for_each(|row| sink.queue_pair(&row));
-        self.control.drain(..).for_each(|row| sink.control(&row));
-        self.series.drain(..).for_each(|row| sink.series(&row));
-        self.jobs.hand_out(sink);
-        self.frames.drain(..).for_each(|row| sink.frame(&row));
-        self.waits.drain(..).for_each(|row| sink.wait(&row));
-        self.pauses.drain(..).for_each(|row| sink.pause(&row));
-    }
 }
 
 /// What runs beside the model: counters and the end.

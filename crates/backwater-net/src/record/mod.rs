@@ -1,54 +1,23 @@
-//! Result rows, as a run hands them out. Units are in the names.
+//! Result rows, as a run hands them out. The struct of a row declares the columns of its table ([`Table`](macro@backwater_derive::Table)):
+//! what a field's doc comment says stands in every batch and every Parquet file, and in docs/results.md.
 
 use crate::config::BufferPer;
 use crate::model::hooks::activity::Activity;
 use crate::model::hooks::place::MechanismId;
 use crate::model::packet::{Class, Control, DsField, HostId, NodeId, Packet, Port, Queue, Report};
+use backwater_derive::{Columns, Table};
 use backwater_engine::Time;
-use std::sync::Arc;
 
-pub use jobs::{Computed, InstanceRow, JobRows, LoadRow, Release, RoundRow, TransferRow};
+pub use jobs::{CollectiveRow, Computed, InstanceRow, LoadRow, Release, RoundRow, TransferRow};
+pub use rows::{Row, Rows, Sink, TABLES, TableInfo};
+pub use table::{Asker, Cell, Column, Columns, Group, Kind, Table, Tier, Value};
 
 mod jobs;
-
-/// Takes rows as they come; a run never keeps them.
-pub trait Sink {
-    /// A flow is complete, or the run is over.
-    fn flow(&mut self, row: &FlowRow);
-    /// What a queue pair has carried of a message is complete, or the run is over. The message's row comes with the last of them.
-    fn queue_pair(&mut self, _row: &QueuePairRow) {}
-    /// A mechanism has sent a control frame.
-    fn control(&mut self, row: &ControlRow);
-    /// A sample of a time series.
-    fn series(&mut self, row: &SeriesRow);
-    /// A collective of a job is complete, or the run is over.
-    fn collective(&mut self, _row: &CollectiveRow) {}
-    /// A transfer of a job is complete, or the run is over.
-    fn transfer(&mut self, _row: &TransferRow) {}
-    /// A round of an instance of a job is complete, or the run is over.
-    fn round(&mut self, _row: &RoundRow) {}
-    /// An instance of a job is complete, or the run is over.
-    fn instance(&mut self, _row: &InstanceRow) {}
-    /// What a step of a job put on a link, at the end.
-    fn load(&mut self, _row: &LoadRow) {}
-    /// Totals of a port, at the end.
-    fn port(&mut self, row: &PortRow);
-    /// A frame has passed a captured port ([`crate::Network::capture_at`]).
-    fn frame(&mut self, _row: &FrameRow) {}
-    /// Totals of a switch, at the end.
-    fn switch(&mut self, _row: &SwitchRow) {}
-    /// A counter of a mechanism, at the end.
-    fn counter(&mut self, _row: &CounterRow) {}
-    /// What a mechanism has done in all, at the end.
-    fn activity(&mut self, _row: &ActivityRow) {}
-    /// A recorded flow is over, or the run: one of the things that it waited for.
-    fn wait(&mut self, _row: &WaitRow) {}
-    /// A recorded pause is over, or the run.
-    fn pause(&mut self, _row: &PauseRow) {}
-}
+mod rows;
+mod table;
 
 /// A frame at a captured port, or a pause signal without a frame, which takes no time on the link.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FrameRow {
     /// Outbound: when its last bit had left. Inbound: when its last bit had come.
     pub time: Time,
@@ -85,57 +54,135 @@ pub struct FlowIdentity {
     pub from: u64,
 }
 
-/// What one of several queue pairs has carried of a message.
-#[derive(Clone, Debug, PartialEq)]
+/// One row a queue pair of a message that goes over several: what it carried, when that was complete or the run over.
+#[derive(Clone, Debug, PartialEq, Table)]
+#[table("queue_pairs")]
 pub struct QueuePairRow {
-    /// Its number, from 0.
+    /// The message: its flow in the table flows.
+    #[column(name = "flow_id")]
+    pub id: u64,
+    /// Number of the queue pair, from 0.
+    #[column(name = "queue_pair")]
     pub pair: u32,
-    /// Segments that it carried.
+    /// Segments of the message that it carried.
+    #[column(unit = "segments")]
     pub segments: u64,
-    /// Its flow, with the identity of the message.
-    pub row: FlowRow,
+    /// Payload of these segments.
+    #[column(unit = "B")]
+    pub bytes: u64,
+    /// From the start of the message until the last of these bytes was received; null: it was not.
+    pub fct_last_byte: Option<Time>,
+    /// From the start of the message until the sender received the last acknowledgement of them; null: it did not, or there are none.
+    pub fct_last_ack: Option<Time>,
+    /// Data packets sent.
+    #[column(unit = "packets")]
+    pub packets: u64,
+    /// Payload received.
+    #[column(unit = "B")]
+    pub received: u64,
+    /// Data packets that arrived after a later one of this queue pair.
+    #[column(unit = "packets")]
+    pub reordered: u64,
+    /// Data packets that arrived with congestion experienced (ECN).
+    #[column(unit = "packets")]
+    pub marked: u64,
+    /// Data packets sent again.
+    #[column(unit = "packets")]
+    pub retransmitted: u64,
+    /// Data packets that the sender took for lost because later ones, or an answer to a probe, had come; go-back-n infers none, it goes back.
+    #[column(name = "inferred_lost", unit = "packets")]
+    pub inferred: u64,
+    /// Timers that ran out, as of a flow.
+    pub timeouts: u32,
+    /// complete, failed or unfinished, as of a flow.
+    pub state: State,
 }
 
-/// One flow; of several queue pairs: a message, what they have carried together.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+impl QueuePairRow {
+    /// What the queue pair of this number has carried, as the flow that it is.
+    pub(crate) fn new(pair: u32, segments: u64, flow: &FlowRow) -> QueuePairRow {
+        QueuePairRow {
+            id: flow.id,
+            pair,
+            segments,
+            bytes: flow.bytes,
+            fct_last_byte: flow.fct_last_byte,
+            fct_last_ack: flow.fct_last_ack,
+            packets: flow.packets,
+            received: flow.received,
+            reordered: flow.reordered,
+            marked: flow.marked,
+            retransmitted: flow.retransmitted,
+            inferred: flow.inferred,
+            timeouts: flow.timeouts,
+            state: flow.state.clone(),
+        }
+    }
+}
+
+/// One row a flow, when it was complete or the run over.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, Table)]
+#[table("flows")]
 pub struct FlowRow {
-    /// Identity of the flow.
+    /// Identity of the flow, unique in the run; a message over several queue pairs is one flow.
+    #[column(name = "flow_id")]
     pub id: u64,
-    /// Index of its group.
+    /// Label of the flow's group in the scenario.
+    #[column(as = Group)]
     pub group: u32,
     /// Sending host.
     pub src: HostId,
     /// Receiving host.
     pub dst: HostId,
-    /// Class of its data.
+    /// Class (802.1Q priority) of the flow's data.
     pub class: Class,
-    /// Payload bytes (of a stream: made available).
+    /// Payload to be sent; of a stream: payload made available.
+    #[column(unit = "B")]
     pub bytes: u64,
-    /// Start.
+    /// When the flow started.
     pub start: Time,
-    /// Start until its last payload byte was received.
+    /// From the start until the last payload byte was received; null: it was not.
     pub fct_last_byte: Option<Time>,
-    /// Start until its last acknowledgement was received.
+    /// From the start until the sender received the last acknowledgement; null: it did not, or there are none.
     pub fct_last_ack: Option<Time>,
     /// Data packets sent.
+    #[column(unit = "packets")]
     pub packets: u64,
-    /// Payload bytes received.
+    /// Payload received.
+    #[column(unit = "B")]
     pub received: u64,
     /// Data packets that arrived after a later one.
+    #[column(unit = "packets")]
     pub reordered: u64,
-    /// Data packets that arrived with congestion experienced.
+    /// Data packets that arrived with congestion experienced (ECN).
+    #[column(unit = "packets")]
     pub marked: u64,
-    /// Payload bytes of a stream that found its source's queue full and were never sent.
+    /// Of a stream: payload that found the source's queue full and was never sent; not part of bytes.
+    #[column(name = "blocked_bytes", unit = "B")]
     pub blocked: u64,
     /// Data packets sent again.
+    #[column(unit = "packets")]
     pub retransmitted: u64,
-    /// Data packets that the sender took for lost because later ones, or an answer to a probe, had come.
+    /// Data packets that the sender took for lost because later ones, or an answer to a probe, had come; go-back-n infers none, it goes back.
+    #[column(name = "inferred_lost", unit = "packets")]
     pub inferred: u64,
-    /// Timers of the transport that ran out.
+    /// Timers that ran out: times that the flow made no progress for transport.timeout; with transport.recovery = rud, packets whose
+    /// acknowledgement had not come in that time.
     pub timeouts: u32,
-    /// Start until its last payload byte would have been received in an idle network; not for streams.
+    /// What fct_last_byte_ps would have been in an idle network, exactly; null for a stream, for a message over several queue pairs, and
+    /// beyond 2^63 ps.
+    #[column(name = "ideal_fct_ps")]
+    #[computed(
+        slowdown: Option<f64> = self.fct_last_byte.zip(self.ideal).map(|(fct, ideal)| fct.0 as f64 / ideal.0 as f64),
+        "fct_last_byte_ps / ideal_fct_ps, of every flow whose last byte arrived, complete or not"
+    )]
     pub ideal: Option<Time>,
-    /// How it ended.
+    /// complete: the last acknowledgement (without acknowledgements: the last byte) was received; failed: more than transport.retries
+    /// timeouts in a row, or requests for credit that nobody answered; unfinished: the run ended first.
+    #[computed(
+        waits_for: Option<&str> = self.state.waits_for(),
+        "what an unfinished flow waited for when the run ended, and where"
+    )]
     pub state: State,
 }
 
@@ -150,168 +197,181 @@ pub enum State {
     Unfinished(String),
 }
 
-/// A collective or a transfer of a job, done once by one communicator.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CollectiveRow {
-    /// Label of the job.
-    pub job: Arc<str>,
-    /// Label of the step.
-    pub step: Arc<str>,
-    /// What was done, such as `all-reduce`.
-    pub kind: &'static str,
-    /// How, such as `ring`.
-    pub algorithm: &'static str,
-    /// Index of the group of its flows.
-    pub group: u32,
-    /// Instance of the job.
-    pub instance: u32,
-    /// Round of the instance.
-    pub round: u64,
-    /// Number of the communicator within the step.
-    pub communicator: u32,
-    /// Ranks of the communicator.
-    pub ranks: u32,
-    /// When it began.
-    pub start: Time,
-    /// When its last transfer was complete; `None`: the run ended first.
-    pub end: Option<Time>,
-    /// Transfers over the network (of one that is not complete: so far).
-    pub transfers: u64,
-    /// Payload bytes of these.
-    pub bytes: u64,
-    /// \[bytes\] Size of which the algorithm bandwidth is quoted.
-    pub size_bytes: f64,
-    /// \[bytes\] What counts for the bus bandwidth.
-    pub bus_bytes: f64,
-    /// What the busiest link of a host needs for its frames.
-    pub bound: Time,
+impl State {
+    /// The word for it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            State::Complete => "complete",
+            State::Failed => "failed",
+            State::Unfinished(_) => "unfinished",
+        }
+    }
+
+    fn waits_for(&self) -> Option<&str> {
+        if let State::Unfinished(why) = self { Some(why) } else { None }
+    }
 }
 
-/// One control frame, when it was sent.
-#[derive(Clone, Debug, PartialEq)]
+/// One row a control message of a mechanism, when it was sent.
+#[derive(Clone, Debug, PartialEq, Table)]
+#[table("control")]
 pub struct ControlRow {
-    /// When.
+    /// When the message was sent.
     pub time: Time,
-    /// Kind, such as `cnp`, `sfc-pause`, `mac-control`.
+    /// Kind of message: mac-control.
     pub kind: &'static str,
-    /// Node that sent it.
+    /// Name of the node that sent it.
     pub node: NodeId,
-    /// Port that it concerns, for frames to a neighbour.
+    /// Port that it concerns; null: it is for a host, not for a neighbour.
     pub port: Option<Port>,
-    /// Class that it concerns (of MAC control: `None` is the whole link) or travels in.
+    /// Class that it concerns or travels in, the lowest of several; null: the whole link.
     pub class: Option<Class>,
-    /// Host that it is for.
+    /// Host that it is for; null: it is for the neighbour.
     pub to: Option<HostId>,
-    /// What the frame declares ([`Control::value`]), whose meaning is the kind's: of MAC control the pause time in quanta.
+    /// What it says: of MAC control the pause time in quanta of 512 bit times.
+    #[column(unit = "see kind")]
     pub value: u64,
 }
 
-/// One sample.
-#[derive(Clone, Debug, PartialEq)]
+/// One row a sample of the time series that the scenario asked for.
+#[derive(Clone, Debug, PartialEq, Table)]
+#[table("series")]
 pub struct SeriesRow {
-    /// When.
+    /// When the sample was taken.
     pub time: Time,
-    /// Node.
+    /// Name of the node.
     pub node: NodeId,
     /// Port, where the quantity belongs to one.
     pub port: Option<Port>,
     /// Queue or class, where the quantity belongs to one.
+    #[column(unit = "0 to 7")]
     pub queue: Option<u8>,
-    /// Flow, where the quantity belongs to one.
+    /// flow_id, where the quantity belongs to one.
     pub flow: Option<u64>,
-    /// `queue_bytes`, `held_bytes`, `sent_bytes`, `paused`, `flow_rate_bps`, `flow_received_bytes`, `backlog_mean_bytes`,
-    /// `backlog_mean_square_bytes2`, `backlog_max_bytes`, `backlog_empty_ps`.
+    /// What was sampled: queue_bytes, held_bytes, sent_bytes, paused, flow_rate_bps, flow_received_bytes, or backlog_ with mean_bytes,
+    /// mean_square_bytes2, max_bytes, empty_ps.
     pub quantity: &'static str,
-    /// Value in the quantity's unit.
+    /// queue_bytes: B waiting; held_bytes: B that a mechanism lets wait in the switch's lanes; sent_bytes: B since the last sample; paused:
+    /// 1; flow_rate_bps: b/s of payload sent since the last sample, what was sent again included; flow_received_bytes: B of payload
+    /// received since the flow's start; backlog_*: since the last sample, weighted by time, B, B², B and ps.
+    #[column(unit = "see quantity")]
     pub value: u64,
 }
 
-/// Totals of one port.
-#[derive(Clone, Debug, PartialEq)]
+/// One row a port of a switch or host: totals of the run.
+#[derive(Clone, Debug, PartialEq, Table)]
+#[table("ports")]
 pub struct PortRow {
-    /// Node.
+    /// Name of the node.
     pub node: NodeId,
-    /// Port.
+    /// Number of the port, from 0.
     pub port: Port,
-    /// Node at the other end.
+    /// Name of the node at the other end of the link.
+    #[computed(tier: Tier = Tier(self.node), "tier of the node")]
     pub peer: NodeId,
-    /// Rate at the end of the run, b/s.
+    /// Rate of the link at the end of the run.
+    #[column(unit = "b/s")]
     pub rate_bps: u64,
     /// The counters.
+    #[column(flatten)]
     pub stats: PortStats,
 }
 
 /// Counters of one port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, Columns)]
 pub struct PortStats {
     /// Frames put on the link, MAC control included.
+    #[column(unit = "frames")]
     pub tx_frames: u64,
-    /// Data frames among them, those apart of which only headers are left.
+    /// Data frames put on the link, those in tx_cut_frames apart.
+    #[column(unit = "frames")]
     pub tx_data_frames: u64,
-    /// What is left of data frames whose payload a switch has cut off, among them.
+    /// Headers put on the link that are left of data frames whose payload a switch has cut off.
+    #[column(unit = "frames")]
     pub tx_cut_frames: u64,
-    /// Bytes put on the link, without preamble and gap.
+    /// Bytes put on the link, headers included, preamble and gap not.
+    #[column(unit = "B")]
     pub tx_bytes: u64,
-    /// Pauses asked of the neighbour (resumes and refreshes not counted).
+    /// Pauses asked of the neighbour; refreshes and resumes not counted.
+    #[column(unit = "pauses")]
     pub pauses_sent: u64,
-    /// Pauses asked by the neighbour (resumes and refreshes not counted).
+    /// Pauses asked by the neighbour; refreshes and resumes not counted.
+    #[column(unit = "pauses")]
     pub pauses_received: u64,
-    /// ps during which at least one class was held by the neighbour.
+    /// Time during which at least one class was held by the neighbour.
+    #[column(name = "paused_ps", as = Time)]
     pub paused_ps: u64,
     /// Frames that came in here and were dropped for want of memory.
+    #[column(unit = "frames")]
     pub drop_frames: u64,
-    /// Bytes of them.
+    /// Bytes of these frames.
+    #[column(unit = "B")]
     pub drop_bytes: u64,
-    /// Frames that waited for this port when a mechanism dropped all that did.
+    /// Frames that a mechanism dropped from the queues of this port.
+    #[column(unit = "frames")]
     pub flushed_frames: u64,
-    /// Frames lost on the link out of this port by a fault.
+    /// Frames sent from here and lost by a fault of the link.
+    #[column(unit = "frames")]
     pub fault_frames: u64,
-    /// Data frames marked on their way out of this port.
+    /// Data frames marked (ECN) on their way out of here.
+    #[column(unit = "frames")]
     pub marked_frames: u64,
-    /// Most bytes that waited for this port.
+    /// Most bytes that waited for this port at once.
+    #[column(unit = "B")]
     pub max_egress_bytes: u64,
-    /// Most bytes in the node that had come in here.
+    /// Most bytes held in the node at once that had come in here.
+    #[column(unit = "B")]
     pub max_ingress_bytes: u64,
 }
 
-/// Totals of one switch.
-#[derive(Clone, Debug, PartialEq)]
+/// One row a switch: what a mechanism let wait in lanes before the egress queues, over the whole run.
+#[derive(Clone, Debug, PartialEq, Table)]
+#[table("switches")]
 pub struct SwitchRow {
-    /// Node.
+    /// Name of the switch.
+    #[computed(tier: Tier = Tier(self.node), "tier of the switch")]
     pub node: NodeId,
     /// What waited in its held lanes.
+    #[column(flatten)]
     pub isolated: IsolationStats,
 }
 
 /// What waited in the held lanes of a switch, over the whole run and weighted by time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Columns)]
 pub struct IsolationStats {
-    /// Frames that came to wait.
+    /// Frames that a mechanism let wait in a lane before their egress queue.
+    #[column(name = "held_frames", unit = "frames")]
     pub frames: u64,
-    /// Most bytes at once.
+    /// Most bytes that so waited at once.
+    #[column(name = "held_max_bytes", unit = "B")]
     pub max_bytes: u64,
-    /// Mean.
+    /// Mean over the run of what so waited.
+    #[column(name = "held_mean_bytes", unit = "B")]
     pub mean_bytes: f64,
-    /// Bytes that were exceeded during 1 % of the run at most, rounded up by less than 1 %.
+    /// 99th percentile over the run's time of what so waited, rounded up by less than 1 %.
+    #[column(name = "held_p99_bytes", unit = "B")]
     pub p99_bytes: u64,
-    /// Bytes that were exceeded during 0.1 % of the run at most, rounded up by less than 1 %.
+    /// 99.9th percentile over the run's time of what so waited, rounded up by less than 1 %.
+    #[column(name = "held_p999_bytes", unit = "B")]
     pub p999_bytes: u64,
-    /// ps during which anything waited.
+    /// Time during which anything so waited.
+    #[column(name = "held_ps", as = Time)]
     pub time_ps: u64,
 }
 
-/// What a mechanism has counted at a port.
-#[derive(Clone, Debug, PartialEq)]
+/// One row a counter of a mechanism at a port that is not zero at the end of the run.
+#[derive(Clone, Debug, PartialEq, Table)]
+#[table("counters")]
 pub struct CounterRow {
-    /// Node.
+    /// Name of the node.
     pub node: NodeId,
-    /// Port.
+    /// Number of the port, from 0.
     pub port: Port,
-    /// Its mechanism.
+    /// Mechanism that counted, by its table in the scenario.
     pub mechanism: &'static str,
-    /// Name of the counter, whose meaning is the mechanism's.
+    /// What was counted.
     pub counter: &'static str,
-    /// Value at the end of the run.
+    /// Its value at the end of the run.
     pub value: u64,
 }
 
@@ -329,78 +389,99 @@ pub struct ActivityRow {
 }
 
 /// A flow that another one met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, Columns)]
 pub struct FlowTag {
-    /// Its identity.
+    /// That other flow; null: another cause, or one of many.
+    #[column(name = "behind_flow")]
     pub id: u64,
-    /// Index of its group.
+    /// Label of its group.
+    #[column(name = "behind_group", as = Group)]
     pub group: u32,
 }
 
-/// Something that a flow waited for, along the path that ended with its last byte (`waits.rs`).
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One row a flow of `output.waits`, a port and a cause: what the flow waited for on the way to its last byte.
+#[derive(Clone, Debug, PartialEq, Eq, Table)]
+#[table("waits")]
 pub struct WaitRow {
-    /// Identity of the flow.
+    /// The flow.
+    #[column(name = "flow_id")]
     pub flow: u64,
-    /// Index of its group.
+    /// Label of its group.
+    #[column(as = Group)]
     pub group: u32,
-    /// Where it waited.
+    /// Name of the node where it waited.
     pub node: NodeId,
-    /// For which port.
+    /// Port for which it waited.
     pub port: Port,
-    /// Node at the other end of the link.
+    /// Name of the node at the other end of the link.
     pub peer: NodeId,
-    /// For what.
+    /// paused: by the peer; behind: another flow's data was sent; control-frames: acknowledgements or control frames were sent; gate: shut
+    /// by a mechanism; credit: a mechanism let no frame of the queue start; lane: held before the queue; fabric: not yet through a
+    /// crossbar; receiver: in a slow receiver's buffer; sent-again: after it had come damaged over the link, or behind such a frame; at the
+    /// source: issue (messages posted before it were issued), rate-limit, window, held-at-source, acknowledgements (all was sent).
     pub cause: &'static str,
-    /// The mechanism whose gate or lane was the cause.
+    /// Mechanism whose gate or lane it was, by its table in the scenario.
+    #[column(name = "mechanism")]
     pub owner: Option<MechanismId>,
     /// The flow whose packets were sent meanwhile, where that is the cause and it can be named.
+    #[column(flatten)]
     pub behind: Option<FlowTag>,
-    /// How long.
+    /// How long, in all.
+    #[column(name = "wait_ps")]
     pub time: Time,
 }
 
-/// A pause that a neighbour has obeyed, and what stood behind it.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+/// One row a pause that was obeyed, with `output.pause_causes`, when it had ended or the run was over.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, Table)]
+#[table("pauses")]
 pub struct PauseRow {
-    /// When it was asked for.
+    /// When the pause was asked for.
     pub asked: Time,
     /// When it reached the neighbour.
     pub start: Time,
-    /// When the neighbour went on; `None`: not before the run was over.
+    /// When it was over; null: not before the run was.
     pub end: Option<Time>,
-    /// Node that asked.
+    /// Name of the node that asked.
     pub node: NodeId,
-    /// The port at which it asked.
+    /// Port at which it asked.
     pub port: Port,
-    /// Node that was paused.
+    /// Name of the node that was paused.
     pub peer: NodeId,
-    /// The port of it that was.
+    /// Port of it that was.
     pub peer_port: Port,
-    /// The class; `None`: the whole link.
+    /// Class that was; null: the whole link.
     pub class: Option<Class>,
-    /// The mechanism that asked, or a fault.
+    /// FlowIndex asked: a mechanism by its name, or a fault (slow-receiver, pause-storm).
+    #[column(name = "cause", as = Asker)]
     pub owner: MechanismId,
-    /// Bytes in the node that had come in at the port, when it asked.
+    /// Bytes in the node that had come in at the port in the class, when it asked; of a host: in its receive buffer.
+    #[column(unit = "B")]
     pub ingress_bytes: u64,
     /// The egress queue of the node at which most of what the pause waits for stood.
+    #[column(flatten)]
     pub behind: Option<Behind>,
 }
 
 /// What stood behind a pause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, Columns)]
 pub struct Behind {
-    /// Egress port.
+    /// Egress port of the node where most of what must leave before the pause ends stood in queues; null: none did.
+    #[column(name = "behind_port")]
     pub port: Port,
-    /// Its queue.
+    /// The queue of it.
+    #[column(name = "behind_queue")]
     pub queue: Queue,
-    /// Node at the other end of that link.
+    /// Name of the node at the other end of that link.
+    #[column(name = "behind_peer")]
     pub to: NodeId,
-    /// Bytes that stood there of what the pause waits for.
+    /// How much stood there.
+    #[column(name = "behind_bytes", unit = "B")]
     pub bytes: u64,
-    /// Since when something had waited for the port without a break.
+    /// Since when something had waited for that port without a break.
+    #[column(name = "behind_since_ps")]
     pub since: Time,
-    /// Whether its neighbour held that queue then.
+    /// 1: that queue was paused by its own neighbour then.
+    #[column(name = "behind_paused")]
     pub paused: bool,
 }
 
@@ -483,3 +564,6 @@ pub struct Broken {
     /// What may help.
     pub hint: String,
 }
+
+#[cfg(test)]
+mod tests;

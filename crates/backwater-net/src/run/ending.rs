@@ -4,7 +4,7 @@ use super::view::View;
 use super::{Actors, Network};
 use crate::model::hooks::{Activity, Count, FlowSide, MechanismId, NicSide, SwitchSide};
 use crate::model::packet::{NodeId, Port as PortNo};
-use crate::record::{ActivityRow, CounterRow, PortRow, Progress, Sink, State, SwitchRow};
+use crate::record::{ActivityRow, CounterRow, PortRow, Progress, Row, Sink, State, SwitchRow};
 use crate::workload::Rounds;
 use backwater_engine::{Fingerprint, Time};
 
@@ -59,7 +59,7 @@ impl<A: Actors> Network<A> {
         if let Some(pauses) = &mut self.world.probes.pauses {
             self.world.rows.pauses.extend(pauses.close(self.world.now));
         }
-        self.world.rows.jobs.append(&mut self.jobs.unfinished());
+        self.world.rows.append(&mut self.jobs.unfinished());
         self.world.rows.hand_out(sink);
         let end = self.end();
         self.view().hand_out_totals(end, sink);
@@ -80,18 +80,18 @@ impl<A: Actors> View<'_, A> {
         for (node, first) in fabric.first_port.iter().enumerate() {
             for (local, (peer, _)) in fabric.neighbours[node].iter().enumerate() {
                 let port = self.port(first + local as u32);
-                sink.port(&PortRow {
+                sink.row(Row::Port(&PortRow {
                     node: NodeId(node as u32),
                     port: crate::model::packet::Port(local as u16),
                     peer: NodeId(*peer),
                     rate_bps: port.serialiser.rate().0,
                     stats: port.stats(self.now),
-                });
+                }));
             }
         }
         for (_, switch) in self.switches() {
             let isolated = switch.occupancy.isolated.stats(end);
-            sink.switch(&SwitchRow { node: switch.home.shape.node, isolated });
+            sink.row(Row::Switch(&SwitchRow { node: switch.home.shape.node, isolated }));
         }
         self.hand_out_counts(sink);
     }
@@ -121,7 +121,7 @@ impl<A: Actors> View<'_, A> {
         }
         for (owner, mechanism, idle) in self.parts[0].actors.on() {
             let (activity, node) = all[usize::from(owner.0)];
-            sink.activity(&ActivityRow { mechanism, idle, activity, node });
+            sink.row(Row::Activity(&ActivityRow { mechanism, idle, activity, node }));
         }
     }
 
@@ -131,7 +131,8 @@ impl<A: Actors> View<'_, A> {
         let mut hand_out = |node: NodeId, local: Option<PortNo>, owner: MechanismId, counts: Vec<Count>| {
             let Some((_, mechanism, _)) = on.iter().find(|(of, ..)| *of == owner) else { return };
             for (port, counter, value) in counts.into_iter().filter(|(.., value)| *value != 0) {
-                sink.counter(&CounterRow { node, port: local.unwrap_or(port), mechanism, counter, value });
+                let port = local.unwrap_or(port);
+                sink.row(Row::Counter(&CounterRow { node, port, mechanism, counter, value }));
             }
         };
         for (_, switch) in self.switches() {

@@ -11,7 +11,7 @@ use crate::model::event::Event;
 use crate::model::packet::{NodeId, Port};
 use crate::model::part::{Completion, Mail};
 use crate::model::probe::Load;
-use crate::record::{JobRows, LoadRow, Sink};
+use crate::record::{LoadRow, Row, Rows, Sink};
 use crate::spec::FlowSpec;
 use crate::workload::{Dependent, Due, Moment, Reached, Rounds};
 use backwater_engine::Time;
@@ -93,8 +93,8 @@ impl Jobs {
     }
 
     /// What is in progress at the end of a run.
-    pub fn unfinished(&self) -> JobRows {
-        let mut rows = JobRows::default();
+    pub fn unfinished(&self) -> Rows {
+        let mut rows = Rows::default();
         self.list.iter().for_each(|entry| rows.append(&mut entry.job.unfinished()));
         rows
     }
@@ -176,7 +176,7 @@ impl<A: Actors> Network<A> {
         reached.into_iter().for_each(|one| entry.job.completed(one.flow, one.group, one.moment));
         let again = entry.job.due(instant, &mut due);
         self.jobs.starting.extend(due.flows);
-        self.world.rows.jobs.append(&mut due.rows);
+        self.world.rows.append(&mut due.rows);
         if let Some(instant) = again {
             self.ask_job_about(job, instant, None);
         }
@@ -213,7 +213,7 @@ impl<A: Actors> View<'_, A> {
                 for (group, &Load { frames, bytes, payload }) in loads.filter(|(_, load)| load.frames > 0) {
                     let (node, port, peer) = (NodeId(node as u32), Port(local as u16), NodeId(*peer));
                     let (job, step) = jobs.list[jobs.of_group[group as usize] as usize].job.labels(group);
-                    sink.load(&LoadRow { job, step, node, port, peer, frames, bytes, payload });
+                    sink.row(Row::Load(&LoadRow { job, step, node, port, peer, frames, bytes, payload }));
                 }
             }
         }

@@ -184,7 +184,7 @@ impl<A: Actors> Network<A> {
         } else {
             let bytes = self.messages.list[number as usize].bytes;
             let segments = self.messages.share(row.group, bytes, pair).map_or(0, |share| share.segments);
-            self.world.rows.queue_pairs.push(QueuePairRow { pair, segments, row: row.clone() });
+            self.world.rows.queue_pairs.push(QueuePairRow::new(pair, segments, &row));
             let message = &mut self.messages.list[number as usize];
             message.join(row, last_byte, waited);
             if message.open > 0 {

@@ -9,7 +9,7 @@ use crate::record::{FlowIdentity, FlowRow, FrameRow, WaitRow};
 use backwater_engine::Time;
 
 impl<A: Actors> Network<A> {
-    /// From now on every frame that leaves by a port, or has come in there, is handed out ([`crate::record::Sink::frame`]), and so is a
+    /// From now on every frame that leaves by a port, or has come in there, is handed out ([`crate::record::Row::Frame`]), and so is a
     /// pause signal without a frame: as the frame that would say the same, when it is given and when it is heard. Returns whether there
     /// is such a port.
     pub fn capture_at(&mut self, node: NodeId, port: PortNo) -> bool {

@@ -1,6 +1,6 @@
 //! Flows that start when others have ended.
 
-use crate::record::JobRows;
+use crate::record::Rows;
 use crate::workload::flow_spec::FlowSpec;
 use backwater_engine::{State, Time};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct Due {
     /// Flows that start.
     pub flows: Vec<FlowSpec>,
     /// What has been completed.
-    pub rows: JobRows,
+    pub rows: Rows,
 }
 
 /// A source whose flows start when others have ended.
@@ -48,7 +48,7 @@ pub trait Dependent: Send + State {
     /// Adds what is due at `now`, all such moments of the instant being known; says when to ask again without any.
     fn due(&mut self, now: Time, due: &mut Due) -> Option<Time>;
     /// What is in progress and will not be completed, at the end of a run.
-    fn unfinished(&self) -> JobRows;
+    fn unfinished(&self) -> Rows;
     /// How many of its rounds are complete.
     fn rounds(&self) -> Rounds;
 }

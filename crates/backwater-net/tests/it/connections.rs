@@ -201,8 +201,7 @@ fn several_queue_pairs_outlive_a_message() {
     let mut bench = bench(Recovery::GoBackN, &[16_000, 16_000]);
     bench.queue_pairs = vec![Some(QueuePairs { number: 2, segment: Some(Bytes(4_000)), kept: true })];
     let out = bench.run();
-    let pairs: Vec<(u64, u32, u64)> =
-        out.rows.queue_pairs.iter().map(|row| (row.row.id, row.pair, row.row.bytes)).collect();
+    let pairs: Vec<(u64, u32, u64)> = out.rows.queue_pairs.iter().map(|row| (row.id, row.pair, row.bytes)).collect();
     assert_eq!(pairs.len(), 4);
     assert!(pairs.iter().all(|(_, _, bytes)| *bytes == 8_000));
     assert_eq!(rows(&out).iter().map(|row| (row.bytes, row.packets)).collect::<Vec<_>>(), [(16_000, 4); 2]);

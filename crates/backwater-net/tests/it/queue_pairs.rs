@@ -15,7 +15,7 @@ use crate::own::Bench;
 use backwater_engine::Time;
 use backwater_net::bench::network::{Outcome, network};
 use backwater_net::config::Recovery;
-use backwater_net::record::State;
+use backwater_net::record::{QueuePairRow, State};
 use backwater_net::spec::{CausesSpec, FaultKind, FrameKind, QueuePairs, SeriesSpec};
 use backwater_net::{Bytes, Rate};
 
@@ -101,16 +101,15 @@ fn segments_go_round_and_rows_add_up() {
     let out = bench.run();
     out.at_rest();
     let notified: Vec<_> =
-        out.rows.queue_pairs.iter().map(|row| (row.pair, row.segments, row.row.bytes, row.row.packets)).collect();
+        out.rows.queue_pairs.iter().map(|row| (row.pair, row.segments, row.bytes, row.packets)).collect();
     let mut sorted = notified.clone();
     sorted.sort_unstable();
     assert_eq!(sorted, [(0, 3, 18_000, 5), (1, 2, 16_000, 4), (2, 2, 16_000, 4)]);
     let flow = out.flow(0);
     assert_eq!((flow.bytes, flow.received, flow.packets), (50_000, 50_000, 13));
     assert_eq!((&flow.state, flow.ideal), (&State::Complete, None));
-    let last = |of: fn(&backwater_net::record::FlowRow) -> Option<Time>| {
-        out.rows.queue_pairs.iter().map(|row| of(&row.row).expect("complete")).max()
-    };
+    let last =
+        |of: fn(&QueuePairRow) -> Option<Time>| out.rows.queue_pairs.iter().map(|row| of(row).expect("complete")).max();
     assert_eq!(flow.fct_last_byte, last(|row| row.fct_last_byte));
     assert_eq!(flow.fct_last_ack, last(|row| row.fct_last_ack));
 }
@@ -139,8 +138,8 @@ fn each_queue_pair_keeps_its_order() {
     let bench = apart(bench);
     let out = bench.run();
     let rows = &out.rows.queue_pairs;
-    assert!(rows.len() == 4 && rows.iter().all(|row| row.row.reordered == 0 && row.segments == 25));
-    let fastest = rows.iter().filter_map(|row| row.row.fct_last_byte).min().expect("complete");
+    assert!(rows.len() == 4 && rows.iter().all(|row| row.reordered == 0 && row.segments == 25));
+    let fastest = rows.iter().filter_map(|row| row.fct_last_byte).min().expect("complete");
     // The way of 90 us is longer than all that the others take.
     assert!(out.flow(0).fct_last_byte > Some(Time::us(90)) && fastest < Time::us(12), "{fastest}");
     assert_eq!(out.flow(0).reordered, 0);
@@ -157,7 +156,7 @@ fn each_queue_pair_recovers_by_itself() {
         let (from, to) = (bench.node("s0"), bench.node("m1"));
         bench.fault(Time::ZERO, FaultKind::DropNth { from, to, what: FrameKind::Data, nth: 7 });
         let out = bench.run();
-        let again: Vec<u64> = out.rows.queue_pairs.iter().map(|row| row.row.retransmitted).collect();
+        let again: Vec<u64> = out.rows.queue_pairs.iter().map(|row| row.retransmitted).collect();
         assert_eq!(again.iter().filter(|again| **again > 0).count(), 1, "{recovery:?}: {again:?}");
         assert_eq!(out.flow(0).retransmitted, again.iter().sum::<u64>());
         assert_eq!((&out.flow(0).state, out.flow(0).received), (&State::Complete, 400_000));
@@ -178,7 +177,7 @@ fn a_message_fails_once() {
     let out = bench.run();
     assert_eq!((out.progress.flows_failed, out.progress.flows_done, out.progress.flows_active), (1, 1, 0));
     assert_eq!((&out.flow(0).state, &out.flow(1).state), (&State::Failed, &State::Complete));
-    assert_eq!(out.rows.queue_pairs.iter().filter(|row| row.row.state == State::Failed).count(), 4);
+    assert_eq!(out.rows.queue_pairs.iter().filter(|row| row.state == State::Failed).count(), 4);
 }
 
 /// The first segments are issued in turn, the others behind them; what is posted next waits for all.
@@ -190,10 +189,10 @@ fn each_segment_takes_its_issue() {
     bench.flow(0, 2, 4_000);
     let out = bench.run();
     let star = 2 * 150_000 + 300_000;
-    let mut pairs: Vec<_> = out.rows.queue_pairs.iter().filter(|row| row.row.id == 0).collect();
+    let mut pairs: Vec<_> = out.rows.queue_pairs.iter().filter(|row| row.id == 0).collect();
     pairs.sort_by_key(|row| row.pair);
     for (turn, row) in (1..).zip(pairs) {
-        assert_eq!(row.row.fct_last_byte, Some(Time(turn * 1_000_000 + 3 * FRAME + star)));
+        assert_eq!(row.fct_last_byte, Some(Time(turn * 1_000_000 + 3 * FRAME + star)));
     }
     assert_eq!(out.flow(0).fct_last_byte, Some(Time(4_000_000 + 3 * FRAME + star)));
     assert_eq!(out.flow(1).fct_last_byte, Some(Time(9_000_000 + 2 * FRAME + star)));
@@ -210,7 +209,7 @@ fn a_message_that_is_cut_off_has_one_row() {
     let [flow] = &out.rows.flows[..] else { panic!("{} rows", out.rows.flows.len()) };
     assert!(matches!(flow.state, State::Unfinished(_)) && flow.fct_last_byte.is_none());
     assert_eq!((flow.bytes, out.rows.queue_pairs.len(), out.progress.flows_active), (400_000, 4, 1));
-    let done = out.rows.queue_pairs.iter().filter(|row| row.row.state == State::Complete).count();
+    let done = out.rows.queue_pairs.iter().filter(|row| row.state == State::Complete).count();
     assert_eq!((done, flow.received), (3, 300_000));
 }
 

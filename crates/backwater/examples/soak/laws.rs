@@ -302,7 +302,7 @@ impl<'a> Laws<'a> {
                 holds("what is complete is there", row.received == row.bytes && row.fct_last_byte.is_some(), reported)?;
                 let alone = u64::from(row.ideal.is_some());
                 let packets = |bytes: u64| bytes.div_ceil(payload).max(alone);
-                let least = match self.queue_pairs(row).map(|pair| packets(pair.row.bytes)).sum() {
+                let least = match self.queue_pairs(row).map(|pair| packets(pair.bytes)).sum() {
                     0 => packets(row.bytes),
                     over_several => over_several,
                 };
@@ -332,7 +332,7 @@ impl<'a> Laws<'a> {
     /// What queue pairs have carried of a message that goes over several.
     fn queue_pairs(&self, row: &FlowRow) -> impl Iterator<Item = &QueuePairRow> {
         let id = row.id;
-        self.rows.queue_pairs.iter().filter(move |pair| pair.row.id == id)
+        self.rows.queue_pairs.iter().filter(move |pair| pair.id == id)
     }
 
     /// Of a flow, or of all messages that may have shared its connection.

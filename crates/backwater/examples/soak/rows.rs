@@ -1,9 +1,6 @@
 //! All rows of a run, kind by kind, to be compared with those of another.
 
-use backwater_net::record::{
-    ActivityRow, CollectiveRow, ControlRow, CounterRow, FlowRow, InstanceRow, LoadRow, PauseRow, PortRow, QueuePairRow,
-    RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
-};
+use backwater_net::record::{Row, Sink};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
@@ -21,32 +18,12 @@ impl Rows {
     }
 }
 
-macro_rules! keep {
-    ($($hook:ident: $row:ty),+ $(,)?) => {
-        $(fn $hook(&mut self, row: &$row) {
-            self.keep(stringify!($hook), row);
-        })+
-    };
-}
-
 impl Sink for Rows {
-    keep!(
-        flow: FlowRow,
-        queue_pair: QueuePairRow,
-        control: ControlRow,
-        series: SeriesRow,
-        collective: CollectiveRow,
-        transfer: TransferRow,
-        round: RoundRow,
-        instance: InstanceRow,
-        load: LoadRow,
-        port: PortRow,
-        switch: SwitchRow,
-        counter: CounterRow,
-        activity: ActivityRow,
-        wait: WaitRow,
-        pause: PauseRow,
-    );
+    fn row(&mut self, row: Row<'_>) {
+        if !matches!(row, Row::Frame(_)) {
+            self.keep(row.name(), &row);
+        }
+    }
 }
 
 /// What differs first.

@@ -8,12 +8,8 @@ use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stage;
 use backwater_net::Network;
-use backwater_net::bench::network::Collected;
 use backwater_net::packet::{Body, NodeId, Port};
-use backwater_net::record::{
-    Broken, CollectiveRow, ControlRow, CounterRow, Deadlock, FlowRow, FrameRow, PauseRow, PortRow, Progress,
-    QueuePairRow, SeriesRow, Sink, SwitchRow, WaitRow,
-};
+use backwater_net::record::{self, Broken, Deadlock, FrameRow, Progress, Row, SeriesRow, Sink};
 use backwater_net::spec::{CausesSpec, SeriesSpec, Spec};
 use std::collections::BTreeMap;
 use std::io;
@@ -60,7 +56,7 @@ pub enum What {
 /// Everything that a run has handed out, but samples of time series, of which sent bytes are kept.
 #[derive(Default)]
 pub struct Rows {
-    kept: Collected,
+    kept: record::Rows,
     pub sent: Vec<SeriesRow>,
     pub passed: BTreeMap<Passage, Sum>,
     /// Data packets of each flow that have left a port of its source, and come in at one of its receiver.
@@ -71,28 +67,24 @@ pub struct Rows {
 }
 
 impl Deref for Rows {
-    type Target = Collected;
-    fn deref(&self) -> &Collected {
+    type Target = record::Rows;
+    fn deref(&self) -> &record::Rows {
         &self.kept
     }
 }
 
-macro_rules! keep {
-    ($($hook:ident: $row:ty),+) => {
-        $(fn $hook(&mut self, row: &$row) {
-            self.kept.$hook(row);
-        })+
-    };
-}
-
 impl Sink for Rows {
-    keep!(flow: FlowRow, queue_pair: QueuePairRow, control: ControlRow, collective: CollectiveRow, port: PortRow, switch: SwitchRow, counter: CounterRow,
-        wait: WaitRow, pause: PauseRow);
-    fn series(&mut self, row: &SeriesRow) {
-        if row.quantity == "sent_bytes" {
-            self.sent.push(row.clone());
+    fn row(&mut self, row: Row<'_>) {
+        match row {
+            Row::Frame(row) => self.frame(row),
+            Row::Series(row) if row.quantity == "sent_bytes" => self.sent.push(row.clone()),
+            Row::Series(_) => {}
+            row => self.kept.row(row),
         }
     }
+}
+
+impl Rows {
     fn frame(&mut self, row: &FrameRow) {
         let what = match row.packet.body {
             Body::Data(_) => What::Data,
@@ -141,21 +133,11 @@ struct All<'a> {
     capture: Option<&'a mut Capture<io::Sink>>,
 }
 
-macro_rules! to_both {
-    ($($hook:ident: $row:ty),+) => {
-        $(fn $hook(&mut self, row: &$row) {
-            self.rows.$hook(row);
-            self.tables.$hook(row);
-        })+
-    };
-}
-
 impl Sink for All<'_> {
-    to_both!(flow: FlowRow, queue_pair: QueuePairRow, control: ControlRow, series: SeriesRow, collective: CollectiveRow, port: PortRow, switch: SwitchRow,
-        counter: CounterRow, wait: WaitRow, pause: PauseRow);
-    fn frame(&mut self, row: &FrameRow) {
-        self.rows.frame(row);
-        if let Some(capture) = &mut self.capture {
+    fn row(&mut self, row: Row<'_>) {
+        self.rows.row(row);
+        self.tables.row(row);
+        if let (Row::Frame(row), Some(capture)) = (row, &mut self.capture) {
             capture.frame(row);
         }
     }

@@ -2,12 +2,10 @@
 //!
 //! [`Tables`] takes rows from a run and closes a batch of a table whenever it has [`Tables::ROWS`] rows; whoever drives the run
 //! fetches closed batches with [`Tables::take`] and writes them. Times are integer picoseconds, sizes bytes, names are those of
-//! the topology. What the columns are stands in [`columns`].
+//! the topology. What the columns are, the rows declare ([`backwater_net::record`]).
 
 pub mod columns;
-mod jobs;
 mod offered;
-mod queue_pairs;
 mod verdict;
 
 pub use offered::{Offered, Tally};
@@ -17,17 +15,12 @@ use arrow_array::builder::{
     ArrayBuilder, Float64Builder, Int64Builder, StringBuilder, UInt8Builder, UInt32Builder, UInt64Builder,
 };
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{ArrowError, SchemaRef};
-use backwater_engine::Time;
+use arrow_schema::ArrowError;
 use backwater_mech::registry::ENTRIES;
-use backwater_net::hooks::MechanismId;
 use backwater_net::packet::NodeId;
-use backwater_net::record::{
-    ActivityRow, CollectiveRow, ControlRow, CounterRow, FlowRow, InstanceRow, LoadRow, PauseRow, PortRow, QueuePairRow,
-    RoundRow, SeriesRow, Sink, State, SwitchRow, TransferRow, WaitRow,
-};
+use backwater_net::record::{Cell, Row, Sink};
 use backwater_net::topology::Graph;
-use columns::Table;
+use columns::{TABLES, Table};
 use std::sync::Arc;
 
 /// What rows name by number.
@@ -46,6 +39,18 @@ impl Names {
         Names { groups: groups.to_vec(), nodes }
     }
 
+    /// The text of a value that names something; none: it is no such value, or nothing has that number.
+    fn text<'a>(&'a self, cell: Cell<'a>) -> Option<&'a str> {
+        match cell {
+            Cell::Text(text) => Some(text),
+            Cell::Node(node) => Some(self.node(node)),
+            Cell::Tier(node) => Some(self.tier(node)),
+            Cell::Group(group) => Some(self.group(group)),
+            Cell::Mechanism(owner) => ENTRIES.get(usize::from(owner.0)).map(|entry| entry.name),
+            _ => None,
+        }
+    }
+
     fn node(&self, node: NodeId) -> &str {
         self.nodes.get(node.0 as usize).map_or("", |(name, _)| name)
     }
@@ -59,8 +64,8 @@ impl Names {
     }
 }
 
-/// A column under construction. One enum instead of four structs of builders keeps the order of columns in one place.
-enum Column {
+/// A column under construction.
+enum Builder {
     U8(UInt8Builder),
     U32(UInt32Builder),
     U64(UInt64Builder),
@@ -73,12 +78,10 @@ enum Column {
 #[derive(backwater_derive::State)]
 struct Open {
     #[state(fixed)]
-    table: Table,
-    #[state(fixed)]
-    schema: SchemaRef,
+    table: &'static Table,
     /// None before the first row: most tables of a small run have none.
     #[state(fixed)]
-    columns: Vec<Column>,
+    columns: Vec<Builder>,
     #[state(fixed)]
     rows: usize,
     /// Batches that nobody has fetched yet.
@@ -86,16 +89,6 @@ struct Open {
     closed: Vec<RecordBatch>,
     /// Whether any batch was ever closed.
     begun: bool,
-}
-
-/// A value of one row, in the order of the table's columns.
-enum Cell<'a> {
-    U8(Option<u8>),
-    U32(Option<u32>),
-    U64(Option<u64>),
-    I64(Option<i64>),
-    F64(Option<f64>),
-    Text(Option<&'a str>),
 }
 
 /// Rows that a table has room for at first: a tiny run in a series has few in each.
@@ -126,7 +119,7 @@ impl Tables {
             names,
             tally: Tally::default(),
             verdict: Verdict::default(),
-            open: Table::ALL.map(Open::new).into(),
+            open: TABLES.iter().map(Open::new).collect(),
             error: None,
         }
     }
@@ -158,7 +151,7 @@ impl Tables {
             if partial && open.rows > 0 {
                 keep(&mut self.error, open.close());
             }
-            taken.extend(open.closed.drain(..).map(|batch| (open.table.name(), batch)));
+            taken.extend(open.closed.drain(..).map(|batch| (open.table.name, batch)));
         }
         self.error.take().map_or(Ok(taken), Err)
     }
@@ -182,36 +175,30 @@ fn keep(kept: &mut Option<ArrowError>, result: Result<(), ArrowError>) {
 }
 
 impl Open {
-    fn new(table: Table) -> Open {
-        Open { table, schema: table.schema(), columns: Vec::new(), rows: 0, closed: Vec::new(), begun: false }
+    fn new(table: &'static Table) -> Open {
+        Open { table, columns: Vec::new(), rows: 0, closed: Vec::new(), begun: false }
     }
 
-    fn push<const N: usize>(&mut self, row: [Cell<'_>; N]) -> Result<(), ArrowError> {
+    fn push(&mut self, row: Row<'_>, names: &Names) -> Result<(), ArrowError> {
         if self.columns.is_empty() {
-            self.columns = self.schema.fields().iter().map(|field| Column::of(field.data_type())).collect();
+            self.columns = self.table.schema.fields().iter().map(|field| Builder::of(field.data_type())).collect();
         }
-        debug_assert_eq!(N, self.columns.len(), "{:?}", self.table);
-        for (column, cell) in self.columns.iter_mut().zip(row) {
-            match (column, cell) {
-                (Column::U8(to), Cell::U8(value)) => to.append_option(value),
-                (Column::U32(to), Cell::U32(value)) => to.append_option(value),
-                (Column::U64(to), Cell::U64(value)) => to.append_option(value),
-                (Column::I64(to), Cell::I64(value)) => to.append_option(value),
-                (Column::F64(to), Cell::F64(value)) => to.append_option(value),
-                (Column::Text(to), Cell::Text(value)) => to.append_option(value),
-                _ => return Err(ArrowError::SchemaError(format!("a cell of {:?} has another type", self.table))),
+        let mut columns = self.columns.iter_mut();
+        row.cells(&mut |cell| {
+            if let Some(column) = columns.next() {
+                column.push(cell, names);
             }
-        }
+        });
         self.rows += 1;
         if self.rows < Tables::ROWS { Ok(()) } else { self.close() }
     }
 
     fn close(&mut self) -> Result<(), ArrowError> {
-        let schema = Arc::clone(&self.schema);
+        let schema = Arc::clone(&self.table.schema);
         let batch = if self.columns.is_empty() {
             RecordBatch::new_empty(schema)
         } else {
-            RecordBatch::try_new(schema, self.columns.iter_mut().map(Column::finish).collect())?
+            RecordBatch::try_new(schema, self.columns.iter_mut().map(Builder::finish).collect())?
         };
         self.rows = 0;
         self.begun = true;
@@ -220,239 +207,63 @@ impl Open {
     }
 }
 
-impl Column {
-    fn of(kind: &arrow_schema::DataType) -> Column {
+impl Builder {
+    fn of(kind: &arrow_schema::DataType) -> Builder {
         use arrow_schema::DataType;
         match kind {
-            DataType::UInt8 => Column::U8(UInt8Builder::with_capacity(FIRST)),
-            DataType::UInt32 => Column::U32(UInt32Builder::with_capacity(FIRST)),
-            DataType::UInt64 => Column::U64(UInt64Builder::with_capacity(FIRST)),
-            DataType::Int64 => Column::I64(Int64Builder::with_capacity(FIRST)),
-            DataType::Float64 => Column::F64(Float64Builder::with_capacity(FIRST)),
-            _ => Column::Text(StringBuilder::with_capacity(FIRST, 8 * FIRST)),
+            DataType::UInt8 => Builder::U8(UInt8Builder::with_capacity(FIRST)),
+            DataType::UInt32 => Builder::U32(UInt32Builder::with_capacity(FIRST)),
+            DataType::UInt64 => Builder::U64(UInt64Builder::with_capacity(FIRST)),
+            DataType::Int64 => Builder::I64(Int64Builder::with_capacity(FIRST)),
+            DataType::Float64 => Builder::F64(Float64Builder::with_capacity(FIRST)),
+            _ => Builder::Text(StringBuilder::with_capacity(FIRST, 8 * FIRST)),
+        }
+    }
+
+    /// Appends a value. Where it has none of the column's type, there is none: a column that always has one refuses its batch then.
+    fn push(&mut self, cell: Cell<'_>, names: &Names) {
+        match (self, cell) {
+            (Builder::U8(to), Cell::U8(value)) => to.append_value(value),
+            (Builder::U32(to), Cell::U32(value)) => to.append_value(value),
+            (Builder::U64(to), Cell::U64(value)) => to.append_value(value),
+            (Builder::I64(to), Cell::I64(value)) => to.append_value(value),
+            (Builder::F64(to), Cell::F64(value)) => to.append_value(value),
+            (Builder::Text(to), cell) => to.append_option(names.text(cell)),
+            (Builder::U8(to), _) => to.append_null(),
+            (Builder::U32(to), _) => to.append_null(),
+            (Builder::U64(to), _) => to.append_null(),
+            (Builder::I64(to), _) => to.append_null(),
+            (Builder::F64(to), _) => to.append_null(),
         }
     }
 
     fn finish(&mut self) -> ArrayRef {
         match self {
-            Column::U8(builder) => ArrayBuilder::finish(builder),
-            Column::U32(builder) => ArrayBuilder::finish(builder),
-            Column::U64(builder) => ArrayBuilder::finish(builder),
-            Column::I64(builder) => ArrayBuilder::finish(builder),
-            Column::F64(builder) => ArrayBuilder::finish(builder),
-            Column::Text(builder) => ArrayBuilder::finish(builder),
+            Builder::U8(builder) => ArrayBuilder::finish(builder),
+            Builder::U32(builder) => ArrayBuilder::finish(builder),
+            Builder::U64(builder) => ArrayBuilder::finish(builder),
+            Builder::I64(builder) => ArrayBuilder::finish(builder),
+            Builder::F64(builder) => ArrayBuilder::finish(builder),
+            Builder::Text(builder) => ArrayBuilder::finish(builder),
         }
     }
 }
 
-fn state_name(state: &State) -> &'static str {
-    match state {
-        State::Complete => "complete",
-        State::Failed => "failed",
-        State::Unfinished(_) => "unfinished",
-    }
-}
-
-/// Signed, because pandas, DuckDB and Parquet readers compute differences of times; 2^63 ps are 106 days.
-fn ps(time: Time) -> i64 {
-    i64::try_from(time.as_ps()).unwrap_or(i64::MAX)
-}
-
 impl Sink for Tables {
-    fn flow(&mut self, row: &FlowRow) {
-        use Cell::{F64, I64, Text, U8, U32, U64};
-        self.tally.flow(row);
-        self.verdict.flow(row);
-        let slowdown = row.fct_last_byte.zip(row.ideal).map(|(fct, ideal)| fct.0 as f64 / ideal.0 as f64);
-        let waits_for = if let State::Unfinished(why) = &row.state { Some(why.as_str()) } else { None };
-        let group = self.names.group(row.group);
-        let cells = [
-            U64(Some(row.id)),
-            Text(Some(group)),
-            U32(Some(row.src.0)),
-            U32(Some(row.dst.0)),
-            U8(Some(row.class.0)),
-            U64(Some(row.bytes)),
-            I64(Some(ps(row.start))),
-            I64(row.fct_last_byte.map(ps)),
-            I64(row.fct_last_ack.map(ps)),
-            U64(Some(row.packets)),
-            U64(Some(row.received)),
-            U64(Some(row.reordered)),
-            U64(Some(row.marked)),
-            U64(Some(row.blocked)),
-            U64(Some(row.retransmitted)),
-            U64(Some(row.inferred)),
-            U32(Some(row.timeouts)),
-            I64(row.ideal.map(ps)),
-            F64(slowdown),
-            Text(Some(state_name(&row.state))),
-            Text(waits_for),
-        ];
-        keep(&mut self.error, self.open[Table::Flows as usize].push(cells));
+    fn row(&mut self, row: Row<'_>) {
+        match row {
+            Row::Flow(row) => {
+                self.tally.flow(row);
+                self.verdict.flow(row);
+            }
+            Row::Port(row) => self.verdict.port(row),
+            Row::Activity(row) => self.verdict.activity(row),
+            _ => {}
+        }
+        if let Some(open) = self.open.get_mut(row.kind()) {
+            keep(&mut self.error, open.push(row, &self.names));
+        }
     }
-
-    fn queue_pair(&mut self, row: &QueuePairRow) {
-        self.push_queue_pair(row);
-    }
-
-    fn control(&mut self, row: &ControlRow) {
-        use Cell::{I64, Text, U8, U32, U64};
-        let node = self.names.node(row.node);
-        let cells = [
-            I64(Some(ps(row.time))),
-            Text(Some(row.kind)),
-            Text(Some(node)),
-            U32(row.port.map(|port| port.0.into())),
-            U8(row.class.map(|class| class.0)),
-            U32(row.to.map(|host| host.0)),
-            U64(Some(row.value)),
-        ];
-        keep(&mut self.error, self.open[Table::Control as usize].push(cells));
-    }
-
-    fn series(&mut self, row: &SeriesRow) {
-        use Cell::{I64, Text, U8, U32, U64};
-        let node = self.names.node(row.node);
-        let cells = [
-            I64(Some(ps(row.time))),
-            Text(Some(node)),
-            U32(row.port.map(|port| port.0.into())),
-            U8(row.queue),
-            U64(row.flow),
-            Text(Some(row.quantity)),
-            U64(Some(row.value)),
-        ];
-        keep(&mut self.error, self.open[Table::Series as usize].push(cells));
-    }
-
-    fn collective(&mut self, row: &CollectiveRow) {
-        self.push_collective(row);
-    }
-
-    fn transfer(&mut self, row: &TransferRow) {
-        self.push_transfer(row);
-    }
-
-    fn round(&mut self, row: &RoundRow) {
-        self.push_round(row);
-    }
-
-    fn instance(&mut self, row: &InstanceRow) {
-        self.push_instance(row);
-    }
-
-    fn load(&mut self, row: &LoadRow) {
-        self.push_load(row);
-    }
-
-    fn port(&mut self, row: &PortRow) {
-        use Cell::{I64, Text, U32, U64};
-        let (node, tier) = (self.names.node(row.node), self.names.tier(row.node));
-        let peer = self.names.node(row.peer);
-        self.verdict.port(row);
-        let stats = &row.stats;
-        let cells = [
-            Text(Some(node)),
-            U32(Some(row.port.0.into())),
-            Text(Some(peer)),
-            Text(Some(tier)),
-            U64(Some(row.rate_bps)),
-            U64(Some(stats.tx_frames)),
-            U64(Some(stats.tx_data_frames)),
-            U64(Some(stats.tx_cut_frames)),
-            U64(Some(stats.tx_bytes)),
-            U64(Some(stats.pauses_sent)),
-            U64(Some(stats.pauses_received)),
-            I64(Some(i64::try_from(stats.paused_ps).unwrap_or(i64::MAX))),
-            U64(Some(stats.drop_frames)),
-            U64(Some(stats.drop_bytes)),
-            U64(Some(stats.flushed_frames)),
-            U64(Some(stats.fault_frames)),
-            U64(Some(stats.marked_frames)),
-            U64(Some(stats.max_egress_bytes)),
-            U64(Some(stats.max_ingress_bytes)),
-        ];
-        keep(&mut self.error, self.open[Table::Ports as usize].push(cells));
-    }
-
-    fn switch(&mut self, row: &SwitchRow) {
-        use Cell::{F64, I64, Text, U64};
-        let (node, tier, isolated) = (self.names.node(row.node), self.names.tier(row.node), &row.isolated);
-        let cells = [
-            Text(Some(node)),
-            Text(Some(tier)),
-            U64(Some(isolated.frames)),
-            U64(Some(isolated.max_bytes)),
-            F64(Some(isolated.mean_bytes)),
-            U64(Some(isolated.p99_bytes)),
-            U64(Some(isolated.p999_bytes)),
-            I64(Some(i64::try_from(isolated.time_ps).unwrap_or(i64::MAX))),
-        ];
-        keep(&mut self.error, self.open[Table::Switches as usize].push(cells));
-    }
-
-    fn counter(&mut self, row: &CounterRow) {
-        use Cell::{Text, U32, U64};
-        let cells = [
-            Text(Some(self.names.node(row.node))),
-            U32(Some(row.port.0.into())),
-            Text(Some(row.mechanism)),
-            Text(Some(row.counter)),
-            U64(Some(row.value)),
-        ];
-        keep(&mut self.error, self.open[Table::Counters as usize].push(cells));
-    }
-
-    fn activity(&mut self, row: &ActivityRow) {
-        self.verdict.activity(row);
-    }
-
-    fn wait(&mut self, row: &WaitRow) {
-        use Cell::{I64, Text, U32, U64};
-        let cells = [
-            U64(Some(row.flow)),
-            Text(Some(self.names.group(row.group))),
-            Text(Some(self.names.node(row.node))),
-            U32(Some(row.port.0.into())),
-            Text(Some(self.names.node(row.peer))),
-            Text(Some(row.cause)),
-            Text(row.owner.and_then(mechanism)),
-            U64(row.behind.map(|met| met.id)),
-            Text(row.behind.map(|met| self.names.group(met.group))),
-            I64(Some(ps(row.time))),
-        ];
-        keep(&mut self.error, self.open[Table::Waits as usize].push(cells));
-    }
-
-    fn pause(&mut self, row: &PauseRow) {
-        use Cell::{I64, Text, U8, U32, U64};
-        let behind = row.behind.as_ref();
-        let cells = [
-            I64(Some(ps(row.asked))),
-            I64(Some(ps(row.start))),
-            I64(row.end.map(ps)),
-            Text(Some(self.names.node(row.node))),
-            U32(Some(row.port.0.into())),
-            Text(Some(self.names.node(row.peer))),
-            U32(Some(row.peer_port.0.into())),
-            U8(row.class.map(|class| class.0)),
-            Text(row.owner.fault().or(mechanism(row.owner))),
-            U64(Some(row.ingress_bytes)),
-            U32(behind.map(|behind| behind.port.0.into())),
-            U8(behind.map(|behind| behind.queue.0)),
-            Text(behind.map(|behind| self.names.node(behind.to))),
-            U64(behind.map(|behind| behind.bytes)),
-            I64(behind.map(|behind| ps(behind.since))),
-            U8(behind.map(|behind| behind.paused.into())),
-        ];
-        keep(&mut self.error, self.open[Table::Pauses as usize].push(cells));
-    }
-}
-
-/// The name of a mechanism.
-fn mechanism(owner: MechanismId) -> Option<&'static str> {
-    ENTRIES.get(usize::from(owner.0)).map(|entry| entry.name)
 }
 
 #[cfg(test)]

@@ -113,10 +113,9 @@ impl Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::tests::flow;
     use backwater_net::Bytes;
     use backwater_net::config::PacketParams;
-    use backwater_net::packet::{Class, HostId};
-    use backwater_net::record::State;
 
     fn offer(label: &str, counts: LoadCounts, until: Option<Time>) -> Offer {
         let (of, capacity) = (LoadOf::Sources, 1e12);
@@ -124,39 +123,12 @@ mod tests {
         Offer { label: label.into(), counts, packet, of, capacity, target: 0.4, from: Time::ZERO, until }
     }
 
-    fn row(group: u32, bytes: u64, start: Time) -> FlowRow {
-        let (src, dst, class) = (HostId(0), HostId(1), Class(3));
-        let (fct_last_byte, fct_last_ack) = (None, None);
-        let (id, packets, received, reordered, marked) = (0, 0, 0, 0, 0);
-        FlowRow {
-            id,
-            group,
-            src,
-            dst,
-            class,
-            bytes,
-            start,
-            fct_last_byte,
-            fct_last_ack,
-            packets,
-            received,
-            reordered,
-            marked,
-            blocked: 0,
-            retransmitted: 0,
-            inferred: 0,
-            timeouts: 0,
-            ideal: None,
-            state: State::Complete,
-        }
-    }
-
     fn tally(offers: Vec<Offer>) -> Tally {
         let groups = ["a", "none", "b", "a"].map(String::from);
         let mut tally = Tally::new(offers, &groups);
         // 25 MB in packets of 1000 B are 26.25 MB on the wire.
         for (group, bytes, start) in [(0, 10_000_000, 1), (1, 99, 1), (3, 15_000_000, 500), (2, 5_000_000, 700)] {
-            tally.flow(&row(group, bytes, Time::us(start)));
+            tally.flow(&FlowRow { group, bytes, start: Time::us(start), ..flow(0) });
         }
         tally
     }

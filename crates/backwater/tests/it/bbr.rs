@@ -5,7 +5,7 @@
 
 use backwater::{Scenario, build};
 use backwater_net::Network;
-use backwater_net::bench::network::Collected;
+use backwater_net::record::Rows;
 use std::path::Path;
 
 const FRAME: u64 = 4096;
@@ -26,10 +26,10 @@ fn flow(from: &str, size: &str, start: &str) -> String {
     format!("[[flow]]\nfrom = \"{from}\"\nto = \"h2\"\nsize = \"{size}\"\nstart = \"{start}\"\n")
 }
 
-fn run(text: &str, seed: u64) -> Collected {
+fn run(text: &str, seed: u64) -> Rows {
     let scenario = Scenario::from_text(text, "net.toml", Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
     let mut network = Network::new(build(&scenario.check().unwrap_or_else(|e| panic!("{e}")), seed).unwrap()).unwrap();
-    let mut rows = Collected::default();
+    let mut rows = Rows::default();
     while !network.run(1 << 16, &mut rows).unwrap_or_else(|broken| panic!("{}", broken.reason)).done {}
     network.finish(&mut rows);
     rows
@@ -40,7 +40,7 @@ fn wire(bytes: f64) -> f64 {
     bytes * FRAME as f64 / 4032.0 / 5e9 * 1e6
 }
 
-fn fct(rows: &Collected, flow: usize) -> f64 {
+fn fct(rows: &Rows, flow: usize) -> f64 {
     rows.flows[flow].fct_last_byte.expect("it has ended").0 as f64 * 1e-6
 }
 

@@ -3,7 +3,7 @@
 use backwater::capture::{Capture, Filter, Options, Tap, ports};
 use backwater::{Scenario, build};
 use backwater_mech::stage;
-use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
+use backwater_net::record::{ControlRow, Row, Sink};
 use backwater_wire::capture::{Item, read};
 use backwater_wire::frame::{Frame, Message, Numbers};
 use backwater_wire::roce::{icrc, opcode};
@@ -31,12 +31,11 @@ impl Seen {
 struct Rows(Vec<ControlRow>);
 
 impl Sink for Rows {
-    fn flow(&mut self, _: &FlowRow) {}
-    fn control(&mut self, row: &ControlRow) {
-        self.0.push(row.clone());
+    fn row(&mut self, row: Row<'_>) {
+        if let Row::Control(row) = row {
+            self.0.push(row.clone());
+        }
     }
-    fn series(&mut self, _: &SeriesRow) {}
-    fn port(&mut self, _: &PortRow) {}
 }
 
 fn run(scenario: &Scenario, options: &Options) -> (Vec<Seen>, Vec<ControlRow>) {

@@ -6,8 +6,7 @@
 use backwater::{Scenario, build};
 use backwater_engine::Time;
 use backwater_net::Network;
-use backwater_net::bench::network::Collected;
-use backwater_net::record::Progress;
+use backwater_net::record::{Progress, Rows};
 use std::path::Path;
 
 const FRAME: u64 = 327_680;
@@ -30,15 +29,15 @@ fn scenario(credits: u64, frames: u64, timer: &str, more: &str) -> String {
     )
 }
 
-fn run(text: &str) -> (Progress, Collected) {
+fn run(text: &str) -> (Progress, Rows) {
     let scenario = Scenario::from_text(text, "net.toml", Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
     let mut network = Network::new(build(&scenario.check().unwrap_or_else(|e| panic!("{e}")), 1).unwrap()).unwrap();
-    let mut rows = Collected::default();
+    let mut rows = Rows::default();
     while !network.run(1 << 16, &mut rows).unwrap_or_else(|broken| panic!("{}", broken.reason)).done {}
     (network.progress(), rows)
 }
 
-fn last_byte(rows: &Collected) -> Time {
+fn last_byte(rows: &Rows) -> Time {
     rows.flows[0].fct_last_byte.expect("the flow has been received")
 }
 

@@ -3,9 +3,8 @@
 use backwater::{Scenario, build};
 use backwater_engine::Time;
 use backwater_mech::stage;
-use backwater_net::bench::network::Collected;
 use backwater_net::packet::HostId;
-use backwater_net::record::FlowRow;
+use backwater_net::record::{FlowRow, Rows};
 use std::path::Path;
 
 /// Two flows of class 3 meet at h4, and two of class 0 at h5: the classes share no link.
@@ -43,22 +42,22 @@ fn scenario(text: &str, more: &str) -> Scenario {
     Scenario::from_text(&format!("{text}{more}"), "net.toml", Path::new(".")).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn run(text: &str, more: &str) -> Collected {
+fn run(text: &str, more: &str) -> Rows {
     let checked = scenario(text, more).check().unwrap_or_else(|e| panic!("{e}"));
     let mut network = stage::build(build(&checked, 1).unwrap()).unwrap();
-    let mut rows = Collected::default();
+    let mut rows = Rows::default();
     while !stage::run(&mut network, 1 << 16, &mut rows).unwrap().done {}
     rows.flows.sort_by_key(|row| (row.group, row.id));
     rows
 }
 
 /// What a group's flows have come to.
-fn group(rows: &Collected, group: u32) -> Vec<FlowRow> {
+fn group(rows: &Rows, group: u32) -> Vec<FlowRow> {
     rows.flows.iter().filter(|row| row.group == group).cloned().collect()
 }
 
 /// Hosts to which messages of a kind went.
-fn notified(rows: &Collected, kind: &str) -> Vec<HostId> {
+fn notified(rows: &Rows, kind: &str) -> Vec<HostId> {
     let mut notified: Vec<HostId> =
         rows.control.iter().filter(|row| row.kind == kind).filter_map(|row| row.to).collect();
     notified.sort_unstable();
@@ -159,7 +158,7 @@ fn limiters_for_destinations_are_apart() {
     let idle = format!("[bcn]\nclasses = [7]\nqeq = \"20 KB\"\n{}", groups("bcn", "tcp"));
     let (both, alone) = (run(&text, &(qcn.clone() + &idle)), run(&text, &qcn));
     assert_eq!(both.flows, alone.flows);
-    let last = |rows: &Collected, number| group(rows, number).iter().map(|row| row.fct_last_ack.unwrap()).max();
+    let last = |rows: &Rows, number| group(rows, number).iter().map(|row| row.fct_last_ack.unwrap()).max();
     assert!(last(&both, 1) < last(&both, 0), "only the first group slows down");
 }
 
@@ -257,13 +256,13 @@ fn the_example_does_what_it_says() {
         let checked = scenario.check().unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(checked.warnings, []);
         let mut network = stage::build(build(&checked, 1).unwrap()).unwrap();
-        let mut rows = Collected::default();
+        let mut rows = Rows::default();
         while !stage::run(&mut network, 1 << 16, &mut rows).unwrap().done {}
         rows.flows.sort_by_key(|row| (row.group, row.id));
         rows
     };
     let [plain, weighted, by_group] = [None, Some("weighted"), Some("groups")].map(variant);
-    let mean = |rows: &Collected, number| {
+    let mean = |rows: &Rows, number| {
         let flows = group(rows, number);
         flows.iter().map(|row| row.fct_last_ack.unwrap().0).sum::<u64>() / flows.len() as u64
     };

@@ -4,9 +4,8 @@
 use crate::links::{PLAIN, checked, data, run, run_with};
 use backwater::{Checked, Scenario};
 use backwater_engine::Time;
-use backwater_net::bench::network::Collected;
 use backwater_net::packet::HostId;
-use backwater_net::record::State;
+use backwater_net::record::{Rows, State};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -29,14 +28,14 @@ fn after(sum: Time, most: Time, delays: Time) -> Option<Time> {
 }
 
 /// The one flow's time, which is also what the run takes for ideal.
-fn time(rows: &Collected) -> Option<Time> {
+fn time(rows: &Rows) -> Option<Time> {
     assert_eq!(rows.flows.len(), 1);
     assert_eq!(rows.flows[0].ideal, rows.flows[0].fct_last_byte);
     rows.flows[0].fct_last_byte
 }
 
 /// Data frames on each of the parallel links from a node to another.
-fn shares(checked: &Checked, rows: &Collected, from: &str, to: &str) -> Vec<u64> {
+fn shares(checked: &Checked, rows: &Rows, from: &str, to: &str) -> Vec<u64> {
     let [from, to] = [from, to].map(|name| checked.graph.node(name));
     let ports = rows.ports.iter().filter(|row| Some(row.node) == from && Some(row.peer) == to);
     ports.map(|row| row.stats.tx_data_frames).collect()

@@ -3,7 +3,7 @@
 use backwater::{Scenario, ScenarioError, build};
 use backwater_engine::Time;
 use backwater_mech::stage;
-use backwater_net::bench::network::Collected;
+use backwater_net::record::Rows;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -25,12 +25,12 @@ impl Table {
     }
 
     /// Runs to the end on so many threads; every operation must be complete.
-    fn run_on(&self, text: &str, threads: usize) -> (Collected, u64) {
+    fn run_on(&self, text: &str, threads: usize) -> (Rows, u64) {
         let checked = self.checked(text).unwrap_or_else(|error| panic!("{error}"));
         let total = build(&checked, 1).unwrap_or_else(|error| panic!("{error}")).flows_total;
         let mut make = || build(&checked, 1).map_err(|error| error.to_string());
         let mut run = stage::build_parallel(threads, &mut make).unwrap();
-        let mut rows = Collected::default();
+        let mut rows = Rows::default();
         while !stage::run_parallel(&mut run, 777, &mut rows).unwrap_or_else(|e| panic!("{e:?}")).done {}
         assert!(run.unrest().is_empty(), "{:?}", run.unrest());
         stage::finish_parallel(&mut run, &mut rows).unwrap();
@@ -40,7 +40,7 @@ impl Table {
         (rows, run.fingerprint())
     }
 
-    fn run(&self, text: &str) -> Collected {
+    fn run(&self, text: &str) -> Rows {
         self.run_on(text, 1).0
     }
 }
@@ -68,7 +68,7 @@ fn alone(bytes: u64) -> u64 {
     full * FRAME * BYTE + first_again + last + WAY
 }
 
-fn end(rows: &Collected) -> u64 {
+fn end(rows: &Rows) -> u64 {
     rows.rounds[0].end.unwrap().0
 }
 
@@ -173,8 +173,7 @@ fn a_ring_as_operations_takes_the_time_of_the_step() {
         assert_eq!(end(&of_table), end(&of_step), "acks = {acks}");
         assert!(acks || end(&of_table) == 14 * alone(100_000));
         assert_eq!(of_table.transfers.len(), 8 * 14);
-        let loads =
-            |rows: &Collected| rows.loads.iter().map(|row| (row.node, row.port, row.payload)).collect::<Vec<_>>();
+        let loads = |rows: &Rows| rows.loads.iter().map(|row| (row.node, row.port, row.payload)).collect::<Vec<_>>();
         assert_eq!(loads(&of_table), loads(&of_step));
     }
 }

@@ -2,8 +2,7 @@
 
 use backwater::{Scenario, build};
 use backwater_mech::stage;
-use backwater_net::bench::network::Collected;
-use backwater_net::record::PortRow;
+use backwater_net::record::{PortRow, Rows};
 use std::path::Path;
 
 /// Completion at the last acknowledgement in us of h8, h16 and h0 to h120 and of the victim h1 to h112, as htsim reports them.
@@ -14,17 +13,17 @@ fn scenario() -> Scenario {
     Scenario::load(&file).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn run(scenario: &Scenario, seed: u64) -> Collected {
+fn run(scenario: &Scenario, seed: u64) -> Rows {
     let spec = build(&scenario.check().unwrap_or_else(|e| panic!("{e}")), seed).unwrap_or_else(|e| panic!("{e}"));
     let mut network = stage::build(spec).unwrap_or_else(|e| panic!("{e}"));
-    let mut rows = Collected::default();
+    let mut rows = Rows::default();
     while !stage::run(&mut network, 1 << 20, &mut rows).unwrap_or_else(|e| panic!("{e:?}")).done {}
     network.finish(&mut rows);
     rows.flows.sort_by_key(|row| row.id);
     rows
 }
 
-fn completions(rows: &Collected) -> Vec<f64> {
+fn completions(rows: &Rows) -> Vec<f64> {
     let all = rows.flows.iter().filter_map(|row| row.fct_last_ack);
     all.map(|fct| fct.0 as f64 / 1e6).collect()
 }

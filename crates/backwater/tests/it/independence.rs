@@ -2,19 +2,18 @@
 
 use backwater::{Scenario, build};
 use backwater_mech::stage;
-use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
+use backwater_net::record::{Row, Sink};
 
 /// Completion times in ps by flow, of flows that end; and the fingerprint.
 #[derive(Default)]
 struct Times(Vec<(u32, u32, Option<u64>)>, u64);
 
 impl Sink for Times {
-    fn flow(&mut self, row: &FlowRow) {
-        self.0.push((row.src.0, row.dst.0, row.fct_last_ack.map(|t| t.as_ps())));
+    fn row(&mut self, row: Row<'_>) {
+        if let Row::Flow(row) = row {
+            self.0.push((row.src.0, row.dst.0, row.fct_last_ack.map(|t| t.as_ps())));
+        }
     }
-    fn control(&mut self, _: &ControlRow) {}
-    fn series(&mut self, _: &SeriesRow) {}
-    fn port(&mut self, _: &PortRow) {}
 }
 
 fn run(text: &str, seed: u64) -> Times {

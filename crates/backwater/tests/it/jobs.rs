@@ -12,18 +12,17 @@
 use backwater::{Scenario, build};
 use backwater_engine::Time;
 use backwater_mech::stage;
-use backwater_net::bench::network::Collected;
-use backwater_net::record::FlowRow;
+use backwater_net::record::{FlowRow, Rows};
 use std::path::Path;
 
 /// Runs to the end; every flow must be complete and the network at rest unless the scenario stops before.
-fn run(text: &str) -> (Collected, u64) {
+fn run(text: &str) -> (Rows, u64) {
     let scenario = Scenario::from_text(text, "job.toml", Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
     let resolved = scenario.check().unwrap_or_else(|e| panic!("{e}"));
     let spec = build(&resolved, resolved.seed()).unwrap_or_else(|e| panic!("{e}"));
     let (total, stops) = (spec.flows_total, spec.stop_at.is_some());
     let mut network = stage::build(spec).unwrap_or_else(|e| panic!("{e}"));
-    let mut rows = Collected::default();
+    let mut rows = Rows::default();
     while !stage::run(&mut network, 777, &mut rows).unwrap_or_else(|e| panic!("{e:?}")).done {}
     assert!(stops || network.unrest().is_empty(), "{:?}", network.unrest());
     network.finish(&mut rows);
@@ -102,7 +101,7 @@ fn a_transfer_is_complete_with_its_last_queue_pair() {
     let ends: Vec<_> = rows.transfers.iter().map(|row| (row.start, row.end)).collect();
     let once = alone(8_000_000);
     assert_eq!(ends, [(Time::ZERO, Some(Time(once))), (Time(once), Some(Time(2 * once)))]);
-    let mut segments: Vec<_> = rows.queue_pairs.iter().map(|row| (row.row.id, row.pair, row.segments)).collect();
+    let mut segments: Vec<_> = rows.queue_pairs.iter().map(|row| (row.id, row.pair, row.segments)).collect();
     segments.sort_unstable();
     assert!(segments.len() == 8 && segments.iter().all(|(.., segments)| *segments == 20), "{segments:?}");
     assert_eq!(rows.flows.len(), 2);

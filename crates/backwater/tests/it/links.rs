@@ -5,7 +5,7 @@ use backwater::{Checked, Scenario, TableFlow, build};
 use backwater_engine::Time;
 use backwater_mech::stage;
 use backwater_net::Rate;
-use backwater_net::bench::network::Collected;
+use backwater_net::record::Rows;
 use backwater_net::topology::Link;
 use std::path::Path;
 
@@ -32,21 +32,21 @@ pub(crate) fn checked(text: &str) -> Checked {
     scenario.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-pub(crate) fn run(checked: &Checked) -> Collected {
+pub(crate) fn run(checked: &Checked) -> Rows {
     run_with(checked, 1)
 }
 
 /// With a seed of its own.
-pub(crate) fn run_with(checked: &Checked, seed: u64) -> Collected {
+pub(crate) fn run_with(checked: &Checked, seed: u64) -> Rows {
     let mut network = stage::build(build(checked, seed).unwrap_or_else(|e| panic!("{e}"))).unwrap();
-    let mut rows = Collected::default();
+    let mut rows = Rows::default();
     while !stage::run(&mut network, 1 << 16, &mut rows).unwrap_or_else(|e| panic!("{e:?}")).done {}
     network.finish(&mut rows);
     rows
 }
 
 /// Data frames that each node has sent to another.
-pub(crate) fn data(checked: &Checked, rows: &Collected, from: &str, to: &str) -> u64 {
+pub(crate) fn data(checked: &Checked, rows: &Rows, from: &str, to: &str) -> u64 {
     let node = |name: &str| checked.graph.node(name).unwrap_or_else(|| panic!("no node {name}"));
     let (from, to) = (node(from), node(to));
     rows.ports.iter().filter(|row| row.node == from && row.peer == to).map(|row| row.stats.tx_data_frames).sum()
@@ -76,7 +76,7 @@ fn a_rate_may_be_of_one_direction() {
     let slow = "[[link.at]]\nfrom = \"spine0\"\nto = \"leaf0\"\nrate = \"25 Gb/s\"\n";
     let there = run(&clos(1, &format!("{slow}{FLOW}")));
     let back = run(&clos(1, &format!("{slow}{BACK}")));
-    let of = |rows: &Collected| rows.flows[0].fct_last_byte;
+    let of = |rows: &Rows| rows.flows[0].fct_last_byte;
     assert_eq!(of(&there), Some(Time::ns(4 * 80 + 9 * 80) + Time::us(4)));
     assert_eq!(of(&back), Some(Time::ns(3 * 80 + 320 + 9 * 320) + Time::us(4)));
     assert_eq!(back.flows[0].ideal, of(&back));

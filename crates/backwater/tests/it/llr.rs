@@ -6,8 +6,7 @@
 
 use backwater::{Scenario, build};
 use backwater_net::Network;
-use backwater_net::bench::network::Collected;
-use backwater_net::record::Progress;
+use backwater_net::record::{Progress, Rows};
 use std::path::Path;
 
 const FRAME: u64 = 327_680;
@@ -24,28 +23,28 @@ fn scenario(delay: u64, frames: u64, llr: &str, more: &str) -> String {
     )
 }
 
-fn run_seeded(text: &str, seed: u64) -> (Progress, Collected) {
+fn run_seeded(text: &str, seed: u64) -> (Progress, Rows) {
     let scenario = Scenario::from_text(text, "net.toml", Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
     let mut network = Network::new(build(&scenario.check().unwrap_or_else(|e| panic!("{e}")), seed).unwrap()).unwrap();
-    let mut rows = Collected::default();
+    let mut rows = Rows::default();
     while !network.run(1 << 16, &mut rows).unwrap_or_else(|broken| panic!("{}", broken.reason)).done {}
     network.finish(&mut rows);
     (network.progress(), rows)
 }
 
-fn run(text: &str) -> (Progress, Collected) {
+fn run(text: &str) -> (Progress, Rows) {
     run_seeded(text, 1)
 }
 
-fn last_byte(rows: &Collected) -> u64 {
+fn last_byte(rows: &Rows) -> u64 {
     rows.flows[0].fct_last_byte.expect("the flow has been received").0
 }
 
-fn count(rows: &Collected, name: &str) -> u64 {
+fn count(rows: &Rows, name: &str) -> u64 {
     rows.counters.iter().filter(|row| row.counter == name).map(|row| row.value).sum()
 }
 
-fn most(rows: &Collected, name: &str) -> u64 {
+fn most(rows: &Rows, name: &str) -> u64 {
     rows.counters.iter().filter(|row| row.counter == name).map(|row| row.value).max().unwrap_or(0)
 }
 

@@ -3,9 +3,9 @@
 use backwater::{Scenario, build};
 use backwater_engine::Time;
 use backwater_mech::stage;
-use backwater_net::bench::network::Collected;
 use backwater_net::config::NicTimes;
 use backwater_net::packet::{Class, HostId};
+use backwater_net::record::Rows;
 use backwater_net::spec::QueuePairs;
 use backwater_net::{Bytes, HostQueues};
 
@@ -33,7 +33,7 @@ fn scenario(more: &str) -> Scenario {
 /// Completion times by flow, and the fingerprint.
 fn run(more: &str) -> (Vec<Time>, u64) {
     let mut network = stage::build(build(&scenario(more).check().unwrap(), 1).unwrap()).unwrap();
-    let mut rows = Collected::default();
+    let mut rows = Rows::default();
     while !stage::run(&mut network, 1 << 16, &mut rows).unwrap().done {}
     let mut flows: Vec<_> = rows.flows.iter().map(|row| (row.id, row.fct_last_ack.unwrap())).collect();
     flows.sort_unstable();

@@ -5,7 +5,7 @@ use backwater::{Scenario, build};
 use backwater_engine::Time;
 use backwater_mech::stage;
 use backwater_net::packet::NodeId;
-use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
+use backwater_net::record::{ControlRow, FlowRow, Row, Sink};
 use std::path::Path;
 use std::thread;
 
@@ -26,14 +26,13 @@ struct Run {
 }
 
 impl Sink for Run {
-    fn flow(&mut self, row: &FlowRow) {
-        self.flows.push(row.clone());
+    fn row(&mut self, row: Row<'_>) {
+        match row {
+            Row::Flow(row) => self.flows.push(row.clone()),
+            Row::Control(row) if row.kind == "mac-control" => self.frames.push(row.clone()),
+            _ => {}
+        }
     }
-    fn control(&mut self, row: &ControlRow) {
-        self.frames.extend((row.kind == "mac-control").then(|| row.clone()));
-    }
-    fn series(&mut self, _: &SeriesRow) {}
-    fn port(&mut self, _: &PortRow) {}
 }
 
 impl Run {

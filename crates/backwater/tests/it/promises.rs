@@ -2,8 +2,7 @@
 
 use backwater::{Scenario, ScenarioError, build};
 use backwater_net::Network;
-use backwater_net::bench::network::Collected;
-use backwater_net::record::Progress;
+use backwater_net::record::{Progress, Rows};
 use std::path::Path;
 
 /// Five hosts, four of which send to the first, and a buffer of 200 KB for each egress port. In bytes on the wire a headroom is, for
@@ -30,7 +29,7 @@ fn refused(text: &str) -> (String, String) {
 
 fn run(scenario: &Scenario) -> Progress {
     let mut network = Network::new(build(&scenario.check().unwrap(), 1).unwrap()).unwrap();
-    let mut rows = Collected::default();
+    let mut rows = Rows::default();
     while !network.run(1 << 16, &mut rows).unwrap_or_else(|broken| panic!("{}", broken.reason)).done {}
     network.progress()
 }

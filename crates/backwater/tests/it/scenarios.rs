@@ -4,7 +4,7 @@ use backwater::{Scenario, build, new_scenario};
 use backwater_engine::Time;
 use backwater_mech::stage;
 use backwater_net::packet::{Class, HostId};
-use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
+use backwater_net::record::{Row, Sink};
 use backwater_net::spec::{Fault, FaultKind, FlowSpec};
 use backwater_net::workload::FlowSource;
 use std::path::Path;
@@ -70,12 +70,11 @@ fn the_starting_scenario_and_its_variants_run() {
 struct Done(usize);
 
 impl Sink for Done {
-    fn flow(&mut self, row: &FlowRow) {
-        self.0 += usize::from(row.fct_last_ack.is_some());
+    fn row(&mut self, row: Row<'_>) {
+        if let Row::Flow(row) = row {
+            self.0 += usize::from(row.fct_last_ack.is_some());
+        }
     }
-    fn control(&mut self, _: &ControlRow) {}
-    fn series(&mut self, _: &SeriesRow) {}
-    fn port(&mut self, _: &PortRow) {}
 }
 
 #[test]

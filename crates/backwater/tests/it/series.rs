@@ -2,18 +2,17 @@
 
 use backwater::{Scenario, build};
 use backwater_mech::stage;
-use backwater_net::record::{ControlRow, FlowRow, PortRow, SeriesRow, Sink};
+use backwater_net::record::{Row, SeriesRow, Sink};
 
 #[derive(Default)]
 struct Rows(Vec<SeriesRow>);
 
 impl Sink for Rows {
-    fn flow(&mut self, _: &FlowRow) {}
-    fn control(&mut self, _: &ControlRow) {}
-    fn series(&mut self, row: &SeriesRow) {
-        self.0.push(row.clone());
+    fn row(&mut self, row: Row<'_>) {
+        if let Row::Series(row) = row {
+            self.0.push(row.clone());
+        }
     }
-    fn port(&mut self, _: &PortRow) {}
 }
 
 impl Rows {

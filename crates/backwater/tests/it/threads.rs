@@ -2,8 +2,7 @@
 
 use backwater::{Scenario, build};
 use backwater_mech::stage;
-use backwater_net::bench::network::Collected;
-use backwater_net::record::Progress;
+use backwater_net::record::{Progress, Rows};
 use std::path::Path;
 
 const TREE: &str = r#"
@@ -46,7 +45,7 @@ fn run(text: &str, threads: usize, slice: u64) -> (String, usize, Option<String>
     let checked = scenario.check().unwrap();
     let mut make = || build(&checked, 7).map_err(|error| error.to_string());
     let mut run = stage::build_parallel(threads, &mut make).unwrap();
-    let mut rows = Collected::default();
+    let mut rows = Rows::default();
     let broken = loop {
         match stage::run_parallel(&mut run, slice, &mut rows) {
             Ok(progress) if progress.done => break None,
@@ -110,7 +109,7 @@ fn rows_come_before_the_end() {
     let checked = scenario.check().unwrap();
     let mut make = || build(&checked, 7).map_err(|error| error.to_string());
     let mut run = stage::build_parallel(3, &mut make).unwrap();
-    let mut rows = Collected::default();
+    let mut rows = Rows::default();
     let mut held = 0;
     loop {
         let progress = stage::run_parallel(&mut run, 5_000, &mut rows).unwrap();
@@ -274,7 +273,7 @@ fn a_run_that_ends_as_it_begins_again_agrees_with_its_rows() {
     let mut make = || build(&checked, 7).map_err(|error| error.to_string());
     for threads in [2, 3, 4] {
         let mut run = stage::build_parallel(threads, &mut make).unwrap();
-        let mut rows = Collected::default();
+        let mut rows = Rows::default();
         while run.threads() > 1 {
             assert!(!stage::run_parallel(&mut run, 500, &mut rows).unwrap().done, "it begins again before it ends");
         }

@@ -3,9 +3,8 @@
 use backwater::{Scenario, build};
 use backwater_engine::Time;
 use backwater_net::Network;
-use backwater_net::bench::network::Collected;
 use backwater_net::packet::HostId;
-use backwater_net::record::{FlowRow, Progress, State};
+use backwater_net::record::{FlowRow, Progress, Rows, State};
 use std::path::Path;
 
 /// Hosts at one switch; those from h1 on send to h0, and what is cut waits before data.
@@ -33,20 +32,20 @@ fn fault(kind: &str, at: &str) -> String {
     format!("[[fault]]\nkind = \"{kind}\"\nat = \"{at}\"\na = \"s0\"\nb = \"h0\"\n")
 }
 
-fn run(text: &str) -> (Progress, Collected) {
+fn run(text: &str) -> (Progress, Rows) {
     run_with(text, 1)
 }
 
 /// With a seed of its own.
-fn run_with(text: &str, seed: u64) -> (Progress, Collected) {
+fn run_with(text: &str, seed: u64) -> (Progress, Rows) {
     let scenario = Scenario::from_text(text, "net.toml", Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
     let mut network = Network::new(build(&scenario.check().unwrap_or_else(|e| panic!("{e}")), seed).unwrap()).unwrap();
-    let mut rows = Collected::default();
+    let mut rows = Rows::default();
     while !network.run(1 << 16, &mut rows).unwrap_or_else(|broken| panic!("{}", broken.reason)).done {}
     (network.progress(), rows)
 }
 
-fn requests(rows: &Collected) -> usize {
+fn requests(rows: &Rows) -> usize {
     rows.control.iter().filter(|row| row.kind == "rts").count()
 }
 
@@ -76,7 +75,7 @@ fn credit_that_was_lost_is_asked_for_again() {
 /// once more.
 #[test]
 fn who_lacks_only_the_last_answer_is_served_once() {
-    let pulls = |rows: &Collected| rows.control.iter().filter(|row| row.kind == "pull").count();
+    let pulls = |rows: &Rows| rows.control.iter().filter(|row| row.kind == "pull").count();
     let (end, rows) = run(&star(2, "2 MB", ""));
     assert_eq!(end.flows_done, 1);
     let (before, last) = (pulls(&rows), rows.flows[0].fct_last_byte.unwrap());
@@ -130,7 +129,7 @@ fn receivers_slow_their_pulls_down_where_the_spines_are_too_few() {
 
 /// A flow of so many packets between two hosts, every one of them acknowledged, of which the tenth is lost. Window: 1.5 x 4674.24 ns at
 /// 100 Gb/s, 87,642 B; 21 full payloads.
-fn tenth_is_lost(packets: u32, more: &str) -> (Progress, Collected) {
+fn tenth_is_lost(packets: u32, more: &str) -> (Progress, Rows) {
     run(&format!(
         "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100 Gb/s\"\nlink_delay = \"1 us\"\n\
          [packet]\npayload = \"4086 B\"\nheader = \"64 B\"\ngap = \"0 B\"\n\

@@ -3,18 +3,17 @@
 use backwater::{Scenario, build};
 use backwater_engine::Time;
 use backwater_mech::stage;
-use backwater_net::bench::network::Collected;
-use backwater_net::record::{PauseRow, State};
+use backwater_net::record::{PauseRow, Rows, State};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 const ON: [(&str, &str); 2] = [("output.waits", r#"["all"]"#), ("output.pause_causes", "true")];
 
-fn run(scenario: &Scenario, set: &[(&str, &str)]) -> (Collected, u64) {
+fn run(scenario: &Scenario, set: &[(&str, &str)]) -> (Rows, u64) {
     let scenario = set.iter().fold(scenario.clone(), |s, (k, v)| s.with_set(k, v).unwrap_or_else(|e| panic!("{e}")));
     let resolved = scenario.check().unwrap_or_else(|e| panic!("{e}"));
     let mut network = stage::build(build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))).unwrap();
-    let mut rows = Collected::default();
+    let mut rows = Rows::default();
     while !stage::run(&mut network, 1 << 16, &mut rows).is_ok_and(|progress| progress.done) {
         if network.deadlock().is_some() {
             break;
@@ -25,14 +24,14 @@ fn run(scenario: &Scenario, set: &[(&str, &str)]) -> (Collected, u64) {
 }
 
 /// Runs with all recorded, and sees that nothing moved.
-fn recorded(scenario: &Scenario, set: &[(&str, &str)]) -> Collected {
+fn recorded(scenario: &Scenario, set: &[(&str, &str)]) -> Rows {
     let (_, plain) = run(scenario, set);
     let (rows, fingerprint) = run(scenario, &[set, &ON].concat());
     assert_eq!(plain, fingerprint, "recording moves nothing");
     rows
 }
 
-fn sums(rows: &Collected) -> BTreeMap<u64, Time> {
+fn sums(rows: &Rows) -> BTreeMap<u64, Time> {
     rows.waits.iter().fold(BTreeMap::new(), |mut sums, row| {
         *sums.entry(row.flow).or_default() += row.time;
         sums
@@ -63,7 +62,7 @@ fn waits_are_the_delay_to_the_picosecond() {
     }
 }
 
-fn victim(rows: &Collected) -> Vec<(&str, Option<u64>, Time)> {
+fn victim(rows: &Rows) -> Vec<(&str, Option<u64>, Time)> {
     let victim = rows.flows.iter().find(|flow| flow.group == 1).unwrap().id;
     let mut items: Vec<_> = rows.waits.iter().filter(|row| row.flow == victim).collect();
     items.sort_by_key(|row| std::cmp::Reverse(row.time));

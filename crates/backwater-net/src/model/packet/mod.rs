@@ -324,7 +324,7 @@ impl DsField {
 ///
 /// What every switch reads comes first, up to what kind of packet it is, so that it lies in one cache line of the slab: hence the
 /// fixed order.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[repr(C)]
 pub struct Packet {
     /// Hash of the packet's identity: breaks ties between simultaneous arrivals.

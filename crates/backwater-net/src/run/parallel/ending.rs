@@ -2,7 +2,7 @@
 
 use super::super::Actors;
 use super::{Half, Parallel};
-use crate::record::{Progress, Sink, State};
+use crate::record::{Progress, Row, Sink, State};
 use backwater_engine::{Fingerprint, Time};
 
 impl<A: Actors> Parallel<A> {
@@ -76,7 +76,7 @@ impl<A: Actors> Parallel<A> {
             let state = State::Unfinished(view.waits_for(slot, &found));
             let mut row = view.part_of_host(view.flow(slot).src).flow_row(slot as usize, state);
             row.receives(&Half::of(slot, view.recv(slot)));
-            sink.flow(&row);
+            sink.row(Row::Flow(&row));
         }
     }
 }

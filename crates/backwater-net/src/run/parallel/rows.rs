@@ -3,29 +3,18 @@
 use super::super::{Actors, Network};
 use super::Parallel;
 use crate::model::part::{Half, Key};
-use crate::record::{
-    ActivityRow, CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, InstanceRow, JobRows, LoadRow, PauseRow,
-    PortRow, QueuePairRow, RoundRow, SeriesRow, Sink, SwitchRow, TransferRow, WaitRow,
-};
+use crate::record::{ControlRow, FlowRow, Row, Rows, Sink};
 use backwater_engine::Time;
 use std::collections::HashMap;
 
-/// How many rows have been handed out.
+/// How many rows of each kind have been handed out.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Handed {
-    pub flows: u64,
-    pub control: u64,
-    pub collectives: u64,
-    pub transfers: u64,
-    pub rounds: u64,
-    pub instances: u64,
-}
+pub(super) struct Handed([u64; Row::KINDS]);
 
 impl Handed {
     /// Whether there are any.
     pub fn any(self) -> bool {
-        let Handed { flows, control, collectives, transfers, rounds, instances } = self;
-        flows | control | collectives | transfers | rounds | instances != 0
+        self.0 != [0; Row::KINDS]
     }
 }
 
@@ -34,8 +23,8 @@ impl Handed {
 pub(super) struct Merge {
     flows: Vec<(Key, FlowRow, Option<u32>)>,
     control: Vec<(Key, ControlRow)>,
-    /// All parts have the same: these are the first part's.
-    jobs: JobRows,
+    /// Of jobs. All parts have the same: these are the first part's.
+    others: Rows,
     halves: HashMap<u32, Half>,
     /// Slots that senders have given back.
     freed: Vec<u32>,
@@ -77,14 +66,13 @@ impl<A: Actors> Parallel<A> {
 impl Merge {
     fn collect<A: Actors>(&mut self, network: &mut Network<A>) {
         let Some(part) = &mut network.world.part else { return };
-        let rows = &mut network.world.rows;
-        let mut jobs = std::mem::take(&mut rows.jobs);
-        if part.me == 0 {
-            self.jobs.append(&mut jobs);
-        }
+        let mut rows = std::mem::take(&mut network.world.rows);
         let flows = part.flows.drain(..).zip(rows.flows.drain(..));
         self.flows.extend(flows.map(|((key, half), row)| (key, row, half)));
         self.control.extend(part.control.drain(..).zip(rows.control.drain(..)));
+        if part.me == 0 {
+            self.others.append(&mut rows);
+        }
         self.halves.extend(part.halves.drain(..).map(|half| (half.slot, half)));
         self.freed.extend(network.tables.flows.freed.iter_mut().flat_map(|freed| freed.drain(..)));
     }
@@ -96,6 +84,7 @@ impl Merge {
 
     /// Hands out all rows, in order.
     fn hand_out(&mut self, sink: &mut dyn Sink) {
+        let mut sink = Count { sink, handed: &mut self.handed };
         // Stable: rows of one event stay in order.
         self.flows.sort_by_key(|(key, ..)| *key);
         self.control.sort_by_key(|(key, _)| *key);
@@ -103,18 +92,10 @@ impl Merge {
             if let Some(half) = half.and_then(|slot| self.halves.remove(&slot)) {
                 row.receives(&half);
             }
-            self.handed.flows += 1;
-            sink.flow(&row);
+            sink.row(Row::Flow(&row));
         }
-        for (_, row) in self.control.drain(..) {
-            self.handed.control += 1;
-            sink.control(&row);
-        }
-        self.handed.collectives += self.jobs.collectives.len() as u64;
-        self.handed.transfers += self.jobs.transfers.len() as u64;
-        self.handed.rounds += self.jobs.rounds.len() as u64;
-        self.handed.instances += self.jobs.instances.len() as u64;
-        self.jobs.hand_out(sink);
+        self.control.drain(..).for_each(|(_, row)| sink.row(Row::Control(&row)));
+        self.others.hand_out(&mut sink);
     }
 
     /// Slots that no part needs any more, in order.
@@ -125,50 +106,30 @@ impl Merge {
     }
 }
 
+/// Counts what is handed out.
+struct Count<'a> {
+    sink: &'a mut dyn Sink,
+    handed: &'a mut Handed,
+}
+
+impl Sink for Count<'_> {
+    fn row(&mut self, row: Row<'_>) {
+        self.handed.0[row.kind()] += 1;
+        self.sink.row(row);
+    }
+}
+
 /// Leaves out rows that have been handed out before the run began again.
 pub(super) struct Skip<'a> {
     pub sink: &'a mut dyn Sink,
     pub left: &'a mut Handed,
 }
 
-macro_rules! skip {
-    ($($hook:ident: $row:ty, $handed:ident);+ $(;)?) => {
-        $(fn $hook(&mut self, row: &$row) {
-            match &mut self.left.$handed {
-                0 => self.sink.$hook(row),
-                left => *left -= 1,
-            }
-        })+
-    };
-}
-
-macro_rules! pass {
-    ($($hook:ident: $row:ty),+ $(,)?) => {
-        $(fn $hook(&mut self, row: &$row) {
-            self.sink.$hook(row);
-        })+
-    };
-}
-
 impl Sink for Skip<'_> {
-    skip!(
-        flow: FlowRow, flows;
-        control: ControlRow, control;
-        collective: CollectiveRow, collectives;
-        transfer: TransferRow, transfers;
-        round: RoundRow, rounds;
-        instance: InstanceRow, instances;
-    );
-    pass!(
-        series: SeriesRow,
-        load: LoadRow,
-        port: PortRow,
-        frame: FrameRow,
-        switch: SwitchRow,
-        counter: CounterRow,
-        activity: ActivityRow,
-        wait: WaitRow,
-        queue_pair: QueuePairRow,
-        pause: PauseRow,
-    );
+    fn row(&mut self, row: Row<'_>) {
+        match &mut self.left.0[row.kind()] {
+            0 => self.sink.row(row),
+            left => *left -= 1,
+        }
+    }
 }

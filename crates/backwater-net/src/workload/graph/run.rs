@@ -2,7 +2,7 @@
 
 use super::{GraphError, GraphSpec, MOST, Operations, Task};
 use crate::model::packet::{Class, HostId};
-use crate::record::{Computed, InstanceRow, JobRows, Release, RoundRow, TransferRow};
+use crate::record::{Computed, InstanceRow, Release, RoundRow, Rows, TransferRow};
 use crate::workload::Group;
 use crate::workload::flow_spec::FlowSpec;
 use crate::workload::{Dependent, Due, Moment, Rounds};
@@ -381,8 +381,8 @@ impl Dependent for Graph {
         self.later.first_key_value().map(|((time, ..), _)| *time)
     }
 
-    fn unfinished(&self) -> JobRows {
-        let mut rows = JobRows::default();
+    fn unfinished(&self) -> Rows {
+        let mut rows = Rows::default();
         for (number, instance) in (0u32..).zip(&self.instances).filter(|(_, instance)| instance.open > 0) {
             let open = instance.start.map(|start| self.round_row(number, start, None, Release::default()));
             rows.rounds.extend(open);

@@ -1,7 +1,7 @@
 //! Graphs without a network: the test completes flows itself. And tables that cannot be.
 
 use super::*;
-use crate::record::{Computed, JobRows, Release, RoundRow, TransferRow};
+use crate::record::{Computed, Release, RoundRow, Rows, TransferRow};
 use crate::workload::flow_spec::FlowSpec;
 use crate::workload::{Dependent, Due, Moment};
 use backwater_engine::state::{Loader, Saver, State};
@@ -82,7 +82,7 @@ fn course(spec: &GraphSpec, rows: &[Row<'_>]) -> Course {
         course.transfers.extend(due.rows.transfers);
         course.rounds.extend(due.rows.rounds);
     }
-    assert_eq!(graph.unfinished(), JobRows::default());
+    assert_eq!(graph.unfinished(), Rows::default());
     assert_eq!(graph.rounds().complete, graph.rounds().all);
     assert_eq!(total, course.flows.len() as u64);
     course

@@ -3,7 +3,7 @@
 use super::*;
 use crate::config::PacketParams;
 use crate::model::packet::{Class, HostId};
-use crate::record::{CollectiveRow, Computed, InstanceRow, JobRows, Release, RoundRow, TransferRow};
+use crate::record::{CollectiveRow, Computed, InstanceRow, Release, RoundRow, Rows, TransferRow};
 use crate::units::Bytes;
 use crate::units::Rate;
 use crate::workload::flow_spec::FlowSpec;
@@ -92,7 +92,7 @@ fn course(spec: &JobSpec, lasts: impl Fn(&FlowSpec) -> Time, backwards: bool) ->
         course.instances.extend(due.rows.instances);
         course.most = course.most.max(ends.values().map(Vec::len).sum());
     }
-    assert_eq!(job.unfinished(), JobRows::default());
+    assert_eq!(job.unfinished(), Rows::default());
     if let Some(total) = job.total() {
         assert_eq!(total, course.flows.len() as u64);
     }

@@ -6,7 +6,7 @@ use super::JobError;
 use super::exchange::Exchange;
 use super::plan::Plan;
 use super::spec::{JobSpec, Links, Work};
-use crate::record::{Computed, InstanceRow, JobRows, Release, RoundRow, TransferRow};
+use crate::record::{Computed, InstanceRow, Release, RoundRow, Rows, TransferRow};
 use crate::workload::dependent::{Dependent, Due, Moment, Rounds};
 use backwater_engine::Time;
 use std::cmp::Reverse;
@@ -346,8 +346,8 @@ impl Dependent for Job {
         self.later.peek().map(|Reverse((time, ..))| *time)
     }
 
-    fn unfinished(&self) -> JobRows {
-        let mut rows = JobRows::default();
+    fn unfinished(&self) -> Rows {
+        let mut rows = Rows::default();
         for (number, instance) in (0u32..).zip(&self.instances) {
             for (round, open) in (instance.first..).zip(&instance.rounds) {
                 for (task, state) in (0u32..).zip(&open.tasks) {

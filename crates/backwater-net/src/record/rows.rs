@@ -1,0 +1,147 @@
+//! All kinds of rows: what hands them out, takes them, and keeps them.
+
+use super::table::{Cell, Column, Columns, Table};
+use super::{
+    ActivityRow, CollectiveRow, ControlRow, CounterRow, FlowRow, FrameRow, InstanceRow, LoadRow, PauseRow, PortRow,
+    QueuePairRow, RoundRow, SeriesRow, SwitchRow, TransferRow, WaitRow,
+};
+
+/// Takes rows as they come; a run never keeps them.
+pub trait Sink {
+    /// Takes one.
+    fn row(&mut self, row: Row<'_>);
+}
+
+/// A result table.
+#[derive(Clone, Copy, Debug)]
+pub struct TableInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What a row is.
+    pub description: &'static str,
+    /// Adds its columns, in their order.
+    pub columns: fn(&mut Vec<Column>),
+}
+
+/// Declares the kinds of rows, those of tables in the order of the tables.
+macro_rules! rows {
+    (
+        tables: $($(#[$about:meta])+ $table:ident($table_row:ty) in $tables:ident;)+
+        others: $($(#[$about_other:meta])+ $other:ident($other_row:ty) in $others:ident;)+
+    ) => {
+        /// A row of any kind.
+        #[derive(Clone, Copy, Debug)]
+        pub enum Row<'a> {
+            $($(#[$about])+ $table(&'a $table_row),)+
+            $($(#[$about_other])+ $other(&'a $other_row),)+
+        }
+
+        /// The result tables.
+        pub const TABLES: &[TableInfo] = &[
+            $(TableInfo { name: <$table_row>::NAME, description: <$table_row>::DESCRIPTION, columns: <$table_row>::columns },)+
+        ];
+
+        /// Rows, kind by kind.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct Rows {
+            $($(#[$about])+ pub $tables: Vec<$table_row>,)+
+            $($(#[$about_other])+ pub $others: Vec<$other_row>,)+
+        }
+
+        /// Numbers of the kinds.
+        #[derive(Clone, Copy)]
+        enum Number {
+            $($table,)+
+            $($other,)+
+        }
+
+        impl Row<'_> {
+            /// How many kinds there are.
+            pub const KINDS: usize = [$(Number::$table,)+ $(Number::$other,)+].len();
+
+            /// The number of its kind: of a row of a table that of the table in [`TABLES`], and more of others.
+            pub fn kind(self) -> usize {
+                match self {
+                    $(Row::$table(_) => Number::$table as usize,)+
+                    $(Row::$other(_) => Number::$other as usize,)+
+                }
+            }
+
+            /// The name of its kind.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Row::$table(_) => <$table_row>::NAME,)+
+                    $(Row::$other(_) => stringify!($others),)+
+                }
+            }
+
+            /// Hands over the values of a table's row, in the order of the columns.
+            pub fn cells(self, take: &mut impl FnMut(Cell<'_>)) {
+                match self {
+                    $(Row::$table(row) => row.cells(take),)+
+                    $(Row::$other(_) => {})+
+                }
+            }
+        }
+
+        impl Sink for Rows {
+            fn row(&mut self, row: Row<'_>) {
+                match row {
+                    $(Row::$table(row) => self.$tables.push(row.clone()),)+
+                    $(Row::$other(row) => self.$others.push(row.clone()),)+
+                }
+            }
+        }
+
+        impl Rows {
+            /// Adds those of `other`, which has none then.
+            pub fn append(&mut self, other: &mut Rows) {
+                $(self.$tables.append(&mut other.$tables);)+
+                $(self.$others.append(&mut other.$others);)+
+            }
+
+            /// Hands them out.
+            pub(crate) fn hand_out(&mut self, sink: &mut dyn Sink) {
+                $(self.$tables.drain(..).for_each(|row| sink.row(Row::$table(&row)));)+
+                $(self.$others.drain(..).for_each(|row| sink.row(Row::$other(&row)));)+
+            }
+        }
+    };
+}
+
+rows! {
+    tables:
+    /// Flows that are complete, or over with the run.
+    Flow(FlowRow) in flows;
+    /// What queue pairs have carried of messages. A message's own row comes with the last of them.
+    QueuePair(QueuePairRow) in queue_pairs;
+    /// Totals of ports, at the end.
+    Port(PortRow) in ports;
+    /// Control frames that mechanisms have sent.
+    Control(ControlRow) in control;
+    /// Samples of time series.
+    Series(SeriesRow) in series;
+    /// Totals of switches, at the end.
+    Switch(SwitchRow) in switches;
+    /// Instances of jobs that are complete, or over with the run.
+    Instance(InstanceRow) in instances;
+    /// Rounds of instances.
+    Round(RoundRow) in rounds;
+    /// Collectives of jobs.
+    Collective(CollectiveRow) in collectives;
+    /// Transfers of jobs.
+    Transfer(TransferRow) in transfers;
+    /// What steps of jobs have put on links, at the end.
+    Load(LoadRow) in loads;
+    /// Counters of mechanisms, at the end.
+    Counter(CounterRow) in counters;
+    /// What recorded flows have waited for.
+    Wait(WaitRow) in waits;
+    /// Recorded pauses.
+    Pause(PauseRow) in pauses;
+    others:
+    /// Frames that have passed captured ports ([`crate::Network::capture_at`]).
+    Frame(FrameRow) in frames;
+    /// What mechanisms have done in all, at the end.
+    Activity(ActivityRow) in activity;
+}
