@@ -21,9 +21,9 @@
 //!
 //! What arrives in the priority of a CQ waits in the CQ, isolated here or not: the queue's number travels as the priority, as the
 //! bridge maps any priority to its queue. So a pause of the CQ's priority stops the CQ of the neighbour upstream, whose flows those
-//! are. Nobody maps it back, but the last port that isolates the flow: when it has released it, what follows has the MQ's priority.
-//! Where some of the flow still waits in the CQ then, the rest joins it there, and returns when the CQ is empty: at the head of the
-//! MQ it would wait for its own flow, and everything behind it too.
+//! are. The priority is mapped back only at the last port that isolates the flow, once it releases the flow. If packets of the flow
+//! are still in the CQ then, later ones join them there until the CQ is empty: at the head of the MQ they would wait for their own
+//! flow, and everything behind them too.
 //!
 //! Order within a flow is kept across both moves by the port ([`backwater_net::hooks::Steering`], `in_order`).
 //!

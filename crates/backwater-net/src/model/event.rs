@@ -143,7 +143,7 @@ impl Event {
         matches!(self, Event::Sample | Event::Look)
     }
 
-    /// Whether it may find that there is nothing to do any more.
+    /// True for timers: they may be stale when they fire.
     #[inline(always)]
     pub(crate) fn is_timer(&self) -> bool {
         self.idles()

@@ -69,7 +69,7 @@ pub(crate) trait Node {
     fn notify_damaged(&mut self, port: u16);
     /// They hear that the link of a port has gone down, or come up.
     fn notify_link(&mut self, port: u16, up: bool);
-    /// Whoever waits at a port has done so until now ([`crate::model::probe::waits`]).
+    /// Adds the time since the last call to the wait accounts of all recorded flows at this port ([`crate::model::probe::waits`]).
     fn pass_waits(&mut self, port: u16);
     /// What has joined queues comes to wait there, for those who look on.
     fn look_on(&mut self);
@@ -289,7 +289,7 @@ where
         self.world.forget(pkt);
     }
 
-    /// What is in this packet's place goes no further, for those who look on.
+    /// Tells probes that this packet is gone.
     pub fn lose_sight(&mut self, header: &Packet, pkt: Ix) {
         if self.world.probes.waits.is_some() {
             self.look_on();

@@ -83,8 +83,8 @@ where
         }
     }
 
-    /// Whoever waits at a port has done so until now, for what it now is that keeps them; `at_source` says what keeps a flow, and not
-    /// its port, from sending.
+    /// Adds the time since the last call to the wait accounts of all recorded flows at a port, under the cause that holds now; `at_source`
+    /// gives the cause where the flow, not its port, is kept from sending.
     pub(crate) fn pass_stands(&mut self, port: u16, at_source: impl Fn(&Self, &Stand) -> Option<AtSource>) {
         let (global, now) = (self.global(port), self.world.now);
         let Some(waits) = &mut self.world.probes.waits else { return };
