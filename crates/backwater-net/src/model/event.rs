@@ -139,7 +139,7 @@ impl Event {
 
     /// Whether it changes nothing of what it looks at.
     #[inline(always)]
-    pub(crate) fn looks_on(&self) -> bool {
+    pub(crate) fn is_observer(&self) -> bool {
         matches!(self, Event::Sample | Event::Look)
     }
 

@@ -94,7 +94,7 @@ impl Part {
     }
 
     /// Something has been left to happen here, or nothing has, since an event with this key.
-    pub fn note_quiet(&mut self, key: Key, quiet: bool) {
+    pub fn set_quiet(&mut self, key: Key, quiet: bool) {
         match self.quiet {
             None if quiet => self.quiet = Some(key),
             Some(since) if !quiet => {

@@ -78,7 +78,7 @@ impl World {
     #[inline(always)]
     pub fn push(&mut self, at: Time, event: Event) {
         self.totals.keepalive_events += u64::from(event.idles());
-        self.totals.observer_events += u64::from(event.looks_on());
+        self.totals.observer_events += u64::from(event.is_observer());
         self.queue.push(at, event.order(), event);
     }
 
@@ -108,7 +108,7 @@ impl World {
 
     /// A pause without an end has been asked for: looks for a deadlock some time later.
     #[inline]
-    pub fn suspect_pause(&mut self) {
+    pub fn watch_pause(&mut self) {
         self.arm_look(self.now + LOOK);
     }
 

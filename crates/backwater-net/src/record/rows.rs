@@ -101,7 +101,7 @@ macro_rules! rows {
             }
 
             /// Hands them out.
-            pub(crate) fn hand_out(&mut self, sink: &mut dyn Sink) {
+            pub(crate) fn emit(&mut self, sink: &mut dyn Sink) {
                 $(self.$tables.drain(..).for_each(|row| sink.row(Row::$table(&row)));)+
                 $(self.$others.drain(..).for_each(|row| sink.row(Row::$other(&row)));)+
             }

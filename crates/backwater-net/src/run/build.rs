@@ -91,7 +91,7 @@ impl<A: Actors> Network<A> {
             if host.0 as usize >= fabric.host_node.len() {
                 return Err(format!("there is no host {}", host.0));
             }
-            fabric.nics(*host).for_each(|nic| hosts[nic as usize].take_times(times));
+            fabric.nics(*host).for_each(|nic| hosts[nic as usize].set_times(times));
         }
         let shared = spec.actors.shared();
         let stall = spec.stall.unwrap_or_else(|| super::stall::patience(spec.transport.timeout));

@@ -42,7 +42,7 @@ impl<A: Actors> Network<A> {
         }
         // What is posted later is not issued before.
         let due = self.hosts[nic as usize].issue_at(now).after(self.fetch_time(nic, spec.bytes, left)).max(before);
-        self.tables.flows.send[at].note_due(due);
+        self.tables.flows.send[at].issued_at(due);
         if due == now {
             self.host_at(nic).begin_message(slot);
         } else {
@@ -177,7 +177,7 @@ impl<A: Actors> Network<A> {
     }
 
     /// The oldest message in flight of a connection, and what has come of it; of a flow what it is itself. `None`: the connection rests.
-    pub(super) fn told_as(&self, slot: u32) -> Option<(u64, u64)> {
+    pub(super) fn oldest_message(&self, slot: u32) -> Option<(u64, u64)> {
         let (send, recv) = (&self.tables.flows.send[slot as usize], &self.tables.flows.recv[slot as usize]);
         if !send.kept {
             return Some((send.id, recv.received));

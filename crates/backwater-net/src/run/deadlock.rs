@@ -32,7 +32,7 @@ use crate::model::hooks::{Awaits, SwitchSide};
 use crate::model::packet::{CLASSES, Class, Port as PortNo, Queue};
 use crate::model::port::Belongs;
 use crate::model::switch::Switch;
-use crate::model::switch::standing::each_standing;
+use crate::model::switch::queued::each_queued;
 use crate::record::{Broken, Deadlock};
 use backwater_engine::Time;
 use std::collections::{BTreeMap, BTreeSet};
@@ -101,7 +101,7 @@ impl<A: Actors> Network<A> {
             return;
         }
         if !asks.is_empty() {
-            self.world.suspect_pause();
+            self.world.watch_pause();
         }
         if let Some(at) = again {
             self.world.arm_look(at);
@@ -110,7 +110,7 @@ impl<A: Actors> Network<A> {
 
     /// Nothing but what keeps itself going is left to happen.
     #[cold]
-    pub(super) fn nothing_left(&mut self) {
+    pub(super) fn nothing_pending(&mut self) {
         self.world.now = self.last_happened();
         self.find_deadlock(&self.view().asks());
         (self.world.totals.stopped, self.world.totals.at_rest) = (true, true);
@@ -239,7 +239,7 @@ impl<A: Actors> View<'_, A> {
         let first = s.first_port;
         let part = self.part_of_switch(switch);
         let (ports, slab) = (&part.ports[first as usize..][..s.home.shape.ports.len()], &part.world.slab);
-        each_standing(s, ports, slab, |ix, (port, queue)| {
+        each_queued(s, ports, slab, |ix, (port, queue)| {
             let slot = &slab[ix];
             census.add(&slot.place, slot.charged, slot.queued, (first + u32::from(port), queue));
         });

@@ -60,11 +60,11 @@ impl<A: Actors> Network<A> {
             self.world.rows.pauses.extend(pauses.close(self.world.now));
         }
         self.world.rows.append(&mut self.jobs.unfinished());
-        self.world.rows.hand_out(sink);
+        self.world.rows.emit(sink);
         let end = self.end();
-        self.view().hand_out_totals(end, sink);
-        self.view().hand_out_loads(sink);
-        self.view().hand_out_activity(sink);
+        self.view().emit_totals(end, sink);
+        self.view().emit_loads(sink);
+        self.view().emit_activity(sink);
     }
 
     /// What is not at rest: nothing, after a run in which no frame was lost to a fault and that was not cut short.
@@ -75,7 +75,7 @@ impl<A: Actors> Network<A> {
 
 impl<A: Actors> View<'_, A> {
     /// Hands out what ports, switches and mechanisms have counted until `end`.
-    pub(super) fn hand_out_totals(&self, end: Time, sink: &mut dyn Sink) {
+    pub(super) fn emit_totals(&self, end: Time, sink: &mut dyn Sink) {
         let fabric = &self.parts[0].world.fabric;
         for (node, first) in fabric.first_port.iter().enumerate() {
             for (local, (peer, _)) in fabric.neighbours[node].iter().enumerate() {
@@ -93,11 +93,11 @@ impl<A: Actors> View<'_, A> {
             let isolated = switch.occupancy.isolated.stats(end);
             sink.row(Row::Switch(&SwitchRow { node: switch.home.shape.node, isolated }));
         }
-        self.hand_out_counts(sink);
+        self.emit_counts(sink);
     }
 
     /// Hands out what mechanisms have done in all, and how near they came to it.
-    pub(super) fn hand_out_activity(&self, sink: &mut dyn Sink) {
+    pub(super) fn emit_activity(&self, sink: &mut dyn Sink) {
         let mut all: Vec<(Activity, Option<NodeId>)> = vec![(Activity::default(), None); A::OWNERS];
         for part in self.parts {
             for ((all, _), activity) in all.iter_mut().zip(&part.tables.controllers.activity) {
@@ -126,9 +126,9 @@ impl<A: Actors> View<'_, A> {
     }
 
     /// Hands out what mechanisms have counted.
-    fn hand_out_counts(&self, sink: &mut dyn Sink) {
+    fn emit_counts(&self, sink: &mut dyn Sink) {
         let on = self.parts[0].actors.on();
-        let mut hand_out = |node: NodeId, local: Option<PortNo>, owner: MechanismId, counts: Vec<Count>| {
+        let mut emit = |node: NodeId, local: Option<PortNo>, owner: MechanismId, counts: Vec<Count>| {
             let Some((_, mechanism, _)) = on.iter().find(|(of, ..)| *of == owner) else { return };
             for (port, counter, value) in counts.into_iter().filter(|(.., value)| *value != 0) {
                 let port = local.unwrap_or(port);
@@ -137,13 +137,13 @@ impl<A: Actors> View<'_, A> {
         };
         for (_, switch) in self.switches() {
             let node = switch.home.shape.node;
-            switch.stack.report_counts(self.now, &mut |owner, counts| hand_out(node, None, owner, counts));
+            switch.stack.report_counts(self.now, &mut |owner, counts| emit(node, None, owner, counts));
         }
         for (host, node) in self.hosts() {
             // Of a host with several links what one of them has counted.
             let port = self.port(host.port);
             let local = port.rest.shares_host.then_some(PortNo(port.local));
-            host.stack.report_counts(self.now, &mut |owner, counts| hand_out(node, local, owner, counts));
+            host.stack.report_counts(self.now, &mut |owner, counts| emit(node, local, owner, counts));
         }
     }
 

@@ -154,7 +154,7 @@ impl<A: Actors> Network<A> {
 
     /// Whether a frame that would arrive now at a special port does.
     #[cold]
-    pub(super) fn comes_through(&mut self, port: u32, pkt: Ix) -> bool {
+    pub(super) fn survives_faults(&mut self, port: u32, pkt: Ix) -> bool {
         let from = self.ports[port as usize].peer;
         let waits = |waited: Time| if self.world.slab[pkt].pkt.is_mac() { Time::ZERO } else { waited };
         if self.is_cut(port, pkt, waits(self.ports[from as usize].peer_latency)) {

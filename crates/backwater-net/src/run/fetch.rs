@@ -100,7 +100,7 @@ impl<A: Actors> Network<A> {
             }
             (Belongs::Host(_), Some(head)) => self.world.slab.fetch(head),
             (Belongs::Host(host), None) => {
-                self.hosts[host as usize].next_up().into_iter().for_each(|slot| self.tables.flows.fetch(slot));
+                self.hosts[host as usize].next_ready().into_iter().for_each(|slot| self.tables.flows.fetch(slot));
             }
         }
     }

@@ -189,7 +189,7 @@ impl<A: Actors> Network<A> {
             all.get(controller as usize).and_then(Option::as_ref).filter(|c| c.slot == NO_FLOW).map(|c| c.shape);
         let mut host = self.host_at(from);
         match status {
-            Status::Ready => host.node.leave_line(slot),
+            Status::Ready => host.node.remove_ready(slot),
             _ => _ = host.leave_lists(at),
         }
         // One that has not begun keeps the time at which it is issued.

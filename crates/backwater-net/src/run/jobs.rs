@@ -200,7 +200,7 @@ impl<A: Actors> Network<A> {
 
 impl<A: Actors> View<'_, A> {
     /// Hands out what steps of jobs have put on links.
-    pub(super) fn hand_out_loads(&self, sink: &mut dyn Sink) {
+    pub(super) fn emit_loads(&self, sink: &mut dyn Sink) {
         let first_part = &self.parts[0];
         if !first_part.world.probes.loads.count() {
             return;

@@ -24,7 +24,7 @@ impl<A: Actors> Network<A> {
         if self.ports[port as usize].rest.replay.is_some() && !self.accepts(port, pkt) {
             return;
         }
-        if !self.comes_through(port, pkt) {
+        if !self.survives_faults(port, pkt) {
             return;
         }
         if self.ports[port as usize].rest.tells && !self.world.slab[pkt].pkt.is_mac() {

@@ -195,7 +195,7 @@ impl<A: Actors> Network<A> {
             (message.ended.take()?, message.waited.take().map(|(_, account)| account))
         };
         if let Some(account) = waited {
-            self.hand_out_waits(&row, &account);
+            self.emit_waits(&row, &account);
         }
         let over = (row.group, row.state.clone());
         self.world.rows.flows.push(row);

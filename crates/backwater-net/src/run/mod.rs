@@ -147,7 +147,7 @@ macro_rules! handle {
             }
             crate::model::event::Event::Arrive { port, pkt } => $network.arrive(port, pkt),
             crate::model::event::Event::Wake { port } => {
-                crate::run::on_node!($network, port, |at, local| at.woken(local))
+                crate::run::on_node!($network, port, |at, local| at.recheck(local))
             }
             _ => {
                 $network.rare($event, before);
@@ -218,7 +218,7 @@ impl<A: Actors> Network<A> {
             self.run_slice(slice);
             // Finding routes in a large network takes as long as many events.
             left = left.saturating_sub(self.world.fabric.routes.take_work() / LINKS_PER_EVENT);
-            self.world.rows.hand_out(sink);
+            self.world.rows.emit(sink);
         }
         match self.world.totals.broken.take() {
             Some(broken) => Err(broken),
@@ -241,7 +241,7 @@ impl<A: Actors> Network<A> {
                 }
             }
             let Some((time, order, event)) = self.world.queue.take() else {
-                self.nothing_left();
+                self.nothing_pending();
                 self.world.totals.progress.events += handled;
                 return;
             };
@@ -263,8 +263,8 @@ impl<A: Actors> Network<A> {
     #[inline(never)]
     fn rare(&mut self, event: Event, before: Time) {
         self.world.totals.keepalive_events -= u64::from(event.idles());
-        if event.looks_on() {
-            self.looks_on(before);
+        if event.is_observer() {
+            self.is_observer(before);
         }
         if !event.is_timer() {
             self.world.totals.last_progress = self.world.now;
@@ -289,7 +289,7 @@ impl<A: Actors> Network<A> {
                     if self.world.part.is_some() {
                         return self.may_have_ended();
                     }
-                    self.nothing_left();
+                    self.nothing_pending();
                 }
             }
             Event::ControlDue { host, pkt } => {
@@ -333,7 +333,7 @@ impl<A: Actors> Network<A> {
     }
 
     /// What only looks on is no part of what happens: a run ends when it would have ended without.
-    fn looks_on(&mut self, before: Time) {
+    fn is_observer(&mut self, before: Time) {
         self.world.totals.observer_events -= 1;
         if before > self.world.totals.last_observed {
             self.world.totals.happened = before;

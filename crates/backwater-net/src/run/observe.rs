@@ -60,7 +60,7 @@ impl<A: Actors> Network<A> {
 
     /// Hands out what a flow has waited for.
     #[cold]
-    pub(super) fn hand_out_waits(&mut self, flow: &FlowRow, account: &Account) {
+    pub(super) fn emit_waits(&mut self, flow: &FlowRow, account: &Account) {
         for item in account.items() {
             let port = &self.ports[item.port as usize];
             let behind = if let Cause::Behind(met) = item.cause { met } else { None };
@@ -75,7 +75,7 @@ impl<A: Actors> Network<A> {
     /// Of a flow that has not arrived: where its first byte that is still in flight waits, or its source.
     fn account_of_unfinished(&mut self, flow: FlowRef) -> Option<Account> {
         for port in 0..self.ports.len() as u32 {
-            on_node!(self, port, |at, local| at.pass_waits(local));
+            on_node!(self, port, |at, local| at.account_waits(local));
         }
         let stands = self.world.probes.waits.as_ref()?.stands.iter().flatten().filter(|stand| stand.flow == flow);
         let offset = |pkt: Ix| self.world.slab[pkt].pkt.data().map(|data| data.offset);

@@ -79,7 +79,7 @@ impl<A: Actors> Network<A> {
                 let sent = total - std::mem::replace(&mut flow.sampled, total);
                 let (node, message) = (NodeId(self.world.fabric.host_node[flow.src.0 as usize]), flow.message);
                 // A connection goes by the oldest of its messages, and says nothing while it rests.
-                let Some((id, received)) = self.told_as(slot).filter(|_| series.records(node)) else { continue };
+                let Some((id, received)) = self.oldest_message(slot).filter(|_| series.records(node)) else { continue };
                 if message == NO_MESSAGE {
                     tell(node, id, sent, received);
                     continue;

@@ -29,7 +29,7 @@ impl<A: Actors> Network<A> {
             left -= slice;
             reached = self.slice_until(until, slice);
             self.world.fabric.routes.take_work();
-            self.world.rows.hand_out(sink);
+            self.world.rows.emit(sink);
         }
         match self.world.totals.broken.take() {
             Some(broken) => Err(broken),

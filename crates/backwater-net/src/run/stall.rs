@@ -154,7 +154,7 @@ impl<A: Actors> View<'_, A> {
         let port = self.parts[0].hosts[flow.nic as usize].port;
         let tries = flow.transport.as_ref().map_or(0, |sender| sender.common.tries);
         match flow.status {
-            Status::Ready => match self.why_shut(port, flow.class.0) {
+            Status::Ready => match self.who_closed(port, flow.class.0) {
                 Some(why) => format!("its turn at {}, {why}", self.host_name(flow.src)),
                 None if tries > 0 => format!("acknowledgements of what it has sent{}", self.trail(slot, found)),
                 None => format!("its turn at {}, which is busy", self.host_name(flow.src)),
@@ -162,7 +162,7 @@ impl<A: Actors> View<'_, A> {
             Status::Pacing => format!("its rate limiter{}", self.limit(flow)),
             Status::GateClosed if flow.shut != 0 => "a pause of its own".into(),
             Status::GateClosed => {
-                let why = self.why_shut(port, flow.ds.dscp().priority().0).unwrap_or_else(|| "which is busy".into());
+                let why = self.who_closed(port, flow.ds.dscp().priority().0).unwrap_or_else(|| "which is busy".into());
                 format!("its turn at {}, {why}", self.host_name(flow.src))
             }
             Status::WindowLimited => format!("acknowledgements: its window is full{}", self.trail(slot, found)),
@@ -189,7 +189,7 @@ impl<A: Actors> View<'_, A> {
             return format!("; {down}");
         }
         if let Some((port, queue, frames)) = found.queued.get(&slot) {
-            let why = self.why_shut(*port, *queue).map_or_else(String::new, |why| format!(", {why}"));
+            let why = self.who_closed(*port, *queue).map_or_else(String::new, |why| format!(", {why}"));
             let frames = if *frames == 1 { "1 frame waits".into() } else { format!("{frames} frames wait") };
             return format!("; {frames} at {}{why}", self.name_queue(*port, Some(Class(*queue))));
         }
@@ -211,7 +211,7 @@ impl<A: Actors> View<'_, A> {
     }
 
     /// Why a queue does not send, where a gate of it is shut.
-    fn why_shut(&self, port: u32, queue: u8) -> Option<String> {
+    fn who_closed(&self, port: u32, queue: u8) -> Option<String> {
         let p = self.port(port);
         if p.open & (1 << queue) != 0 {
             return self.refuses(port, queue).then(|| "of which a mechanism lets no frame start".into());

@@ -116,9 +116,9 @@ impl Node for NodeCx<'_, End> {
     }
     fn notify_damaged(&mut self, _: u16) {}
     fn notify_link(&mut self, _: u16, _: bool) {}
-    fn pass_waits(&mut self, _: u16) {}
-    fn look_on(&mut self) {}
-    fn note_asked(&mut self, _: u16, _: MechanismId, _: u16) {}
+    fn account_waits(&mut self, _: u16) {}
+    fn observe_joins(&mut self) {}
+    fn record_pause_request(&mut self, _: u16, _: MechanismId, _: u16) {}
 }
 
 /// What is alone; it has the first of the ports.
@@ -199,7 +199,7 @@ impl<N: Alone> Lone<N> {
             Event::Arrive { port, pkt } => {
                 self.node.arrive(&mut self.ports[..self.own], &mut self.world, port as u16, pkt);
             }
-            Event::Wake { port } if port >= own => self.end(port).woken(0),
+            Event::Wake { port } if port >= own => self.end(port).recheck(0),
             Event::Refresh { port, class, others, .. } if port >= own => {
                 self.end(port).refresh(0, 1 << class | u16::from(others));
             }

@@ -24,7 +24,7 @@ impl Alone for Switch<Absent> {
         let mut at = NodeCx { node: self, ports, world };
         match event {
             Event::Enqueue { pkt, .. } => at.enqueue(pkt),
-            Event::Wake { port } => at.woken(port as u16),
+            Event::Wake { port } => at.recheck(port as u16),
             Event::Crossed { ingress, egress, .. } => at.crossed(ingress, egress),
             Event::Match { .. } => at.match_crossbar(),
             other => panic!("{other:?}"),

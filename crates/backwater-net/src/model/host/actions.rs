@@ -108,7 +108,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
 
     fn set_gate(&mut self, owner: MechanismId, gate: NicGate, shut: bool) {
         if self.world.probes.waits.is_some() {
-            self.pass_waits(PORT);
+            self.account_waits(PORT);
         }
         let queue = match gate {
             NicGate::Link => Some(CLASSES),
@@ -126,11 +126,11 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             (Some(queue), false) => {
                 self.ports[usize::from(PORT)].open(queue, owner);
                 if self.node.host.shape.queues.several() {
-                    self.unpark();
+                    self.open_gate_of_flow();
                 }
             }
             (None, true) => {}
-            (None, false) => self.unpark(),
+            (None, false) => self.open_gate_of_flow(),
         }
         if !shut {
             self.kick(PORT);

@@ -269,7 +269,7 @@ impl SendFlow {
     }
 
     /// When the message that was posted last is issued.
-    pub fn note_due(&mut self, due: Time) {
+    pub fn issued_at(&mut self, due: Time) {
         if let Some(messages) = self.messages_mut() {
             messages.due = due;
         }
@@ -320,7 +320,7 @@ impl SendFlow {
 
     /// Whether its turn comes to nothing: what it was to retransmit has been acknowledged meanwhile.
     #[inline(always)]
-    pub fn has_lost_its_turn(&self) -> bool {
+    pub fn turn_is_stale(&self) -> bool {
         self.transport.is_some() && !self.has_more()
     }
 

@@ -26,7 +26,7 @@ use backwater_engine::Time;
 impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     /// A packet has come to a connection whose messages follow each other, which is answered so. Once all of its message has come that is
     /// acknowledged at once.
-    pub(crate) fn note_come(
+    pub(crate) fn packet_of_message_arrived(
         &mut self,
         at: usize,
         pkt: &Packet,
@@ -86,6 +86,6 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         if idle && flow.status == Status::Idle {
             self.send_on(slot);
         }
-        self.look_where_starved(slot);
+        self.check_starved(slot);
     }
 }

@@ -119,14 +119,16 @@ impl<N: NicSide, F: FlowSide> Node for NodeCx<'_, Interface<'_, N, F>> {
         fate
     }
 
-    fn pass_waits(&mut self, port: u16) {
-        self.pass_stands(port, |at, stand| at.cause_at_source(stand));
+    fn account_waits(&mut self, port: u16) {
+        self.account_standing(port, |at, stand| at.cause_at_source(stand));
     }
 
-    fn look_on(&mut self) {}
+    fn observe_joins(&mut self) {}
 
-    fn note_asked(&mut self, port: u16, owner: MechanismId, classes: u16) {
-        self.note_asked_here(port, owner, classes, |at, _| (at.node.host.rx.as_ref().map_or(0, |rx| rx.bytes), None));
+    fn record_pause_request(&mut self, port: u16, owner: MechanismId, classes: u16) {
+        self.record_own_pause_request(port, owner, classes, |at, _| {
+            (at.node.host.rx.as_ref().map_or(0, |rx| rx.bytes), None)
+        });
     }
 }
 

@@ -122,7 +122,7 @@ impl<N> Host<N> {
     }
 
     /// Times of its own.
-    pub fn take_times(&mut self, own: &NicTimes) {
+    pub fn set_times(&mut self, own: &NicTimes) {
         self.control_delay = own.control_delay.unwrap_or(self.control_delay);
         self.issue = own.issue.unwrap_or(self.issue);
     }
@@ -205,7 +205,7 @@ impl<N> Host<N> {
 
     /// The flow whose turn it will probably be next.
     #[inline(always)]
-    pub fn next_up(&self) -> Option<u32> {
+    pub fn next_ready(&self) -> Option<u32> {
         self.ready_mask.checked_ilog2().map(|class| self.ready[class as usize % CLASSES].first)
     }
 

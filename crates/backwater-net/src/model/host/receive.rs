@@ -149,7 +149,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         let (own_class, back, left) = (recv.class, recv.back, recv.left);
         let class = self.world.rules.ack.class.map_or(own_class, crate::model::packet::Class);
         let dscp = self.node.host.answers(class, packet.ds.dscp());
-        let (path, entropy) = match self.node.back_way(at) {
+        let (path, entropy) = match self.node.return_path(at) {
             NO_PATH => (back, Packet::entropy_with(Packet::entropy_of(packet.dst, data.src, packet.flow), data.ev)),
             ecmp_path => (PathRef::KNOWN, ecmp_path),
         };

@@ -17,7 +17,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     /// A flow may send, again or at last.
     pub(crate) fn ready(&mut self, slot: u32) {
         if self.world.probes.waits.is_some() {
-            self.pass_waits(PORT);
+            self.account_waits(PORT);
         }
         self.node.line_up(slot);
     }
@@ -77,7 +77,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     }
 
     /// Flows of a host that were parked look again.
-    pub(crate) fn unpark(&mut self) {
+    pub(crate) fn open_gate_of_flow(&mut self) {
         for slot in std::mem::take(&mut self.node.host.parked) {
             self.ready(slot);
         }
@@ -188,7 +188,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
         let next = self.next_flow(open);
         if let Some(slot) = next {
-            self.node.put_back(slot);
+            self.node.return_turn(slot);
         }
         next.is_some()
     }
@@ -226,7 +226,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
                 self.ready(slot);
                 continue;
             }
-            if flow.has_lost_its_turn() {
+            if flow.turn_is_stale() {
                 flow.status = Status::Idle;
                 continue;
             }
@@ -392,7 +392,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         let left = self.node.sending(slot as usize).left;
         let (step, header) = (u64::from(self.world.rules.payload), u64::from(self.world.rules.header(left)));
         let (waiting, window) =
-            (self.node.in_line() + 1, self.node.controller(controller).and_then(|c| c.side.window()));
+            (self.node.ready_count() + 1, self.node.controller(controller).and_then(|c| c.side.window()));
         let Some((c, Some(flow))) = self.node.controller_with(controller, slot) else { return };
         let (new, retransmission) = flow.unsent(step);
         let frames = |(bytes, packets): (u64, u64)| bytes + packets * header;
@@ -424,7 +424,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         let now = self.world.now;
         let Some(mut c) = self.node.controller_mut(controller) else { return };
         if !c.window_limited.is_empty() {
-            self.look_at_window(controller);
+            self.check_window(controller);
             let Some(same) = self.node.controller_mut(controller) else { return };
             c = same;
         }
@@ -450,7 +450,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
 
     /// The window may have opened, or bytes have been acknowledged: flows that it has stopped look again.
     #[cold]
-    pub(crate) fn look_at_window(&mut self, controller: u32) {
+    pub(crate) fn check_window(&mut self, controller: u32) {
         let Some(c) = self.node.controller_mut(controller) else { return };
         for slot in std::mem::take(&mut c.window_limited) {
             self.ready(slot);

@@ -85,7 +85,7 @@ impl Flows {
     }
 
     /// All parts give back a slot.
-    pub fn give_back(&mut self, slot: u32) {
+    pub fn release_slot(&mut self, slot: u32) {
         self.send[slot as usize].live = false;
         self.recv[slot as usize].live = false;
         self.free.push(slot);
@@ -193,7 +193,7 @@ impl<'a, N, F> Interface<'a, N, F> {
 
     /// What ECMP gives the acknowledgements of a flow that comes to this host, or `NO_PATH`.
     #[inline(always)]
-    pub fn back_way(&self, slot: usize) -> u64 {
+    pub fn return_path(&self, slot: usize) -> u64 {
         debug_assert_eq!(self.tables.flows.send[slot].dst, self.host.shape.host, "this flow goes to another host");
         self.tables.flows.return_paths[slot]
     }
@@ -268,7 +268,7 @@ impl<'a, N, F> Interface<'a, N, F> {
 
     /// Flows that wait for their turn.
     #[cold]
-    pub fn in_line(&self) -> u32 {
+    pub fn ready_count(&self) -> u32 {
         let first = (0..CLASSES)
             .filter(|class| self.host.ready_mask & 1 << class != 0)
             .map(|class| self.host.first_in_line(class));
@@ -278,7 +278,7 @@ impl<'a, N, F> Interface<'a, N, F> {
 
     /// The flow whose turn it was has not sent: it is its turn again.
     #[cold]
-    pub fn put_back(&mut self, slot: u32) {
+    pub fn return_turn(&mut self, slot: u32) {
         let class = self.sending(slot as usize).class;
         let list = self.host.ready_list(usize::from(class.0));
         let behind = std::mem::replace(&mut list.first, slot);
@@ -308,7 +308,7 @@ impl<'a, N, F> Interface<'a, N, F> {
 
     /// A flow is taken out of the line, wherever it stands in it.
     #[cold]
-    pub fn leave_line(&mut self, slot: u32) {
+    pub fn remove_ready(&mut self, slot: u32) {
         for class in 0..CLASSES {
             let (mut before, mut at) = (NO_FLOW, self.host.ready_list(class).first);
             while at != NO_FLOW && at != slot {

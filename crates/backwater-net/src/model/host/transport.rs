@@ -57,7 +57,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             return answer;
         }
         let news = receiver.common.taken() != before;
-        self.note_come(at, packet, data, news, answer)
+        self.packet_of_message_arrived(at, packet, data, news, answer)
     }
 
     /// A flow that ends here is acknowledged because its sender has asked by a probe.
@@ -94,7 +94,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         let learned = sender.on_ack(offsets, self.world.moment(), packet, ack, report);
         let sends_first = sender.sends_before_control();
         if sends_first {
-            self.go_on(at);
+            self.continue_flow(at);
         }
         if controller != NO_CONTROLLER {
             if let Some(loss) = learned.loss {
@@ -108,7 +108,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             }
         }
         if !sends_first {
-            self.go_on(at);
+            self.continue_flow(at);
         }
         if controller != NO_CONTROLLER {
             self.repace(controller);
@@ -117,7 +117,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     }
 
     /// The flow may have something to send, and messages on it may be complete.
-    fn go_on(&mut self, at: usize) {
+    fn continue_flow(&mut self, at: usize) {
         self.wake_flow(at);
         if self.node.sending(at).kept {
             self.complete_messages(at);
@@ -183,7 +183,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     }
 
     /// A connection has a message more to send, but may not, and its receiver may not know of it.
-    pub(super) fn look_where_starved(&mut self, slot: u32) {
+    pub(super) fn check_starved(&mut self, slot: u32) {
         let flow = self.node.sending(slot as usize);
         let (controller, armed) = (flow.controller, flow.transport.as_ref().is_some_and(|sender| sender.common.armed));
         if controller == NO_CONTROLLER || !flow.has_more() || self.may_send_next(slot) {

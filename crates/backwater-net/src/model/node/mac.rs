@@ -29,10 +29,10 @@ where
             act
         });
         if self.world.probes.pauses.is_some() {
-            self.note_asked(port, owner, asked);
+            self.record_pause_request(port, owner, asked);
         }
         if until == Time::NEVER {
-            self.world.suspect_pause();
+            self.world.watch_pause();
         }
     }
 
@@ -89,7 +89,7 @@ where
         if framed {
             // MAC control that waits is overtaken by what is newer for the same class.
             let p = self.port(port);
-            p.keep_mac(|f| PauseRequest::strike(f, bit(request.class) | u16::from(others)));
+            p.keep_mac(|f| PauseRequest::remove_classes(f, bit(request.class) | u16::from(others)));
             p.push_mac(frame);
             self.kick(port);
         } else {
@@ -151,7 +151,7 @@ where
 
     fn paused_until(&mut self, port: u16, class: Option<Class>, until: Time) {
         if self.world.probes.pauses.is_some() {
-            self.note_obeyed(port, class, until);
+            self.record_obeyed_pause(port, class, until);
         }
         let now = self.world.now;
         self.port(port).paused_by_peer(class, now, until);

@@ -70,11 +70,11 @@ pub(crate) trait Node {
     /// They hear that the link of a port has gone down, or come up.
     fn notify_link(&mut self, port: u16, up: bool);
     /// Adds the time since the last call to the wait accounts of all recorded flows at this port ([`crate::model::probe::waits`]).
-    fn pass_waits(&mut self, port: u16);
+    fn account_waits(&mut self, port: u16);
     /// What has joined queues comes to wait there, for those who look on.
-    fn look_on(&mut self);
+    fn observe_joins(&mut self);
     /// A pause has been asked for, and is recorded ([`crate::model::probe::pauses`]).
-    fn note_asked(&mut self, port: u16, owner: MechanismId, classes: u16);
+    fn record_pause_request(&mut self, port: u16, owner: MechanismId, classes: u16);
 }
 
 impl<N> NodeCx<'_, N>
@@ -118,7 +118,7 @@ where
                 refused | 1 << queue | 1 << express(queue)
             }
         });
-        self.note_refused(port, refused);
+        self.count_refused(port, refused);
         refused
     }
 
@@ -244,7 +244,7 @@ where
 
     /// A frame that was not ready when the port last looked may be now.
     #[inline(always)]
-    pub fn woken(&mut self, port: u16) {
+    pub fn recheck(&mut self, port: u16) {
         let now = self.world.now;
         let p = self.port(port);
         if p.wake_at == now {
@@ -285,14 +285,14 @@ where
     /// Forgets a packet and the control frame in it.
     pub fn discard(&mut self, pkt: Ix) {
         let header = self.world.slab[pkt].pkt;
-        self.lose_sight(&header, pkt);
+        self.forget_in_probes(&header, pkt);
         self.world.forget(pkt);
     }
 
     /// Tells probes that this packet is gone.
-    pub fn lose_sight(&mut self, header: &Packet, pkt: Ix) {
+    pub fn forget_in_probes(&mut self, header: &Packet, pkt: Ix) {
         if self.world.probes.waits.is_some() {
-            self.look_on();
+            self.observe_joins();
             self.world.probes.lose_waits(header, pkt);
         }
     }

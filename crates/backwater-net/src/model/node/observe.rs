@@ -29,7 +29,7 @@ where
     /// A port has asked its neighbour to pause these classes, bits as in [`crate::model::port::pause::bit`], which it had not been told to. `stands`
     /// gives the bytes behind it at its ingress, and the queue in which most of what it awaits stands.
     #[cold]
-    pub(crate) fn note_asked_here(
+    pub(crate) fn record_own_pause_request(
         &mut self,
         port: u16,
         owner: MechanismId,
@@ -63,7 +63,7 @@ where
 
     /// A pause has reached a port that obeys it and lasts until `until` (`ZERO`: it is lifted).
     #[cold]
-    pub(crate) fn note_obeyed(&mut self, port: u16, class: Option<Class>, until: Time) {
+    pub(crate) fn record_obeyed_pause(&mut self, port: u16, class: Option<Class>, until: Time) {
         let (now, paused) = (self.world.now, (self.global(port), number(class)));
         let Some(pauses) = &mut self.world.probes.pauses else { return };
         if let Some((row, end)) = pauses.obeyed.get_mut(&paused) {
@@ -85,7 +85,7 @@ where
 
     /// Adds the time since the last call to the wait accounts of all recorded flows at a port, under the cause that holds now; `at_source`
     /// gives the cause where the flow, not its port, is kept from sending.
-    pub(crate) fn pass_stands(&mut self, port: u16, at_source: impl Fn(&Self, &Stand) -> Option<AtSource>) {
+    pub(crate) fn account_standing(&mut self, port: u16, at_source: impl Fn(&Self, &Stand) -> Option<AtSource>) {
         let (global, now) = (self.global(port), self.world.now);
         let Some(waits) = &mut self.world.probes.waits else { return };
         let mut stands = std::mem::take(&mut waits.stands[global as usize]);
@@ -122,12 +122,12 @@ where
     }
 
     /// A port looks for work, and mechanisms do not let the first packets of these queues start, a bit each.
-    pub(crate) fn note_refused(&mut self, port: u16, refused: u32) {
+    pub(crate) fn count_refused(&mut self, port: u16, refused: u32) {
         let global = self.global(port) as usize;
         if self.world.probes.waits.as_ref().is_none_or(|waits| waits.refused[global] == refused) {
             return;
         }
-        self.pass_waits(port);
+        self.account_waits(port);
         if let Some(waits) = &mut self.world.probes.waits {
             waits.refused[global] = refused;
         }
@@ -141,7 +141,7 @@ where
             // It has left, and a mechanism that saw it go has sent this one at once.
             self.wire_ends(port, before.pkt);
         }
-        self.pass_waits(port);
+        self.account_waits(port);
         let header = self.world.slab[pkt].pkt;
         let cause = if header.is_data() {
             Cause::Behind(self.world.probes.flow_index.find(header.flow))
@@ -165,7 +165,7 @@ where
         if let Some(before) = self.world.probes.waits.as_ref().and_then(|waits| waits.wire[global]) {
             self.wire_ends(port, before.pkt);
         }
-        self.pass_waits(port);
+        self.account_waits(port);
         let flow = self.world.slab[pkt].pkt.flow;
         let Some(waits) = &mut self.world.probes.waits else { return };
         waits.wire[global] = Some(Wire { pkt, flow, cause: Cause::Again });
@@ -180,7 +180,7 @@ where
         let global = self.global(port) as usize;
         let on_wire = |waits: &Waits| waits.wire[global].filter(|wire| wire.pkt == pkt);
         let Some(wire) = self.world.probes.waits.as_deref().and_then(on_wire) else { return };
-        self.pass_waits(port);
+        self.account_waits(port);
         let Some(waits) = &mut self.world.probes.waits else { return };
         waits.wire[global] = None;
         if let Some(stand) = waits.stand(global as u32, wire.flow) {

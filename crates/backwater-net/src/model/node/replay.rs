@@ -37,7 +37,7 @@ where
         if !up {
             return LOST | RETAINED;
         }
-        self.set_out(port, pkt, Numbered { number, damaged });
+        self.start_replay(port, pkt, Numbered { number, damaged });
         RETAINED
     }
 
@@ -48,7 +48,7 @@ where
         self.port(port).change_kept(|replay| replay.renew(&header));
     }
 
-    fn set_out(&mut self, port: u16, pkt: Ix, how: Numbered) {
+    fn start_replay(&mut self, port: u16, pkt: Ix, how: Numbered) {
         let (header, p) = (self.world.slab[pkt].pkt, &self.ports[usize::from(port)]);
         let arrival = self.world.now + p.serialiser.time(header.size + self.world.rules.gap) + p.delay;
         self.world.numbers.put(pkt, header.uid, how);
@@ -60,7 +60,7 @@ where
     pub(super) fn transmit_replay(&mut self, port: u16) {
         let (now, global) = (self.world.now, self.global(port));
         let next = self.port(port).change_kept(|replay| {
-            replay.take_again().map(|(number, sent)| {
+            replay.next_to_replay().map(|(number, sent)| {
                 if let Some((account, since)) = &mut sent.waited {
                     account.add(global, crate::model::probe::account::Cause::Again, now - *since);
                     *since = now;
@@ -69,7 +69,7 @@ where
             })
         });
         let Some((number, sent)) = next.flatten() else { return };
-        let pkt = self.bring_back(&sent);
+        let pkt = self.restore_frame(&sent);
         let header = sent.packet;
         let p = self.port(port);
         (p.busy, p.current) = (true, pkt);
@@ -92,12 +92,12 @@ where
         let left = now + p.serialiser.time(header.size + gap);
         self.world.push(left, Event::Sent { port: global });
         if up {
-            self.set_out(port, pkt, Numbered { number, damaged });
+            self.start_replay(port, pkt, Numbered { number, damaged });
         }
     }
 
     /// A frame that was sent, once more, with what lay beside it.
-    fn bring_back(&mut self, sent: &Sent) -> Ix {
+    fn restore_frame(&mut self, sent: &Sent) -> Ix {
         let mut packet = sent.packet;
         if let Some(frame) = sent.control {
             packet.set_content(self.world.slab.insert_control(frame));

@@ -490,7 +490,7 @@ impl Packet {
 
     /// The NACK that a switch sends to the source in place of a data packet, as long as that without its payload and in its class; its way
     /// is to be found. `None`: there was no payload.
-    pub(crate) fn turned_round(mut self, least: u32) -> Option<Packet> {
+    pub(crate) fn as_returned(mut self, least: u32) -> Option<Packet> {
         if !self.trim(least) {
             return None;
         }

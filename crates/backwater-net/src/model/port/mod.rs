@@ -330,7 +330,7 @@ impl Port {
     }
 
     /// What is sent here goes to another part of the network.
-    pub fn lead_away(&mut self) {
+    pub fn mark_leaving_part(&mut self) {
         self.rest.leads_away = true;
         self.special = true;
     }
@@ -459,7 +459,7 @@ impl Port {
 
     /// Whether nothing waits in a class's own queue, or is on the wire.
     pub fn is_drained(&self, now: Time) -> bool {
-        let in_line = self.rest.in_order.as_ref().is_some_and(|in_order| !in_order.is_empty());
-        self.backlog & !SUB_QUEUES == 0 && !self.mac_waits && !self.sends_after(now) && !in_line
+        let ready_count = self.rest.in_order.as_ref().is_some_and(|in_order| !in_order.is_empty());
+        self.backlog & !SUB_QUEUES == 0 && !self.mac_waits && !self.sends_after(now) && !ready_count
     }
 }

@@ -75,7 +75,7 @@ impl PauseRequest {
     }
 
     /// Takes out of a frame what it says of these classes, bits as in [`bit`]. Returns whether anything is left.
-    pub(crate) fn strike(frame: &mut Control, classes: u16) -> bool {
+    pub(crate) fn remove_classes(frame: &mut Control, classes: u16) -> bool {
         let Some(reported) = frame.message::<MacControl>() else { return true };
         let of = reported.of & !classes;
         *frame = MacControl { of, ..reported }.frame();
@@ -318,16 +318,19 @@ mod tests {
         let request = |class| PauseRequest { class: Some(Class(class)), quanta: 7, lasting: false };
         let mut frame = request(3).frame_with(1 << 5 | 1 << 6);
         assert_eq!(PauseRequest::each(&frame).collect::<Vec<_>>(), [3, 5, 6].map(request));
-        assert!(PauseRequest::strike(&mut frame, 1 << 3 | 1 << 1));
+        assert!(PauseRequest::remove_classes(&mut frame, 1 << 3 | 1 << 1));
         assert_eq!(frame, request(5).frame_with(1 << 6));
-        assert!(PauseRequest::strike(&mut frame, 1 << 6) && frame == request(5).frame());
-        assert!(!PauseRequest::strike(&mut frame, 1 << 5));
+        assert!(PauseRequest::remove_classes(&mut frame, 1 << 6) && frame == request(5).frame());
+        assert!(!PauseRequest::remove_classes(&mut frame, 1 << 5));
         let mut link = PauseRequest { class: None, ..request(0) }.frame();
-        assert!(PauseRequest::strike(&mut link, 0xFF) && PauseRequest::read(&link).is_some_and(|h| h.class.is_none()));
-        assert!(!PauseRequest::strike(&mut link, bit(None)));
+        assert!(
+            PauseRequest::remove_classes(&mut link, 0xFF)
+                && PauseRequest::read(&link).is_some_and(|h| h.class.is_none())
+        );
+        assert!(!PauseRequest::remove_classes(&mut link, bit(None)));
         let mut other = Control::carrying("cnp", Control::MIN_FRAME, 0, &());
         assert!(
-            PauseRequest::strike(&mut other, u16::MAX) && PauseRequest::each(&other).next().is_none(),
+            PauseRequest::remove_classes(&mut other, u16::MAX) && PauseRequest::each(&other).next().is_none(),
             "not of this kind"
         );
     }

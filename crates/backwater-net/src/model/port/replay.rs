@@ -74,7 +74,7 @@ impl ReplayBuffer {
     }
 
     /// The next that is replayed, with its number.
-    pub fn take_again(&mut self) -> Option<(u64, &mut Sent)> {
+    pub fn next_to_replay(&mut self) -> Option<(u64, &mut Sent)> {
         let number = self.next_replayed;
         let sent = self.frames.get_mut(usize::try_from(number - self.first).ok()?)?;
         self.next_replayed += 1;
@@ -118,7 +118,7 @@ mod tests {
     }
 
     fn next_replayed(replay: &mut ReplayBuffer) -> Vec<(u64, u64)> {
-        std::iter::from_fn(|| replay.take_again().map(|(number, sent)| (number, sent.packet.uid))).collect()
+        std::iter::from_fn(|| replay.next_to_replay().map(|(number, sent)| (number, sent.packet.uid))).collect()
     }
 
     /// Of five frames the first two are let go; from the second on they go again, which is from the third on; and once more from the fifth.

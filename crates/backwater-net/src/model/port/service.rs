@@ -34,7 +34,7 @@ impl Port {
         let mattered = in_order.matters();
         in_order.leave(slot, queue);
         if mattered {
-            self.look_who_waits(slab);
+            self.review_order(slab);
         }
     }
 
@@ -43,7 +43,7 @@ impl Port {
     pub fn line_up_without(&mut self, slab: &Slab, queue: usize, dropped: &[Ix]) {
         let Some(in_order) = &mut self.rest.in_order else { return };
         dropped.iter().for_each(|ix| in_order.lose(&slab[*ix], queue));
-        self.look_who_waits(slab);
+        self.review_order(slab);
     }
 
     /// The last packet of a queue has left it without being sent.
@@ -51,10 +51,10 @@ impl Port {
     pub(super) fn line_up_back(&mut self, slab: &Slab, queue: usize, last: Ix) {
         let Some(in_order) = &mut self.rest.in_order else { return };
         in_order.take_back(&slab[last], queue);
-        self.look_who_waits(slab);
+        self.review_order(slab);
     }
 
-    fn look_who_waits(&mut self, slab: &Slab) {
+    fn review_order(&mut self, slab: &Slab) {
         let Some(in_order) = &self.rest.in_order else { return };
         let waits = |queue: usize| {
             let head = self.queues[queue].head();

@@ -1,7 +1,7 @@
 //! Follows recorded flows through the network and says what they waited for ([`crate::waits`]). Costs nothing where no flow is recorded:
 //! every port is then as special as one that is captured, and all begins there.
 //!
-//! What a port does between two events stays the same, so whoever waits there is told before each of them (`pass_waits`): a frame
+//! What a port does between two events stays the same, so whoever waits there is told before each of them (`account_waits`): a frame
 //! begins or ends on the wire, a gate moves, a packet leaves its isolation queue, a flow becomes ready.
 
 use super::Probes;

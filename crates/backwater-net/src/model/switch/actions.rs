@@ -105,7 +105,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
             Gate::IsolationQueue(isolation_queue) => return self.set_isolation_queue(isolation_queue, shut),
         };
         if self.world.probes.waits.is_some() {
-            self.pass_waits(port);
+            self.account_waits(port);
         }
         let p = self.port(port);
         if shut {

@@ -155,7 +155,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
 
     /// A frame that has waited in an isolation queue joins its egress queue.
     #[inline(never)]
-    pub(crate) fn join_late(&mut self, pkt: Ix) {
+    pub(crate) fn join_from_isolation(&mut self, pkt: Ix) {
         self.leave_isolated_waits(pkt);
         self.join::<false>(pkt);
     }

@@ -18,7 +18,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     pub(crate) fn park(&mut self, isolation_queue: IsolationQueue, pkt: Ix) {
         let (place, size) = (self.world.slab[pkt].place, self.world.slab[pkt].admitted());
         if place.own {
-            return self.join_late(pkt);
+            return self.join_from_isolation(pkt);
         }
         self.isolated_waits(isolation_queue.owner, pkt);
         let number = self.node.occupancy.isolated.add(&place, isolation_queue, size, self.world.now);
@@ -91,7 +91,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
             let slot = &self.world.slab[pkt];
             s.occupancy.isolated.take(&slot.place, isolation_queue, slot.admitted(), self.world.now);
             // Where a frame leaves its queue's count when it starts it does so in joining, before the mechanism's acts are carried out.
-            self.join_late(pkt);
+            self.join_from_isolation(pkt);
             self.ports[usize::from(port.0)].rest.isolation_queues.joined(queue.0);
         }
     }

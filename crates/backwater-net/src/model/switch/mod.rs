@@ -4,13 +4,13 @@ mod actions;
 mod crossbar;
 mod flush;
 mod forward;
-mod full;
 mod isolated;
 mod isolation;
 mod observe;
 pub mod occupancy;
-pub(crate) mod standing;
-mod turned;
+mod overflow;
+pub(crate) mod queued;
+mod returned;
 
 use crossbar::Crossbar;
 
@@ -203,17 +203,17 @@ impl<S: SwitchSide> Node for NodeCx<'_, &mut Switch<S>> {
         fate
     }
 
-    fn pass_waits(&mut self, port: u16) {
+    fn account_waits(&mut self, port: u16) {
         self.enter_joined();
-        self.pass_stands(port, |_, _| None);
+        self.account_standing(port, |_, _| None);
     }
 
-    fn look_on(&mut self) {
+    fn observe_joins(&mut self) {
         self.enter_joined();
     }
 
-    fn note_asked(&mut self, port: u16, owner: MechanismId, classes: u16) {
-        self.note_asked_here(port, owner, classes, |at, class| {
+    fn record_pause_request(&mut self, port: u16, owner: MechanismId, classes: u16) {
+        self.record_own_pause_request(port, owner, classes, |at, class| {
             let (occupancy, local) = (&at.node.occupancy, PortNo(port));
             let bytes = class.map_or(occupancy.ingress_port(local), |class| occupancy.ingress(local, class));
             (bytes.0, at.behind(owner, local, class))

@@ -1,7 +1,7 @@
 //! What a switch reports to those who look on: what stands behind a pause, the first drop, and what waits in its queues.
 
 use super::Switch;
-use super::standing::each_standing;
+use super::queued::each_queued;
 use crate::model::hooks::{Awaits, MechanismId, Place, SwitchSide};
 use crate::model::node::{Node, NodeCx};
 use crate::model::packet::{CLASSES, Class, Port as PortNo, Queue};
@@ -25,7 +25,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
             }
         };
         let mut standing: BTreeMap<(u16, u8), u64> = BTreeMap::new();
-        each_standing(s, self.ports, &self.world.slab, |ix: Ix, queue: (u16, u8)| {
+        each_queued(s, self.ports, &self.world.slab, |ix: Ix, queue: (u16, u8)| {
             let slot = &self.world.slab[ix];
             if counts(&slot.place) {
                 *standing.entry(queue).or_default() += u64::from(slot.queued);
@@ -45,7 +45,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     }
 
     /// A frame is dropped for want of memory; `place` is where there was none for it.
-    pub(crate) fn note_drop(&mut self, pkt: Ix, place: &Place) {
+    pub(crate) fn record_drop(&mut self, pkt: Ix, place: &Place) {
         if self.world.totals.first_drop.is_some() {
             return;
         }
@@ -110,7 +110,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
             return;
         }
         let (egress, flow) = (self.world.slab[pkt].place.egress, self.world.slab[pkt].pkt.flow);
-        self.pass_waits(egress.0);
+        self.account_waits(egress.0);
         let (port, now) = (self.global(egress.0), self.world.now);
         let Some(waits) = &mut self.world.probes.waits else { return };
         if let Some(account) = waits.stand(port, flow).and_then(|stand| stand.take_back(pkt)) {
@@ -123,7 +123,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     pub(crate) fn leave_isolated_waits(&mut self, pkt: Ix) {
         if self.world.probes.waits.is_some() {
             let (egress, flow) = (self.world.slab[pkt].place.egress, self.world.slab[pkt].pkt.flow);
-            self.pass_waits(egress.0);
+            self.account_waits(egress.0);
             let port = self.global(egress.0);
             self.world
                 .probes

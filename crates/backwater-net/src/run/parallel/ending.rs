@@ -61,7 +61,7 @@ impl<A: Actors> Parallel<A> {
         self.view().unrest()
     }
 
-    pub(super) fn hand_out_unfinished(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn emit_unfinished(&mut self, sink: &mut dyn Sink) {
         let slots = 0..self.parts[0].tables.flows.send.len() as u32;
         let view = self.view();
         let mut live: Vec<u32> = slots.filter(|slot| view.flow(*slot).live).collect();

@@ -158,7 +158,7 @@ where
         {
             let before = self.sum(|p| p.events);
             if first == NEVER {
-                self.nothing_left();
+                self.nothing_pending();
                 continue;
             }
             let Stretch { until, look, .. } = self.stretch_from(first.0);
@@ -171,7 +171,7 @@ where
             left = left.saturating_sub(events);
             self.count(events);
             if self.has_reached() {
-                self.hand_out(sink);
+                self.emit(sink);
                 self.has_stretched(budget);
                 if look < until && !self.is_stopped() {
                     self.look(look);
@@ -213,13 +213,13 @@ where
         for (part, mails) in self.parts.iter_mut().zip(split.board.take()) {
             mails.into_iter().for_each(|mail| part.deliver(mail));
         }
-        self.hand_out_rest(sink);
-        self.hand_out_unfinished(sink);
-        self.parts[0].jobs.unfinished().hand_out(sink);
+        self.emit_rest(sink);
+        self.emit_unfinished(sink);
+        self.parts[0].jobs.unfinished().emit(sink);
         let view = self.view();
-        view.hand_out_totals(self.end(), sink);
-        view.hand_out_loads(sink);
-        view.hand_out_activity(sink);
+        view.emit_totals(self.end(), sink);
+        view.emit_loads(sink);
+        view.emit_activity(sink);
         Ok(())
     }
 
@@ -421,7 +421,7 @@ impl<A: Actors> Parallel<A> {
     }
 
     /// Nothing is left to happen.
-    fn nothing_left(&mut self) {
+    fn nothing_pending(&mut self) {
         self.rest_at_last();
         self.find_deadlock();
         if let Some(split) = &mut self.split {
@@ -465,7 +465,7 @@ impl<A: Actors> Network<A> {
     fn become_part(&mut self, part: Part) {
         for (number, port) in (0u32..).zip(&mut self.ports) {
             if part.owners.of_port(number) == part.me && part.owners.of_port(port.peer) != part.me {
-                port.lead_away();
+                port.mark_leaving_part();
             }
         }
         self.tables.flows.freed = Some(Vec::new());

@@ -41,17 +41,17 @@ impl FlowRow {
 
 impl<A: Actors> Parallel<A> {
     /// All parts have come to the end of a stretch: hands out their rows, and gives back the slots of flows that are over.
-    pub(super) fn hand_out(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn emit(&mut self, sink: &mut dyn Sink) {
         let Some(split) = &mut self.split else { return };
         self.parts.iter_mut().for_each(|part| split.merge.collect(part));
-        split.merge.hand_out(sink);
-        for slot in split.merge.given_back() {
+        split.merge.emit(sink);
+        for slot in split.merge.released_slots() {
             self.parts.iter_mut().for_each(|part| part.forget_flow(slot));
         }
     }
 
     /// Hands out all rows: what receivers know is looked up where that has not been told.
-    pub(super) fn hand_out_rest(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn emit_rest(&mut self, sink: &mut dyn Sink) {
         let Some(split) = &mut self.split else { return };
         self.parts.iter_mut().for_each(|part| split.merge.collect(part));
         for slot in split.merge.missing() {
@@ -59,7 +59,7 @@ impl<A: Actors> Parallel<A> {
             let recv = &self.parts[split.owners.of_host(flow.dst)].tables.flows.recv[slot as usize];
             split.merge.halves.insert(slot, Half::of(slot, recv));
         }
-        split.merge.hand_out(sink);
+        split.merge.emit(sink);
     }
 }
 
@@ -83,7 +83,7 @@ impl Merge {
     }
 
     /// Hands out all rows, in order.
-    fn hand_out(&mut self, sink: &mut dyn Sink) {
+    fn emit(&mut self, sink: &mut dyn Sink) {
         let mut sink = Count { sink, handed: &mut self.handed };
         // Stable: rows of one event stay in order.
         self.flows.sort_by_key(|(key, ..)| *key);
@@ -95,11 +95,11 @@ impl Merge {
             sink.row(Row::Flow(&row));
         }
         self.control.drain(..).for_each(|(_, row)| sink.row(Row::Control(&row)));
-        self.others.hand_out(&mut sink);
+        self.others.emit(&mut sink);
     }
 
     /// Slots that no part needs any more, in order.
-    fn given_back(&mut self) -> Vec<u32> {
+    fn released_slots(&mut self) -> Vec<u32> {
         let mut slots = std::mem::take(&mut self.freed);
         slots.sort_unstable();
         slots

@@ -82,7 +82,7 @@ impl<A: Actors> Network<A> {
             _ => true,
         };
         self.world.totals.progress.events += u64::from(counts);
-        part.note_quiet((time, order), !lives);
+        part.set_quiet((time, order), !lives);
         while part.control.len() < self.world.rows.control.len() {
             part.control.push((time, order));
         }
@@ -114,7 +114,7 @@ impl<A: Actors> Network<A> {
             Mail::Over(..) => None,
         };
         if let (Some(part), Some(by)) = (&mut self.world.part, by) {
-            part.note_quiet(by, false);
+            part.set_quiet(by, false);
         }
         match mail {
             Mail::Frame(crossing) => {
@@ -178,6 +178,6 @@ impl<A: Actors> Network<A> {
     pub(super) fn forget_flow(&mut self, slot: u32) {
         let reference = FlowRef { slot, tag: self.tables.flows.send[slot as usize].tag };
         self.world.fabric.paths.take_out(reference);
-        self.tables.flows.give_back(slot);
+        self.tables.flows.release_slot(slot);
     }
 }

@@ -275,7 +275,7 @@ impl Occupancy {
 
     /// Charges `size` bytes at `at` whatever is there, where a frame of the same memory has given way and [`Occupancy::is_of_egress`].
     /// Returns to which memory, and the bytes of the whole ingress port.
-    pub(crate) fn take_over(&mut self, at: &Place, size: u64) -> (Pool, u64) {
+    pub(crate) fn transfer_charge(&mut self, at: &Place, size: u64) -> (Pool, u64) {
         let unit = self.pool(at);
         self.pools[unit].used += size;
         (Pool::Shared, self.came_in(at, size))

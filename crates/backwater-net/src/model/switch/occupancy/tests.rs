@@ -155,7 +155,7 @@ fn what_others_give_way_to_may_exceed_a_queue() {
     assert!(o.is_of_egress() && o.admit(&here, 400).is_some() && o.admit(&here, 600).is_some());
     assert_eq!(o.admit(&here, 1), None);
     o.release(&here, 600, Pool::Shared);
-    assert_eq!(o.take_over(&here, 900), (Pool::Shared, 1_300));
+    assert_eq!(o.transfer_charge(&here, 900), (Pool::Shared, 1_300));
     assert_eq!(o.admit(&here, 1), None);
     assert_eq!(o.admit(&at(0, 1, 4), 1_000), Some((Pool::Shared, 2_300)), "the next queue has its own");
     let mut saver = Saver::new(Vec::new());

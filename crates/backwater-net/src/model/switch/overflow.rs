@@ -26,22 +26,22 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
             return;
         };
         self.take_back(last);
-        self.come_again(last);
+        self.readmit(last);
         let slot = &self.world.slab[pkt];
-        let charged = self.node.occupancy.take_over(&slot.place, u64::from(slot.pkt.size));
+        let charged = self.node.occupancy.transfer_charge(&slot.place, u64::from(slot.pkt.size));
         self.charged(pkt, charged);
         self.enter_fabric(pkt);
     }
 
     /// What has given way is cut, and joins its queue if there is memory for that. Its latency has passed, or passes by what it was
     /// told when it came, and so has what would have let it wait in an isolation queue.
-    fn come_again(&mut self, pkt: Ix) {
+    fn readmit(&mut self, pkt: Ix) {
         while self.cut(pkt) {
             let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
             s.stack.steer(&mut cx!(self, s), &mut slot.place, &mut slot.pkt);
             if let Some(charged) = s.occupancy.admit(&slot.place, u64::from(slot.pkt.size)) {
                 self.charged(pkt, charged);
-                return self.join_late(pkt);
+                return self.join_from_isolation(pkt);
             }
         }
     }
@@ -103,14 +103,14 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
                 self.mark_last_hop(pkt);
                 return true;
             }
-            Full::Return(least) if self.turn_round(pkt, least) => return false,
+            Full::Return(least) if self.return_to_sender(pkt, least) => return false,
             Full::Drop | Full::Trim(_) | Full::Return(_) => {}
         }
         let stats = &mut self.ports[usize::from(place.ingress.0)].rest.stats;
         stats.drop_frames += 1;
         stats.drop_bytes += u64::from(size);
         self.world.totals.progress.drops += 1;
-        self.note_drop(pkt, &place);
+        self.record_drop(pkt, &place);
         let s = &*self.node;
         // A message of a mechanism may be lost: its sender counts with that, and no pause is promised for its class.
         if self.world.rules.lossless && !matches!(self.world.slab[pkt].pkt.body, Body::Control(_)) {

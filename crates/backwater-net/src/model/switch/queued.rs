@@ -7,25 +7,25 @@ use crate::model::slab::{Ix, Slab};
 
 /// Calls for every frame that stands in a switch, with the queue of a port of its own that it is in or, before a crossbar, that the
 /// head of its input queue is for.
-pub(crate) fn each_standing<S>(s: &Switch<S>, ports: &[Port], slab: &Slab, mut add: impl FnMut(Ix, (u16, u8))) {
+pub(crate) fn each_queued<S>(s: &Switch<S>, ports: &[Port], slab: &Slab, mut add: impl FnMut(Ix, (u16, u8))) {
     for (port, p) in (0u16..).zip(ports) {
         for queue in 0..CLASSES as u8 {
             let fifo = p.queue(usize::from(queue));
             let Some(head) = fifo.head() else { continue };
-            let behind = stands_behind(p, slab, queue, head);
+            let behind = queue_behind(p, slab, queue, head);
             fifo.iter(slab).for_each(|ix| add(ix, (port, behind)));
         }
     }
     for input in s.crossbar.iter().flat_map(|crossbar| crossbar.inputs()) {
         let Some(head) = input.head() else { continue };
         let place = &slab[head].place;
-        let behind = stands_behind(&ports[usize::from(place.egress.0)], slab, place.queue.0, head);
+        let behind = queue_behind(&ports[usize::from(place.egress.0)], slab, place.queue.0, head);
         input.iter(slab).for_each(|ix| add(ix, (place.egress.0, behind)));
     }
 }
 
 /// The queue that keeps back what `head` is the head of: its own, or the one in which earlier frames of its flow are.
-fn stands_behind(p: &Port, slab: &Slab, mut queue: u8, head: Ix) -> u8 {
+fn queue_behind(p: &Port, slab: &Slab, mut queue: u8, head: Ix) -> u8 {
     let mut head = Some(head);
     while let Some(ix) = head.filter(|_| p.gates() & (1 << queue) != 0) {
         let Some(first) = p.waits_for(&slab[ix], queue) else { break };

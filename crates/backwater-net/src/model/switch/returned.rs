@@ -11,16 +11,16 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     /// here. It keeps the place in the ingress accounts that the packet would have had. Returns `false`, and leaves the
     /// packet, where there is no payload to be cut off or no way back.
     #[cold]
-    pub(super) fn turn_round(&mut self, pkt: Ix, least: u32) -> bool {
+    pub(super) fn return_to_sender(&mut self, pkt: Ix, least: u32) -> bool {
         let packet = self.world.slab[pkt].pkt;
-        let Some(nack) = packet.turned_round(least) else { return false };
+        let Some(nack) = packet.as_returned(least) else { return false };
         let (path, before) = self.on_way_back(packet.flow).unwrap_or((PathRef::NONE, 0));
         self.world.slab[pkt].pkt = Packet { path, hop: before, ..nack };
         let Some(egress) = self.route(pkt).or_else(|| self.route_anew(pkt)) else {
             self.world.slab[pkt].pkt = packet;
             return false;
         };
-        self.lose_sight(&packet, pkt);
+        self.forget_in_probes(&packet, pkt);
         let slot = &mut self.world.slab[pkt];
         slot.pkt.hop = before + 1;
         slot.place.egress = PortNo(egress);
