@@ -83,14 +83,14 @@ class Film:
         return min(self.begin_ps + (frame + 1) * self.step_ps, self.end_ps)
 
     @property
-    def fails(self) -> bool:
-        """Whether a link fails in any of the runs."""
-        return any(track.outages for track in self.tracks)
+    def faults(self) -> set[str]:
+        """The signs of what fails in any of the runs."""
+        return {one.sign for track in self.tracks for one in track.outages}
 
     @property
     def key(self) -> str:
         """What its marks mean, as SVG."""
-        return key(self.deepest, outages=self.fails)
+        return key(self.deepest, self.faults)
 
     def _frame(self, time: int | None) -> int:
         """Give the first step that ends after a time."""
@@ -304,7 +304,7 @@ def moments(film: Film, named: set[int], most: int = 3) -> list[str]:
     """Draw the moment at which most waits in the first run, a drawing a run, for slides."""
     frame = max(range(film.frames), key=lambda n: film.tracks[0].backlog[n])
     left, top = 46 * (SLIDE - 1), 30.0
-    room = (WIDTH + left) / key_width(film.deepest, outages=film.fails)
+    room = (WIDTH + left) / key_width(film.deepest, film.faults)
     size = math.floor(1000 * min(1.2, room)) / 1000
     made = []
     for track in film.tracks[:most]:
