@@ -10,7 +10,7 @@ from backwater.report import draw
 from backwater.report.assumptions import Assumptions
 from backwater.report.faults import STORM, outages, pausing
 from backwater.report.film import moments, shoot, stills
-from backwater.report.key import key_width
+from backwater.report.key import LETTER
 from backwater.report.layout import lay_out
 from backwater.report.overtime import film_part
 
@@ -21,6 +21,20 @@ def scenario(**more: str) -> dict[str, Any]:
     topology |= {"hosts_per_leaf": 2, "rate": "100 Gb/s", "link_delay": "1 us"} | more
     flow = {"label": "one", "from": "h0", "to": "h3", "size": "1 MB"}
     return {"topology": topology, "flow": [flow]}
+
+
+def see_within(drawing: str) -> None:
+    """See that all signs of a drawing's key, and their words, are in it."""
+    [(wide, tall)] = re.findall(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', drawing)
+    place = r'<g transform="translate\(([0-9.]+) ([0-9.]+)\) scale\(([0-9.]+)\)">'
+    [(left, top, size)] = re.findall(place, drawing)
+    key = drawing[drawing.index(f"scale({size})") :]
+    words = re.findall(r'<text x="([0-9.]+)" y="([0-9.]+)"[^>]*>([^<]*)', key)
+    assert len(words) >= 3
+    for x, y, text in words:
+        end = float(left) + float(size) * (float(x) + LETTER * len(text))
+        assert end <= float(wide), text
+        assert float(top) + float(size) * float(y) <= float(tall), text
 
 
 def test_hosts_that_pause_are_said() -> None:
@@ -96,13 +110,10 @@ def test_each_film_of_several_has_the_failures_of_its_own_run() -> None:
         assert faults == {"up": [], "down": [[1, film.frames]]}
         # Of three moments each is drawn once a run, and the key explains the sign.
         assert stills(film, set(), 3).count("carries nothing") == 3
-        assert "link that has failed" in film.key
-        # On a slide the key is as large as there is room for.
-        for slide in moments(film, set()):
-            [width] = re.findall(r'viewBox="0 0 ([0-9.]+) ', slide)
-            [size] = re.findall(r"scale\(([0-9.]+)\)", slide)
-            assert float(size) * key_width(film.deepest, film.faults) <= float(width) + 0.5
-    assert "link that has failed" not in shoot(layout, runs[:1]).key
+        assert "link that has failed" in film.key(1200)[0]
+        for slide in [*moments(film, set()), stills(film, set(), 3)]:
+            see_within(slide)
+    assert "link that has failed" not in shoot(layout, runs[:1]).key(1200)[0]
 
 
 def test_a_host_that_pauses_is_marked_where_it_is_and_explained() -> None:
@@ -127,9 +138,14 @@ def test_a_host_that_pauses_is_marked_where_it_is_and_explained() -> None:
         assert drawn.count('visibility="hidden"') == hidden
         assert "<title>h2 pauses all classes of its links from 5 us until 20 us, a storm" in drawn
         assert "<title>h3 takes frames at 1 Gb/s alone from the start" in drawn
-    assert "host with a pause storm" in film.key
-    assert "host that receives slowly" in film.key
-    assert "link that has failed" not in film.key
+    explained, high = film.key(1200)
+    assert "host with a pause storm" in explained
+    assert "host that receives slowly" in explained
+    assert "link that has failed" not in explained
+    # Each row of signs is within the width, and there are as many as it takes.
+    assert film.key(600)[1] > high
+    for drawn in [*moments(film, set()), stills(film, set(), 3)]:
+        see_within(drawn)
     assert film.packed()["tracks"][0]["faults"] == [[0, film.frames], [1, 4]]
     assumptions = Assumptions(run)
     picture = assumptions.topology()

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 LETTER = 6.9
 """Width of a letter of 13 pixels, about."""
-HEIGHT = 40.0
+ROW, HEIGHT = 30.0, 40.0
+"""From a row of signs to the next, and what the last one takes."""
 
 
 @dataclass(frozen=True)
@@ -65,19 +66,16 @@ def signs(deepest: int, faults: Collection[str] = ()) -> list[Sign]:
     return found
 
 
-def key(deepest: int, faults: Collection[str] = ()) -> str:
-    """Write the signs in a row, for a drawing."""
-    parts, x = [], 0.0
+def key(deepest: int, faults: Collection[str], width: float) -> tuple[str, float]:
+    """Write the signs in rows of a width, for a drawing; also gives how high they are."""
+    parts, x, y = [], 0.0, 0.0
     for sign in signs(deepest, faults):
-        parts.append(f'<g transform="translate({x:.0f} 0)">{sign.drawn}</g>')
-        parts.append(words(x + sign.width + 6, 24, sign.text, 13))
+        if x and x + _room(sign) > width:
+            x, y = 0.0, y + ROW
+        parts.append(f'<g transform="translate({x:.0f} {y:.0f})">{sign.drawn}</g>')
+        parts.append(words(x + sign.width + 6, y + 24, sign.text, 13))
         x += _room(sign)
-    return "".join(parts)
-
-
-def key_width(deepest: int, faults: Collection[str] = ()) -> float:
-    """Give the width of the key as drawn."""
-    return sum(_room(sign) for sign in signs(deepest, faults))
+    return "".join(parts), y + HEIGHT
 
 
 def _room(sign: Sign) -> float:
