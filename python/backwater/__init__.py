@@ -13,7 +13,9 @@ its unit in the metadata of its field.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+
+# Not typing's: importing that is half of the time before the command can answer Ctrl-C.
+TYPE_CHECKING = False
 
 if "BACKWATER_CORE" in os.environ:
     # Said by a command with mechanisms of its user's own, whose processes this is one of.

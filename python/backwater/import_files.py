@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import file_digest, sha256
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING
 
 from backwater import _core
@@ -80,18 +81,20 @@ def bring(
     memory: str | None = None,
     response: str | None = None,
     see: Callable[[Path], list[dict[str, str]]] = lambda _: [],
+    check_target: Callable[[], None] = lambda: None,
     replace: bool = True,
 ) -> Imported:
     """Turn files into a scenario file `target`, with tables beside it.
 
     What is there is replaced if `replace` says so, else it is an error (`InputError`). `see` checks
     the scenario before it is put there: it gives warnings, or raises where it is none.
+    `check_target` raises where nothing can be put: what is wrong with the files is said before.
     """
     if start_unit not in (None, *START_UNITS):
         raise InputError(f"--start-unit {start_unit}: no such unit", "us or ps")
     if servers is not None and not 1 <= servers <= MOST_SERVERS:
         raise InputError(f"--servers {servers}: out of range", f"from 1 to {MOST_SERVERS}")
-    with _written(target.parent, target.name) as folder:
+    with _written(target) as folder:
         given = _core.import_files(
             files,
             folder,
@@ -108,6 +111,7 @@ def bring(
         written = folder / target.name
         written.write_text(given["scenario"], encoding="utf-8")
         warnings = see(written)
+        check_target()
         if not replace:
             _check_free(folder, target.parent)
         _put(folder, target)
@@ -122,15 +126,21 @@ def _response(response: str) -> int:
 
 
 @contextmanager
-def _written(place: Path, name: str) -> Iterator[Path]:
-    """Give a directory for what is being written, which is to go to `place` under `name`."""
+def _written(target: Path) -> Iterator[Path]:
+    """Give a directory for what is being written, which is to go to `target`.
+
+    It is as near to it as there are directories: what cannot be imported leaves none behind.
+    """
+    place = next(one for one in target.absolute().parents if one.is_dir())
+    # What nothing can be written to is said once the files are read.
+    if not os.access(place, os.W_OK):
+        place = Path(gettempdir())
     try:
-        place.mkdir(parents=True, exist_ok=True)
         with temporary_directory(".import-", place) as folder:
             yield folder
     except OSError as error:
         reason = error.strerror or error
-        raise ResultError(f"{place / name}: cannot be written: {reason}") from None
+        raise ResultError(f"{target}: cannot be written: {reason}") from None
 
 
 def _check_free(folder: Path, place: Path) -> None:
@@ -234,7 +244,7 @@ def imported(files: Sequence[Path]) -> Imported:
         home = Path.home() / ".cache"
     cache = Path(home, "backwater", CACHE)
     name = f"{files[0].stem}{SCENARIO}"
-    with _written(cache, name) as folder:
+    with _written(cache / name) as folder:
         brought = bring(files, folder / name)
         target = cache / _digest(folder) / name
         # What lies there may have been changed since.

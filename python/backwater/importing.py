@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backwater._core import ScenarioError
 from backwater.errors import InputError
@@ -12,7 +12,7 @@ from backwater.import_files import Imported, bring, check_foreign
 from backwater.scenario import load
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 def import_(
@@ -45,11 +45,39 @@ def import_(
     Raises `backwater.ScenarioError` for a file that cannot be read, `backwater.InputError` where
     `out` is there already and `force` does not say that it is replaced.
     """
-    several = [files] if isinstance(files, str | os.PathLike) else list(files)
-    target = Path(out)
-    check_foreign(several)
-    if target.exists() and not force:
-        raise InputError(f"{target}: exists already", "give another name, or --force to replace it")
+    return brought(
+        [files] if isinstance(files, str | os.PathLike) else list(files),
+        Path(out),
+        lambda: None,
+        force=force,
+        kind=format,
+        start_unit=start_unit,
+        zero_at=zero_at,
+        command=command,
+        fabric=fabric,
+        servers=servers,
+        memory=memory,
+        response=response,
+    )
+
+
+def brought(
+    files: Sequence[str | os.PathLike[str]],
+    target: Path,
+    check_outputs: Callable[[], None],
+    *,
+    force: bool,
+    **options: Any,  # noqa: ANN401 - as `bring` has them
+) -> Imported:
+    """Do so, with `check_outputs` to refuse what cannot be written, once the files are read."""
+    check_foreign(files)
+
+    def check_target() -> None:
+        check_outputs()
+        if target.exists() and not force:
+            raise InputError(
+                f"{target}: exists already", "give another name, or --force to replace it"
+            )
 
     def see(written: Path) -> list[dict[str, str]]:
         try:
@@ -63,17 +91,4 @@ def import_(
                 f"what was imported cannot run, and was not kept: {told}", error.hint
             ) from None
 
-    return bring(
-        several,
-        target,
-        kind=format,
-        start_unit=start_unit,
-        zero_at=zero_at,
-        command=command,
-        fabric=fabric,
-        servers=servers,
-        memory=memory,
-        response=response,
-        see=see,
-        replace=force,
-    )
+    return bring(files, target, see=see, check_target=check_target, replace=force, **options)

@@ -273,18 +273,40 @@ def other_run(known: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
 class OpenPart:
     """Rows that wait to be written as a part, and since when."""
 
-    batches: list[Batch] = field(default_factory=list)
+    run: int | None = None
+    """The seed of their run, which a column is to say; None: no column does."""
+    since: float = 0.0
     rows: int = 0
     nbytes: int = 0
-    since: float = 0.0
+    _batches: list[Batch] = field(default_factory=list)
+    _file: _core.Part | None = None
 
+    def add(self, batch: Batch) -> None:
+        """Take rows as they are."""
+        self._batches.append(batch)
+        self.rows += len(batch)
+        self.nbytes += batch.nbytes
 
-def written(part: OpenPart, run: int | None = None) -> bytes:
-    """Give rows as a Parquet file; with the seed of their run in a column, if one is given."""
-    file = _core.Part(part.nbytes > COMPRESS_BYTES)
-    for batch in part.batches:
-        file.write(batch, run)
-    return file.close()
+    def encode(self) -> None:
+        """Hold the rows as they will be in the file, which takes a fraction of the memory.
+
+        Of few rows it is not known yet whether they are to be compressed.
+        """
+        if self._file is None and self.nbytes > COMPRESS_BYTES:
+            self._file = _core.Part(True)
+        if self._file is not None:
+            self._write(self._file)
+
+    def close(self) -> bytes:
+        """Give the rows as a Parquet file."""
+        file = self._file or _core.Part(self.nbytes > COMPRESS_BYTES)
+        self._write(file)
+        return file.close()
+
+    def _write(self, file: _core.Part) -> None:
+        for batch in self._batches:
+            file.write(batch, self.run)
+        self._batches.clear()
 
 
 def write_part(directory: Path, table: str, number: int, content: bytes) -> None:
@@ -326,8 +348,10 @@ class MemorySink:
         """Give all rows so far, to be saved."""
         parts = []
         for table, batches in self._batches.items():
-            rows, nbytes = sum(map(len, batches)), sum(batch.nbytes for batch in batches)
-            parts.append(Part(table, rows, written(OpenPart(batches, rows, nbytes))))
+            part = OpenPart()
+            for batch in batches:
+                part.add(batch)
+            parts.append(Part(table, part.rows, part.close()))
         return parts
 
     def finish(self, status: str, summary: dict[str, Any], error: str | None = None) -> Run:
@@ -343,10 +367,11 @@ class MemorySink:
 class PartedSink(ABC):
     """Takes the rows of a run and closes parts of its tables, in bounded memory."""
 
-    def __init__(self, manifest: dict[str, Any]) -> None:
+    def __init__(self, manifest: dict[str, Any], run: int | None = None) -> None:
         self.manifest = manifest
         self.kept: dict[str, list[Batch]] | None = {}
-        """The rows of the parts that are closed; None: they are too many."""
+        """All rows; None: they are too many."""
+        self._run = run
         self._open: dict[str, OpenPart] = {}
         self._kept_bytes = 0
         self._began = time.monotonic()
@@ -361,10 +386,11 @@ class PartedSink(ABC):
             return
         part = self._open.get(table)
         if part is None:
-            part = self._open[table] = OpenPart(since=time.monotonic())
-        part.batches.append(batch)
-        part.rows += len(batch)
-        part.nbytes += batch.nbytes
+            part = self._open[table] = OpenPart(self._run, time.monotonic())
+        part.add(batch)
+        self._keep(table, batch)
+        if self.kept is None:
+            part.encode()
         if part.rows >= PART_ROWS or part.nbytes >= PART_BYTES:
             self._close(table)
 
@@ -386,15 +412,17 @@ class PartedSink(ABC):
         self.manifest |= _closing(self.manifest, status, summary, error)
 
     def _close(self, table: str) -> None:
-        part = self._open.pop(table)
-        self.put(table, part)
+        self.put(table, self._open.pop(table))
+
+    def _keep(self, table: str, batch: Batch) -> None:
         if self.kept is None:
             return
-        self._kept_bytes += part.nbytes
+        self.kept.setdefault(table, []).append(batch)
+        self._kept_bytes += batch.nbytes
         if self._kept_bytes > KEPT_BYTES:
             self.kept = None
-        else:
-            self.kept.setdefault(table, []).extend(part.batches)
+            for part in self._open.values():
+                part.encode()
 
 
 class OwnSink(PartedSink):
@@ -410,7 +438,7 @@ class OwnSink(PartedSink):
 
     def put(self, table: str, part: OpenPart) -> None:
         """Write a part."""
-        self._stored.append(Part(table, part.rows, self.store(table, written(part))))
+        self._stored.append(Part(table, part.rows, self.store(table, part.close())))
 
     def adopt(self, part: Part) -> None:
         """Take a part that was saved, before any row of the run that goes on."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from backwater.stopping import Stop
 
 # Wall time of one slice: how often progress moves and how late Ctrl-C may be noticed.
-SLICE_MS = 100
+SLICE_MS = 50
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,6 @@ from backwater.results import (
     other_run,
     unwritable,
     write_part,
-    written,
 )
 from backwater.stored import Kept, SharedParts
 
@@ -150,7 +149,7 @@ class SeriesWriter:
 
     def put(self, line: dict[str, Any], table: str, part: OpenPart) -> None:
         """Write a part of one run alone, and its line with it."""
-        content = written(part, line["seed"])
+        content = part.close()
         with self._lock:
             number = self._number(table)
             name = self._store(table, number, content)
@@ -221,7 +220,7 @@ class SeriesSink(PartedSink):
     """Takes the rows of a run of a series."""
 
     def __init__(self, writer: SeriesWriter, seed: int, manifest: dict[str, Any]) -> None:
-        super().__init__(manifest)
+        super().__init__(manifest, seed)
         self._writer = writer
         self._line: dict[str, Any] = {
             "seed": seed,
@@ -238,26 +237,24 @@ class SeriesSink(PartedSink):
 
     def finish(self, status: str, summary: dict[str, Any], error: str | None = None) -> Run:
         """Hand the run over to its series, and give its results."""
-        small = status == "done" and not self._line["tables"]
-        if not small:
+        small = None if status != "done" or self._line["tables"] else self.kept
+        if small is None:
             # Before its line says that it has ended.
             self.close_parts()
         self.close_manifest(status, summary, error)
         facts = ("status", "ended", "summary", "error")
         self._line |= {name: self.manifest[name] for name in facts if name in self.manifest}
         self._line["findings"] = summary.get("findings", [])
-        whole = self.kept
-        if small:
-            whole = {table: part.batches for table, part in self._open.items()}
-            self._writer.ended(self._line, whole)
-        else:
+        if small is None:
             self._writer.say(self._line)
+        else:
+            self._writer.ended(self._line, small)
         self.manifest["tables"] = self._line["tables"]
         directory = self._writer.directory
-        if whole is None:
+        if self.kept is None:
             return member(directory, self._line["seed"], checked=False)
         place = directory / name_of(self._line["seed"])
-        return Run(self.manifest, place, Kept(whole), directory)
+        return Run(self.manifest, place, Kept(self.kept), directory)
 
     def abandon(self, error: BaseException) -> None:
         """Have the journal say that the run has failed, where that can still be written."""

@@ -113,6 +113,13 @@ def test_the_page_says_of_how_many_flows_its_times_are(storm: Path) -> None:
     assert "fct:victim" not in json.dumps(figure.chart.to_dict())
 
 
+def test_what_the_base_has_none_of_is_named_where_shares_are(storm: Path) -> None:
+    """Nobody flushes frames without a watchdog, and no share of nothing can be drawn."""
+    page = report.of(storm / "c")
+    [figure] = [one for one in page.figures if one.id == "differences"]
+    assert "Not of flushed and retransmitted, which it has none of" in figure.caption
+
+
 def test_a_curve_ends_where_flows_are_not_complete(storm: Path) -> None:
     """One of two victims stands still under the first: its curve does not rise to 100 %."""
     page = report.of(storm / "c")

@@ -343,8 +343,9 @@ def test_a_long_table_goes_on_with_its_head() -> None:
     ],
 )
 def test_bad_decks_are_errors_with_place_and_hint(
-    command: Command, tmp_path: Path, given: list[str], code: int, place: str
+    command: Command, tmp_path: Path, results: Path, given: list[str], code: int, place: str
 ) -> None:
+    (tmp_path / "run").symlink_to(results)
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     (tmp_path / "mine.pptx").write_bytes(b"PK\x03\x04 mine")
     said = command("deck", *given)

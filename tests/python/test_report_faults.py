@@ -7,9 +7,10 @@ from typing import Any
 
 import backwater
 from backwater.report import draw
-from backwater.report.faults import outages, pausing
+from backwater.report.assumptions import Assumptions
+from backwater.report.faults import STORM, outages, pausing
 from backwater.report.film import moments, shoot, stills
-from backwater.report.key import key_width
+from backwater.report.key import LETTER
 from backwater.report.layout import lay_out
 from backwater.report.overtime import film_part
 
@@ -20,6 +21,20 @@ def scenario(**more: str) -> dict[str, Any]:
     topology |= {"hosts_per_leaf": 2, "rate": "100 Gb/s", "link_delay": "1 us"} | more
     flow = {"label": "one", "from": "h0", "to": "h3", "size": "1 MB"}
     return {"topology": topology, "flow": [flow]}
+
+
+def check_within(drawing: str) -> None:
+    """See that all signs of a drawing's key, and their words, are in it."""
+    [(wide, tall)] = re.findall(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', drawing)
+    place = r'<g transform="translate\(([0-9.]+) ([0-9.]+)\) scale\(([0-9.]+)\)">'
+    [(left, top, size)] = re.findall(place, drawing)
+    key = drawing[drawing.index(f"scale({size})") :]
+    words = re.findall(r'<text x="([0-9.]+)" y="([0-9.]+)"[^>]*>([^<]*)', key)
+    assert len(words) >= 3
+    for x, y, text in words:
+        end = float(left) + float(size) * (float(x) + LETTER * len(text))
+        assert end <= float(wide), text
+        assert float(top) + float(size) * float(y) <= float(tall), text
 
 
 def test_hosts_that_pause_are_said() -> None:
@@ -95,10 +110,44 @@ def test_each_film_of_several_has_the_failures_of_its_own_run() -> None:
         assert faults == {"up": [], "down": [[1, film.frames]]}
         # Of three moments each is drawn once a run, and the key explains the sign.
         assert stills(film, set(), 3).count("carries nothing") == 3
-        assert "link that has failed" in film.key
-        # On a slide the key is as large as there is room for.
-        for slide in moments(film, set()):
-            [width] = re.findall(r'viewBox="0 0 ([0-9.]+) ', slide)
-            [size] = re.findall(r"scale\(([0-9.]+)\)", slide)
-            assert float(size) * key_width(film.deepest, outages=True) <= float(width) + 0.5
-    assert "link that has failed" not in shoot(layout, runs[:1]).key
+        assert "link that has failed" in film.key(1200)[0]
+        for slide in [*moments(film, set()), stills(film, set(), 3)]:
+            check_within(slide)
+    assert "link that has failed" not in shoot(layout, runs[:1]).key(1200)[0]
+
+
+def test_a_host_that_pauses_is_marked_where_it_is_and_explained() -> None:
+    """Its sign is above its circle, in the topology and in films, and their key explains it."""
+    storm = {"kind": "pause-storm", "host": "h2", "at": "5 us", "until": "20 us"}
+    slow = {"kind": "slow-receiver", "host": 3, "rate": "1 Gb/s", "xoff": "40 KB", "xon": "20 KB"}
+    calm = scenario() | {"output": {"interval": "5 us", "queues": True, "links": True}}
+    calm["pfc"] = {"xoff": "400 KB"}
+    wild = calm | {"fault": [storm, slow], "stop": {"at": "40 us"}}
+    run = backwater.build(wild).run()
+    layout = lay_out(backwater.build(calm).complete().sketch(1, 10))
+    film = shoot(layout, [("wild", run)])
+    block = layout.blocks[layout.of[layout.names["h2"]]]
+    place = f'<g transform="translate({block.x:.1f} {block.y:.1f})">{STORM}</g>'
+    first, second = (
+        draw.fabric(layout, {}, set(), outages=film.tracks[0].outages, time=time)
+        for time in (0, 10**7)
+    )
+    circles = f'<circle cx="{block.x:.1f}" cy="{block.y:.1f}"'
+    for drawn, hidden in ((first, 1), (second, 0)):
+        assert drawn.index(place) > drawn.index(circles), "above the circle of the host"
+        assert drawn.count('visibility="hidden"') == hidden
+        assert "<title>h2 pauses all classes of its links from 5 us until 20 us, a storm" in drawn
+        assert "<title>h3 takes frames at 1 Gb/s alone from the start" in drawn
+    explained, high = film.key(1200)
+    assert "host with a pause storm" in explained
+    assert "host that receives slowly" in explained
+    assert "link that has failed" not in explained
+    # Each row of signs is within the width, and there are as many as it takes.
+    assert film.key(600)[1] > high
+    for drawn in [*moments(film, set()), stills(film, set(), 3)]:
+        check_within(drawn)
+    assert film.packed()["tracks"][0]["faults"] == [[0, film.frames], [1, 4]]
+    assumptions = Assumptions(run)
+    picture = assumptions.topology()
+    assert STORM in picture.drawn
+    assert " Marked: h3 takes frames at 1 Gb/s alone from the start" in picture.caption

@@ -77,23 +77,26 @@ def test_an_earlier_product_is_replaced(kind: str, command: Command) -> None:
             assert command(*other, "x.csv").code == 2
 
 
-def test_what_a_command_reads_is_not_written_over(command: Command, small: Path) -> None:
-    """Whatever it looks like, and by whichever name."""
-    own = b'["topology"]\n'
-    Path("odd.json").write_bytes(own)
-    Path("other.json").hardlink_to("odd.json")
+def test_what_a_command_reads_is_not_written_over(command: Command) -> None:
+    """Whatever it is called, and by whichever name."""
+    Path("odd.json").write_text(backwater.new_scenario())
+    assert command("pcap", "sample", "cap.json").code == 0
     for words in (
         ("run", "odd.json"),
         ("check", "odd.json"),
         ("why", "odd.json"),
-        ("compare", str(small), "odd.json@sfc"),
+        ("compare", "odd.json", "odd.json+sfc,sfc.threshold=50KB"),
         ("advise", "sfc", "--scenario", "odd.json"),
-        ("pcap", "show", "odd.json"),
+        ("pcap", "show", "cap.json"),
     ):
+        read = Path(words[-1] if words[0] != "compare" else words[1])
+        Path("other.json").unlink(missing_ok=True)
+        Path("other.json").hardlink_to(read if read.exists() else "odd.json")
+        own = Path("other.json").read_bytes()
         said = command(*words, "--json", "other.json")
-        assert (said.code, said.out) == (2, ""), words
-        assert said.err.startswith("error: other.json: is what the command reads, and would be")
-    assert Path("odd.json").read_bytes() == own
+        assert (said.code, said.out) == (2, ""), (words, said.err)
+        assert "error: other.json: is what the command reads, and would be" in said.err, words
+        assert Path("other.json").read_bytes() == own
 
 
 def test_json_that_is_too_long_for_a_scenario_is_known_by_its_ends(
@@ -147,13 +150,14 @@ def test_what_a_scenario_among_results_leads_to_stays(command: Command, small: P
     assert Path("mine.toml").read_bytes() == before
 
 
+@pytest.mark.usefixtures("run_there")
 @pytest.mark.parametrize(
     "asked",
     [
         ("new", "there/new.toml"),
         ("check", "{small}", "--json", "there/check.json"),
         ("run", "{small}", "--json", "there/run.json"),
-        ("report", "{small}", "-o", "there/page.html"),
+        ("report", "r", "-o", "there/page.html"),
         ("run", "{small}", "--out", "there/run"),
     ],
 )
@@ -172,3 +176,66 @@ def test_what_may_not_be_written_ends_every_command_alike(
     assert said.code == 1, said.err
     assert "ermission denied" in said.err
     assert not list(Path("there").iterdir())
+
+
+# A wrong input of each command that writes, and its output behind it. `d` is a directory, which no
+# output can be.
+WRONG = {
+    "run broken.toml --json d": "broken.toml:12:2: topologie",
+    "run bad.toml --json d": "bad.toml",
+    "run bad.toml --capture leaf0 -o d": "bad.toml",
+    "run good.toml --set switch.bufer=1MB --figure d/x/a.svg": "--set switch.bufer",
+    "run --from good.toml --json d": "good.toml",
+    "check broken.toml --json d": "broken.toml",
+    "check bad.toml --json d": "bad.toml",
+    "compare broken.toml broken.toml@v --json d": "broken.toml",
+    "compare bad.toml good.toml@nothing --json d": "good.toml: variant",
+    "compare good.toml --json d": "compare: one scenario",
+    "why broken.toml --json d": "broken.toml",
+    "why bad.toml --json d": "bad.toml",
+    "sweep broken.toml --vary seed=1,2 --json d": "broken.toml",
+    "sweep good.toml --vary switch.bufer=1MB,2MB --figure d/x/a.svg": "--vary switch.bufer",
+    "advise sfc --scenario broken.toml --json d": "broken.toml",
+    "explain pfc.xof --json d": "`pfc` has no key",
+    "query d --json d": "d: ",
+    "status d --json d": "d: ",
+    "jobs d --json d": "d: ",
+    "report nothing -o d": "nothing: neither a directory",
+    "report d -o d": "d: not a result directory",
+    "report d --figures good.toml": "d: not a result directory",
+    "deck nothing -o d/x/talk.pptx": "nothing: there are no results",
+    "deck d -o d/x/talk.pptx": "d: not a result directory",
+    "export d --to csv --out good.toml": "d: ",
+    "reproduce nothing --json d": "there is no study 'nothing'",
+    "pcap show notes.txt --json d": "notes.txt",
+    "pcap show nothing.pcapng --json d": "nothing.pcapng",
+    "new d --from nothing": "nothing: ",
+    "new mechanism self --to good.toml": "self: ",
+    "import nothing.json -o d": "nothing.json: there is no such file",
+    "import notes.txt": "notes.txt: ",
+    "import notes.txt -o d": "notes.txt: ",
+    "import notes.txt -o x/y.toml": "notes.txt: ",
+    "import notes.txt --json d": "notes.txt: ",
+    "import ports.json -o good.toml": "ports.json",
+    "import ports.json --format simai-topology -o d": "ports.json",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_what_is_wrong_with_an_input_is_said_before_what_is_with_an_output(
+    words: str, command: Command
+) -> None:
+    good = backwater.new_scenario()
+    Path("good.toml").write_text(good)
+    Path("broken.toml").write_text(good.replace("[topology]", "[topologie]"))
+    # Well written, and found wrong only when all of it is looked at.
+    Path("bad.toml").write_text(good + '\n[[flow]]\nfrom = "nobody"\nto = 0\nsize = "1 KB"\n')
+    Path("notes.txt").write_text("what I mean to do\n")
+    Path("notes.toml").write_text("mine = 1\n")
+    Path("ports.json").write_text('{"PORT": {"Ethernet0": {"speed": "fast"}}}\n')
+    Path("d").mkdir()
+    said = command(*words.split())
+    assert said.code in (1, 2)
+    assert said.err.startswith(f"error: {WRONG[words]}"), said.err
+    assert not Path("x").exists()
+    assert not list(Path("d").iterdir())

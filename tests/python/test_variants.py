@@ -201,3 +201,26 @@ def test_where_results_are_asked_for_a_scenario_is_told_to_be_run(
     assert f"error: {file}: is a scenario, not a result directory" in said.err
     place = "results/hot-slow" if "@" in file else "results/hot"
     assert f"hint: run it first: `backwater {run} {file} --out {place}`" in said.err
+
+
+def test_a_variant_that_is_wrong_stops_only_who_asks_for_it(command: Command) -> None:
+    Path("hot.toml").write_text(f'{SCENARIO}[variant.bad]\nswitch.bufer = "1 KB"\n')
+    for words in (
+        ("run", "hot.toml", "--out", "r"),
+        ("run", "hot.toml@slow", "--out", "s"),
+        ("compare", "hot.toml", "hot.toml@late", "--seeds", "1", "--out", "c"),
+        ("check", "hot.toml@slow"),
+        ("why", "hot.toml@late"),
+        ("sweep", "hot.toml", *SIZES, "--seeds", "1", "--out", "w"),
+    ):
+        said = command(*words)
+        assert said.code == 0, (words, said.err)
+    for asking in (
+        ("check", "hot.toml"),
+        ("run", "hot.toml@bad"),
+        ("run", "hot.toml", "--variant", "bad"),
+        ("sweep", "hot.toml", *SIZES, "--variant", "slow,bad"),
+    ):
+        said = command(*asking)
+        assert said.code == 2, asking
+        assert "variant.bad.switch.bufer: unknown key `bufer`" in said.err, asking

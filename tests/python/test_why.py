@@ -172,7 +172,7 @@ def test_a_run_with_a_flow_table_beside_its_scenario(command: Command) -> None:
     said = command("why", "r", "--flow", "watched")
     assert said.code == 0, said.err
     assert "the same fingerprint" in said.out
-    assert "(watched, " in said.out
+    assert " of watched (" in said.out
 
 
 def test_drops_and_headroom(command: Command, small: Path) -> None:

@@ -23,6 +23,10 @@ const RUN: &str = "run";
 const ROWS: usize = 8192;
 const BATCHES: usize = 64;
 
+/// Octets of a column's distinct values up to which they are looked up in a dictionary. Names and sizes have few; of times nearly all
+/// differ, and a dictionary of them takes several times the memory of the column.
+const DICTIONARY: usize = 64 << 10;
+
 /// A Parquet file of one table under construction, in memory.
 #[pyclass(frozen, module = "backwater._core")]
 pub struct Part(Mutex<Writing>);
@@ -104,7 +108,8 @@ impl Writing {
 
 fn begun(batch: &RecordBatch, compressed: bool) -> Result<ArrowWriter<Vec<u8>>> {
     let how = if compressed { Compression::ZSTD(ZstdLevel::default()) } else { Compression::UNCOMPRESSED };
-    let properties = WriterProperties::builder().set_compression(how).build();
+    let properties =
+        WriterProperties::builder().set_compression(how).set_dictionary_page_size_limit(DICTIONARY).build();
     ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties))
 }
 

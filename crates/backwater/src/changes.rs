@@ -2,8 +2,12 @@
 //! whatever the order in which they were given, and a setting of a mechanism never switches the mechanism on.
 
 use crate::error::{ScenarioError, nearest};
-use crate::tree::{self, Layer, Misfit, Node, Origin, SourceText, TomlTable, Value};
+use crate::tree::{self, Layer, Misfit, Node, Origin, SourceText, Value};
 use backwater_mech::registry::ENTRIES;
+use indexmap::IndexMap;
+
+/// The tables `[variant.NAME]` of a file, in its order, or what is wrong with them.
+pub(crate) type Variants = IndexMap<String, Result<Node, ScenarioError>>;
 
 /// A setting of a mechanism that is off. It changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -65,10 +69,10 @@ pub(crate) struct Merged {
 
 impl Changes {
     /// Merges all of it over the root of a file.
-    pub(crate) fn over(&self, file: &Node, variants: &TomlTable, source: &SourceText) -> Result<Merged, Misfit> {
+    pub(crate) fn over(&self, file: &Node, variants: &Variants, source: &SourceText) -> Result<Merged, Misfit> {
         let mut root = file.clone();
         let switches = self.switches();
-        for variant in self.variants.iter().filter_map(|name| variants.get(name)) {
+        for variant in self.variants.iter().filter_map(|name| variants.get(name)?.as_ref().ok()) {
             let mut variant = variant.clone();
             if let Some(table) = variant.table_mut() {
                 // What is on in the end keeps the values that it has below a variant that switches it off.
@@ -149,7 +153,7 @@ fn off(root: &Node, mechanism: &str, source: &SourceText) -> String {
     }
 }
 
-fn refusal(setting: &Setting, mechanism: &str, reason: &str, root: &Node, variants: &TomlTable) -> ScenarioError {
+fn refusal(setting: &Setting, mechanism: &str, reason: &str, root: &Node, variants: &Variants) -> ScenarioError {
     let error = ScenarioError {
         key: Some(setting.key.clone()),
         value: Some(setting.value.clone()),
@@ -160,7 +164,8 @@ fn refusal(setting: &Setting, mechanism: &str, reason: &str, root: &Node, varian
     if matches!(switch, Some(Layer::Set(_))) {
         return error.hint(format!("leave out --set {mechanism}=false"));
     }
-    let having = variants.iter().filter(|(_, variant)| is_on(variant, mechanism)).map(|(name, _)| name.as_str());
+    let on = |variant: &Result<Node, _>| variant.as_ref().is_ok_and(|variant| is_on(variant, mechanism));
+    let having = variants.iter().filter(|(_, variant)| on(variant)).map(|(name, _)| name.as_str());
     let having: Vec<&str> = having.collect();
     let also = match having.as_slice() {
         [] => String::new(),

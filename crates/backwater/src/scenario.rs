@@ -1,6 +1,6 @@
 //! A scenario as read: a tree into which variants and overrides are merged until it is resolved.
 
-use crate::changes::{self, Changes, Merged, Setting, Skipped};
+use crate::changes::{self, Changes, Merged, Setting, Skipped, Variants};
 use crate::check::{Checked, Draft};
 use crate::error::{ScenarioError, nearest};
 use crate::inputs::{self, InputOperations, InputRows, LARGEST, RowsOf, TableFlow, is_parquet, place_of};
@@ -22,7 +22,7 @@ pub struct Scenario {
     base_dir: PathBuf,
     /// Everything in the file but the variants.
     file: Arc<Node>,
-    variants: Arc<TomlTable>,
+    variants: Arc<Variants>,
     changes: Changes,
     /// The file with all changes.
     root: Node,
@@ -79,9 +79,10 @@ impl Scenario {
         })
     }
 
-    /// With `[variant.NAME]` merged over the file and the variants before it, below mechanisms that are switched on and settings.
+    /// With `[variant.NAME]` merged over the file and the variants before it, below mechanisms that are switched on and settings. It
+    /// is an error if there is none, or if its tables are not as they have to be: such a variant is in nobody else's way.
     pub fn with_variant(&self, name: &str) -> Result<Scenario, ScenarioError> {
-        if !self.variants.contains_key(name) {
+        let Some(variant) = self.variants.get(name) else {
             let names: Vec<&str> = self.variants.keys().map(String::as_str).collect();
             let hint = match (nearest(name, names.iter().copied()), names.is_empty()) {
                 (_, true) => "the file has no [variant.NAME] tables".to_owned(),
@@ -90,7 +91,8 @@ impl Scenario {
             };
             let error = ScenarioError::new(format!("there is no variant `{name}`")).file(self.source.name());
             return Err(ScenarioError { value: Some(name.into()), ..error }.key("variant").hint(hint));
-        }
+        };
+        variant.as_ref().map_err(ScenarioError::clone)?;
         self.changed(|changes| changes.variants.push(name.to_owned()))
     }
 
@@ -300,23 +302,29 @@ fn read(path: &Path) -> Result<String, ScenarioError> {
     })
 }
 
-/// Takes `[variant.NAME]` out of the table and checks each, so that a mistake in one shows before it is run.
-fn variants_of(table: &mut TomlTable, source: &SourceText) -> Result<TomlTable, ScenarioError> {
-    let Some(node) = table.shift_remove("variant") else { return Ok(TomlTable::new()) };
+/// Takes `[variant.NAME]` out of the table and checks each by itself.
+fn variants_of(table: &mut TomlTable, source: &SourceText) -> Result<Variants, ScenarioError> {
+    let Some(node) = table.shift_remove("variant") else { return Ok(Variants::new()) };
     let error = node.origin.error_at_key(source).key("variant");
-    let Value::Table(mut variants) = node.value else {
+    let Value::Table(variants) = node.value else {
         return Err(ScenarioError { reason: "needs tables".into(), ..error }.hint("write [variant.NAME]"));
     };
-    for (name, variant) in &mut variants {
-        let mut path = vec!["variant".to_owned(), name.clone()];
-        relabel(variant, &Layer::Variant(name.as_str().into()));
-        if let Some(inner) = variant.table().and_then(|t| t.get("variant")) {
-            let error = inner.origin.error_at_key(source).key(path.join("."));
-            return Err(ScenarioError { reason: "a variant has no variants".into(), ..error });
-        }
-        conform(variant, schema::root(), &mut path, &Conform::layer(source, true))?;
+    let of = |(name, node): (String, Node)| {
+        let variant = variant_of(&name, node, source);
+        (name, variant)
+    };
+    Ok(variants.into_iter().map(of).collect())
+}
+
+fn variant_of(name: &str, mut variant: Node, source: &SourceText) -> Result<Node, ScenarioError> {
+    let mut path = vec!["variant".to_owned(), name.to_owned()];
+    relabel(&mut variant, &Layer::Variant(name.into()));
+    if let Some(inner) = variant.table().and_then(|t| t.get("variant")) {
+        let error = inner.origin.error_at_key(source).key(path.join("."));
+        return Err(ScenarioError { reason: "a variant has no variants".into(), ..error });
     }
-    Ok(variants)
+    conform(&mut variant, schema::root(), &mut path, &Conform::layer(source, true))?;
+    Ok(variant)
 }
 
 fn relabel(node: &mut Node, layer: &Layer) {

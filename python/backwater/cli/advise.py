@@ -109,11 +109,11 @@ def _command(mechanism: str, form: dict[str, Any]) -> Callable[..., int]:
     def command(json: str | None, **values: Any) -> int:  # noqa: ANN401 - as the form says
         asked = {key: values.pop(key, None) for key in SCENARIO}
         scenario = asked["scenario"]
-        writable(json, Kind.JSON, scenario)
         proving = {key: values.pop(key, None) for key in PROVING}
         facts = _facts(mechanism, **asked)
         with option_of({name: f"--{name.replace('_', '-')}" for name in values}):
             advice = _core.advise(mechanism, values, facts, scenario or "")
+        writable(json, Kind.JSON, scenario)
         if not proving["prove"]:
             for option in ("seeds", "out"):
                 if proving[option] is not None:

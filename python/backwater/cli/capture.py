@@ -8,7 +8,6 @@ import typer
 
 from backwater import _core
 from backwater.cli.arguments import option_of
-from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError
 
 PANEL = "Capture"
@@ -107,7 +106,6 @@ def wanted(
         raise InputError(
             "-o -: stdout is the report's", "name a file; Wireshark reads it already while it grows"
         )
-    writable(file, Kind.CAPTURE)
     with option_of(OPTIONS):
         return _core.Capture(
             file,

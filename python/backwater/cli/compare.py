@@ -106,7 +106,6 @@ def compare(
             "compare: one scenario is given, and it takes two or more",
             f"give two or more of {GRAMMAR}",
         )
-    writable(json, Kind.JSON, *files(scenarios))
     with judging(*folders(scenarios), Path(out)):
         wrong: dict[str, Wrong] = {}
         asked = subjects(scenarios, settings, mechanisms, variant, wrong=wrong)
@@ -117,6 +116,7 @@ def compare(
         given = {"with": mechanisms or [], "set": dict(overrides(settings))}
         plan = Plan.of(cases, seeds(many, cases[0].seed), Path(out), given, force=force)
         plan.check_groups(wanted)
+        writable(json, Kind.JSON, *files(scenarios))
         message(*plan.words())
         if plan_only:
             return 0

@@ -52,12 +52,12 @@ def deck(
     chosen = LIGHT if theme is None else theme
     if chosen not in THEMES:
         raise InputError(f"--theme {chosen}: there is none", f"one of {', '.join(THEMES)}")
+    folder = Path(target)
+    _see(folder)
     writable(output, Kind[kind[1:].upper()])
     if path.exists() and path.is_file() and path.stat().st_size and not force:
         raise InputError(f"{path}: is there already", "--force replaces it, or name another file")
     needed(_LIBRARIES[kind], "deck")
-    folder = Path(target)
-    _see(folder)
     from backwater import deck as slides
     from backwater.cli.progress import listening, reporting
 
@@ -76,9 +76,10 @@ def deck(
 def _see(folder: Path) -> None:
     """Refuse what is no directory of results before libraries are loaded."""
     from backwater import study
-    from backwater.results import check_no_results, present
+    from backwater.results import check_no_results, manifest_at, present
 
     if present(folder) or folder.is_dir():
+        manifest_at(folder)
         return
     check_no_results(folder)
     hint = "a directory is what `backwater run --out` or `backwater reproduce --out` wrote"

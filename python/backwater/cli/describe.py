@@ -63,7 +63,6 @@ def check(
     """
     file, variant = split_variant(files[0], variant)
     beside = files[1:]
-    writable(json, Kind.JSON, file, *beside)
     named = series([file, *beside])
     if not beside and _has_sweep(file):
         given = {"set": settings, "with": mechanisms}
@@ -85,6 +84,7 @@ def check(
     warnings = case.check()
     for other in others.values():
         warnings += [one for one in other.check() if one not in warnings]
+    writable(json, Kind.JSON, file, *beside)
     warn(warnings)
     for one in case.skipped:
         used = [
@@ -132,6 +132,7 @@ def _check_sweep(file: str, given: dict[str, Any], json: str | None) -> None:
     from backwater.sweep.clusters import processors
 
     asked = sweeping(file, dict.fromkeys(OPTIONS) | given, None)
+    writable(json, Kind.JSON, file)
     told = foresee(asked, processors(), force=True)
     if json is not None:
         write_json(json, told)
@@ -150,8 +151,8 @@ def explain(
     json: Json = None,
 ) -> None:
     """Explain one key of a scenario: meaning, unit, default, range, source."""
-    writable(json, Kind.JSON)
     facts = _core.explain(key)
+    writable(json, Kind.JSON)
     if json is not None:
         write_json(json, facts)
     if json != "-":
@@ -318,13 +319,14 @@ def new(
 
 def _new_mechanism(name: str | None, to: str | None, backwater: str | None, *, force: bool) -> None:
     """Write a crate with a mechanism of this name."""
-    from backwater.own.crate import write_crate
+    from backwater.own.crate import named, write_crate
 
     if name is None:
         raise InputError(
             "Missing argument 'NAME'.",
             "`backwater new mechanism my_law`; `backwater new ./mechanism` writes a scenario",
         )
+    named(name)
     folder = Path(name if to is None else to)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is no directory", "give another --to")

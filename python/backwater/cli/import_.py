@@ -98,17 +98,20 @@ def import_(
     and lines. `run` and `check` take such files in place of a scenario, too, where they say all
     that a scenario needs, and `compare` takes one file.
     """
-    from backwater.import_files import check_foreign
-    from backwater.importing import import_ as bring
+    from backwater.importing import brought
 
-    check_foreign(files)
     target = Path(out) if out is not None else Path(Path(files[0]).stem + ".toml")
-    writable(str(target), Kind.SCENARIO, *files)
-    writable(json, Kind.JSON, *files)
-    done = bring(
+
+    def check_outputs() -> None:
+        writable(str(target), Kind.SCENARIO, *files)
+        writable(json, Kind.JSON, *files)
+
+    done = brought(
         files,
         target,
-        format=format,
+        check_outputs,
+        force=force,
+        kind=format,
         start_unit=start_unit,
         zero_at=zero_at,
         command=command,
@@ -116,7 +119,6 @@ def import_(
         servers=servers,
         memory=memory,
         response=response,
-        force=force,
     )
     for note in done.notes:
         message(str(note))

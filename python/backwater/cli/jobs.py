@@ -12,6 +12,7 @@ from backwater.cli.output import listing, message, put, write_json
 from backwater.cli.targets import Kind, writable
 from backwater.errors import ResultError
 from backwater.findings import undone
+from backwater.naming import flow_in_group, host_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +41,6 @@ def jobs(
     from backwater.reading import open_run
     from backwater.results import Run
 
-    writable(json, Kind.JSON)
     folder = Path(directory)
     with judging(folder):
         run = open_run(folder, Run)
@@ -48,7 +48,9 @@ def jobs(
             raise ResultError(
                 f"{directory}: the run has no jobs", "its scenario has no [[job]], or it was killed"
             )
+        writable(json, Kind.JSON)
         message(*undone(run.manifest))
+        names = host_names(run.scenario)
         instances = run.jobs
         transfers = _sorted(run.transfers, ("start_ps", "ascending"), ("flow_id", "ascending"))
         job_links = _sorted(
@@ -89,11 +91,11 @@ def jobs(
         transfers,
         shown,
         {
-            "flow": _plain("flow_id"),
+            "flow": lambda row: str(flow_in_group(row["flow_id"])),
             "job/step": lambda row: f"{row['job']}/{row['step']}",
             **{name: _plain(name) for name in ("instance", "round", "phase")},
-            "from": _rank("src"),
-            "to": _rank("dst"),
+            "from": _rank("src", names),
+            "to": _rank("dst", names),
             "bytes": _plain("bytes"),
             "start us": lambda row: _us(row["start_ps"]),
             "end us": lambda row: _us(row["end_ps"]),
@@ -138,12 +140,12 @@ def _plain(name: str) -> Callable[[dict[str, Any]], str]:
     return lambda row: str(row[name])
 
 
-def _rank(side: str) -> Callable[[dict[str, Any]], str]:
+def _rank(side: str, names: Callable[[int], str]) -> Callable[[dict[str, Any]], str]:
     """Give the host at a message's end, and its rank where that is another number."""
 
     def cell(row: dict[str, Any]) -> str:
         host, rank = row[side], row[f"{side}_rank"]
-        return f"h{host}" if host == rank else f"h{host} (rank {rank})"
+        return names(host) if host == rank else f"{names(host)} (rank {rank})"
 
     return cell
 
@@ -157,7 +159,7 @@ def _us(time_ps: int | None) -> str:
 def _after(row: dict[str, Any]) -> str:
     """Say what let a message begin: a flow, a computation, or both; else the job's start."""
     parts = [
-        *([] if row["after_flow"] is None else [str(row["after_flow"])]),
+        *([] if row["after_flow"] is None else [str(flow_in_group(row["after_flow"]))]),
         *([] if row["after_compute"] is None else [row["after_compute"]]),
     ]
     return " + ".join(parts) or "start"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -75,7 +76,6 @@ def show_file(
     Whatever a frame or block is, cut off, broken or of another protocol, the rest is read. With
     --json every field is given, of all frames of the wanted kinds, and the number of every kind.
     """
-    writable(json, Kind.JSON, file)
     wanted = _wanted(kind)
     numbers = {
         "sfcm_port": _number("--sfcm-port", sfcm_port, 1),
@@ -83,6 +83,8 @@ def show_file(
         # What is less is a length (IEEE 802.3 clause 3.2.6).
         "bcn_ethertype": _number("--bcn-ethertype", bcn_ethertype, 0x0600),
     }
+    _check_capture(file, numbers)
+    writable(json, Kind.JSON, file)
     kinds: Counter[str] = Counter()
     frames: list[dict[str, Any]] = []
     problems: list[dict[str, Any]] = []
@@ -151,6 +153,20 @@ def _read(
         raise InputError(
             f"{file}: cannot be read: {error.strerror or error}", "name a capture"
         ) from None
+
+
+class _Read(Exception):  # noqa: N818 - it ends no command
+    """Enough is read."""
+
+
+def _check_capture(file: str, numbers: Mapping[str, int | None]) -> None:
+    """Refuse what is no capture, by its beginning."""
+
+    def stop(_item: dict[str, Any]) -> None:
+        raise _Read
+
+    with contextlib.suppress(_Read):
+        _read(file, stop, numbers)
 
 
 COLUMNS = ("frame", "time us", "interface", "", "kind", "from", "to", "says")

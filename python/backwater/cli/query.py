@@ -37,8 +37,8 @@ def query(
     """
     from backwater.sweep.dataset import VIEWS, open_sweep
 
-    writable(json, Kind.JSON)
     sweep = open_sweep(directory)
+    writable(json, Kind.JSON)
     if sql is None:
         columns = [
             {"column": one.sql, "name": one.name, "unit": one.unit, "about": one.about}
@@ -97,9 +97,9 @@ def status(directory: Sweep, json: Json = None) -> int:
     from backwater.manifest import SWEEP, read_manifest
     from backwater.sweep.store import counts
 
-    writable(json, Kind.JSON)
     path = Path(directory)
     manifest = read_manifest(path, SWEEP)
+    writable(json, Kind.JSON)
     facts = _progress(path / PROGRESS)
     points = manifest["points"]
     # Of a sweep that was killed, or whose disk is full, the last words are old.

@@ -57,15 +57,17 @@ def report(
     from backwater import report, study
     from backwater.cli.progress import listening, reporting
     from backwater.manifest import judging
-    from backwater.results import present
+    from backwater.results import manifest_at, present
 
+    folder = Path(target)
+    if not present(folder) and target not in study.names():
+        raise _unusable(folder, study.names())
+    if present(folder):
+        manifest_at(folder)
     writable(output, Kind.REPORT)
     drawing = asked(figure, width, font, theme, folder=figures is not None)
     if figures is not None and Path(figures).is_file():
         raise InputError(f"--figures {figures}: is a file, not a directory", "name another")
-    folder = Path(target)
-    if not present(folder) and target not in study.names():
-        raise _unusable(folder, study.names())
     with reporting() as display:
         listener = listening(display)
         if not folder.exists() and not present(folder):

@@ -80,14 +80,16 @@ def reproduce(
     from backwater.cli.outcome import show_outcome, show_summaries
     from backwater.cli.progress import listening, reporting
     from backwater.directory import free_name
-    from backwater.study import has_full_size, names
+    from backwater.study import has_full_size, load, names
     from backwater.study import reproduce as reproduce_study
 
-    writable(json, Kind.JSON)
-    drawing = asked(figure, width, font, theme)
     pairs = overrides(settings)
     seeds = _seeds(many)
     wanted = names() if study == "all" else [study]
+    for name in wanted:
+        load(name)
+    writable(json, Kind.JSON)
+    drawing = asked(figure, width, font, theme)
     if measured is not None and len(wanted) > 1:
         raise InputError(
             f"--measured {measured}: is of one study, and `all` runs {len(wanted)}",

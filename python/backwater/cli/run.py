@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,7 +46,7 @@ from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from backwater.scenario import Scenario
 
@@ -130,8 +131,7 @@ def run(
     from backwater.running import Job, taken_up
     from backwater.saving import saving, with_saving
 
-    drawing = asked(figure, width, font, theme, *(files or ()))
-    if drawing is not None and until is not None:
+    if figure and until is not None:
         raise InputError(
             "--figure and --until exclude each other", "a run that is saved has no results yet"
         )
@@ -160,7 +160,7 @@ def run(
             every,
             out,
             json,
-            drawing,
+            partial(asked, figure, width, font, theme),
             force=force,
             allow=allow,
             json_progress=json_progress,
@@ -192,12 +192,14 @@ def run(
     if save is not None and many is not None:
         raise InputError("--save and --seeds exclude each other", "a saved run is one run")
     _check_times(until, save, every, out, force=force)
-    captured = wanted(capture, capture_file, kinds=kinds, classes=classes, snap=snap, limit=limit)
-    writable(json, Kind.JSON, file, *beside)
     case = read(file, variant, settings, mechanisms, beside=beside)
+    captured = wanted(capture, capture_file, kinds=kinds, classes=classes, snap=snap, limit=limit)
     numbers = None if many is None else seeds(many, case.seed)
     with option_of(OPTIONS):
         prepared = case.prepare(captured)
+    writable(capture_file, Kind.CAPTURE, file, *beside)
+    writable(json, Kind.JSON, file, *beside)
+    drawing = asked(figure, width, font, theme, file, *beside)
     parts, kept = _threads(threads), saving(save, every) if until is None else None
     usual = Path("results") / _name(file, variant, mechanisms)
     if until is not None and save is not None:
@@ -302,7 +304,7 @@ def _go_on(
     every: str | None,
     out: str | None,
     json: str | None,
-    drawing: Asked | None,
+    drawn: Callable[[], Asked | None],
     *,
     force: bool,
     allow: bool,
@@ -322,10 +324,11 @@ def _go_on(
                 "the saved run has its scenario and its seed; --set changes values from there on",
             )
     _check_times(until, save, every, out, force=force)
-    writable(json, Kind.JSON)
     case = resume(saved)
     for key, value in overrides(settings):
         case = case.set(key, value)
+    writable(json, Kind.JSON)
+    drawing = drawn()
     if until is not None and save is not None:
         return save_once(case.job(None), until, Path(save), json, json_progress=json_progress)
     job = case.job(None, saving(save, every))

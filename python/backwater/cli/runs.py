@@ -13,6 +13,7 @@ from backwater.cli.views import View
 from backwater.errors import InputError
 from backwater.findings import failures, headlines, hints, remarks
 from backwater.manifest import SEEDS, kind_of
+from backwater.naming import flow_name
 from backwater.numbers.repeats import fold, named, said_same
 from backwater.numbers.report import report
 from backwater.repetitions import of_whole, summed_up
@@ -330,11 +331,7 @@ def _outcomes(one: dict[str, Any]) -> list[str]:
                 f"{'flow is' if group['unfinished'] == 1 else 'flows are'} not finished; the "
                 "column waits_for says why."
             )
-    said += [
-        f"{first['group']}: flow {first['flow']} from h{first['src']} to h{first['dst']} waits for "
-        f"{first['waits_for']}."
-        for first in one["waiting"]
-    ]
+    said += [f"{flow_name(first)} waits for {first['waits_for']}." for first in one["waiting"]]
     summary = one["summary"]
     if deadlock := summary.get("deadlock"):
         cycle = " -> ".join([*deadlock["cycle"], deadlock["cycle"][0]])

@@ -180,11 +180,11 @@ def sweep(
         "set": settings,
     }
     _check_engine(workers, memory, scheduler, slurm)
-    writable(json, Kind.JSON, file)
-    drawing = drawings(figure, width, font, theme, file)
-    if drawing is not None and dry:
+    if figure and dry:
         raise InputError("--figure and --dry-run exclude each other", "nothing is run to be drawn")
     asked = sweeping(file, given, out)
+    writable(json, Kind.JSON, file)
+    drawing = drawings(figure, width, font, theme, file)
     from backwater.sweep import clusters
 
     jobs = None if slurm is None else clusters.Slurm.of(slurm)

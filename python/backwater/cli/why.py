@@ -11,6 +11,8 @@ from backwater.cli.output import message, warn, write, write_json
 from backwater.cli.targets import Kind, writable
 
 if TYPE_CHECKING:
+    from backwater.cli.subjects import Subject
+    from backwater.results import Run
     from backwater.why import Evidence
 
 RunArgument = Annotated[
@@ -39,9 +41,9 @@ def why(
         list[str] | None,
         typer.Option(
             "--flow",
-            metavar="GROUP|ID",
-            help="Itemise this flow, or the one of this group that waited longest; "
-            "by default one of every group. May be given more than once.",
+            metavar="GROUP[:N]|ID",
+            help="Itemise flow N of this group, the one of it that waited longest, or the one of "
+            "this flow_id; by default one of every group. May be given more than once.",
         ),
     ] = None,
     json: Json = None,
@@ -64,11 +66,12 @@ def why(
     from backwater.why.words import run_words
 
     names = [first] if second is None else [first, second]
-    writable(json, Kind.JSON, *files(names))
     found: list[Evidence] = []
     lines: list[str] = []
     foreign: list[str] = []
     with judging(*folders(names)):
+        asked: list[tuple[Subject, int, Run | None]] = []
+        # All that may be wrong is said before anything is done again, which may take long.
         for one in subjects(names, settings, mechanisms, variant):
             message(*one.skipped)
             check_one_seed(seed, one.settings)
@@ -77,8 +80,10 @@ def why(
             if earlier is None:
                 warn(one.scenario.check())
             else:
-                # Before it is done again, which may take long.
                 check_wanted(earlier, flow or ())
+            asked.append((one, wanted, earlier))
+        writable(json, Kind.JSON, *files(names))
+        for one, wanted, earlier in asked:
             if earlier and one.control is None and (ended := uncomparable(earlier)) is not None:
                 message(f"{one.label}: {ended}; it is done again to its end")
             with reporting() as display:

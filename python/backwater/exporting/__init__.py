@@ -81,8 +81,8 @@ def export(
     """
     writer = _writer(to)
     chosen = _options(to, writer, options)
-    place = Place(path, writer.FILES, force=force)
     run = _opened(result)
+    place = Place(path, writer.FILES, force=force)
     told: list[str] = writer.write(run, place, chosen)
     return [*undone(run.manifest), *told]
 

@@ -22,6 +22,7 @@ import polars as pl
 from backwater.errors import InputError
 from backwater.exporting.network import Network
 from backwater.exporting.rows import IN_ORDER, frame, ordered, told
+from backwater.naming import MOST_FLOWS
 
 if TYPE_CHECKING:
     from backwater.exporting import Options
@@ -34,7 +35,6 @@ FILES = ()
 PS_PER_US = 10**6
 LARGEST = 2**31 - 1
 """htsim reads sizes into 32 bits with a sign."""
-MOST_FLOWS = 2**40
 """A flow's identity is that of its group times so many, and its number in the group."""
 DONE = {"last-byte": "recv_done_trigger", "last-ack": "send_done_trigger"}
 """The trigger that fires when a transfer is complete, by `job.complete_at`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from backwater.naming import host_names, with_hosts
 from backwater.numbers.of_mechanisms import WATCHDOG
 from backwater.numbers.rows import rows
 from backwater.numbers.statistics import spread
@@ -67,9 +68,10 @@ def waiting(run: Run) -> list[dict[str, Any]]:
     found = []
     for (group,) in unfinished.distinct("group", by="flow_id"):
         first = unfinished.only(group=group)
-        told = {"group": group, "flow": first.first("flow_id", by="flow_id")}
+        told = {"group": group, "flow_id": first.first("flow_id", by="flow_id")}
         found.append(told | {name: first.first(name, by="flow_id") for name in names})
-    return found
+    named: list[dict[str, Any]] = with_hosts(found, host_names(run.scenario))
+    return named
 
 
 def job_times(run: Run) -> list[dict[str, Any]]:

@@ -132,10 +132,12 @@ class Assumptions:
             caption += (
                 " A node written as a number stands for so many; the pointer shows their names."
             )
-        if self.outages:
-            few = [one.text for one in self.outages[:OUTAGES]]
-            more = len(self.outages) - len(few)
-            caption += f" Dashed: {'; '.join(few)}{f'; and {more} more' if more else ''}."
+        for how, hosts in (("Dashed", False), ("Marked", True)):
+            every = [one.text for one in self.outages if one.of_host == hosts]
+            few = every[:OUTAGES]
+            more = len(every) - len(few)
+            if few:
+                caption += f" {how}: {'; '.join(few)}{f'; and {more} more' if more else ''}."
         drawn, phone = (
             draw.topology(self.layout, self.sketch, self.groups, larger, self.outages)
             for larger in (text, PHONE)

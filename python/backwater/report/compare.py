@@ -157,6 +157,8 @@ def _results(
     if shares:
         shown = [name for name in labels.values() if any(s["scenario"] == name for s in shares)]
         said = "How much others differ, in percent of the first scenario's mean."
+        if from_zero := [row["metric"] for row in rows if _from_zero(row)]:
+            said += f" Not of {series(from_zero)}, which it has none of: the table has them."
         every = list(labels.values())
         chart = lambda: charts.differences(shares, shown, base, every)  # noqa: E731
         wanted.append(("differences", chart, said))
@@ -190,6 +192,12 @@ def _warned(runs: Mapping[str, Sequence[Run]]) -> list[str]:
         for line in warned(mine[0].warnings, over, done):
             found.setdefault(line, []).append(name)
     return [line if len(of) == len(runs) else f"{series(of)}: {line}" for line, of in found.items()]
+
+
+def _from_zero(row: Mapping[str, Any]) -> bool:
+    """Whether the base has nothing of a metric, and others have."""
+    means = {one["scenario"]: one["mean"] for one in row["scenarios"]}
+    return means.get(row["against"]) == 0 and any(means.values())
 
 
 def _shares(

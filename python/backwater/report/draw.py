@@ -27,8 +27,8 @@ MOST_ARROWS = 16
 """Arrows of a group; of more flows only the hosts are marked."""
 
 
-TOUCHING = 15.0
-"""What a letter takes on a phone, where names have 26 pixels of the drawing."""
+TOUCHING = 20.0
+"""What a letter takes on a phone, where names have 34 pixels of the drawing."""
 BOX = 11.0
 """Half of the height of a switch's box."""
 QUEUE, PAUSE = 24.0, 44.0
@@ -167,7 +167,9 @@ def nodes(layout: Layout, named: set[int], text: float = 1.0) -> str:
                 further = 12 * text if crowded else 0
                 last = (block.x if not crowded else -99.0, block.y)
                 y = block.y - 12 - further if up else block.y + 10 + 11 * text + further
-                kind = "host" if TOUCHING * len(block.short) < space else "host tight"
+                kind = "host up" if up else "host"
+                if TOUCHING * len(block.short) >= space:
+                    kind += " tight"
                 parts.append(words(block.x, y, block.short, 11 * text, anchor="middle", kind=kind))
             continue
         w = box(space)
@@ -238,6 +240,7 @@ def fabric(
     """
     under, over = state(layout, states, marks).split("@", 1)
     under += failed(layout, outages, time)
+    over += failed(layout, outages, time, hosts=True)
     return links(layout) + under + nodes(layout, named, text) + over + tiers(layout, text)
 
 
@@ -301,7 +304,8 @@ def topology(
     body = (
         f"<defs>{heads}</defs>{legend}"
         f'<g transform="translate({left:.0f} {top:.0f})">{links(layout)}{failed(layout, outages)}'
-        f"{''.join(arrows)}{nodes(layout, named, text)}{marks}{tiers(layout, text)}</g>"
+        f"{''.join(arrows)}{nodes(layout, named, text)}{failed(layout, outages, hosts=True)}"
+        f"{marks}{tiers(layout, text)}</g>"
     )
     height = layout.height + top + 24 * text + 10 * len(groups) * bool(marks)
     return svg(WIDTH + left, height, [body], "topology with the flows of the scenario")

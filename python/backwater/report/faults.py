@@ -1,4 +1,4 @@
-"""Faults of a run: links that fail or change their rate, as drawn, and hosts that pause."""
+"""Faults of a run as drawn: links that fail or change their rate, and hosts that pause."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from backwater.naming import host_names
 from backwater.numbers.units import rate_bps, time_ps
 from backwater.plot import data
 from backwater.plot.theme import VERMILLION
@@ -18,24 +19,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outage:
-    """A time in which a drawn link carries nothing, or has another rate in one direction."""
+    """A time in which a drawn link or host does not do as it should."""
 
-    ends: tuple[int, int]
-    """Numbers of the two blocks."""
+    ends: tuple[int, ...]
+    """Numbers of the two blocks of a link, or of the one of a host."""
     begin_ps: int
     end_ps: int | None
     """None: it lasts to the end of the run."""
-    name: str
-    """The link as the scenario names it."""
-    rate: str | None = None
-    """The other rate; None: it carries nothing."""
+    text: str
+    """What happens, and when."""
+    sign: str
+    """What is drawn there; `EXPLAINED` has all."""
 
     @property
-    def text(self) -> str:
-        """Say what happens, and when."""
-        until = "" if self.end_ps is None else f" until {data.time_text(self.end_ps)}"
-        what = "carries nothing" if self.rate is None else f"sends at {self.rate}"
-        return f"{self.name} {what} from {data.time_text(self.begin_ps)}{until}"
+    def of_host(self) -> bool:
+        """Whether it is of a host, and not of a link."""
+        return len(self.ends) == 1
 
     def lasts(self, time: int) -> bool:
         """Whether it has begun, and is not over."""
@@ -43,8 +42,8 @@ class Outage:
 
 
 def outages(scenario: Mapping[str, Any], layout: Layout) -> list[Outage]:
-    """Read the failures of links, in the order of their begin."""
-    found: list[Outage] = []
+    """Read what fails, in the order of its begin."""
+    found = _hosts(scenario, layout)
     begun: dict[tuple[str, str, str], tuple[str, str, int, str | None]] = {}
     faults = [one for one in scenario.get("fault", []) if one.get("kind") in _KINDS]
     for one in sorted(faults, key=_at):
@@ -66,11 +65,32 @@ _KINDS = ("link-down", "link-up", "rate-change")
 
 def pausing(scenario: Mapping[str, Any]) -> list[str]:
     """Say in a sentence each which hosts pause their neighbours, as faults have it, and when."""
+    return [f"Fault: {_pausing(one, _host(scenario, one))}." for one in _pauses(scenario)]
+
+
+def _pauses(scenario: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     found = [one for one in scenario.get("fault", []) if one.get("kind") in _PAUSING]
-    return [_pausing(one) for one in sorted(found, key=_at)]
+    return sorted(found, key=_at)
 
 
-def _pausing(fault: Mapping[str, Any]) -> str:
+def _hosts(scenario: Mapping[str, Any], layout: Layout) -> list[Outage]:
+    found = []
+    for one in _pauses(scenario):
+        name, until = _host(scenario, one), one.get("until")
+        if name in layout.names:
+            end = None if until is None else time_ps(str(until))
+            block = layout.of[layout.names[name]]
+            said = _pausing(one, name)
+            found.append(Outage((block,), _at(one), end, said, _PAUSING[one["kind"]]))
+    return found
+
+
+def _host(scenario: Mapping[str, Any], fault: Mapping[str, Any]) -> str:
+    host = fault["host"]
+    return host if isinstance(host, str) else host_names(scenario)(host)
+
+
+def _pausing(fault: Mapping[str, Any], name: str) -> str:
     slow = fault["kind"] == "slow-receiver"
     classes = fault.get("classes") or ([fault.get("class", 3)] if slow else [])
     if fault.get("link"):
@@ -83,15 +103,12 @@ def _pausing(fault: Mapping[str, Any]) -> str:
     begin = f"from {data.time_text(_at(fault))}" if _at(fault) else "from the start"
     until = fault.get("until")
     when = begin if until is None else f"{begin} until {data.time_text(time_ps(str(until)))}"
-    host = fault["host"]
-    name = host if isinstance(host, str) else f"host {host}"
     if slow:
         at = f"takes frames at {fault['rate']} alone {when}"
-        return f"Fault: {name} {at}, and pauses {what} while its buffer is full."
-    return f"Fault: {name} pauses {what} {when}, a storm of pauses."
+        return f"{name} {at}, and pauses {what} while its buffer is full"
+    return f"{name} pauses {what} {when}, a storm of pauses"
 
 
-_PAUSING = ("slow-receiver", "pause-storm")
 _CLASSES = 8
 
 
@@ -112,24 +129,40 @@ def _outage(
     if a not in layout.names or b not in layout.names:
         return []
     ends = layout.of[layout.names[a]], layout.of[layout.names[b]]
-    sign = "→" if rate is not None else "to"
-    return [] if ends[0] == ends[1] else [Outage(ends, begin, end, f"{a} {sign} {b}", rate)]
+    if ends[0] == ends[1]:
+        return []
+    what, sign = (
+        (f"{a} to {b} carries nothing", CROSS)
+        if rate is None
+        else (f"{a} → {b} sends at {rate}", SLOW)
+    )
+    until = "" if end is None else f" until {data.time_text(end)}"
+    return [Outage(ends, begin, end, f"{what} from {data.time_text(begin)}{until}", sign)]
 
 
-def failed(layout: Layout, every: Sequence[Outage], time: int | None = None) -> str:
-    """Draw failed links: a dashed line and a cross at its middle; `time` shows those of then."""
+def failed(
+    layout: Layout, every: Sequence[Outage], time: int | None = None, *, hosts: bool = False
+) -> str:
+    """Draw failed links, a dashed line and a sign at its middle, or the sign on `hosts`.
+
+    `time` shows those of then. Hosts have theirs above what is drawn of nodes.
+    """
     parts = []
     for number, one in enumerate(every):
-        a, b = (layout.blocks[end] for end in one.ends)
+        if one.of_host != hosts:
+            continue
+        a, b = layout.blocks[one.ends[0]], layout.blocks[one.ends[-1]]
         x, y = (a.x + b.x) / 2, (a.y + b.y) / 2
         hidden = "" if time is None or one.lasts(time) else ' visibility="hidden"'
         line = f"M{a.x:.1f} {a.y:.1f}L{b.x:.1f} {b.y:.1f}"
-        sign = CROSS if one.rate is None else SLOW
-        parts.append(
-            f'<g data-f="{number}"{hidden}><title>{escape(one.text)}</title>'
+        dashes = (
             f'<path d="{line}" stroke="white" stroke-width="5"/>'
             f'<path d="{line}" stroke="{VERMILLION}" stroke-width="2.2" stroke-dasharray="5 4"/>'
-            f'<g transform="translate({x:.1f} {y:.1f})">{sign}</g></g>'
+        )
+        parts.append(
+            f'<g data-f="{number}"{hidden}><title>{escape(one.text)}</title>'
+            f"{'' if hosts else dashes}"
+            f'<g transform="translate({x:.1f} {y:.1f})">{one.sign}</g></g>'
         )
     return f'<g class="faults">{"".join(parts)}</g>' if parts else ""
 
@@ -138,3 +171,14 @@ _PAPER = f'<circle r="8" fill="white" stroke="{VERMILLION}" stroke-width="1.6"/>
 _STROKE = f'fill="none" stroke="{VERMILLION}" stroke-width="2"'
 CROSS = f'{_PAPER}<path d="M-3.4 -3.4L3.4 3.4M-3.4 3.4L3.4 -3.4" {_STROKE}/>'
 SLOW = f'{_PAPER}<path d="M0 -4V3M-3 0L0 4L3 0" {_STROKE}/>'
+_FULL = f'<circle r="8" fill="{VERMILLION}" stroke="white" stroke-width="1.6"/>'
+_IN_WHITE = 'fill="none" stroke="white" stroke-width="2"'
+STORM = f'{_FULL}<path d="M-2.4 -3.6V3.6M2.4 -3.6V3.6" {_IN_WHITE}/>'
+SLOW_HOST = f'{_FULL}<path d="M0 -4V3M-3 0L0 4L3 0" {_IN_WHITE}/>'
+EXPLAINED = {
+    CROSS: "link that has failed",
+    SLOW: "link at another rate",
+    STORM: "host with a pause storm",
+    SLOW_HOST: "host that receives slowly",
+}
+_PAUSING = {"slow-receiver": SLOW_HOST, "pause-storm": STORM}

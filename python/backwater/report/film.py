@@ -8,7 +8,6 @@ direction stands for several ports it shows the busiest link, the deepest queue,
 from __future__ import annotations
 
 import base64
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from backwater.plot import data
 from backwater.plot.theme import SHADES, clock
 from backwater.report import draw
 from backwater.report.faults import Outage, outages
-from backwater.report.key import key, key_width
+from backwater.report.key import key
 from backwater.report.layout import WIDTH, Layout
 
 if TYPE_CHECKING:
@@ -83,14 +82,13 @@ class Film:
         return min(self.begin_ps + (frame + 1) * self.step_ps, self.end_ps)
 
     @property
-    def fails(self) -> bool:
-        """Whether a link fails in any of the runs."""
-        return any(track.outages for track in self.tracks)
+    def faults(self) -> set[str]:
+        """The signs of what fails in any of the runs."""
+        return {one.sign for track in self.tracks for one in track.outages}
 
-    @property
-    def key(self) -> str:
-        """What its marks mean, as SVG."""
-        return key(self.deepest, outages=self.fails)
+    def key(self, width: float) -> tuple[str, float]:
+        """What its marks mean, as SVG of a width, and how high that is."""
+        return key(self.deepest, self.faults, width)
 
     def _frame(self, time: int | None) -> int:
         """Give the first step that ends after a time."""
@@ -285,10 +283,13 @@ def stills(film: Film, named: set[int], count: int = 4) -> str:
     whole = len(tracks) * (width + 2 * pad)
     bottom = count * cell + 8
     place = f"translate({pad} {bottom:.0f}) scale({text})"
-    parts.append(f'<g transform="{place}">{film.key}</g>')
+    signs, high = film.key((whole - 2 * pad) / text)
+    parts.append(f'<g transform="{place}">{signs}</g>')
     # On a phone it is scrolled rather than shrunk beyond reading.
     wide = 'style="min-width: 1100px"' if len(tracks) > 1 else ""
-    return draw.svg(whole, bottom + 50 * text, parts, "the fabric at several moments", wide)
+    return draw.svg(
+        whole, bottom + (high + 10) * text, parts, "the fabric at several moments", wide
+    )
 
 
 def _fabric(film: Film, track: Track, frame: int, named: set[int], text: float) -> str:
@@ -298,14 +299,15 @@ def _fabric(film: Film, track: Track, frame: int, named: set[int], text: float) 
 
 SLIDE = 1.35
 """Names of a moment on a slide, against those on a page."""
+KEY = 1.2
+"""The key on a slide, against that on a page."""
 
 
 def moments(film: Film, named: set[int], most: int = 3) -> list[str]:
     """Draw the moment at which most waits in the first run, a drawing a run, for slides."""
     frame = max(range(film.frames), key=lambda n: film.tracks[0].backlog[n])
     left, top = 46 * (SLIDE - 1), 30.0
-    room = (WIDTH + left) / key_width(film.deepest, outages=film.fails)
-    size = math.floor(1000 * min(1.2, room)) / 1000
+    signs, high = film.key((WIDTH + left) / KEY)
     made = []
     for track in film.tracks[:most]:
         time = data.time_text(film.time_ps(frame))
@@ -315,9 +317,13 @@ def moments(film: Film, named: set[int], most: int = 3) -> list[str]:
             f'<g transform="translate({left:.0f} {top:.0f})">'
             + _fabric(film, track, frame, named, SLIDE)
             + "</g>",
-            f'<g transform="translate(0 {bottom:.0f}) scale({size})">{film.key}</g>',
+            f'<g transform="translate(0 {bottom:.0f}) scale({KEY})">{signs}</g>',
         ]
-        made.append(draw.svg(WIDTH + left, bottom + 56, parts, f"the fabric under {track.label}"))
+        made.append(
+            draw.svg(
+                WIDTH + left, bottom + KEY * high + 8, parts, f"the fabric under {track.label}"
+            )
+        )
     return made
 
 

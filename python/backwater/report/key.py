@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from backwater.plot.theme import ORANGE, SHADES, VERMILLION
 from backwater.report.draw import breadth, radius, shade, words
-from backwater.report.faults import CROSS
+from backwater.report.faults import EXPLAINED
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 LETTER = 6.9
 """Width of a letter of 13 pixels, about."""
-HEIGHT = 40.0
+ROW, HEIGHT = 30.0, 40.0
+"""From a row of signs to the next, and what the last one takes."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,11 @@ class Sign:
         return Markup(f'<svg {box} aria-hidden="true">{self.drawn}</svg>')
 
 
-def signs(deepest: int, *, outages: bool = False) -> list[Sign]:
-    """Explain what a film shows; the largest circle stands for `deepest` bytes."""
+def signs(deepest: int, faults: Collection[str] = ()) -> list[Sign]:
+    """Explain what a film shows; the largest circle stands for `deepest` bytes.
+
+    `faults` are the signs of what fails.
+    """
     most = f"{deepest / 1e6:.3g} MB" if deepest >= 1e6 else f"{deepest / 1e3:.3g} KB"
     busy, x = [], 0.0
     for i in range(len(SHADES)):
@@ -52,25 +60,22 @@ def signs(deepest: int, *, outages: bool = False) -> list[Sign]:
         Sign("".join(circles), y, f"waiting for the link, most {most}"),
         Sign(f'<g transform="translate(8 20)">{PAUSE}</g>', 16, "port paused"),
     ]
-    if outages:
-        cross = f'<g transform="translate(10 20)">{CROSS}</g>'
-        found.append(Sign(cross, 20, "link that has failed"))
+    for sign, what in EXPLAINED.items():
+        if sign in faults:
+            found.append(Sign(f'<g transform="translate(10 20)">{sign}</g>', 20, what))
     return found
 
 
-def key(deepest: int, *, outages: bool = False) -> str:
-    """Write the signs in a row, for a drawing."""
-    parts, x = [], 0.0
-    for sign in signs(deepest, outages=outages):
-        parts.append(f'<g transform="translate({x:.0f} 0)">{sign.drawn}</g>')
-        parts.append(words(x + sign.width + 6, 24, sign.text, 13))
+def key(deepest: int, faults: Collection[str], width: float) -> tuple[str, float]:
+    """Write the signs in rows of a width, for a drawing; also gives how high they are."""
+    parts, x, y = [], 0.0, 0.0
+    for sign in signs(deepest, faults):
+        if x and x + _room(sign) > width:
+            x, y = 0.0, y + ROW
+        parts.append(f'<g transform="translate({x:.0f} {y:.0f})">{sign.drawn}</g>')
+        parts.append(words(x + sign.width + 6, y + 24, sign.text, 13))
         x += _room(sign)
-    return "".join(parts)
-
-
-def key_width(deepest: int, *, outages: bool = False) -> float:
-    """Give the width of the key as drawn."""
-    return sum(_room(sign) for sign in signs(deepest, outages=outages))
+    return "".join(parts), y + HEIGHT
 
 
 def _room(sign: Sign) -> float:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from backwater.jobs import collective_costs
+from backwater.naming import flow_in_group
 from backwater.numbers.rows import scan
 from backwater.numbers.run import cut_by_port, groups
 from backwater.numbers.units import BITS, PS_PER_S
@@ -178,9 +179,10 @@ def _flows(run: Run, hosts: Sequence[str], most: int) -> tuple[list[dict[str, An
     for row in kept.to_dicts():
         took = row["fct_last_byte_ps"]
         ends = [hosts[row[end]] for end in ("src", "dst")]
+        number = flow_in_group(row["flow_id"])
         shown.append(
             {
-                "name": f"{row['group']}: {ends[0]} → {ends[1]}, flow {row['flow_id']}",
+                "name": f"{row['group']}: {ends[0]} → {ends[1]}, flow {number}",
                 "group": row["group"],
                 # Of a flow that is not complete there is none.
                 "delay_us": None if took is None or row["ideal"] is None else row["late"] / 1e6,

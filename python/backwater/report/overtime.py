@@ -86,7 +86,7 @@ def film_part(
     if film.layout.aggregated:
         caption += " A line between blocks shows its busiest link and its deepest queue."
     packed = script_json(film.packed())
-    explained = signs(film.deepest, outages=film.fails)
+    explained = signs(film.deepest, film.faults)
     of_runs = []
     for track, run in zip(film.tracks, runs, strict=True):
         edges = port_edges(track.edges, places(film.layout, run))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
+from backwater.naming import host_names, with_hosts
 from backwater.notices import say
 from backwater.saving import SLICE_MS
 from backwater.stopping import interruptible
@@ -30,7 +31,9 @@ def diverge(a: Evidence, b: Evidence) -> dict[str, Any]:
             found = pair.advance(SLICE_MS)
     if found is None:
         raise stop.interrupted(a.run, b.run)
-    return {**found, "keys": _keys(a, b), "seeds": [a.seed, b.seed]}
+    parted = {**found, "keys": _keys(a, b), "seeds": [a.seed, b.seed]}
+    named: dict[str, Any] = with_hosts(parted, host_names(a.run.scenario))
+    return named
 
 
 def _keys(a: Evidence, b: Evidence) -> list[dict[str, str | None]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from backwater.errors import InputError
+from backwater.naming import flow_in_group, host_names, with_hosts
 from backwater.numbers.run import cut_by_port, groups
 from backwater.why.jobs import paths, sums
 from backwater.why.pauses import behind_name, flat, paused_name, tree
@@ -23,12 +24,12 @@ TOLD = 20
 
 
 def facts(found: Evidence, wanted: Sequence[str] = ()) -> dict[str, Any]:
-    """Explain a run; `wanted`: groups and flow_ids to itemise, instead of one of every group."""
+    """Explain a run; `wanted`: groups and flows to itemise, instead of one of every group."""
     run = found.run
     check_wanted(run, wanted)
     end_ps = run.summary.get("time_ps", 0)
     roots = tree(run.pauses, end_ps) if run.pauses.num_rows else []
-    return {
+    told = {
         "title": run.manifest.get("title"),
         "seed": found.seed,
         "fingerprint": run.fingerprint,
@@ -54,23 +55,36 @@ def facts(found: Evidence, wanted: Sequence[str] = ()) -> dict[str, Any]:
         "unfinished": _unfinished(run),
         "jobs": paths(run, flat(roots)),
         "waits": sums(run),
-        "delays": itemised(run.flows, run.waits, flat(roots), wanted),
+        "delays": itemised(run.flows, run.waits, flat(roots), numbered(run, wanted)),
     }
+    named: dict[str, Any] = with_hosts(told, host_names(run.scenario))
+    return named
 
 
 def check_wanted(run: Run, wanted: Sequence[str]) -> None:
-    """Refuse groups and flow_ids that a run has not. Of a run without flows nothing is known."""
+    """Refuse groups and flows that a run has not. Of a run without flows nothing is known."""
+    numbered(run, wanted)
+
+
+def numbered(run: Run, wanted: Sequence[str]) -> list[str]:
+    """Give groups and flow_ids for what is `wanted`: these, or GROUP:N. Raises `InputError`."""
     flows = run.flows
     if not wanted or flows.num_rows == 0:
-        return
+        return []
     known = groups(run)
-    numbers = {str(one) for one in flows["flow_id"].to_pylist()}
+    numbers: dict[str, str] = {}
+    for row in flows.select(["flow_id", "group"]).to_pylist():
+        one = str(row["flow_id"])
+        numbers |= {one: one, f"{row['group']}:{flow_in_group(row['flow_id'])}": one}
+    numbers |= {group: group for group in known}
     for name in wanted:
-        if name not in known and name not in numbers:
+        if name not in numbers:
             raise InputError(
                 f"--flow {name}: the run has no such flow or group of flows",
-                f"groups: {', '.join(known)}; or a flow_id of the table flows",
+                f"groups: {', '.join(known)}; GROUP:N is flow N of one; or a flow_id of the table "
+                "flows",
             )
+    return [numbers[name] for name in wanted]
 
 
 def _first_pause(run: Run) -> dict[str, Any] | None:

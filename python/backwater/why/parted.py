@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from backwater.why.words import named, us
+from backwater.naming import flow_name
+from backwater.why.words import us
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,7 +72,7 @@ def _sided(
 def _said(row: dict[str, Any]) -> str:
     parts = [f"at {us(row['time_ps'])} {row['node']} sent {row['kind']}"]
     if row["to"] is not None:
-        parts.append(f"to h{row['to']}")
+        parts.append(f"to {row['to_host']}")
     if row["port"] is not None:
         parts.append(f"at port {row['port']} (to {row['peer']})")
     if row["class"] is not None:
@@ -80,7 +81,7 @@ def _said(row: dict[str, Any]) -> str:
 
 
 def _left(row: dict[str, Any]) -> str:
-    flow = "" if row["flow_id"] is None else f" of {named(row)}"
+    flow = "" if row["flow_id"] is None else f" of {flow_name(row)}"
     offset = "" if row["offset_bytes"] is None else f", byte {row['offset_bytes']} on"
     marked = ", marked (ECN)" if row["marked"] else ""
     where = f"{row['node']} port {row['port']} (to {row['peer']})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from backwater.naming import flow_in_group, flow_name
 from backwater.numbers.units import PS_PER_US
 from backwater.why.pauses import STORM
 from backwater.wording import many, sent_again
@@ -264,7 +265,7 @@ def _unfinished(facts: dict[str, Any]) -> Iterator[str]:
     )
     for flow in left["first"]:
         yield (
-            f"  {named(flow)}: {size(flow['received'])} of {size(flow['bytes'])} received, "
+            f"  {flow_name(flow)}: {size(flow['received'])} of {size(flow['bytes'])} received, "
             f"waits for {flow['waits_for']}"
         )
     if left["flows"] > len(left["first"]):
@@ -272,7 +273,7 @@ def _unfinished(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _flow(flow: dict[str, Any]) -> Iterator[str]:
-    who = f"{named(flow)}, {size(flow['bytes'])}"
+    who = f"{flow_name(flow)}, {size(flow['bytes'])}"
     if flow["delay_ps"] is None:
         yield f"{who}, {flow['state']}: waited for {us(flow['waited_ps'])}"
     else:
@@ -348,9 +349,10 @@ def _leg(leg: dict[str, Any]) -> Iterator[str]:
     if leg["kind"] != "transfer":
         yield begun + LEGS[leg["kind"]].format(leg["label"])
         return
-    ranks = f"rank {leg['src_rank']} (h{leg['src']}) to {leg['dst_rank']} (h{leg['dst']})"
+    ends = [f"{leg[f'{end}_rank']} ({leg[f'{end}_host']})" for end in ("src", "dst")]
+    ranks, flow = f"rank {' to '.join(ends)}", flow_in_group(leg["flow_id"])
     phase = f"round {leg['round']}, phase {leg['phase']}"
-    yield begun + f"{leg['step']}, {phase}: {size(leg['bytes'])}, {ranks}, flow {leg['flow_id']}"
+    yield begun + f"{leg['step']}, {phase}: {size(leg['bytes'])}, {ranks}, flow {flow}"
     places: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for item in leg["items"]:
         where = (item["node"], item["port"], item["cause"], item["mechanism"])
@@ -377,7 +379,7 @@ def _sums(waits: dict[str, Any]) -> Iterator[str]:
         (
             "hosts",
             "sending host",
-            lambda row: "unknown" if row["src"] is None else f"h{row['src']}",
+            lambda row: row.get("src_host", "unknown"),
         ),
         ("groups", "group", lambda row: row["group"]),
     ):
@@ -404,12 +406,5 @@ def _cause(item: dict[str, Any]) -> str:
         other = item["behind"]
         if other is None:
             return "the port sent data of several other flows"
-        return f"the port sent data of {named(other)}"
+        return f"the port sent data of {flow_name(other)}"
     return CAUSES.get(cause, cause).format(item["mechanism"] or "a mechanism")
-
-
-def named(flow: dict[str, Any]) -> str:
-    """Name a flow by its number, its group and its ends."""
-    ends = "" if flow.get("src") is None else f", h{flow['src']} to h{flow['dst']}"
-    group = f"{flow['group']}{ends}" if "group" in flow else ends.removeprefix(", ")
-    return f"flow {flow['flow_id']} ({group})"

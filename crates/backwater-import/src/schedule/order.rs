@@ -4,14 +4,14 @@ use super::{NONE, START, Schedule};
 use crate::error::ImportError;
 
 /// Most operations of a circle that a message names.
-const NAMED: usize = 6;
+const NAMED: usize = 20;
 
 impl Schedule {
     /// Whether all operations can be done one after the other. `partner` says which send each receive waits for.
     ///
     /// # Errors
     ///
-    /// Some wait for each other in a circle: some of them are named.
+    /// Some wait for each other in a circle: they are named, or the first of them and how many more there are.
     pub fn check_order(&self, partner: &[u32]) -> Result<(), ImportError> {
         let total = self.total() as usize;
         let mut missing = vec![0u32; total];
@@ -77,13 +77,23 @@ impl Schedule {
             at = waits_for[at as usize];
         }
         let mut names = vec![self.describe(at)];
-        let mut other = waits_for[at as usize];
-        while other != at && names.len() < NAMED {
-            names.push(self.describe(other));
+        let (mut other, mut more) = (waits_for[at as usize], 0usize);
+        while other != at {
+            if names.len() < NAMED {
+                names.push(self.describe(other));
+            } else {
+                more += 1;
+            }
             other = waits_for[other as usize];
         }
-        let more = if other == at { "" } else { ", …" };
-        self.error(at, format!("waits for itself, by way of {}{more}", names.join(", ")))
-            .hint("a receive waits for its send, and each operation for what it depends on")
+        let hint = "a receive waits for its send, and each operation for what it depends on";
+        let error = |way: String, hint: &str| self.error(at, format!("waits for itself, by way of {way}")).hint(hint);
+        match (more, names.last()) {
+            (1.., Some(last)) => error(
+                format!("{} and {more} more", names.join(", ")),
+                &format!("{hint}: that leads from {last} to the others"),
+            ),
+            _ => error(names.join(", "), hint),
+        }
     }
 }

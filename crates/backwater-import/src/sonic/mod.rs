@@ -29,7 +29,7 @@ use crate::units::time;
 use buffers::{Limit, Profile};
 use database::Database;
 use lookup::Lookup;
-use plan::{Group, Plan};
+use plan::Plan;
 use verdict::Verdict;
 
 /// Files of SONiC.
@@ -124,7 +124,9 @@ fn introduce(plan: &Plan, file: &str, verdicts: &[Verdict], page: &mut ScenarioW
     for line in &plan.config.reported {
         page.remark(line);
     }
-    page.key("title", plan.named());
+    let unlike = plan.main().filter(|_| plan.unlike_main().next().is_some());
+    let of_all = unlike.map(|main| format!("; the headroom and limit of {} for all", main.about()));
+    page.key("title", format!("{}{}", plan.named(), of_all.unwrap_or_default()));
 }
 
 /// What the database says and a scenario cannot.
@@ -159,13 +161,18 @@ fn unsaid(plan: &Plan, work: &mut Work<'_>) {
             notes.differs(&file, Some(line), text);
         }
     }
-    if let Some(group) = plan.groups.get(1) {
-        let (file, line) = at(&group.profile);
+    for (other, parts) in plan.unlike_main() {
+        let (file, line) = at(&other.profile);
         let text = format!(
-            "priority groups have {} different headrooms, and those of one switch are the same here: that of {}; each has a scenario of its \
-             own",
-            plan.groups.len(),
-            plan.main().map_or_else(String::new, Group::about)
+            "{} with {} have in the scenario of all ports what {} have: {}. They have a scenario of their own where two ports have that",
+            runs::classes_named(&other.classes),
+            other.about(),
+            plan.main().map_or_else(String::new, |main| format!(
+                "{} with {}",
+                runs::classes_named(&main.classes),
+                main.about()
+            )),
+            parts.join("; ")
         );
         notes.differs(&file, Some(line), text);
     }

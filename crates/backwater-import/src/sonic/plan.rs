@@ -55,6 +55,42 @@ impl Group {
         format!("{} at {} over {}", self.profile.name, rate(self.bps), time(self.delay_ps))
     }
 
+    /// What is wrong in a run in which it has the values of another, each with the direction of the error.
+    fn as_another(&self, other: &Group) -> Vec<String> {
+        let mut parts = Vec::new();
+        let mut sizes = |what: &str, own: u64, there: u64, less: &str, more: &str| {
+            if own != there {
+                parts.push(format!(
+                    "{there} B of {what} for {own} B, so that {}",
+                    if there < own { less } else { more }
+                ));
+            }
+        };
+        let (drops, holds) =
+            ("the run drops frames that the switch holds", "the run holds frames that the switch drops");
+        sizes("headroom", self.headroom, other.headroom, drops, holds);
+        sizes("their own memory", self.reserve, other.reserve, "the run pauses earlier", "the run pauses later");
+        match (self.profile.limit, other.profile.limit) {
+            (Limit::Static(own), Limit::Static(there)) => {
+                sizes("static_th", own, there, "the run pauses earlier", "the run pauses later");
+            }
+            (Limit::Dynamic(own), Limit::Dynamic(there)) if own == there => {}
+            (Limit::Dynamic(own), Limit::Dynamic(there)) => {
+                let when = if there < own { "earlier" } else { "later" };
+                parts.push(format!("dynamic_th {there} for {own}, so that the run pauses {when}"));
+            }
+            (Limit::Static(own), Limit::Dynamic(there)) => {
+                parts
+                    .push(format!("dynamic_th {there} for static_th {own} B, so that the run pauses at another level"));
+            }
+            (Limit::Dynamic(own), Limit::Static(there)) => {
+                parts
+                    .push(format!("static_th {there} B for dynamic_th {own}, so that the run pauses at another level"));
+            }
+        }
+        parts
+    }
+
     /// What is asked of its headroom, with a time from the receipt of a pause to the stop.
     pub fn asked(&self, frame: u64, response_ps: u64) -> Asked {
         Asked { bps: self.bps, delay_ps: self.delay_ps, frame, response_ps }
@@ -172,6 +208,15 @@ impl Plan {
     /// The group that the scenario has its values from.
     pub fn main(&self) -> Option<&Group> {
         self.groups.first()
+    }
+
+    /// Groups that have something else than the first, whose values the scenario of all ports has; and what comes of that there.
+    pub fn unlike_main(&self) -> impl Iterator<Item = (&Group, Vec<String>)> {
+        let others = self.groups.iter().skip(1);
+        others.zip(self.main().into_iter().cycle()).filter_map(|(other, main)| {
+            let parts = other.as_another(main);
+            (!parts.is_empty()).then_some((other, parts))
+        })
     }
 
     /// What a priority group of a profile has to itself beside headroom, in octets.

@@ -171,6 +171,27 @@ fn what_is_no_schedule_is_refused() {
     }
 }
 
+/// Each rank sends to the next what it has received from the one before: whoever stands at line l waits for the send at l - 4, or the
+/// receive at l - 1.
+#[test]
+fn a_long_circle_is_named_as_far_as_a_message_goes() {
+    let ring = |ranks: u32| {
+        let mut file = format!("num_ranks {ranks}\n");
+        for rank in 0..ranks {
+            let (before, next) = ((rank + ranks - 1) % ranks, (rank + 1) % ranks);
+            file += &format!("rank {rank} {{\na: recv 1b from {before}\nb: send 1b to {next}\nb requires a\n}}\n");
+        }
+        table_of(&file, &Options::default()).unwrap_err()
+    };
+    let lines = |first: u32, pairs: u32| {
+        (0..pairs).map(|k| format!("line {}, line {}", first - 5 * k, first - 5 * k - 1)).collect::<Vec<_>>().join(", ")
+    };
+    let hint = "hint: a receive waits for its send, and each operation for what it depends on";
+    assert_eq!(ring(10), format!("a.goal:3: waits for itself, by way of line 3, {}, line 4\n{hint}", lines(49, 9)));
+    let notified = format!("a.goal:3: waits for itself, by way of line 3, {}, line 29 and 10 more", lines(74, 9));
+    assert_eq!(ring(15), format!("{notified}\n{hint}: that leads from line 29 to the others"));
+}
+
 #[test]
 fn a_binary_file_that_lies_is_refused() {
     let whole = fixture("goal/mixed.bin");

@@ -256,8 +256,9 @@ fn times_outside_the_ranges_of_the_model_are_kept_and_told() {
 #[test]
 fn ports_with_other_headroom_have_a_scenario_of_their_own() {
     let (result, place) = import(&leaf(&[("\"Ethernet28\": \"40m\"", "\"Ethernet28\": \"300m\"")]), None).unwrap();
+    // With the same profile it has no other headroom or limit: each link has its own delay.
     assert!(
-        notes(&result).iter().any(|note| note.contains("priority groups have 2 different headrooms")),
+        !notes(&result).iter().any(|note| note.contains("have in the scenario of all ports what")),
         "{:?}",
         notes(&result)
     );
@@ -658,6 +659,32 @@ fn each_profile_in_use_has_a_verdict() {
             ("large".into(), (4_000_000 + 36_864).into(), "it.order-2.toml".into()),
         ]
     );
+}
+
+/// The scenario of all ports has one headroom and one limit. Its title says whose, wherever it is run, and a note in which direction it
+/// is wrong for the others.
+#[test]
+fn a_run_with_one_profile_for_unlike_classes_says_so_at_its_result() {
+    let options = Options { memory: Some(16_000_000), pauses: Some(PAUSES), ..Options::default() };
+    for (large, small) in [(3, 4), (4, 3)] {
+        let (result, _) = imported(&[("leaf.json", &two_profiles(large, small))], &options).unwrap();
+        has(
+            &result.scenario,
+            &["headroom = \"1 KB\"", "alpha = 0.0625", "; the headroom and limit of small at 100 Gb/s over"],
+        );
+        let reported =
+            notes(&result).into_iter().filter(|note| note.contains(" have in the scenario of all ports what "));
+        let reported: Vec<String> = reported.collect();
+        let [note] = reported.as_slice() else { panic!("{reported:#?}") };
+        let who = format!(
+            "differs: class {large} with large at 100 Gb/s over 200 ns have in the scenario of all ports what class {small} with small"
+        );
+        let what = "1000 B of headroom for 39000 B, so that the run drops frames that the switch holds; dynamic_th -4 for -1, so that the run \
+                    pauses earlier";
+        has(note, &[&who, what]);
+    }
+    let (alike, _) = import(&leaf(&[]), Some(16_000_000)).unwrap();
+    assert!(!alike.scenario.contains("the headroom and limit of"), "{}", alike.scenario);
 }
 
 /// What is said of a switch does not depend on what its classes are called.

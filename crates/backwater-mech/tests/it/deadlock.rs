@@ -274,7 +274,7 @@ fn a_ring_that_deadlocks_again_and_again_is_a_run_without_progress() {
     let out = watched(Architecture::OutputQueued, Signal::Timed, Action::Drop, None);
     let broken = out.broken.as_ref().expect("no flow gets further");
     assert!(
-        broken.reason.starts_with("no flow has got further for 100 ms: flow 0 from h0 to h4 waits"),
+        broken.reason.starts_with("no flow has got further for 100 ms: flow 0 of all from h0 to h4 waits"),
         "{}",
         broken.reason
     );

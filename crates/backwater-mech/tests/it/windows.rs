@@ -168,6 +168,30 @@ fn swift_holds_its_target() {
     }
 }
 
+/// Below one packet a packet goes each rtt / cwnd (algorithm 1), so that ten take nine such times and a round trip. Alone a flow meets
+/// the idle network's round trip each time: that of a flow of one packet.
+#[test]
+fn swift_paces_packets_by_a_window_below_one() {
+    for cwnd in [1.0, 0.25, 0.01, 0.001] {
+        let fct = |packets: u64| {
+            let params = swift::Params {
+                min_cwnd: cwnd,
+                initial_cwnd: cwnd,
+                max_cwnd: cwnd,
+                fs_range: Time::ZERO,
+                ..swift::Params::default()
+            };
+            let config = Config { swift: Some(Scoped::everywhere(params)), ..Config::default() };
+            let mut bench = long_lived(1, Rate::gbps(100), Time::us(1), config);
+            bench.flows[0].bytes = packets * FRAME;
+            bench.run().at_rest().fct_us(0)
+        };
+        let rtt = fct(1);
+        let wanted = 9.0 * rtt / cwnd + rtt;
+        assert!((fct(10) / wanted - 1.0).abs() < 1e-6, "cwnd {cwnd}: {} us, not {wanted} us", fct(10));
+    }
+}
+
 /// Nothing slows a flow down before a round trip takes T_low = 50 us, of which 4.36 us are the idle network's. By then the flows have
 /// sped up together by a = n delta / event, so the queue of q = 45.64 us has grown for sqrt(2 q C / a) and the rates exceed the link by
 /// sqrt(2 q C a): 6 to 13 % of it for these events of 25 to 102 us. The next event shows a gradient that takes off more than that, so the

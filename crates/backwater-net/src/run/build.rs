@@ -134,6 +134,7 @@ impl<A: Actors> Network<A> {
             world,
             actors: spec.actors,
             shared,
+            labels: spec.groups.clone(),
             sampled_bytes: vec![0; ports.len()],
             wide: ports.len() >= super::fetch::WIDE,
             ports,

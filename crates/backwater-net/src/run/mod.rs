@@ -39,7 +39,7 @@ use crate::model::world::World;
 use crate::record::{Broken, Deadlock, FirstDrop, Progress, Sink};
 use crate::spec::{Fault, FlowSpec, SeriesSpec};
 use crate::units::Rate;
-use crate::workload::FlowSource;
+use crate::workload::{FlowSource, Group};
 use backwater_engine::Time;
 use jobs::Jobs;
 use messages::Messages;
@@ -186,6 +186,8 @@ impl Awaited {
 /// A network under simulation.
 pub struct Network<A: Actors> {
     world: World,
+    /// Labels of the flow groups.
+    labels: Vec<String>,
     actors: A,
     shared: A::Shared,
     ports: Vec<Port>,
@@ -209,6 +211,10 @@ pub struct Network<A: Actors> {
     wide: bool,
 }
 impl<A: Actors> Network<A> {
+    fn flow_name(&self, id: u64) -> String {
+        Group::flow_name(id, |group| self.labels.get(group as usize).map_or("", String::as_str))
+    }
+
     /// Handles up to `budget` events. A broken promise ends the run.
     pub fn run(&mut self, budget: u64, sink: &mut dyn Sink) -> Result<Progress, Broken> {
         let mut left = budget;

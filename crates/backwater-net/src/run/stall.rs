@@ -79,9 +79,9 @@ impl<A: Actors> Network<A> {
             n => format!("; {n} others wait, too"),
         };
         let reason = format!(
-            "no flow has got further for {}: flow {} from {src} to {dst} waits for {}{others}",
+            "no flow has got further for {}: {} from {src} to {dst} waits for {}{others}",
             self.stall,
-            flow.id,
+            self.flow_name(flow.id),
             view.waits_for(slot, &found)
         );
         let hint = "transport.retries ends such flows, stop.at the run; stop.stall is how long it waits".into();

@@ -246,7 +246,7 @@ impl<A: Actors> Network<A> {
 
     #[cold]
     fn too_long(&mut self, id: u64, what: &str, nodes: usize) {
-        let reason = format!("{what} of flow {id} has {nodes} nodes, the longest has {LONGEST}");
+        let reason = format!("{what} of {} has {nodes} nodes, the longest has {LONGEST}", self.flow_name(id));
         self.world.broken(reason, "leave it out: ECMP has no such limit");
     }
 

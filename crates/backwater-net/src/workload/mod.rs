@@ -57,6 +57,12 @@ impl Group {
     pub fn flow_id(&self, number: u64) -> u64 {
         (u64::from(self.index) << 40) | (number & (Self::MOST_FLOWS - 1))
     }
+
+    /// A flow as people call it, by its number in its group: "flow 3 of victims"; `label` is of a group's index.
+    pub fn flow_name<'a>(flow_id: u64, label: impl FnOnce(u32) -> &'a str) -> String {
+        let (index, number) = ((flow_id / Self::MOST_FLOWS) as u32, flow_id % Self::MOST_FLOWS);
+        format!("flow {number} of {}", label(index))
+    }
 }
 
 /// Why flows cannot be made.

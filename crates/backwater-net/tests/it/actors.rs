@@ -232,7 +232,7 @@ fn a_gate_that_stays_shut_is_named() {
         bench.transport = TransportParams { recovery: Recovery::GoBackN, retries: None, ..TransportParams::default() };
         let broken =
             bench.run_with(own(Tests { shuts: true, ..Tests::default() })).broken.expect("no flow gets further");
-        assert!(broken.reason.starts_with("no flow has got further for 100 ms: flow 0 from h0 to h1 waits"));
+        assert!(broken.reason.starts_with("no flow has got further for 100 ms: flow 0 of all from h0 to h1 waits"));
         assert!(broken.reason.contains("whose gate is shut"), "{}", broken.reason);
     }
 }

@@ -31,7 +31,7 @@ fn a_link_that_stays_down_ends_the_run_and_is_named() {
         bench.fault(Time::us(50), FaultKind::LinkDown { a, b });
         let out = bench.run();
         let broken = out.broken.as_ref().expect("no flow gets further");
-        let text = "no flow has got further for 100 ms: flow 0 from h0 to h2 waits for";
+        let text = "no flow has got further for 100 ms: flow 0 of all from h0 to h2 waits for";
         assert!(broken.reason.starts_with(text), "{}", broken.reason);
         let why = if ecmp { "there is no way to h2 any more" } else { "the link from leaf0 to spine0 is down" };
         assert!(broken.reason.ends_with(&format!("; {why}; another one waits, too")), "{}", broken.reason);

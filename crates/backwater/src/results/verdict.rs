@@ -16,7 +16,7 @@ use backwater_net::config::Losses;
 use backwater_net::hooks::Unit;
 use backwater_net::record::{ActivityRow, FlowRow, PortRow, State};
 use backwater_net::spec::Spec;
-use backwater_net::workload::Rounds;
+use backwater_net::workload::{Group, Rounds};
 use std::collections::BTreeMap;
 
 /// What a run has to say of itself at its end.
@@ -161,7 +161,7 @@ impl Verdict {
         {
             parts.push(format!("{} never began", counted(never, "flow")));
         }
-        let (cause, hint) = self.cause(&lost, end);
+        let (cause, hint) = self.cause(&lost, end, names);
         Some(Finding {
             kind: "incomplete",
             mechanism: None,
@@ -172,7 +172,7 @@ impl Verdict {
     }
 
     /// Why flows are not complete, and what may help.
-    fn cause(&self, lost: &[String], end: &End) -> (String, String) {
+    fn cause(&self, lost: &[String], end: &End, names: &Names) -> (String, String) {
         if let Some(cycle) = &end.deadlock {
             let hint = "paths without a cycle, a watchdog, or less load; stop.deadlock = true ends such a run at once";
             return (format!("pauses wait for each other in a cycle of {} queues", cycle.len()), hint.into());
@@ -188,7 +188,10 @@ impl Verdict {
                         transport.loss = \"expected\" says that losses are what the scenario is about";
             return (cause, hint.into());
         }
-        let waits = self.waits.as_ref().map(|(flow, why)| format!("flow {flow} waits for {why}"));
+        let waits = self
+            .waits
+            .as_ref()
+            .map(|(flow, why)| format!("{} waits for {why}", Group::flow_name(*flow, |group| names.group(group))));
         let cause = lost.iter().cloned().chain(waits).collect::<Vec<_>>().join("; ");
         let cause = if cause.is_empty() { "nothing more came of it".into() } else { cause };
         (cause, "the column waits_for of the flow table says it of each flow; stop.at ends a run on purpose".into())

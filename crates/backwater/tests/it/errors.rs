@@ -44,6 +44,19 @@ fn whole(text: &str) -> Result<(), ScenarioError> {
     build(&scenario.check()?, 1).map(|_| ())
 }
 
+#[test]
+fn a_variant_that_is_wrong_stands_in_no_other_ones_way() {
+    let tables = "[variant.good]\nseed = 2\n[variant.bad.pfc]\nxofff = \"380 KB\"\n[variant.nested.variant.a]\nseed = 3\n[variant]\nnone = 3\n";
+    let scenario = Scenario::from_text(&format!("{STAR}{tables}"), "net.toml", Path::new(".")).unwrap();
+    assert_eq!(scenario.variants(), ["good", "bad", "nested", "none"]);
+    assert_eq!(scenario.with_variant("good").unwrap().seed(), 2);
+    for (name, line, reason) in [("bad", 12, "unknown key `xofff`"), ("nested", 13, "a variant has no variants")] {
+        let error = scenario.with_variant(name).map(|_| ()).unwrap_err();
+        assert_eq!((error.line, error.reason.as_str()), (Some(line), reason));
+    }
+    assert!(scenario.with_variant("none").is_err());
+}
+
 fn star(more: &str) -> Result<(), ScenarioError> {
     whole(&format!("{STAR}{more}"))
 }
