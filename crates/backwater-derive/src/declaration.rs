@@ -9,6 +9,7 @@ pub struct Declaration {
     pub source: Option<LitStr>,
     pub default: Option<Expr>,
     pub range: Option<Range>,
+    pub bounds: Option<Range>,
     /// Whether `range` is that of each entry.
     pub each: bool,
     pub range_text: Option<LitStr>,
@@ -17,6 +18,8 @@ pub struct Declaration {
     pub symbol: Option<LitStr>,
     pub unit: Option<LitStr>,
     pub alias: Option<LitStr>,
+    /// Whether a value may be given for each direction of a link.
+    pub per_direction: bool,
 }
 
 /// A range of Rust, whose first value may be left out.
@@ -28,16 +31,19 @@ pub struct Range {
 }
 
 impl Declaration {
-    /// Takes the declaration off the field.
-    pub fn take(field: &mut Field) -> syn::Result<Declaration> {
+    /// Takes the declaration off the field; none: it is no parameter, but a table of its own.
+    pub fn take(field: &mut Field) -> syn::Result<Option<Declaration>> {
         let (own, others) =
             std::mem::take(&mut field.attrs).into_iter().partition(|a: &Attribute| a.path().is_ident("param"));
         field.attrs = others;
+        if own.is_empty() {
+            return Ok(None);
+        }
         let [attribute]: [Attribute; 1] = Vec::try_into(own)
             .map_err(|_| syn::Error::new_spanned(&*field, "a parameter has one #[param(source = …, …)]"))?;
         let declaration: Declaration = attribute.parse_args()?;
         match declaration.source {
-            Some(_) => Ok(declaration),
+            Some(_) => Ok(Some(declaration)),
             None => Err(syn::Error::new_spanned(attribute, "a parameter has a source")),
         }
     }
@@ -54,11 +60,17 @@ impl Parse for Declaration {
         let mut all = Declaration::default();
         while !input.is_empty() {
             let key: Ident = input.parse()?;
+            if key == "per_direction" {
+                all.per_direction = true;
+                input.parse::<Option<Token![,]>>()?;
+                continue;
+            }
             input.parse::<Token![=]>()?;
             match key.to_string().as_str() {
                 "source" => all.source = Some(input.parse()?),
                 "default" => all.default = Some(input.parse()?),
                 "range" => all.range = Some(input.parse()?),
+                "bounds" => all.bounds = Some(input.parse()?),
                 "each" => (all.each, all.range) = (true, Some(input.parse()?)),
                 "range_text" => all.range_text = Some(input.parse()?),
                 "up_to" => all.up_to = Some(input.parse()?),
@@ -91,11 +103,11 @@ impl Parse for Range {
     }
 }
 
-/// The type of one value of a field: what is in its `Option`, its `Vec`, or both.
+/// The type of one value of a field: what is in its `Option`, its `Vec` or its `PerDirection`.
 pub fn scalar(of: &Type) -> &Type {
     if let Type::Path(path) = of
         && let Some(last) = path.path.segments.last()
-        && (last.ident == "Option" || last.ident == "Vec")
+        && ["Option", "Vec", "PerDirection"].iter().any(|around| last.ident == around)
         && let syn::PathArguments::AngleBracketed(arguments) = &last.arguments
         && let Some(syn::GenericArgument::Type(inner)) = arguments.args.first()
     {

@@ -14,6 +14,10 @@ pub fn expand(mut table: ItemStruct) -> syn::Result<TokenStream> {
     let declarations = fields.named.iter_mut().map(Declaration::take).collect::<syn::Result<Vec<_>>>()?;
     let (mut functions, mut listed, mut checks, mut defaults) = (Vec::new(), Vec::new(), Vec::new(), Some(Vec::new()));
     for (i, (field, declared)) in fields.named.iter_mut().zip(&declarations).enumerate() {
+        let Some(declared) = declared else {
+            defaults = None;
+            continue;
+        };
         let (Some(ident), Some(meaning)) = (field.ident.clone(), meaning(field)) else {
             return Err(syn::Error::new_spanned(field, "a parameter has a doc comment: its meaning"));
         };
@@ -42,8 +46,11 @@ pub fn expand(mut table: ItemStruct) -> syn::Result<TokenStream> {
         if let Some(range) = &declared.range {
             let (function, of) = (format_ident!("range_{ident}"), scalar(&ty));
             // Of two that bound each other only the first is checked: one mistake is said once.
-            let mutual =
-                declarations[..i].iter().zip(&names).filter(|(other, _)| other.names(&ident)).map(|(_, name)| name);
+            let mutual = declarations[..i]
+                .iter()
+                .zip(&names)
+                .filter(|(other, _)| other.as_ref().is_some_and(|other| other.names(&ident)))
+                .map(|(_, name)| name);
             let built = built(range, &names, &mutual.collect::<Vec<_>>(), declared.up_to.as_ref(), of);
             functions
                 .push(quote!(fn #function(of: Option<&Self>) -> ::backwater_net::parameters::Range<#of> { #built }));
@@ -52,7 +59,7 @@ pub fn expand(mut table: ItemStruct) -> syn::Result<TokenStream> {
             let about = quote!(::backwater_net::parameters::About { key: #key, why: #why, meaning: #meaning });
             checks.push(quote!(found.extend(Self::#function(Some(self)).finding(&#about, &self.#ident, &#usual));));
         }
-        listed.push(listing(declared, &ident));
+        listed.push(listing(declared, &ident, &names, scalar(&ty)));
     }
     let default = defaults.map(|fields| {
         quote!(impl ::core::default::Default for #name {
@@ -107,10 +114,11 @@ fn built(
     }
 }
 
-fn listing(declared: &Declaration, ident: &Ident) -> TokenStream {
+fn listing(declared: &Declaration, ident: &Ident, names: &[Ident], of: &syn::Type) -> TokenStream {
     let (symbol, unit, alias) =
         (option(declared.symbol.as_ref()), option(declared.unit.as_ref()), option(declared.alias.as_ref()));
     let (source, key, each) = (&declared.source, ident.to_string(), declared.each);
+    let per_direction = declared.per_direction;
     let range = format_ident!("range_{ident}");
     let (text, bounds) = match &declared.range {
         Some(_) => (quote!(Some(Self::#range(None).to_string())), quote!(Self::#range(None).bounds())),
@@ -121,8 +129,12 @@ fn listing(declared: &Declaration, ident: &Ident) -> TokenStream {
         None if declared.each => quote!(None),
         None => text,
     };
+    let limits = declared.bounds.as_ref().map_or(quote!(Vec::new()), |bounds| {
+        let built = built(bounds, names, &[], None, of);
+        quote!({ let of: Option<&Self> = None; let limits: ::backwater_net::parameters::Range<#of> = { #built }; limits.limits() })
+    });
     quote!(::backwater_net::parameters::Parameter {
-        key: #key, symbol: #symbol, unit: #unit, source: #source, alias: #alias, range: #text, bounds: #bounds, each: #each,
+        key: #key, symbol: #symbol, unit: #unit, source: #source, alias: #alias, range: #text, bounds: #bounds, limits: #limits, each: #each, per_direction: #per_direction,
     })
 }
 

@@ -14,6 +14,7 @@
 //! | `source` | where the parameter or its default comes from; must be given |
 //! | `default` | an expression; without it the parameter must be given in the scenario, or is absent (`Option`) |
 //! | `range` | a range of Rust, `>` before it where the first value is left out: `>0.0..=1.0`. A bound may be another field. Checked, and told |
+//! | `bounds` | a range of Rust that the reader of a scenario checks, where the value stands in the file |
 //! | `each` | the same for each entry of a list |
 //! | `range_text` | a text that is told in place of the range |
 //! | `up_to` | told as the upper bound of a `range` without one: what only a run knows, as "the line rate" |
@@ -21,6 +22,9 @@
 //! | `symbol` | what the source calls it |
 //! | `unit` | where the type does not say it |
 //! | `alias` | another name of the key |
+//! | `per_direction` | it may be given for each direction of a link |
+//!
+//! A field without `#[param(…)]` is a table of its own.
 //!
 //! From these follow the defaults of serde, `Default` where no field must be given, the JSON schema with its `x-` keys, and the trait
 //! `backwater_net::parameters::Parameters`: the list of parameters, and what is out of range in given ones.

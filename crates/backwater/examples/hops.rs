@@ -173,7 +173,6 @@ fn ecmp(leaves: u32, spines: u32, packets: u64) -> Spec<Config> {
 /// The permutation that htsim runs: 1024 hosts on a fat tree of 100 Gb/s with links of 1 us, ECMP, queues that hold everything, PFC that
 /// never has to act.
 fn permutation_1024(kilobytes: u64) -> Spec<Config> {
-    let rate = Rate::gbps(100);
     let (pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor) = (16, 8, 8, 64, 8);
     let tree = FatTree {
         pods,
@@ -181,9 +180,8 @@ fn permutation_1024(kilobytes: u64) -> Spec<Config> {
         aggs_per_pod,
         cores,
         hosts_per_tor,
-        rate,
-        fabric_rate: rate,
-        core_rate: rate,
+        rate: Rate::gbps(100),
+        fabric_rate: None,
         ..FatTree::default()
     };
     let mut bench = Bench::new(tree.build().expect("a valid fat tree"));

@@ -17,7 +17,7 @@ fn source(probability: f64, until: Time) -> Stream {
 
 /// Hosts 0 to 3 to host 4 over links of this delay; `buffer` for each port.
 fn hot_spot(load: f64, delay: Time, buffer: u64, end: Time, params: Params) -> Bench {
-    let star = Star { hosts: 5, rate: Rate::gbps(10), delay };
+    let star = Star { hosts: 5, rate: Rate::gbps(10), link_delay: delay };
     let mut bench = Bench::new(star.build().expect("a star"));
     bench.packet = PacketParams { payload: Bytes(1500), header: Bytes(0), gap: Bytes(0), ..PacketParams::default() };
     bench.ack.enabled = false;

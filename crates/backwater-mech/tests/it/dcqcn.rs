@@ -25,7 +25,7 @@ fn at_100(flows: usize) -> Case {
 /// over all of them, and the mean queue in KB in each.
 fn long_run<const S: usize>(case: &Case, stretches: [(u64, u64); S]) -> (Vec<f64>, [f64; S]) {
     let n = case.flows as u32;
-    let star = Star { hosts: n + 1, rate: Rate::gbps(case.gbps as u64), delay: Time::us(1) };
+    let star = Star { hosts: n + 1, rate: Rate::gbps(case.gbps as u64), link_delay: Time::us(1) };
     let mut bench = Bench::new(star.build().expect("a star"));
     bench.packet.payload = Bytes(936);
     bench.ack.enabled = false;

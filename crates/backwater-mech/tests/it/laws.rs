@@ -31,37 +31,32 @@ fn graphs() -> impl Strategy<Value = Graph> {
     let delays = || select(vec![Time::ZERO, Time::ns(150), Time::us(2)]);
     let built = |graph: Result<Graph, _>| graph.expect("shapes of these sizes can be built");
     prop_oneof![
-        (3u32..8, rates(), delays()).prop_map(move |(hosts, rate, delay)| built(Star { hosts, rate, delay }.build())),
-        (1u32..4, 1u32..4, rates(), rates(), delays(), 1u32..3).prop_map(
-            move |(left_hosts, right_hosts, rate, trunk_rate, delay, trunk_links)| {
+        (3u32..8, rates(), delays())
+            .prop_map(move |(hosts, rate, link_delay)| built(Star { hosts, rate, link_delay }.build())),
+        (1u32..4, 1u32..4, rates(), rates().prop_map(Some), delays(), 1u32..3).prop_map(
+            move |(left_hosts, right_hosts, rate, trunk_rate, link_delay, trunk_links)| {
                 built(
-                    Dumbbell { left_hosts, right_hosts, rate, delay, trunk_rate, trunk_delay: delay, trunk_links }
+                    Dumbbell { left_hosts, right_hosts, rate, link_delay, trunk_rate, trunk_delay: None, trunk_links }
                         .build(),
                 )
             }
         ),
-        (2u32..5, 1u32..3, rates(), delays()).prop_map(move |(switches, hosts_per_switch, rate, delay)| {
-            built(ParkingLot { switches, hosts_per_switch, rate, delay, trunk_rate: rate, trunk_delay: delay }.build())
+        (2u32..5, 1u32..3, rates(), delays()).prop_map(move |(switches, hosts_per_switch, rate, link_delay)| {
+            built(ParkingLot { switches, hosts_per_switch, rate, link_delay, ..ParkingLot::default() }.build())
         }),
-        (select(vec![2u32, 4]), select(vec![CoreWiring::Groups, CoreWiring::All]), rates(), rates(), delays())
+        (
+            select(vec![2u32, 4]),
+            select(vec![CoreWiring::Groups, CoreWiring::All]),
+            rates(),
+            rates().prop_map(Some),
+            delays()
+        )
             .prop_map(move |(k, core_wiring, rate, core_rate, delay)| {
                 built(FatTree { core_wiring, core_rate, ..FatTree::k_ary(k, rate, delay) }.build())
             }),
         (2u32..4, 1u32..4, 2u32..4, rates(), delays()).prop_map(
-            move |(leaves, spines, hosts_per_leaf, rate, delay)| {
-                built(
-                    LeafSpine {
-                        leaves,
-                        spines,
-                        hosts_per_leaf,
-                        rate,
-                        delay,
-                        fabric_rate: rate,
-                        fabric_delay: delay,
-                        ..LeafSpine::default()
-                    }
-                    .build(),
-                )
+            move |(leaves, spines, hosts_per_leaf, rate, link_delay)| {
+                built(LeafSpine { leaves, spines, hosts_per_leaf, rate, link_delay, ..LeafSpine::default() }.build())
             }
         ),
     ]

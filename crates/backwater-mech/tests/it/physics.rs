@@ -82,7 +82,7 @@ fn study_cases_1_to_3() {
 }
 
 fn hot_spot(mechanism: &str, config: Config) -> String {
-    let star = Star { hosts: 5, rate: Rate::gbps(10), delay: Time::ns(500) };
+    let star = Star { hosts: 5, rate: Rate::gbps(10), link_delay: Time::ns(500) };
     let mut bench = Bench::new(star.build().expect("a star"));
     bench.packet = PacketParams { payload: Bytes(1436), header: Bytes(64), gap: Bytes(0), ..PacketParams::default() };
     bench.ack.enabled = false;

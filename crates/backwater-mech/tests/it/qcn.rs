@@ -13,7 +13,7 @@ use backwater_net::{Bytes, Rate};
 const END: Time = Time::ms(500);
 
 fn star(hosts: u32, params: Params) -> Bench {
-    let star = Star { hosts, rate: Rate::gbps(10), delay: Time::ns(500) };
+    let star = Star { hosts, rate: Rate::gbps(10), link_delay: Time::ns(500) };
     let mut bench = Bench::new(star.build().expect("a star"));
     bench.packet = PacketParams { payload: Bytes(1436), header: Bytes(64), gap: Bytes(0), ..PacketParams::default() };
     bench.ack.enabled = false;

@@ -16,7 +16,7 @@ const FRAME: u64 = 1500;
 
 /// `n` hosts that send to another for good, at `rate`, links of `delay`, frames of 1500 bytes.
 fn long_lived(n: u32, rate: Rate, delay: Time, mechanisms: Config) -> Bench {
-    let mut bench = Bench::new(Star { hosts: n + 1, rate, delay }.build().expect("a star"));
+    let mut bench = Bench::new(Star { hosts: n + 1, rate, link_delay: delay }.build().expect("a star"));
     bench.packet = PacketParams { payload: Bytes(FRAME), header: Bytes(0), gap: Bytes(0), ..PacketParams::default() };
     bench.switch.latency = Time::ZERO;
     bench.mechanisms = mechanisms;

@@ -93,7 +93,7 @@ impl<A: Actors + Clone + Default> Bench<A> {
 
     /// A star, with links of 150 ns.
     pub fn star(hosts: u32, rate: Rate) -> Bench<A> {
-        Bench::new(Star { hosts, rate, delay: Time::ns(150) }.build().expect("a valid star"))
+        Bench::new(Star { hosts, rate, link_delay: Time::ns(150) }.build().expect("a valid star"))
     }
 
     /// The study's network or a part of it: 200 Gb/s, 150 ns, 300 ns.

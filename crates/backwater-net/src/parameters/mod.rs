@@ -58,6 +58,10 @@ pub struct Parameter {
     pub bounds: Vec<(&'static str, Json)>,
     /// Whether these are of each entry of a list.
     pub each: bool,
+    /// Bounds that the reader of a scenario checks, by their keywords in the schema.
+    pub limits: Vec<(&'static str, Json)>,
+    /// Whether a value may be given for each direction of a link.
+    pub per_direction: bool,
 }
 
 /// Writes what is declared of `P` into its schema: `x-symbol`, `x-unit`, `x-source`, `x-range`, `x-alias` and the bounds of numbers.
@@ -65,6 +69,13 @@ pub fn describe<P: Parameters>(schema: &mut Schema) {
     let Some(properties) = schema.get_mut("properties").and_then(Json::as_object_mut) else { return };
     for parameter in P::list() {
         let Some(about) = properties.get_mut(parameter.key).and_then(Json::as_object_mut) else { continue };
+        // Keywords of JSON Schema stand together.
+        let default = about.shift_remove_entry("default");
+        let (own, keywords): (Vec<_>, Vec<_>) =
+            parameter.limits.into_iter().partition(|(key, _)| key.starts_with("x-"));
+        let named = |(key, limit): (&str, Json)| (key.to_owned(), limit);
+        about.extend(keywords.into_iter().map(named).chain(default).chain(own.into_iter().map(named)));
+        about.extend(parameter.per_direction.then(|| ("x-per-direction".to_owned(), true.into())));
         let texts = [("x-symbol", parameter.symbol), ("x-unit", parameter.unit), ("x-source", Some(parameter.source))];
         let texts = texts.into_iter().chain([("x-alias", parameter.alias)]);
         about.extend(texts.filter_map(|(key, text)| Some((key.to_owned(), text?.into()))));
@@ -161,6 +172,13 @@ impl<T: Scalar> Range<T> {
         least.into_iter().chain(most).collect()
     }
 
+    /// The bounds by their keywords in the schema of a scenario: those of JSON Schema, and `x-min` of a quantity.
+    pub fn limits(&self) -> Vec<(&'static str, Json)> {
+        let quantity = self.least.as_ref().and_then(Bound::value).filter(|least| least.number().is_none());
+        let least = quantity.map(|least| ("x-min", least.to_string().into()));
+        least.into_iter().chain(self.bounds()).collect()
+    }
+
     /// What is wrong with the first of `values` that is outside, if one is. `usual` is the default.
     pub fn finding(&self, about: &About, values: &impl Values<T>, usual: &impl Values<T>) -> Option<Finding> {
         let wrong = values.all().find_map(|value| self.wrong(about.key, value))?;
@@ -230,7 +248,7 @@ macro_rules! whole {
         })+
     };
 }
-whole!(u8, u16, u32, u64, i8);
+whole!(u8, u16, u32, u64, i8, i64);
 
 /// The values that a parameter has: one, none where it is absent, or those of a list.
 pub trait Values<T: Scalar> {

@@ -16,40 +16,60 @@
 
 use super::groups::Groups;
 use super::limits::{MOST, count};
-use super::{Graph, GraphError, Link, NodeKind};
+use super::{Graph, GraphError, Link, NodeKind, NvLink};
 use crate::model::packet::NodeId;
 use crate::units::Rate;
+use backwater_derive::parameters;
 use backwater_engine::Time;
 
 /// What a way is longer by for a global link, where other links count 1.
 const GLOBAL_COST: u32 = 3;
 
-/// Groups of switches `router0`… of tier `router`, each with hosts.
+/// Groups of routers, joined all to all within a group and between groups; hosts are numbered router by router. EcmpPaths have one link between groups, and at most one within either group.
+#[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dragonfly {
-    /// Number of groups, g.
+    /// Number of groups. Each has as many links to every other: `groups` - 1 divides the links of a group to others.
+    #[param(symbol = "g", bounds = 2..=65_535, source = "Kim et al., Dragonfly, ISCA 2008")]
     pub groups: u32,
-    /// Routers in each group, a; router r is in group r / routers_per_group.
+    /// Number of routers in each group, each joined to every other: `router0`, `router1`, …, numbered group by group.
+    #[param(symbol = "a", bounds = 1..=65_535, source = "Kim et al., Dragonfly, ISCA 2008")]
     pub routers_per_group: u32,
-    /// Hosts on each router, p; host i is on router i / hosts_per_router.
+    /// Number of hosts at each router: `h0`, `h1`, …
+    #[param(symbol = "p", bounds = 1..=65_535, source = "Kim et al., Dragonfly, ISCA 2008")]
     pub hosts_per_router: u32,
-    /// Links of each router to routers of other groups, h. Those of a group are shared out evenly among the other groups (`Groups`).
+    /// Links of each router to routers of other groups. Port p of a group, counted router by router, leads to group p modulo (`groups` - 1), its own left out.
+    #[param(symbol = "h", bounds = 1..=65_535, source = "Kim et al., Dragonfly, ISCA 2008; Hastings et al., CLUSTER 2015: absolute arrangement")]
     pub global_links_per_router: u32,
-    /// Rate of the hosts' links.
+    /// Rate of each host's link.
+    #[param(bounds = Rate(1).., source = "Backwater's own")]
     pub rate: Rate,
-    /// Propagation delay of the hosts' links.
-    pub delay: Time,
-    /// Rate of each link between routers of a group.
-    pub fabric_rate: Rate,
-    /// Propagation delay of the links between routers of a group.
-    pub fabric_delay: Time,
-    /// Rate of each link between groups.
-    pub global_rate: Rate,
-    /// Propagation delay of the links between groups.
-    pub global_delay: Time,
+    /// Rate of each link between routers of a group. Absent: `rate`.
+    #[param(bounds = Rate(1).., source = "Backwater's own")]
+    pub fabric_rate: Option<Rate>,
+    /// Rate of each link between groups. Absent: `fabric_rate`.
+    #[param(bounds = Rate(1).., source = "Backwater's own")]
+    pub global_rate: Option<Rate>,
+    /// Propagation delay of each host's link.
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
+    pub link_delay: Time,
+    /// Propagation delay of each link between routers of a group. Absent: `link_delay`.
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
+    pub fabric_delay: Option<Time>,
+    /// Propagation delay of each link between groups. Absent: `fabric_delay`.
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
+    pub global_delay: Option<Time>,
+    /// NVLink domains: each host a GPU with a link to the NVLink switch of its server, beside those to the network.
+    #[serde(default)]
+    pub nvlink: Option<NvLink>,
 }
 
 impl Dragonfly {
+    /// How many hosts it has.
+    pub(super) fn hosts(&self) -> u64 {
+        (u64::from(self.groups) * u64::from(self.routers_per_group)).saturating_mul(self.hosts_per_router.into())
+    }
+
     /// The graph: hosts, routers. A router's ports: its hosts, the other routers of its group, its links to other groups.
     ///
     /// # Errors
@@ -67,6 +87,10 @@ impl Dragonfly {
             let what = "links between routers of a group".into();
             return Err(GraphError::TooMany { what, got: within, most: MOST });
         }
+        let (fabric_rate, fabric_delay) =
+            (self.fabric_rate.unwrap_or(self.rate), self.fabric_delay.unwrap_or(self.link_delay));
+        let (global_rate, global_delay) =
+            (self.global_rate.unwrap_or(fabric_rate), self.global_delay.unwrap_or(fabric_delay));
         let mut graph = Graph::default();
         let mut tier = |name: &str, tier: &str, kind, number: u32| -> Vec<NodeId> {
             (0..number).map(|n| graph.add(format!("{name}{n}"), tier, kind)).collect()
@@ -75,18 +99,19 @@ impl Dragonfly {
         let hosts = tier("h", "host", NodeKind::Host, number_of_routers * self.hosts_per_router);
         let routers = tier("router", "router", NodeKind::Switch, number_of_routers);
         for (hosts, &router) in hosts.chunks(self.hosts_per_router as usize).zip(&routers) {
-            hosts.iter().for_each(|&host| graph.link(host, router, self.rate, self.delay));
+            hosts.iter().for_each(|&host| graph.link(host, router, self.rate, self.link_delay));
         }
         for group in routers.chunks(self.routers_per_group as usize) {
             for (i, &a) in group.iter().enumerate() {
-                group[i + 1..].iter().for_each(|&b| graph.link(a, b, self.fabric_rate, self.fabric_delay));
+                group[i + 1..].iter().for_each(|&b| graph.link(a, b, fabric_rate, fabric_delay));
             }
         }
         for [a, b] in all.links() {
-            let link = Link::new(routers[a as usize], routers[b as usize], self.global_rate, self.global_delay);
+            let link = Link::new(routers[a as usize], routers[b as usize], global_rate, global_delay);
             graph.links.push(Link { cost: GLOBAL_COST, ..link });
         }
         graph.validate()?;
+        NvLink::join_all(self.nvlink.as_ref(), &mut graph)?;
         Ok(graph)
     }
 }
@@ -97,18 +122,18 @@ mod tests {
     use crate::topology::groups::tests::{farthest, pairs_of_groups};
 
     fn shape(groups: u32, [a, p, h]: [u32; 3]) -> Dragonfly {
-        let (rate, delay) = (Rate::gbps(100), Time::ns(100));
         Dragonfly {
             groups,
             routers_per_group: a,
             hosts_per_router: p,
             global_links_per_router: h,
-            rate,
-            delay,
-            fabric_rate: rate,
-            fabric_delay: delay,
-            global_rate: Rate::gbps(400),
-            global_delay: Time::us(1),
+            rate: Rate::gbps(100),
+            link_delay: Time::ns(100),
+            fabric_rate: None,
+            fabric_delay: None,
+            global_rate: Some(Rate::gbps(400)),
+            global_delay: Some(Time::us(1)),
+            nvlink: None,
         }
     }
 

@@ -15,41 +15,63 @@
 
 use super::groups::Groups;
 use super::limits::{MOST, count};
-use super::{Graph, GraphError, NodeKind};
+use super::{Graph, GraphError, NodeKind, NvLink};
 use crate::model::packet::NodeId;
 use crate::units::Rate;
+use backwater_derive::parameters;
 use backwater_engine::Time;
 
-/// Groups of switches `leaf0`… of tier `leaf` with hosts and `spine0`… of tier `spine` with links to other groups.
+/// Groups of two layers, joined all to all: in a group every `leaf` joined to every `spine`, and each spine to spines of other groups; hosts are numbered leaf by leaf. A shortest way between groups is leaf, spine, spine, leaf.
+#[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct DragonflyPlus {
-    /// Number of groups.
+    /// Number of groups. Each has as many links to every other: `groups` - 1 divides `spines_per_group` x `global_links_per_spine`.
+    #[param(bounds = 2..=65_535, source = "Shpiner et al., Dragonfly+, HiPINEB 2017")]
     pub groups: u32,
-    /// Leaves in each group; leaf l is in group l / leaves_per_group.
+    /// Number of leaf switches in each group: `leaf0`, `leaf1`, …, numbered group by group.
+    #[param(bounds = 1..=65_535, source = "Shpiner et al., Dragonfly+, HiPINEB 2017")]
     pub leaves_per_group: u32,
-    /// Spines in each group; spine s is in group s / spines_per_group.
+    /// Number of spine switches in each group: `spine0`, `spine1`, …, numbered group by group.
+    #[param(bounds = 1..=65_535, source = "Shpiner et al., Dragonfly+, HiPINEB 2017")]
     pub spines_per_group: u32,
-    /// Hosts on each leaf; host h is on leaf h / hosts_per_leaf.
+    /// Number of hosts at each leaf: `h0`, `h1`, …
+    #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub hosts_per_leaf: u32,
-    /// Links of each spine to spines of other groups. Those of a group are shared out evenly among the other groups (`Groups`).
+    /// Links of each spine to spines of other groups. Port p of a group, counted spine by spine, leads to group p modulo (`groups` - 1), its own left out.
+    #[param(bounds = 1..=65_535, source = "Hastings et al., CLUSTER 2015: absolute arrangement")]
     pub global_links_per_spine: u32,
-    /// Rate of the hosts' links.
+    /// Rate of each host's link.
+    #[param(bounds = Rate(1).., source = "Backwater's own")]
     pub rate: Rate,
-    /// Propagation delay of the hosts' links.
-    pub delay: Time,
-    /// Rate of each link between a leaf and a spine.
-    pub fabric_rate: Rate,
-    /// Propagation delay of the links between leaves and spines.
-    pub fabric_delay: Time,
-    /// Parallel links between each leaf and each spine of its group.
+    /// Rate of each link between a leaf and a spine. Absent: `rate`.
+    #[param(bounds = Rate(1).., source = "Backwater's own")]
+    pub fabric_rate: Option<Rate>,
+    /// Rate of each link between groups. Absent: `fabric_rate`.
+    #[param(bounds = Rate(1).., source = "Backwater's own")]
+    pub global_rate: Option<Rate>,
+    /// Propagation delay of each host's link.
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
+    pub link_delay: Time,
+    /// Propagation delay of each link between a leaf and a spine. Absent: `link_delay`.
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
+    pub fabric_delay: Option<Time>,
+    /// Propagation delay of each link between groups. Absent: `fabric_delay`.
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
+    pub global_delay: Option<Time>,
+    /// Parallel links between each leaf and each spine of a group.
+    #[param(default = 1, bounds = 1..=1_024, source = "Backwater's own; 1: choice")]
     pub links_per_pair: u32,
-    /// Rate of each link between groups.
-    pub global_rate: Rate,
-    /// Propagation delay of the links between groups.
-    pub global_delay: Time,
+    /// NVLink domains: each host a GPU with a link to the NVLink switch of its server, beside those to the network.
+    #[serde(default)]
+    pub nvlink: Option<NvLink>,
 }
 
 impl DragonflyPlus {
+    /// How many hosts it has.
+    pub(super) fn hosts(&self) -> u64 {
+        (u64::from(self.groups) * u64::from(self.leaves_per_group)).saturating_mul(self.hosts_per_leaf.into())
+    }
+
     /// The graph: hosts, leaves, spines. A leaf's ports: its hosts, then spine by spine the parallel links. A spine's: leaf by leaf, then
     /// its links to other groups.
     ///
@@ -68,6 +90,10 @@ impl DragonflyPlus {
         count("links between leaves and spines", links, MOST)?;
         let all = Groups { groups: self.groups, switches: self.spines_per_group, links: self.global_links_per_spine };
         all.check()?;
+        let (fabric_rate, fabric_delay) =
+            (self.fabric_rate.unwrap_or(self.rate), self.fabric_delay.unwrap_or(self.link_delay));
+        let (global_rate, global_delay) =
+            (self.global_rate.unwrap_or(fabric_rate), self.global_delay.unwrap_or(fabric_delay));
         let mut graph = Graph::default();
         let mut tier = |name: &str, tier: &str, kind, number: u32| -> Vec<NodeId> {
             (0..number).map(|n| graph.add(format!("{name}{n}"), tier, kind)).collect()
@@ -77,18 +103,19 @@ impl DragonflyPlus {
         let leaves = tier("leaf", "leaf", NodeKind::Switch, number_of_leaves);
         let spines = tier("spine", "spine", NodeKind::Switch, self.groups * self.spines_per_group);
         for (hosts, &leaf) in hosts.chunks(self.hosts_per_leaf as usize).zip(&leaves) {
-            hosts.iter().for_each(|&host| graph.link(host, leaf, self.rate, self.delay));
+            hosts.iter().for_each(|&host| graph.link(host, leaf, self.rate, self.link_delay));
         }
         let groups = leaves.chunks(self.leaves_per_group as usize).zip(spines.chunks(self.spines_per_group as usize));
         for (leaves, spines) in groups {
             for (&leaf, &spine) in leaves.iter().flat_map(|leaf| spines.iter().map(move |spine| (leaf, spine))) {
-                graph.bundle(self.links_per_pair, leaf, spine, self.fabric_rate, self.fabric_delay);
+                graph.bundle(self.links_per_pair, leaf, spine, fabric_rate, fabric_delay);
             }
         }
         for [a, b] in all.links() {
-            graph.link(spines[a as usize], spines[b as usize], self.global_rate, self.global_delay);
+            graph.link(spines[a as usize], spines[b as usize], global_rate, global_delay);
         }
         graph.validate()?;
+        NvLink::join_all(self.nvlink.as_ref(), &mut graph)?;
         Ok(graph)
     }
 }
@@ -99,20 +126,20 @@ mod tests {
     use crate::topology::groups::tests::{farthest, pairs_of_groups};
 
     fn shape(groups: u32, r: u32) -> DragonflyPlus {
-        let (rate, delay) = (Rate::gbps(100), Time::ns(100));
         DragonflyPlus {
             groups,
             leaves_per_group: r,
             spines_per_group: r,
             hosts_per_leaf: r,
             global_links_per_spine: r,
-            rate,
-            delay,
-            fabric_rate: rate,
-            fabric_delay: delay,
+            rate: Rate::gbps(100),
+            link_delay: Time::ns(100),
+            fabric_rate: None,
+            fabric_delay: None,
             links_per_pair: 1,
-            global_rate: Rate::gbps(400),
-            global_delay: Time::us(1),
+            global_rate: Some(Rate::gbps(400)),
+            global_delay: Some(Time::us(1)),
+            nvlink: None,
         }
     }
 

@@ -79,6 +79,29 @@ pub enum GraphError {
         /// The host.
         name: String,
     },
+    /// A name that no node can have.
+    NoName {
+        /// The node, numbered from 0.
+        node: usize,
+        /// The name.
+        name: String,
+    },
+    /// What is no port number.
+    NoPort {
+        /// The link.
+        link: usize,
+        /// The end of it: `a` or `b`.
+        end: char,
+        /// What was given.
+        port: String,
+    },
+    /// A link with two delays.
+    DelaysDiffer {
+        /// The link.
+        link: usize,
+    },
+    /// NVLink domains that do not fit to the network.
+    NvLink(Box<GraphError>),
 }
 
 impl fmt::Display for GraphError {
@@ -102,6 +125,12 @@ impl fmt::Display for GraphError {
                 write!(f, "link {link} names port {port} of `{node}`, which has {links} link{}", plural(*links))
             }
             GraphError::HostLinks { name } => write!(f, "host `{name}` has no link"),
+            GraphError::NoName { name, .. } => write!(f, "`{name}` is no name of a node"),
+            GraphError::NoPort { port, .. } => write!(f, "`{port}` is no port number"),
+            GraphError::DelaysDiffer { .. } => {
+                f.write_str("the delay differs between the two directions of the link, and a link here has one delay")
+            }
+            GraphError::NvLink(error) => error.fmt(f),
         }
     }
 }
@@ -122,6 +151,10 @@ impl GraphError {
                 format!("a node's ports are numbered without holes, here 0 to {}", links.saturating_sub(1))
             }
             GraphError::HostLinks { .. } => "a host has a link or several".to_owned(),
+            GraphError::NoName { .. } => "a name has no blanks, commas and colons".to_owned(),
+            GraphError::NoPort { .. } => "a port is written node:number, as in \"leaf0:3\"".to_owned(),
+            GraphError::DelaysDiffer { .. } => "give one value".to_owned(),
+            GraphError::NvLink(error) => error.hint(),
         }
     }
 
@@ -131,6 +164,8 @@ impl GraphError {
             GraphError::UnknownNode { link, .. }
             | GraphError::Loop { link, .. }
             | GraphError::NoRate { link }
+            | GraphError::NoPort { link, .. }
+            | GraphError::DelaysDiffer { link }
             | GraphError::PortBeyond { link, .. }
             | GraphError::PortTwice { links: [_, link], .. } => Some(*link),
             _ => None,

@@ -4,54 +4,75 @@ use super::limits::{MOST, count};
 use super::{Graph, GraphError, Link, NodeKind};
 use crate::model::packet::Port;
 use crate::units::Rate;
+use backwater_derive::parameters;
 use backwater_engine::Time;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// Nodes and links by name. Hosts are numbered in the order in which they are listed.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Every node and link written out.
+#[parameters]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Explicit {
-    /// The nodes.
-    pub nodes: Vec<ExplicitNode>,
-    /// The links; several may join the same two nodes.
-    pub links: Vec<ExplicitLink>,
+    /// The nodes, a `[[topology.node]]` each; hosts are numbered in this order.
+    pub node: Vec<ExplicitNode>,
+    /// The links, a `[[topology.link]]` each; a node's ports are numbered in this order unless they are named.
+    pub link: Vec<ExplicitLink>,
 }
 
 /// A node.
+#[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExplicitNode {
-    /// Unique name.
+    /// Its name, used nowhere else.
+    #[param(range_text = "any text without blanks, commas and colons", source = "Backwater's own")]
     pub name: String,
     /// `host` or `switch`.
+    #[param(source = "Backwater's own")]
     pub kind: NodeKind,
-    /// Tier, by which parameters can be overridden; absent: `host` or `switch`.
+    /// Tier, by which parameters can be overridden. Absent: its kind.
+    #[param(range_text = "any text", source = "Backwater's own")]
     pub tier: Option<String>,
 }
 
-/// A full-duplex link.
+/// A full-duplex link; several may join the same two nodes.
+#[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExplicitLink {
-    /// Name of one end.
+    /// One end: the name of a node, or of a node and its port as in `leaf0:3`.
+    #[param(range_text = "NODE or NODE:PORT", source = "Backwater's own")]
     pub a: String,
-    /// Name of the other end.
+    /// The other end.
+    #[param(range_text = "NODE or NODE:PORT", source = "Backwater's own")]
     pub b: String,
-    /// Rate from `a` to `b`, and from `b` to `a`.
-    pub rates: [Rate; 2],
-    /// Propagation delay in each direction.
-    pub delay: Time,
-    /// Port number at `a`; absent: the lowest that is left.
-    pub a_port: Option<u16>,
-    /// Port number at `b`; absent: the lowest that is left.
-    pub b_port: Option<u16>,
+    /// Rate in each direction.
+    #[schemars(with = "Rate")]
+    #[param(per_direction, bounds = Rate(1).., source = "IEEE 802.3: full duplex")]
+    pub rate: PerDirection<Rate>,
+    /// Propagation delay, the same in each direction.
+    #[schemars(with = "Time")]
+    #[param(per_direction, range_text = "0 s and more", source = "Backwater's own")]
+    pub delay: PerDirection<Time>,
 }
 
 impl Explicit {
+    /// How many hosts it has.
+    pub(super) fn hosts(&self) -> u64 {
+        self.node.iter().filter(|node| node.kind == NodeKind::Host).count() as u64
+    }
+
     /// The graph, nodes and links in the order in which they are listed.
     pub fn build(&self) -> Result<Graph, GraphError> {
-        count("nodes", self.nodes.len() as u64, MOST)?;
-        count("links", self.links.len() as u64, MOST)?;
+        if let Some(node) =
+            self.node.iter().position(|node| node.name.is_empty() || node.name.contains([':', ' ', ',']))
+        {
+            return Err(GraphError::NoName { node, name: self.node[node].name.clone() });
+        }
+        let wires = self.link.iter().enumerate().map(|(at, link)| link.ends(at)).collect::<Result<Vec<_>, _>>()?;
+        count("nodes", self.node.len() as u64, MOST)?;
+        count("links", self.link.len() as u64, MOST)?;
         let mut graph = Graph::default();
-        let mut names = HashMap::with_capacity(self.nodes.len());
-        for node in &self.nodes {
+        let mut names = HashMap::with_capacity(self.node.len());
+        for node in &self.node {
             let usual = match node.kind {
                 NodeKind::Host => "host",
                 NodeKind::Switch => "switch",
@@ -59,16 +80,80 @@ impl Explicit {
             let id = graph.add(node.name.as_str(), node.tier.as_deref().unwrap_or(usual), node.kind);
             names.insert(node.name.as_str(), id);
         }
-        for (at, link) in self.links.iter().enumerate() {
+        for (at, (link, [a, b])) in self.link.iter().zip(wires).enumerate() {
             let end = |name: &str| {
                 names.get(name).copied().ok_or_else(|| GraphError::UnknownNode { link: at, name: name.to_owned() })
             };
-            let demanded = [link.a_port.map(Port), link.b_port.map(Port)];
-            let same = Link::new(end(&link.a)?, end(&link.b)?, link.rates[0], link.delay);
-            graph.links.push(Link { rates: link.rates, demanded, ..same });
+            let (rates, [delay, _]) = (link.rate.each(), link.delay.each());
+            let same = Link::new(end(a.0)?, end(b.0)?, rates[0], delay);
+            graph.links.push(Link { rates, demanded: [a.1, b.1], ..same });
         }
         graph.validate()?;
         Ok(graph)
+    }
+}
+
+impl ExplicitLink {
+    /// Its ends, each with the port that it demands.
+    fn ends(&self, number: usize) -> Result<[(&str, Option<Port>); 2], GraphError> {
+        let [delay, back] = self.delay.each();
+        if delay != back {
+            return Err(GraphError::DelaysDiffer { link: number });
+        }
+        Ok([parse_end(number, 'a', &self.a)?, parse_end(number, 'b', &self.b)?])
+    }
+}
+
+/// The node that an end of a link names, and the port.
+fn parse_end(link: usize, end: char, text: &str) -> Result<(&str, Option<Port>), GraphError> {
+    let Some((node, port)) = text.split_once(':') else { return Ok((text.trim(), None)) };
+    match port.trim().parse() {
+        Ok(number) => Ok((node.trim(), Some(Port(number)))),
+        Err(_) => Err(GraphError::NoPort { link, end, port: port.trim().to_owned() }),
+    }
+}
+
+/// One value for both directions of a link, or one for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum PerDirection<T> {
+    /// Both.
+    Both(T),
+    /// From `a` to `b`, and from `b` to `a`.
+    Each {
+        /// From `a` to `b`.
+        ab: T,
+        /// From `b` to `a`.
+        ba: T,
+    },
+}
+
+impl<T: Copy> PerDirection<T> {
+    /// The value from `a` to `b`, and from `b` to `a`.
+    pub fn each(&self) -> [T; 2] {
+        match *self {
+            PerDirection::Both(value) => [value; 2],
+            PerDirection::Each { ab, ba } => [ab, ba],
+        }
+    }
+}
+
+// By hand, since an untagged enum would hide why a quantity is wrong.
+impl<'de, T: serde::de::DeserializeOwned> Deserialize<'de> for PerDirection<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let value = serde_json::Value::deserialize(d)?;
+        let read = |value: serde_json::Value| serde_json::from_value::<T>(value).map_err(D::Error::custom);
+        match value {
+            serde_json::Value::Object(mut each) => {
+                let (ab, ba) = (each.shift_remove("ab"), each.shift_remove("ba"));
+                match (ab, ba, each.keys().next()) {
+                    (Some(ab), Some(ba), None) => Ok(PerDirection::Each { ab: read(ab)?, ba: read(ba)? }),
+                    _ => Err(D::Error::custom("a value per direction is written { ab = \"…\", ba = \"…\" }")),
+                }
+            }
+            other => Ok(PerDirection::Both(read(other)?)),
+        }
     }
 }
 
@@ -81,22 +166,22 @@ mod tests {
     }
 
     fn link(a: &str, b: &str) -> ExplicitLink {
-        let (rates, delay) = ([Rate::gbps(10); 2], Time::ns(500));
-        ExplicitLink { a: a.into(), b: b.into(), rates, delay, a_port: None, b_port: None }
+        let (rate, delay) = (PerDirection::Both(Rate::gbps(10)), PerDirection::Both(Time::ns(500)));
+        ExplicitLink { a: a.into(), b: b.into(), rate, delay }
     }
 
     fn line() -> Explicit {
         Explicit {
-            nodes: vec![node("a", NodeKind::Host), node("core", NodeKind::Switch), node("b", NodeKind::Host)],
-            links: vec![link("a", "core"), link("core", "b")],
+            node: vec![node("a", NodeKind::Host), node("core", NodeKind::Switch), node("b", NodeKind::Host)],
+            link: vec![link("a", "core"), link("core", "b")],
         }
     }
 
     #[test]
     fn numbers_follow_the_lists() {
         let mut shape = line();
-        shape.nodes[1].tier = Some("core".into());
-        shape.links[1].a_port = Some(0);
+        shape.node[1].tier = Some("core".into());
+        shape.link[1].a = "core:0".into();
         let graph = shape.build().unwrap();
         assert_eq!(graph.nodes[1].tier, "core");
         assert_eq!(graph.nodes[0].tier, "host");
@@ -111,16 +196,22 @@ mod tests {
             change(&mut shape);
             shape.build().unwrap_err()
         };
-        let unknown = with(|s| s.links[1].b = "c".into());
+        let unknown = with(|s| s.link[1].b = "c".into());
         assert_eq!(unknown, GraphError::UnknownNode { link: 1, name: "c".into() });
         let twice = with(|s| {
-            s.links[0].b_port = Some(1);
-            s.links[1].a_port = Some(1);
+            s.link[0].b = "core:1".into();
+            s.link[1].a = "core: 1".into();
         });
         assert_eq!(twice.to_string(), "port 1 of `core` is used twice, by link 0 and by link 1");
-        let none = with(|s| s.nodes.push(node("c", NodeKind::Host)));
+        let none = with(|s| s.node.push(node("c", NodeKind::Host)));
         assert_eq!(none.to_string(), "host `c` has no link");
-        let twin = with(|s| s.nodes.push(node("a", NodeKind::Switch)));
+        let twin = with(|s| s.node.push(node("a", NodeKind::Switch)));
         assert_eq!(twin, GraphError::NameTwice { name: "a".into() });
+        let port = with(|s| s.link[1].b = "b:one".into());
+        assert_eq!(port, GraphError::NoPort { link: 1, end: 'b', port: "one".into() });
+        let name = with(|s| s.node[2].name = "b:1".into());
+        assert_eq!(name, GraphError::NoName { node: 2, name: "b:1".into() });
+        let delays = with(|s| s.link[0].delay = PerDirection::Each { ab: Time::ns(1), ba: Time::ns(2) });
+        assert_eq!(delays, GraphError::DelaysDiffer { link: 0 });
     }
 }

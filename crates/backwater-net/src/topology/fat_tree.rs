@@ -14,57 +14,78 @@
 //! ToR, and (k/2)² cores: [`FatTree::k_ary`].
 
 use super::limits::{MOST, count};
-use super::{Graph, GraphError, NodeKind};
+use super::{Graph, GraphError, NodeKind, NvLink};
 use crate::model::packet::NodeId;
 use crate::units::Rate;
+use backwater_derive::parameters;
 use backwater_engine::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Which cores an aggregation switch is joined to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which cores an aggregation switch of a fat tree is joined to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum CoreWiring {
-    /// The j-th of each pod to the j-th group of cores: all pods meet in every core, over one aggregation switch each.
+    /// The j-th aggregation switch of every pod is joined to the j-th group of `cores` / `aggs_per_pod` cores.
     Groups,
-    /// Each to every core.
+    /// Every aggregation switch is joined to every core.
     All,
 }
 
-/// Pods of switches `tor0`… of tier `tor` with hosts and `agg0`… of tier `agg`, joined by `core0`… of tier `core`.
+/// A three-layer Clos network of pods: in a pod every `tor` joined to every `agg`, and the pods joined by every `core`; hosts are numbered ToR by ToR. ToRs are oversubscribed if `hosts_per_tor` x `rate` is more than `aggs_per_pod` x `links_per_pair` x `fabric_rate`. A k-ary fat tree has k pods of k/2 ToRs and k/2 aggregation switches, k/2 hosts at each ToR and (k/2)^2 cores.
+#[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct FatTree {
     /// Number of pods.
+    #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub pods: u32,
-    /// ToR switches in each pod; ToR t is in pod t / tors_per_pod.
+    /// Number of top-of-rack switches in each pod: `tor0`, `tor1`, …, numbered pod by pod.
+    #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub tors_per_pod: u32,
-    /// Aggregation switches in each pod.
+    /// Number of aggregation switches in each pod: `agg0`, `agg1`, …, numbered pod by pod.
+    #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub aggs_per_pod: u32,
-    /// Number of core switches.
+    /// Number of core switches: `core0`, `core1`, … With `core_wiring = "groups"` a multiple of `aggs_per_pod`.
+    #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub cores: u32,
-    /// Hosts at each ToR; host h is at ToR h / hosts_per_tor.
+    /// Number of hosts at each ToR: `h0`, `h1`, …
+    #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub hosts_per_tor: u32,
-    /// How aggregation switches are joined to cores.
+    /// Which cores an aggregation switch is joined to: those of its group (`groups`), or `all`.
+    #[param(default = CoreWiring::Groups, source = "Al-Fares et al., SIGCOMM 2008, section 3: groups")]
     pub core_wiring: CoreWiring,
-    /// Rate of the hosts' links.
+    /// Rate of each host's link.
+    #[param(bounds = Rate(1).., source = "Backwater's own")]
     pub rate: Rate,
-    /// Rate of the links between ToR and aggregation switches.
-    pub fabric_rate: Rate,
-    /// Rate of the links between aggregation switches and cores.
-    pub core_rate: Rate,
-    /// Propagation delay of the hosts' links.
-    pub delay: Time,
-    /// Propagation delay of the links between ToR and aggregation switches.
-    pub fabric_delay: Time,
-    /// Propagation delay of the links between aggregation switches and cores.
-    pub core_delay: Time,
+    /// Rate of each link between a ToR and an aggregation switch. Absent: `rate`.
+    #[param(bounds = Rate(1).., source = "Backwater's own")]
+    pub fabric_rate: Option<Rate>,
+    /// Rate of each link between an aggregation switch and a core. Absent: `fabric_rate`.
+    #[param(bounds = Rate(1).., source = "Backwater's own")]
+    pub core_rate: Option<Rate>,
+    /// Propagation delay of each host's link.
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
+    pub link_delay: Time,
+    /// Propagation delay of each link between a ToR and an aggregation switch. Absent: `link_delay`.
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
+    pub fabric_delay: Option<Time>,
+    /// Propagation delay of each link between an aggregation switch and a core. Absent: `fabric_delay`.
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
+    pub core_delay: Option<Time>,
     /// Parallel links between each ToR and each aggregation switch of its pod.
+    #[param(default = 1, bounds = 1..=1_024, source = "Backwater's own; 1: choice")]
     pub links_per_pair: u32,
     /// Parallel links between each aggregation switch and each of its cores.
+    #[param(default = 1, bounds = 1..=1_024, source = "Backwater's own; 1: choice")]
     pub core_links_per_pair: u32,
+    /// NVLink domains: each host a GPU with a link to the NVLink switch of its server, beside those to the network.
+    #[serde(default)]
+    pub nvlink: Option<NvLink>,
 }
 
 impl Default for FatTree {
     /// The 320 hosts of HPCC's public ns-3 code (Li et al., SIGCOMM 2019), which the SFC proxy contribution of 2025 uses.
     fn default() -> Self {
-        let (fabric, delay) = (Rate::gbps(400), Time::us(1));
         FatTree {
             pods: 5,
             tors_per_pod: 4,
@@ -73,20 +94,26 @@ impl Default for FatTree {
             hosts_per_tor: 16,
             core_wiring: CoreWiring::Groups,
             rate: Rate::gbps(100),
-            fabric_rate: fabric,
-            core_rate: fabric,
-            delay,
-            fabric_delay: delay,
-            core_delay: delay,
+            fabric_rate: Some(Rate::gbps(400)),
+            core_rate: None,
+            link_delay: Time::us(1),
+            fabric_delay: None,
+            core_delay: None,
             links_per_pair: 1,
             core_links_per_pair: 1,
+            nvlink: None,
         }
     }
 }
 
 impl FatTree {
+    /// How many hosts it has.
+    pub(super) fn hosts(&self) -> u64 {
+        (u64::from(self.pods) * u64::from(self.tors_per_pod)).saturating_mul(self.hosts_per_tor.into())
+    }
+
     /// The k-ary fat tree, all links alike; k is even.
-    pub fn k_ary(k: u32, rate: Rate, delay: Time) -> FatTree {
+    pub fn k_ary(k: u32, rate: Rate, link_delay: Time) -> FatTree {
         let half = k / 2;
         FatTree {
             pods: k,
@@ -96,13 +123,9 @@ impl FatTree {
             hosts_per_tor: half,
             core_wiring: CoreWiring::Groups,
             rate,
-            fabric_rate: rate,
-            core_rate: rate,
-            delay,
-            fabric_delay: delay,
-            core_delay: delay,
-            links_per_pair: 1,
-            core_links_per_pair: 1,
+            fabric_rate: None,
+            link_delay,
+            ..FatTree::default()
         }
     }
 
@@ -140,6 +163,9 @@ impl FatTree {
     }
 
     fn wire(&self, ups: u32) -> Result<Graph, GraphError> {
+        let (fabric_rate, fabric_delay) =
+            (self.fabric_rate.unwrap_or(self.rate), self.fabric_delay.unwrap_or(self.link_delay));
+        let (core_rate, core_delay) = (self.core_rate.unwrap_or(fabric_rate), self.core_delay.unwrap_or(fabric_delay));
         let mut graph = Graph::default();
         let mut tier = |name: &str, tier: &str, kind, number: u32| -> Vec<NodeId> {
             (0..number).map(|n| graph.add(format!("{name}{n}"), tier, kind)).collect()
@@ -150,23 +176,24 @@ impl FatTree {
         let aggs = tier("agg", "agg", NodeKind::Switch, number_of_aggs);
         let cores = tier("core", "core", NodeKind::Switch, self.cores);
         for (hosts, &tor) in hosts.chunks(self.hosts_per_tor as usize).zip(&tors) {
-            hosts.iter().for_each(|&host| graph.link(host, tor, self.rate, self.delay));
+            hosts.iter().for_each(|&host| graph.link(host, tor, self.rate, self.link_delay));
         }
         let pods = || aggs.chunks(self.aggs_per_pod as usize);
         for (tors, aggs) in tors.chunks(self.tors_per_pod as usize).zip(pods()) {
             for (&tor, &agg) in tors.iter().flat_map(|tor| aggs.iter().map(move |agg| (tor, agg))) {
-                graph.bundle(self.links_per_pair, tor, agg, self.fabric_rate, self.fabric_delay);
+                graph.bundle(self.links_per_pair, tor, agg, fabric_rate, fabric_delay);
             }
         }
         for aggs in pods() {
             for (j, &agg) in aggs.iter().enumerate() {
                 let first = if self.core_wiring == CoreWiring::Groups { j * ups as usize } else { 0 };
                 for &core in &cores[first..first + ups as usize] {
-                    graph.bundle(self.core_links_per_pair, agg, core, self.core_rate, self.core_delay);
+                    graph.bundle(self.core_links_per_pair, agg, core, core_rate, core_delay);
                 }
             }
         }
         graph.validate()?;
+        NvLink::join_all(self.nvlink.as_ref(), &mut graph)?;
         Ok(graph)
     }
 }
@@ -230,11 +257,17 @@ mod tests {
     fn tiers_have_rates_and_delays_of_their_own() {
         let (fabric_rate, core_rate) = (Rate::gbps(200), Rate::gbps(800));
         let (fabric_delay, core_delay) = (Time::ns(2), Time::ns(3));
-        let shape = FatTree { fabric_rate, core_rate, fabric_delay, core_delay, ..FatTree::default() };
+        let shape = FatTree {
+            fabric_rate: Some(fabric_rate),
+            core_rate: Some(core_rate),
+            fabric_delay: Some(fabric_delay),
+            core_delay: Some(core_delay),
+            ..FatTree::default()
+        };
         let graph = shape.build().unwrap();
         for link in &graph.links {
             let expected = match graph.nodes[link.b.0 as usize].tier.as_str() {
-                "tor" => (shape.rate, shape.delay),
+                "tor" => (shape.rate, shape.link_delay),
                 "agg" => (fabric_rate, fabric_delay),
                 tier => {
                     assert_eq!(tier, "core");

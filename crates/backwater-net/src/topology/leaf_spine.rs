@@ -11,44 +11,58 @@
 //! Hosts may have several links: to each of several such networks that have no switch in common (planes), and to several leaves of one.
 
 use super::limits::{MOST, count};
-use super::{Graph, GraphError, NodeKind};
+use super::{Graph, GraphError, NodeKind, NvLink};
 use crate::model::packet::NodeId;
 use crate::units::Rate;
+use backwater_derive::parameters;
 use backwater_engine::Time;
 
-/// Switches `leaf0`… of tier `leaf` with hosts, each joined to every switch `spine0`… of tier `spine`.
+/// A two-layer Clos network, or several `planes` of them: every `leaf` joined to every `spine`; hosts are numbered leaf by leaf, or on `rails` server by server. It is oversubscribed if `hosts_per_leaf` x `rate` is more than `spines` x `links_per_pair` x `fabric_rate`.
+#[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeafSpine {
-    /// Leaves of each plane.
+    /// Number of leaf switches of a plane: `leaf0`, `leaf1`, …, numbered plane by plane.
+    #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub leaves: u32,
-    /// Spines of each plane.
+    /// Number of spine switches of a plane: `spine0`, `spine1`, …, numbered plane by plane.
+    #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub spines: u32,
-    /// Hosts on each leaf.
+    /// Number of hosts at each leaf: `h0`, `h1`, …
+    #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub hosts_per_leaf: u32,
-    /// Leaves of a plane that each host is on, with a link to each: 2 for a pair of ToRs. A divisor of `leaves`.
+    /// Leaves of a plane to which each host has a link: with 2 a pair of ToRs that has its hosts in common. With `rails` a divisor of `leaves` / `rails`.
+    #[param(default = 1, bounds = 1..=64, source = "Qian et al., Alibaba HPN, SIGCOMM 2024: dual-ToR, 2; 1: choice")]
     pub leaves_per_host: u32,
-    /// Hosts (interfaces) of a server, each on a leaf of its own; a divisor of `leaves`. Hosts are numbered server by server, `hosts_per_leaf` servers
-    /// in each group of `rails` leaves: interface i of a server is on leaf i of its group. With 1 host h is on leaf h / hosts_per_leaf.
-    /// Where a host is on several leaves, read each leaf here as so many in a row.
+    /// Interfaces of each server, each of them a host, numbered server by server: rail-optimised, interface i of the `hosts_per_leaf` servers of a group is attached to leaf i of that group of `rails` leaves. A divisor of `leaves`.
+    #[param(default = 1, bounds = 1..=65_535, source = "NVIDIA DGX SuperPOD reference architecture: rail-optimised, 8; 1: choice")]
     pub rails: u32,
-    /// Planes; plane p has the leaves from p x leaves and the spines from p x spines.
+    /// Networks without a switch in common, each of `leaves` and `spines`, to each of which every host has a link, or `leaves_per_host` of them; its links are numbered plane by plane.
+    #[param(default = 1, bounds = 1..=64, source = "Qian et al., Alibaba HPN, SIGCOMM 2024: dual-plane, 2; 1: choice")]
     pub planes: u32,
-    /// Rate of the hosts' links.
+    /// Rate of each host's link.
+    #[param(bounds = Rate(1).., source = "Backwater's own")]
     pub rate: Rate,
-    /// Propagation delay of the hosts' links.
-    pub delay: Time,
-    /// Rate of each link between a leaf and a spine.
-    pub fabric_rate: Rate,
-    /// Propagation delay of the links between leaves and spines.
-    pub fabric_delay: Time,
-    /// Parallel links between each leaf and each spine.
+    /// Rate of each link between a leaf and a spine. Absent: `rate`.
+    #[param(bounds = Rate(1).., source = "Backwater's own")]
+    pub fabric_rate: Option<Rate>,
+    /// Propagation delay of each host's link.
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
+    pub link_delay: Time,
+    /// Propagation delay of each link between a leaf and a spine. Absent: `link_delay`.
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
+    pub fabric_delay: Option<Time>,
+    /// Parallel links between each leaf and each spine; in a fat tree between each ToR and each aggregation switch of its pod.
+    #[param(default = 1, bounds = 1..=1_024, source = "Backwater's own; 1: choice")]
     pub links_per_pair: u32,
+    /// NVLink domains: each host a GPU with a link to the NVLink switch of its server, beside those to the network.
+    #[serde(default)]
+    pub nvlink: Option<NvLink>,
 }
 
 impl Default for LeafSpine {
     /// 128 hosts without oversubscription, as in the SFC-AIDC study of 2025 (contribution on IEEE P802.1Qdw).
     fn default() -> Self {
-        let (rate, delay) = (Rate::gbps(200), Time::ns(150));
+        let (rate, link_delay) = (Rate::gbps(200), Time::ns(150));
         LeafSpine {
             leaves: 16,
             spines: 8,
@@ -57,15 +71,21 @@ impl Default for LeafSpine {
             rails: 1,
             planes: 1,
             rate,
-            delay,
-            fabric_rate: rate,
-            fabric_delay: delay,
+            link_delay,
+            fabric_rate: None,
+            fabric_delay: None,
             links_per_pair: 1,
+            nvlink: None,
         }
     }
 }
 
 impl LeafSpine {
+    /// How many hosts it has.
+    pub(super) fn hosts(&self) -> u64 {
+        u64::from(self.leaves) * u64::from(self.hosts_per_leaf) / u64::from(self.leaves_per_host.max(1))
+    }
+
     /// The graph: hosts, leaves, spines. A host's ports: plane by plane its leaves. A leaf's: its hosts, then spine by spine the parallel links.
     /// A spine's: leaf by leaf.
     ///
@@ -88,6 +108,8 @@ impl LeafSpine {
         count("links of hosts", at_leaves.saturating_mul(planes), MOST)?;
         let pairs = (leaves * spines).saturating_mul(planes);
         count("links between leaves and spines", pairs.saturating_mul(self.links_per_pair.into()), MOST)?;
+        let (fabric_rate, fabric_delay) =
+            (self.fabric_rate.unwrap_or(self.rate), self.fabric_delay.unwrap_or(self.link_delay));
         let mut graph = Graph::default();
         let mut tier = |name: &str, tier: &str, kind, number: u32| -> Vec<NodeId> {
             (0..number).map(|n| graph.add(format!("{name}{n}"), tier, kind)).collect()
@@ -102,15 +124,16 @@ impl LeafSpine {
             let first = (group * self.rails as usize + rail) * self.leaves_per_host as usize;
             for (leaves, _) in planes() {
                 let own = &leaves[first..first + self.leaves_per_host as usize];
-                own.iter().for_each(|&leaf| graph.link(host, leaf, self.rate, self.delay));
+                own.iter().for_each(|&leaf| graph.link(host, leaf, self.rate, self.link_delay));
             }
         }
         for (leaves, spines) in planes() {
             for (&leaf, &spine) in leaves.iter().flat_map(|leaf| spines.iter().map(move |spine| (leaf, spine))) {
-                graph.bundle(self.links_per_pair, leaf, spine, self.fabric_rate, self.fabric_delay);
+                graph.bundle(self.links_per_pair, leaf, spine, fabric_rate, fabric_delay);
             }
         }
         graph.validate()?;
+        NvLink::join_all(self.nvlink.as_ref(), &mut graph)?;
         Ok(graph)
     }
 

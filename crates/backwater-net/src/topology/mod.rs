@@ -1,6 +1,6 @@
 //! Nodes and links, and the builders of the usual shapes.
 //!
-//! A builder is a parameter struct with `build(&self) -> Result<Graph, GraphError>`; it numbers hosts, ports and nodes in a
+//! A builder is a table of a scenario with `build(&self) -> Result<Graph, GraphError>`; it numbers hosts, ports and nodes in a
 //! documented order, because paths, hashes and random streams depend on the numbers. [`index::Index`] finds things in a
 //! graph by name. Not here: routing.
 
@@ -24,7 +24,7 @@ pub use dragonfly::Dragonfly;
 pub use dragonfly_plus::DragonflyPlus;
 pub use dumbbell::Dumbbell;
 pub use error::{GraphError, PathError};
-pub use explicit::{Explicit, ExplicitLink, ExplicitNode};
+pub use explicit::{Explicit, ExplicitLink, ExplicitNode, PerDirection};
 pub use fat_tree::{CoreWiring, FatTree};
 pub use index::Index;
 pub use leaf_spine::LeafSpine;
@@ -36,9 +36,71 @@ pub use star::Star;
 use crate::model::packet::{HostId, NodeId, Port};
 use crate::units::Rate;
 use backwater_engine::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Nodes and links: the table `[topology]` of a scenario. Each kind is declared at its struct.
+#[allow(missing_docs)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Topology {
+    Star(Star),
+    Dumbbell(Dumbbell),
+    ParkingLot(ParkingLot),
+    LeafSpine(LeafSpine),
+    FatTree(FatTree),
+    Dragonfly(Dragonfly),
+    DragonflyPlus(DragonflyPlus),
+    Explicit(Explicit),
+}
+
+/// Does the same with a topology of each kind.
+macro_rules! of_each_kind {
+    ($topology:expr, $of:ident => $same:expr) => {
+        match $topology {
+            Topology::Star($of) => $same,
+            Topology::Dumbbell($of) => $same,
+            Topology::ParkingLot($of) => $same,
+            Topology::LeafSpine($of) => $same,
+            Topology::FatTree($of) => $same,
+            Topology::Dragonfly($of) => $same,
+            Topology::DragonflyPlus($of) => $same,
+            Topology::Explicit($of) => $same,
+        }
+    };
+}
+
+impl Topology {
+    /// Most hosts.
+    const MOST_HOSTS: u64 = 1_000_000;
+
+    /// Its graph.
+    ///
+    /// # Errors
+    /// A topology that cannot be built.
+    pub fn build(&self) -> Result<Graph, GraphError> {
+        let hosts = of_each_kind!(self, of => of.hosts());
+        if hosts > Self::MOST_HOSTS {
+            return Err(GraphError::TooMany { what: "hosts".into(), got: hosts, most: Self::MOST_HOSTS });
+        }
+        of_each_kind!(self, of => of.build())
+    }
+
+    /// Its NVLink domains.
+    pub fn nvlink(&self) -> Option<&NvLink> {
+        match self {
+            Topology::LeafSpine(of) => of.nvlink.as_ref(),
+            Topology::FatTree(of) => of.nvlink.as_ref(),
+            Topology::Dragonfly(of) => of.nvlink.as_ref(),
+            Topology::DragonflyPlus(of) => of.nvlink.as_ref(),
+            _ => None,
+        }
+    }
+}
 
 /// What a node is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum NodeKind {
     /// Sends and receives flows; has one link or several, and forwards nothing.
     Host,

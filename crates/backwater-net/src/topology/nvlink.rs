@@ -12,23 +12,33 @@ use super::limits::{MOST, count};
 use super::{Graph, GraphError, NodeKind};
 use crate::model::packet::NodeId;
 use crate::units::Rate;
+use backwater_derive::parameters;
 use backwater_engine::Time;
 
 /// Tier of the NVLink switches.
 pub const TIER: &str = "nvlink";
 
-/// Servers of so many GPUs, each of them a host, and a switch `nvlink0`… of tier `nvlink` a server.
+/// Servers of GPUs, each of them a host, which are numbered server by server.
+#[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct NvLink {
-    /// GPUs of a server; server s has the hosts from s x gpus.
+    /// GPUs of a server, a divisor of the number of hosts. They share a switch: `nvlink0`, `nvlink1`, …, one a server.
+    #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub gpus: u32,
-    /// Rate of each GPU's link to its switch.
+    /// Rate of each GPU's link to the switch of its server, its last link.
+    #[param(bounds = Rate(1).., source = "NVIDIA H100: 900 GB/s in both directions together are 3.6 Tb/s")]
     pub rate: Rate,
     /// Propagation delay of these links.
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub delay: Time,
 }
 
 impl NvLink {
+    /// Adds them to a network that has some.
+    pub(super) fn join_all(of: Option<&NvLink>, graph: &mut Graph) -> Result<(), GraphError> {
+        of.map_or(Ok(()), |domains| domains.join(graph)).map_err(|error| GraphError::NvLink(error.into()))
+    }
+
     /// Adds the switches to a network, behind all its nodes, and a link of each host to one, behind all its links.
     ///
     /// # Errors

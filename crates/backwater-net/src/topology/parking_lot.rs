@@ -11,33 +11,46 @@ use super::limits::{MOST, count};
 use super::{Graph, GraphError, NodeKind};
 use crate::model::packet::HostId;
 use crate::units::Rate;
+use backwater_derive::parameters;
 use backwater_engine::Time;
 
-/// A chain of switches `s0`… of tier `switch` with as many hosts on each.
+/// A chain of switches `s0`, `s1`, … with the same number of hosts at each, numbered switch by switch: the last host is at the end of the chain.
+#[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParkingLot {
     /// Number of switches.
+    #[param(bounds = 2..=10_000, source = "Backwater's own")]
     pub switches: u32,
-    /// Hosts on each switch; host h is on switch h / hosts_per_switch.
+    /// Number of hosts at each switch.
+    #[param(default = 1, bounds = 1..=65_533, source = "Backwater's own; 1: choice")]
     pub hosts_per_switch: u32,
-    /// Rate of the hosts' links.
+    /// Rate of each host's link.
+    #[param(bounds = Rate(1).., source = "Backwater's own")]
     pub rate: Rate,
-    /// Propagation delay of the hosts' links.
-    pub delay: Time,
-    /// Rate of the links between switches.
-    pub trunk_rate: Rate,
-    /// Propagation delay of the links between switches.
-    pub trunk_delay: Time,
+    /// Rate of the links between switches. Absent: `rate`.
+    #[param(bounds = Rate(1).., source = "Backwater's own")]
+    pub trunk_rate: Option<Rate>,
+    /// Propagation delay of each host's link.
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
+    pub link_delay: Time,
+    /// Propagation delay of the links between switches. Absent: `link_delay`.
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
+    pub trunk_delay: Option<Time>,
 }
 
 impl Default for ParkingLot {
     fn default() -> Self {
-        let (rate, delay) = (Rate::gbps(200), Time::ns(150));
-        ParkingLot { switches: 3, hosts_per_switch: 1, rate, delay, trunk_rate: rate, trunk_delay: delay }
+        let (rate, link_delay) = (Rate::gbps(200), Time::ns(150));
+        ParkingLot { switches: 3, hosts_per_switch: 1, rate, link_delay, trunk_rate: None, trunk_delay: None }
     }
 }
 
 impl ParkingLot {
+    /// How many hosts it has.
+    pub(super) fn hosts(&self) -> u64 {
+        u64::from(self.switches) * u64::from(self.hosts_per_switch) + 1
+    }
+
     /// The host at the end of the chain: the one of the highest number.
     pub fn receiver(&self) -> HostId {
         HostId(self.switches.saturating_mul(self.hosts_per_switch).saturating_sub(1))
@@ -48,16 +61,18 @@ impl ParkingLot {
         count("switches", self.switches.into(), MOST)?;
         count("hosts per switch", self.hosts_per_switch.into(), MOST)?;
         count("hosts", u64::from(self.switches) * u64::from(self.hosts_per_switch), MOST)?;
+        let (trunk_rate, trunk_delay) =
+            (self.trunk_rate.unwrap_or(self.rate), self.trunk_delay.unwrap_or(self.link_delay));
         let mut graph = Graph::default();
         let hosts = self.switches * self.hosts_per_switch;
         let hosts: Vec<_> = (0..hosts).map(|h| graph.add(format!("h{h}"), "host", NodeKind::Host)).collect();
         let switches: Vec<_> =
             (0..self.switches).map(|s| graph.add(format!("s{s}"), "switch", NodeKind::Switch)).collect();
         for (h, &host) in hosts.iter().enumerate() {
-            graph.link(host, switches[h / self.hosts_per_switch as usize], self.rate, self.delay);
+            graph.link(host, switches[h / self.hosts_per_switch as usize], self.rate, self.link_delay);
         }
         for pair in switches.windows(2) {
-            graph.link(pair[0], pair[1], self.trunk_rate, self.trunk_delay);
+            graph.link(pair[0], pair[1], trunk_rate, trunk_delay);
         }
         graph.validate()?;
         Ok(graph)

@@ -9,26 +9,36 @@
 use super::limits::{MOST, count};
 use super::{Graph, GraphError, NodeKind};
 use crate::units::Rate;
+use backwater_derive::parameters;
 use backwater_engine::Time;
 
-/// All hosts on one switch `s0` of tier `switch`.
+/// Hosts around one switch, `s0`.
+#[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Star {
-    /// Number of hosts.
+    /// Number of hosts: `h0`, `h1`, …
+    #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub hosts: u32,
-    /// Rate of every link.
+    /// Rate of each link.
+    #[param(bounds = Rate(1).., source = "Backwater's own")]
     pub rate: Rate,
-    /// Propagation delay of every link.
-    pub delay: Time,
+    /// Propagation delay of each link.
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
+    pub link_delay: Time,
 }
 
 impl Default for Star {
     fn default() -> Self {
-        Star { hosts: 8, rate: Rate::gbps(200), delay: Time::ns(150) }
+        Star { hosts: 8, rate: Rate::gbps(200), link_delay: Time::ns(150) }
     }
 }
 
 impl Star {
+    /// How many hosts it has.
+    pub(super) fn hosts(&self) -> u64 {
+        u64::from(self.hosts)
+    }
+
     /// The graph: hosts `h0`…, then the switch.
     pub fn build(&self) -> Result<Graph, GraphError> {
         count("hosts", self.hosts.into(), MOST)?;
@@ -36,7 +46,7 @@ impl Star {
         let hosts: Vec<_> = (0..self.hosts).map(|h| graph.add(format!("h{h}"), "host", NodeKind::Host)).collect();
         let switch = graph.add("s0", "switch", NodeKind::Switch);
         for host in hosts {
-            graph.link(host, switch, self.rate, self.delay);
+            graph.link(host, switch, self.rate, self.link_delay);
         }
         graph.validate()?;
         Ok(graph)

@@ -3,7 +3,7 @@
 use super::dice::Dice;
 use super::run::{How, Outcome, Passage, Rows, SAMPLES, Sum, What, run};
 use backwater::Checked;
-use backwater::file::{FaultEntry, Topology};
+use backwater::file::FaultEntry;
 use backwater_engine::Time;
 use backwater_mech::mac_control::Counter;
 use backwater_mech::pfc::Action;
@@ -11,6 +11,7 @@ use backwater_net::config::Victim;
 use backwater_net::config::{Architecture, BufferPer};
 use backwater_net::packet::{NodeId, Port};
 use backwater_net::record::{FlowRow, QueuePairRow, State};
+use backwater_net::topology::Topology;
 use backwater_net::topology::{Graph, PortEnd};
 use backwater_net::{Bytes, Rate};
 use std::collections::BTreeMap;
@@ -191,7 +192,7 @@ impl<'a> Laws<'a> {
     fn may_deadlock(&self) -> bool {
         let mechanisms = &self.resolved.mechanisms;
         // The ways of all other built-in topologies go up and then down.
-        let cyclic = matches!(self.resolved.file.topology, Topology::Explicit { .. } | Topology::Dragonfly { .. })
+        let cyclic = matches!(self.resolved.file.topology, Topology::Explicit(_) | Topology::Dragonfly(_))
             && self.graph.links.len() >= self.graph.nodes.len();
         let at_egress = mechanisms.pfc.as_ref().is_some_and(|pfc| pfc.all().any(|p| p.counter != Counter::Ingress))
             || mechanisms.pause.as_ref().is_some_and(|pause| pause.all().any(|p| p.counter != Counter::Ingress));

@@ -1,6 +1,7 @@
 //! `[[flow]]`: groups of flows.
 
 use super::hosts::Hosts;
+use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -9,180 +10,125 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// A group of flows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FlowGroup {
     /// What results call the group. Groups of one label are one group in results. Variants and `--set` name a group by it: `flow.LABEL.size`.
-    #[serde(default = "default_label")]
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "any text"))]
+    #[param(default = "flows".into(), range_text = "any text", source = "Backwater's own")]
     pub label: String,
     /// Who sends to whom: `pairs`, `all-to-all`, `permutation`, `random`, `clusters`, `gather`, `matrix` or `incast`.
-    #[serde(default = "default_pattern")]
-    #[schemars(extend("x-source" = "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2; default: choice"))]
+    #[param(default = Pattern::Pairs, source = "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2; default: choice")]
     pub pattern: Pattern,
     /// Senders. Absent: all hosts.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own"))]
+    #[param(source = "Backwater's own")]
     pub from: Option<Hosts>,
     /// Receivers. Absent: all hosts.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own"))]
+    #[param(source = "Backwater's own")]
     pub to: Option<Hosts>,
     /// Senders of each event of an `incast`, drawn anew among `from`, the receiver left out.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 1_000_000))]
-    #[schemars(extend("x-source" = "Backwater's own"))]
+    #[param(bounds = 1..=1_000_000, source = "Backwater's own")]
     pub fan_in: Option<u32>,
     /// Hosts of each cluster of `clusters` and `gather`: the first so many of `from` are one, the next another.
-    #[serde(default)]
-    #[schemars(range(min = 2, max = 1_000_000))]
-    #[schemars(extend("x-source" = "Backwater's own"))]
+    #[param(bounds = 2..=1_000_000, source = "Backwater's own")]
     pub cluster: Option<u32>,
     /// Which hosts the numbers in `from` and `to` mean: those `named` so, or those at these places of an order of all hosts that the seed draws (`random`). All groups with `random` share the order, so that what is apart in numbers is apart in the network.
-    #[serde(default = "default_place")]
-    #[schemars(extend("x-source" = "Backwater's own; default: choice"))]
+    #[param(default = Places::Named, source = "Backwater's own; default: choice")]
     pub placement: Places,
     /// File with the weights of receivers for `matrix`, relative to the scenario: CSV with the columns src, dst and weight, where src and dst are sets of hosts as in `from`.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own; CSV: RFC 4180", "x-range" = "a file"))]
+    #[param(range_text = "a file", source = "Backwater's own; CSV: RFC 4180")]
     pub matrix: Option<String>,
     /// Payload of each flow. Not for `bernoulli`, which has no end but `until`, and tables.
-    #[serde(default)]
-    #[schemars(extend("x-min" = "1 B", "x-source" = "Backwater's own"))]
+    #[param(bounds = Bytes(1).., source = "Backwater's own")]
     pub size: Option<Bytes>,
     /// Distribution of the payload of flows, instead of `size`, for `periodic` and `poisson`: `google-rpc`, `web-search`, `hadoop`, `storage`, `data-mining`, or a file of lines `BYTES PERCENT`, relative to the scenario.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "each distribution names its own: `backwater list workloads`", "x-range" = "a name of the list, or a file"))]
+    #[param(
+        range_text = "a name of the list, or a file",
+        source = "each distribution names its own: `backwater list workloads`"
+    )]
     pub sizes: Option<String>,
     /// When the flows, or the arrivals of flows, begin.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own; 0: choice", "x-range" = "0 s and more"))]
+    #[param(default = Time::ZERO, range_text = "0 s and more", source = "Backwater's own; 0: choice")]
     pub start: Time,
     /// Class of the data, 0 to 7.
-    #[serde(default = "default_class")]
-    #[schemars(range(min = 0, max = 7), extend("x-source" = "IEEE 802.1Q clause 6.9.3 (priority); 3: choice, RoCEv2 deployments commonly use it"))]
+    #[param(default = 3, bounds = 0..=7, source = "IEEE 802.1Q clause 6.9.3 (priority); 3: choice, RoCEv2 deployments commonly use it")]
     pub class: u8,
     /// Classes, each 0 to 7, among which a hash of the destination chooses each flow's, instead of `class`. Absent: `class`.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "IEEE P802.1Qcz simulation, IETF 101 (2018): flows are mapped to queues by hash of destination IP"))]
+    #[param(
+        source = "IEEE P802.1Qcz simulation, IETF 101 (2018): flows are mapped to queues by hash of destination IP"
+    )]
     pub classes: Option<Vec<u8>>,
     /// Flows of fewer bytes are in `small_class`: the sender knows their size.
-    #[serde(default)]
-    #[schemars(extend("x-min" = "1 B", "x-source" = "IEEE P802.1Qcz simulation, IETF 101 (2018): mice prioritisation; the size: choice"))]
+    #[param(bounds = Bytes(1).., source = "IEEE P802.1Qcz simulation, IETF 101 (2018): mice prioritisation; the size: choice")]
     pub small_below: Option<Bytes>,
     /// Class of flows of fewer bytes than `small_below`, 0 to 7.
-    #[serde(default)]
-    #[schemars(range(min = 0, max = 7), extend("x-source" = "IEEE 802.1Q clause 6.9.3 (priority); choice"))]
+    #[param(bounds = 0..=7, source = "IEEE 802.1Q clause 6.9.3 (priority); choice")]
     pub small_class: Option<u8>,
     /// Whether the packets are ECN-capable.
-    #[serde(default = "default_ect")]
-    #[schemars(extend("x-source" = "RFC 3168 section 5 (ECT); on: choice, as DCQCN needs it"))]
+    #[param(default = true, source = "RFC 3168 section 5 (ECT); on: choice, as DCQCN needs it")]
     pub ect: bool,
     /// Every node of the way, both hosts included; a list of such lists gives each pair its own. Absent: ECMP.
-    #[serde(default)]
     #[schemars(with = "Option<Waypoints>")]
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "a way that links join"))]
+    #[param(range_text = "a way that links join", source = "Backwater's own")]
     pub path: Option<Waypoints>,
     /// Nodes to pass in this order, by the shortest way between them; a list of lists gives each pair its own. Absent: ECMP.
-    #[serde(default)]
     #[schemars(with = "Option<Waypoints>")]
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "nodes between which one shortest way leads"))]
+    #[param(range_text = "nodes between which one shortest way leads", source = "Backwater's own")]
     pub via: Option<Waypoints>,
     /// Every node of the way that acknowledgements take back, from the receiver to the sender; a list of lists gives each pair its own. Absent: as `ack.path` says.
-    #[serde(default)]
     #[schemars(with = "Option<Waypoints>")]
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "a way that links join"))]
+    #[param(range_text = "a way that links join", source = "Backwater's own")]
     pub ack_path: Option<Waypoints>,
     /// Number of the link by which the flows leave a host with several, from 0, for `nic.link = "index"`. Absent: number of the flow modulo links.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own"))]
+    #[param(source = "Backwater's own")]
     pub link: Option<u16>,
     /// Queue pairs over which each message goes, each a flow of its own to ECMP, rate control and recovery.
-    #[serde(default = "super::job::one")]
-    #[schemars(range(min = 1, max = 128))]
-    #[schemars(extend("x-source" = "NCCL: NCCL_IB_QPS_PER_CONNECTION, 1 to 128; 1: choice"))]
+    #[param(default = 1, bounds = 1..=128, source = "NCCL: NCCL_IB_QPS_PER_CONNECTION, 1 to 128; 1: choice")]
     pub queue_pairs: u32,
     /// Payload of the segments into which a message is cut, each of which goes to the next of its `queue_pairs`. Absent: a segment for each queue pair, all of a length.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own; NCCL: NCCL_IB_SPLIT_DATA_ON_QPS is absent where it is 1", "x-range" = "multiples of packet.payload"))]
+    #[param(
+        range_text = "multiples of packet.payload",
+        source = "Backwater's own; NCCL: NCCL_IB_SPLIT_DATA_ON_QPS is absent where it is 1"
+    )]
     pub segment: Option<Bytes>,
     /// Whether queue pairs outlive a message: the messages from one host to another follow each other on them, with one row of packet numbers, one window and one rate. `false`: each message has fresh ones. Needs `transport.recovery`.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "InfiniBand specification, volume 1, chapter 9 (queue pairs); UEC 1.0 (PDCs); false: choice"))]
+    #[param(
+        default = false,
+        source = "InfiniBand specification, volume 1, chapter 9 (queue pairs); UEC 1.0 (PDCs); false: choice"
+    )]
     pub keep_queue_pairs: bool,
     /// When flows start: `once`, `periodic`, `poisson`, or as a stream, `bernoulli`.
-    #[serde(default = "default_arrivals")]
-    #[schemars(extend("x-source" = "Backwater's own; default: choice"))]
+    #[param(default = Arrivals::Once, source = "Backwater's own; default: choice")]
     pub arrivals: Arrivals,
     /// Share of a capacity (`load_of`) that the group offers while flows arrive, in bytes as `load_counts` says: of its own link by each source, over all its pairs together. For `periodic`, `poisson` and `bernoulli`.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own"))]
+    #[param(source = "Backwater's own")]
     pub load: Option<Share>,
     /// Which bytes `load` counts: all on the `wire`, with headers, preamble and gap, or `payload` alone.
-    #[serde(default = "default_load_counts")]
-    #[schemars(extend("x-source" = "choice: what fills a link are bytes on the wire; the traffic generator of HPCC (Li et al., SIGCOMM 2019) counts payload"))]
+    #[param(default = LoadCounts::Wire, source = "choice: what fills a link are bytes on the wire; the traffic generator of HPCC (Li et al., SIGCOMM 2019) counts payload")]
     pub load_counts: LoadCounts,
     /// Of what `load` is a share: of the links of the group's `sources`, or of the links of all hosts of the `network`; each source offers in proportion to its link.
-    #[serde(default = "default_load_of")]
-    #[schemars(extend("x-source" = "choice; network: SFC proxy contribution 2025"))]
+    #[param(default = LoadOf::Sources, source = "choice; network: SFC proxy contribution 2025")]
     pub load_of: LoadOf,
     /// Time between two flows of one source, or between two events of an incast (`poisson`: on average), instead of `load`.
-    #[serde(default)]
-    #[schemars(extend("x-min" = "1 ps", "x-source" = "Backwater's own"))]
+    #[param(bounds = Time(1).., source = "Backwater's own")]
     pub interval: Option<Time>,
     /// No flow starts from here on. Absent: `stop.at`.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub until: Option<Time>,
     /// Flows of each pair (`random`, `matrix`: of each sender), or events of an incast. Absent: 1 for `once`, else as many as begin before `until`.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 1_000_000_000))]
-    #[schemars(extend("x-source" = "Backwater's own"))]
+    #[param(bounds = 1..=1_000_000_000, source = "Backwater's own")]
     pub count: Option<u64>,
     /// Packets of a `bernoulli` stream that may wait at its source, the one on the wire not counted; a packet that finds so many there is never sent, and counted in `blocked_bytes`. Absent: any number.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 1_000_000), extend("x-source" = "choice; 4 is fitted to BCN + Pause Simulation Results, October 2006"))]
+    #[param(bounds = 1..=1_000_000, source = "choice; 4 is fitted to BCN + Pause Simulation Results, October 2006")]
     pub queue: Option<u32>,
     /// Where the slots of `bernoulli` streams begin. Absent: `together`.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "choice; independent end stations share no clock"))]
+    #[param(source = "choice; independent end stations share no clock")]
     pub slots: Option<Slots>,
     /// File with one flow a row, relative to the scenario: `.csv` or `.parquet` with the columns id, src, dst, bytes, start (ps, or in CSV with a unit), and maybe class (missing or empty: the group's), path and ack_path (node names with blanks between), and link.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own; CSV: RFC 4180, Parquet: Apache Parquet", "x-range" = "a file whose name ends in .csv or .parquet"))]
+    #[param(
+        range_text = "a file whose name ends in .csv or .parquet",
+        source = "Backwater's own; CSV: RFC 4180, Parquet: Apache Parquet"
+    )]
     pub table: Option<String>,
-}
-
-fn default_label() -> String {
-    "flows".into()
-}
-
-fn default_pattern() -> Pattern {
-    Pattern::Pairs
-}
-
-fn default_place() -> Places {
-    Places::Named
-}
-
-pub(super) fn default_class() -> u8 {
-    3
-}
-
-pub(super) fn default_ect() -> bool {
-    true
-}
-
-fn default_load_counts() -> LoadCounts {
-    LoadCounts::Wire
-}
-
-fn default_load_of() -> LoadOf {
-    LoadOf::Sources
-}
-
-fn default_arrivals() -> Arrivals {
-    Arrivals::Once
 }
 
 /// Who sends to whom.

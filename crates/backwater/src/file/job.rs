@@ -1,6 +1,7 @@
 //! `[[job]]`: computations and transfers that wait for each other, in steps or as a table of operations.
 
 use super::hosts::Hosts;
+use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -8,90 +9,74 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use std::borrow::Cow;
 
 /// A job.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug, PartialEq)]
 pub struct JobEntry {
     /// What results call the job: its flows are the groups LABEL/STEP. Variants and `--set` name it by it: `job.LABEL.rounds`.
-    #[serde(default = "default_job")]
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "any text, another for each job"))]
+    #[param(default = "job".into(), range_text = "any text, another for each job", source = "Backwater's own")]
     pub label: String,
     /// Ranks of each instance, numbered from 0; each has a host of its own.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    #[schemars(extend("x-source" = "MPI 4.1 section 7.2: rank"))]
+    #[param(bounds = 1..=1_000_000, source = "MPI 4.1 section 7.2: rank")]
     pub ranks: u32,
     /// Instances of the job, each with ranks of its own. They start together and share nothing but the network.
-    #[serde(default = "one")]
-    #[schemars(range(min = 1, max = 1_000_000))]
-    #[schemars(extend("x-source" = "Backwater's own; 1: choice"))]
+    #[param(default = 1, bounds = 1..=1_000_000, source = "Backwater's own; 1: choice")]
     pub instances: u32,
     /// Hosts on which ranks are placed. Absent: all.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own"))]
+    #[param(source = "Backwater's own")]
     pub hosts: Option<Hosts>,
     /// Which of `hosts` the ranks are, instance by instance: in their order (`consecutive`), servers `stride` apart (`strided`), or at random by the seed (`random`). A server's ranks stay together.
-    #[serde(default = "default_placement")]
-    #[schemars(extend("x-source" = "Backwater's own; consecutive: choice"))]
+    #[param(default = Placement::Consecutive, source = "Backwater's own; consecutive: choice")]
     pub placement: Placement,
     /// `strided`: servers from one of an instance to its next; with 16 hosts at each leaf and one rank a server, a stride of 16 puts each on another leaf. Absent: as many as instances fit into `hosts`.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 1_000_000))]
-    #[schemars(extend("x-source" = "Backwater's own"))]
+    #[param(bounds = 1..=1_000_000, source = "Backwater's own")]
     pub stride: Option<u32>,
     /// Consecutive ranks in one server; `ranks` is a multiple of it. Transfers between them do not use the network and take no time; with 1 all transfers use it.
-    #[serde(default = "one")]
-    #[schemars(range(min = 1, max = 1_000_000))]
-    #[schemars(extend("x-source" = "Backwater's own; 1: choice; servers of AI clusters: 8"))]
+    #[param(default = 1, bounds = 1..=1_000_000, source = "Backwater's own; 1: choice; servers of AI clusters: 8")]
     pub ranks_per_server: u32,
     /// When the first round begins.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own; 0: choice", "x-range" = "0 s and more"))]
+    #[param(default = Time::ZERO, range_text = "0 s and more", source = "Backwater's own; 0: choice")]
     pub start: Time,
     /// How often the steps are done, all of them in each round.
-    #[serde(default = "one_round")]
-    #[schemars(range(min = 1, max = 1_000_000_000_000u64))]
-    #[schemars(extend("x-source" = "Backwater's own; 1: choice"))]
+    #[param(default = 1, bounds = 1..=1_000_000_000_000, source = "Backwater's own; 1: choice")]
     pub rounds: u64,
     /// Most rounds of an instance at once: round b begins when round b - `rounds_in_flight` is complete. With 1 a round waits for all of the one before; with more, rounds follow each other as in a pipeline, each step at each of its ranks in the order of rounds.
-    #[serde(default = "one_round")]
-    #[schemars(range(min = 1, max = 1_000_000))]
-    #[schemars(extend("x-source" = "Backwater's own; 1: choice; pipelines: the micro-batches in flight (Narayanan et al., SC 2021)"))]
+    #[param(default = 1, bounds = 1..=1_000_000, source = "Backwater's own; 1: choice; pipelines: the micro-batches in flight (Narayanan et al., SC 2021)")]
     pub rounds_in_flight: u64,
     /// When a transfer is complete: its receiver has the `last-byte`, or its sender the `last-ack`.
-    #[serde(default = "default_complete_at")]
-    #[schemars(extend("x-source" = "choice: what the next step needs is the data; last-ack: the sender's completion queue"))]
+    #[param(default = CompleteAt::LastByte, source = "choice: what the next step needs is the data; last-ack: the sender's completion queue")]
     pub complete_at: CompleteAt,
     /// What lies between the end of what a transfer waits for, or the job's start, and its entering the network: software at both ends, such as the launch of a kernel. The time of a transfer in `transfers` and of collectives has it, the time of its flow does not. With 0 a run stays on one thread.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own; 0: choice", "x-range" = "0 s and more"))]
+    #[param(default = Time::ZERO, range_text = "0 s and more", source = "Backwater's own; 0: choice")]
     pub start_latency: Time,
     /// Class of the data, 0 to 7.
-    #[serde(default = "super::flow::default_class")]
-    #[schemars(range(min = 0, max = 7), extend("x-source" = "IEEE 802.1Q clause 6.9.3 (priority); 3: choice, RoCEv2 deployments commonly use it"))]
+    #[param(default = 3, bounds = 0..=7, source = "IEEE 802.1Q clause 6.9.3 (priority); 3: choice, RoCEv2 deployments commonly use it")]
     pub class: u8,
     /// Whether the packets are ECN-capable.
-    #[serde(default = "super::flow::default_ect")]
-    #[schemars(extend("x-source" = "RFC 3168 section 5 (ECT); on: choice, as DCQCN needs it"))]
+    #[param(default = true, source = "RFC 3168 section 5 (ECT); on: choice, as DCQCN needs it")]
     pub ect: bool,
     /// Queue pairs over which each transfer goes, each a flow of its own to ECMP, rate control and recovery.
-    #[serde(default = "one")]
-    #[schemars(range(min = 1, max = 128))]
-    #[schemars(extend("x-source" = "NCCL: NCCL_IB_QPS_PER_CONNECTION, 1 to 128; 1: choice"))]
+    #[param(default = 1, bounds = 1..=128, source = "NCCL: NCCL_IB_QPS_PER_CONNECTION, 1 to 128; 1: choice")]
     pub queue_pairs: u32,
     /// Payload of the segments into which a message is cut, each of which goes to the next of its `queue_pairs`. Absent: a segment for each queue pair, all of a length.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own; NCCL: NCCL_IB_SPLIT_DATA_ON_QPS is absent where it is 1", "x-range" = "multiples of packet.payload"))]
+    #[param(
+        range_text = "multiples of packet.payload",
+        source = "Backwater's own; NCCL: NCCL_IB_SPLIT_DATA_ON_QPS is absent where it is 1"
+    )]
     pub segment: Option<Bytes>,
     /// Whether queue pairs outlive a message: the messages from one host to another follow each other on them, with one row of packet numbers, one window and one rate. `false`: each message has fresh ones. Needs `transport.recovery`.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "InfiniBand specification, volume 1, chapter 9 (queue pairs); UEC 1.0 (PDCs); false: choice"))]
+    #[param(
+        default = false,
+        source = "InfiniBand specification, volume 1, chapter 9 (queue pairs); UEC 1.0 (PDCs); false: choice"
+    )]
     pub keep_queue_pairs: bool,
     /// File with one operation a row instead of steps, relative to the scenario: `.csv` or `.parquet` with the columns id, rank, kind (`send` or `compute`), and maybe peer, bytes, time, after, after_ack, needs, start, class, label and stream.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own; CSV: RFC 4180, Parquet: Apache Parquet", "x-range" = "a file whose name ends in .csv or .parquet"))]
+    #[param(
+        range_text = "a file whose name ends in .csv or .parquet",
+        source = "Backwater's own; CSV: RFC 4180, Parquet: Apache Parquet"
+    )]
     pub operations: Option<String>,
     /// A training pipeline instead of steps: stages that pass micro-batches on.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Narayanan et al., SC 2021"))]
+    #[param(source = "Narayanan et al., SC 2021")]
     pub pipeline: Option<PipelineEntry>,
     /// The steps of a round, a `[[job.step]]` each.
     #[serde(default)]
@@ -99,35 +84,29 @@ pub struct JobEntry {
 }
 
 /// A pipeline: the ranks are `stages` groups in a row, of which each rank sends to its like in the next. Each stage computes passes of micro-batches in the order of the schedule; a pass waits for what it needs from another stage.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PipelineEntry {
     /// Number of stages; `ranks` is a multiple of it.
-    #[schemars(range(min = 2, max = 100_000))]
-    #[schemars(extend("x-source" = "Narayanan et al., SC 2021: p"))]
+    #[param(bounds = 2..=100_000, source = "Narayanan et al., SC 2021: p")]
     pub stages: u32,
     /// Micro-batches of a training step.
-    #[schemars(range(min = 1, max = 100_000))]
-    #[schemars(extend("x-source" = "Narayanan et al., SC 2021: m"))]
+    #[param(bounds = 1..=100_000, source = "Narayanan et al., SC 2021: m")]
     pub micro_batches: u32,
     /// In which order a stage computes: all forward passes, then all backward (`gpipe`), one of each in turns (`1f1b`), or so with several `chunks` of the model on each stage (`interleaved`).
-    #[serde(default = "default_schedule")]
-    #[schemars(extend("x-source" = "Huang et al., NeurIPS 2019; Narayanan et al., ICML 2021 and SC 2021; 1f1b: choice"))]
+    #[param(default = ScheduleName::OneForwardOneBackward, source = "Huang et al., NeurIPS 2019; Narayanan et al., ICML 2021 and SC 2021; 1f1b: choice")]
     pub schedule: ScheduleName,
     /// `interleaved`: chunks of the model on each stage.
-    #[serde(default = "one")]
-    #[schemars(range(min = 1, max = 1_000))]
-    #[schemars(extend("x-source" = "Narayanan et al., SC 2021: v; 1: choice"))]
+    #[param(default = 1, bounds = 1..=1_000, source = "Narayanan et al., SC 2021: v; 1: choice")]
     pub chunks: u32,
     /// Time of a forward pass of a micro-batch through a chunk.
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub forward: Time,
     /// Time of a backward pass of a micro-batch through a chunk. Absent: twice `forward`.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Narayanan et al., SC 2021: backward passes take twice as long", "x-range" = "0 s and more"))]
+    #[param(range_text = "0 s and more", source = "Narayanan et al., SC 2021: backward passes take twice as long")]
     pub backward: Option<Time>,
     /// Payload that each rank sends for a micro-batch: activations to the next stage, and as many gradients back.
-    #[schemars(extend("x-min" = "1 B", "x-source" = "Narayanan et al., SC 2021: b s h values"))]
+    #[param(bounds = Bytes(1).., source = "Narayanan et al., SC 2021: b s h values")]
     pub size: Bytes,
 }
 
@@ -145,125 +124,94 @@ pub enum ScheduleName {
 }
 
 /// A step of a job.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StepEntry {
     /// What results and `after` call the step.
-    #[serde(default = "default_step")]
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "any text, another for each step of the job"))]
+    #[param(default = "step".into(), range_text = "any text, another for each step of the job", source = "Backwater's own")]
     pub label: String,
     /// What its ranks do.
-    #[schemars(extend("x-source" = "MPI 4.1 chapters 3 and 6; nccl-tests"))]
+    #[param(source = "MPI 4.1 chapters 3 and 6; nccl-tests")]
     pub kind: StepKind,
     /// `compute`: for how long.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub time: Option<Time>,
     /// Payload. Of `all-reduce`, `all-gather` and `reduce-scatter` the whole buffer of a rank, of which each part is 1/n; of `dispatch` and `combine` a copy of a token; of other transfers what `size_of` says.
-    #[serde(default)]
-    #[schemars(extend("x-min" = "1 B", "x-source" = "nccl-tests, doc/PERFORMANCE.md: size"))]
+    #[param(bounds = Bytes(1).., source = "nccl-tests, doc/PERFORMANCE.md: size")]
     pub size: Option<Bytes>,
     /// `all-to-all-v`: whether `size` is that of each `transfer`, or what each `sender` sends in all, split evenly among its receivers in other servers.
-    #[serde(default = "default_size_of")]
-    #[schemars(extend("x-source" = "Backwater's own; transfer: choice"))]
+    #[param(default = SizeOf::Transfer, source = "Backwater's own; transfer: choice")]
     pub size_of: SizeOf,
     /// How it is done: `ring` (default), `halving-doubling` or `hierarchical` for `all-reduce`, `all-gather` and `reduce-scatter`, `tree` for `all-reduce`, too; `direct` (default, all transfers at once) or `pairwise` for `all-to-all`.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005); defaults: choice, as NCCL does"))]
+    #[param(source = "Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005); defaults: choice, as NCCL does")]
     pub algorithm: Option<AlgorithmName>,
     /// `tree`: parts in which the buffer goes up and down, one behind the other.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 1_000_000))]
-    #[schemars(extend("x-source" = "Sanders, Speck and Träff, Parallel Computing 35 (2009): pipelining; absent, 1: choice"))]
+    #[param(bounds = 1..=1_000_000, source = "Sanders, Speck and Träff, Parallel Computing 35 (2009): pipelining; absent, 1: choice")]
     pub chunks: Option<u32>,
     /// `all-to-all-v`: receivers that each rank draws anew in every round. `sizes` says it otherwise.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 1_000_000))]
-    #[schemars(extend("x-source" = "Backwater's own; experts a token goes to in a mixture of experts: Fedus et al., JMLR 23 (2022)"))]
+    #[param(bounds = 1..=1_000_000, source = "Backwater's own; experts a token goes to in a mixture of experts: Fedus et al., JMLR 23 (2022)")]
     pub fan_out: Option<u32>,
     /// `all-to-all-v`: how they are drawn: each rank by itself (`random`), or such that every rank is drawn equally often (`balanced`).
-    #[serde(default = "default_choice")]
-    #[schemars(extend("x-source" = "Backwater's own; random: choice"))]
+    #[param(default = ChoiceName::Random, source = "Backwater's own; random: choice")]
     pub choice: ChoiceName,
     /// `all-to-all-v`: whether a rank may draw itself, which is no transfer.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own; off: choice"))]
+    #[param(default = false, source = "Backwater's own; off: choice")]
     pub with_self: bool,
     /// `all-to-all-v`: payload from each rank of a group to each, a list for every sender; "0 B" is no transfer. Instead of `size` and `fan_out`.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "MPI 4.1 section 6.8: MPI_Alltoallv"))]
+    #[param(source = "MPI 4.1 section 6.8: MPI_Alltoallv")]
     pub sizes: Option<SizeMatrix>,
     /// `dispatch`: tokens of each rank.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 10_000_000))]
-    #[schemars(extend("x-source" = "DeepSeek-V3, arXiv 2412.19437: tokens of a batch"))]
+    #[param(bounds = 1..=10_000_000, source = "DeepSeek-V3, arXiv 2412.19437: tokens of a batch")]
     pub tokens: Option<u32>,
     /// `dispatch`: experts of a group, in equal blocks on its ranks; a multiple of them. Absent: one a rank.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 1_000_000))]
-    #[schemars(extend("x-source" = "Shazeer et al., ICLR 2017: n experts"))]
+    #[param(bounds = 1..=1_000_000, source = "Shazeer et al., ICLR 2017: n experts")]
     pub experts: Option<u32>,
     /// `dispatch`: experts of each token.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 1_000))]
-    #[schemars(extend("x-source" = "Shazeer et al., ICLR 2017: k of top-k gating"))]
+    #[param(bounds = 1..=1_000, source = "Shazeer et al., ICLR 2017: k of top-k gating")]
     pub top_k: Option<u32>,
     /// `dispatch`: how unlike experts are in popularity: the i-th most popular is drawn in proportion to i^-`skew`. Which expert is how popular is drawn once for the step.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 100.0))]
-    #[schemars(extend("x-source" = "Zipf's law; 0, all alike: choice, what load balancing losses aim at"))]
+    #[param(default = 0.0, bounds = 0.0..=100.0, source = "Zipf's law; 0, all alike: choice, what load balancing losses aim at")]
     pub skew: f64,
     /// `dispatch`: most servers in which a token's experts are. Absent: any number.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 1_000_000))]
-    #[schemars(extend("x-source" = "DeepSeek-V3, arXiv 2412.19437, section 2.1.2: M of node-limited routing"))]
+    #[param(bounds = 1..=1_000_000, source = "DeepSeek-V3, arXiv 2412.19437, section 2.1.2: M of node-limited routing")]
     pub server_limit: Option<u32>,
     /// `dispatch`: where copies of a token go: one to each `rank` that has one of its experts, or one to each `server` that has, to the rank at the sender's own place there, which forwards it within the server.
-    #[serde(default = "default_copies")]
-    #[schemars(extend("x-source" = "DeepSeek-V3, arXiv 2412.19437, section 3.2.2 (server); rank: choice"))]
+    #[param(default = CopiesTo::Rank, source = "DeepSeek-V3, arXiv 2412.19437, section 3.2.2 (server); rank: choice")]
     pub copies: CopiesTo,
     /// `combine`: label of the `dispatch` step whose tokens come back, from the same ranks in the same groups.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "label of a dispatch step of the job"))]
+    #[param(range_text = "label of a dispatch step of the job", source = "Backwater's own")]
     pub of: Option<String>,
     /// Ranks that take part. Absent: all.
-    #[serde(default)]
-    #[schemars(extend("x-unit" = "rank numbers", "x-range" = "ranks of the job: 3, \"0..7\", \"0..7 step 2\", or a list of those", "x-source" = "Backwater's own", "examples" = [3, "0..7", [0, 4, "8..11"]]))]
+    #[schemars(extend("examples" = [3, "0..7", [0, 4, "8..11"]]))]
+    #[param(
+        unit = "rank numbers",
+        range_text = "ranks of the job: 3, \"0..7\", \"0..7 step 2\", or a list of those",
+        source = "Backwater's own"
+    )]
     pub ranks: Option<Hosts>,
     /// The ranks act in groups of so many, each by itself. Absent: all in one; of `compute` each rank alone.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 1_000_000))]
-    #[schemars(extend("x-source" = "MPI 4.1 chapter 7: communicators"))]
+    #[param(bounds = 1..=1_000_000, source = "MPI 4.1 chapter 7: communicators")]
     pub group_size: Option<u32>,
     /// From one rank of a group to its next, by their order in `ranks`: of 64 ranks, groups of 8 with a stride of 8 are those whose numbers are equal modulo 8.
-    #[serde(default = "one")]
-    #[schemars(range(min = 1, max = 1_000_000))]
-    #[schemars(extend("x-source" = "Backwater's own; 1: choice"))]
+    #[param(default = 1, bounds = 1..=1_000_000, source = "Backwater's own; 1: choice")]
     pub group_stride: u32,
     /// `point-to-point`: each rank r sends to rank r + `shift`, where there is one.
-    #[serde(default)]
-    #[schemars(range(min = -1_000_000, max = 1_000_000))]
-    #[schemars(extend("x-source" = "Backwater's own"))]
+    #[param(bounds = -1_000_000..=1_000_000, source = "Backwater's own")]
     pub shift: Option<i64>,
     /// `point-to-point` with `shift`: after the last rank comes the first.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own; off: choice"))]
+    #[param(default = false, source = "Backwater's own; off: choice")]
     pub wrap: bool,
     /// `point-to-point`: who sends to whom, instead of `shift`.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own"))]
+    #[param(source = "Backwater's own")]
     pub pairs: Option<RankPairs>,
     /// Steps of the same round that it waits for. A rank goes on when what they do there is complete; of point-to-point transfers, when what it receives has come. Absent: the step before it in the file; `[]`: none.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "labels of steps of the job"))]
+    #[param(range_text = "labels of steps of the job", source = "Backwater's own")]
     pub after: Option<Vec<String>>,
     /// Steps of the round before that it waits for, beside itself: for more than one round in flight.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "labels of steps of the job"))]
+    #[param(default = Vec::new(), range_text = "labels of steps of the job", source = "Backwater's own")]
     pub after_previous: Vec<String>,
     /// It does not begin before this time after the job's start.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own; 0: choice", "x-range" = "0 s and more"))]
+    #[param(default = Time::ZERO, range_text = "0 s and more", source = "Backwater's own; 0: choice")]
     pub start: Time,
 }
 
@@ -272,46 +220,6 @@ impl JobEntry {
     pub fn is_graph(&self) -> bool {
         self.operations.is_some() || self.pipeline.is_some()
     }
-}
-
-fn default_job() -> String {
-    "job".into()
-}
-
-fn default_step() -> String {
-    "step".into()
-}
-
-pub(super) fn one() -> u32 {
-    1
-}
-
-fn one_round() -> u64 {
-    1
-}
-
-fn default_schedule() -> ScheduleName {
-    ScheduleName::OneForwardOneBackward
-}
-
-fn default_placement() -> Placement {
-    Placement::Consecutive
-}
-
-fn default_complete_at() -> CompleteAt {
-    CompleteAt::LastByte
-}
-
-fn default_size_of() -> SizeOf {
-    SizeOf::Transfer
-}
-
-fn default_choice() -> ChoiceName {
-    ChoiceName::Random
-}
-
-fn default_copies() -> CopiesTo {
-    CopiesTo::Rank
 }
 
 /// Which hosts the ranks are.

@@ -1,5 +1,6 @@
 //! `[link]`: what differs at some links of the topology.
 
+use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::Rate;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -23,40 +24,34 @@ impl Links {
 }
 
 /// Other values for the links between some nodes; of several that give a value of a link the last counts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LinkAt {
     /// Two sets of nodes: all links that join a node of the one with a node of the other, in both directions.
-    #[serde(default, deserialize_with = "two")]
-    #[schemars(with = "Option<Pair>", extend("x-source" = "Backwater's own"))]
+    #[serde(deserialize_with = "two")]
+    #[schemars(with = "Option<Pair>")]
+    #[param(source = "Backwater's own")]
     pub between: Option<[Nodes; 2]>,
     /// Nodes that send, in place of `between`: one direction of links, for `rate` and `loss`. Absent: any.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own"))]
+    #[param(source = "Backwater's own")]
     pub from: Option<Nodes>,
     /// Nodes that receive, in place of `between`. Absent: any.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own"))]
+    #[param(source = "Backwater's own")]
     pub to: Option<Nodes>,
     /// Of the links that join the same two nodes the one of this number, from 0 in the order of the topology. Absent: all of them.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own"))]
+    #[param(source = "Backwater's own")]
     pub number: Option<u32>,
     /// Rate. Absent: the topology's.
-    #[serde(default)]
-    #[schemars(extend("x-min" = "1 b/s", "x-source" = "Backwater's own"))]
+    #[param(bounds = Rate(1).., source = "Backwater's own")]
     pub rate: Option<Rate>,
     /// Propagation delay in each direction. Absent: the topology's.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub delay: Option<Time>,
     /// Share of the frames that are lost, each by itself. Absent: none.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1.0), extend("x-source" = "Backwater's own; independent losses: choice"))]
+    #[param(bounds = 0.0..=1.0, source = "Backwater's own; independent losses: choice")]
     pub loss: Option<f64>,
     /// Whether the links carry nothing from the start: ECMP leaves them out until a fault of kind `link-up`. Absent: they are up.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own"))]
+    #[param(source = "Backwater's own")]
     pub down: Option<bool>,
 }
 

@@ -10,7 +10,6 @@ mod job;
 mod link;
 mod nic;
 mod output;
-mod topology;
 
 pub use fault::{FaultEntry, Frames, Paused};
 pub use flow::{Arrivals, FlowGroup, LoadCounts, LoadOf, Pattern, Places, Share, Slots, Waypoints};
@@ -22,32 +21,27 @@ pub use job::{
 pub use link::{LinkAt, Links, Nodes};
 pub use nic::{Nic, NicAt, RateLimiters};
 pub use output::Output;
-pub use topology::{CoreWiring, ExplicitLink, ExplicitNode, NodeRole, PerDirection, Topology};
 
+use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::config::{AckParams, PacketParams, TransportParams};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use backwater_net::topology::Topology;
 
 /// A scenario file without its mechanisms, switches and variants.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug)]
 pub struct File {
     /// What results and reports call the run.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "any text"))]
+    #[param(default = String::new(), range_text = "any text", source = "Backwater's own")]
     pub title: String,
     /// What the scenario is for, in a sentence or a paragraph.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "any text"))]
+    #[param(default = String::new(), range_text = "any text", source = "Backwater's own")]
     pub description: String,
     /// Seed of all random streams.
-    #[serde(default = "one")]
-    #[schemars(extend("x-source" = "Backwater's own; 1: choice", "x-range" = "0 to 2^63 - 1"))]
+    #[param(default = 1, range_text = "0 to 2^63 - 1", source = "Backwater's own; 1: choice")]
     pub seed: u64,
     /// Whether the run promises not to drop a frame of a flow for want of memory; a drop then ends it, and too little PFC headroom is an error. A message of a mechanism that is dropped is counted.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own; what IEEE 802.1Q clause 36 (PFC) is there to keep"))]
+    #[param(default = false, source = "Backwater's own; what IEEE 802.1Q clause 36 (PFC) is there to keep")]
     pub lossless: bool,
     /// When the run ends.
     #[serde(default)]
@@ -83,30 +77,20 @@ pub struct File {
     pub output: Output,
 }
 
-fn one() -> u64 {
-    1
-}
-
 /// When the run ends.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Stop {
     /// End of the run, finished flows or not. Absent: when every flow is complete.
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s and more"))]
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub at: Option<Time>,
     /// Whether a deadlock, pauses of switches that wait for each other in a cycle, ends the run as failed. With `false` it is only recorded.
-    #[schemars(extend("x-source" = "Backwater's own; true: choice, frames in it wait for ever"))]
+    #[param(default = true, source = "Backwater's own; true: choice, frames in it wait for ever")]
     pub deadlock: bool,
     /// Time after which a run fails whose flows time out again and again while none gets further. Absent: 100 times `transport.timeout`, at least 100 ms.
-    #[schemars(extend("x-min" = "1 ps", "x-source" = "Backwater's own; absent: choice"))]
+    #[param(bounds = Time(1).., source = "Backwater's own; absent: choice")]
     pub stall: Option<Time>,
     /// Labels of groups of flows: the run ends when all their flows have ended, others still under way or not. Absent: when every flow is complete.
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "labels of `[[flow]]` groups"))]
+    #[param(range_text = "labels of `[[flow]]` groups", source = "Backwater's own")]
     pub when: Option<Vec<String>>,
-}
-
-impl Default for Stop {
-    fn default() -> Self {
-        Stop { at: None, deadlock: true, stall: None, when: None }
-    }
 }

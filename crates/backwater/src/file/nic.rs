@@ -1,6 +1,7 @@
 //! `[nic]`: the hosts' interfaces, and what differs at some of them.
 
 use super::hosts::Hosts;
+use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::config::NicParams;
 use schemars::JsonSchema;
@@ -52,19 +53,17 @@ impl Default for Nic {
 }
 
 /// Other values for some hosts; of several that name a host the last counts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NicAt {
     /// Hosts that have these values.
-    #[schemars(extend("x-source" = "Backwater's own"))]
+    #[param(source = "Backwater's own")]
     pub hosts: Hosts,
     /// Time between the arrival of a routed control message (BCN, CNM, CNP, SFC) at these hosts and its effect. Absent: that of all hosts.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s to 100 ms"))]
+    #[param(range_text = "0 s to 100 ms", source = "Backwater's own")]
     pub control_delay: Option<Time>,
     /// Time that the interfaces of these hosts take to issue a message. Absent: that of all hosts.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "0 s to 100 ms"))]
+    #[param(range_text = "0 s to 100 ms", source = "Backwater's own")]
     pub issue: Option<Time>,
 }
 

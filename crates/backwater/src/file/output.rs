@@ -1,39 +1,38 @@
 //! `[output]`.
 
+use backwater_derive::parameters;
 use backwater_engine::Time;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// What is recorded beside flows, ports and control messages.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     /// Time between two samples of the time series below. Needed when one of them is on.
-    #[schemars(extend("x-min" = "1 ps", "x-source" = "Backwater's own"))]
+    #[param(bounds = Time(1).., source = "Backwater's own")]
     pub interval: Option<Time>,
     /// Record the depth of every egress queue that is not empty, and what every switch holds in lanes before them.
-    #[schemars(extend("x-source" = "Backwater's own; off: choice, a time series is large"))]
+    #[param(default = false, source = "Backwater's own; off: choice, a time series is large")]
     pub queues: bool,
     /// Record the bytes that every port has sent since the last sample.
-    #[schemars(extend("x-source" = "Backwater's own; off: choice, a time series is large"))]
+    #[param(default = false, source = "Backwater's own; off: choice, a time series is large")]
     pub links: bool,
     /// Record which classes of which ports are paused by the neighbour.
-    #[schemars(extend("x-source" = "Backwater's own; off: choice, a time series is large"))]
+    #[param(default = false, source = "Backwater's own; off: choice, a time series is large")]
     pub pauses: bool,
     /// Record the payload rate of every active flow, and what its receiver has got by then.
-    #[schemars(extend("x-source" = "Backwater's own; off: choice, a time series is large"))]
+    #[param(default = false, source = "Backwater's own; off: choice, a time series is large")]
     pub flows: bool,
     /// Record, for every switch port from the first interval on in which something waited for it, exact statistics of the backlog since the last sample: mean, mean square, most, and the time without any.
-    #[schemars(extend("x-source" = "Backwater's own; off: choice, a time series is large"))]
+    #[param(default = false, source = "Backwater's own; off: choice, a time series is large")]
     pub backlogs: bool,
     /// Labels of the groups of flows of which everything that they waited for is recorded, exactly, in the table `waits`; `all`: of every group. Streams are left out.
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "labels of groups of flows, or `all`"))]
+    #[param(default = Vec::new(), range_text = "labels of groups of flows, or `all`", source = "Backwater's own")]
     pub waits: Vec<String>,
     /// Record every pause, and which queue it stood behind, in the table `pauses`.
-    #[schemars(extend("x-source" = "Backwater's own; off: choice, a run may have many"))]
+    #[param(default = false, source = "Backwater's own; off: choice, a run may have many")]
     pub pause_causes: bool,
     /// Names of the nodes to record. Empty: all.
-    #[schemars(extend("x-source" = "Backwater's own", "x-range" = "names of nodes of the topology"))]
+    #[param(default = Vec::new(), range_text = "names of nodes of the topology", source = "Backwater's own")]
     pub nodes: Vec<String>,
 }
 
