@@ -17,6 +17,8 @@
 //! ```
 //!
 //! A mechanism's hooks are the methods that its sides define: `#[hooks]` on the `impl` reads them, and what no mechanism of a run has is not called.
+//! Those at a switch that follow its counters (`on_admit`, `on_enqueue`, `on_dequeue`, `on_release`, `on_depart`) are called beyond the levels that
+//! mechanisms state ([`SwitchSide::levels`]), or for every frame where they state none.
 //!
 //! What differs from the first sketch of this interface: `on_admit` is apart from `on_enqueue`, because a frame is in the
 //! ingress account before the switch's latency and in the egress account after it (`switch.latency_at = "fabric"`), and a
@@ -28,6 +30,7 @@ use crate::queues::HostQueues;
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 
+pub use crate::levels::{Account, Levels};
 pub use crate::place::{Lane, Owner, Owners, Place};
 pub use crate::reach::{Margin, Reach, Unit};
 

@@ -13,6 +13,7 @@ mod event;
 mod flow_spec;
 pub mod hooks;
 mod host;
+mod levels;
 mod node;
 pub mod packet;
 pub mod parameters;

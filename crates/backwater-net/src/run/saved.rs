@@ -9,6 +9,7 @@ use crate::hold::Hold;
 use crate::hooks::FlowShape;
 use crate::host::flow::{Controller, NO_FLOW};
 use crate::record::{Broken, Progress, Sink};
+use crate::switch::Switch;
 use backwater_engine::state::{Loader, Saver, State, Unfit};
 use backwater_engine::{Time, state};
 use std::any::TypeId;
@@ -126,6 +127,7 @@ where
         self.shared.load(from)?;
         self.ports.load(from)?;
         self.switches.load(from)?;
+        self.switches.iter_mut().for_each(Switch::ask_all_levels);
         self.hosts.load(from)?;
         self.tables.flows.load(from)?;
         self.load_controllers(from)?;

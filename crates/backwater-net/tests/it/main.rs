@@ -10,6 +10,7 @@ mod issue;
 mod kept;
 mod lanes;
 mod latency;
+mod levels;
 mod losses;
 mod own;
 mod queue_pairs;
