@@ -31,6 +31,8 @@ enum Rule {
     Own(Expr, Expr),
     /// What each answers is handed to a function, with the mechanism's number.
     Report,
+    /// Each is asked that has a hook which the answer brings about; all that one of them wants.
+    Levels,
 }
 
 /// One hook of a trait.
@@ -203,9 +205,10 @@ fn hook(function: &mut TraitItemFn) -> syn::Result<Hook> {
                 rule = Some(Rule::Own(owner, nobody));
             }
             "report" => rule = Some(Rule::Report),
+            "levels" => rule = Some(Rule::Levels),
             "or" => or = Some(meta.value()?.parse()?),
             "hot" => hot = true,
-            _ => return Err(meta.error("`each`, `each_of_flow`, `until = …`, `any`, `all`, `least`, `latest`, `own(…)`, `report`, `or = …`, `hot`")),
+            _ => return Err(meta.error("`each`, `each_of_flow`, `until = …`, `any`, `all`, `least`, `latest`, `own(…)`, `report`, `levels`, `or = …`, `hot`")),
         }
         Ok(())
     })?;
@@ -354,6 +357,7 @@ fn nobody(rule: &Rule) -> TokenStream {
         Rule::Least => quote!(None),
         Rule::Latest => quote!(::backwater_engine::Time::ZERO),
         Rule::Own(_, nobody) => quote!(#nobody),
+        Rule::Levels => quote!(Levels::NONE),
     }
 }
 
@@ -389,6 +393,17 @@ fn stacked(set: &Ident, side: &Ident, hook: &Hook, at: usize) -> syn::Result<Tok
         let call = quote!(report(MechanismId($number), #side::#name(side, #(#names),*)));
         return Ok(quote!(#reports { $(if let Some(side) = self.$field.as_deref() { #call; })+ }));
     }
+    if matches!(hook.rule, Rule::Levels) {
+        return Ok(quote! {
+            #signature {
+                let mut all = Levels::NONE;
+                $(if <$side as Defines<#set>>::HOOKS.has(#set::BY_LEVELS) && let Some(side) = self.$field.as_deref() {
+                    all = all.or(<$side as Defines<#set>>::HOOKS.of_levels(of, side.levels(seen, of)));
+                })+
+                all
+            }
+        });
+    }
     let or = hook.or.iter().map(constant);
     let has = quote!(<$side as Defines<#set>>::HOOKS.has(#set::#bit #(.or(#set::#or))*));
     let borrow = if is_shared(&hook.signature) { quote!(as_deref()) } else { quote!(as_deref_mut()) };
@@ -421,7 +436,7 @@ fn stacked(set: &Ident, side: &Ident, hook: &Hook, at: usize) -> syn::Result<Tok
         Rule::Own(owner, nobody) => {
             quote!(let owner = #owner; $(if owner == MechanismId($number) { #asked { return #call; } return #nobody; })+ #nobody)
         }
-        Rule::Report => TokenStream::new(),
+        Rule::Report | Rule::Levels => TokenStream::new(),
     };
     let inline = if hook.hot { quote!(#[inline(always)]) } else { quote!() };
     Ok(quote! {

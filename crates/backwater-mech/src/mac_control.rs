@@ -124,12 +124,19 @@ impl PeakOccupancy {
         PeakOccupancy { bytes: Bytes::ZERO, threshold }
     }
 
+    /// \[bytes\] The most that a counter has held.
+    pub fn most(&self) -> Bytes {
+        self.bytes
+    }
+
     /// A counter holds `bytes`. A threshold may change meanwhile; where it falls while bytes grow, the most bytes are nearest.
-    #[inline(always)]
-    pub fn observe(&mut self, bytes: Bytes, threshold: Bytes) {
-        if bytes > self.bytes {
+    /// Returns whether it is the most so far.
+    pub fn observe(&mut self, bytes: Bytes, threshold: Bytes) -> bool {
+        let most = bytes > self.bytes;
+        if most {
             *self = PeakOccupancy { bytes, threshold };
         }
+        most
     }
 
     /// `of` says what was counted.

@@ -24,9 +24,10 @@ use crate::average::Averages;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Activity, Advice, AdviceError, AdviceForm, Finding, Ineffective, Margin, Mechanism, Place, Profile,
-    Question, Situation, SwitchCx, SwitchShape, SwitchSide,
+    Absent, Account, Activity, Advice, AdviceError, AdviceForm, Finding, Ineffective, Levels, Margin, Mechanism, Place,
+    Profile, Question, Situation, SwitchCx, SwitchShape, SwitchSide,
 };
+use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{Ecn, Packet};
 pub use config::{At, Params};
 use rand::RngExt;
@@ -56,6 +57,9 @@ pub struct CongestionPoint {
     /// the least Kmin: up to it nothing is marked at any port
     #[state(fixed)]
     least: Bytes,
+    /// what a packet that leaves adds to what it leaves behind, at most
+    #[state(fixed)]
+    own: Bytes,
     /// classes that are marked, a bit each
     #[state(fixed)]
     classes: u8,
@@ -69,6 +73,19 @@ pub struct CongestionPoint {
 // The specification.
 #[backwater_derive::hooks]
 impl SwitchSide for CongestionPoint {
+    /// q <= Kmin: P = 0. An average moves with every packet.
+    fn levels(&self, _: &Occupancy, of: Account) -> Levels {
+        let Account::Egress(port, _) = of else { return Levels::NONE };
+        let (longest, kmin) =
+            (self.peaks[usize::from(port.0)], self.thresholds[usize::from(port.0)].map(|(kmin, _)| kmin));
+        let most = kmin.unwrap_or(longest).min(longest);
+        match self.mode {
+            Mode::Averaged => Levels::ALL,
+            Mode::Enqueue => Levels::above(most),
+            Mode::Dequeue => Levels::left((most + Bytes(1)).saturating_sub(self.own)),
+        }
+    }
+
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
         if self.mode == Mode::Dequeue {
@@ -127,8 +144,12 @@ impl CongestionPoint {
     #[inline(always)]
     fn mark(&mut self, cx: &mut SwitchCx<'_>, at: &Place, q: Bytes, pkt: &mut Packet) {
         let longest = self.peaks[usize::from(at.egress.0)];
-        if (q > longest || q > self.least) && pkt.ecn() == Ecn::Ect && self.classes & (1 << at.class.0) != 0 {
-            self.mark_above(cx, at, q, pkt);
+        if q > longest || q > self.least {
+            if pkt.ecn() == Ecn::Ect && self.classes & (1 << at.class.0) != 0 {
+                self.mark_above(cx, at, q, pkt);
+            }
+        } else {
+            cx.watch(Account::Egress(at.egress, at.queue));
         }
     }
 
@@ -139,7 +160,10 @@ impl CongestionPoint {
             return;
         }
         let longest = &mut self.peaks[usize::from(at.egress.0)];
-        *longest = (*longest).max(q);
+        if q > *longest {
+            *longest = q;
+            cx.watch(Account::Egress(at.egress, at.queue));
+        }
         if q > self.least {
             self.mark_by_curve(cx, at, q, pkt);
         }
@@ -209,8 +233,9 @@ impl Mechanism for Marker {
             (None, At::Enqueue) => Mode::Enqueue,
             (None, At::Dequeue) => Mode::Dequeue,
         };
+        let own = if params.count_departing { shape.max_frame } else { Bytes::ZERO };
         let (marks, peaks) = (0, vec![Bytes::ZERO; thresholds.len()]);
-        Some(CongestionPoint { params: params.clone(), mode, thresholds, least, classes, averages, marks, peaks })
+        Some(CongestionPoint { params: params.clone(), mode, thresholds, least, own, classes, averages, marks, peaks })
     }
 }
 

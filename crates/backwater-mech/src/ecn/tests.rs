@@ -239,3 +239,32 @@ fn queues_beside_it_do_not_count() {
     bench.set_egress(Port(1), Queue(3), 11_001);
     assert!(mark(&mut bench));
 }
+
+/// Up to Kmin only a queue longer than any before is of interest, beyond it every packet; where a packet that leaves counts itself, it leaves so much
+/// less behind.
+#[test]
+fn levels_are_kmin_and_the_longest_queue() {
+    let levels = |params: &Params, queue| {
+        let mut bench = SwitchBench::new(&SwitchParams::default(), 2, Rate::gbps(40), 0);
+        let mut marker = Marker::switch(params, bench.shape()).expect("ECN acts at switches");
+        bench.set_egress(Port(1), Queue(3), queue);
+        let mut pkt = data(HostId(0), HostId(1), 0, Class(3), 936);
+        let here = place(Port(0), Port(1), Class(3));
+        marker.on_enqueue(&mut bench.cx(), &here, &mut pkt);
+        marker.on_dequeue(&mut bench.cx(), &here, &mut pkt);
+        marker.levels(bench.cx().seen(), Account::Egress(Port(1), Queue(3)))
+    };
+    let enqueue = Params { mark_at: At::Enqueue, ..Params::default() };
+    assert_eq!([4_000, 5_000, 90_000].map(|queue| levels(&enqueue, queue).above.0), [4_000, 5_000, 5_000]);
+    // Of 4000 B one that leaves, of 1000 B, leaves 3000 B behind; the bench's longest packet has 4064 B.
+    assert_eq!(
+        [4_000, 90_000].map(|queue| levels(&Params::default(), queue)),
+        [3_001, 5_001].map(|b| Levels::left(Bytes(b)))
+    );
+    let counted = Params { count_departing: true, ..Params::default() };
+    assert_eq!(
+        [4_000, 90_000].map(|queue| levels(&counted, queue)),
+        [0, 5_001 - 4_064].map(|b| Levels::left(Bytes(b)))
+    );
+    assert_eq!(levels(&Params { weight: Some(0.5), ..Params::default() }, 4_000), Levels::ALL);
+}

@@ -21,10 +21,11 @@ use crate::mac_control::{Congested, Counter, GateChange, PeakOccupancy, Receiver
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Activity, Awaits, CheckCx, Fate, Finding, Gate, Ineffective, Mechanism, MechanismId, NicCx, NicGate,
-    NicShape, NicSide, PauseStyle, Place, Profile, SwitchCx, SwitchShape, SwitchSide, Token,
+    Absent, Account, Activity, Awaits, CheckCx, Fate, Finding, Gate, Ineffective, Levels, Mechanism, MechanismId,
+    NicCx, NicGate, NicShape, NicSide, PauseStyle, Place, Profile, SwitchCx, SwitchShape, SwitchSide, Token,
 };
-use backwater_net::packet::{Class, Control, HostId, Packet, Port};
+use backwater_net::occupancy::Occupancy;
+use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue};
 use backwater_net::pause::PauseRequest;
 pub use config::Params;
 use config::Thresholds;
@@ -50,23 +51,41 @@ pub struct Switch {
 // The specification.
 #[backwater_derive::hooks]
 impl SwitchSide for Switch {
-    #[inline(always)]
+    /// PAUSE above xoff. Below xon of the whole port it resumes, whichever class leaves.
+    fn levels(&self, _: &Occupancy, of: Account) -> Levels {
+        let pause_at = |port| {
+            let most = self.peak_occupancy.most();
+            Levels::above(if self.congested.is(port) { most } else { most.min(self.at(port).xoff) })
+        };
+        match (self.congested.counter(), of) {
+            (Counter::Ingress, Account::IngressPort(port)) | (Counter::Egress, Account::EgressPort(port)) => {
+                pause_at(port)
+            }
+            (Counter::Ingress, Account::Ingress(port, _)) | (Counter::Egress, Account::Egress(port, _))
+                if self.congested.is(port) =>
+            {
+                Levels::below(Bytes::MAX)
+            }
+            _ => Levels::NONE,
+        }
+    }
+
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &Packet) {
         if self.congested.counter() == Counter::Ingress {
             let over = self.passes(at.ingress, cx.seen().ingress_port(at.ingress));
             self.filled(cx, at.ingress, over || cx.seen().in_headroom(at.ingress, at.class) > Bytes::ZERO);
+            cx.watch(Account::IngressPort(at.ingress));
         }
     }
 
-    #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if self.congested.counter() == Counter::Egress {
             let over = self.passes(at.egress, cx.seen().egress_port(at.egress));
             self.filled(cx, at.egress, over);
+            cx.watch(Account::EgressPort(at.egress));
         }
     }
 
-    #[inline(always)]
     fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: u32) {
         if self.congested.counter() == Counter::Ingress && self.congested.is(at.ingress) {
             let Thresholds { xoff, xon } = *self.at(at.ingress);
@@ -75,7 +94,6 @@ impl SwitchSide for Switch {
         }
     }
 
-    #[inline(always)]
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         if self.congested.counter() == Counter::Egress && self.congested.is(at.egress) {
             self.drained(cx, at.egress, cx.seen().egress_port(at.egress), true);
@@ -130,21 +148,18 @@ impl Switch {
         &self.thresholds[usize::from(port.0)]
     }
 
-    #[inline(always)]
     fn passes(&mut self, port: Port, bytes: Bytes) -> bool {
         let xoff = self.at(port).xoff;
         self.peak_occupancy.observe(bytes, xoff);
         bytes > xoff
     }
 
-    #[inline(always)]
     fn filled(&mut self, cx: &mut SwitchCx<'_>, port: Port, over: bool) {
         if over && !self.congested.is(port) {
             self.set(cx, port, true);
         }
     }
 
-    #[inline(always)]
     fn drained(&mut self, cx: &mut SwitchCx<'_>, port: Port, bytes: Bytes, rests: bool) {
         if bytes < self.at(port).xon && rests || bytes == Bytes::ZERO {
             self.set(cx, port, false);
@@ -159,6 +174,11 @@ impl Switch {
             } else {
                 cx.resume_peer(port, None);
             }
+        }
+        let ingress = self.congested.counter() == Counter::Ingress;
+        cx.watch(if ingress { Account::IngressPort(port) } else { Account::EgressPort(port) });
+        for class in 0..CLASSES as u8 {
+            cx.watch(if ingress { Account::Ingress(port, Class(class)) } else { Account::Egress(port, Queue(class)) });
         }
     }
 }

@@ -35,8 +35,9 @@ impl Feeders {
         !paused
     }
 
-    pub(super) fn is_over(&self, at: &Place) -> bool {
-        !self.by_queue.is_empty() && self.by_queue.contains_key(&(at.egress, at.queue))
+    /// Whether a queue has paused somebody.
+    pub(super) fn are_paused(&self, port: Port, queue: Queue) -> bool {
+        self.by_queue.contains_key(&(port, queue))
     }
 
     /// A queue is below the resume threshold. Returns the ports and classes that nothing pauses any more.

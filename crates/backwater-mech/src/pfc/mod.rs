@@ -31,10 +31,11 @@ use crate::mac_control::{Congested, Counter, GateChange, PeakOccupancy, Receiver
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Activity, Advice, AdviceError, AdviceForm, Awaits, CheckCx, Claims, Fate, Finding, Gate, Ineffective,
-    Mechanism, MechanismId, MemoryCx, NicCx, NicGate, NicShape, NicSide, PauseStyle, Place, Profile, Question,
-    Situation, SwitchCx, SwitchShape, SwitchSide, Token,
+    Absent, Account, Activity, Advice, AdviceError, AdviceForm, Awaits, CheckCx, Claims, Fate, Finding, Gate,
+    Ineffective, Levels, Mechanism, MechanismId, MemoryCx, NicCx, NicGate, NicShape, NicSide, PauseStyle, Place,
+    Profile, Question, Situation, SwitchCx, SwitchShape, SwitchSide, Token,
 };
+use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue};
 use backwater_net::pause::PauseRequest;
 use serde_json::{Map, Value};
@@ -79,7 +80,28 @@ pub struct Switch {
 // The specification.
 #[backwater_derive::hooks]
 impl SwitchSide for Switch {
-    #[inline(always)]
+    /// Pause above xoff, resume below xon.
+    fn levels(&self, seen: &Occupancy, of: Account) -> Levels {
+        match (self.counter, of) {
+            (Counter::Ingress, Account::Ingress(port, class)) if self.under_pfc(class) => {
+                if self.over(class, port) {
+                    self.resume_at(port)
+                } else {
+                    self.pause_at(seen, port)
+                }
+            }
+            (_, Account::Egress(..)) if self.watchdog.is_some() => Levels::ALL,
+            (Counter::Egress, Account::Egress(port, queue)) if self.under_pfc(queue.into()) => {
+                if self.over(queue.into(), port) { self.resume_at(port) } else { self.pause_at(seen, port) }
+            }
+            (Counter::Queue, Account::Egress(port, queue)) if self.feeders.are_paused(port, queue) => {
+                self.pause_at(seen, port).or(self.resume_at(port))
+            }
+            (Counter::Queue, Account::Egress(port, _)) => self.pause_at(seen, port),
+            _ => Levels::NONE,
+        }
+    }
+
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &Packet) {
         if self.counter == Counter::Ingress
             && self.under_pfc(at.class)
@@ -90,23 +112,22 @@ impl SwitchSide for Switch {
         }
     }
 
-    #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if self.counter == Counter::Egress
             && self.under_pfc(at.queue.into())
-            && self.passes(at.egress, cx.seen().egress(at.egress, at.queue))
+            && self.is_long(cx, at)
             && !self.over(at.queue.into(), at.egress)
         {
             self.set(cx, at.queue.into(), at.egress, true);
         }
-        if self.counter == Counter::Queue
-            && !at.own
-            && self.under_pfc(at.class)
-            && self.passes(at.egress, cx.seen().egress(at.egress, at.queue))
-            && self.feeders.joined(at)
-        {
-            self.pauses += 1;
-            cx.pause_peer(at.ingress, Some(at.class), Time::NEVER, self.style);
+        if self.counter == Counter::Queue && !at.own && self.under_pfc(at.class) && self.is_long(cx, at) {
+            if !self.feeders.are_paused(at.egress, at.queue) {
+                cx.watch(Account::Egress(at.egress, at.queue));
+            }
+            if self.feeders.joined(at) {
+                self.pauses += 1;
+                cx.pause_peer(at.ingress, Some(at.class), Time::NEVER, self.style);
+            }
         }
         if let Some(watchdog) = &self.watchdog
             && watchdog.drops(at)
@@ -115,14 +136,12 @@ impl SwitchSide for Switch {
         }
     }
 
-    #[inline(always)]
     fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: u32) {
         if self.counter == Counter::Ingress && self.over(at.class, at.ingress) && self.may_resume(cx, at) {
             self.set(cx, at.class, at.ingress, false);
         }
     }
 
-    #[inline(always)]
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         if self.counter == Counter::Egress && self.over(at.queue.into(), at.egress) {
             let left = cx.seen().egress(at.egress, at.queue);
@@ -130,12 +149,13 @@ impl SwitchSide for Switch {
                 self.set(cx, at.queue.into(), at.egress, false);
             }
         }
-        if self.counter == Counter::Queue && self.feeders.is_over(at) {
+        if self.counter == Counter::Queue && self.feeders.are_paused(at.egress, at.queue) {
             let left = cx.seen().egress(at.egress, at.queue);
             if left < self.at(at.egress).xon || left == Bytes::ZERO {
                 for (port, class) in self.feeders.relieved(at) {
                     cx.resume_peer(port, Some(class));
                 }
+                cx.watch(Account::Egress(at.egress, at.queue));
             }
         }
     }
@@ -205,33 +225,60 @@ impl Switch {
         self.congested[usize::from(class.0)].is(port)
     }
 
-    /// Whether a counter is above the static threshold.
-    #[inline(always)]
-    fn passes(&mut self, port: Port, bytes: Bytes) -> bool {
-        let xoff = self.at(port).xoff;
-        self.peak_occupancy.observe(bytes, xoff);
-        bytes > xoff
-    }
-
-    #[inline(always)]
-    fn is_full(&mut self, cx: &SwitchCx<'_>, at: &Place) -> bool {
-        let seen = cx.seen();
-        match self.dynamic {
-            // What finds the shared memory full is in headroom, which lasts only until the neighbour has stopped.
-            None => {
-                self.passes(at.ingress, seen.ingress(at.ingress, at.class))
-                    || seen.in_headroom(at.ingress, at.class) > Bytes::ZERO
-            }
-            Some(_) => {
-                let limit = seen.free(at.ingress).times(self.at(at.ingress).alpha);
-                let beyond = seen.beyond_reserve(at.ingress, at.class);
-                self.peak_occupancy.observe(beyond, limit);
-                beyond >= limit || seen.in_headroom(at.ingress, at.class) > Bytes::ZERO
-            }
+    /// Where a neighbour is paused; `activity` asks besides for the most that a counter has held. A dynamic threshold is at least that of half of
+    /// the shared memory, as long as so much is free.
+    fn pause_at(&self, seen: &Occupancy, port: Port) -> Levels {
+        let (Thresholds { xoff, alpha, .. }, most) = (*self.at(port), self.peak_occupancy.most());
+        if self.dynamic.is_none() {
+            return Levels::above(xoff.min(most));
+        }
+        let half = Switch::half(seen, port);
+        match half.times(alpha) {
+            Bytes::ZERO => Levels::above(Bytes::ZERO),
+            Bytes(limit) => Levels::above(seen.reserve() + Bytes(limit - 1).min(most)).unless_free(half),
         }
     }
 
-    #[cold]
+    /// Where it resumes. What is free of a shared memory changes with every frame.
+    fn resume_at(&self, port: Port) -> Levels {
+        let xon = if self.dynamic.is_some() { Bytes::MAX } else { self.at(port).xon };
+        Levels::below(xon).or(Levels::above(self.peak_occupancy.most()))
+    }
+
+    fn half(seen: &Occupancy, port: Port) -> Bytes {
+        Bytes(seen.shared(port).0 / 2)
+    }
+
+    /// Whether an egress queue is above the threshold.
+    fn is_long(&mut self, cx: &mut SwitchCx<'_>, at: &Place) -> bool {
+        let bytes = cx.seen().egress(at.egress, at.queue);
+        self.passes(cx, Account::Egress(at.egress, at.queue), bytes, self.at(at.egress).xoff)
+    }
+
+    /// Whether an account is above a threshold.
+    fn passes(&mut self, cx: &mut SwitchCx<'_>, of: Account, bytes: Bytes, xoff: Bytes) -> bool {
+        if self.peak_occupancy.observe(bytes, xoff) || bytes <= xoff {
+            cx.watch(of);
+        }
+        bytes > xoff
+    }
+
+    fn is_full(&mut self, cx: &mut SwitchCx<'_>, at: &Place) -> bool {
+        let (seen, of) = (cx.seen(), Account::Ingress(at.ingress, at.class));
+        // What finds the shared memory full is in headroom, which lasts only until the neighbour has stopped.
+        let in_headroom = seen.in_headroom(at.ingress, at.class) > Bytes::ZERO;
+        if self.dynamic.is_none() {
+            let bytes = seen.ingress(at.ingress, at.class);
+            return self.passes(cx, of, bytes, self.at(at.ingress).xoff) || in_headroom;
+        }
+        let (free, beyond) = (seen.free(at.ingress), seen.beyond_reserve(at.ingress, at.class));
+        let limit = free.times(self.at(at.ingress).alpha);
+        if self.peak_occupancy.observe(beyond, limit) || beyond < limit && free >= Switch::half(seen, at.ingress) {
+            cx.watch(of);
+        }
+        beyond >= limit || in_headroom
+    }
+
     fn may_resume(&self, cx: &SwitchCx<'_>, at: &Place) -> bool {
         let seen = cx.seen();
         let bytes = seen.ingress(at.ingress, at.class);
@@ -254,8 +301,8 @@ impl Switch {
         }
     }
 
-    fn set(&mut self, cx: &mut SwitchCx<'_>, class: Class, port: Port, over: bool) {
-        for (port, pause) in self.congested[usize::from(class.0)].set(port, over) {
+    fn set(&mut self, cx: &mut SwitchCx<'_>, class: Class, at: Port, over: bool) {
+        for (port, pause) in self.congested[usize::from(class.0)].set(at, over) {
             if pause {
                 self.pauses += 1;
                 cx.pause_peer(port, Some(class), Time::NEVER, self.style);
@@ -263,6 +310,8 @@ impl Switch {
                 cx.resume_peer(port, Some(class));
             }
         }
+        let ingress = self.counter == Counter::Ingress;
+        cx.watch(if ingress { Account::Ingress(at, class) } else { Account::Egress(at, Queue(class.0)) });
     }
 
     fn obey(&mut self, cx: &mut SwitchCx<'_>, changes: &[GateChange], look: Time, slot: Token) {

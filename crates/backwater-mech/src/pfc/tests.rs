@@ -250,3 +250,32 @@ fn the_first_pause_of_a_dynamic_threshold() {
     assert_eq!(scaled.first_pause(Rate::gbps(400), shared), Some(Bytes(600_000)));
     assert_eq!(params(70_000, 60_000).first_pause(Rate::gbps(400), shared), Some(Bytes(70_000)));
 }
+
+/// Its level is the most that a port has held until that passes xoff; then xon, and what is more than ever. A dynamic threshold of 1/8 is at
+/// least 1/16 of the memory while half of that is free: 25 000 B of 400 kB, at which it pauses.
+#[test]
+fn levels_are_the_thresholds() {
+    let of = Account::Ingress(Port(1), C3);
+    let mut at = At::new(&params(380_000, 240_000), &SwitchParams::default());
+    let mut levels = |bytes| {
+        at.admitted(1, C3, bytes);
+        at.pfc.levels(at.bench.cx().seen(), of)
+    };
+    assert_eq!(levels(1_000), Levels::above(Bytes(1_000)));
+    assert_eq!(levels(380_000), Levels::above(Bytes(380_000)));
+    assert_eq!(levels(384_000), Levels::below(Bytes(240_000)).or(Levels::above(Bytes(384_000))));
+    at.released(1, C3, 239_999);
+    assert_eq!(at.pfc.levels(at.bench.cx().seen(), of), Levels::above(Bytes(380_000)));
+    for other in
+        [Account::Ingress(Port(1), Class(4)), Account::IngressPort(Port(1)), Account::Egress(Port(1), Queue(3))]
+    {
+        assert_eq!(at.pfc.levels(at.bench.cx().seen(), other), Levels::NONE, "{other:?}");
+    }
+    let shared = SwitchParams { buffer: Bytes(400_000), ..SwitchParams::default() };
+    let mut at = At::new(&Params { threshold: Threshold::Dynamic, ..params(1, 1) }, &shared);
+    at.admitted(1, C3, 60_000);
+    let dynamic = at.pfc.levels(at.bench.cx().seen(), Account::Ingress(Port(0), C3));
+    assert_eq!(dynamic, Levels::above(Bytes(24_999)).unless_free(Bytes(200_000)));
+    let paused = at.pfc.levels(at.bench.cx().seen(), of);
+    assert_eq!((paused.above, paused.below), (Bytes(60_000), Bytes::MAX));
+}

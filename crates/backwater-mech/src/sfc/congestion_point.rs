@@ -4,7 +4,7 @@ use super::config::{Granularity, Params, Points};
 use super::wire::{Message, PointId};
 use backwater_engine::Time;
 use backwater_net::Bytes;
-use backwater_net::hooks::{Activity, Margin, Place, SwitchCx, SwitchShape};
+use backwater_net::hooks::{Account, Activity, Levels, Margin, Place, SwitchCx, SwitchShape};
 use backwater_net::packet::{Class, Dscp, FlowRef, HostId, Packet, Port, Queue};
 use std::collections::BTreeMap;
 
@@ -52,13 +52,33 @@ impl CongestionPoint {
         &self.params
     }
 
+    /// Congested above Th, and relieved below the target where it has paused somebody.
+    pub(super) fn levels(&self, port: Port, queue: Queue) -> Levels {
+        if !self.points[usize::from(port.0)] {
+            return Levels::NONE;
+        }
+        let congested = Levels::above(self.params.threshold.min(self.peak));
+        let paused = self.params.resume && self.paused(port, queue).next().is_some();
+        if paused { congested.or(Levels::below(self.params.target())) } else { congested }
+    }
+
+    /// Whom a queue has paused.
+    fn paused(&self, port: Port, queue: Queue) -> impl Iterator<Item = (&Key, &Paused)> {
+        let first = (port, queue, HostId(0), Dscp::of(Class(0)), None);
+        self.last.range(first..).take_while(move |(key, _)| (key.0, key.1) == (port, queue))
+    }
+
     #[inline(always)]
-    pub(super) fn is_congested(&mut self, cx: &SwitchCx<'_>, at: &Place) -> bool {
+    pub(super) fn is_congested(&mut self, cx: &mut SwitchCx<'_>, at: &Place) -> bool {
         self.points[usize::from(at.egress.0)] && self.classes & (1 << at.class.0) != 0 && {
             let queue = cx.seen().egress(at.egress, at.queue);
-            self.peak = self.peak.max(queue);
             // SFC-AIDC 2025: q(e) > Th.
-            queue > self.params.threshold
+            let congested = queue > self.params.threshold;
+            if !congested || queue > self.peak {
+                self.peak = self.peak.max(queue);
+                cx.watch(Account::Egress(at.egress, at.queue));
+            }
+            congested
         }
     }
 
@@ -75,7 +95,7 @@ impl CongestionPoint {
     }
 
     /// The pause for the source of a packet that saw a congested queue, unless it has been told lately.
-    pub(super) fn pause(&mut self, cx: &SwitchCx<'_>, at: &Place, pkt: &Packet, src: HostId) -> Option<Message> {
+    pub(super) fn pause(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, src: HostId) -> Option<Message> {
         let flow_mode = self.params.granularity == Granularity::Flow;
         let dscp = pkt.ds.dscp();
         let key = (at.egress, at.queue, src, dscp, flow_mode.then_some(pkt.flow));
@@ -95,17 +115,18 @@ impl CongestionPoint {
         }
         let next = now.after(self.params.min_interval.unwrap_or(pause));
         self.pauses += 1;
+        cx.watch(Account::Egress(at.egress, at.queue));
         self.last.insert(key, Paused { next, until: now.after(pause), flow: pkt.flow, to: pkt.dst, class: at.class });
         Some(Message { pause, class: at.class, dscp, flow_mode, point: point_id(cx, at), to: pkt.dst })
     }
 
     /// Whose pauses a relieved queue lifts.
-    pub(super) fn resumes(&mut self, cx: &SwitchCx<'_>, at: &Place) -> Vec<(HostId, FlowRef, Message)> {
+    pub(super) fn resumes(&mut self, cx: &mut SwitchCx<'_>, at: &Place) -> Vec<(HostId, FlowRef, Message)> {
         let flow_mode = self.params.granularity == Granularity::Flow;
         let (now, point) = (cx.now(), point_id(cx, at));
         let here = |key: &Key| key.0 == at.egress && key.1 == at.queue;
         // SFCM{0} to every source that e has paused.
-        let lasting = self.last.iter().filter(|(key, paused)| here(key) && paused.until > now);
+        let lasting = self.paused(at.egress, at.queue).filter(|(_, paused)| paused.until > now);
         let resume = |(key, paused): (&Key, &Paused)| {
             let (class, dscp) = (paused.class, key.3);
             let message = Message { pause: Time::ZERO, class, dscp, flow_mode, point, to: paused.to };
@@ -113,6 +134,7 @@ impl CongestionPoint {
         };
         let resumes = lasting.map(resume).collect();
         self.last.retain(|key, _| !here(key));
+        cx.watch(Account::Egress(at.egress, at.queue));
         resumes
     }
 }

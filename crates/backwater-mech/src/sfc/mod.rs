@@ -49,10 +49,11 @@ mod tor;
 mod wire;
 
 use backwater_net::hooks::{
-    Absent, Activity, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Fate, Finding, Incasts, Ineffective,
-    IsolationQueue, Mechanism, NicShape, PauseStyle, Place, Profile, Question, Situation, SwitchCx, SwitchShape,
-    SwitchSide, Token, WireCx,
+    Absent, Account, Activity, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Fate, Finding, Incasts, Ineffective,
+    IsolationQueue, Levels, Mechanism, NicShape, PauseStyle, Place, Profile, Question, Situation, SwitchCx,
+    SwitchShape, SwitchSide, Token, WireCx,
 };
+use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{Class, Control, FlowRef, HostId, Packet, Port};
 pub use config::{AtSource, Granularity, IsolationPer, Params, Points};
 use congestion_point::CongestionPoint;
@@ -75,6 +76,15 @@ pub struct Bridge {
 // The specification.
 #[backwater_derive::hooks]
 impl SwitchSide for Bridge {
+    /// q(e) > Th, and with resume q(e) < target. A ToR that isolates follows every packet.
+    fn levels(&self, _: &Occupancy, of: Account) -> Levels {
+        match of {
+            Account::Egress(..) if self.tor.watches() => Levels::ALL,
+            Account::Egress(port, queue) => self.point.levels(port, queue),
+            _ => Levels::NONE,
+        }
+    }
+
     /// Isolation at the source's ToR: the isolation queue of a congested flow.
     #[inline(always)]
     fn divert(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<IsolationQueue> {

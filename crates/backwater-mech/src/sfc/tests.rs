@@ -207,3 +207,20 @@ fn source_stops_until_the_latest_message_ends() {
     source.on_timer(&mut bench.cx(), 8);
     assert_eq!(bench.actions(), [], "nothing is paused any more");
 }
+
+/// Th, and once a source has been paused the target, at that queue only; the longest queue before that.
+#[test]
+fn levels_are_th_and_the_target() {
+    let mut at = At::new(&Params { resume: true, target: Some(Bytes(150_000)), ..params() });
+    let of = |at: &mut At, queue| at.sfc.levels(at.bench.cx().seen(), Account::Egress(Port(3), Queue(queue)));
+    at.enqueue(0, 0, 50_000);
+    assert_eq!(of(&mut at, 3), Levels::above(Bytes(50_000)));
+    at.enqueue(0, 0, 250_000);
+    assert_eq!(of(&mut at, 3), Levels::above(Bytes(200_000)).or(Levels::below(Bytes(150_000))));
+    assert_eq!(of(&mut at, 4), Levels::above(Bytes(200_000)), "it has paused nobody");
+    at.depart(149_999);
+    assert_eq!(of(&mut at, 3), Levels::above(Bytes(200_000)));
+    let isolation = At::new(&Params { at_source: AtSource::Isolation, ..params() });
+    let mut at = At { bench: at.bench, ..isolation };
+    assert_eq!(of(&mut at, 3), Levels::ALL);
+}

@@ -4,7 +4,8 @@ use super::view::View;
 use super::{Actors, Network};
 use crate::model::hooks::{Activity, Count, FlowSide, MechanismId, NicSide, SwitchSide};
 use crate::model::packet::{NodeId, Port as PortNo};
-use crate::record::{ActivityRow, CounterRow, PortRow, Progress, Row, Sink, State, SwitchRow};
+use crate::model::port::Belongs;
+use crate::record::{ActivityRow, CounterRow, PortRow, PortStats, Progress, Row, Sink, State, SwitchRow};
 use crate::workload::Rounds;
 use backwater_engine::{Fingerprint, Time};
 
@@ -80,12 +81,16 @@ impl<A: Actors> View<'_, A> {
         for (node, first) in fabric.first_port.iter().enumerate() {
             for (local, (peer, _)) in fabric.neighbours[node].iter().enumerate() {
                 let port = self.port(first + local as u32);
+                let most = match port.belongs {
+                    Belongs::Switch(switch) => self.switch(switch).occupancy.most(PortNo(port.local)),
+                    Belongs::Host(_) => (0, 0),
+                };
                 sink.row(Row::Port(&PortRow {
                     node: NodeId(node as u32),
-                    port: crate::model::packet::Port(local as u16),
+                    port: PortNo(local as u16),
                     peer: NodeId(*peer),
                     rate_bps: port.serialiser.rate().0,
-                    stats: port.stats(self.now),
+                    stats: PortStats { max_ingress_bytes: most.0, max_egress_bytes: most.1, ..port.stats(self.now) },
                 }));
             }
         }

@@ -8,6 +8,7 @@ use super::{Actors, Network, SLICE};
 use crate::model::hooks::FlowShape;
 use crate::model::host::flow::{Controller, NO_FLOW};
 use crate::model::port::pause::PauseRequest;
+use crate::model::switch::Switch;
 use crate::record::{Broken, Progress, Sink};
 use backwater_engine::state::{Loader, Saver, State, Unfit};
 use backwater_engine::{Time, state};
@@ -126,6 +127,7 @@ where
         self.shared.load(from)?;
         self.ports.load(from)?;
         self.switches.load(from)?;
+        self.switches.iter_mut().for_each(Switch::ask_all_levels);
         self.hosts.load(from)?;
         self.tables.flows.load(from)?;
         self.load_controllers(from)?;

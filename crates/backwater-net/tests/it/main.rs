@@ -10,6 +10,7 @@ mod hosts;
 mod isolation_queues;
 mod issue;
 mod latency;
+mod levels;
 mod losses;
 mod own;
 mod queue_pairs;

@@ -50,7 +50,7 @@ fn switch(params: &SwitchParams) -> LoneSwitch {
             latency: params.latency,
             port_buffer: None,
         };
-        let switch = Switch::new(0, 0, Home::new(shape, 1, 1), params, 0, Absent);
+        let mut switch = Switch::new(0, 0, Home::new(shape, 1, 1), params, 0, Absent);
         switch.set_up_ports(params, ports);
         switch
     })

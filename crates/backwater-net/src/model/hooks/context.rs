@@ -2,6 +2,7 @@
 
 use super::actions::{FlowAction, FlowTimer, Gate, NicAction, NicGate, SwitchAction};
 use super::{FlowShape, NicShape, PauseStyle, SwitchShape, Token};
+use crate::model::hooks::levels::Account;
 use crate::model::hooks::place::{IsolationQueue, MechanismId, MechanismSet};
 use crate::model::packet::{Class, Control, FlowRef, HostId, Port, Queue};
 use crate::model::switch::occupancy::Occupancy;
@@ -16,12 +17,15 @@ pub(crate) struct Home {
     pub rngs: Vec<Option<Rng>>,
     #[state(fixed)]
     pub seed: u64,
+    /// Accounts of which mechanisms have other levels now.
+    #[state(fixed)]
+    pub watched: Vec<Account>,
 }
 
 impl Home {
     /// Of so many mechanisms, none of which has drawn a number yet.
     pub fn new(shape: SwitchShape, owners: usize, seed: u64) -> Home {
-        Home { shape, rngs: vec![None; owners], seed }
+        Home { shape, rngs: vec![None; owners], seed, watched: Vec::new() }
     }
 }
 
@@ -144,6 +148,11 @@ impl SwitchCx<'_> {
     /// Calls `on_timer` with `token` at `at`. Timers are never cancelled: compare with your own deadline.
     pub fn arm(&mut self, at: Time, token: Token) {
         self.actions.push(SwitchAction::Arm(self.owner, at, token));
+    }
+    /// This mechanism has other levels of an account from now on: [`super::SwitchSide::levels`] is asked once the hook has returned. Not for
+    /// `steer`, `divert`, `choose` and `push_out`.
+    pub fn watch(&mut self, of: Account) {
+        self.home.watched.push(of);
     }
 }
 

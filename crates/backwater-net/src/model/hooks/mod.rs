@@ -17,6 +17,8 @@
 //! ```
 //!
 //! A mechanism's hooks are the methods that its sides define: `#[hooks]` on the `impl` reads them, and what no mechanism of a run has is not called.
+//! Those at a switch that follow its counters (`on_admit`, `on_enqueue`, `on_dequeue`, `on_release`, `on_depart`) are called beyond the levels that
+//! mechanisms state ([`SwitchSide::levels`]), or for every frame where they state none.
 //!
 //! What differs from the first sketch of this interface: `on_admit` is apart from `on_enqueue`, because a frame is in the
 //! ingress account before the switch's latency and in the egress account after it (`switch.latency_at = "fabric"`), and a
@@ -29,6 +31,7 @@ use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 
 pub use crate::model::hooks::activity::{Activity, Margin, Unit};
+pub use crate::model::hooks::levels::{Account, Levels};
 pub use crate::model::hooks::place::{IsolationQueue, MechanismId, MechanismSet, Place};
 
 mod actions;
@@ -36,6 +39,7 @@ pub(crate) mod activity;
 mod advice;
 pub mod attachment;
 mod context;
+pub(crate) mod levels;
 mod mechanism;
 pub(crate) mod place;
 mod port;

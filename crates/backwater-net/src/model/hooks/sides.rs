@@ -2,17 +2,27 @@
 
 use super::context::{FlowCx, NicCx, SwitchCx, Turn};
 use super::port::Departure;
-use super::{Awaits, Count, Fate, Full, Token};
+use super::{Account, Awaits, Count, Fate, Full, Levels, Token};
 use crate::model::hooks::activity::Activity;
 use crate::model::hooks::attachment::Attachment;
 use crate::model::hooks::place::{IsolationQueue, MechanismId, Place};
 use crate::model::packet::{Class, Control, FlowRef, HostId, Packet, Port, Queue};
+use crate::model::switch::occupancy::Occupancy;
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 
 /// What a mechanism does at a switch.
 #[backwater_derive::hooks]
 pub trait SwitchSide {
+    /// Between which levels of an account it has nothing to do. `on_admit` is called above those of what came in by the port and by its class, and
+    /// whenever the class has bytes in headroom, `on_release` below those of the class; `on_enqueue` above those of what waits for the port and for
+    /// the queue, `on_dequeue` where enough is left in the queue, `on_depart` below those of the queue. They may be called where there is nothing to
+    /// do: a level of another mechanism has been passed. Asked at the start, and again when [`SwitchCx::watch`] says so. A mechanism without it is
+    /// called for every frame.
+    #[hook(levels)]
+    fn levels(&self, seen: &Occupancy, of: Account) -> Levels {
+        Levels::ALL
+    }
     /// A frame other than MAC control has come in whole over the link at `from`, in `pkt.class`, before anything else is done with it: it
     /// may yet be consumed or lost.
     #[hook(each)]

@@ -1,7 +1,7 @@
 //! Which hooks mechanisms have. How several of them at one node or flow answer, `#[hooks]` on the traits writes
 //! ([`hooks`](macro@backwater_derive::hooks)).
 
-use super::{FlowHooks, NicHooks, SwitchHooks};
+use super::{Account, FlowHooks, Levels, NicHooks, SwitchHooks};
 
 /// Which hooks of one trait a mechanism has. `#[hooks]` on its `impl` says so.
 pub trait Defines<Set> {
@@ -47,5 +47,31 @@ impl Hooks {
     /// Whether some mechanism says which packets may start.
     pub(crate) fn may_transmit(self) -> bool {
         self.switch.has(SwitchHooks::MAY_TRANSMIT) || self.nic.has(NicHooks::MAY_TRANSMIT)
+    }
+}
+
+impl SwitchHooks {
+    /// Those of which levels say when they are called.
+    pub const BY_LEVELS: SwitchHooks = SwitchHooks::COUNTED
+        .or(SwitchHooks::ON_ADMIT)
+        .or(SwitchHooks::ON_RELEASE)
+        .or(SwitchHooks::ON_DEQUEUE)
+        .or(SwitchHooks::ON_DEPART);
+    /// A packet may be marked while it is steered, and is looked at for that when it joins its queue.
+    const COUNTED: SwitchHooks = SwitchHooks::STEER.or(SwitchHooks::ON_ENQUEUE);
+
+    /// Of levels what matters to a mechanism with these hooks.
+    #[must_use]
+    pub const fn of_levels(self, of: Account, levels: Levels) -> Levels {
+        match of {
+            Account::Ingress(..) | Account::IngressPort(_) => {
+                levels.only(self.has(SwitchHooks::ON_ADMIT), false, self.has(SwitchHooks::ON_RELEASE))
+            }
+            Account::Egress(..) | Account::EgressPort(_) => levels.only(
+                self.has(SwitchHooks::COUNTED),
+                self.has(SwitchHooks::ON_DEQUEUE),
+                self.has(SwitchHooks::ON_DEPART),
+            ),
+        }
     }
 }

@@ -104,18 +104,16 @@ pub(crate) struct Port {
     pub peer_latency: Time,
     /// What has arrived here, and when.
     pub arrivals: Fingerprint,
-    pub max_egress_bytes: u64,
-    pub max_ingress_bytes: u64,
+    /// Earliest pending wake-up.
+    pub wake_at: Time,
+    /// When the last frame had left, or will have, for which nothing waited: no event says so.
+    pub free_at: Time,
     queues: [Fifo; CLASSES],
     pub serialiser: Serialiser,
     pub tx_frames: u64,
     pub tx_data_frames: u64,
     pub tx_bytes: u64,
     pub marked_frames: u64,
-    /// Earliest pending wake-up.
-    pub wake_at: Time,
-    /// When the last frame had left, or will have, for which nothing waited: no event says so.
-    pub free_at: Time,
     #[state(within)]
     pub rest: Box<Rest>,
 }
@@ -220,8 +218,6 @@ impl Port {
             tx_data_frames: 0,
             tx_bytes: 0,
             marked_frames: 0,
-            max_egress_bytes: 0,
-            max_ingress_bytes: 0,
             wake_at: Time::NEVER,
             free_at: Time::ZERO,
         }
@@ -356,15 +352,13 @@ impl Port {
             })
     }
 
-    /// All counters at `now`.
+    /// All counters at `now`, but for those of its node's memory.
     pub fn stats(&self, now: Time) -> PortStats {
         PortStats {
             tx_frames: self.tx_frames,
             tx_data_frames: self.tx_data_frames,
             tx_bytes: self.tx_bytes,
             marked_frames: self.marked_frames,
-            max_egress_bytes: self.max_egress_bytes,
-            max_ingress_bytes: self.max_ingress_bytes,
             paused_ps: self.rest.paused.total + self.rest.paused.to.min(now).since(self.rest.paused.from).0,
             ..self.rest.stats
         }

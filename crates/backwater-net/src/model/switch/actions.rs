@@ -95,7 +95,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         if s.latency_at == crate::config::LatencyAt::Input {
             slot.ready = self.world.now + s.latency;
         }
-        self.enter_fabric(pkt);
+        self.pass_on(pkt);
     }
 
     fn set_gate(&mut self, owner: MechanismId, gate: Gate, shut: bool) {

@@ -284,8 +284,9 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         let slot = &mut self.world.slab[pkt];
         let (place, size, pool) = (slot.place, slot.queued, slot.pool);
         if std::mem::take(&mut slot.charged) {
-            self.node.occupancy.release(&place, u64::from(size), pool);
-            self.at_switch(|stack, cx, _| stack.on_release(cx, &place, size));
+            if self.node.occupancy.release(&place, u64::from(size), pool) {
+                self.at_switch(|stack, cx, _| stack.on_release(cx, &place, size));
+            }
         }
     }
 }

@@ -117,19 +117,33 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
         s.stack.steer(&mut cx!(self, s), &mut slot.place, &mut slot.pkt);
         let (place, size) = (slot.place, slot.pkt.size);
-        let Some((pool, ingress)) = s.occupancy.admit(&place, u64::from(size)) else {
+        let Some((pool, looked_at)) = s.occupancy.admit(&place, u64::from(size)) else {
             return self.full(pkt);
         };
         (slot.pool, slot.charged) = (pool, true);
-        let p = &mut self.ports[usize::from(place.ingress.0)];
-        p.max_ingress_bytes = p.max_ingress_bytes.max(ingress);
-        s.stack.on_admit(&mut cx!(self, s), &place, &slot.pkt);
+        debug_assert!(looked_at || !s.looks_at_admitted(&place), "a level was missed: `SwitchCx::watch`");
+        if looked_at {
+            return self.admit_above(pkt);
+        }
+        self.enter_fabric(pkt);
+    }
+
+    /// The same for one that mechanisms look at. Apart, so that where none does all that is at hand stays so.
+    #[inline(never)]
+    fn admit_above(&mut self, pkt: Ix) {
+        self.show_admitted(pkt);
+        self.pass_on(pkt);
+    }
+
+    /// A frame is on its way that did not come in just now without anybody looking at it.
+    #[inline(never)]
+    pub(crate) fn pass_on(&mut self, pkt: Ix) {
         self.enter_fabric(pkt);
     }
 
     /// A frame is on its way to its egress queue, wherever the switch's latency is.
     #[inline(always)]
-    pub(crate) fn enter_fabric(&mut self, pkt: Ix) {
+    fn enter_fabric(&mut self, pkt: Ix) {
         let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
         match s.latency_at {
             LatencyAt::Fabric if s.latency != Time::ZERO => {
@@ -181,18 +195,33 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         }
         let place = slot.place;
         slot.queued = slot.pkt.size;
-        let waiting = s.occupancy.join_egress(&place, u64::from(slot.queued));
+        let looked_at = s.occupancy.join_egress(&place, u64::from(slot.queued));
         if let Some(watch) = &mut s.watch {
             watch.join(place.egress, &s.occupancy, self.world.now, pkt, slot.ready);
         }
-        s.stack.on_enqueue(&mut cx!(self, s), &place, &mut slot.pkt);
-        let port = place.egress.0;
-        let p = &mut self.ports[usize::from(port)];
-        p.max_egress_bytes = p.max_egress_bytes.max(waiting);
-        p.marked_frames += u64::from(slot.newly_marked());
-        if s.crossbar.is_some() && !place.own {
+        debug_assert!(looked_at || !s.looks_at_joined(&place), "a level was missed: `SwitchCx::watch`");
+        if looked_at {
+            return self.join_above(pkt);
+        }
+        self.joined(pkt);
+    }
+
+    /// The same for a frame that mechanisms look at.
+    #[inline(never)]
+    fn join_above(&mut self, pkt: Ix) {
+        self.show_joined(pkt);
+        self.joined(pkt);
+    }
+
+    /// A frame stands in its egress queue's account, and now comes to wait.
+    #[inline(always)]
+    fn joined(&mut self, pkt: Ix) {
+        let place = self.world.slab[pkt].place;
+        if self.node.crossbar.is_some() && !place.own {
             self.enter_crossbar(pkt);
         } else {
+            let port = place.egress.0;
+            let p = &mut self.ports[usize::from(port)];
             p.enqueue(&mut self.world.slab, usize::from(place.queue.0), pkt);
             if !p.busy {
                 self.kick(port);
@@ -216,24 +245,25 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     #[inline(always)]
     pub(crate) fn leave(&mut self, port: u16, pkt: Ix) -> bool {
         let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
-        let (place, queued) = (slot.place, slot.queued);
+        let (place, queued, pool) = (slot.place, slot.queued, slot.pool);
         let charged = std::mem::take(&mut slot.charged);
-        s.stack.on_dequeue(&mut cx!(self, s), &place, &mut slot.pkt);
-        if slot.newly_marked() {
-            self.ports[usize::from(port)].marked_frames += 1;
+        let looked_at = s.occupancy.leaves_behind(&place, u64::from(queued));
+        debug_assert!(looked_at || !s.looks_at_leaving(&place, queued), "a level was missed: `SwitchCx::watch`");
+        if looked_at {
+            self.show_leaving(pkt);
         }
-        s.occupancy.leave_egress(&place, u64::from(queued));
+        let s = &mut *self.node;
+        let mut looked_at = s.occupancy.leave_egress(&place, u64::from(queued));
         if let Some(watch) = &mut s.watch {
             watch.change(place.egress, &s.occupancy, self.world.now);
         }
         if charged {
-            s.occupancy.release(&place, u64::from(queued), slot.pool);
+            looked_at |= s.occupancy.release(&place, u64::from(queued), pool);
         }
-        let mut cx = cx!(self, s);
-        if charged {
-            s.stack.on_release(&mut cx, &place, queued);
+        debug_assert!(looked_at || !s.looks_at_gone(&place, charged), "a level was missed: `SwitchCx::watch`");
+        if looked_at {
+            self.show_gone(&place, queued, charged);
         }
-        s.stack.on_depart(&mut cx, &place);
-        s.crossbar.is_some() || self.ports[usize::from(port)].has_isolation_queues
+        self.node.crossbar.is_some() || self.ports[usize::from(port)].has_isolation_queues
     }
 }

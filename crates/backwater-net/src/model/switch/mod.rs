@@ -6,6 +6,7 @@ mod flush;
 mod forward;
 mod isolated;
 mod isolation;
+mod levels;
 mod observe;
 pub mod occupancy;
 mod overflow;
@@ -93,7 +94,11 @@ impl<S> Switch<S> {
     }
 
     /// Sets up its ports, and those at the other ends of their links, among the ports of all nodes.
-    pub fn set_up_ports(&self, params: &SwitchParams, ports: &mut [Port]) {
+    pub fn set_up_ports(&mut self, params: &SwitchParams, ports: &mut [Port])
+    where
+        S: SwitchSide,
+    {
+        self.ask_all_levels();
         for at in self.first_port as usize..(self.first_port + self.ports) as usize {
             ports[at].release_at_end = params.release_at == ReleaseAt::End;
             if let Some(weights) = params.weights {
@@ -167,6 +172,7 @@ impl<S: SwitchSide> Node for NodeCx<'_, &mut Switch<S>> {
         let header = self.world.slab[pkt].pkt;
         let (s, carried) = (&mut *self.node, self.world.attachments.get_mut(pkt, header.uid));
         s.stack.on_start(&mut cx!(self, s), from, &header, carried);
+        self.ask_watched();
         self.act_switch();
     }
 
@@ -226,7 +232,9 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     #[inline(always)]
     pub(crate) fn at_switch<R>(&mut self, f: impl FnOnce(&mut S, &mut SwitchCx<'_>, &mut Slab) -> R) -> R {
         let s = &mut *self.node;
-        f(&mut s.stack, &mut cx!(self, s), &mut self.world.slab)
+        let answer = f(&mut s.stack, &mut cx!(self, s), &mut self.world.slab);
+        self.ask_watched();
+        answer
     }
 
     pub(crate) fn timer(&mut self, owner: MechanismId, token: Token) {

@@ -30,7 +30,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         let slot = &self.world.slab[pkt];
         let charged = self.node.occupancy.transfer_charge(&slot.place, u64::from(slot.pkt.size));
         self.charged(pkt, charged);
-        self.enter_fabric(pkt);
+        self.pass_on(pkt);
     }
 
     /// What has given way is cut, and joins its queue if there is memory for that. Its latency has passed, or passes by what it was
@@ -46,14 +46,13 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         }
     }
 
-    /// A frame has been charged to a memory; its ingress has so many bytes now.
-    fn charged(&mut self, pkt: Ix, (pool, ingress): (Pool, u64)) {
-        let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
-        let place = slot.place;
+    /// A frame has been charged to a memory; whether somebody looks at it.
+    fn charged(&mut self, pkt: Ix, (pool, looked_at): (Pool, bool)) {
+        let slot = &mut self.world.slab[pkt];
         (slot.pool, slot.charged) = (pool, true);
-        let p = &mut self.ports[usize::from(place.ingress.0)];
-        p.max_ingress_bytes = p.max_ingress_bytes.max(ingress);
-        s.stack.on_admit(&mut cx!(self, s), &place, &slot.pkt);
+        if looked_at {
+            self.show_admitted(pkt);
+        }
     }
 
     /// The newest frame of its queue, where that gives way to it.

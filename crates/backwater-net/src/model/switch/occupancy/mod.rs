@@ -8,6 +8,7 @@
 
 use super::isolated::IsolatedBytes;
 use crate::config::{Architecture, BufferPer, SwitchParams};
+use crate::model::hooks::levels::{Account, Levels};
 use crate::model::hooks::place::{IsolationQueue, Place};
 use crate::model::packet::{CLASSES, Class, Port, Queue};
 use crate::units::{Bytes, Rate};
@@ -23,18 +24,59 @@ pub(crate) enum Pool {
     Aggregate,
 }
 
-/// \[bytes\] counters of one port. A frame touches those of its ingress and those of its egress, a cache line each, and of a class
-/// that has headroom a third. The counters of the whole port are sums, of eight words that are at hand anyway.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[repr(align(64))]
-struct Counts {
-    ingress: [u64; CLASSES],
-    egress: [u64; CLASSES],
-    /// Of `ingress`, those in headroom.
-    headroom: [u64; CLASSES],
+/// One account, and the levels beside its counter: a frame that is counted touches both anyway.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+struct Counter {
+    bytes: u64,
+    /// See [`Levels`].
+    #[serde(skip)]
+    above: u64,
+    #[serde(skip)]
+    below: u64,
 }
 
-const _: () = assert!(size_of::<Counts>() == 192, "three cache lines");
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+struct Ingress {
+    all: Counter,
+    /// Of all bytes those in headroom.
+    headroom: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+struct Egress {
+    all: Counter,
+    /// See [`Levels`].
+    #[serde(skip)]
+    left: u64,
+}
+
+/// \[bytes\] of a whole port, and above what somebody looks: a mechanism above its level, and whoever keeps the most above that.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+struct Total {
+    bytes: u64,
+    most: u64,
+    #[serde(skip)]
+    level: u64,
+    #[serde(skip)]
+    above: u64,
+}
+
+/// Counters of one port. A frame touches a cache line of its ingress and one of its egress, and the totals of both.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[repr(C, align(64))]
+struct Counts {
+    ingress_port: Total,
+    egress_port: Total,
+    ingress: [Ingress; CLASSES],
+    egress: [Egress; CLASSES],
+}
+
+impl Counts {
+    fn is_empty(&self) -> bool {
+        self.ingress.iter().all(|account| account.all.bytes == 0 && account.headroom == 0)
+            && self.egress.iter().all(|account| account.all.bytes == 0)
+    }
+}
 
 /// What a class of a port has that is exempt from dynamic limits.
 #[derive(Clone, Copy, Debug)]
@@ -43,11 +85,6 @@ struct Lossless {
     headroom: u64,
     /// See [`SwitchParams::headroom_above`]; infinite where there is none.
     above: f64,
-}
-
-#[inline(always)]
-fn sum(counts: &[u64; CLASSES]) -> u64 {
-    counts.iter().sum()
 }
 
 /// \[bytes\] Shared memory of one unit of `buffer_per`.
@@ -91,6 +128,9 @@ pub struct Occupancy {
     /// Nothing but the shared memory decides: no reserves, no headroom, no dynamic limits.
     #[state(fixed)]
     plain: bool,
+    /// \[bytes\] See [`Levels::free`].
+    #[state(fixed)]
+    calm: u64,
     ports: Vec<Counts>,
     total: u64,
     /// Bytes in reserves of classes without headroom, by (ingress, class); empty when the switch has none.
@@ -106,6 +146,47 @@ impl Shared {
     #[inline(always)]
     fn free(self) -> u64 {
         self.size.saturating_sub(self.used)
+    }
+}
+
+impl Counter {
+    /// Adds what is counted. Returns whether somebody looks at it.
+    #[inline(always)]
+    fn add(&mut self, size: u64) -> bool {
+        self.bytes += size;
+        self.bytes > self.above
+    }
+
+    /// Takes off what leaves. Returns whether somebody looks at it.
+    #[inline(always)]
+    fn take(&mut self, size: u64) -> bool {
+        self.bytes -= size;
+        self.bytes < self.below
+    }
+
+    fn set(&mut self, levels: Levels) {
+        (self.above, self.below) = (levels.above.0, levels.below.0);
+    }
+}
+
+impl Total {
+    #[inline(always)]
+    fn add(&mut self, size: u64) -> bool {
+        self.bytes += size;
+        self.bytes > self.above
+    }
+
+    fn set(&mut self, level: u64) {
+        self.level = level;
+        self.above = level.min(self.most);
+    }
+
+    /// Keeps the most that it has held.
+    fn keep_most(&mut self) {
+        if self.bytes > self.most {
+            self.most = self.bytes;
+            self.set(self.level);
+        }
     }
 }
 
@@ -130,6 +211,7 @@ impl Occupancy {
             reserve: if partitioned { params.reserve.0 } else { 0 },
             limits: limits.collect(),
             lossless,
+            calm: 0,
             ports: vec![Counts::default(); ports],
             total: 0,
             reserved: vec![0; if partitioned { queues } else { 0 }],
@@ -141,23 +223,23 @@ impl Occupancy {
     /// Bytes that came in through `port` in `class` and have not left.
     #[inline(always)]
     pub fn ingress(&self, port: Port, class: Class) -> Bytes {
-        Bytes(self.counts(port).ingress[within(class.0)])
+        Bytes(self.counts(port).ingress[within(class.0)].all.bytes)
     }
     /// Bytes that came in through `port` and have not left.
     #[inline(always)]
     pub fn ingress_port(&self, port: Port) -> Bytes {
-        Bytes(sum(&self.counts(port).ingress))
+        Bytes(self.counts(port).ingress_port.bytes)
     }
     /// Bytes that wait for `queue` of `port` (wherever the architecture keeps them), the frame on the wire included until
     /// counters fall.
     #[inline(always)]
     pub fn egress(&self, port: Port, queue: Queue) -> Bytes {
-        Bytes(self.counts(port).egress[within(queue.0)])
+        Bytes(self.counts(port).egress[within(queue.0)].all.bytes)
     }
     /// Bytes that wait for `port`.
     #[inline(always)]
     pub fn egress_port(&self, port: Port) -> Bytes {
-        Bytes(sum(&self.counts(port).egress))
+        Bytes(self.counts(port).egress_port.bytes)
     }
     /// Bytes that wait for `queue` of `port`; where all queues of a port share memory, for all of them.
     pub(crate) fn waiting(&self, port: Port, queue: Queue) -> Bytes {
@@ -175,7 +257,7 @@ impl Occupancy {
     /// Headroom in use at (port, class).
     #[inline(always)]
     pub fn in_headroom(&self, port: Port, class: Class) -> Bytes {
-        Bytes(self.counts(port).headroom[within(class.0)])
+        Bytes(self.counts(port).ingress[within(class.0)].headroom)
     }
     /// Whether (port, class), or any class of the port, has nothing in its headroom, while the pool before that has `room`
     /// again. Without headroom: always.
@@ -195,6 +277,18 @@ impl Occupancy {
             BufferPer::Egress | BufferPer::Queue | BufferPer::None => return Bytes::MAX,
         };
         Bytes(self.pools[pool].free())
+    }
+    /// Shared memory in all, free or not, as [`Occupancy::free`] counts it.
+    pub fn shared(&self, port: Port) -> Bytes {
+        match self.per {
+            BufferPer::Switch => Bytes(self.pools[0].size),
+            BufferPer::Ingress => Bytes(self.pools[usize::from(port.0)].size),
+            BufferPer::Egress | BufferPer::Queue | BufferPer::None => Bytes::MAX,
+        }
+    }
+    /// \[bytes\] Reserve of each (port, class).
+    pub fn reserve(&self) -> Bytes {
+        Bytes(self.reserve)
     }
     /// Bytes of (port, class) beyond its reserve.
     #[inline(always)]
@@ -252,20 +346,28 @@ impl Occupancy {
         }
     }
 
-    /// Charges `size` bytes at `at`, or refuses. Returns to which memory, and the bytes of the whole ingress port.
+    /// Charges `size` bytes at `at`, or refuses. Returns to which memory, and whether somebody looks at it.
     #[inline(always)]
-    pub(crate) fn admit(&mut self, at: &Place, size: u64) -> Option<(Pool, u64)> {
+    pub(crate) fn admit(&mut self, at: &Place, size: u64) -> Option<(Pool, bool)> {
         let unit = self.pool(at);
         let shared = &mut self.pools[unit];
-        let pool = if self.plain && shared.used + size <= shared.size {
+        if self.plain && shared.used + size <= shared.size {
             shared.used += size;
-            Pool::Shared
-        } else if !self.limits.is_empty() && self.is_lossless(at.class) {
+            return Some((Pool::Shared, self.came_in(at, size)));
+        }
+        let pool = if !self.limits.is_empty() && self.is_lossless(at.class) {
             self.admit_with_headroom(at, size, unit)?
         } else {
             self.admit_scarce(at, size, unit)?
         };
-        Some((pool, self.came_in(at, size)))
+        let passes = self.came_in(at, size);
+        Some((pool, passes | self.is_scarce(at, unit)))
+    }
+
+    /// Whether somebody looks at what is counted whatever its account holds: less is free than levels rest on, or headroom is in use.
+    #[inline(always)]
+    fn is_scarce(&self, at: &Place, unit: usize) -> bool {
+        self.pools[unit].free() < self.calm || self.counts(at.ingress).ingress[within(at.class.0)].headroom != 0
     }
 
     /// Whether nothing but the memory of an egress, or of one of its queues, decides what is admitted.
@@ -274,8 +376,8 @@ impl Occupancy {
     }
 
     /// Charges `size` bytes at `at` whatever is there, where a frame of the same memory has given way and [`Occupancy::is_of_egress`].
-    /// Returns to which memory, and the bytes of the whole ingress port.
-    pub(crate) fn transfer_charge(&mut self, at: &Place, size: u64) -> (Pool, u64) {
+    /// Returns to which memory, and whether somebody looks at it.
+    pub(crate) fn transfer_charge(&mut self, at: &Place, size: u64) -> (Pool, bool) {
         let unit = self.pool(at);
         self.pools[unit].used += size;
         (Pool::Shared, self.came_in(at, size))
@@ -291,13 +393,12 @@ impl Occupancy {
         }
     }
 
-    /// Counts `size` bytes at the ingress, and returns those of the whole port.
+    /// Counts `size` bytes at the ingress. Returns whether somebody looks at it.
     #[inline(always)]
-    fn came_in(&mut self, at: &Place, size: u64) -> u64 {
+    fn came_in(&mut self, at: &Place, size: u64) -> bool {
         let counts = &mut self.ports[usize::from(at.ingress.0)];
-        counts.ingress[within(at.class.0)] += size;
         self.total += size;
-        sum(&counts.ingress)
+        counts.ingress[within(at.class.0)].all.add(size) | counts.ingress_port.add(size)
     }
 
     /// Where there is a choice of memory, or too little of it, and no headroom.
@@ -321,8 +422,8 @@ impl Occupancy {
     #[inline(always)]
     fn admit_with_headroom(&mut self, at: &Place, size: u64, unit: usize) -> Option<Pool> {
         let (port, class) = (usize::from(at.ingress.0), within(at.class.0));
-        let counts = &mut self.ports[port];
-        let below = counts.ingress[class] - counts.headroom[class] + size;
+        let account = &mut self.ports[port].ingress[class];
+        let below = account.all.bytes - account.headroom + size;
         if below <= self.reserve {
             return Some(Pool::Aggregate);
         }
@@ -334,10 +435,10 @@ impl Occupancy {
             self.pools[unit].used += taken;
             return Some(Pool::Aggregate);
         }
-        if counts.headroom[class] + size > limits.headroom {
+        if account.headroom + size > limits.headroom {
             return None;
         }
-        counts.headroom[class] += size;
+        account.headroom += size;
         Some(Pool::Aggregate)
     }
 
@@ -359,38 +460,96 @@ impl Occupancy {
         })
     }
 
-    #[inline]
-    pub(crate) fn join_egress(&mut self, at: &Place, size: u64) -> u64 {
-        let counts = &mut self.ports[usize::from(at.egress.0)];
-        counts.egress[within(at.queue.0)] += size;
-        sum(&counts.egress)
-    }
-
-    #[inline]
-    pub(crate) fn leave_egress(&mut self, at: &Place, size: u64) {
-        let counts = &mut self.ports[usize::from(at.egress.0)];
-        counts.egress[within(at.queue.0)] -= size;
-    }
-
-    /// Gives back what was charged to `pool`. Headroom drains first, whichever frame leaves.
+    /// Counts what joins an egress queue. Returns whether somebody looks at it.
     #[inline(always)]
-    pub(crate) fn release(&mut self, at: &Place, size: u64, pool: Pool) {
-        let (unit, class) = (self.pool(at), within(at.class.0));
+    pub(crate) fn join_egress(&mut self, at: &Place, size: u64) -> bool {
+        let counts = &mut self.ports[usize::from(at.egress.0)];
+        counts.egress[within(at.queue.0)].all.add(size) | counts.egress_port.add(size)
+    }
+
+    /// Whether somebody looks at what is about to leave an egress queue.
+    #[inline(always)]
+    pub(crate) fn leaves_behind(&self, at: &Place, size: u64) -> bool {
+        let account = &self.counts(at.egress).egress[within(at.queue.0)];
+        account.all.bytes - size >= account.left
+    }
+
+    /// Takes off what leaves an egress queue. Returns whether somebody looks at it.
+    #[inline(always)]
+    pub(crate) fn leave_egress(&mut self, at: &Place, size: u64) -> bool {
+        let counts = &mut self.ports[usize::from(at.egress.0)];
+        counts.egress_port.bytes -= size;
+        counts.egress[within(at.queue.0)].all.take(size)
+    }
+
+    /// Gives back what was charged to `pool`. Headroom drains first, whichever frame leaves. Returns whether somebody looks at it.
+    #[inline(always)]
+    pub(crate) fn release(&mut self, at: &Place, size: u64, pool: Pool) -> bool {
+        let unit = self.pool(at);
         let counts = &mut self.ports[usize::from(at.ingress.0)];
-        let before = counts.ingress[class];
-        counts.ingress[class] = before - size;
+        counts.ingress_port.bytes -= size;
+        let account = &mut counts.ingress[within(at.class.0)];
+        let before = account.all.bytes;
+        let passes = account.all.take(size);
         self.total -= size;
         match pool {
             Pool::Shared => self.pools[unit].used -= size,
             Pool::Reserve => self.reserved[slot(at.ingress, at.class.0)] -= size,
             Pool::Aggregate => {
-                let below = before - counts.headroom[class];
-                let drained = size.min(counts.headroom[class]);
-                counts.headroom[class] -= drained;
+                let below = before - account.headroom;
+                let drained = size.min(account.headroom);
+                account.headroom -= drained;
                 let shared = |below: u64| below.saturating_sub(self.reserve);
                 self.pools[unit].used -= shared(below) - shared(below - (size - drained));
             }
         }
+        passes
+    }
+
+    /// What has been admitted has been looked at.
+    #[inline]
+    pub(crate) fn admitted(&mut self, port: Port) {
+        self.ports[usize::from(port.0)].ingress_port.keep_most();
+    }
+
+    /// What has joined an egress queue has been looked at.
+    #[inline]
+    pub(crate) fn joined(&mut self, port: Port) {
+        self.ports[usize::from(port.0)].egress_port.keep_most();
+    }
+
+    /// Most bytes that had come in through a port at once, and that waited for it.
+    pub(crate) fn most(&self, port: Port) -> (u64, u64) {
+        (self.counts(port).ingress_port.most, self.counts(port).egress_port.most)
+    }
+
+    /// From now on these levels of an account count.
+    pub(crate) fn set_levels(&mut self, of: Account, levels: Levels) {
+        // A plain memory is not asked how much of it is free.
+        let levels =
+            if self.plain && levels.free > Bytes::ZERO { levels.or(Levels::above(Bytes::ZERO)) } else { levels };
+        self.calm = self.calm.max(levels.free.0);
+        match of {
+            Account::Ingress(port, class) => self.ports[usize::from(port.0)].ingress[within(class.0)].all.set(levels),
+            Account::Egress(port, queue) => {
+                let account = &mut self.ports[usize::from(port.0)].egress[within(queue.0)];
+                account.left = levels.left.0;
+                account.all.set(levels);
+            }
+            Account::IngressPort(port) => self.ports[usize::from(port.0)].ingress_port.set(levels.above.0),
+            Account::EgressPort(port) => self.ports[usize::from(port.0)].egress_port.set(levels.above.0),
+        }
+    }
+
+    /// Whether what has just been counted, or has just left, is to be looked at by these levels.
+    pub(crate) fn passes(&self, of: Account, levels: Levels, leaves: bool) -> bool {
+        let (bytes, free) = match of {
+            Account::Ingress(port, class) => (self.ingress(port, class), self.free(port)),
+            Account::IngressPort(port) => (self.ingress_port(port), self.free(port)),
+            Account::Egress(port, queue) => (self.egress(port, queue), Bytes::MAX),
+            Account::EgressPort(port) => (self.egress_port(port), Bytes::MAX),
+        };
+        if leaves { bytes < levels.below } else { bytes > levels.above || free < levels.free }
     }
 
     /// Whether every counter is zero: nothing is in the switch.
@@ -398,7 +557,7 @@ impl Occupancy {
         let zero = |v: &[u64]| v.iter().all(|&x| x == 0);
         self.total == 0
             && self.isolated.total() == 0
-            && self.ports.iter().all(|counts| *counts == Counts::default())
+            && self.ports.iter().all(Counts::is_empty)
             && zero(&self.reserved)
             && self.pools.iter().all(|shared| shared.used == 0)
     }

@@ -7,6 +7,12 @@ fn at(ingress: u16, egress: u16, class: u8) -> Place {
     Place { ingress, egress, class: Class(class), queue: Queue(class), own: false }
 }
 
+/// To which memory a frame is charged, and the bytes of the whole ingress port then.
+fn admit(o: &mut Occupancy, at: &Place, size: u64) -> Option<(Pool, u64)> {
+    let pool = o.admit(at, size)?.0;
+    Some((pool, o.ingress_port(at.ingress).0))
+}
+
 #[test]
 fn reserve_then_shared_then_headroom_then_nothing() {
     let params =
@@ -20,14 +26,14 @@ fn reserve_then_shared_then_headroom_then_nothing() {
     }
     assert_eq!((admitted, o.in_headroom(Port(0), Class(3))), (100 + 6_400 + 1_000, Bytes(1_000)));
     assert_eq!(o.free(Port(0)), Bytes::ZERO);
-    assert_eq!(o.admit(&at(1, 0, 0), 100), Some((Pool::Reserve, 100)), "another class still has its reserve");
-    assert_eq!(o.admit(&at(1, 0, 0), 100), None, "and no headroom");
+    assert_eq!(admit(&mut o, &at(1, 0, 0), 100), Some((Pool::Reserve, 100)), "another class still has its reserve");
+    assert_eq!(admit(&mut o, &at(1, 0, 0), 100), None, "and no headroom");
     o.release(&at(1, 0, 0), 100, Pool::Reserve);
     for left in (0..10).rev() {
         o.release(&here, 100, Pool::Aggregate);
         assert_eq!((o.in_headroom(Port(0), Class(3)), o.free(Port(0))), (Bytes(100 * left), Bytes::ZERO));
     }
-    (0..65).for_each(|_| o.release(&here, 100, Pool::Aggregate));
+    (0..65).for_each(|_| _ = o.release(&here, 100, Pool::Aggregate));
     assert!(o.is_empty());
 }
 
@@ -56,7 +62,7 @@ fn headroom_above_the_threshold_drains_first() {
         assert_eq!(o.in_headroom(Port(0), Class(3)), Bytes(left));
     }
     assert_eq!(o.free(Port(0)), Bytes(5_200), "headroom has drained, and then one frame of shared memory");
-    (0..13).for_each(|_| o.release(&here, 100, Pool::Aggregate));
+    (0..13).for_each(|_| _ = o.release(&here, 100, Pool::Aggregate));
     assert!(o.is_empty());
 }
 
@@ -119,8 +125,9 @@ fn memory_without_end_has_none() {
     let here = at(0, 1, 3);
     let mut last = 0;
     for n in 1..=10_000u64 {
-        assert_eq!(o.admit(&here, 1_000_000), Some((Pool::Shared, n * 1_000_000)), "frame {n}");
-        last = o.join_egress(&here, 1_000_000);
+        assert_eq!(admit(&mut o, &here, 1_000_000), Some((Pool::Shared, n * 1_000_000)), "frame {n}");
+        o.join_egress(&here, 1_000_000);
+        last = o.egress_port(Port(1)).0;
     }
     let all = Bytes(10_000_000_000);
     assert_eq!((o.total(), o.ingress(Port(0), Class(3)), o.ingress_port(Port(0))), (all, all, all));
@@ -153,11 +160,11 @@ fn what_others_give_way_to_may_exceed_a_queue() {
     };
     let (mut o, here) = (of(1_000), at(0, 1, 3));
     assert!(o.is_of_egress() && o.admit(&here, 400).is_some() && o.admit(&here, 600).is_some());
-    assert_eq!(o.admit(&here, 1), None);
+    assert_eq!(admit(&mut o, &here, 1), None);
     o.release(&here, 600, Pool::Shared);
-    assert_eq!(o.transfer_charge(&here, 900), (Pool::Shared, 1_300));
-    assert_eq!(o.admit(&here, 1), None);
-    assert_eq!(o.admit(&at(0, 1, 4), 1_000), Some((Pool::Shared, 2_300)), "the next queue has its own");
+    assert_eq!((o.transfer_charge(&here, 900).0, o.ingress_port(Port(0))), (Pool::Shared, Bytes(1_300)));
+    assert_eq!(admit(&mut o, &here, 1), None);
+    assert_eq!(admit(&mut o, &at(0, 1, 4), 1_000), Some((Pool::Shared, 2_300)), "the next queue has its own");
     let mut saver = Saver::new(Vec::new());
     o.save(&mut saver);
     let saved = saver.finish().expect("counters are saved");
@@ -165,8 +172,8 @@ fn what_others_give_way_to_may_exceed_a_queue() {
     assert_eq!((load(1_000), load(1_300)), (Ok(()), Ok(())));
     assert!(load(1_299).is_err_and(|unfit| unfit.reason.contains("are in use, and there would be")));
     o.release(&here, 400, Pool::Shared);
-    assert_eq!(o.admit(&here, 101), None);
-    assert_eq!(o.admit(&here, 100), Some((Pool::Shared, 2_000)));
+    assert_eq!(admit(&mut o, &here, 101), None);
+    assert_eq!(admit(&mut o, &here, 100), Some((Pool::Shared, 2_000)));
 }
 
 #[test]
@@ -186,4 +193,56 @@ fn dynamic_limit_leaves_room() {
     }
     // q <= 1 x (B - q): one queue alone may take half of the memory.
     assert_eq!(n, 45);
+}
+
+/// From now on nobody looks at what is in port 0 and for port 1 in all, up to 10 kB, which have been there.
+fn calm(o: &mut Occupancy) {
+    let here = at(0, 1, 5);
+    o.set_levels(Account::IngressPort(Port(0)), Levels::NONE);
+    o.set_levels(Account::EgressPort(Port(1)), Levels::NONE);
+    assert_eq!(o.admit(&here, 10_000), Some((Pool::Shared, true)), "more than ever");
+    assert!(o.join_egress(&here, 10_000));
+    o.admitted(Port(0));
+    o.joined(Port(1));
+    o.leave_egress(&here, 10_000);
+    o.release(&here, 10_000, Pool::Shared);
+    assert_eq!(o.most(Port(0)), (10_000, 0));
+    assert_eq!(o.most(Port(1)), (0, 10_000));
+}
+
+/// Pause above 300 B, resume below 200 B: of four frames of 100 B the fourth is looked at, and of those that leave the third.
+#[test]
+fn what_lies_between_levels_is_not_looked_at() {
+    let mut o = Occupancy::new(&SwitchParams::default(), &[RATE; 2], 0);
+    let here = at(0, 1, 3);
+    let levels = Levels::above(Bytes(300)).or(Levels::below(Bytes(200))).or(Levels::left(Bytes(300)));
+    calm(&mut o);
+    o.set_levels(Account::Ingress(Port(0), Class(3)), levels);
+    o.set_levels(Account::Egress(Port(1), Queue(3)), levels);
+    for looked_at in [false, false, false, true] {
+        assert_eq!(o.admit(&here, 100), Some((Pool::Shared, looked_at)));
+        assert_eq!((o.join_egress(&here, 100), o.leaves_behind(&here, 100)), (looked_at, looked_at));
+    }
+    for looked_at in [false, false, true, true] {
+        assert_eq!((o.leave_egress(&here, 100), o.release(&here, 100, Pool::Shared)), (looked_at, looked_at));
+    }
+    assert_eq!(Levels::ALL.or(levels), Levels::ALL);
+}
+
+/// A level that rests on 5000 B of free memory, in a switch of 10 kB: passed by the frame that leaves less, and by what is in headroom.
+#[test]
+fn levels_that_rest_on_free_memory() {
+    let params = SwitchParams { headroom: Bytes(1_000), buffer: Bytes(12_000), ..SwitchParams::default() };
+    let mut o = Occupancy::new(&params, &[RATE; 2], 1 << 3);
+    let of = Account::Ingress(Port(0), Class(3));
+    calm(&mut o);
+    o.set_levels(of, Levels::above(Bytes(20_000)).unless_free(Bytes(5_000)));
+    let mut observer_events = |size| o.admit(&at(0, 1, 3), size).map(|(_, looked_at)| looked_at);
+    assert_eq!([observer_events(5_000), observer_events(1)], [Some(false), Some(true)]);
+    o.release(&at(0, 1, 3), 5_001, Pool::Aggregate);
+    let mut o = Occupancy::new(&params, &[RATE; 2], 1 << 3);
+    calm(&mut o);
+    o.set_levels(of, Levels::NONE);
+    let mut observer_events = |size| o.admit(&at(0, 1, 3), size).map(|(_, looked_at)| looked_at);
+    assert_eq!([observer_events(10_000), observer_events(1_000), observer_events(1)], [Some(false), Some(true), None]);
 }
