@@ -176,12 +176,12 @@ impl Scenario {
 
     fn resolved_toml(&self, py: Python<'_>) -> PyResult<String> {
         let read = self.read();
-        patiently(py, None, move || Ok(read.resolved()?.to_toml()))
+        patiently(py, None, move || Ok(read.resolved()?.resolved().to_toml()))
     }
 
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let read = self.read();
-        let values = patiently(py, None, move || Ok(read.resolved()?.values()))?;
+        let values = patiently(py, None, move || Ok(read.resolved()?.resolved().values()))?;
         let value = |value: &backwater::ResolvedValue| {
             let dict = PyDict::new(py);
             dict.set_item("key", &value.key)?;

@@ -11,7 +11,7 @@ use syn::{Attribute, Data, DeriveInput, Error, Expr, Field, Ident, LitStr, Token
 enum Key {
     Name(LitStr),
     Unit(LitStr),
-    As(Type),
+    As(Box<Type>),
     Flatten,
     Skip,
 }
@@ -29,7 +29,7 @@ impl Parse for Key {
     fn parse(input: ParseStream<'_>) -> syn::Result<Key> {
         if input.parse::<Option<Token![as]>>()?.is_some() {
             input.parse::<Token![=]>()?;
-            return Ok(Key::As(input.parse()?));
+            return Ok(Key::As(Box::new(input.parse()?)));
         }
         let key: Ident = input.parse()?;
         let text = || input.parse::<Token![=]>().and_then(|_| input.parse());
@@ -106,7 +106,7 @@ fn own(field: &Field, declared: &mut Vec<TokenStream>, written: &mut Vec<TokenSt
             match key {
                 Key::Name(text) => name = Some(text),
                 Key::Unit(text) => unit = Some(text),
-                Key::As(ty) => converted = Some(ty),
+                Key::As(ty) => converted = Some(*ty),
                 Key::Skip => return Ok(()),
                 Key::Flatten => {
                     let of = &field.ty;

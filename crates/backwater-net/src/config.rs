@@ -3,6 +3,7 @@
 
 use crate::model::packet::Control;
 use crate::units::{Bytes, Rate};
+use backwater_derive::parameters;
 use backwater_engine::Time;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -10,20 +11,23 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// Sizes on the wire.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PacketParams {
     /// Most payload bytes in one data packet. A flow's last packet carries what is left.
-    #[schemars(extend("x-source" = "choice: 4 KB, as in SFC-AIDC 2025 (contribution on IEEE P802.1Qdw)", "x-range" = "1 B to 1 MiB"))]
+    #[param(default = Bytes(4096), range_text = "1 B to 1 MiB", source = "choice: 4 KB, as in SFC-AIDC 2025 (contribution on IEEE P802.1Qdw)")]
     pub payload: Bytes,
     /// Bytes of headers and trailers of a data packet that buffers and links count: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4.
-    #[schemars(extend("x-source" = "RoCEv2, InfiniBand annex A17", "x-range" = "0 B to 1 MiB"))]
+    #[param(default = Bytes(62), range_text = "0 B to 1 MiB", source = "RoCEv2, InfiniBand annex A17")]
     pub header: Bytes,
     /// Bytes per frame that only the link counts: preamble 8 and inter-frame gap 12. Several published models leave them out.
-    #[schemars(extend("x-source" = "IEEE 802.3 clause 4A.4.2", "x-range" = "0 B to 1 MiB"))]
+    #[param(default = Bytes(20), range_text = "0 B to 1 MiB", source = "IEEE 802.3 clause 4A.4.2")]
     pub gap: Bytes,
     /// Times on a link are cut off to whole multiples of this, as simulators with a coarse clock do; a link may then carry up to twice its rate. Absent: exact. Only to reproduce results that were made so.
-    #[schemars(extend("x-source" = "choice; public ns-3 RDMA code: 1 ns", "x-range" = "1 ps to below the time of the shortest frame on the fastest link"))]
+    #[param(
+        range_text = "1 ps to below the time of the shortest frame on the fastest link",
+        source = "choice; public ns-3 RDMA code: 1 ns"
+    )]
     pub clock: Option<Time>,
 }
 
@@ -57,12 +61,6 @@ impl PacketParams {
     }
 }
 
-impl Default for PacketParams {
-    fn default() -> Self {
-        PacketParams { payload: Bytes(4096), header: Bytes(62), gap: Bytes(20), clock: None }
-    }
-}
-
 /// Which way acknowledgements go back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -74,34 +72,35 @@ pub enum AckPath {
 }
 
 /// Acknowledgements of data packets.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AckParams {
     /// Whether receivers acknowledge. Without, a flow is complete at the last byte received.
-    #[schemars(extend("x-source" = "choice: RoCEv2 reliable connections acknowledge"))]
+    #[param(default = true, source = "choice: RoCEv2 reliable connections acknowledge")]
     pub enabled: bool,
     /// Frame length of an acknowledgement: Ethernet 14, IPv4 20, UDP 8, BTH 12, AETH 4, ICRC 4, FCS 4.
-    #[schemars(extend("x-source" = "RoCEv2, InfiniBand annex A17", "x-range" = "1 B to 1 MiB"))]
+    #[param(default = Bytes(66), range_text = "1 B to 1 MiB", source = "RoCEv2, InfiniBand annex A17")]
     pub size: Bytes,
     /// Class of acknowledgements, 0 to 7; absent: the data's class.
-    #[schemars(range(min = 0, max = 7))]
-    #[schemars(extend("x-source" = "choice"))]
+    #[param(bounds = 0..=7, source = "choice")]
     pub class: Option<u8>,
     /// Way back: `reverse` (the data's path backwards) or `ecmp` (hashed on its own).
-    #[schemars(extend("x-source" = "choice: what RoCEv2 over ECMP does"))]
+    #[param(default = AckPath::Ecmp, source = "choice: what RoCEv2 over ECMP does")]
     pub path: AckPath,
     /// Whether a host's acknowledgements and control messages go before its data.
-    #[schemars(extend("x-source" = "choice: ns-3 and htsim models of NICs"))]
+    #[param(default = true, source = "choice: ns-3 and htsim models of NICs")]
     pub first_at_nic: bool,
     /// Data packets per acknowledgement. The last packet of a flow, and with recovery one that came again, is acknowledged at once.
-    #[schemars(range(min = 1, max = 65_535))]
-    #[schemars(extend("x-source" = "choice: 1; RoCEv2 leaves it to the sender's AckReq bit"))]
+    #[param(default = 1, bounds = 1..=65_535, source = "choice: 1; RoCEv2 leaves it to the sender's AckReq bit")]
     pub every: u32,
     /// With `transport.recovery = "rud"` in place of `every`: bytes of frames, headers included, that a receiver takes before it acknowledges one that nobody asks for.
-    #[schemars(extend("x-source" = "UEC's transport in uet-htsim: 16384 B", "x-range" = "1 B and more"))]
+    #[param(default = Bytes(16_384), range_text = "1 B and more", source = "UEC's transport in uet-htsim: 16384 B")]
     pub bytes: Bytes,
     /// Whether the first packet of a flow is acknowledged at once where several share an acknowledgement; the next that is not alone covers `every` after it.
-    #[schemars(extend("x-source" = "off: choice; on: UEC's transport in uet-htsim, by which a sender learns the round trip"))]
+    #[param(
+        default = false,
+        source = "off: choice; on: UEC's transport in uet-htsim, by which a sender learns the round trip"
+    )]
     pub first_packet: bool,
 }
 
@@ -119,34 +118,44 @@ impl AckParams {
 }
 
 /// What a connection does about loss, and how much it leaves unacknowledged.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TransportParams {
     /// What is sent again: `none`, from the gap on (`go-back-n`), only what is missing (`selective-repeat`), or that with packets acknowledged one by one, as UEC's transport does (`rud`).
-    #[schemars(extend("x-source" = "choice: none, for lossless networks; RoCEv2 NICs: go-back-n (InfiniBand volume 1, 9.7); rud: UEC 1.0, reliable unordered delivery, as in uet-htsim"))]
+    #[param(default = Recovery::None, source = "choice: none, for lossless networks; RoCEv2 NICs: go-back-n (InfiniBand volume 1, 9.7); rud: UEC 1.0, reliable unordered delivery, as in uet-htsim")]
     pub recovery: Recovery,
     /// What it means that frames are lost for good, since nothing sends them again or `retries` are used up: `unexpected` (the run counts as incomplete) or `expected` (it is an outcome like another, but for jobs that wait for them without end).
-    #[schemars(extend("x-source" = "Backwater's own"))]
+    #[param(default = Losses::Unexpected, source = "Backwater's own")]
     pub loss: Losses,
     /// Whether a receiver takes a packet beyond a gap for the sign of a loss, and reports it at once. `false`: packets are placed as they come, whatever their order, and
     /// only the timeout and packets without their payload (trimmed) show a loss; for `selective-repeat`.
-    #[schemars(extend("x-source" = "InfiniBand volume 1, 9.7.5: true; false: transports made for multipath, such as MRC and UET (Ultra Ethernet 1.0)"))]
+    #[param(
+        default = true,
+        source = "InfiniBand volume 1, 9.7.5: true; false: transports made for multipath, such as MRC and UET (Ultra Ethernet 1.0)"
+    )]
     pub in_order: bool,
     /// Go-back-n: a receiver that still misses the packet which it has reported reports it again with the first packet that comes so long after. Absent: once for each gap.
-    #[schemars(extend("x-source" = "InfiniBand volume 1, 9.7: one NAK until the expected packet has come; public ns-3 RDMA code: 500 us", "x-range" = "1 ps and more; a round-trip time and more"))]
+    #[param(
+        range_text = "1 ps and more; a round-trip time and more",
+        source = "InfiniBand volume 1, 9.7: one NAK until the expected packet has come; public ns-3 RDMA code: 500 us"
+    )]
     pub nack_interval: Option<Time>,
     /// Time without progress after which everything unacknowledged is sent again.
-    #[schemars(extend("x-source" = "choice; RoCEv2: 4.096 us x 2^(Local ACK Timeout)", "x-range" = "1 ns and more"))]
+    #[param(default = Time::ms(1), range_text = "1 ns and more", source = "choice; RoCEv2: 4.096 us x 2^(Local ACK Timeout)")]
     pub timeout: Time,
     /// Timeouts in a row without progress that a flow survives; one more, and it fails. `unlimited`: it never does.
     #[serde(with = "retries")]
-    #[schemars(with = "retries::Written", extend("x-unit" = "a number", "x-source" = "InfiniBand volume 1, 9.7.6: Retry Count, at most 7", "x-range" = "0 and more, or `unlimited`"))]
+    #[schemars(with = "retries::Written")]
+    #[param(default = Some(7), unit = "a number", range_text = "0 and more, or `unlimited`", source = "InfiniBand volume 1, 9.7.6: Retry Count, at most 7")]
     pub retries: Option<u32>,
     /// Bytes that a flow may leave unacknowledged, payload: a size, or `bdp`, the flow's own line rate times its round-trip time in an idle network. Absent: any number.
-    #[schemars(extend("x-source" = "choice; HPCC ns-3 code: the bandwidth-delay product", "x-range" = "packet.payload x ack.every and more"))]
+    #[param(
+        range_text = "packet.payload x ack.every and more",
+        source = "choice; HPCC ns-3 code: the bandwidth-delay product"
+    )]
     pub window: Option<Window>,
     /// Whether the window shrinks with the sending rate: window x rate / line rate.
-    #[schemars(extend("x-source" = "choice; HPCC ns-3 code: VAR_WIN"))]
+    #[param(default = false, source = "choice; HPCC ns-3 code: VAR_WIN")]
     pub window_scaling: bool,
 }
 
@@ -160,21 +169,6 @@ impl TransportParams {
     /// Whether packets are acknowledged one by one, in any order, with the headers of UET.
     pub fn acknowledges_packets(&self) -> bool {
         self.recovery == Recovery::Rud
-    }
-}
-
-impl Default for TransportParams {
-    fn default() -> Self {
-        TransportParams {
-            recovery: Recovery::None,
-            loss: Losses::Unexpected,
-            in_order: true,
-            nack_interval: None,
-            timeout: Time::ms(1),
-            retries: Some(7),
-            window: None,
-            window_scaling: false,
-        }
     }
 }
 
@@ -277,21 +271,6 @@ impl JsonSchema for Window {
     }
 }
 
-impl Default for AckParams {
-    fn default() -> Self {
-        AckParams {
-            enabled: true,
-            size: Bytes(66),
-            class: None,
-            path: AckPath::Ecmp,
-            first_at_nic: true,
-            every: 1,
-            bytes: Bytes(16_384),
-            first_packet: false,
-        }
-    }
-}
-
 /// How a switch is built. Every account exists in each; lanes and service differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -373,67 +352,68 @@ pub enum Victim {
 }
 
 /// A switch. May be overridden per tier, group or node with `[[switch.at]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SwitchParams {
     /// `output-queued`, `input-queued`, `voq` or `shared-memory`.
-    #[schemars(extend("x-source" = "choice"))]
+    #[param(default = Architecture::OutputQueued, source = "choice")]
     pub architecture: Architecture,
     /// Fixed processing delay of a frame.
-    #[schemars(extend("x-source" = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): 300 ns", "x-range" = "0 s and more"))]
+    #[param(default = Time::ns(300), range_text = "0 s and more", source = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): 300 ns")]
     pub latency: Time,
     /// Where the latency passes: `input` (before any counter), `fabric` (between ingress counter and egress queue), `output` (after both).
-    #[schemars(extend("x-source" = "choice: a frame is counted as long as it needs memory"))]
+    #[param(default = LatencyAt::Output, source = "choice: a frame is counted as long as it needs memory")]
     pub latency_at: LatencyAt,
     /// When counters fall: at the `start` or the `end` of a frame's transmission.
-    #[schemars(extend("x-source" = "choice: htsim counts so; ns-3 has start"))]
+    #[param(default = ReleaseAt::End, source = "choice: htsim counts so; ns-3 has start")]
     pub release_at: ReleaseAt,
     /// Packet memory per unit of `buffer_per`.
-    #[schemars(extend("x-source" = "choice: 32 MB, a common shared-memory switch", "x-range" = "1 B and more"))]
+    #[param(default = Bytes(32_000_000), range_text = "1 B and more", source = "choice: 32 MB, a common shared-memory switch")]
     pub buffer: Bytes,
     /// What `buffer` limits: `switch`, `ingress` (port), `egress` (port), `queue` (of an egress port), or `none`.
-    #[schemars(extend("x-source" = "choice"))]
+    #[param(default = BufferPer::Switch, source = "choice")]
     pub buffer_per: BufferPer,
     /// With `buffer_per = "queue"`: packet memory of each of the 8 queues of an egress port, queue 0 first. Absent: `buffer` for each.
-    #[schemars(extend("x-source" = "choice: all alike; htsim_uec: data C, and headers and control 2 C of their own", "x-range" = "one frame and more each"))]
+    #[param(
+        range_text = "one frame and more each",
+        source = "choice: all alike; htsim_uec: data C, and headers and control 2 C of their own"
+    )]
     pub queue_buffers: Option<[Bytes; 8]>,
     /// Which packet is lost where there is no memory: the `arriving` one (drop tail), or `either`, with probability 1/2 the newest that waits in its queue; for output queues with `buffer_per` = `queue` or `egress`.
-    #[schemars(extend("x-source" = "choice: drop tail; htsim_uec, CompositeQueue: either"))]
+    #[param(default = Victim::Arriving, source = "choice: drop tail; htsim_uec, CompositeQueue: either")]
     pub victim: Victim,
     /// Memory set aside for each (ingress port, class), used before shared memory.
-    #[schemars(extend("x-source" = "choice; HPCC ns-3 switch: 4 KB", "x-range" = "8 classes of all ports within the buffer"))]
+    #[param(default = Bytes::ZERO, range_text = "8 classes of all ports within the buffer", source = "choice; HPCC ns-3 switch: 4 KB")]
     pub reserve: Bytes,
     /// Memory set aside for each (ingress port, lossless class), used when shared memory is refused.
-    #[schemars(extend("x-source" = "choice; `backwater advise` computes it", "x-range" = "all ports within the buffer"))]
+    #[param(default = Bytes::ZERO, range_text = "all ports within the buffer", source = "choice; `backwater advise` computes it")]
     pub headroom: Bytes,
     /// Shared memory: a lossy frame is refused when its (ingress, class) holds more than this times the free shared memory.
-    #[schemars(range(min = 0.0))]
-    #[schemars(extend("x-source" = "Choudhury and Hahne, IEEE/ACM ToN 1998"))]
+    #[param(default = 8.0, bounds = 0.0.., source = "Choudhury and Hahne, IEEE/ACM ToN 1998")]
     pub alpha_ingress: f64,
     /// Shared memory: a lossy frame is refused when its (egress, queue) holds more than this times the free shared memory.
-    #[schemars(range(min = 0.0))]
-    #[schemars(extend("x-source" = "Choudhury and Hahne, IEEE/ACM ToN 1998"))]
+    #[param(default = 1.0, bounds = 0.0.., source = "Choudhury and Hahne, IEEE/ACM ToN 1998")]
     pub alpha_egress: f64,
     /// Shared memory: what a lossless (port, class) holds beyond this times the free shared memory goes to its headroom, which drains first; give it the value of `pfc.alpha`. Absent: headroom is used when the shared memory is full.
-    #[schemars(range(min = 0.0))]
-    #[schemars(extend("x-source" = "HPCC ns-3 switch-mmu: 1/8 at the rate of the interfaces"))]
+    #[param(bounds = 0.0.., source = "HPCC ns-3 switch-mmu: 1/8 at the rate of the interfaces")]
     pub headroom_above: Option<f64>,
     /// Rate of the ports for which `headroom`, `headroom_above` and the memory of egress ports and of queues are meant; at other rates all are in proportion. Absent: the same at all ports.
-    #[schemars(extend("x-source" = "HPCC ns-3 configuration: 37.5 KB and 1/8 at 100 Gb/s, 150 KB and 1/2 at 400 Gb/s; uet-htsim: a slow link has its part of the queue", "x-range" = "1 b/s and more"))]
+    #[param(
+        range_text = "1 b/s and more",
+        source = "HPCC ns-3 configuration: 37.5 KB and 1/8 at 100 Gb/s, 150 KB and 1/2 at 400 Gb/s; uet-htsim: a slow link has its part of the queue"
+    )]
     pub reference_rate: Option<Rate>,
     /// DWRR weight of each of the 8 queues; queues of weight 0 are served before all others, the highest number first. Absent: strict priority for all.
-    #[schemars(extend("x-source" = "Shreedhar and Varghese, SIGCOMM 1995; default: choice", "x-range" = "0 to 2^32 - 1 each"))]
+    #[param(range_text = "0 to 2^32 - 1 each", source = "Shreedhar and Varghese, SIGCOMM 1995; default: choice")]
     pub weights: Option<[u32; 8]>,
     /// Crossbar: rate of the fabric as a multiple of the faster of the two links. Absent: 1 for `input-queued`, 2 for `voq`.
-    #[schemars(range(min = 1.0, max = 16.0))]
-    #[schemars(extend("x-source" = "Chuang, Goel, McKeown and Prabhakar, IEEE JSAC 1999: 2 emulates output queues"))]
+    #[param(bounds = 1.0..=16.0, source = "Chuang, Goel, McKeown and Prabhakar, IEEE JSAC 1999: 2 emulates output queues")]
     pub speedup: Option<f64>,
     /// Crossbar: iterations of the matching.
-    #[schemars(range(min = 1, max = 16))]
-    #[schemars(extend("x-source" = "McKeown, IEEE/ACM ToN 1999: log2 of the ports suffice"))]
+    #[param(default = 4, bounds = 1..=16, source = "McKeown, IEEE/ACM ToN 1999: log2 of the ports suffice")]
     pub iterations: u32,
     /// Crossbar: bytes that may wait behind the crossing in each queue of an egress port.
-    #[schemars(extend("x-source" = "choice: about four frames", "x-range" = "one frame and more"))]
+    #[param(default = Bytes(16_000), range_text = "one frame and more", source = "choice: about four frames")]
     pub staging: Bytes,
 }
 
@@ -482,31 +462,6 @@ impl SwitchParams {
     }
 }
 
-impl Default for SwitchParams {
-    fn default() -> Self {
-        SwitchParams {
-            architecture: Architecture::OutputQueued,
-            latency: Time::ns(300),
-            latency_at: LatencyAt::Output,
-            release_at: ReleaseAt::End,
-            buffer: Bytes(32_000_000),
-            buffer_per: BufferPer::Switch,
-            queue_buffers: None,
-            victim: Victim::Arriving,
-            reserve: Bytes::ZERO,
-            headroom: Bytes::ZERO,
-            alpha_ingress: 8.0,
-            alpha_egress: 1.0,
-            headroom_above: None,
-            reference_rate: None,
-            weights: None,
-            speedup: None,
-            iterations: 4,
-            staging: Bytes(16_000),
-        }
-    }
-}
-
 /// How a host with several links chooses one for a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -520,31 +475,32 @@ pub enum LinkChoice {
 }
 
 /// A host's network interface.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NicParams {
     /// Data frames that may stand in the transmit queue, the one on the wire not counted. With 1 a flow is asked for its next frame when the wire is free.
-    #[schemars(range(min = 1, max = 1024))]
-    #[schemars(extend("x-source" = "choice: the shortest"))]
+    #[param(default = 1, bounds = 1..=1024, source = "choice: the shortest")]
     pub tx_queue: u32,
     /// Packets that each of the 8 classes may send in its turn, where several have something to send; classes of weight 0 go before all others, the highest first. Absent: strict priority for all.
-    #[schemars(extend("x-source" = "weighted round robin, Katevenis, Sidiropoulos and Courcoubetis, IEEE JSAC 1991; default: choice", "x-range" = "0 to 2^32 - 1 each"))]
+    #[param(
+        range_text = "0 to 2^32 - 1 each",
+        source = "weighted round robin, Katevenis, Sidiropoulos and Courcoubetis, IEEE JSAC 1991; default: choice"
+    )]
     pub weights: Option<[u32; 8]>,
     /// Turns of acknowledgements and control messages, where these and data both wait at a host's interface, between two of data: then one packet of data goes in every `control_turns` + 1 turns; what waits alone goes at once. Only with `ack.first_at_nic`. Absent: all turns are theirs.
-    #[schemars(range(min = 1, max = 1024))]
-    #[schemars(extend("x-source" = "htsim_uec (ultraethernet/uet-htsim 40ccb052), UecNIC: 10; default: choice, as the other models of NICs"))]
+    #[param(bounds = 1..=1024, source = "htsim_uec (ultraethernet/uet-htsim 40ccb052), UecNIC: 10; default: choice, as the other models of NICs")]
     pub control_turns: Option<u32>,
     /// Whether the interface fetches a flow's first frame from memory in full, at the link's rate, before its first bit leaves: one packet time more per flow.
-    #[schemars(extend("x-source" = "choice; SFC-AIDC 2025 shows one packet time in its digits"))]
+    #[param(default = false, source = "choice; SFC-AIDC 2025 shows one packet time in its digits")]
     pub store_and_forward: bool,
     /// Which link a flow of a host with several takes, of those that are up and on a shortest way.
-    #[schemars(extend("x-source" = "choice: ECMP's, as bonded interfaces do (IEEE 802.1AX distributes conversations)"))]
+    #[param(default = LinkChoice::Hash, source = "choice: ECMP's, as bonded interfaces do (IEEE 802.1AX distributes conversations)")]
     pub link: LinkChoice,
     /// Time between the arrival of a routed control message (BCN, CNM, CNP, SFC) at its host and its effect, for all hosts that `[[nic.at]]` does not name.
-    #[schemars(extend("x-source" = "choice: none; IEEE 802.1Qau studies speak of 100 to 500 us of control loop delay", "x-range" = "0 s to 100 ms"))]
+    #[param(default = Time::ZERO, range_text = "0 s to 100 ms", source = "choice: none; IEEE 802.1Qau studies speak of 100 to 500 us of control loop delay")]
     pub control_delay: Time,
     /// Time that an interface takes to issue a message, one after the other: a flow begins when those that were posted there before it have been issued, and itself. For all hosts that `[[nic.at]]` does not name.
-    #[schemars(extend("x-source" = "the gap g of LogGP (Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995); default: choice, none", "x-range" = "0 s to 100 ms"))]
+    #[param(default = Time::ZERO, range_text = "0 s to 100 ms", source = "the gap g of LogGP (Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995); default: choice, none")]
     pub issue: Time,
 }
 
@@ -555,18 +511,4 @@ pub struct NicTimes {
     pub control_delay: Option<Time>,
     /// See [`NicParams::issue`].
     pub issue: Option<Time>,
-}
-
-impl Default for NicParams {
-    fn default() -> Self {
-        NicParams {
-            tx_queue: 1,
-            weights: None,
-            control_turns: None,
-            store_and_forward: false,
-            link: LinkChoice::Hash,
-            control_delay: Time::ZERO,
-            issue: Time::ZERO,
-        }
-    }
 }

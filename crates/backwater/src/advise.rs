@@ -75,13 +75,13 @@ fn form(mechanism: &str) -> Result<AdviceForm, ScenarioError> {
 /// There is no such path.
 pub fn facts(planned: &Planned, mechanism: &str) -> Result<Map<String, Value>, ScenarioError> {
     form(mechanism)?;
-    let index = &planned.index;
+    let index = &planned.layout.index;
     let mut all = incasts(planned);
     // Of equal ones the first.
     all.sort_by_key(|incast| std::cmp::Reverse(incast.senders.len()));
     let incast = all.first();
     let receiver = incast.map_or(HostId(0), |incast| incast.receiver);
-    let home = planned.graph.links.iter().find_map(|link| match index.node_of(receiver) {
+    let home = planned.layout.graph.links.iter().find_map(|link| match index.node_of(receiver) {
         Some(host) if host == link.a => Some(link.b),
         Some(host) if host == link.b => Some(link.a),
         _ => None,
@@ -99,7 +99,7 @@ pub fn facts(planned: &Planned, mechanism: &str) -> Result<Map<String, Value>, S
         return Err(error.hint("give the delays as options instead"));
     };
     let (name, tier) = called(planned, home);
-    let switch = planned.switch.of(name, tier);
+    let switch = planned.resolved().switch.of(name, tier);
     let limit = |node| pause_threshold(planned, node, incast.map(|incast| incast.class));
     paths.pause_threshold = limit(home);
     // Of equal ones that of the receiver's switch.
@@ -110,40 +110,40 @@ pub fn facts(planned: &Planned, mechanism: &str) -> Result<Map<String, Value>, S
     let class = incast.map_or(0, |incast| class_bits(&[incast.class]));
     let situation = Situation {
         incast: incast.map(|incast| LargestIncast {
-            receiver: planned.name(incast.receiver).to_owned(),
+            receiver: planned.layout.name(incast.receiver).to_owned(),
             senders: incast.senders.len() as u64,
             class: incast.class,
             bytes: Bytes(incast.bytes),
         }),
-        jobs: !planned.file.job.is_empty(),
-        rate: planned.arriving[receiver.0 as usize],
+        jobs: !planned.resolved().file.job.is_empty(),
+        rate: planned.layout.arriving[receiver.0 as usize],
         paths,
         lowest_pause_threshold,
         buffer_per: switch.buffer_per,
         buffer: (switch.buffer_per != BufferPer::None).then(|| (switch.buffer_of(class), switch.buffer_key())),
         set_aside: switch.reserve > Bytes::ZERO || switch.headroom > Bytes::ZERO,
-        alike: planned.switch.at.is_empty()
-            && planned.mechanisms.overrides().iter().all(|(name, at)| *name != mechanism || at.is_empty()),
-        clocked: planned.file.packet.clock.is_some(),
-        classes: losses::all_classes(planned),
+        alike: planned.resolved().switch.at.is_empty()
+            && planned.resolved().mechanisms.overrides().iter().all(|(name, at)| *name != mechanism || at.is_empty()),
+        clocked: planned.resolved().file.packet.clock.is_some(),
+        classes: losses::all_classes(planned.resolved()),
         into_switches: into_switches(planned),
-        longest_frame: longest_frame(planned, &planned.graph),
+        longest_frame: longest_frame(planned.resolved(), &planned.layout.graph),
         latency_at: switch.latency_at,
-        frame: planned.file.packet.payload + planned.file.packet.header,
-        gap: planned.file.packet.gap,
+        frame: planned.resolved().file.packet.payload + planned.resolved().file.packet.header,
+        gap: planned.resolved().file.packet.gap,
     };
-    let mut facts = planned.mechanisms.facts(mechanism, (name, tier), &situation);
-    facts.insert(WRITTEN.to_owned(), planned.keys_in(mechanism).into());
+    let mut facts = planned.resolved().mechanisms.facts(mechanism, (name, tier), &situation);
+    facts.insert(WRITTEN.to_owned(), planned.resolved().keys_in(mechanism).into());
     Ok(facts)
 }
 
 /// Every link into a switch, as its port sends and as its neighbour does.
 fn into_switches(planned: &Planned) -> Vec<Hop> {
-    let ends = planned.graph.links.iter().flat_map(|link| [(link, link.a), (link, link.b)]);
-    let switches = ends.filter(|(_, end)| planned.graph.nodes[end.0 as usize].kind == NodeKind::Switch);
+    let ends = planned.layout.graph.links.iter().flat_map(|link| [(link, link.a), (link, link.b)]);
+    let switches = ends.filter(|(_, end)| planned.layout.graph.nodes[end.0 as usize].kind == NodeKind::Switch);
     let hops = switches.flat_map(|(link, end)| {
         let (name, tier) = called(planned, end);
-        let latency = planned.switch.of(name, tier).latency;
+        let latency = planned.resolved().switch.of(name, tier).latency;
         [link.a, link.b].map(|from| Hop { rate: link.rate_from(from), delay: link.delay, latency })
     });
     hops.collect()
@@ -151,15 +151,16 @@ fn into_switches(planned: &Planned) -> Vec<Hop> {
 
 /// Name and tier of a node.
 fn called(planned: &Planned, node: NodeId) -> (&str, &str) {
-    let about = &planned.graph.nodes[node.0 as usize];
+    let about = &planned.layout.graph.nodes[node.0 as usize];
     (&about.name, &about.tier)
 }
 
 /// The least bytes with which a mechanism pauses a neighbour of a switch, and the key that decides.
 fn pause_threshold(planned: &Planned, node: NodeId, class: Option<u8>) -> Option<(Bytes, String)> {
     let (name, tier) = called(planned, node);
-    let links = planned.graph.links.iter().filter(|link| [link.a, link.b].contains(&node));
+    let links = planned.layout.graph.links.iter().filter(|link| [link.a, link.b].contains(&node));
     let rates: Vec<Rate> = links.map(|link| link.rate_from(node)).collect();
-    let (switch, kept) = (planned.switch.of(name, tier), planned.mechanisms.lossless_classes(name, tier));
-    planned.mechanisms.pause_threshold(name, tier, &MemoryCx { switch, rates: &rates, kept, class })
+    let (switch, kept) =
+        (planned.resolved().switch.of(name, tier), planned.resolved().mechanisms.lossless_classes(name, tier));
+    planned.resolved().mechanisms.pause_threshold(name, tier, &MemoryCx { switch, rates: &rates, kept, class })
 }

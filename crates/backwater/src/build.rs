@@ -43,31 +43,31 @@ pub fn build(checked: &Checked, seed: u64) -> Result<Spec<registry::Config>, Sce
         total: Some(0),
         streams: HashSet::new(),
     };
-    let resolved = &checked.resolved;
+    let resolved = checked.resolved();
     let awaited = resolved.file.stop.when.as_deref().unwrap_or_default();
     // Tables first: the flows of group 0 have the identities that the file gives, those of later groups theirs by group.
-    tables(checked, &mut run)?;
-    for plan in &checked.plans {
+    tables(&checked.planned, &mut run)?;
+    for plan in &checked.planned.plans {
         let before = run.sources.len();
-        run.add(checked, plan)?;
-        run.assign(checked, &plan.group, before)?;
+        run.add(checked.layout(), plan)?;
+        run.assign(checked.layout(), &plan.group, before)?;
     }
     run.jobs(checked)?;
     let causes = causes(resolved, &run.groups)?;
-    let switches = checked.graph.switches().map(|node| {
-        let about = &checked.graph.nodes[node.0 as usize];
+    let switches = checked.layout().graph.switches().map(|node| {
+        let about = &checked.layout().graph.nodes[node.0 as usize];
         resolved.switch.of(&about.name, &about.tier).clone()
     });
     Ok(Spec {
         seed,
-        graph: (*checked.graph).clone(),
+        graph: (*checked.layout().graph).clone(),
         packet: resolved.file.packet.clone(),
         ack: resolved.file.ack.clone(),
         transport: resolved.file.transport.clone(),
         switches: switches.collect(),
         nic: resolved.file.nic.params.clone(),
-        queues: checked.queues,
-        nics_at: checked.nics_at.clone(),
+        queues: checked.planned.queues,
+        nics_at: checked.planned.nics_at.clone(),
         actors: resolved.mechanisms.clone(),
         awaited: awaited_groups(resolved, &run.groups, awaited)?,
         groups: run.groups,
@@ -75,12 +75,12 @@ pub fn build(checked: &Checked, seed: u64) -> Result<Spec<registry::Config>, Sce
         sources: run.sources,
         jobs: run.jobs,
         flows_total: run.total,
-        faults: checked.faults.clone(),
+        faults: checked.planned.faults.clone(),
         stop_at: resolved.file.stop.at,
         deadlock_ends: resolved.file.stop.deadlock,
         stall: resolved.file.stop.stall,
         lossless: resolved.file.lossless,
-        series: series(checked),
+        series: series(checked.layout()),
         causes,
     })
 }
@@ -109,7 +109,7 @@ fn causes(resolved: &Resolved, groups: &[String]) -> Result<CausesSpec, Scenario
 }
 
 fn series(layout: &Layout) -> Option<SeriesSpec> {
-    let output = &layout.file.output;
+    let output = &layout.resolved.file.output;
     output.interval.filter(|_| output.any()).map(|interval| SeriesSpec {
         interval,
         queues: output.queues,
@@ -123,7 +123,7 @@ fn series(layout: &Layout) -> Option<SeriesSpec> {
 
 /// Every flow table of the scenario and of the caller.
 fn tables(planned: &Planned, run: &mut Sources) -> Result<(), ScenarioError> {
-    let resolved = &planned.resolved;
+    let resolved = planned.resolved();
     let mut read: Vec<(Group, FlowTable)> = Vec::new();
     for (i, group) in resolved.file.flow.iter().enumerate() {
         let Some(file) = &group.table else { continue };
@@ -140,7 +140,7 @@ fn tables(planned: &Planned, run: &mut Sources) -> Result<(), ScenarioError> {
                     .error(&key, format!("`{file}` has not been read"))
                     .hint("give its rows with `with_table`"));
             };
-            table::from_rows(&given.rows, file, &planned.index, &own)?
+            table::from_rows(&given.rows, file, &planned.layout.index, &own)?
         } else {
             let path = resolved.base_dir.join(file);
             if let Some(wrong) = crate::inputs::wrong(&path) {
@@ -148,14 +148,14 @@ fn tables(planned: &Planned, run: &mut Sources) -> Result<(), ScenarioError> {
                     .error(&key, wrong)
                     .hint("a flow table is a .csv or .parquet file; its name is relative to the scenario's"));
             }
-            table::from_csv_file(&path, &planned.index, &own)?
+            table::from_csv_file(&path, &planned.layout.index, &own)?
         };
         read.push((own, table));
     }
     for given in &resolved.tables {
         let RowsOf::Label(label) = &given.of else { continue };
         let own = run.named(label, Class(3), true, None);
-        let table = table::from_rows(&given.rows, label, &planned.index, &own)?;
+        let table = table::from_rows(&given.rows, label, &planned.layout.index, &own)?;
         read.push((own, table));
     }
     for (own, table) in read {
@@ -173,9 +173,9 @@ fn tables(planned: &Planned, run: &mut Sources) -> Result<(), ScenarioError> {
 
 /// Whether the rows of a table may have these classes.
 fn allowed(planned: &Planned, classes: BTreeSet<u8>) -> Result<(), ScenarioError> {
-    nics::keeps_off(planned, &planned.queues, &classes)?;
-    match planned.file.lossless {
-        true => losses::promised(planned, &planned.graph, class_bits(&classes)),
+    nics::keeps_off(planned.resolved(), &planned.queues, &classes)?;
+    match planned.resolved().file.lossless {
+        true => losses::promised(planned.resolved(), &planned.layout.graph, class_bits(&classes)),
         false => Ok(()),
     }
 }
@@ -219,10 +219,10 @@ impl Sources {
 
     /// Every job, a group for each of its steps, or for each label of the sends of its table.
     fn jobs(&mut self, checked: &Checked) -> Result<(), ScenarioError> {
-        for (number, job) in checked.file.job.iter().enumerate() {
+        for (number, job) in checked.resolved().file.job.iter().enumerate() {
             match job.is_graph() {
-                true => self.graph(checked, number, checked.operations(number)?)?,
-                false => self.steps(checked, number)?,
+                true => self.graph(&checked.planned, number, checked.operations(number)?)?,
+                false => self.steps(checked.layout(), number)?,
             }
             // The groups of its steps, or labels.
             self.queue_pairs
@@ -243,10 +243,10 @@ impl Sources {
 
     fn graph(&mut self, planned: &Planned, number: usize, operations: Arc<Operations>) -> Result<(), ScenarioError> {
         allowed(planned, (0..CLASSES as u8).filter(|class| operations.classes() & 1 << class != 0).collect())?;
-        let spec = job_graphs::read(planned, number, self.seed)?;
+        let spec = job_graphs::read(&planned.layout, number, self.seed)?;
         let group = self.groups.len() as u32;
         self.groups.extend(operations.labels().iter().map(|label| format!("{}/{label}", spec.label)));
-        let graph = job_graphs::build(planned, number, spec, operations, group)?;
+        let graph = job_graphs::build(&planned.layout, number, spec, operations, group)?;
         self.total = self.total.map(|total| total + graph.total());
         self.jobs.push(Box::new(graph));
         Ok(())
@@ -272,12 +272,15 @@ impl Sources {
 
     fn once(&mut self, layout: &Layout, plan: &Plan) -> Result<(), ScenarioError> {
         let group = self.group(&plan.group);
-        let pairs = plan.pairs(self.seed, &group.stream, layout)?;
+        let pairs = plan.pairs(self.seed, &group.stream, &layout.resolved)?;
         let count = plan.group.count.unwrap_or(1);
         let total = count.saturating_mul(pairs.len() as u64);
         if total > MOST as u64 {
             let reason = format!("{total} flows at once are too many, {MOST} are possible");
-            return Err(layout.error(&format!("{}.count", plan.key), reason).hint("let them arrive over time"));
+            return Err(layout
+                .resolved
+                .error(&format!("{}.count", plan.key), reason)
+                .hint("let them arrive over time"));
         }
         let bytes = plan.group.size.unwrap_or_default().0;
         let rows = numbered(&group, plan, &pairs, count, bytes);
@@ -287,9 +290,9 @@ impl Sources {
     }
 
     fn streams(&mut self, layout: &Layout, plan: &Plan) -> Result<(), ScenarioError> {
-        let packet = plan.packet(layout);
+        let packet = plan.packet(&layout.resolved);
         let frame = packet.payload + packet.header + packet.gap;
-        let Some(until) = plan.until(layout) else { return Ok(()) };
+        let Some(until) = plan.until(&layout.resolved) else { return Ok(()) };
         let load = plan.offered.share.unwrap_or_default();
         let (all, per_source) = (self.pairs_of(layout, plan)?, plan.who.pairs_of_sources());
         let slots = all.iter().enumerate().map(|(i, (src, _))| {
@@ -316,7 +319,7 @@ impl Sources {
         let per_source = plan.who.pairs_of_sources();
         let gap = |src: HostId| {
             let rate = layout.rate(src);
-            let gap = plan.gap(layout, rate).unwrap_or(Time::NEVER);
+            let gap = plan.gap(&layout.resolved, rate).unwrap_or(Time::NEVER);
             Time(gap.0.saturating_mul(per_source.get(&src).copied().unwrap_or(1)).max(1))
         };
         let senders: Vec<Sender> = match &plan.who {
@@ -349,12 +352,12 @@ impl Sources {
         for (gap, numbers) in gaps {
             let group = self.group(&plan.group);
             let gaps = if plan.group.arrivals == Arrivals::Poisson { Gaps::Poisson(gap) } else { Gaps::Periodic(gap) };
-            let until = plan.until(layout);
+            let until = plan.until(&layout.resolved);
             let timing = Timing { start: plan.group.start, gaps, until, count: plan.group.count };
             let senders = numbers.iter().map(|i| senders[*i].clone()).collect();
             let sizes = plan.sizes.clone().unwrap_or(Sizes::Fixed(plan.group.size.unwrap_or_default()));
             let flows = Flows::new(self.seed, group, senders, timing, sizes)
-                .map_err(|e| layout.error(&plan.key, e.to_string()))?;
+                .map_err(|e| layout.resolved.error(&plan.key, e.to_string()))?;
             self.total = self.total.zip(flows.total()).map(|(a, b)| a + b);
             self.sources.push(Box::new(flows));
         }
@@ -363,7 +366,7 @@ impl Sources {
 
     fn events(&mut self, layout: &Layout, plan: &Plan, crowd: &Crowd) -> Result<(), ScenarioError> {
         let once = plan.group.arrivals == Arrivals::Once;
-        let gap = plan.gap(layout, Rate(0));
+        let gap = plan.gap(&layout.resolved, Rate(0));
         let timing = Timing {
             start: plan.group.start,
             gaps: match (plan.group.arrivals, gap) {
@@ -372,13 +375,13 @@ impl Sources {
                 (_, None) => Gaps::Periodic(Time::ZERO),
                 (_, Some(gap)) => Gaps::Periodic(Time(gap.0.max(1))),
             },
-            until: plan.until(layout).filter(|_| !once),
+            until: plan.until(&layout.resolved).filter(|_| !once),
             count: plan.group.count.or(once.then_some(1)),
         };
         let group = self.group(&plan.group);
         let sizes = plan.sizes.clone().unwrap_or(Sizes::Fixed(plan.group.size.unwrap_or_default()));
         let events = Incasts::new(self.seed, group, crowd.clone(), timing, sizes)
-            .map_err(|e| layout.error(&plan.key, e.to_string()))?;
+            .map_err(|e| layout.resolved.error(&plan.key, e.to_string()))?;
         self.total = self.total.zip(events.total()).map(|(a, b)| a + b);
         self.sources.push(Box::new(events));
         Ok(())
@@ -386,7 +389,7 @@ impl Sources {
 
     /// The pairs of a group; a permutation is drawn by the group's label.
     fn pairs_of(&self, layout: &Layout, plan: &Plan) -> Result<Vec<(HostId, HostId)>, ScenarioError> {
-        plan.pairs(self.seed, &plan.group.label, layout)
+        plan.pairs(self.seed, &plan.group.label, &layout.resolved)
     }
 }
 

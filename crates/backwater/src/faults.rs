@@ -12,7 +12,7 @@ use backwater_net::spec::{Fault, FaultKind, FrameKind};
 /// All faults of the scenario.
 pub(crate) fn all(layout: &Layout) -> Result<Vec<Fault>, ScenarioError> {
     let mut all = Vec::new();
-    for (i, entry) in layout.file.fault.iter().enumerate() {
+    for (i, entry) in layout.resolved.file.fault.iter().enumerate() {
         let (fault, end) = one(layout, &format!("fault.{i}"), entry)?;
         all.push(fault);
         all.extend(end);
@@ -60,11 +60,11 @@ fn one(layout: &Layout, key: &str, fault: &FaultEntry) -> Result<(Fault, Option<
             if layout.index.links(host) > 1 {
                 let reason =
                     format!("{} has several links, and a slow receiver pauses the one that it has", layout.name(host));
-                return Err(layout.error(&format!("{key}.host"), reason).hint("a host with one link"));
+                return Err(layout.resolved.error(&format!("{key}.host"), reason).hint("a host with one link"));
             }
             if xon > xoff {
                 let reason = format!("xon ({xon}) is above xoff ({xoff})");
-                return Err(layout.error(&format!("{key}.xon"), reason).hint("xon must not exceed xoff"));
+                return Err(layout.resolved.error(&format!("{key}.xon"), reason).hint("xon must not exceed xoff"));
             }
             (
                 *at,
@@ -83,12 +83,14 @@ fn one(layout: &Layout, key: &str, fault: &FaultEntry) -> Result<(Fault, Option<
             if classes == 0 {
                 let reason = "a storm of pauses of no class is none".to_owned();
                 return Err(layout
+                    .resolved
                     .error(&format!("{key}.classes"), reason)
                     .hint("some of the classes 0 to 7, or without the key all"));
             }
             if let Some(until) = until.filter(|until| until <= at) {
                 let reason = format!("it would end at {until} and begin at {at}");
                 return Err(layout
+                    .resolved
                     .error(&format!("{key}.until"), reason)
                     .hint("a later time, or without the key the end of the run"));
             }
@@ -113,11 +115,12 @@ fn one_of(layout: &Layout, key: &str, name: &str, classes: bool, link: bool) -> 
         return Ok(());
     }
     let reason = format!("PAUSE, which `link` asks for, stops the whole link and names no class, and `{name}` does");
-    Err(layout.error(&format!("{key}.{name}"), reason).hint(format!("either `link` or `{name}`")))
+    Err(layout.resolved.error(&format!("{key}.{name}"), reason).hint(format!("either `link` or `{name}`")))
 }
 
 fn one_host(layout: &Layout, key: &str, host: &Host) -> Result<HostId, ScenarioError> {
-    hosts::one(host, &layout.index).map_err(|(reason, hint)| layout.error(&format!("{key}.host"), reason).hint(hint))
+    hosts::one(host, &layout.index)
+        .map_err(|(reason, hint)| layout.resolved.error(&format!("{key}.host"), reason).hint(hint))
 }
 
 /// The kinds of frames that `key.frame` may name.
@@ -137,12 +140,13 @@ fn kind(layout: &Layout, key: &str, frame: &Frames) -> Result<FrameKind, Scenari
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("kinds of frames: {}", known().collect::<Vec<_>>().join(", ")),
     };
-    Err(layout.error(&format!("{key}.frame"), format!("there is no kind of frame `{name}`")).hint(hint))
+    Err(layout.resolved.error(&format!("{key}.frame"), format!("there is no kind of frame `{name}`")).hint(hint))
 }
 
 fn node(layout: &Layout, key: &str, (name, text): (&str, &str)) -> Result<NodeId, ScenarioError> {
     layout.index.node(text).ok_or_else(|| {
         layout
+            .resolved
             .error(&format!("{key}.{name}"), format!("there is no node `{text}`"))
             .hint(hosts::node_hint(text, layout.index.graph()))
     })
@@ -153,7 +157,10 @@ fn link(layout: &Layout, key: &str, a: (&str, &str), b: (&str, &str)) -> Result<
     let (from, to) = (node(layout, key, a)?, node(layout, key, b)?);
     if !layout.neighbours().joined(from, to) {
         let reason = format!("no link joins `{}` and `{}`", a.1, b.1);
-        return Err(layout.error(&format!("{key}.{}", b.0), reason).hint("faults happen on the links of the topology"));
+        return Err(layout
+            .resolved
+            .error(&format!("{key}.{}", b.0), reason)
+            .hint("faults happen on the links of the topology"));
     }
     Ok((from, to))
 }

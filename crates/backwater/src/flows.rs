@@ -19,12 +19,12 @@ impl Plan {
     /// Of the `number`-th group.
     pub(crate) fn new(layout: &Layout, number: usize, group: &FlowGroup) -> Result<Plan, ScenarioError> {
         let key = format!("flow.{number}");
-        keys_fit(layout, &key, group)?;
+        keys_fit(&layout.resolved, &key, group)?;
         let who = who(layout, &key, group)?;
-        let sizes = sizes_of(layout, &key, group)?;
+        let sizes = sizes_of(&layout.resolved, &key, group)?;
         let mut plan = Plan { sizes, key, group: group.clone(), who, offered: Offered::default() };
         plan.offered = plan.offered(layout);
-        plan.ends(layout)?;
+        plan.ends(&layout.resolved)?;
         plan.reaches(layout)?;
         plan.links(layout)?;
         Ok(plan)
@@ -64,7 +64,7 @@ impl Plan {
         };
         found.map_or(Ok(()), |(from, to)| {
             let reason = format!("{} cannot reach {}: no links join them", layout.name(from), layout.name(to));
-            Err(layout.error(&format!("{}.to", self.key), reason).hint("add a link, or choose other hosts"))
+            Err(layout.resolved.error(&format!("{}.to", self.key), reason).hint("add a link, or choose other hosts"))
         })
     }
 
@@ -79,7 +79,7 @@ impl Plan {
             Some(host) => {
                 let reason = format!("{} has no link {link}", layout.name(*host));
                 let hint = format!("its links are numbered from 0 to {}", layout.index.links(*host).saturating_sub(1));
-                Err(layout.error(&format!("{}.link", self.key), reason).hint(hint))
+                Err(layout.resolved.error(&format!("{}.link", self.key), reason).hint(hint))
             }
         }
     }
@@ -325,7 +325,7 @@ fn clusters<'a>(
     let size = group.cluster.unwrap_or(1) as usize;
     if size < 2 || !from.len().is_multiple_of(size) {
         let reason = format!("{} hosts cannot be divided into clusters of {size}", from.len());
-        let error = layout.error(&format!("{key}.cluster"), reason);
+        let error = layout.resolved.error(&format!("{key}.cluster"), reason);
         return Err(error.hint("2 or more, and as many as divide the hosts of `from`"));
     }
     Ok(from.chunks(size))
@@ -334,11 +334,11 @@ fn clusters<'a>(
 /// Senders with the receivers that a matrix gives them.
 fn weighted(layout: &Layout, key: &str, group: &FlowGroup, from: Vec<HostId>) -> Result<Who, ScenarioError> {
     let name = group.matrix.as_deref().unwrap_or_default();
-    let matrix = matrix::read(&layout.base_dir.join(name), name, &layout.index).map_err(|error| {
+    let matrix = matrix::read(&layout.resolved.base_dir.join(name), name, &layout.index).map_err(|error| {
         // What is wrong within the file stands there.
         match error.file {
             Some(_) => error,
-            None => ScenarioError { hint: error.hint, ..layout.error(&format!("{key}.matrix"), error.reason) },
+            None => ScenarioError { hint: error.hint, ..layout.resolved.error(&format!("{key}.matrix"), error.reason) },
         }
     })?;
     let from = if group.from.is_some() { from } else { matrix.keys().copied().collect() };
@@ -349,10 +349,16 @@ fn weighted(layout: &Layout, key: &str, group: &FlowGroup, from: Vec<HostId>) ->
             (true, false) => format!("{} is named twice", layout.name(*host)),
             (false, _) => format!("the matrix has no receiver for {}", layout.name(*host)),
         };
-        return Err(layout.error(&format!("{key}.from"), reason).hint("senders are hosts with weights of their own"));
+        return Err(layout
+            .resolved
+            .error(&format!("{key}.from"), reason)
+            .hint("senders are hosts with weights of their own"));
     }
     if from.is_empty() {
-        return Err(layout.error(&format!("{key}.matrix"), "has no pair with a weight").hint("SRC,DST,WEIGHT"));
+        return Err(layout
+            .resolved
+            .error(&format!("{key}.matrix"), "has no pair with a weight")
+            .hint("SRC,DST,WEIGHT"));
     }
     Ok(Who::Matrix(from, matrix))
 }
@@ -364,7 +370,9 @@ fn pairs(
     from: &[HostId],
     to: &[HostId],
 ) -> Result<Vec<(HostId, HostId)>, ScenarioError> {
-    let fail = |name: &str, reason: String, hint: &str| Err(layout.error(&format!("{key}.{name}"), reason).hint(hint));
+    let fail = |name: &str, reason: String, hint: &str| {
+        Err(layout.resolved.error(&format!("{key}.{name}"), reason).hint(hint))
+    };
     let pairs: Vec<(HostId, HostId)> = if group.pattern == Pattern::AllToAll {
         if from.len().saturating_mul(to.len()) > MOST {
             let reason = format!("{} pairs are too many, {MOST} are possible", from.len() as u64 * to.len() as u64);

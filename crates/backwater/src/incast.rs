@@ -32,9 +32,10 @@ pub(crate) struct KnownIncast {
 
 /// Every known incast of at least two senders, by receiver: of several at one host the largest.
 pub(crate) fn incasts(planned: &Planned) -> Vec<KnownIncast> {
-    let (file, plans) = (&planned.file, &planned.plans);
+    let (file, plans) = (&planned.resolved().file, &planned.plans);
     let packet = &file.packet;
-    let tables = file.flow.iter().any(|g| g.table.is_some()) || !planned.tables.is_empty() || !file.job.is_empty();
+    let tables =
+        file.flow.iter().any(|g| g.table.is_some()) || !planned.resolved().tables.is_empty() || !file.job.is_empty();
     let mut open: HashSet<HostId> = HashSet::new();
     // Small, since all-to-all may have 20 million: receiver, sender, plan and pair.
     let mut known: Vec<(HostId, HostId, u32, u32)> = Vec::new();
@@ -64,7 +65,7 @@ pub(crate) fn incasts(planned: &Planned) -> Vec<KnownIncast> {
     let mut found: Vec<KnownIncast> = Vec::new();
     for at_once in known.chunk_by(|a, b| event(a) == event(b)) {
         let Some((receiver, class, _)) = at_once.first().map(event) else { continue };
-        let rate = planned.arriving[receiver.0 as usize];
+        let rate = planned.layout.arriving[receiver.0 as usize];
         let mut one = KnownIncast {
             receiver,
             class,
@@ -74,7 +75,7 @@ pub(crate) fn incasts(planned: &Planned) -> Vec<KnownIncast> {
             open: tables || open.contains(&receiver),
         };
         for &(_, from, plan, pair) in at_once {
-            let fast = planned.rates[from.0 as usize] >= rate;
+            let fast = planned.layout.rates[from.0 as usize] >= rate;
             one.bytes = one.bytes.saturating_add(bytes(&plans[plan as usize]));
             one.open |= !fast;
             if fast && one.senders.last().is_none_or(|(last, _)| *last != from) {
@@ -103,7 +104,7 @@ impl<'p> Measure<'p> {
     pub(crate) fn new(planned: &'p Planned) -> Measure<'p> {
         let mut links: HashMap<(NodeId, NodeId), (Rate, u64, Time)> = HashMap::new();
         let mut neighbours: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
-        for link in planned.graph.links.iter().filter(|link| link.up) {
+        for link in planned.layout.graph.links.iter().filter(|link| link.up) {
             for (a, b) in [(link.a, link.b), (link.b, link.a)] {
                 let entry = links.entry((a, b)).or_insert_with(|| {
                     neighbours.entry(a).or_default().push(b);
@@ -116,7 +117,7 @@ impl<'p> Measure<'p> {
     }
 
     fn kind(&self, node: NodeId) -> NodeKind {
-        self.planned.graph.nodes[node.0 as usize].kind
+        self.planned.layout.graph.nodes[node.0 as usize].kind
     }
 
     /// From every node the next one on a shortest way to `host`.
@@ -148,7 +149,7 @@ impl<'p> Measure<'p> {
 
     /// How the senders reach the receiver's switch; `None` where one does not.
     pub(crate) fn paths(&self, incast: &KnownIncast) -> Option<Paths> {
-        let index = &self.planned.index;
+        let index = &self.planned.layout.index;
         let receiver = index.node_of(incast.receiver)?;
         let next = self.towards(receiver);
         let mut all = Vec::with_capacity(incast.senders.len());
@@ -171,19 +172,19 @@ impl<'p> Measure<'p> {
 
     /// The way from the host that is farthest from the first one.
     pub(crate) fn longest_from_first_host(&self) -> Option<Paths> {
-        let index = &self.planned.index;
+        let index = &self.planned.layout.index;
         let next = self.towards(index.node_of(HostId(0))?);
         let hosts = (1..index.hosts()).filter_map(|host| index.node_of(HostId(host)));
         let ways = hosts.map(|host| Measure::follow(&next, host)).filter(|way| way.len() > 2);
-        self.measured(&[(ways.max_by_key(Vec::len)?, false)], self.planned.rates[0])
+        self.measured(&[(ways.max_by_key(Vec::len)?, false)], self.planned.layout.rates[0])
     }
 
     fn measured(&self, all: &[(Vec<NodeId>, bool)], rate: Rate) -> Option<Paths> {
-        let graph = &self.planned.graph;
+        let graph = &self.planned.layout.graph;
         let hop = |step: &[NodeId]| {
             let &(rate, _, delay) = self.links.get(&(step[0], step[1]))?;
             let about = &graph.nodes[step[1].0 as usize];
-            Some(Hop { rate, delay, latency: self.planned.switch.of(&about.name, &about.tier).latency })
+            Some(Hop { rate, delay, latency: self.planned.resolved().switch.of(&about.name, &about.tier).latency })
         };
         let mut different = HashSet::new();
         for (nodes, _) in all {

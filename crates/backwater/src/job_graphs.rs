@@ -64,8 +64,8 @@ pub(crate) fn operations(layout: &Layout, number: usize) -> Result<Arc<Operation
         (None, None) => return reader.fail("operations", "is missing", "a table of operations"),
     };
     if is_parquet(file) {
-        let path = place_of(&layout.base_dir, file);
-        let given = layout.operations.iter().find(|(of, _)| *of == path);
+        let path = place_of(&layout.resolved.base_dir, file);
+        let given = layout.resolved.operations.iter().find(|(of, _)| *of == path);
         return match given {
             Some((_, operations)) => Ok(Arc::clone(operations)),
             None => {
@@ -73,7 +73,7 @@ pub(crate) fn operations(layout: &Layout, number: usize) -> Result<Arc<Operation
             }
         };
     }
-    let path = layout.base_dir.join(file);
+    let path = layout.resolved.base_dir.join(file);
     if let Some(wrong) = crate::inputs::wrong(&path) {
         let hint = "a table of operations is a .csv or .parquet file; its name is relative to the scenario's";
         return reader.fail("operations", wrong, hint);
@@ -96,6 +96,6 @@ pub(crate) fn build(
             GraphError::Ids { .. } => "number operations 0, 1, 2, …".to_owned(),
             GraphError::TooMany { .. } => format!("fewer instances: {MOST} operations in all"),
         };
-        layout.error(&format!("job.{number}.operations"), error.to_string()).hint(hint)
+        layout.resolved.error(&format!("job.{number}.operations"), error.to_string()).hint(hint)
     })
 }

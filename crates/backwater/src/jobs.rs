@@ -55,11 +55,11 @@ pub(crate) fn flat_rings(resolved: &Resolved) -> Vec<Warning> {
 
 /// Whether each job has a label of its own.
 pub(crate) fn labels_differ(layout: &Layout) -> Result<(), ScenarioError> {
-    let jobs = &layout.file.job;
+    let jobs = &layout.resolved.file.job;
     for (i, job) in jobs.iter().enumerate() {
         if jobs[..i].iter().any(|other| other.label == job.label) {
             let reason = format!("another job is called `{}`", job.label);
-            return Err(layout.error(&format!("job.{i}.label"), reason).hint("give each job its own label"));
+            return Err(layout.resolved.error(&format!("job.{i}.label"), reason).hint("give each job its own label"));
         }
     }
     Ok(())
@@ -78,7 +78,7 @@ pub(crate) fn build(
     group: u32,
     seed: u64,
 ) -> Result<Job, ScenarioError> {
-    let packet = |step: &StepSpec| layout.packet_of(spec.class.0, &format!("{}/{}", spec.label, step.label));
+    let packet = |step: &StepSpec| layout.resolved.packet_of(spec.class.0, &format!("{}/{}", spec.label, step.label));
     // What no transfer can beat, whichever way it goes.
     let rates = layout.rates.iter().zip(&layout.arriving).map(|(out, back)| *out.max(back)).collect();
     let links = Links { rates, packets: spec.steps.iter().map(packet).collect() };
@@ -95,7 +95,7 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub fn of(layout: &'a Layout, number: usize) -> Reader<'a> {
-        Reader { layout, key: format!("job.{number}"), job: &layout.file.job[number] }
+        Reader { layout, key: format!("job.{number}"), job: &layout.resolved.file.job[number] }
     }
 
     pub fn fail<T>(&self, name: &str, reason: impl Into<String>, hint: impl Into<String>) -> Result<T, ScenarioError> {
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
     }
 
     pub fn error(&self, name: &str, reason: impl Into<String>) -> ScenarioError {
-        self.layout.error(&format!("{}.{name}", self.key), reason)
+        self.layout.resolved.error(&format!("{}.{name}", self.key), reason)
     }
 
     fn read(&self, seed: u64) -> Result<JobSpec, ScenarioError> {
@@ -330,7 +330,7 @@ impl<'a> Reader<'a> {
                 (format!("{}.rounds", self.key), reason, "fewer rounds, or a step that computes or sends".to_owned())
             }
         };
-        self.layout.error(&key, reason).hint(hint)
+        self.layout.resolved.error(&key, reason).hint(hint)
     }
 }
 

@@ -7,7 +7,6 @@ use crate::resolved::Resolved;
 use backwater_net::Rate;
 use backwater_net::packet::HostId;
 use backwater_net::topology::{Graph, Index};
-use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 /// Settled values and the network that they describe.
@@ -54,13 +53,5 @@ impl Layout {
     /// Rate at which the links of a host send together.
     pub(crate) fn rate(&self, host: HostId) -> Rate {
         self.rates.get(host.0 as usize).copied().unwrap_or_default()
-    }
-}
-
-impl Deref for Layout {
-    type Target = Resolved;
-
-    fn deref(&self) -> &Resolved {
-        &self.resolved
     }
 }

@@ -30,8 +30,8 @@ pub struct Offer {
 
 /// What every group of a scenario with a load, or an interval, is to offer.
 pub fn offers(checked: &Checked) -> Vec<Offer> {
-    let loaded = checked.plans.iter().filter(|plan| plan.group.load.is_some() || plan.group.interval.is_some());
-    loaded.filter_map(|plan| plan.offer(checked)).collect()
+    let loaded = checked.planned.plans.iter().filter(|plan| plan.group.load.is_some() || plan.group.interval.is_some());
+    loaded.filter_map(|plan| plan.offer(checked.layout())).collect()
 }
 
 impl Plan {
@@ -41,19 +41,19 @@ impl Plan {
             LoadOf::Network => all_links(layout),
         };
         let by_interval = || {
-            let each = self.wire_bytes(layout) * 8.0 / self.group.interval?.as_secs_f64();
-            let all = self.events_bps(layout).unwrap_or(each * self.offered.sources);
-            Some(all / (capacity * self.overhead(layout)))
+            let each = self.wire_bytes(&layout.resolved) * 8.0 / self.group.interval?.as_secs_f64();
+            let all = self.events_bps(&layout.resolved).unwrap_or(each * self.offered.sources);
+            Some(all / (capacity * self.overhead(&layout.resolved)))
         };
         Some(Offer {
             label: self.group.label.clone(),
             counts: self.group.load_counts,
-            packet: self.packet(layout),
+            packet: self.packet(&layout.resolved),
             of: self.group.load_of,
             capacity,
             target: self.group.load.map(|share| share.0).or_else(by_interval)?,
             from: self.group.start,
-            until: self.until(layout),
+            until: self.until(&layout.resolved),
         })
     }
 }

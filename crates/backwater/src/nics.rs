@@ -17,9 +17,11 @@ const LONGEST: Time = Time::ms(100);
 
 /// Hosts whose interfaces have times of their own, in the order in which they count.
 pub(crate) fn times(layout: &Layout) -> Result<Vec<(HostId, NicTimes)>, ScenarioError> {
-    let nic = &layout.file.nic;
+    let nic = &layout.resolved.file.nic;
     let within = |key: String, time: Option<Time>| match time.filter(|time| *time > LONGEST) {
-        Some(time) => Err(layout.error(&key, format!("{time} is too long")).hint(format!("{LONGEST} at most"))),
+        Some(time) => {
+            Err(layout.resolved.error(&key, format!("{time} is too long")).hint(format!("{LONGEST} at most")))
+        }
         None => Ok(()),
     };
     within("nic.control_delay".into(), Some(nic.params.control_delay))?;
@@ -28,13 +30,13 @@ pub(crate) fn times(layout: &Layout) -> Result<Vec<(HostId, NicTimes)>, Scenario
     for (i, at) in nic.at.iter().enumerate() {
         let times = NicTimes { control_delay: at.control_delay, issue: at.issue };
         if times == NicTimes::default() {
-            let error = layout.error(&format!("nic.at.{i}"), "nothing differs at these hosts");
+            let error = layout.resolved.error(&format!("nic.at.{i}"), "nothing differs at these hosts");
             return Err(error.hint("give `control_delay`, `issue`, or both"));
         }
         within(format!("nic.at.{i}.control_delay"), at.control_delay)?;
         within(format!("nic.at.{i}.issue"), at.issue)?;
         let found = hosts::expand(&at.hosts, &layout.index)
-            .map_err(|(reason, hint)| layout.error(&format!("nic.at.{i}.hosts"), reason).hint(hint))?;
+            .map_err(|(reason, hint)| layout.resolved.error(&format!("nic.at.{i}.hosts"), reason).hint(hint))?;
         all.extend(found.into_iter().map(|host| (host, times)));
     }
     Ok(all)
@@ -98,7 +100,7 @@ pub(crate) fn idle(resolved: &Resolved) -> Option<Warning> {
 
 /// Whether GPUs of a server meet in a switch of the network that is as near as their own: flows between them take either way.
 pub(crate) fn two_ways(layout: &Layout) -> Option<Warning> {
-    let (file, graph) = (&layout.file, &layout.graph);
+    let (file, graph) = (&layout.resolved.file, &layout.graph);
     let nvlink = file.topology.nvlink().filter(|_| file.nic.params.link != LinkChoice::Index)?;
     let mut met: HashMap<(u32, NodeId), HostId> = HashMap::new();
     let network = graph.links.iter().filter(|link| link.up && graph.nodes[link.b.0 as usize].tier != NVLINK_TIER);

@@ -46,7 +46,7 @@ fn pinned(
         && lists.len() != pairs.len()
     {
         let reason = format!("{} lists of nodes for {} pairs", lists.len(), pairs.len());
-        return Err(layout.error(&key, reason).hint("one list for all, or one for each pair"));
+        return Err(layout.resolved.error(&key, reason).hint("one list for all, or one for each pair"));
     }
     let mut out = Vec::with_capacity(pairs.len());
     for (i, (src, dst)) in pairs.enumerate() {
@@ -54,7 +54,7 @@ fn pinned(
         let way = if name == "via" { spelt_out(layout, &key, names, src, dst)? } else { names.to_vec() };
         let path = layout.index.path(src, dst, way.iter().map(String::as_str)).map_err(|e| {
             let hint = "neighbours in a path are joined by a link; hosts may be left out at its ends";
-            layout.error(&key, format!("from {} to {}: {e}", layout.name(src), layout.name(dst))).hint(hint)
+            layout.resolved.error(&key, format!("from {} to {}: {e}", layout.name(src), layout.name(dst))).hint(hint)
         })?;
         out.push(path);
     }
@@ -74,7 +74,10 @@ fn spelt_out(
     let mut stops: Vec<NodeId> = layout.index.node_of(src).into_iter().collect();
     for name in names {
         let Some(node) = layout.index.node(name) else {
-            return Err(layout.error(key, format!("there is no node `{name}`")).hint(hosts::node_hint(name, graph)));
+            return Err(layout
+                .resolved
+                .error(key, format!("there is no node `{name}`"))
+                .hint(hosts::node_hint(name, graph)));
         };
         stops.push(node);
     }
@@ -90,7 +93,7 @@ fn spelt_out(
                 } else {
                     ("no way leads", "choose nodes that links join")
                 };
-                return Err(layout.error(key, format!("{what} from {a} to {b}")).hint(hint));
+                return Err(layout.resolved.error(key, format!("{what} from {a} to {b}")).hint(hint));
             }
         }
     }

@@ -97,7 +97,7 @@ impl Plan {
             LoadOf::Sources => 1.0,
             LoadOf::Network => all_links(layout) / links,
         };
-        let share = self.group.load.map(|load| load.0 * scale * self.overhead(layout));
+        let share = self.group.load.map(|load| load.0 * scale * self.overhead(&layout.resolved));
         Offered { sources: sources.len() as f64, links, share }
     }
 

@@ -10,7 +10,6 @@ use backwater_net::config::NicTimes;
 use backwater_net::packet::HostId;
 use backwater_net::spec::Fault;
 use backwater_net::{Bytes, HostQueues};
-use std::ops::Deref;
 
 /// Longest frame and longest header: more than any link layer has.
 const LARGEST_FRAME: u64 = 1 << 20;
@@ -30,26 +29,23 @@ pub struct Planned {
 
 impl Planned {
     pub(crate) fn new(layout: Layout) -> Result<Planned, ScenarioError> {
-        frames(&layout)?;
+        frames(&layout.resolved)?;
         let nics_at = nics::times(&layout)?;
-        let queues = nics::queues(&layout)?;
+        let queues = nics::queues(&layout.resolved)?;
         let mut plans = Vec::new();
-        for (number, group) in layout.file.flow.iter().enumerate() {
+        for (number, group) in layout.resolved.file.flow.iter().enumerate() {
             match &group.table {
-                Some(_) => table_keys(&layout, number)?,
+                Some(_) => table_keys(&layout.resolved, number)?,
                 None => plans.push(Plan::new(&layout, number, group)?),
             }
         }
         let faults = faults::all(&layout)?;
         Ok(Planned { layout, plans, queues, nics_at, faults })
     }
-}
 
-impl Deref for Planned {
-    type Target = Layout;
-
-    fn deref(&self) -> &Layout {
-        &self.layout
+    /// The settled values.
+    pub fn resolved(&self) -> &Resolved {
+        &self.layout.resolved
     }
 }
 

@@ -76,7 +76,7 @@ pub fn see_fork<'a>(
         };
         return Err(refused(key, &why));
     }
-    match saved.resolved.mechanisms.cannot_become(&changed.resolved.mechanisms) {
+    match saved.resolved().mechanisms.cannot_become(&changed.resolved().mechanisms) {
         Some((mechanism, what)) => Err(refused(mechanism, &format!("it would change {what}"))),
         None => Ok(()),
     }

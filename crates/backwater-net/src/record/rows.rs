@@ -140,7 +140,7 @@ rows! {
     /// Recorded pauses.
     Pause(PauseRow) in pauses;
     others:
-    /// Frames that have passed captured ports ([`crate::Network::capture_at`]).
+    /// Frames that have passed captured ports.
     Frame(FrameRow) in frames;
     /// What mechanisms have done in all, at the end.
     Activity(ActivityRow) in activity;

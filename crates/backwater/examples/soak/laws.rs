@@ -125,35 +125,36 @@ struct Laws<'a> {
 
 impl<'a> Laws<'a> {
     fn new(resolved: &'a Checked, out: &'a Outcome) -> Laws<'a> {
-        let file = &resolved.file;
+        let file = &resolved.resolved().file;
         let faults = |of: fn(&FaultEntry) -> bool| file.fault.iter().any(of);
         let links_fail = faults(|f| matches!(f, FaultEntry::LinkDown { .. } | FaultEntry::LinkUp { .. }));
         let progress = &out.progress;
         // What links send again arrives, but for what they give up.
         let given_up = out.rows.counters.iter().any(|row| row.counter == "llr_flushes" && row.value > 0);
-        let repaired = resolved.mechanisms.llr.is_some() && !given_up;
+        let repaired = resolved.resolved().mechanisms.llr.is_some() && !given_up;
         let mut cut = BTreeMap::new();
         for row in out.rows.counters.iter().filter(|row| row.counter == "trimmed_bytes") {
             *cut.entry(row.node).or_default() += row.value;
         }
         Laws {
             resolved,
-            graph: &resolved.graph,
+            graph: &resolved.layout().graph,
             out,
             rows: &out.rows,
-            ends: resolved.graph.ports().unwrap_or_default(),
+            ends: resolved.layout().graph.ports().unwrap_or_default(),
             rates_change: faults(|f| matches!(f, FaultEntry::RateChange { .. })),
             links_fail,
             storms: faults(|f| matches!(f, FaultEntry::PauseStorm { .. })),
             frames_vanish: links_fail
                 || !repaired && faults(|f| matches!(f, FaultEntry::Loss { .. } | FaultEntry::DropNth { .. })),
-            some_give_way: resolved.switch.all().any(|params| params.victim == Victim::Either)
+            some_give_way: resolved.resolved().switch.all().any(|params| params.victim == Victim::Either)
                 || resolved
+                    .resolved()
                     .mechanisms
                     .trim
                     .as_ref()
                     .is_some_and(|trim| trim.all().any(|params| params.victim == Victim::Either)),
-            sent_again: resolved.mechanisms.llr.is_some() && progress.fault_losses > 0,
+            sent_again: resolved.resolved().mechanisms.llr.is_some() && progress.fault_losses > 0,
             nothing_lost: progress.drops + progress.flushed == 0
                 && (progress.fault_losses == 0 || repaired && !links_fail),
             cut,
@@ -180,7 +181,7 @@ impl<'a> Laws<'a> {
 
     fn of_switch(&self, node: NodeId) -> &backwater_net::config::SwitchParams {
         let about = &self.graph.nodes[node.0 as usize];
-        self.resolved.switch.of(&about.name, &about.tier)
+        self.resolved.resolved().switch.of(&about.name, &about.tier)
     }
 
     fn name(&self, node: NodeId) -> &str {
@@ -190,9 +191,9 @@ impl<'a> Laws<'a> {
     /// A cycle of pauses can only be where links form one, where an egress pauses all that comes in, or where frames for different ports
     /// stand in one queue.
     fn may_deadlock(&self) -> bool {
-        let mechanisms = &self.resolved.mechanisms;
+        let mechanisms = &self.resolved.resolved().mechanisms;
         // The ways of all other built-in topologies go up and then down.
-        let cyclic = matches!(self.resolved.file.topology, Topology::Explicit(_) | Topology::Dragonfly(_))
+        let cyclic = matches!(self.resolved.resolved().file.topology, Topology::Explicit(_) | Topology::Dragonfly(_))
             && self.graph.links.len() >= self.graph.nodes.len();
         let at_egress = mechanisms.pfc.as_ref().is_some_and(|pfc| pfc.all().any(|p| p.counter != Counter::Ingress))
             || mechanisms.pause.as_ref().is_some_and(|pause| pause.all().any(|p| p.counter != Counter::Ingress));
@@ -216,16 +217,16 @@ impl<'a> Laws<'a> {
 
     /// `lossless`, accepted without a warning that takes the promise back, and without faults that the headroom is not made for.
     fn no_loss_where_promised(&self) -> IsolatedBytes {
-        let file = &self.resolved.file;
+        let file = &self.resolved.resolved().file;
         let taken_back = self.resolved.warnings.iter().any(|w| w.key == "lossless" || w.key.ends_with("watchdog"));
-        let drops = self.resolved.mechanisms.pfc.as_ref();
+        let drops = self.resolved.resolved().mechanisms.pfc.as_ref();
         let watchdog =
             drops.is_some_and(|pfc| pfc.all().any(|p| p.watchdog.is_some() && p.watchdog_action == Action::Drop));
         // Check sees to it that data and acknowledgements travel in classes that are kept everywhere; messages in others may take the
         // memory of both.
         let paused = self.graph.switches().fold(u8::MAX, |bits, node| {
             let about = &self.graph.nodes[node.0 as usize];
-            bits & self.resolved.mechanisms.lossless_classes(&about.name, &about.tier)
+            bits & self.resolved.resolved().mechanisms.lossless_classes(&about.name, &about.tier)
         });
         let beside = |p: &Passage| p.what == What::Control && paused & (1 << p.class) == 0;
         if self.rows.passed.keys().any(beside) {
@@ -279,12 +280,12 @@ impl<'a> Laws<'a> {
     }
 
     fn flows(&self) -> IsolatedBytes {
-        let payload = self.resolved.file.packet.payload.0;
+        let payload = self.resolved.resolved().file.packet.payload.0;
         // Where the frame that ends an on-off pause is lost nobody goes on, and nothing that waits to be sent first runs out of time.
         // So it is of a storm of pauses that does not end.
         let held_for_ever =
             (self.frames_vanish || self.storms) && self.rows.pauses.iter().any(|pause| pause.end.is_none());
-        let recovers = self.resolved.file.transport.retransmits() && !held_for_ever;
+        let recovers = self.resolved.resolved().file.transport.retransmits() && !held_for_ever;
         let mut ids: Vec<u64> = self.rows.flows.iter().map(|row| row.id).collect();
         ids.dedup();
         holds("one row for each flow", ids.len() == self.rows.flows.len(), || "an identity comes twice".into())?;
@@ -317,7 +318,7 @@ impl<'a> Laws<'a> {
             if self.nothing_lost && self.not_cut && !held_for_ever {
                 // A timeout below the round trip fails flows of which nothing was lost.
                 let timeouts = self.timeouts(row);
-                let gave_up = self.resolved.file.transport.retries.is_some_and(|most| timeouts > most);
+                let gave_up = self.resolved.resolved().file.transport.retries.is_some_and(|most| timeouts > most);
                 let failed = row.state == State::Failed && gave_up;
                 holds("what is not lost arrives", self.complete(row) || failed, reported)?;
                 let known = self.cut.is_empty() && timeouts == 0 && row.reordered == 0;
@@ -349,7 +350,8 @@ impl<'a> Laws<'a> {
 
     /// Where each flow has one way and nothing is sent twice.
     fn in_order(&self, row: &FlowRow) -> IsolatedBytes {
-        let sprays = self.resolved.mechanisms.reorders().is_some() || self.resolved.mechanisms.flowlet.is_some();
+        let sprays = self.resolved.resolved().mechanisms.reorders().is_some()
+            || self.resolved.resolved().mechanisms.flowlet.is_some();
         let moves = sprays || self.links_fail;
         let again = row.retransmitted > 0 || row.timeouts > 0;
         holds("one way keeps the order", row.reordered == 0 || moves || again, || format!("{row:?}"))
@@ -359,13 +361,13 @@ impl<'a> Laws<'a> {
     fn fast_enough_is_too_fast(&self, row: &FlowRow) -> IsolatedBytes {
         let (Some(fct), false) = (row.fct_last_byte, self.rates_change) else { return Ok(()) };
         // Ways of different length: what it would take alone is said of one of them.
-        let one_way = self.resolved.mechanisms.reorders().is_none()
-            && self.resolved.mechanisms.flowlet.is_none()
+        let one_way = self.resolved.resolved().mechanisms.reorders().is_none()
+            && self.resolved.resolved().mechanisms.flowlet.is_none()
             && !self.links_fail;
         if let Some(ideal) = row.ideal.filter(|_| one_way) {
             holds("no flow is faster than alone", fct >= ideal, || format!("ideal {ideal}: {row:?}"))?;
         }
-        if self.resolved.file.packet.clock.is_some() {
+        if self.resolved.resolved().file.packet.clock.is_some() {
             // Times on links are cut off: that is what a clock is for.
             return Ok(());
         }
@@ -410,7 +412,7 @@ impl<'a> Laws<'a> {
 
     /// What leaves a port comes in at the other end, class by class, and no faster than the link carries.
     fn links(&self) -> IsolatedBytes {
-        let packet = &self.resolved.file.packet;
+        let packet = &self.resolved.resolved().file.packet;
         let stats: BTreeMap<_, _> = self.rows.ports.iter().map(|row| ((row.node.0, row.port.0), &row.stats)).collect();
         for (node, ends) in (0u32..).map(NodeId).zip(&self.ends) {
             for (port, end) in (0u16..).map(Port).zip(ends) {
@@ -483,7 +485,7 @@ impl<'a> Laws<'a> {
                     MESSAGE * self.rows.control.iter().filter(|r| r.node == node).count() as u64
                 };
                 // Those to which others give way may be longer than these.
-                let frame = self.resolved.file.packet.payload + self.resolved.file.packet.header;
+                let frame = self.resolved.resolved().file.packet.payload + self.resolved.resolved().file.packet.header;
                 let longer = if self.some_give_way { frame } else { Bytes::ZERO };
                 let more = Bytes(sent + unsent) + longer;
                 // Memories of egress ports and of queues are in proportion to the rate.

@@ -25,7 +25,7 @@ pub struct Valid {
 /// Why the scenario is refused.
 pub fn check(case: &Case, folder: &Folder) -> Result<(Checked, Spec<Config>), ScenarioError> {
     let resolved = case.resolve(folder)?;
-    let spec = build(&resolved, resolved.seed())?;
+    let spec = build(&resolved, resolved.resolved().seed())?;
     Ok((resolved, spec))
 }
 
@@ -34,7 +34,9 @@ pub fn mend(mut case: Case, dice: &mut Dice, folder: &Folder) -> Result<Valid, S
     let (mut last, mut refused) = (String::new(), Vec::new());
     while refused.len() < MOST {
         match check(&case, folder) {
-            Ok((resolved, _)) if resolved.file.flow.is_empty() && resolved.file.job.is_empty() => {
+            Ok((resolved, _))
+                if resolved.resolved().file.flow.is_empty() && resolved.resolved().file.job.is_empty() =>
+            {
                 return Err("no flow is left".into());
             }
             Ok(_) => return Ok(Valid { case, refused }),

@@ -120,7 +120,7 @@ fn judge(of: &Checked, outputs: bool, events: u64, dice: &mut Dice, tally: &mut 
 
 /// A network at rest, or with a state that was saved.
 fn fresh(of: &Checked, outputs: bool, saved: Option<&[u8]>) -> Result<Network<Config>, String> {
-    let mut spec = build(of, of.seed()).map_err(|error| error.to_string())?;
+    let mut spec = build(of, of.resolved().seed()).map_err(|error| error.to_string())?;
     (spec.series, spec.causes) = (None, CausesSpec::default());
     if outputs {
         let interval = Time(spec.stop_at.unwrap_or(Time::us(500)).0 / SAMPLES).max(Time::us(1));

@@ -148,8 +148,8 @@ impl Sink for All<'_> {
 /// # Errors
 /// If it cannot be built after all, or its rows not be written.
 pub fn run(resolved: &Checked, how: How, most: u64, dice: &mut Dice) -> Result<Outcome, String> {
-    let mut spec =
-        build(resolved, resolved.seed()).map_err(|error| format!("build refuses what check accepts: {error}"))?;
+    let mut spec = build(resolved, resolved.resolved().seed())
+        .map_err(|error| format!("build refuses what check accepts: {error}"))?;
     recorded(&mut spec, how);
     let ends = spec.graph.ports().map_err(|error| error.to_string())?;
     let every: Vec<(NodeId, Port)> =

@@ -56,7 +56,7 @@ pub fn check_all(most: u64, seed: u64) -> ExitCode {
 }
 
 fn plain(resolved: &Checked) -> Result<Spec<Config>, String> {
-    let mut spec = build(resolved, resolved.seed()).map_err(|error| error.to_string())?;
+    let mut spec = build(resolved, resolved.resolved().seed()).map_err(|error| error.to_string())?;
     (spec.series, spec.causes) = (None, CausesSpec::default());
     Ok(spec)
 }

@@ -14,7 +14,7 @@ pub(super) fn check(planned: &Planned) -> Vec<Warning> {
             FaultEntry::PauseStorm { host, .. } => (host, "classes"),
             _ => return None,
         };
-        let (host, paused) = (hosts::one(host, &planned.index).ok()?, fault.paused()?);
+        let (host, paused) = (hosts::one(host, &planned.layout.index).ok()?, fault.paused()?);
         let obeyed = obeyed(planned, host);
         if paused.bits() & obeyed != 0 {
             return None;
@@ -35,11 +35,11 @@ pub(super) fn check(planned: &Planned) -> Vec<Warning> {
         Some(Warning {
             key: format!("fault.{number}.{name}"),
             value,
-            reason: format!("{} pauses {what}, and its neighbour {why}: it goes on sending", planned.name(host)),
+            reason: format!("{} pauses {what}, and its neighbour {why}: it goes on sending", planned.layout.name(host)),
             hint: hint.into(),
         })
     };
-    planned.file.fault.iter().enumerate().filter_map(one).collect()
+    planned.resolved().file.fault.iter().enumerate().filter_map(one).collect()
 }
 
 /// The bit of the whole link.
@@ -47,12 +47,12 @@ const LINK: u16 = 1 << CLASSES;
 
 /// What some neighbour of a host obeys pauses of: a bit for each class, and behind them one for the link.
 fn obeyed(planned: &Planned, host: HostId) -> u16 {
-    let Some(node) = planned.index.node_of(host) else { return 0 };
+    let Some(node) = planned.layout.index.node_of(host) else { return 0 };
     let far = |end: NodeId, other: NodeId| (end == node).then_some(other);
-    let links = planned.graph.links.iter();
+    let links = planned.layout.graph.links.iter();
     let peers = links.filter_map(|link| far(link.a, link.b).or_else(|| far(link.b, link.a)));
     peers.fold(0, |bits, peer| {
-        let (about, mechanisms) = (&planned.graph.nodes[peer.0 as usize], &planned.mechanisms);
+        let (about, mechanisms) = (&planned.layout.graph.nodes[peer.0 as usize], &planned.resolved().mechanisms);
         let styles = mechanisms.pause_styles(&about.name, &about.tier);
         // Of pauses without a frame nothing says what they are of.
         let framed = styles.iter().all(|(_, style)| style.framed);

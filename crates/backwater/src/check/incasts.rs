@@ -18,7 +18,7 @@ pub(super) fn check(
     shapes: &[SwitchShape],
     lacking: &mut Lacking,
 ) -> Result<Vec<Warning>, ScenarioError> {
-    let resolved = &planned.resolved;
+    let resolved = planned.resolved();
     let known = Known { planned, shapes, incasts: OnceCell::new() };
     let mut warnings: Vec<Warning> = Vec::new();
     for (mechanism, selects) in resolved.mechanisms.overrides() {
@@ -72,8 +72,8 @@ struct Here<'a> {
 impl Here<'_> {
     fn switch(&self, shape: &SwitchShape) -> (&SwitchParams, u8) {
         let resolved = self.known.planned;
-        let lossless = resolved.mechanisms.lossless_classes(&shape.name, &shape.tier);
-        (resolved.switch.of(&shape.name, &shape.tier), lossless)
+        let lossless = resolved.resolved().mechanisms.lossless_classes(&shape.name, &shape.tier);
+        (resolved.resolved().switch.of(&shape.name, &shape.tier), lossless)
     }
 }
 
@@ -92,7 +92,7 @@ impl Incasts for Here<'_> {
             let (switch, lossless) = self.switch(shape);
             Incast {
                 number,
-                receiver: self.known.planned.name(incast.receiver),
+                receiver: self.known.planned.layout.name(incast.receiver),
                 shape,
                 switch,
                 lossless,
@@ -112,21 +112,21 @@ impl Incasts for Here<'_> {
         let memory =
             MemoryCx { switch: incast.switch, rates: &rates, kept: incast.lossless, class: Some(incast.class) };
         let (name, tier) = (&incast.shape.name, &incast.shape.tier);
-        let pause_threshold = self.known.planned.mechanisms.pause_threshold(name, tier, &memory);
+        let pause_threshold = self.known.planned.resolved().mechanisms.pause_threshold(name, tier, &memory);
         let paths = Measure::new(self.known.planned).paths(found)?;
         Some(Paths { pause_threshold, ..paths })
     }
 
     fn frame(&self) -> Bytes {
-        let packet = &self.known.planned.file.packet;
+        let packet = &self.known.planned.resolved().file.packet;
         packet.payload + packet.header
     }
 
     fn gap(&self) -> Bytes {
-        self.known.planned.file.packet.gap
+        self.known.planned.resolved().file.packet.gap
     }
 
     fn is_lossless(&self) -> bool {
-        self.known.planned.file.lossless
+        self.known.planned.resolved().file.lossless
     }
 }

@@ -26,8 +26,8 @@ pub(super) fn check(planned: &Planned) -> Result<Vec<Warning>, ScenarioError> {
             continue;
         }
         for host in plan.who.pairs_of_sources().into_keys() {
-            let Some(load) = plan.load(layout, layout.rate(host)) else { continue };
-            let until = plan.until(layout).unwrap_or(Time::NEVER);
+            let Some(load) = plan.load(&layout.resolved, layout.rate(host)) else { continue };
+            let until = plan.until(&layout.resolved).unwrap_or(Time::NEVER);
             offers.entry(host).or_default().push(SourceLoad { plan: number, load, from: plan.group.start, until });
         }
     }
@@ -66,7 +66,7 @@ fn mixed(layout: &Layout, plan: &Plan, unlike: &HashMap<HostId, (Rate, Rate)>) -
         percent(offered.0 as f64 / least.0.max(1) as f64)
     );
     let hint = "flows take links on shortest ways only, which may be one of these: reckon the load for that one".into();
-    Some(Warning { value: layout.written(&key).unwrap_or_default(), key, reason, hint })
+    Some(Warning { value: layout.resolved.written(&key).unwrap_or_default(), key, reason, hint })
 }
 
 /// Loads that sources offer at once: at each time at which a group begins, since the sum can only rise there.
@@ -76,7 +76,7 @@ fn at_once(offers: &[SourceLoad]) -> impl Iterator<Item = Vec<&SourceLoad>> {
 
 /// Whether hosts post messages faster than their interfaces issue them.
 fn issues(planned: &Planned, hosts: &[(HostId, Vec<SourceLoad>)]) -> Option<Warning> {
-    let (layout, usual) = (&planned.layout, planned.file.nic.params.issue);
+    let (layout, usual) = (&planned.layout, planned.resolved().file.nic.params.issue);
     let mut links: HashMap<HostId, f64> = HashMap::new();
     let ends = layout.graph.links.iter().flat_map(|link| [link.a, link.b]);
     ends.filter_map(|node| layout.index.host_of(node)).for_each(|host| *links.entry(host).or_default() += 1.0);
@@ -84,7 +84,7 @@ fn issues(planned: &Planned, hosts: &[(HostId, Vec<SourceLoad>)]) -> Option<Warn
     let share = |host: HostId, offers: &[SourceLoad]| {
         let issue = own(host).unwrap_or(usual).as_secs_f64() / links.get(&host).copied().unwrap_or(1.0);
         let each = |offer: &&SourceLoad| {
-            let bits = planned.plans[offer.plan].wire_bytes(layout) * 8.0;
+            let bits = planned.plans[offer.plan].wire_bytes(&layout.resolved) * 8.0;
             if bits > 0.0 { offer.load * layout.rate(host).0 as f64 / bits * issue } else { 0.0 }
         };
         at_once(offers).map(|all| all.iter().map(each).sum()).fold(0.0, f64::max)
@@ -113,10 +113,10 @@ fn issues(planned: &Planned, hosts: &[(HostId, Vec<SourceLoad>)]) -> Option<Warn
 fn receivers(layout: &Layout, plan: &Plan) -> Option<Warning> {
     let Who::Incast(crowd) = &plan.who else { return None };
     let links: f64 = crowd.to.iter().map(|host| layout.arriving[host.0 as usize].0 as f64).sum();
-    let share = plan.events_bps(layout)? / links;
+    let share = plan.events_bps(&layout.resolved)? / links;
     let key = format!("{}.{}", plan.key, if plan.group.load.is_some() { "load" } else { "interval" });
     (share > 1.0).then(|| Warning {
-        value: layout.written(&key).unwrap_or_default(),
+        value: layout.resolved.written(&key).unwrap_or_default(),
         key,
         reason: format!("the events bring {} of what their {} receivers' links carry", percent(share), crowd.to.len()),
         hint: "more receivers in `to`, or less load; queues grow as long as it lasts".into(),
@@ -139,7 +139,7 @@ fn source(layout: &Layout, plans: &[Plan], host: HostId, offers: &[SourceLoad]) 
         let rate = layout.rate(host);
         let reason = format!("{} offers {} of its own link ({rate}){of}", layout.name(host), percent(sum));
         let hint = "headers, preamble and gap count; all groups of a source together offer at most 100 %";
-        return Err(layout.error(&key, reason).hint(hint));
+        return Err(layout.resolved.error(&key, reason).hint(hint));
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ pub(super) fn check(
     round_trip: Option<RoundTrip<'_>>,
     lacking: &mut Lacking,
 ) -> Result<Vec<Warning>, ScenarioError> {
-    let (resolved, graph): (&Resolved, &Graph) = (planned, &planned.graph);
+    let (resolved, graph): (&Resolved, &Graph) = (planned.resolved(), &planned.layout.graph);
     let mut warnings = confined::check(resolved)?;
     clashes(resolved)?;
     links_of_hosts(resolved, graph)?;

@@ -30,7 +30,6 @@ use backwater_net::topology::{Graph, Index, Link, NodeKind};
 use backwater_net::workload::graph::Operations;
 use backwater_net::workload::{FlowTable, Sizes};
 use backwater_net::{Bytes, Rate};
-use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 /// A planned scenario that may be run.
@@ -79,18 +78,20 @@ impl Lacking {
     }
 }
 
-impl Deref for Checked {
-    type Target = Planned;
-
-    fn deref(&self) -> &Planned {
-        &self.planned
-    }
-}
-
 impl Checked {
+    /// The settled values.
+    pub fn resolved(&self) -> &Resolved {
+        &self.planned.layout.resolved
+    }
+
+    /// The network.
+    pub fn layout(&self) -> &Layout {
+        &self.planned.layout
+    }
+
     /// Which flows each control has, where one is confined to some: its name, and the flows in words.
     pub fn controls(&self) -> Vec<(&'static str, String)> {
-        confined::controls(&self.planned.resolved)
+        confined::controls(self.planned.resolved())
     }
 
     /// The operations of a job's table or pipeline, which are read or made once.
@@ -98,7 +99,7 @@ impl Checked {
         match self.operations[job].get() {
             Some(known) => Ok(Arc::clone(known)),
             None => {
-                let read = job_graphs::operations(self, job)?;
+                let read = job_graphs::operations(self.layout(), job)?;
                 Ok(Arc::clone(self.operations[job].get_or_init(|| read)))
             }
         }
@@ -106,37 +107,37 @@ impl Checked {
 
     pub(crate) fn new(planned: Planned) -> Result<Checked, ScenarioError> {
         let warnings = warnings(&planned, &mut Lacking::default())?;
-        let operations = planned.resolved.file.job.iter().map(|_| OnceLock::new()).collect();
+        let operations = planned.resolved().file.job.iter().map(|_| OnceLock::new()).collect();
         Ok(Checked { planned, warnings, operations })
     }
 }
 
 /// What the author may not have meant; what cannot be run is an error.
 fn warnings(planned: &Planned, lacking: &mut Lacking) -> Result<Vec<Warning>, ScenarioError> {
-    let (resolved, graph): (&Resolved, &Graph) = (&planned.resolved, &planned.graph);
+    let (resolved, graph): (&Resolved, &Graph) = (planned.resolved(), &planned.layout.graph);
     clock(planned, None)?;
     let round_trip = round_trip::longest(resolved, graph);
     let without_effect = transport::check(resolved, round_trip)?;
     nics::turns(resolved)?;
     selectors(resolved, graph)?;
-    let shapes = shapes(planned)?;
+    let shapes = shapes(&planned.layout)?;
     switches(resolved, &shapes)?;
     let mut warnings = mechanisms::check(planned, &shapes, round_trip, lacking)?;
     warnings.extend(without_effect);
     warnings.extend(losses::check(resolved, graph)?);
     warnings.extend(faults::check(planned));
     warnings.extend(nics::idle(resolved));
-    warnings.extend(nics::two_ways(planned));
+    warnings.extend(nics::two_ways(&planned.layout));
     warnings.extend(queue_pairs::check(resolved)?);
     warnings.extend(load::check(planned)?);
     warnings.extend(incasts::check(planned, &shapes, lacking)?);
     let seed = resolved.seed();
-    jobs::labels_differ(planned)?;
+    jobs::labels_differ(&planned.layout)?;
     warnings.extend(jobs::flat_rings(resolved));
     for (number, job) in resolved.file.job.iter().enumerate() {
         match job.is_graph() {
-            true => drop(job_graphs::read(planned, number, seed)?),
-            false => drop(jobs::build(planned, number, jobs::read(planned, number, seed)?, 0, seed)?),
+            true => drop(job_graphs::read(&planned.layout, number, seed)?),
+            false => drop(jobs::build(&planned.layout, number, jobs::read(&planned.layout, number, seed)?, 0, seed)?),
         }
     }
     if resolved.file.flow.is_empty() && resolved.tables.is_empty() && resolved.file.job.is_empty() {
@@ -147,36 +148,36 @@ fn warnings(planned: &Planned, lacking: &mut Lacking) -> Result<Vec<Warning>, Sc
             hint: "add a [[flow]] or a [[job]]".into(),
         });
     }
-    output(resolved, &planned.index)?;
+    output(resolved, &planned.layout.index)?;
     Ok(warnings)
 }
 
 /// Octets on the wire of the shortest frame that may be, and the rate of the link on which it takes the least time. `tables`: the least
 /// payload of a packet of flows of tables, if there are any.
 fn quickest(planned: &Planned, tables: Option<Bytes>) -> (Bytes, Rate) {
-    let (packet, ack) = (&planned.file.packet, &planned.file.ack);
+    let (packet, ack) = (&planned.resolved().file.packet, &planned.resolved().file.ack);
     // Some flows may do without what confined mechanisms add.
-    let spared = planned.mechanisms.overhead_of_confined();
+    let spared = planned.resolved().mechanisms.overhead_of_confined();
     let packet = PacketParams { header: packet.header.saturating_sub(spared.data), ..packet.clone() };
     let least_ack = ack.enabled.then_some(ack.size.saturating_sub(spared.ack));
-    let later = planned.file.fault.iter().filter_map(|fault| match fault {
+    let later = planned.resolved().file.fault.iter().filter_map(|fault| match fault {
         FaultEntry::RateChange { rate, .. } => Some(*rate),
         _ => None,
     });
-    let rates = planned.graph.links.iter().map(Link::fastest).chain(later);
+    let rates = planned.layout.graph.links.iter().map(Link::fastest).chain(later);
     let payload = least_payload(planned).into_iter().chain(tables).min().unwrap_or(packet.payload);
-    let of_mechanisms = planned.mechanisms.shortest_message().map(|size| size + packet.gap);
+    let of_mechanisms = planned.resolved().mechanisms.shortest_message().map(|size| size + packet.gap);
     let shortest = packet.shortest(payload, least_ack);
     (of_mechanisms.map_or(shortest, |own| own.min(shortest)), rates.max().unwrap_or(Rate(1)))
 }
 
 /// \[bytes\] The least payload of a packet, apart from those of tables; `None`: there are no others.
 fn least_payload(planned: &Planned) -> Option<Bytes> {
-    if planned.mechanisms.cuts().is_some() || !planned.file.job.is_empty() {
+    if planned.resolved().mechanisms.cuts().is_some() || !planned.resolved().file.job.is_empty() {
         return Some(Bytes::ZERO);
     }
     let last = |plan: &Plan| match &plan.sizes {
-        Some(Sizes::Fixed(size)) if plan.group.queue_pairs == 1 => plan.packet(planned).last_payload(*size),
+        Some(Sizes::Fixed(size)) if plan.group.queue_pairs == 1 => plan.packet(planned.resolved()).last_payload(*size),
         _ => Bytes(1),
     };
     planned.plans.iter().map(last).min()
@@ -184,14 +185,15 @@ fn least_payload(planned: &Planned) -> Option<Bytes> {
 
 /// The least payload of a packet of flows that are in no file, and of tables that have not been read.
 fn of_tables(planned: &Planned) -> Option<Bytes> {
-    let there = !planned.tables.is_empty() || planned.file.flow.iter().any(|group| group.table.is_some());
+    let there =
+        !planned.resolved().tables.is_empty() || planned.resolved().file.flow.iter().any(|group| group.table.is_some());
     there.then_some(Bytes(1))
 }
 
 /// Frames that take no time on a link leave it and arrive at once: they overtake each other, and the link carries more than it can.
 /// `tables`: the sizes of flows of tables, which are known once these have been read.
 pub(crate) fn clock(planned: &Planned, tables: Option<&FlowTable>) -> Result<(), ScenarioError> {
-    let packet = &planned.file.packet;
+    let packet = &planned.resolved().file.packet;
     let Some(clock) = packet.clock else { return Ok(()) };
     let of_rows = tables.and_then(|table| table.rows().iter().map(|row| packet.last_payload(Bytes(row.bytes))).min());
     let (shortest, rate) = quickest(planned, of_rows);
@@ -203,7 +205,10 @@ pub(crate) fn clock(planned: &Planned, tables: Option<&FlowTable>) -> Result<(),
         "{clock} is no possible clock: the shortest frame, {shortest} on the wire, takes {least} at {rate}, and frames that take no \
          tick would overtake each other"
     );
-    Err(planned.error("packet.clock", reason).hint(format!("1 ps to below {least}; without it times are exact")))
+    Err(planned
+        .resolved()
+        .error("packet.clock", reason)
+        .hint(format!("1 ps to below {least}; without it times are exact")))
 }
 
 /// The longest frame of a flow: of data, or an acknowledgement.
@@ -276,8 +281,8 @@ fn overridden(table: &str, number: Option<usize>, name: &str) -> String {
 /// The switches as mechanisms see them at start.
 fn shapes(layout: &Layout) -> Result<Vec<SwitchShape>, ScenarioError> {
     let (graph, index) = (&layout.graph, &layout.index);
-    let ports = graph.ports().map_err(|e| layout.error("topology", e.to_string()).hint(e.hint()))?;
-    let longest = longest_frame(layout, graph);
+    let ports = graph.ports().map_err(|e| layout.resolved.error("topology", e.to_string()).hint(e.hint()))?;
+    let longest = longest_frame(&layout.resolved, graph);
     let switches = graph.switches().map(|node| {
         let about = &graph.nodes[node.0 as usize];
         let ports = ports[node.0 as usize].iter().map(|port| {
@@ -285,7 +290,7 @@ fn shapes(layout: &Layout) -> Result<Vec<SwitchShape>, ScenarioError> {
             PortShape { rate: link.rate_from(node), delay: link.delay, peer: port.peer, host: index.host_of(port.peer) }
         });
         let ports: Vec<PortShape> = ports.collect();
-        let params = layout.switch.of(&about.name, &about.tier);
+        let params = layout.resolved.switch.of(&about.name, &about.tier);
         SwitchShape {
             node,
             name: about.name.clone(),

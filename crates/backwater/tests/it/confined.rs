@@ -167,15 +167,15 @@ fn limiters_for_destinations_are_apart() {
 fn confinement_survives_resolving() {
     let more = "[dcqcn.flows]\nclasses = [3]\ngroups = [\"roce\"]\n[[dcqcn.at]]\ntier = \"switch\"\nf = 3\n";
     let checked = scenario(APART, more).check().unwrap();
-    let again = scenario(&checked.to_toml(), "").check().unwrap();
+    let again = scenario(&checked.resolved().to_toml(), "").check().unwrap();
     for checked in [&checked, &again] {
-        let dcqcn = checked.mechanisms.dcqcn.as_ref().unwrap();
+        let dcqcn = checked.resolved().mechanisms.dcqcn.as_ref().unwrap();
         assert_eq!(dcqcn.flows.classes, Some(vec![3]));
         assert_eq!(dcqcn.flows.groups, Some(vec!["roce".to_owned()]));
         assert_eq!(dcqcn.at.len(), 1);
         assert_eq!(checked.controls(), [("dcqcn", "`roce` in class 3".to_owned())]);
     }
-    let values = checked.values();
+    let values = checked.resolved().values();
     let value = values.iter().find(|value| value.key == "dcqcn.flows.classes").unwrap();
     assert!(value.value == "[3]" && value.origin.starts_with("net.toml:"), "{value:?}");
 }

@@ -54,7 +54,7 @@ fn defaults_for_slower_links_are_warned_of() {
     assert_eq!(of("100 Gb/s", "[ecn]\nreference_rate = \"40 Gb/s\"\n[dctcp]\n"), [""; 0]);
     let everywhere = "[ecn]\n[[ecn.at]]\ntier = \"switch\"\nkmin = \"9 KB\"\nkmax = \"9 KB\"\n[dctcp]\n";
     let tier = Scenario::from_text(&star("100 Gb/s", ""), "net.toml", Path::new(".")).unwrap().check().unwrap();
-    let tier = tier.graph.nodes.iter().find(|node| node.name == "s0").unwrap().tier.clone();
+    let tier = tier.layout().graph.nodes.iter().find(|node| node.name == "s0").unwrap().tier.clone();
     assert_eq!(of("100 Gb/s", &everywhere.replace("\"switch\"", &format!("\"{tier}\""))), [""; 0]);
 }
 
@@ -79,7 +79,7 @@ fn such_a_warning_says_what_is_usual() {
 fn headroom(text: &str, given: &Value) -> (String, Vec<String>) {
     let checked =
         Scenario::from_text(text, "net.toml", Path::new(".")).unwrap().check().unwrap_or_else(|e| panic!("{e}"));
-    let facts = facts(&checked, "pfc").unwrap_or_else(|e| panic!("{e}"));
+    let facts = facts(&checked.planned, "pfc").unwrap_or_else(|e| panic!("{e}"));
     let given = given.as_object().cloned().unwrap_or_else(Map::new);
     let advice = advise("pfc", given, Some(("net.toml".into(), facts))).unwrap_or_else(|e| panic!("{e}"));
     (advice.rows.last().unwrap().quantity(), advice.summary)

@@ -36,7 +36,7 @@ fn time(rows: &Rows) -> Option<Time> {
 
 /// Data frames on each of the parallel links from a node to another.
 fn shares(checked: &Checked, rows: &Rows, from: &str, to: &str) -> Vec<u64> {
-    let [from, to] = [from, to].map(|name| checked.graph.node(name));
+    let [from, to] = [from, to].map(|name| checked.layout().graph.node(name));
     let ports = rows.ports.iter().filter(|row| Some(row.node) == from && Some(row.peer) == to);
     ports.map(|row| row.stats.tx_data_frames).collect()
 }
@@ -44,8 +44,8 @@ fn shares(checked: &Checked, rows: &Rows, from: &str, to: &str) -> Vec<u64> {
 /// Every pair of hosts is joined, and frames come from each host to each.
 fn all_reach_all(topology: &str) {
     let all = of(topology, "[[flow]]\npattern = \"all-to-all\"\nsize = \"1 KB\"\n");
-    let hosts = all.graph.hosts().count() as u32;
-    let index = backwater_net::topology::Index::new(all.graph.clone());
+    let hosts = all.layout().graph.hosts().count() as u32;
+    let index = backwater_net::topology::Index::new(all.layout().graph.clone());
     for (a, b) in (0..hosts).flat_map(|a| (0..hosts).map(move |b| (a, b))) {
         assert!(index.reaches(HostId(a), HostId(b)), "{a} to {b}: {topology}");
     }
@@ -58,7 +58,7 @@ fn all_reach_all(topology: &str) {
 fn tiers_are(topology: &str, tiers: &[&str]) {
     let all = of(topology, "");
     let found: BTreeSet<&str> =
-        all.graph.switches().map(|node| all.graph.nodes[node.0 as usize].tier.as_str()).collect();
+        all.layout().graph.switches().map(|node| all.layout().graph.nodes[node.0 as usize].tier.as_str()).collect();
     assert_eq!(found, tiers.iter().copied().collect(), "{topology}");
     for tier in tiers {
         of(topology, &format!("[[switch.at]]\ntier = \"{tier}\"\nlatency = \"500 ns\"\n"));
@@ -108,11 +108,11 @@ fn flows_over_a_bundle_have_the_rate_of_its_links() {
 fn a_link_of_a_bundle_is_named_by_its_number() {
     let slow = "[[link.at]]\nbetween = [\"agg1\", \"core0\"]\nnumber = 1\nrate = \"25 Gb/s\"\n";
     let all = of(&tree(1, 2, 3), slow);
-    let [agg, core] = ["agg1", "core0"].map(|name| all.graph.node(name).unwrap());
-    let bundle: Vec<_> = all.graph.links.iter().filter(|link| (link.a, link.b) == (agg, core)).collect();
+    let [agg, core] = ["agg1", "core0"].map(|name| all.layout().graph.node(name).unwrap());
+    let bundle: Vec<_> = all.layout().graph.links.iter().filter(|link| (link.a, link.b) == (agg, core)).collect();
     let rates: Vec<u64> = bundle.iter().map(|link| link.slowest().0 / 1_000_000_000).collect();
     assert_eq!(rates, [100, 25, 100]);
-    assert_eq!(all.graph.links.iter().filter(|link| link.slowest().0 < 100_000_000_000).count(), 1);
+    assert_eq!(all.layout().graph.links.iter().filter(|link| link.slowest().0 < 100_000_000_000).count(), 1);
 }
 
 const PLANES: &str = "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 2\nplanes = 2";
@@ -241,7 +241,7 @@ fn minimal_ways_of_a_dragonfly() {
     let all = of(ROUTERS, "[[flow]]\npattern = \"all-to-all\"\nsize = \"1 KB\"\n");
     let rows = run(&all);
     let router = |node: backwater_net::packet::NodeId| {
-        let name = &all.graph.nodes[node.0 as usize].name;
+        let name = &all.layout().graph.nodes[node.0 as usize].name;
         name.strip_prefix("router").and_then(|number| number.parse::<u32>().ok())
     };
     let (mut global, mut within) = (0, 0);
@@ -281,7 +281,7 @@ fn every_fabric_reaches_all_and_names_its_tiers() {
         tiers_are(topology, tiers);
         // What is settled says the same network.
         let all = of(topology, "");
-        assert_eq!(checked(&all.resolved.to_toml()).graph, all.graph, "{topology}");
+        assert_eq!(checked(&all.resolved().to_toml()).layout().graph, all.layout().graph, "{topology}");
     }
 }
 

@@ -42,9 +42,10 @@ fn whole(text: &str) {
         match scenario.check() {
             Err(error) => assert!(!error.reason.is_empty() && !error.to_string().is_empty()),
             Ok(resolved) => {
-                let again = Scenario::from_text(&resolved.to_toml(), "again.toml", Path::new("."));
-                let again = again.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}\n{}", resolved.to_toml()));
-                assert_eq!(again.to_toml(), resolved.to_toml());
+                let again = Scenario::from_text(&resolved.resolved().to_toml(), "again.toml", Path::new("."));
+                let again =
+                    again.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}\n{}", resolved.resolved().to_toml()));
+                assert_eq!(again.resolved().to_toml(), resolved.resolved().to_toml());
                 let _ = build(&resolved, 1);
             }
         }

@@ -19,7 +19,7 @@ use std::path::Path;
 fn run(text: &str) -> (Rows, u64) {
     let scenario = Scenario::from_text(text, "job.toml", Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
     let resolved = scenario.check().unwrap_or_else(|e| panic!("{e}"));
-    let spec = build(&resolved, resolved.seed()).unwrap_or_else(|e| panic!("{e}"));
+    let spec = build(&resolved, resolved.resolved().seed()).unwrap_or_else(|e| panic!("{e}"));
     let (total, stops) = (spec.flows_total, spec.stop_at.is_some());
     let mut network = stage::build(spec).unwrap_or_else(|e| panic!("{e}"));
     let mut rows = Rows::default();
@@ -318,12 +318,12 @@ fn a_scenario_with_jobs_reads_back_to_itself() {
         [\"3 KB\", \"0 B\", \"0 B\"], [\"1 B\", \"0 B\", \"0 B\"]]\n\
         [[job.step]]\nlabel = \"p\"\nkind = \"point-to-point\"\npairs = [[0, 4], [1, 5]]\nsize = \"1 MB\"\nafter = []\n";
     let scenario = Scenario::from_text(&star(true, job), "job.toml", Path::new(".")).unwrap();
-    let written = scenario.check().unwrap_or_else(|e| panic!("{e}")).to_toml();
+    let written = scenario.check().unwrap_or_else(|e| panic!("{e}")).resolved().to_toml();
     let again = Scenario::from_text(&written, "again.toml", Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(again.check().unwrap().to_toml(), written);
+    assert_eq!(again.check().unwrap().resolved().to_toml(), written);
     assert_eq!(run(&written).1, run(&star(true, job)).1);
     let set = scenario.with_set("job.train.step.p.size", "2 MB").unwrap();
-    let (rows, _) = run(&set.check().unwrap().to_toml());
+    let (rows, _) = run(&set.check().unwrap().resolved().to_toml());
     assert_eq!(rows.flows.iter().filter(|f| f.bytes == 2_000_000).count(), 2);
     assert_eq!(rows.collectives[0].bytes, 1000 + 2000 + 3000 + 1);
 }

@@ -47,14 +47,21 @@ pub(crate) fn run_with(checked: &Checked, seed: u64) -> Rows {
 
 /// Data frames that each node has sent to another.
 pub(crate) fn data(checked: &Checked, rows: &Rows, from: &str, to: &str) -> u64 {
-    let node = |name: &str| checked.graph.node(name).unwrap_or_else(|| panic!("no node {name}"));
+    let node = |name: &str| checked.layout().graph.node(name).unwrap_or_else(|| panic!("no node {name}"));
     let (from, to) = (node(from), node(to));
     rows.ports.iter().filter(|row| row.node == from && row.peer == to).map(|row| row.stats.tx_data_frames).sum()
 }
 
 fn links(checked: &Checked, a: &str, b: &str) -> Vec<Link> {
-    let ends = [a, b].map(|name| checked.graph.node(name).unwrap_or_else(|| panic!("no node {name}")));
-    checked.graph.links.iter().filter(|link| ends.contains(&link.a) && ends.contains(&link.b)).copied().collect()
+    let ends = [a, b].map(|name| checked.layout().graph.node(name).unwrap_or_else(|| panic!("no node {name}")));
+    checked
+        .layout()
+        .graph
+        .links
+        .iter()
+        .filter(|link| ends.contains(&link.a) && ends.contains(&link.b))
+        .copied()
+        .collect()
 }
 
 const FLOW: &str = "[[flow]]\nfrom = 0\nto = 1\nsize = \"10 KB\"\n";
@@ -125,7 +132,7 @@ fn a_share_of_frames_is_lost_in_the_direction_that_is_meant() {
         assert_eq!(all.warnings, []);
         let rows = run(&all);
         let of = |from: &str, to: &str| {
-            let [from, to] = [from, to].map(|name| all.graph.node(name));
+            let [from, to] = [from, to].map(|name| all.layout().graph.node(name));
             let port = rows.ports.iter().find(|row| Some(row.node) == from && Some(row.peer) == to);
             port.map_or(0, |row| row.stats.fault_frames)
         };
@@ -153,8 +160,8 @@ fn links_of_one_pair_are_told_apart() {
     let of = |link: &Link| (link.rates, link.delay);
     let rate = |gbps| [Rate::gbps(gbps); 2];
     assert_eq!(trunk.iter().map(of).collect::<Vec<_>>(), [(rate(40), Time::us(2)), (rate(10), Time::us(2))]);
-    let again = checked(&all.resolved.to_toml());
-    assert_eq!(again.graph.links, all.graph.links);
+    let again = checked(&all.resolved().to_toml());
+    assert_eq!(again.layout().graph.links, all.layout().graph.links);
 }
 
 /// What htsim calls `-failed 3`: of the links from cores down to the first aggregation switch three have a quarter of their rate, and
@@ -165,10 +172,10 @@ fn failed_links_of_htsim_are_one_entry() {
         "[topology]\nkind = \"fat-tree\"\npods = 2\ntors_per_pod = 1\naggs_per_pod = 2\ncores = 8\nhosts_per_tor = 1\nrate = \"100 Gb/s\"\n\
          link_delay = \"1 us\"\n[[link.at]]\nfrom = \"core0..core2\"\nto = \"agg0\"\nrate = \"25 Gb/s\"\n",
     );
-    let slow: Vec<&Link> = all.graph.links.iter().filter(|link| link.slowest() < Rate::gbps(100)).collect();
+    let slow: Vec<&Link> = all.layout().graph.links.iter().filter(|link| link.slowest() < Rate::gbps(100)).collect();
     assert_eq!(slow.len(), 3);
     for link in slow {
-        let name = |node: backwater_net::packet::NodeId| all.graph.nodes[node.0 as usize].name.as_str();
+        let name = |node: backwater_net::packet::NodeId| all.layout().graph.nodes[node.0 as usize].name.as_str();
         let (core, agg) = if name(link.a) == "agg0" { (link.b, link.a) } else { (link.a, link.b) };
         assert!(name(agg) == "agg0" && ["core0", "core1", "core2"].contains(&name(core)));
         assert_eq!((link.rate_from(core), link.rate_from(agg)), (Rate::gbps(25), Rate::gbps(100)));

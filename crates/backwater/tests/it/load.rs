@@ -42,7 +42,7 @@ fn flows(resolved: &Checked) -> Vec<FlowSpec> {
 /// What each group offers over what it was asked to: both are shares of its capacity in the bytes that it counts.
 fn ratios(text: &str) -> Vec<f64> {
     let resolved = resolved(text);
-    let (all, packet) = (flows(&resolved), resolved.file.packet.clone());
+    let (all, packet) = (flows(&resolved), resolved.resolved().file.packet.clone());
     let ratio = |(number, group): (usize, &backwater::file::FlowGroup)| {
         let offer = offers(&resolved).remove(number);
         let of_group = all.iter().filter(|f| f.group as usize == number);
@@ -53,7 +53,7 @@ fn ratios(text: &str) -> Vec<f64> {
         let seconds = offer.until.unwrap().since(offer.from).as_secs_f64();
         bytes.sum::<u64>() as f64 * 8.0 / (offer.capacity * seconds) / offer.target
     };
-    resolved.file.flow.iter().enumerate().map(ratio).collect()
+    resolved.resolved().file.flow.iter().enumerate().map(ratio).collect()
 }
 
 /// Of web search the standard deviation of a size is 2.3 times its mean, and 84,000 flows of it come: 0.9 %. Of the incast's

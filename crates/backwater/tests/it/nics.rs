@@ -50,9 +50,9 @@ fn control_delays_of_hosts() {
     let own = |host, delay| (HostId(host), NicTimes { control_delay: Some(delay), issue: None });
     let wanted = [own(0, Time::us(50)), own(1, Time::us(50)), own(1, Time::ZERO), own(4, Time::ZERO)];
     assert_eq!(spec.nics_at, wanted);
-    let again = Scenario::from_text(&resolved.to_toml(), "net.toml", std::path::Path::new(".")).unwrap();
+    let again = Scenario::from_text(&resolved.resolved().to_toml(), "net.toml", std::path::Path::new(".")).unwrap();
     assert_eq!(build(&again.check().unwrap(), 1).unwrap().nics_at, wanted);
-    assert!(resolved.values().iter().any(|v| v.key == "nic.at.0.control_delay" && v.value == "50 us"));
+    assert!(resolved.resolved().values().iter().any(|v| v.key == "nic.at.0.control_delay" && v.value == "50 us"));
     let set = scenario(text).with_set("nic.at.1.control_delay", "3 us").unwrap().check().unwrap();
     assert_eq!(build(&set, 1).unwrap().nics_at[3], own(4, Time::us(3)));
 }
@@ -67,7 +67,7 @@ fn issue_times_of_hosts() {
     let own = |host, issue, control_delay| (HostId(host), NicTimes { control_delay, issue });
     let wanted = [own(0, Some(Time::us(2)), None), own(1, Some(Time::us(2)), None), own(1, None, Some(Time::us(5)))];
     assert_eq!(spec.nics_at, wanted);
-    let again = Scenario::from_text(&resolved.to_toml(), "net.toml", std::path::Path::new(".")).unwrap();
+    let again = Scenario::from_text(&resolved.resolved().to_toml(), "net.toml", std::path::Path::new(".")).unwrap();
     assert_eq!(build(&again.check().unwrap(), 1).unwrap().nics_at, wanted);
     assert_eq!(run(INCAST), run(&format!("[nic]\nissue = \"0 s\"\n{INCAST}")), "no time changes nothing");
 }

@@ -38,9 +38,10 @@ fn the_starting_scenario_and_its_variants_are_good() {
     assert_eq!(scenario.variants(), ["sfc", "dcqcn", "voq", "endless"]);
     let resolved = scenario.check().unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(resolved.warnings, []);
-    assert_eq!(resolved.mechanisms.names(), ["pfc"]);
-    let names =
-        |variant| scenario.with_variant(variant).unwrap().check().unwrap_or_else(|e| panic!("{e}")).mechanisms.names();
+    assert_eq!(resolved.resolved().mechanisms.names(), ["pfc"]);
+    let names = |variant| {
+        scenario.with_variant(variant).unwrap().check().unwrap_or_else(|e| panic!("{e}")).resolved().mechanisms.names()
+    };
     assert_eq!(names("sfc"), ["pfc", "sfc"]);
     assert_eq!(names("dcqcn"), ["ecn", "pfc", "dcqcn"]);
     assert!(names("endless").is_empty());
@@ -61,7 +62,7 @@ fn the_starting_scenario_and_its_variants_run() {
         let mut done = Done::default();
         while !stage::run(&mut network, 1_000_000, &mut done).unwrap_or_else(|e| panic!("{e:?}")).done {}
         network.finish(&mut done);
-        assert_eq!(done.0, 4, "{:?} {:?}", scenario.check().unwrap().mechanisms.names(), network.progress());
+        assert_eq!(done.0, 4, "{:?} {:?}", scenario.check().unwrap().resolved().mechanisms.names(), network.progress());
     }
 }
 
@@ -111,12 +112,16 @@ fn resolved_text_reads_back_to_the_same() {
         }
         let scenario = scenario.with_set("switch.at", r#"[{ tier = "spine", buffer = "900 KB" }]"#).unwrap();
         let first = scenario.check().unwrap_or_else(|e| panic!("{e}"));
-        let text = first.to_toml();
+        let text = first.resolved().to_toml();
         let second = read(&text).check().unwrap_or_else(|e| panic!("{text}\n{e}"));
-        assert_eq!(second.to_toml(), text);
-        let plain = |r: &backwater::Checked| r.values().into_iter().map(|v| (v.key, v.value)).collect::<Vec<_>>();
+        assert_eq!(second.resolved().to_toml(), text);
+        let plain =
+            |r: &backwater::Checked| r.resolved().values().into_iter().map(|v| (v.key, v.value)).collect::<Vec<_>>();
         assert_eq!(plain(&first), plain(&second));
-        assert!(second.values().iter().filter(|v| v.value != "absent").all(|v| v.origin != "default"), "{text}");
+        assert!(
+            second.resolved().values().iter().filter(|v| v.value != "absent").all(|v| v.origin != "default"),
+            "{text}"
+        );
     }
 }
 
@@ -127,7 +132,7 @@ fn every_value_says_where_it_comes_from() {
          [variant.big.switch]\nbuffer = \"64 MB\"\n"
     );
     let scenario = read(&text).with_variant("big").unwrap().with_set("pfc.xon", "100 KB").unwrap();
-    let values = scenario.check().unwrap_or_else(|e| panic!("{e}")).values();
+    let values = scenario.check().unwrap_or_else(|e| panic!("{e}")).resolved().values();
     let of = |key: &str| {
         let value = values.iter().find(|v| v.key == key).unwrap_or_else(|| panic!("no {key}"));
         format!("{} from {}", value.value, value.origin)
@@ -153,7 +158,7 @@ fn entries_of_lists_are_overridden_by_label_or_number() {
     );
     let scenario = read(&text).with_variant("large").unwrap().with_set("flow.1.size", "2 KB").unwrap();
     let resolved = scenario.check().unwrap();
-    let size = |i: usize| resolved.file.flow[i].size.map(|s| s.to_string());
+    let size = |i: usize| resolved.resolved().file.flow[i].size.map(|s| s.to_string());
     assert_eq!((size(0), size(1)), (Some("9 MB".into()), Some("2 KB".into())));
 }
 
@@ -163,13 +168,13 @@ fn values_are_named_by_the_label_that_sets_them() {
     let labels = ["label = \"incast\"\n", "label = \"same\"\n", "label = \"same\"\n", "", "label = \"a.b\"\n"];
     let text = labels.iter().fold(STAR.to_owned(), |text, label| text + &group(label));
     let scenario = read(&text);
-    let keys = |s: &Scenario| s.check().unwrap().values().into_iter().map(|v| v.key).collect::<Vec<_>>();
+    let keys = |s: &Scenario| s.check().unwrap().resolved().values().into_iter().map(|v| v.key).collect::<Vec<_>>();
     let sizes: Vec<String> =
         keys(&scenario).into_iter().filter(|k| k.starts_with("flow.") && k.ends_with(".size")).collect();
     assert_eq!(sizes, ["flow.incast.size", "flow.1.size", "flow.2.size", "flow.3.size", "flow.\"a.b\".size"]);
     for key in sizes {
         let changed = scenario.with_set(&key, "7 KB").unwrap_or_else(|e| panic!("{e}"));
-        let values = changed.check().unwrap().values();
+        let values = changed.check().unwrap().resolved().values();
         let seven: Vec<&str> = values.iter().filter(|v| v.value == "7 KB").map(|v| v.key.as_str()).collect();
         assert_eq!(seven, [key.as_str()]);
         assert_eq!(backwater::explain(&key).unwrap().key, "flow.size");
@@ -283,7 +288,7 @@ fn an_explicit_topology_with_faults_and_series() {
         nodes = ["core"]
     "#;
     let resolved = read(text).check().unwrap_or_else(|e| panic!("{e}"));
-    let spec = build(&resolved, resolved.seed()).unwrap();
+    let spec = build(&resolved, resolved.resolved().seed()).unwrap();
     assert_eq!((spec.seed, spec.switches[0].latency), (7, Time::us(1)));
     assert_eq!(spec.graph.ports().unwrap()[1][0].link, 1);
     assert!(matches!(spec.faults[0].kind, FaultKind::DropNth { nth: 2, .. }));
@@ -296,7 +301,10 @@ fn an_explicit_topology_with_faults_and_series() {
     let warned = resolved.warnings.iter().map(|warning| warning.key.as_str());
     let vain: Vec<&str> = warned.filter(|key| key.starts_with("fault")).collect();
     assert_eq!(vain, ["fault.1.class", "fault.2.classes", "fault.3.classes"]);
-    assert_eq!(read(&resolved.to_toml()).check().unwrap().to_toml(), resolved.to_toml());
+    assert_eq!(
+        read(&resolved.resolved().to_toml()).check().unwrap().resolved().to_toml(),
+        resolved.resolved().to_toml()
+    );
 }
 
 /// PAUSE of a link is obeyed where `[pause]` is, PFC of classes is not, and the warning says what would be; under PFC it is the other way round.
@@ -308,7 +316,7 @@ fn hosts_that_pause_in_vain_are_told_what_is_obeyed() {
              buffer_per = \"ingress\"\n{mechanism}\n[[flow]]\nfrom = [0, 1]\nto = 2\nsize = \"1 MB\"\n{faults}"
         );
         let resolved = read(&text).check().unwrap_or_else(|e| panic!("{e}"));
-        let spec = build(&resolved, resolved.seed()).unwrap();
+        let spec = build(&resolved, resolved.resolved().seed()).unwrap();
         let warnings = resolved.warnings.iter().filter(|warning| warning.key.starts_with("fault"));
         let vain: Vec<(String, String)> = warnings.map(|warning| (warning.key.clone(), warning.hint.clone())).collect();
         (spec.faults.into_iter().map(|fault| fault.kind).collect::<Vec<_>>(), vain)

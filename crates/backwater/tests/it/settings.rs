@@ -31,12 +31,12 @@ fn scenario() -> Scenario {
 }
 
 fn value(scenario: &Scenario, key: &str) -> Option<(String, String)> {
-    let values = scenario.check().unwrap_or_else(|e| panic!("{e}")).values();
+    let values = scenario.check().unwrap_or_else(|e| panic!("{e}")).resolved().values();
     values.into_iter().find(|one| one.key == key).map(|one| (one.value, one.origin))
 }
 
 fn on(scenario: &Scenario) -> Vec<&'static str> {
-    scenario.check().unwrap_or_else(|e| panic!("{e}")).mechanisms.names()
+    scenario.check().unwrap_or_else(|e| panic!("{e}")).resolved().mechanisms.names()
 }
 
 fn refused(scenario: Result<Scenario, ScenarioError>) -> String {
@@ -56,7 +56,7 @@ fn a_setting_switches_nothing_on() {
     assert_eq!(on(&skipping), ["pfc"]);
     let [Skipped { key, value, mechanism, reason }] = skipping.skipped() else { panic!("one is skipped") };
     assert_eq!([key, value, mechanism, reason].map(String::as_str), ["sfc.threshold", "80 KB", "sfc", "`sfc` is off"]);
-    assert_eq!(skipping.check().unwrap().to_toml(), plain.check().unwrap().to_toml());
+    assert_eq!(skipping.check().unwrap().resolved().to_toml(), plain.check().unwrap().resolved().to_toml());
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn order_does_not_matter() {
         for step in [1, 3] {
             let changes = (0..4).map(|n| all[(first + step * n) % 4]);
             let changed = changes.fold(scenario(), |s, change| change(s).unwrap_or_else(|e| panic!("{e}")));
-            seen.push(changed.check().unwrap_or_else(|e| panic!("{e}")).to_toml());
+            seen.push(changed.check().unwrap_or_else(|e| panic!("{e}")).resolved().to_toml());
         }
     }
     assert!(seen.iter().all(|one| *one == seen[0]));
@@ -95,14 +95,16 @@ fn a_mechanism_is_switched_on_with_its_defaults() {
     let with = scenario().with_mechanism("dcqcn").and_then(|s| s.with_mechanism("ecn")).unwrap();
     assert_eq!(on(&with), ["ecn", "pfc", "dcqcn"]);
     let preset = with.with_set("dcqcn.preset", "htsim-aidc-2025").unwrap();
-    assert!(preset.check().unwrap().values().iter().any(|one| one.origin == "preset htsim-aidc-2025 of dcqcn"));
+    assert!(
+        preset.check().unwrap().resolved().values().iter().any(|one| one.origin == "preset htsim-aidc-2025 of dcqcn")
+    );
     let text = refused(scenario().with_mechanism("sfc"));
     assert!(text.starts_with("--with sfc: sfc.threshold: is missing"), "{text}");
     let text = refused(scenario().with_mechanism("sfcc"));
     assert!(text.contains("--with sfcc: `sfcc` is no mechanism") && text.contains("did you mean `sfc`?"), "{text}");
     // What is on keeps its values, and what was switched off comes back.
     let same = scenario().with_mechanism("pfc").unwrap();
-    assert_eq!(same.check().unwrap().to_toml(), scenario().check().unwrap().to_toml());
+    assert_eq!(same.check().unwrap().resolved().to_toml(), scenario().check().unwrap().resolved().to_toml());
     let again = scenario().with_variant("endless").and_then(|s| s.with_mechanism("pfc")).unwrap();
     assert_eq!(value(&again, "pfc.xoff").unwrap().0, "200 KB", "with the values that it had");
     assert_eq!(value(&again, "switch.buffer_per").unwrap().0, "none");

@@ -91,7 +91,7 @@ fn a_narrow_way_makes_no_incast() {
 }
 
 fn advised(scenario: &Scenario, given: Map<String, Value>) -> Advice {
-    let facts = facts(&resolved(scenario, &[]), "sfc").unwrap_or_else(|e| panic!("{e}"));
+    let facts = facts(&resolved(scenario, &[]).planned, "sfc").unwrap_or_else(|e| panic!("{e}"));
     advise("sfc", given, Some(("net.toml".into(), facts))).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -144,7 +144,7 @@ fn advice_reads_the_facts_of_a_scenario() {
         "gap": "0 B",
         "written": ["threshold", "pause", "min_interval", "points", "message_size"],
     });
-    assert_eq!(Value::Object(facts(&resolved(&study(), &[]), "sfc").unwrap()), expected);
+    assert_eq!(Value::Object(facts(&resolved(&study(), &[]).planned, "sfc").unwrap()), expected);
     // Without an incast, PFC and SFC.
     let off = [
         ("pfc", "false"),
@@ -162,7 +162,7 @@ fn advice_reads_the_facts_of_a_scenario() {
     without["pfc_threshold"] = json!("400 KB");
     without["pfc_pauses"] = json!(false);
     without["pfc_threshold_key"] = json!("switch.buffer");
-    assert_eq!(Value::Object(facts(&resolved(&study(), &off), "sfc").unwrap()), without);
+    assert_eq!(Value::Object(facts(&resolved(&study(), &off).planned, "sfc").unwrap()), without);
 }
 
 /// Where what comes in cannot know which memory it will take, a share of free memory pauses nobody. Elsewhere it is alpha / (1 + alpha)
@@ -182,7 +182,8 @@ fn a_dynamic_threshold_is_a_limit_only_where_it_pauses() {
                     ("switch.reserve", "0 B"),
                     ("switch.buffer_per", per),
                 ],
-            ),
+            )
+            .planned,
             "sfc",
         );
         let facts = facts.unwrap_or_else(|e| panic!("{e}"));
@@ -266,7 +267,7 @@ fn our_bound_counts_latencies_as_the_scenario_has_them() {
     let loop_ps = |at: &str| {
         // PFC's own headroom depends on it as well.
         let checked = resolved(&study(), &[("switch.latency_at", at), ("switch.buffer", "500 KB")]);
-        let known = facts(&checked, "sfc").unwrap_or_else(|e| panic!("{e}"));
+        let known = facts(&checked.planned, "sfc").unwrap_or_else(|e| panic!("{e}"));
         let reported =
             advise("sfc", Map::new(), Some(("net.toml".to_owned(), known))).unwrap_or_else(|e| panic!("{e}"));
         reported.numbers["our_bound"]["loop_ps"].clone()

@@ -36,10 +36,10 @@ pub fn case(seed: u64, number: u64, folder: &Folder) -> Case {
         topology::several(&mut apart, topology);
     }
     if let Ok(resolved) = case.resolve(folder) {
-        topology::differ(&mut apart, &mut case, &resolved.graph);
+        topology::differ(&mut apart, &mut case, &resolved.layout().graph);
     }
     let Ok(resolved) = case.resolve(folder) else { return case };
-    let graph = &resolved.graph;
+    let graph = &resolved.layout().graph;
     let lossless = dice.chance(0.3);
     if lossless {
         case.tree.insert("lossless".into(), json!(true));
