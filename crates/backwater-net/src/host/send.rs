@@ -422,19 +422,19 @@ impl<N: NicSide, F: FlowSide> At<'_, Interface<'_, N, F>> {
     pub(crate) fn repace(&mut self, controller: u32) {
         let now = self.world.now;
         let Some(mut c) = self.node.controller_mut(controller) else { return };
-        let mut next = c.due(c.last);
-        let mut moved = next != c.next;
         if !c.windowed.is_empty() {
-            // Whom the window lets go waits for the new time, not for that of an earlier rate.
-            c.next = next;
+            // Whom the window lets go waits for a time that its acknowledgement has moved.
+            c.next = c.next.max(c.side.stopped_until());
             self.look_at_window(controller);
             let Some(same) = self.node.controller_mut(controller) else { return };
             c = same;
-            next = c.due(c.last);
-            moved |= next != c.next;
+        }
+        let next = c.due(c.last);
+        if next == c.next {
+            return;
         }
         c.next = next;
-        if !moved || c.waiting.is_empty() {
+        if c.waiting.is_empty() {
             return;
         }
         let event = Event::Pace { controller, tag: c.tag };
