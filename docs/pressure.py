@@ -6,6 +6,7 @@ It writes pressure.svg, with both side by side, pressure-narrow.svg for phones, 
 The scenario is scenarios/incast-victim.toml. The moment is the same in both: the first at which most ports are paused under PFC.
 """
 
+import math
 import sys
 import tempfile
 from pathlib import Path
@@ -77,9 +78,9 @@ def picture(film: Film, named: set[int], runs: list[backwater.Run], *, narrow: b
 def legend(deepest: int, top: float, room: float, *, narrow: bool) -> tuple[str, float]:
     """Draw what the signs mean, on a phone one below the other; and say how far down that reaches."""
     if not narrow:
-        size = min(2.7, room / signs_key.key_width(deepest))
+        size = min(2.7, room / sum(map(signs_key.room, signs_key.signs(deepest))))
         place = f'<g transform="translate({PAD} {top:.0f}) scale({size:.3f})">'
-        return f"{place}{signs_key.key(deepest)}</g>", top + 44 * size
+        return f"{place}{signs_key.key(deepest, (), math.inf)[0]}</g>", top + 44 * size
     signs = signs_key.signs(deepest)
     size = min(2.4, *(room / (one.width + 8 + 8.4 * len(one.text)) for one in signs))
     rows = [

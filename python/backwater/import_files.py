@@ -6,6 +6,7 @@ What the formats are, and what of them is read, the core says; here files are pu
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
 import shlex
 from contextlib import contextmanager
@@ -131,7 +132,7 @@ def _written(target: Path) -> Iterator[Path]:
 
     It is as near to it as there are directories: what cannot be imported leaves none behind.
     """
-    place = next(one for one in target.absolute().parents if one.is_dir())
+    place = _nearest(target)
     # What nothing can be written to is said once the files are read.
     if not os.access(place, os.W_OK):
         place = Path(gettempdir())
@@ -141,6 +142,10 @@ def _written(target: Path) -> Iterator[Path]:
     except OSError as error:
         reason = error.strerror or error
         raise ResultError(f"{target}: cannot be written: {reason}") from None
+
+
+def _nearest(target: Path) -> Path:
+    return next(one for one in target.absolute().parents if one.is_dir())
 
 
 def _check_free(folder: Path, place: Path) -> None:
@@ -154,7 +159,9 @@ def _check_free(folder: Path, place: Path) -> None:
 
 
 def _put(folder: Path, target: Path) -> None:
-    """Put all files of a directory where the scenario belongs."""
+    """Put all files of a directory where the scenario belongs. Raises `OSError`."""
+    if not os.access(_nearest(target), os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     target.parent.mkdir(parents=True, exist_ok=True)
     # The scenario last: where it is, its tables are.
     for one in sorted(folder.iterdir(), key=lambda path: path.name == target.name):

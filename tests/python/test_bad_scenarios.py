@@ -93,7 +93,7 @@ TEXTS: dict[str, str | bytes] = {
     "two mechanisms claim the same": STAR
     + '[pause]\nxoff = "200 KB"\n[pfc]\nxoff = "200 KB"\n'
     + FLOW,
-    "bad variant": STAR + FLOW + '[variant.large.switch]\nbufer = "1 MB"\n',
+    "variants that are none": "variant = 3\n" + STAR + FLOW,
     "flow table that does not exist": STAR + '[[flow]]\ntable = "none.csv"\n',
     "Parquet table that does not exist": STAR + '[[flow]]\ntable = "none.parquet"\n',
     "Parquet table that is none": STAR + '[[flow]]\ntable = "false.parquet"\n',

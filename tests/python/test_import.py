@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backwater
-from backwater.errors import InputError
+from backwater.errors import InputError, ResultError
 from backwater.import_files import imported
 from conftest import ROOT
 
@@ -381,3 +381,18 @@ def test_what_is_there_is_kept_without_force(command: Command) -> None:
     again = command("import", "one.cm")
     assert "hint: give the scenario another name, or --force to replace it" in again.err
     assert command("import", "one.cm", "--force").code == 0
+
+
+def test_a_place_that_may_not_be_written_is_said_once_the_files_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And it is said as what it is, whichever file system was used meanwhile."""
+    monkeypatch.setattr("backwater.import_files.os.access", lambda *_: False)
+    file, target = tmp_path / "a.cm", tmp_path / "there" / "new.toml"
+    file.write_text("Nodes 2\nConnections 1\n0->5 id 1 start 0 size 5\n")
+    with pytest.raises(backwater.ScenarioError, match=r"a\.cm"):
+        backwater.import_(file, target)
+    shutil.copy(FILES / "alltoall_serial_16n.cm", file)
+    with pytest.raises(ResultError, match=r"new\.toml: cannot be written: Permission denied"):
+        backwater.import_(file, target)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.cm"]

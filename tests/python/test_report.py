@@ -469,7 +469,8 @@ def test_a_scenario_that_is_not_there_is_no_study(command: Command) -> None:
     assert "missing.toml: neither a directory nor a study" in said.err
 
 
-def test_a_page_is_not_written_into_nowhere(command: Command) -> None:
+def test_a_page_is_not_written_into_nowhere(command: Command, small: Path) -> None:
+    assert command("run", str(small), "--out", "run").code == 0
     said = command("report", "run", "-o", "missing/page.html")
     assert said.code == 2
     assert "does not exist" in said.err

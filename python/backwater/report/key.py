@@ -70,15 +70,16 @@ def key(deepest: int, faults: Collection[str], width: float) -> tuple[str, float
     """Write the signs in rows of a width, for a drawing; also gives how high they are."""
     parts, x, y = [], 0.0, 0.0
     for sign in signs(deepest, faults):
-        if x and x + _room(sign) > width:
+        if x and x + room(sign) > width:
             x, y = 0.0, y + ROW
         parts.append(f'<g transform="translate({x:.0f} {y:.0f})">{sign.drawn}</g>')
         parts.append(words(x + sign.width + 6, y + 24, sign.text, 13))
-        x += _room(sign)
+        x += room(sign)
     return "".join(parts), y + HEIGHT
 
 
-def _room(sign: Sign) -> float:
+def room(sign: Sign) -> float:
+    """Give the width that a sign takes with its words."""
     return sign.width + 26 + LETTER * len(sign.text)
 
 

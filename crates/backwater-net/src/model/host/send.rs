@@ -424,6 +424,8 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         let now = self.world.now;
         let Some(mut c) = self.node.controller_mut(controller) else { return };
         if !c.window_limited.is_empty() {
+            // Whom the window lets go waits for a time that its acknowledgement has moved.
+            c.next = c.next.max(c.side.stopped_until());
             self.check_window(controller);
             let Some(same) = self.node.controller_mut(controller) else { return };
             c = same;
