@@ -283,10 +283,8 @@ impl<S: SwitchSide> At<'_, &mut Switch<S>> {
     fn release_crossed(&mut self, pkt: Ix) {
         let slot = &mut self.world.slab[pkt];
         let (place, size, pool) = (slot.place, slot.queued, slot.pool);
-        if std::mem::take(&mut slot.charged) {
-            if self.node.occupancy.release(&place, u64::from(size), pool) {
-                self.at_switch(|stack, cx, _| stack.on_release(cx, &place, size));
-            }
+        if std::mem::take(&mut slot.charged) && self.node.occupancy.release(&place, u64::from(size), pool) {
+            self.at_switch(|stack, cx, _| stack.on_release(cx, &place, size));
         }
     }
 }
