@@ -1,7 +1,7 @@
 //! Levels of a switch's accounts of memory: what lies between them concerns no mechanism.
 //!
-//! A switch chip compares a counter with a threshold where it counts, and tells the logic behind it only that the threshold has been passed. So do
-//! the accounts here: a mechanism says for each between which levels it has nothing to do
+//! A switch chip compares a counter with a threshold where it counts, and tells the logic behind it only that the threshold has been
+//! passed. So do the accounts here: a mechanism says for each between which levels it has nothing to do
 //! ([`SwitchSide::levels`](crate::model::hooks::SwitchSide::levels)), and its hooks are called beyond them.
 
 use crate::model::packet::{Class, Port, Queue};

@@ -14,11 +14,11 @@ use backwater_engine::Time;
 /// What a mechanism does at a switch.
 #[backwater_derive::hooks]
 pub trait SwitchSide {
-    /// Between which levels of an account it has nothing to do. `on_admit` is called above those of what came in by the port and by its class, and
-    /// whenever the class has bytes in headroom, `on_release` below those of the class; `on_enqueue` above those of what waits for the port and for
-    /// the queue, `on_dequeue` where enough is left in the queue, `on_depart` below those of the queue. They may be called where there is nothing to
-    /// do: a level of another mechanism has been passed. Asked at the start, and again when [`SwitchCx::watch`] says so. A mechanism without it is
-    /// called for every frame.
+    /// Between which levels of an account it has nothing to do. `on_admit` is called above those of what came in by the port and by its
+    /// class, and whenever the class has bytes in headroom, `on_release` below those of the class; `on_enqueue` above those of what waits
+    /// for the port and for the queue, `on_dequeue` where enough is left in the queue, `on_depart` below those of the queue. They may be
+    /// called where there is nothing to do: a level of another mechanism has been passed. Asked at the start, and again when
+    /// [`SwitchCx::watch`] says so. A mechanism without it is called for every frame.
     #[hook(levels)]
     fn levels(&self, seen: &Occupancy, of: Account) -> Levels {
         Levels::ALL
