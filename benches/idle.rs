@@ -18,7 +18,7 @@ impl Mechanism for Idle0 {
     const NAME: &'static str = "idle_0";
     const DEFINED_BY: &'static str = "benches/idle.sh";
     const SUMMARY: &'static str = "is not there";
-    const IDLE: &'static str = "never was there";
+    const INACTIVE: &'static str = "never was there";
     type Params = Params;
     type Shared = ();
     type Switch = Side;
@@ -77,15 +77,15 @@ impl SwitchSide for Side {
             cx.open(Gate::Port(at.egress));
         }
     }
-    fn hold(&mut self, cx: &mut SwitchCx<'_>, _: &Place, pkt: &Packet) -> Option<Lane> {
-        self.count(pkt.bytes().0).then(|| cx.lane(0))
+    fn divert(&mut self, cx: &mut SwitchCx<'_>, _: &Place, pkt: &Packet) -> Option<IsolationQueue> {
+        self.count(pkt.bytes().0).then(|| cx.isolation_queue(0))
     }
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
         if self.count(cx.seen().egress(at.egress, at.queue).0) {
             pkt.mark();
         }
     }
-    fn may_start(&self, _: Port, _: Queue, pkt: &Packet) -> bool {
+    fn may_transmit(&self, _: Port, _: Queue, pkt: &Packet) -> bool {
         pkt.bytes() < self.most
     }
     fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, _: Option<&mut Attachment>) {
@@ -127,7 +127,7 @@ impl NicSide for Side {
             cx.open(NicGate::Link);
         }
     }
-    fn may_start(&self, _: Port, _: Queue, pkt: &Packet) -> bool {
+    fn may_transmit(&self, _: Port, _: Queue, pkt: &Packet) -> bool {
         pkt.bytes() < self.most
     }
     fn on_start(&mut self, cx: &mut NicCx<'_>, _: &Departure, pkt: &Packet, _: Option<&mut Attachment>) {
