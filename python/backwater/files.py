@@ -162,8 +162,9 @@ def temporary_directory(prefix: str, place: Path | None = None) -> Iterator[Path
     """
     with tempfile.TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        with dropped(folder):
-            yield folder
+        # To the end of the process: a thread of a library may make it anew after a stop.
+        _being_written.add(folder)
+        yield folder
 
 
 # A thread of the core may be writing into a directory that is removed.

@@ -21,6 +21,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import psutil
+
 import backwater
 from sweeping import HOT, LONG
 
@@ -122,13 +124,21 @@ def litter(place: Path) -> list[str]:
     return [path.name for path in found]
 
 
+def _session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None
+
+
 def left_running(session: int, seconds: float) -> bool:
     """Whether a process of a command is still there after so long: some end by that of another."""
     end = time.monotonic() + seconds
     while True:
-        try:
-            os.killpg(session, 0)
-        except ProcessLookupError:
+        # A zombie has ended: whoever has adopted it may take a while to notice.
+        states = (one.info for one in psutil.process_iter(["pid", "status"]))
+        here = [one["pid"] for one in states if one["status"] != psutil.STATUS_ZOMBIE]
+        if session not in {_session(pid) for pid in here}:
             return False
         if time.monotonic() > end:
             return True
