@@ -2,7 +2,7 @@
 
 use super::{Interface, PORT};
 use crate::model::event::{Event, order};
-use crate::model::hooks::{Ack, FlowHooks, FlowSide, Incoming, MechanismSet, NicSide};
+use crate::model::hooks::{Ack, FlowHooks, FlowSide, Incoming, MechanismSet, NicHooks, NicSide};
 use crate::model::host::flow::{NO_CONTROLLER, Status};
 use crate::model::node::NodeCx;
 use crate::model::packet::{
@@ -65,7 +65,9 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             self.notify_flow_start(at, header.flow, data.src);
         }
         let left = self.left(found);
-        self.at_nic_of(left, |stack, cx| stack.on_receive(cx, header));
+        if self.world.rules.hooks.nic.has(NicHooks::ON_RECEIVE) {
+            self.at_nic_of(left, |stack, cx| stack.on_receive(cx, header));
+        }
         self.world.slab.remove(pkt);
         if let Some(at) = found {
             let recv = self.node.receiving_mut(at);

@@ -3,7 +3,7 @@
 use super::{Switch, cx};
 use crate::config::LatencyAt;
 use crate::model::event::{Event, order};
-use crate::model::hooks::{Fate, IsolationQueue, SwitchSide};
+use crate::model::hooks::{Fate, IsolationQueue, SwitchHooks, SwitchSide};
 use crate::model::node::NodeCx;
 use crate::model::packet::{Body, ControlHeader, PathRef, Port as PortNo};
 use crate::model::slab::Ix;
@@ -115,7 +115,9 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     #[inline]
     pub(crate) fn admit(&mut self, pkt: Ix) {
         let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
-        s.stack.steer(&mut cx!(self, s), &mut slot.place, &mut slot.pkt);
+        if self.world.rules.hooks.switch.has(SwitchHooks::STEER) {
+            s.stack.steer(&mut cx!(self, s), &mut slot.place, &mut slot.pkt);
+        }
         let (place, size) = (slot.place, slot.pkt.size);
         let Some((pool, looked_at)) = s.occupancy.admit(&place, u64::from(size)) else {
             return self.full(pkt);
@@ -188,7 +190,11 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     fn join<const MAY_WAIT: bool>(&mut self, pkt: Ix) {
         let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
         if MAY_WAIT {
-            let isolation_queue = s.stack.divert(&mut cx!(self, s), &slot.place, &slot.pkt);
+            let isolation_queue = if self.world.rules.hooks.switch.has(SwitchHooks::DIVERT) {
+                s.stack.divert(&mut cx!(self, s), &slot.place, &slot.pkt)
+            } else {
+                None
+            };
             if isolation_queue.is_some() || self.ports[usize::from(slot.place.egress.0)].has_isolation_queues {
                 return self.join_or_wait(isolation_queue, pkt);
             }
