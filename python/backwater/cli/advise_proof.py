@@ -48,7 +48,7 @@ class Proof:
     """Options that a simulation takes over, with the keys that they set."""
     free: Sequence[str] = ()
     """Options that change nothing of a simulation."""
-    unread: str | None = None
+    ineffective: str | None = None
     """What to say where the scenario does not read the key."""
 
     @property
@@ -61,9 +61,8 @@ def _proof(said: Mapping[str, Any]) -> Proof:
     key, condition, rows, above, below = (
         said[name] for name in ("key", "condition", "rows", "from", "below")
     )
-    return Proof(
-        key, condition, rows, above, below, dict(said["sets"]), said["free"], said["unread"]
-    )
+    free, ineffective = said["free"], said["ineffective"]
+    return Proof(key, condition, rows, above, below, dict(said["sets"]), free, ineffective)
 
 
 PROOFS = {name: _proof(form["proof"]) for name, form in _core.advice_forms() if form["proof"]}
@@ -196,7 +195,7 @@ def _check_effect(proof: Proof, case: Scenario) -> None:
         if one["key"] == proof.key and one["reason"].startswith("without effect"):
             raise InputError(
                 f"--prove: {proof.key} is {one['reason']}",
-                proof.unread or "--prove varies this key: simulate a scenario that reads it",
+                proof.ineffective or "--prove varies this key: simulate a scenario that reads it",
             )
 
 
