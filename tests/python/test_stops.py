@@ -165,7 +165,7 @@ def test_no_other_tool_s_file_leads_to_a_device(command: Command, tmp_path: Path
 READS = (r".read_text(", r".read_bytes(", '.open("rb")', "ParquetFile(", "read_schema(")
 # The helpers themselves, files of the package, and streams.
 OWN = {
-    *("files.py", "shipped.py", "own/crate.py", "report/page.py", "cli/targets.py"),
+    *("files.py", "examples.py", "own/crate.py", "report/page.py", "cli/targets.py"),
     *("sweep/point.py", "plot/engine.py", "results.py", "cli/pcap.py"),
 }
 

@@ -309,7 +309,7 @@ impl Fabric {
         self.paths.save(to);
     }
 
-    /// Takes it over. EcmpPaths are found anew, over the same links.
+    /// Takes it over. Ways are found anew, over the same links.
     pub fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
         self.neighbours.iter_mut().flatten().for_each(|(_, up)| *up = true);
         for (node, port) in from.take::<Vec<(usize, usize)>>()? {

@@ -451,7 +451,7 @@ pub struct PauseRow {
     pub peer_port: Port,
     /// Class that was; null: the whole link.
     pub class: Option<Class>,
-    /// FlowIndex asked: a mechanism by its name, or a fault (slow-receiver, pause-storm).
+    /// Who asked: a mechanism by its name, or a fault (slow-receiver, pause-storm).
     #[column(name = "cause", as = Asker)]
     pub owner: MechanismId,
     /// Bytes in the node that had come in at the port in the class, when it asked; of a host: in its receive buffer.

@@ -149,7 +149,7 @@ pub struct Group(pub u32);
 /// The tier of a node.
 pub struct Tier(pub NodeId);
 
-/// FlowIndex asked for a pause: a mechanism, or a fault.
+/// Who asked for a pause: a mechanism, or a fault.
 pub struct Asker(pub MechanismId);
 
 /// Declares how values of a type stand in a column.

@@ -217,7 +217,7 @@ impl<A: Actors> Network<A> {
         let (flow, reference) = (&flows.send[slot as usize], flows.reference(slot));
         let (src, dst) = (flow.src, flow.dst);
         let (nic, recv_nic) = (flow.nic, flows.recv_nics[slot as usize]);
-        // FlowIndex sends packets is who asks.
+        // Who sends packets is who asks.
         let ecmp_path =
             if self.is_here(src) && flow.path == PathRef::NONE { self.ecmp_path_of(nic, dst, hash) } else { NO_PATH };
         let back =

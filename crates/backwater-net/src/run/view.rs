@@ -62,7 +62,7 @@ impl<'a, A: Actors> View<'a, A> {
         })
     }
 
-    /// A flow's sender. FlowIndex sends it is known in all parts.
+    /// A flow's sender. Who sends it is known in all parts.
     pub fn flow(&self, slot: u32) -> &'a SendFlow {
         let src = self.parts[0].tables.flows.send[slot as usize].src;
         &self.part_of_host(src).tables.flows.send[slot as usize]

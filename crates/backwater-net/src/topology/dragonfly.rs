@@ -25,7 +25,7 @@ use backwater_engine::Time;
 /// What a way is longer by for a global link, where other links count 1.
 const GLOBAL_COST: u32 = 3;
 
-/// Groups of routers, joined all to all within a group and between groups; hosts are numbered router by router. EcmpPaths have one link between groups, and at most one within either group.
+/// Groups of routers, joined all to all within a group and between groups; hosts are numbered router by router. Ways have one link between groups, and at most one within either group.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dragonfly {

@@ -25,7 +25,7 @@ pub enum GraphError {
         what: String,
         /// How many there are.
         got: u64,
-        /// FlowIndex shares them.
+        /// Who shares them.
         among: String,
         /// How many share.
         by: u64,

@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, HashMap};
 /// There is no such word.
 pub(crate) const NO_PATH: u64 = u64::MAX;
 
-/// EcmpPaths as ECMP gives them, a word each: the egress port of the first switch in the lowest bits, then that of the next. Where no
+/// Paths as ECMP gives them, a word each: the egress port of the first switch in the lowest bits, then that of the next. Where no
 /// mechanism chooses and no link's state changes, every switch would decide alike for all packets of a flow; so they are asked
 /// once, and a packet that carries the answer needs none of the tables that are spread over all switches.
 #[derive(Clone, Copy, Default)]
@@ -81,7 +81,7 @@ const NO_ROW: u32 = u32::MAX;
 pub(crate) type Neighbours = Vec<Vec<(u32, bool)>>;
 
 impl EcmpTable {
-    /// EcmpTable over links that are up, none of them known yet. `switch_of[node]` numbers switches.
+    /// Routes over links that are up, none of them known yet. `switch_of[node]` numbers switches.
     pub fn new(graph: &Graph, neighbours: &Neighbours, switch_of: &[u32], seed: u64) -> EcmpTable {
         let mut edge_of: HashMap<u32, u32> = HashMap::new();
         let mut edges = Vec::new();

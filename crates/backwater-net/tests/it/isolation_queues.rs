@@ -1,4 +1,4 @@
-//! IsolatedBytes lanes in a whole network. A frame of 4064 B takes 325.12 ns at 100 Gb/s, one of 64 B 5.12 ns; links take 150 ns, switches 300 ns.
+//! Isolation queues in a whole network. A frame of 4064 B takes 325.12 ns at 100 Gb/s, one of 64 B 5.12 ns; links take 150 ns, switches 300 ns.
 
 use crate::own::{Bench, Makes, own};
 use backwater_engine::Time;

@@ -1,7 +1,7 @@
 //! A switch, a host or a link alone: built of the parts of which a network is built, and stepped by its own events. At the other
 //! end of each of its links is an [`End`], which sends what a test gives it and keeps what comes.
 //!
-//! FlowIndex obeys a pause is a mechanism's business: an end obeys the pause of a class as 802.1Qbb says.
+//! Who obeys a pause is a mechanism's business: an end obeys the pause of a class as 802.1Qbb says.
 //!
 //! A byte takes 80 ps on a link (100 Gb/s), a link is 150 ns long, and a gap of 20 B follows each frame: a frame of `s` bytes that
 //! begins at `t` has arrived at `t + 80 (s + 20) ps + 150 ns`.
@@ -31,7 +31,7 @@ const GAP: u64 = 20;
 const PAYLOAD: u64 = 1000;
 const HEADER: u64 = 60;
 
-/// FlowIndex asks for pauses and shuts gates.
+/// Who asks for pauses and shuts gates.
 const OWNER: MechanismId = MechanismId(0);
 
 /// Time on a link of [`RATE`], its gap included.

@@ -56,7 +56,7 @@ pub(crate) struct SendFlow {
     pub path: PathRef,
     /// The flow whose turn at the NIC is next, or `NO_FLOW`.
     pub behind: u32,
-    /// MechanismSet that hold it shut, a bit each.
+    /// Mechanisms that hold it shut, a bit each.
     pub shut: MechanismSet,
     pub packets: u64,
     /// \[bytes\] that it may leave unacknowledged

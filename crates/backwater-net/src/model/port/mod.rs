@@ -136,7 +136,7 @@ pub(crate) struct Rest {
     /// Frames that wait to go before everything else.
     #[state(with = crate::model::packet::controls)]
     mac: VecDeque<Control>,
-    /// MechanismSet that hold each queue shut, a bit each; the last entry is the whole port.
+    /// Mechanisms that hold each queue shut, a bit each; the last entry is the whole port.
     shut: [MechanismSet; CLASSES + 1],
     pub pause_requests: PauseRequests,
     paused: PausedByPeer,

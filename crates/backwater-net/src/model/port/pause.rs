@@ -286,7 +286,7 @@ impl PauseRequests {
         self.asked[usize::from(i)].iter().any(|asked| asked.until == Time::NEVER)
     }
 
-    /// FlowIndex holds without an end.
+    /// Who holds without an end.
     pub(crate) fn lasting_owners(&self, class: Option<Class>) -> impl Iterator<Item = MechanismId> {
         self.asked[index(class)].iter().filter(|asked| asked.until == Time::NEVER).map(|asked| asked.owner)
     }
@@ -428,7 +428,7 @@ mod tests {
             Act::Nothing,
             "the longest serves both"
         );
-        // Excluded alone, the short one tells its own, when no more than half of it is left: 25.6 of 51.2 ns.
+        // Left alone, the short one tells its own, when no more than half of it is left: 25.6 of 51.2 ns.
         let due = Time(h.signalled[3].0 - 25_600);
         assert_eq!(h.release(MechanismId(1), C, Time::us(4)), Act::Nothing, "the look at 5.12 us comes first");
         assert_eq!(h.review(C, Time::ns(5120)), Act::Look(due));

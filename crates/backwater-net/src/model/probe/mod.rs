@@ -1,4 +1,4 @@
-//! FlowIndex looks on: recorded waits and pauses, what jobs put on links, and whose packets those are. Nothing here changes what happens.
+//! Who looks on: recorded waits and pauses, what jobs put on links, and whose packets those are. Nothing here changes what happens.
 
 pub mod account;
 pub mod backlog;

@@ -1,4 +1,4 @@
-//! IsolatedBytes frames: what a mechanism keeps from joining its egress queue waits in an isolation queue of the port.
+//! Isolated frames: what a mechanism keeps from joining its egress queue waits in an isolation queue of the port.
 //!
 //! Whether a frame is to wait is asked when it would join its queue, the switch's latency having passed: what is still in the
 //! fabric when an isolation queue is shut meets it like what arrives later, and no frame of the isolation queue's flow can pass another. What waits stays

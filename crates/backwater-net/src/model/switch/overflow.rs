@@ -76,7 +76,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         let place = self.world.slab[pkt].place;
         let (port, queue) = (place.egress.0, usize::from(place.queue.0));
         self.ports[usize::from(port)].take_last(&mut self.world.slab, queue);
-        // FlowIndex marks what leaves does not mark this: it has not been sent.
+        // Who marks what leaves does not mark this: it has not been sent.
         let ds = self.world.slab[pkt].pkt.ds;
         self.world.slab[pkt].pkt.ds = DsField::new(ds.dscp(), Ecn::NotEct);
         let others_wait = self.leave(port, pkt);

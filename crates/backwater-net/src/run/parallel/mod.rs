@@ -227,7 +227,7 @@ where
     fn stretch_from(&mut self, first: Time) -> Stretch {
         let look = self.parts.iter().map(|part| part.world.totals.deadlock_check_at).min().unwrap_or(Time::NEVER);
         let Some(split) = &mut self.split else { return Stretch { until: first, look, events: 0 } };
-        // FlowIndex asks for a look does so that long before it.
+        // Who asks for a look does so that long before it.
         let fresh = || Stretch { until: look.after(Time(1)).min(first.after(split.span.min(LOOK))), look, events: 0 };
         *split.stretch.get_or_insert_with(fresh)
     }
