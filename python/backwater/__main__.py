@@ -76,13 +76,6 @@ def _hold_streams() -> None:
             os.open(os.devnull, os.O_RDWR)
 
 
-def _kill_workers() -> None:
-    """Kill worker processes that a thread of a library has only just started."""
-    started = getattr(sys.modules.get("multiprocessing"), "active_children", list)
-    for child in started():
-        child.kill()
-
-
 def script() -> None:
     """Be the program `backwater`."""
     _hold_streams()
@@ -103,7 +96,8 @@ def script() -> None:
         signal.signal(number, signal.SIG_IGN)
     if code > SIGNALLED:
         # What libraries do at the end, such as to wait for their threads, has no bound.
-        _kill_workers()
+        # A thread of a library may have started workers after the command has ended all.
+        getattr(sys.modules.get("backwater.sweep.clusters"), "end_children", bool)()
         sys.modules["backwater.files"].drop_temporary_files()
         os._exit(code)
     sys.exit(code)

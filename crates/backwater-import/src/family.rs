@@ -77,14 +77,14 @@ pub struct Work<'a> {
 
 impl Work<'_> {
     /// Writes the title, unless the caller gives a fabric: that has a title of its own, if any.
-    pub fn title(&self, title: &str, page: &mut ScenarioWriter) {
+    pub fn title(&self, title: &str, writer: &mut ScenarioWriter) {
         if self.fabric.is_none() {
-            page.key("title", title);
+            writer.key("title", title);
         }
     }
 
     /// Writes the fabric that the caller gives, without what runs on it; whether there is one.
-    pub fn write_fabric(&mut self, page: &mut ScenarioWriter) -> Result<bool, ImportError> {
+    pub fn write_fabric(&mut self, writer: &mut ScenarioWriter) -> Result<bool, ImportError> {
         let Some((name, text)) = self.fabric else { return Ok(false) };
         let Bare { text, flows, jobs } = fabric::bare(name, text)?;
         if flows + jobs > 0 {
@@ -96,7 +96,7 @@ impl Work<'_> {
             );
             self.notes.ignored(name, None, text);
         }
-        page.fabric(name, &text);
+        writer.fabric(name, &text);
         Ok(true)
     }
 

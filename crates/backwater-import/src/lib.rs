@@ -75,6 +75,6 @@ pub fn import(
     let family = given.family;
     let mut work = Work { stem, options, fabric: options.fabric.as_ref(), place, notes: &mut notes };
     work.unused(family);
-    let page = (family.combine)(given, &mut work)?;
-    Ok(Imported { kinds, scenario: page.into_text(), notes: notes.into_list() })
+    let writer = (family.combine)(given, &mut work)?;
+    Ok(Imported { kinds, scenario: writer.into_text(), notes: notes.into_list() })
 }

@@ -100,8 +100,8 @@ mod tests {
     /// Names come from files: whatever they hold, a remark stays a remark.
     #[test]
     fn a_remark_stays_a_remark() {
-        let mut page = ScenarioWriter::new();
-        page.remark("x\u{1b}[31m\n[evil]\r\na = 1").key_because("b", 2, "y\u{7}\n[worse]\nc = 3");
-        assert_eq!(page.into_text(), "# x [31m\n# [evil]\n# a = 1\nb = 2  # y  [worse] c = 3\n");
+        let mut writer = ScenarioWriter::new();
+        writer.remark("x\u{1b}[31m\n[evil]\r\na = 1").key_because("b", 2, "y\u{7}\n[worse]\nc = 3");
+        assert_eq!(writer.into_text(), "# x [31m\n# [evil]\n# a = 1\nb = 2  # y  [worse] c = 3\n");
     }
 }

@@ -98,61 +98,61 @@ impl Fabric {
     }
 
     /// `[topology]`.
-    pub fn write(&self, graph: &Graph, page: &mut ScenarioWriter) {
-        page.head("[topology]");
-        let tier = |page: &mut ScenarioWriter, names: [&str; 2], own: Tier, below: Option<Tier>| {
+    pub fn write(&self, graph: &Graph, writer: &mut ScenarioWriter) {
+        writer.head("[topology]");
+        let tier = |writer: &mut ScenarioWriter, names: [&str; 2], own: Tier, below: Option<Tier>| {
             if below.is_none_or(|below| below.0 != own.0) {
-                page.key(names[0], rate(own.0));
+                writer.key(names[0], rate(own.0));
             }
             if below.is_none_or(|below| below.1 != own.1) {
-                page.key(names[1], time(own.1));
+                writer.key(names[1], time(own.1));
             }
         };
-        let number = |page: &mut ScenarioWriter, name: &str, value: u32, default: u32| {
+        let number = |writer: &mut ScenarioWriter, name: &str, value: u32, default: u32| {
             if value != default {
-                page.key(name, value);
+                writer.key(name, value);
             }
         };
         match self.shape {
             Shape::Star { hosts, edge } => {
-                page.key("kind", "star").key("hosts", hosts);
-                tier(page, ["rate", "link_delay"], edge, None);
+                writer.key("kind", "star").key("hosts", hosts);
+                tier(writer, ["rate", "link_delay"], edge, None);
             }
             Shape::Dumbbell { left, right, links, edge, trunk } => {
-                page.key("kind", "dumbbell").key("left_hosts", left).key("right_hosts", right);
-                number(page, "trunk_links", links, 1);
-                tier(page, ["rate", "link_delay"], edge, None);
-                tier(page, ["trunk_rate", "trunk_delay"], trunk, Some(edge));
+                writer.key("kind", "dumbbell").key("left_hosts", left).key("right_hosts", right);
+                number(writer, "trunk_links", links, 1);
+                tier(writer, ["rate", "link_delay"], edge, None);
+                tier(writer, ["trunk_rate", "trunk_delay"], trunk, Some(edge));
             }
             Shape::LeafSpine { leaves, spines, hosts, rails, links, edge, fabric } => {
-                page.key("kind", "leaf-spine").key("leaves", leaves).key("spines", spines);
-                page.key("hosts_per_leaf", hosts);
-                number(page, "rails", rails, 1);
-                number(page, "links_per_pair", links, 1);
-                tier(page, ["rate", "link_delay"], edge, None);
-                tier(page, ["fabric_rate", "fabric_delay"], fabric, Some(edge));
+                writer.key("kind", "leaf-spine").key("leaves", leaves).key("spines", spines);
+                writer.key("hosts_per_leaf", hosts);
+                number(writer, "rails", rails, 1);
+                number(writer, "links_per_pair", links, 1);
+                tier(writer, ["rate", "link_delay"], edge, None);
+                tier(writer, ["fabric_rate", "fabric_delay"], fabric, Some(edge));
             }
             Shape::FatTree(FatTree { pods, tors, aggs, cores, hosts, all, links, core_links, edge, fabric, core }) => {
-                page.key("kind", "fat-tree").key("pods", pods).key("tors_per_pod", tors).key("aggs_per_pod", aggs);
-                page.key("cores", cores).key("hosts_per_tor", hosts);
+                writer.key("kind", "fat-tree").key("pods", pods).key("tors_per_pod", tors).key("aggs_per_pod", aggs);
+                writer.key("cores", cores).key("hosts_per_tor", hosts);
                 if all {
-                    page.key("core_wiring", "all");
+                    writer.key("core_wiring", "all");
                 }
-                number(page, "links_per_pair", links, 1);
-                number(page, "core_links_per_pair", core_links, 1);
-                tier(page, ["rate", "link_delay"], edge, None);
-                tier(page, ["fabric_rate", "fabric_delay"], fabric, Some(edge));
-                tier(page, ["core_rate", "core_delay"], core, Some(fabric));
+                number(writer, "links_per_pair", links, 1);
+                number(writer, "core_links_per_pair", core_links, 1);
+                tier(writer, ["rate", "link_delay"], edge, None);
+                tier(writer, ["fabric_rate", "fabric_delay"], fabric, Some(edge));
+                tier(writer, ["core_rate", "core_delay"], core, Some(fabric));
             }
-            Shape::Explicit => self.write_explicit(graph, page),
+            Shape::Explicit => self.write_explicit(graph, writer),
         }
         if let Some(Servers { gpus, link }) = self.servers {
-            page.head("[topology.nvlink]").key("gpus", gpus).key("rate", rate(link.0)).key("delay", time(link.1));
+            writer.head("[topology.nvlink]").key("gpus", gpus).key("rate", rate(link.0)).key("delay", time(link.1));
         }
     }
 
-    fn write_explicit(&self, graph: &Graph, page: &mut ScenarioWriter) {
-        page.key("kind", "explicit");
+    fn write_explicit(&self, graph: &Graph, writer: &mut ScenarioWriter) {
+        writer.key("kind", "explicit");
         let mut text = String::from("node = [\n");
         for (node, (name, tier)) in (0u32..).zip(self.names.iter().zip(&self.tiers)) {
             if graph.is_switch(node) {
@@ -167,7 +167,7 @@ impl Fabric {
             let (rate, delay) = (rate(link.bps), time(link.delay_ps));
             text += &format!("    {{ a = \"{a}\", b = \"{b}\", rate = \"{rate}\", delay = \"{delay}\" }},\n");
         }
-        page.verbatim(&(text + "]\n"));
+        writer.verbatim(&(text + "]\n"));
     }
 }
 

@@ -119,23 +119,23 @@ pub struct Setting<'a> {
 
 impl Setting<'_> {
     /// Writes all tables but those of the topology and the flows.
-    pub fn write(&self, notes: &mut Notes, page: &mut ScenarioWriter) -> Result<(), ImportError> {
+    pub fn write(&self, notes: &mut Notes, writer: &mut ScenarioWriter) -> Result<(), ImportError> {
         let control = self.control(notes)?;
         let config = self.config;
         let payload = u64::from(config.whole("PACKET_PAYLOAD_SIZE", 1000)?);
         if payload == 0 {
             return Err(config.error("PACKET_PAYLOAD_SIZE", "is 0"));
         }
-        self.packet(control, payload, notes, page)?;
-        self.acks(control, payload, notes, page)?;
-        self.transport(control, payload, notes, page)?;
+        self.packet(control, payload, notes, writer)?;
+        self.acks(control, payload, notes, writer)?;
+        self.transport(control, payload, notes, writer)?;
         let ports = ports::ports(self.graph);
         let pauses = !config.is_conweave() || config.flag("ENABLE_PFC", true)?;
-        self.switches(&ports, pauses, notes, page)?;
+        self.switches(&ports, pauses, notes, writer)?;
         let looks = !matches!(control, Control::Hpcc | Control::Timely | Control::Pint);
-        self.marks(&ports, looks, notes, page)?;
-        self.sender(control, payload, notes, page)?;
-        self.spread(notes, page)
+        self.marks(&ports, looks, notes, writer)?;
+        self.sender(control, payload, notes, writer)?;
+        self.spread(notes, writer)
     }
 
     /// Says that something is not quite as it is there.
@@ -163,29 +163,29 @@ impl Setting<'_> {
         control: Control,
         payload: u64,
         notes: &mut Notes,
-        page: &mut ScenarioWriter,
+        writer: &mut ScenarioWriter,
     ) -> Result<(), ImportError> {
         let header = HEADER + control.telemetry();
-        page.head("[packet]").key("payload", size(payload));
+        writer.head("[packet]").key("payload", size(payload));
         if control == Control::Pint {
-            page.remark("`[hpcc]` adds PINT's load, for which that code has 2 B: 50 B in all.");
+            writer.remark("`[hpcc]` adds PINT's load, for which that code has 2 B: 50 B in all.");
         }
-        page.key("header", size(header - self.added(control)?)).key("gap", "0 B");
-        self.clock(header + self.sent.least_payload(payload), control.ack(), notes, page);
+        writer.key("header", size(header - self.added(control)?)).key("gap", "0 B");
+        self.clock(header + self.sent.least_payload(payload), control.ack(), notes, writer);
         Ok(())
     }
 
     /// `packet.clock`: that code's nanosecond where the shortest frame takes longer on the fastest link, as a scenario's check wants it, and
     /// else the longest time that is shorter. `data`, `ack`: octets of the shortest data packet, and of an acknowledgement.
-    fn clock(&self, data: u64, ack: u64, notes: &mut Notes, page: &mut ScenarioWriter) {
+    fn clock(&self, data: u64, ack: u64, notes: &mut Notes, writer: &mut ScenarioWriter) {
         let fastest = self.graph.links.iter().map(|link| link.bps).max().unwrap_or(0).max(1);
         let shortest = data.min(ack).min(PAUSE);
         let longest = ((shortest * 8 * 1_000_000_000_000 - 1) / fastest).max(1);
         if longest >= NANOSECOND {
-            page.key_because("clock", "1 ns", "that code has whole nanoseconds");
+            writer.key_because("clock", "1 ns", "that code has whole nanoseconds");
             return;
         }
-        page.key_because("clock", time(longest), "the longest in which a frame takes a tick at least");
+        writer.key_because("clock", time(longest), "the longest in which a frame takes a tick at least");
         let text = format!(
             "that code cuts times off to whole nanoseconds, which at {} would leave nothing of a frame of {shortest} B: here to whole {}",
             rate(fastest),
@@ -199,12 +199,12 @@ impl Setting<'_> {
         control: Control,
         payload: u64,
         notes: &mut Notes,
-        page: &mut ScenarioWriter,
+        writer: &mut ScenarioWriter,
     ) -> Result<(), ImportError> {
         let config = self.config;
-        page.head("[ack]").key("size", size(control.ack() - self.added(control)?));
+        writer.head("[ack]").key("size", size(control.ack() - self.added(control)?));
         if config.is_conweave() {
-            page.key_because("class", 7, "before all data, and never paused");
+            writer.key_because("class", 7, "before all data, and never paused");
             self.differs(notes, "CC_MODE", "acknowledgements, in a queue outside all accounts there: here in class 7");
         } else if config.flag("ACK_HIGH_PRIO", false)? {
             let text = "ACK_HIGH_PRIO: acknowledgements leave a host there whose data is paused; here they wait";
@@ -217,7 +217,7 @@ impl Setting<'_> {
         let at = if chunk == 0 { after } else { chunk / gcd(chunk, payload) };
         let every = after.min(at).min(65535);
         if every > 1 {
-            page.number("every", every);
+            writer.number("every", every);
         }
         if interval > payload && !interval.is_multiple_of(payload) {
             let text = format!(
@@ -256,15 +256,15 @@ impl Setting<'_> {
         control: Control,
         payload: u64,
         notes: &mut Notes,
-        page: &mut ScenarioWriter,
+        writer: &mut ScenarioWriter,
     ) -> Result<(), ImportError> {
         let config = self.config;
-        page.head("[transport]");
+        writer.head("[transport]");
         if config.flag("ENABLE_IRN", false)? {
-            page.key("recovery", "selective-repeat");
+            writer.key("recovery", "selective-repeat");
             self.differs(notes, "ENABLE_IRN", "IRN's window of a bandwidth-delay product is HAS_WIN's");
         } else {
-            page.key("recovery", "go-back-n");
+            writer.key("recovery", "go-back-n");
         }
         if config.flag("L2_BACK_TO_ZERO", false)? {
             let text = "L2_BACK_TO_ZERO: a flow begins a chunk again there; here it goes back to what is missing";
@@ -272,9 +272,9 @@ impl Setting<'_> {
         }
         let lossy = config.number("ERROR_RATE_PER_LINK", 0.0)? > 0.0 || self.graph.links.iter().any(|l| l.loss > 0.0);
         if config.is_conweave() {
-            page.key_because("timeout", "4 ms", "as in conweave-ns3");
+            writer.key_because("timeout", "4 ms", "as in conweave-ns3");
         } else {
-            page.key_because("timeout", time(self.longest_ps), "that code has no timer: this one does not run out");
+            writer.key_because("timeout", time(self.longest_ps), "that code has no timer: this one does not run out");
             if lossy {
                 let text =
                     "losses: there is no timer, as in that code, and a flow whose last packets are lost never ends";
@@ -282,7 +282,7 @@ impl Setting<'_> {
             }
         }
         if lossy {
-            page.key("nack_interval", "500 us");
+            writer.key("nack_interval", "500 us");
         }
         let windows = config.flag("HAS_WIN", true)?;
         if !windows {
@@ -303,15 +303,15 @@ impl Setting<'_> {
         if windows {
             if config.flag("GLOBAL_T", true)? {
                 let widest = window::widest(self.graph, payload);
-                page.remark("GLOBAL_T: the largest bandwidth-delay product of two hosts, for all flows.");
-                page.key("window", size(widest.bytes.max(payload)));
+                writer.remark("GLOBAL_T: the largest bandwidth-delay product of two hosts, for all flows.");
+                writer.key("window", size(widest.bytes.max(payload)));
             } else {
-                page.key("window", "bdp");
+                writer.key("window", "bdp");
                 let text = "GLOBAL_T 0: headers and acknowledgements count in a round trip here, and not there";
                 self.differs(notes, "GLOBAL_T", text);
             }
             if config.flag("VAR_WIN", false)? {
-                page.key("window_scaling", true);
+                writer.key("window_scaling", true);
             }
         }
         Ok(())
@@ -386,7 +386,7 @@ impl Setting<'_> {
         control: Control,
         payload: u64,
         notes: &mut Notes,
-        page: &mut ScenarioWriter,
+        writer: &mut ScenarioWriter,
     ) -> Result<(), ImportError> {
         let config = self.config;
         let needed = |key: &str, power: i32| {
@@ -395,24 +395,24 @@ impl Setting<'_> {
         };
         match control {
             Control::Dcqcn => {
-                page.head("[dcqcn]").key("law", "ns3");
-                page.key("g", self.gain(notes)?);
-                page.key("alpha_timer", time(config.time("ALPHA_RESUME_INTERVAL", 6)?.unwrap_or(55_000_000).max(1)));
-                page.key("rate_timer", time(needed("RP_TIMER", 6)?));
-                page.key("f", config.whole("FAST_RECOVERY_TIMES", 5)?);
-                page.key("rai", rate(config.rate("RATE_AI")?)).key("rhai", rate(config.rate("RATE_HAI")?));
-                page.key("min_rate", self.least()?);
-                page.key("clamp_target", config.flag("CLAMP_TARGET_RATE", false)?);
+                writer.head("[dcqcn]").key("law", "ns3");
+                writer.key("g", self.gain(notes)?);
+                writer.key("alpha_timer", time(config.time("ALPHA_RESUME_INTERVAL", 6)?.unwrap_or(55_000_000).max(1)));
+                writer.key("rate_timer", time(needed("RP_TIMER", 6)?));
+                writer.key("f", config.whole("FAST_RECOVERY_TIMES", 5)?);
+                writer.key("rai", rate(config.rate("RATE_AI")?)).key("rhai", rate(config.rate("RATE_HAI")?));
+                writer.key("min_rate", self.least()?);
+                writer.key("clamp_target", config.flag("CLAMP_TARGET_RATE", false)?);
                 let interval = config.time("RATE_DECREASE_INTERVAL", 6)?.unwrap_or(4_000_000).max(1);
-                page.key("decrease_interval", time(interval));
+                writer.key("decrease_interval", time(interval));
             }
-            Control::Hpcc | Control::Pint => self.hpcc(control, payload, notes, page)?,
+            Control::Hpcc | Control::Pint => self.hpcc(control, payload, notes, writer)?,
             Control::Timely => {
-                page.head("[timely]").key("delta", rate(config.rate("RATE_AI")?));
-                page.key("hai", rate(config.rate("RATE_HAI")?)).key("hai_after", 5);
-                page.key("hai_counts", "increases").key("event", "round-trip").key("min_rate", self.least()?);
+                writer.head("[timely]").key("delta", rate(config.rate("RATE_AI")?));
+                writer.key("hai", rate(config.rate("RATE_HAI")?)).key("hai_after", 5);
+                writer.key("hai_counts", "increases").key("event", "round-trip").key("min_rate", self.least()?);
             }
-            Control::Dctcp => self.dctcp(payload, notes, page)?,
+            Control::Dctcp => self.dctcp(payload, notes, writer)?,
             Control::None => {}
         }
         for (key, controls) in OWN {
@@ -433,18 +433,18 @@ impl Setting<'_> {
         control: Control,
         payload: u64,
         notes: &mut Notes,
-        page: &mut ScenarioWriter,
+        writer: &mut ScenarioWriter,
     ) -> Result<(), ImportError> {
         let config = self.config;
         let Widest { round_trip_ps, .. } = window::widest(self.graph, payload);
-        page.head("[hpcc]");
+        writer.head("[hpcc]");
         if control == Control::Pint {
-            page.key("telemetry", "pint").key("pint_base", self.log_base()?);
+            writer.key("telemetry", "pint").key("pint_base", self.log_base()?);
         }
-        page.remark(LONGEST);
-        page.key("base_rtt", time(round_trip_ps.max(1))).key("eta", config.number("U_TARGET", 0.95)?);
-        page.key("max_stage", config.whole("MI_THRESH", 5)?).key("r_ai", rate(config.rate("RATE_AI")?));
-        page.key("min_rate", self.least()?);
+        writer.remark(LONGEST);
+        writer.key("base_rtt", time(round_trip_ps.max(1))).key("eta", config.number("U_TARGET", 0.95)?);
+        writer.key("max_stage", config.whole("MI_THRESH", 5)?).key("r_ai", rate(config.rate("RATE_AI")?));
+        writer.key("min_rate", self.least()?);
         if control == Control::Pint {
             // Senders read nothing else: FAST_REACT, MULTI_RATE and SAMPLE_FEEDBACK are INT's.
             let share = config.number("PINT_PROB", 1.0)?;
@@ -459,7 +459,7 @@ impl Setting<'_> {
         if !(1..=1000).contains(&multi) {
             return Err(config.error("INT_MULTI", "is not from 1 to 1000"));
         }
-        page.key_because("int_multi", multi, "records count in so many times 128 B, and queues in 80 B");
+        writer.key_because("int_multi", multi, "records count in so many times 128 B, and queues in 80 B");
         for (key, default, neutral, text) in [
             ("FAST_REACT", true, true, "FAST_REACT 0: here a rate follows every acknowledgement"),
             (
@@ -478,32 +478,32 @@ impl Setting<'_> {
     }
 
     /// `[dctcp]` with the law of that code. `RATE_AI` is none of it.
-    fn dctcp(&self, payload: u64, notes: &mut Notes, page: &mut ScenarioWriter) -> Result<(), ImportError> {
-        page.head("[dctcp]").key("law", "ns3").key("g", self.gain(notes)?);
+    fn dctcp(&self, payload: u64, notes: &mut Notes, writer: &mut ScenarioWriter) -> Result<(), ImportError> {
+        writer.head("[dctcp]").key("law", "ns3").key("g", self.gain(notes)?);
         if self.scales_alike(payload)? {
-            page.remark(LONGEST);
-            page.key("base_rtt", time(window::widest(self.graph, payload).round_trip_ps.max(1)));
+            writer.remark(LONGEST);
+            writer.key("base_rtt", time(window::widest(self.graph, payload).round_trip_ps.max(1)));
         } else {
-            page.remark(
+            writer.remark(
                 "A window is that of `[transport]`, or there is none: the law's own would be narrower than there.",
             );
-            page.key("base_rtt", time(LONG_PS));
+            writer.key("base_rtt", time(LONG_PS));
         }
-        page.key("r_ai", rate(self.rate_or("DCTCP_RATE_AI", 1_000_000_000)?));
-        page.key("min_rate", self.least()?);
+        writer.key("r_ai", rate(self.rate_or("DCTCP_RATE_AI", 1_000_000_000)?));
+        writer.key("min_rate", self.least()?);
         Ok(())
     }
 
     /// How flows spread over equal ways.
-    fn spread(&self, notes: &mut Notes, page: &mut ScenarioWriter) -> Result<(), ImportError> {
+    fn spread(&self, notes: &mut Notes, writer: &mut ScenarioWriter) -> Result<(), ImportError> {
         match self.config.whole("LB_MODE", 0)? {
             0 => {}
             6 => {
-                page.head("[flowlet]");
+                writer.head("[flowlet]");
                 self.differs(notes, "LB_MODE", "LetFlow: a burst takes the least-loaded way here, a random one there");
             }
             2 => {
-                page.head("[spray]");
+                writer.head("[spray]");
                 self.differs(notes, "LB_MODE", "DRILL: packets are sprayed at random here, to the shorter queue there");
             }
             mode @ (3 | 9) => {

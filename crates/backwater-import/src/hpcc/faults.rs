@@ -13,13 +13,13 @@ pub fn write(
     graph: &Graph,
     fabric: &Fabric,
     start: u64,
-    page: &mut ScenarioWriter,
+    writer: &mut ScenarioWriter,
 ) -> Result<(), ImportError> {
     let everywhere = config.number("ERROR_RATE_PER_LINK", 0.0)?;
     if everywhere > 1.0 {
         return Err(config.error("ERROR_RATE_PER_LINK", "is not a share from 0 to 1"));
     }
-    losses(graph, fabric, everywhere, page);
+    losses(graph, fabric, everywhere, writer);
     if let Some((after, a, b)) = config.link_down()? {
         let joined = graph.links.iter().any(|link| (link.a, link.b) == (a, b) || (link.b, link.a) == (a, b));
         if !joined {
@@ -28,14 +28,14 @@ pub fn write(
         // Counted there from when flows begin.
         let from = config.time("FLOWGEN_START_TIME", 12)?.unwrap_or(super::CUSTOM_PS);
         let at = from.saturating_add(after).saturating_sub(start);
-        page.head("[[fault]]").key("kind", "link-down").key("at", time(at));
-        page.key("a", fabric.name(a)).key("b", fabric.name(b));
+        writer.head("[[fault]]").key("kind", "link-down").key("at", time(at));
+        writer.key("a", fabric.name(a)).key("b", fabric.name(b));
     }
     Ok(())
 }
 
 /// `[[fault]]` for the shares of lost frames of links, or where a link says none for the one of all links.
-pub fn losses(graph: &Graph, fabric: &Fabric, everywhere: f64, page: &mut ScenarioWriter) {
+pub fn losses(graph: &Graph, fabric: &Fabric, everywhere: f64, writer: &mut ScenarioWriter) {
     let own = |loss: f64| if loss > 0.0 { loss } else { everywhere };
     let mut pairs: BTreeMap<(u32, u32), f64> = BTreeMap::new();
     for link in &graph.links {
@@ -44,20 +44,20 @@ pub fn losses(graph: &Graph, fabric: &Fabric, everywhere: f64, page: &mut Scenar
         *share = share.max(own(link.loss));
     }
     let first = pairs.values().next().copied().unwrap_or(0.0);
-    let fault = |page: &mut ScenarioWriter, share: f64, between: Option<(u32, u32)>| {
-        page.head("[[fault]]").key("kind", "loss").key("probability", share);
+    let fault = |writer: &mut ScenarioWriter, share: f64, between: Option<(u32, u32)>| {
+        writer.head("[[fault]]").key("kind", "loss").key("probability", share);
         if let Some((from, to)) = between {
-            page.key("from", fabric.name(from)).key("to", fabric.name(to));
+            writer.key("from", fabric.name(from)).key("to", fabric.name(to));
         }
     };
     if pairs.values().all(|share| *share == first) {
         if first > 0.0 {
-            fault(page, first, None);
+            fault(writer, first, None);
         }
         return;
     }
     for ((a, b), share) in pairs.into_iter().filter(|(_, share)| *share > 0.0) {
-        fault(page, share, Some((a, b)));
-        fault(page, share, Some((b, a)));
+        fault(writer, share, Some((a, b)));
+        fault(writer, share, Some((b, a)));
     }
 }

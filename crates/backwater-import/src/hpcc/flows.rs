@@ -48,7 +48,7 @@ impl Known<'_> {
         &self,
         ways: Option<(&Source, BTreeMap<u64, Ways>)>,
         work: &mut Work<'_>,
-        page: &mut ScenarioWriter,
+        writer: &mut ScenarioWriter,
     ) -> Result<Vec<String>, ImportError> {
         let flows = &self.flows.rows;
         let name = self.list.name();
@@ -91,7 +91,7 @@ impl Known<'_> {
         };
         if flows.len() <= FEW {
             let all: Vec<One> = (0u64..).zip(flows).map(one).collect::<Result<_, _>>()?;
-            return Ok(self.write_few(&all, page));
+            return Ok(self.write_few(&all, writer));
         }
         let class = self.flows.rows.first().map_or(3, |row| row.class);
         let one_class = flows.iter().all(|row| row.class == class);
@@ -106,9 +106,9 @@ impl Known<'_> {
             table.add(flow, work.place)?;
         }
         let table = table.finish(work.place)?;
-        page.head("[[flow]]").key("label", LABEL).key("table", table);
+        writer.head("[[flow]]").key("label", LABEL).key("table", table);
         if one_class && class != 3 {
-            page.key("class", i64::from(class));
+            writer.key("class", i64::from(class));
         }
         Ok(vec![LABEL.to_owned()])
     }
@@ -143,7 +143,7 @@ impl Known<'_> {
     }
 
     /// A `[[flow]]` for each receiver, size and start of flows in a row. Gives their labels.
-    fn write_few(&self, flows: &[One], page: &mut ScenarioWriter) -> Vec<String> {
+    fn write_few(&self, flows: &[One], writer: &mut ScenarioWriter) -> Vec<String> {
         let alike = |a: &One, b: &One| {
             let key = |one: &One| {
                 let Row { bytes, start_ps, class, .. } = one.row;
@@ -170,18 +170,18 @@ impl Known<'_> {
                 _ => format!("incast at {to}"),
             };
             let label = another(label, &labels);
-            page.head("[[flow]]").key("label", label.clone());
+            writer.head("[[flow]]").key("label", label.clone());
             labels.push(label);
             match from.as_slice() {
-                [one] => page.key("from", one.clone()),
-                _ => page.key("from", from),
+                [one] => writer.key("from", one.clone()),
+                _ => writer.key("from", from),
             };
-            page.key("to", to).key("size", size(first.row.bytes));
+            writer.key("to", to).key("size", size(first.row.bytes));
             if first.row.start_ps > self.start {
-                page.key("start", time(first.row.start_ps - self.start));
+                writer.key("start", time(first.row.start_ps - self.start));
             }
             if first.row.class != 3 {
-                page.key("class", i64::from(first.row.class));
+                writer.key("class", i64::from(first.row.class));
             }
             let ways = |of: fn(&One) -> Option<Vec<String>>| -> Option<toml::Value> {
                 let mut ways: Vec<toml::Value> =
@@ -189,10 +189,10 @@ impl Known<'_> {
                 Some(if ways.len() == 1 { ways.remove(0) } else { ways.into() })
             };
             if let Some(ways) = ways(|one| one.way.clone()) {
-                page.key("path", ways);
+                writer.key("path", ways);
             }
             if let Some(ways) = ways(|one| one.back.clone()) {
-                page.key("ack_path", ways);
+                writer.key("ack_path", ways);
             }
         }
         labels
@@ -211,7 +211,7 @@ fn another(label: String, labels: &[String]) -> String {
 }
 
 /// `[[flow]]` with sizes from a distribution, between random hosts. Gives its label.
-pub fn drawn(source: &Source, work: &mut Work<'_>, page: &mut ScenarioWriter) -> Result<String, ImportError> {
+pub fn drawn(source: &Source, work: &mut Work<'_>, writer: &mut ScenarioWriter) -> Result<String, ImportError> {
     let cdf = cdf::parse(source.name(), &source.text()?)?;
     if let Some(line) = cdf.steps {
         let text = "several shares for one size: here the step lies between that size and the octet before";
@@ -225,7 +225,7 @@ pub fn drawn(source: &Source, work: &mut Work<'_>, page: &mut ScenarioWriter) ->
     written.map_err(|error| ImportError::new(format!("cannot be written: {error}")).file(&name))?;
     let text = "who sends, how much, and for how long: each host to random ones, 30 % of its link in payload, for 1 ms";
     work.notes.assumed(source.name(), None, text);
-    page.head("[[flow]]").key("label", LABEL).key("pattern", "random").key("sizes", name);
-    page.key("arrivals", "poisson").key("load", "30 %").key("load_counts", "payload").key("until", "1 ms");
+    writer.head("[[flow]]").key("label", LABEL).key("pattern", "random").key("sizes", name);
+    writer.key("arrivals", "poisson").key("load", "30 %").key("load_counts", "payload").key("until", "1 ms");
     Ok(LABEL.to_owned())
 }

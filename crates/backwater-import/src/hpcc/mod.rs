@@ -97,8 +97,8 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     if list.is_none() && cdf.is_none() {
         work.no_workload();
     }
-    let mut page = ScenarioWriter::new();
-    introduce(&given, work, &mut page);
+    let mut writer = ScenarioWriter::new();
+    introduce(&given, work, &mut writer);
     let start = origin(&flows, config.as_ref(), list.as_ref(), work)?;
     let own = work.fabric.is_none();
     let stop = match &config {
@@ -115,15 +115,15 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
         None => assumed(&flows, config.as_ref(), list.as_ref().or(cdf), work)?,
     };
     let fabric = Fabric::of(&graph);
-    if !work.write_fabric(&mut page)? {
+    if !work.write_fabric(&mut writer)? {
         let file = given.files.first().map_or("", |(_, source)| source.name());
         let longest = stop.unwrap_or(HOUR_PS);
         let sent = if cdf.is_some() { Sent::Drawn } else { Sent::Flows(&flows.rows) };
-        write_network(&graph, &fabric, &flows, sent, (config.as_ref(), file, longest), work, &mut page)?;
+        write_network(&graph, &fabric, &flows, sent, (config.as_ref(), file, longest), work, &mut writer)?;
     }
     match &config {
-        Some(config) if own => faults::write(config, &graph, &fabric, start, &mut page)?,
-        None if own => faults::losses(&graph, &fabric, 0.0, &mut page),
+        Some(config) if own => faults::write(config, &graph, &fabric, start, &mut writer)?,
+        None if own => faults::losses(&graph, &fabric, 0.0, &mut writer),
         _ => {}
     }
     let ways = match given.at_most_one("hpcc-paths")? {
@@ -133,21 +133,21 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     let mut labels = Vec::new();
     if let Some(list) = &list {
         let known = flows::Known { flows: &flows, list, graph: &graph, fabric: &fabric, start };
-        labels = known.write(ways, work, &mut page)?;
+        labels = known.write(ways, work, &mut writer)?;
     } else if let Some((source, _)) = ways {
         return Err(source.error("ways of flows, and no list of flows").hint("give the list beside it"));
     }
     if let Some(source) = cdf {
-        labels.push(flows::drawn(source, work, &mut page)?);
+        labels.push(flows::drawn(source, work, &mut writer)?);
     }
     if let Some(at) = stop {
-        page.head("[stop]").key("at", time(at));
+        writer.head("[stop]").key("at", time(at));
         if !labels.is_empty() {
-            page.remark("That code stops there at the latest; what is simulated is over with its flows.");
-            page.key("when", labels);
+            writer.remark("That code stops there at the latest; what is simulated is over with its flows.");
+            writer.key("when", labels);
         }
     }
-    Ok(page)
+    Ok(writer)
 }
 
 /// The file that a configuration names: from its own directory, from the one above, in which that code is run, or of that name beside it.
@@ -168,10 +168,10 @@ fn named(own: Option<&Source>, config: Option<&Config>, keys: &[&str]) -> Result
     }
 }
 
-fn introduce(given: &InputFiles, work: &Work<'_>, page: &mut ScenarioWriter) {
+fn introduce(given: &InputFiles, work: &Work<'_>, writer: &mut ScenarioWriter) {
     let names: Vec<&str> = given.files.iter().map(|(_, source)| source.file_name()).collect();
-    page.remark(&format!("{}: of the ns-3 code of HPCC or one that came of it.", names.join(", ")));
-    work.title(names.first().copied().unwrap_or_default(), page);
+    writer.remark(&format!("{}: of the ns-3 code of HPCC or one that came of it.", names.join(", ")));
+    work.title(names.first().copied().unwrap_or_default(), writer);
 }
 
 /// The time in those files that is 0 s here: 2 s, with which their tools begin, or the first flow if that is earlier.
@@ -277,19 +277,19 @@ fn write_network(
     sent: Sent<'_>,
     (config, file, longest_ps): (Option<&Config>, &str, u64),
     work: &mut Work<'_>,
-    page: &mut ScenarioWriter,
+    writer: &mut ScenarioWriter,
 ) -> Result<(), ImportError> {
-    fabric.write(graph, page);
+    fabric.write(graph, writer);
     if graph.hosts_have_several() {
-        page.head("[nic]").key_because("link", "hash", "that code hashes a flow over the links towards its receiver");
+        writer.head("[nic]").key_because("link", "hash", "that code hashes a flow over the links towards its receiver");
     }
     let classes = &flows.rows.iter().map(|row| row.class).collect();
     match config {
-        Some(config) => Setting { config, graph, fabric, sent, classes, longest_ps }.write(work.notes, page),
+        Some(config) => Setting { config, graph, fabric, sent, classes, longest_ps }.write(work.notes, writer),
         None => {
-            page.head("[packet]").key("payload", "1000 B").key("header", "48 B").key("gap", "0 B");
-            page.head("[ack]").key("size", "60 B");
-            page.head("[switch]").key("buffer_per", "none").key("latency", "0 s");
+            writer.head("[packet]").key("payload", "1000 B").key("header", "48 B").key("gap", "0 B");
+            writer.head("[ack]").key("size", "60 B");
+            writer.head("[switch]").key("buffer_per", "none").key("latency", "0 s");
             let text = "the configuration: no control, and buffers that hold everything";
             work.notes.assumed(file, None, text);
             Ok(())

@@ -86,7 +86,7 @@ pub type Keys = Vec<(&'static str, Value)>;
 
 /// Writes what differs from switch to switch: the keys of the most switches into the table that is open, then `[[TABLE.at]]` for
 /// tiers and for single switches.
-pub fn write(page: &mut ScenarioWriter, table: &str, fabric: &Fabric, keys: &BTreeMap<u32, Keys>) {
+pub fn write(writer: &mut ScenarioWriter, table: &str, fabric: &Fabric, keys: &BTreeMap<u32, Keys>) {
     let mut counts: Vec<(&Keys, usize)> = Vec::new();
     for own in keys.values() {
         match counts.iter_mut().find(|(known, _)| *known == own) {
@@ -97,7 +97,7 @@ pub fn write(page: &mut ScenarioWriter, table: &str, fabric: &Fabric, keys: &BTr
     // Of equally many the first, so that nothing depends on chance.
     let Some(&(common, _)) = counts.iter().rev().max_by_key(|(_, count)| *count) else { return };
     common.iter().for_each(|(key, value)| {
-        page.key(key, value.clone());
+        writer.key(key, value.clone());
     });
     let mut tiers: BTreeMap<&str, Vec<(u32, &Keys)>> = BTreeMap::new();
     for (node, own) in keys {
@@ -107,14 +107,14 @@ pub fn write(page: &mut ScenarioWriter, table: &str, fabric: &Fabric, keys: &BTr
     for (tier, switches) in tiers {
         let alike = switches.windows(2).all(|two| two[0].1 == two[1].1);
         for (node, own) in switches.iter().filter(|(_, own)| *own != common).take(if alike { 1 } else { usize::MAX }) {
-            page.head(&format!("[[{table}.at]]"));
+            writer.head(&format!("[[{table}.at]]"));
             if alike {
-                page.key("tier", tier);
+                writer.key("tier", tier);
             } else {
-                page.key("node", fabric.name(*node));
+                writer.key("node", fabric.name(*node));
             }
             for one in own.iter().filter(|one| !common.contains(one)) {
-                page.key(one.0, one.1.clone());
+                writer.key(one.0, one.1.clone());
             }
         }
     }

@@ -25,7 +25,7 @@ impl Setting<'_> {
         ports: &BTreeMap<u32, Ports>,
         pauses: bool,
         notes: &mut Notes,
-        page: &mut ScenarioWriter,
+        writer: &mut ScenarioWriter,
     ) -> Result<(), ImportError> {
         let config = self.config;
         let conweave = config.is_conweave();
@@ -51,9 +51,9 @@ impl Setting<'_> {
                         ports of a switch hold for all of it";
             notes.differs(config.file(), None, text);
         }
-        page.head("[switch]").key("architecture", "shared-memory");
+        writer.head("[switch]").key("architecture", "shared-memory");
         let (reserve, set_aside) = if conweave { (RESERVE_CONWEAVE, 0) } else { (RESERVE, (CLASSES - 1) * RESERVE) };
-        page.key("reserve", size(reserve));
+        writer.key("reserve", size(reserve));
         let keys = |node: &u32, own: &Scaled| -> Keys {
             let there = ports.get(node).map_or(0, |ports| ports.values().map(|n| u64::from(*n)).sum());
             // Headroom is set aside for each lossless class here, and for each port there.
@@ -72,20 +72,20 @@ impl Setting<'_> {
             }
             keys
         };
-        page.key("latency", "0 s").key("release_at", "start");
+        writer.key("latency", "0 s").key("release_at", "start");
         if !conweave {
-            page.remark("That code sets the reserve aside for each port, this one for each port and class: the buffer is larger by the rest.");
+            writer.remark("That code sets the reserve aside for each port, this one for each port and class: the buffer is larger by the rest.");
         }
         let all = scaled.iter().map(|(node, own)| (*node, keys(node, own))).collect();
-        ports::write(page, "switch", self.fabric, &all);
+        ports::write(writer, "switch", self.fabric, &all);
         if !pauses {
             return Ok(());
         }
-        page.head("[pfc]").key("threshold", "dynamic").key("xon_offset", size(if conweave { 1 } else { XON_OFFSET }));
-        page.key("signal", "on-off");
+        writer.head("[pfc]").key("threshold", "dynamic").key("xon_offset", size(if conweave { 1 } else { XON_OFFSET }));
+        writer.key("signal", "on-off");
         if !self.classes.iter().eq([3u8].iter()) && !self.classes.is_empty() {
             let classes: Vec<toml::Value> = self.classes.iter().map(|class| i64::from(*class).into()).collect();
-            page.key("classes", classes);
+            writer.key("classes", classes);
         }
         if !config.flag("USE_DYNAMIC_PFC_THRESHOLD", true)? {
             let text = "USE_DYNAMIC_PFC_THRESHOLD 0: the switch of that code has dynamic thresholds all the same";
@@ -98,7 +98,7 @@ impl Setting<'_> {
             keys
         };
         let all = alphas.iter().map(|(node, own)| (*node, keys(own))).collect();
-        ports::write(page, "pfc", self.fabric, &all);
+        ports::write(writer, "pfc", self.fabric, &all);
         if conweave {
             let text = "PFC: a pause ends after PAUSE_TIME there and is sent again; here it lasts until it is lifted";
             notes.differs(config.file(), None, text);
@@ -112,7 +112,7 @@ impl Setting<'_> {
         ports: &BTreeMap<u32, Ports>,
         looks: bool,
         notes: &mut Notes,
-        page: &mut ScenarioWriter,
+        writer: &mut ScenarioWriter,
     ) -> Result<(), ImportError> {
         let config = self.config;
         if !config.flag("ENABLE_QCN", true)? || !looks {
@@ -159,7 +159,7 @@ impl Setting<'_> {
             }
         }
         let (scaled, mut exact) = ports::by_switch(&ports, |bps, _| vec![octets(0, bps), octets(1, bps)]);
-        page.head("[ecn]");
+        writer.head("[ecn]");
         let mut keys = |node: &u32, own: &Scaled| -> Keys {
             let shares: Vec<f64> = ports.get(node).into_iter().flatten().map(|((bps, _), _)| of(2, *bps)).collect();
             exact &= shares.windows(2).all(|two| two[0] == two[1]);
@@ -180,7 +180,7 @@ impl Setting<'_> {
                         all of it";
             self.differs(notes, "KMIN_MAP", text);
         }
-        ports::write(page, "ecn", self.fabric, &all);
+        ports::write(writer, "ecn", self.fabric, &all);
         Ok(())
     }
 

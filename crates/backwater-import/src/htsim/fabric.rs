@@ -194,45 +194,45 @@ impl Fabric {
     }
 
     /// `[topology]`.
-    pub fn write(&self, page: &mut ScenarioWriter) {
-        page.head("[topology]");
+    pub fn write(&self, writer: &mut ScenarioWriter) {
+        writer.head("[topology]");
         let [edge, fabric, rest @ ..] = self.layers.as_slice() else { return };
-        let other = |page: &mut ScenarioWriter, names: [&str; 2], own: &Layer, below: &Layer| {
+        let other = |writer: &mut ScenarioWriter, names: [&str; 2], own: &Layer, below: &Layer| {
             if own.bps != below.bps {
-                page.key(names[0], rate(own.bps));
+                writer.key(names[0], rate(own.bps));
             }
             if own.delay_ps != below.delay_ps {
-                page.key(names[1], time(own.delay_ps));
+                writer.key(names[1], time(own.delay_ps));
             }
         };
         if let [core] = rest {
-            page.key("kind", "fat-tree").key("pods", self.pods).key("tors_per_pod", self.tors);
-            page.key("aggs_per_pod", self.aggs).key("cores", self.cores).key("hosts_per_tor", self.hosts);
-            page.key("rate", rate(edge.bps)).key("link_delay", time(edge.delay_ps));
-            other(page, ["fabric_rate", "fabric_delay"], fabric, edge);
-            other(page, ["core_rate", "core_delay"], core, fabric);
+            writer.key("kind", "fat-tree").key("pods", self.pods).key("tors_per_pod", self.tors);
+            writer.key("aggs_per_pod", self.aggs).key("cores", self.cores).key("hosts_per_tor", self.hosts);
+            writer.key("rate", rate(edge.bps)).key("link_delay", time(edge.delay_ps));
+            other(writer, ["fabric_rate", "fabric_delay"], fabric, edge);
+            other(writer, ["core_rate", "core_delay"], core, fabric);
             if self.core_bundle > 1 {
-                page.key("core_links_per_pair", self.core_bundle);
+                writer.key("core_links_per_pair", self.core_bundle);
             }
         } else {
-            page.key("kind", "leaf-spine").key("leaves", self.pods * self.tors).key("spines", self.aggs);
-            page.key("hosts_per_leaf", self.hosts);
-            page.key("rate", rate(edge.bps)).key("link_delay", time(edge.delay_ps));
-            other(page, ["fabric_rate", "fabric_delay"], fabric, edge);
+            writer.key("kind", "leaf-spine").key("leaves", self.pods * self.tors).key("spines", self.aggs);
+            writer.key("hosts_per_leaf", self.hosts);
+            writer.key("rate", rate(edge.bps)).key("link_delay", time(edge.delay_ps));
+            other(writer, ["fabric_rate", "fabric_delay"], fabric, edge);
         }
         if self.bundle > 1 {
-            page.key("links_per_pair", self.bundle);
+            writer.key("links_per_pair", self.bundle);
         }
     }
 
     /// The latencies of the switches: the ToRs' for all, and `[[switch.at]]` for other tiers.
-    pub fn write_latencies(&self, page: &mut ScenarioWriter) {
+    pub fn write_latencies(&self, writer: &mut ScenarioWriter) {
         let names = if self.layers.len() == 3 { ["tor", "agg", "core"] } else { ["leaf", "spine", ""] };
         let Some(first) = self.layers.first() else { return };
         for (layer, name) in
             self.layers.iter().zip(names).skip(1).filter(|(layer, _)| layer.latency_ps != first.latency_ps)
         {
-            page.head("[[switch.at]]").key("tier", name).key("latency", time(layer.latency_ps));
+            writer.head("[[switch.at]]").key("tier", name).key("latency", time(layer.latency_ps));
         }
     }
 }

@@ -70,20 +70,20 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     check_files(&command, matrix.as_ref(), topology.as_ref(), work)?;
     let Some(matrix) = matrix else {
         let Some(topology) = topology else { return Err(ImportError::new("no file was given")) };
-        let mut page = ScenarioWriter::new();
-        page.remark(&format!("{}: a topology of htsim. It has no flows: add some.", topology.file_name()));
-        work.title(topology.file_name(), &mut page);
-        write_fabric(&topology_of(&topology, &command, work)?, &command, None, &mut page);
-        return Ok(page);
+        let mut writer = ScenarioWriter::new();
+        writer.remark(&format!("{}: a topology of htsim. It has no flows: add some.", topology.file_name()));
+        work.title(topology.file_name(), &mut writer);
+        write_fabric(&topology_of(&topology, &command, work)?, &command, None, &mut writer);
+        return Ok(writer);
     };
     let content = matrix::parse(matrix.name(), &matrix.text()?)?;
-    let mut page = ScenarioWriter::new();
-    introduce(&matrix, &content, &words, work, &mut page);
+    let mut writer = ScenarioWriter::new();
+    introduce(&matrix, &content, &words, work, &mut writer);
     if !about.is_empty() {
-        page.remark(&format!("Experiment: {about}"));
+        writer.remark(&format!("Experiment: {about}"));
     }
     let (mut kept, mut assumed) = (false, false);
-    if work.write_fabric(&mut page)? {
+    if work.write_fabric(&mut writer)? {
         if let Some((name, _)) = work.fabric {
             for option in NETWORK.iter().filter(|option| !matches!(**option, "-tm" | "-nodes")) {
                 command.ignored(option, &format!("{name} says it"), work.notes);
@@ -101,20 +101,20 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
         }
         let constants = command.is_uec().then(|| Constants::of(&fabric, &command)).transpose()?;
         kept = constants.is_some();
-        write_fabric(&fabric, &command, constants.as_ref(), &mut page);
+        write_fabric(&fabric, &command, constants.as_ref(), &mut writer);
         match &constants {
-            Some(constants) => uec::write_controls(&fabric, &command, constants, &mut page, work.notes),
-            None => write_transport(&command, &matrix, work, &mut page),
+            Some(constants) => uec::write_controls(&fabric, &command, constants, &mut writer, work.notes),
+            None => write_transport(&command, &matrix, work, &mut writer),
         }
         assumed = command.program.is_none();
-        failed(&content, &fabric, &command, &matrix, work, &mut page);
+        failed(&content, &fabric, &command, &matrix, work, &mut writer);
     }
     if command.reported("-nodes").is_some_and(|reported| reported != content.nodes.to_string()) {
         command.ignored("-nodes", &format!("{} says {}", matrix.file_name(), content.nodes), work.notes);
     }
     let unit = start_unit(work.options, &command, assumed, &content, &matrix, work.notes);
-    workload::write(&content, &command, unit, kept, &matrix, work, &mut page)?;
-    Ok(page)
+    workload::write(&content, &command, unit, kept, &matrix, work, &mut writer)?;
+    Ok(writer)
 }
 
 /// Sees that the files that the command line names are the ones that are given.
@@ -160,18 +160,19 @@ fn topology_of(source: &Source, command: &Command, work: &mut Work<'_>) -> Resul
     Fabric::of_file(&topology, command, source.name(), work.notes)
 }
 
-fn introduce(source: &Source, matrix: &Matrix, words: &[String], work: &Work<'_>, page: &mut ScenarioWriter) {
+fn introduce(source: &Source, matrix: &Matrix, words: &[String], work: &Work<'_>, writer: &mut ScenarioWriter) {
     let (flows, nodes) = (matrix.connections.len(), matrix.nodes);
-    page.remark(&format!(
+    writer.remark(&format!(
         "{}: a connection matrix of htsim with {flows} flows among {nodes} hosts.",
         source.file_name()
     ));
     if words.is_empty() {
-        page.remark("The rest is what htsim does without options; `backwater import --command` takes a command line.");
+        writer
+            .remark("The rest is what htsim does without options; `backwater import --command` takes a command line.");
     } else {
-        page.remark(&format!("Command line: {}", words.join(" ")));
+        writer.remark(&format!("Command line: {}", words.join(" ")));
     }
-    work.title(source.file_name(), page);
+    work.title(source.file_name(), writer);
 }
 
 /// The unit of start times: as the caller says, or as the program has it. Where none is named it is `htsim_uec`, as it is for transport and
@@ -222,20 +223,20 @@ fn start_unit(
 }
 
 /// Writes the fabric; with constants of `htsim_uec` its queues have limits.
-fn write_fabric(fabric: &Fabric, command: &Command, constants: Option<&Constants>, page: &mut ScenarioWriter) {
-    fabric.write(page);
-    page.head("[switch]");
+fn write_fabric(fabric: &Fabric, command: &Command, constants: Option<&Constants>, writer: &mut ScenarioWriter) {
+    fabric.write(writer);
+    writer.head("[switch]");
     match constants {
-        Some(constants) => uec::write_queues(command, constants, page),
+        Some(constants) => uec::write_queues(command, constants, writer),
         None => {
-            page.key("buffer_per", "none");
+            writer.key("buffer_per", "none");
         }
     }
     let latency = fabric.layers.first().map_or(0, |layer| layer.latency_ps);
-    page.key("latency", time(latency)).key("latency_at", "fabric");
-    fabric.write_latencies(page);
+    writer.key("latency", time(latency)).key("latency_at", "fabric");
+    fabric.write_latencies(writer);
     let payload = payload(command);
-    page.head("[packet]").key("payload", size(payload)).key("header", size(HEADER)).key("gap", "0 B");
+    writer.head("[packet]").key("payload", size(payload)).key("header", size(HEADER)).key("gap", "0 B");
 }
 
 /// Payload of a full packet, in octets.
@@ -246,14 +247,14 @@ fn payload(command: &Command) -> u64 {
     }
 }
 
-fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, page: &mut ScenarioWriter) {
-    page.head("[ack]").key("size", size(HEADER));
+fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, writer: &mut ScenarioWriter) {
+    writer.head("[ack]").key("size", size(HEADER));
     if command.program == Some(Program::Roce) {
         let (low, high) = command.pfc;
         let unit = payload(command);
-        page.head("[pause]");
-        page.remark("A counter for each ingress: above so many packets the neighbour stops. No frame says so.");
-        page.key("xoff", size(high * unit)).key("xon", size(low * unit)).key("signal", "ideal");
+        writer.head("[pause]");
+        writer.remark("A counter for each ingress: above so many packets the neighbour stops. No frame says so.");
+        writer.key("xoff", size(high * unit)).key("xon", size(low * unit)).key("signal", "ideal");
         if let Some(strategy) = command.strategy.as_deref().filter(|one| !["ecmp_host", "single"].contains(one)) {
             work.notes.differs(values::NAME, None, format!("-strat {strategy}: each flow takes one way, by ECMP"));
         }
@@ -264,11 +265,11 @@ fn write_transport(command: &Command, source: &Source, work: &mut Work<'_>, page
     }
     // One acknowledgement for each so many octets.
     let wire = payload(command) + HEADER;
-    page.number("every", command.sack_threshold.div_ceil(wire).max(1));
-    page.key("first_packet", true);
-    page.key_because("class", 7, "its switches serve headers and acknowledgements before data");
+    writer.number("every", command.sack_threshold.div_ceil(wire).max(1));
+    writer.key("first_packet", true);
+    writer.key_because("class", 7, "its switches serve headers and acknowledgements before data");
     if command.paths != Some(1) {
-        page.head("[spray]").key("order", "random");
+        writer.head("[spray]").key("order", "random");
         if command.paths.is_some() {
             work.notes.named(NoteKind::Differs, values::NAME, None, "-paths", "here packets take any way");
         }
@@ -289,7 +290,7 @@ fn failed(
     command: &Command,
     source: &Source,
     work: &mut Work<'_>,
-    page: &mut ScenarioWriter,
+    writer: &mut ScenarioWriter,
 ) {
     for failure in &matrix.failures {
         let up = fabric.cores.checked_div(fabric.aggs).unwrap_or(0);
@@ -303,11 +304,11 @@ fn failed(
             continue;
         }
         let core = fabric.core_above(failure.switch, failure.link);
-        page.head("[[link.at]]").key("between", vec![format!("agg{}", failure.switch), format!("core{core}")]);
+        writer.head("[[link.at]]").key("between", vec![format!("agg{}", failure.switch), format!("core{core}")]);
         if fabric.core_bundle > 1 {
-            page.key_because("number", 0, "of a bundle the first");
+            writer.key_because("number", 0, "of a bundle the first");
         }
-        page.key("down", true);
+        writer.key("down", true);
     }
     if command.failed == 0 {
         return;
@@ -320,9 +321,10 @@ fn failed(
     }
     let quarter = fabric.layers.last().map_or(0, |layer| layer.bps / 4);
     for (agg, cores) in slow {
-        page.head("[[link.at]]");
-        page.key("from", cores.iter().map(|core| format!("core{core}")).collect::<Vec<_>>())
+        writer.head("[[link.at]]");
+        writer
+            .key("from", cores.iter().map(|core| format!("core{core}")).collect::<Vec<_>>())
             .key("to", format!("agg{agg}"));
-        page.key_because("rate", rate(quarter), "-failed: downwards, a quarter");
+        writer.key_because("rate", rate(quarter), "-failed: downwards, a quarter");
     }
 }

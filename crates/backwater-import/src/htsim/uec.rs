@@ -77,21 +77,21 @@ impl Constants {
 const CONTROL: i64 = 7;
 
 /// Writes the queues of switches: `[switch]` is begun.
-pub fn write_queues(command: &Command, constants: &Constants, page: &mut ScenarioWriter) {
-    page.key("buffer_per", "queue");
+pub fn write_queues(command: &Command, constants: &Constants, writer: &mut ScenarioWriter) {
+    writer.key("buffer_per", "queue");
     let sizes = (0..8).map(|class| size(if class == CONTROL { 2 * constants.queue } else { constants.queue }));
-    page.key_because("queue_buffers", sizes.collect::<Vec<_>>(), "headers and control have twice that of data");
+    writer.key_because("queue_buffers", sizes.collect::<Vec<_>>(), "headers and control have twice that of data");
     if !command.controls.trim {
-        page.key_because("victim", "either", "half of the time the newest packet of a full queue is lost");
+        writer.key_because("victim", "either", "half of the time the newest packet of a full queue is lost");
     }
-    page.key("release_at", "end");
-    write_reference(command, page);
+    writer.key("release_at", "end");
+    write_reference(command, writer);
 }
 
 /// A slow link (`-failed`) has a quarter of the queue and of the thresholds. Links that are of another rate in a topology file have not.
-fn write_reference(command: &Command, page: &mut ScenarioWriter) {
+fn write_reference(command: &Command, writer: &mut ScenarioWriter) {
     if command.failed > 0 {
-        page.key_because("reference_rate", rate(command.linkspeed_bps), "slow links have a part");
+        writer.key_because("reference_rate", rate(command.linkspeed_bps), "slow links have a part");
     }
 }
 
@@ -100,36 +100,37 @@ pub fn write_controls(
     fabric: &Fabric,
     command: &Command,
     constants: &Constants,
-    page: &mut ScenarioWriter,
+    writer: &mut ScenarioWriter,
     notes: &mut Notes,
 ) {
     let controls = &command.controls;
-    page.head("[ack]").key("size", size(HEADER)).key("bytes", size(command.sack_threshold)).key("class", CONTROL);
-    page.head("[nic]").key_because("control_turns", 10, "where both wait, ten of control and one of data");
-    page.head("[transport]").key("recovery", "rud").key("timeout", time(constants.timeout_ps));
-    page.key("retries", "unlimited");
+    writer.head("[ack]").key("size", size(HEADER)).key("bytes", size(command.sack_threshold)).key("class", CONTROL);
+    writer.head("[nic]").key_because("control_turns", 10, "where both wait, ten of control and one of data");
+    writer.head("[transport]").key("recovery", "rud").key("timeout", time(constants.timeout_ps));
+    writer.key("retries", "unlimited");
     if controls.sender && controls.window == Window::Constant && controls.first_window > 0 {
-        page.key("window", size(controls.first_window * (command.uec_mtu() - HEADER)));
+        writer.key("window", size(controls.first_window * (command.uec_mtu() - HEADER)));
     }
     if controls.trim {
-        page.head("[trim]")
+        writer
+            .head("[trim]")
             .key("size", size(controls.trim_size.unwrap_or(HEADER)))
             .key("class", CONTROL)
             .key("victim", "either");
     }
     let (low, high) = constants.ecn;
-    page.head("[ecn]").key("kmin", size(low)).key("kmax", size(high)).key("pmax", 1.0);
-    write_reference(command, page);
+    writer.head("[ecn]").key("kmin", size(low)).key("kmax", size(high)).key("pmax", 1.0);
+    write_reference(command, writer);
     if controls.receiver {
-        page.key_because("host_ports", false, "the credit of receivers owns the last hop");
+        writer.key_because("host_ports", false, "the credit of receivers owns the last hop");
     }
     if command.controls.queue.is_some() && command.controls.queue_factor > 0 {
         notes.unread(NAME, None, "-queue_size_bdp_factor", "-q says how many packets a queue holds");
     }
-    page.head("[ev]").number("values", command.paths.unwrap_or(64)).key("policy", controls.balancing.policy());
-    page.key_because("cut_counts_first", false, "what was cut goes again before its answer counts");
+    writer.head("[ev]").number("values", command.paths.unwrap_or(64)).key("policy", controls.balancing.policy());
+    writer.key_because("cut_counts_first", false, "what was cut goes again before its answer counts");
     if controls.sender {
-        write_window(controls, command, constants, page, notes);
+        write_window(controls, command, constants, writer, notes);
     }
     if !controls.sender && controls.first_window > 0 {
         let text = format!(
@@ -139,10 +140,14 @@ pub fn write_controls(
         notes.ignored(NAME, None, text);
     }
     if controls.receiver {
-        page.head("[rccc]").key("network_rtt", time(constants.network_rtt_ps)).key("class", CONTROL);
+        writer.head("[rccc]").key("network_rtt", time(constants.network_rtt_ps)).key("class", CONTROL);
         let ratio = fabric.oversubscription();
         if !controls.sender && ratio > 1.0 {
-            page.key_because("oversubscription", ratio, "that program slows pulls down by itself where RCCC is alone");
+            writer.key_because(
+                "oversubscription",
+                ratio,
+                "that program slows pulls down by itself where RCCC is alone",
+            );
         }
     }
     if let Some(strategy) = command.strategy.as_deref().filter(|strategy| *strategy != "ecmp_host") {
@@ -155,28 +160,28 @@ fn write_window(
     controls: &Controls,
     command: &Command,
     constants: &Constants,
-    page: &mut ScenarioWriter,
+    writer: &mut ScenarioWriter,
     notes: &mut Notes,
 ) {
     let first = controls.first_window * command.uec_mtu();
     match controls.window {
         Window::Nscc => {
-            page.head("[nscc]").key("network_rtt", time(constants.network_rtt_ps));
+            writer.head("[nscc]").key("network_rtt", time(constants.network_rtt_ps));
             if controls.target_ps > 0 || !controls.trim {
                 let target = if controls.target_ps > 0 { controls.target_ps } else { constants.network_rtt_ps };
-                page.key("target", time(target));
+                writer.key("target", time(target));
             }
             if first > 0 {
-                page.key_because("window", size(first), "-cwnd: at first");
+                writer.key_because("window", size(first), "-cwnd: at first");
             }
             if !controls.rtt_from_nacks {
-                page.key("base_rtt_from_trims", false);
+                writer.key("base_rtt_from_trims", false);
             }
             if controls.sleek {
-                page.key("sleek", true);
+                writer.key("sleek", true);
             }
             if controls.receiver {
-                page.key("receiver_credit", true);
+                writer.key("receiver_credit", true);
             }
         }
         Window::Constant if first > 0 => {

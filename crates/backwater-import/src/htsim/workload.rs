@@ -27,7 +27,7 @@ pub fn write(
     kept: bool,
     source: &Source,
     work: &mut Work<'_>,
-    page: &mut ScenarioWriter,
+    writer: &mut ScenarioWriter,
 ) -> Result<(), ImportError> {
     let known = known(matrix, command, source, work)?;
     let mut triggered = HashSet::new();
@@ -67,9 +67,9 @@ pub fn write(
             )?;
         }
         let table = flows.finish(work.place)?;
-        page.head("[[flow]]").key("label", group.label).key("table", table);
+        writer.head("[[flow]]").key("label", group.label).key("table", table);
         if group.kept {
-            page.key("keep_queue_pairs", true);
+            writer.key("keep_queue_pairs", true);
         }
     }
     let alone = by_trigger.iter().copied().chain(known.iter().filter(|_| !kept));
@@ -79,7 +79,7 @@ pub fn write(
         work.notes.differs(source.name(), Some(first.line), text);
     }
     if !by_trigger.is_empty() {
-        operations(matrix, &by_trigger, unit, source, work, page)?;
+        operations(matrix, &by_trigger, unit, source, work, writer)?;
     }
     Ok(())
 }
@@ -187,7 +187,7 @@ fn operations(
     unit: StartUnit,
     source: &Source,
     work: &mut Work<'_>,
-    page: &mut ScenarioWriter,
+    writer: &mut ScenarioWriter,
 ) -> Result<(), ImportError> {
     let (mut by_ack, mut by_byte): (HashMap<u32, Vec<u64>>, HashMap<u32, Vec<u64>>) = (HashMap::new(), HashMap::new());
     for one in known {
@@ -233,8 +233,8 @@ fn operations(
         table.add(&operation, work.place)?;
     }
     let name = table.finish(work.place)?;
-    page.head("[[job]]");
-    page.remark("Flows that start when others are done: `after` waits for the last byte, `after_ack` for the last acknowledgement.");
-    page.key("label", "triggers").key("ranks", matrix.nodes).key("operations", name);
+    writer.head("[[job]]");
+    writer.remark("Flows that start when others are done: `after` waits for the last byte, `after_ack` for the last acknowledgement.");
+    writer.key("label", "triggers").key("ranks", matrix.nodes).key("operations", name);
     Ok(())
 }

@@ -62,20 +62,24 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     let lines: Vec<u64> = system.gpus.iter().map(|gpu| gpu.line).collect();
     let graph = servers::graph(servers, system.gpus.len() as u32, &ports, &nvlinks, &lines)
         .map_err(|error| error.file(file).line(lines[0]))?;
-    let mut page = ScenarioWriter::new();
+    let mut writer = ScenarioWriter::new();
     let whose = if system.version == 1 { "NCCL" } else { "RCCL" };
-    page.remark(&format!("{}: a topology of {whose}, {servers} servers of {} GPUs.", source.file_name(), lines.len()));
-    chosen(&system, &used, &ports, file, work, &mut page);
-    work.title(source.file_name(), &mut page);
-    Fabric::of(&graph).write(&graph, &mut page);
-    page.head("[switch]").key("buffer_per", "none");
+    writer.remark(&format!(
+        "{}: a topology of {whose}, {servers} servers of {} GPUs.",
+        source.file_name(),
+        lines.len()
+    ));
+    chosen(&system, &used, &ports, file, work, &mut writer);
+    work.title(source.file_name(), &mut writer);
+    Fabric::of(&graph).write(&graph, &mut writer);
+    writer.head("[switch]").key("buffer_per", "none");
     if used.iter().any(|(nics, _)| nics.len() > 1) {
-        page.head("[nic]").key_because("link", "least-loaded", "channels take turns with the NICs of their GPU");
+        writer.head("[nic]").key_because("link", "least-loaded", "channels take turns with the NICs of their GPU");
         let text = "nic.link: each flow of a GPU takes the least loaded of its NICs; channels of NCCL take turns";
         work.notes.differs(file, None, text);
     }
     assumed(&ports, &nvlinks, servers, file, work);
-    Ok(page)
+    Ok(writer)
 }
 
 /// Attributes from which it follows which NIC a GPU uses, which links it has and how fast they are: by element. No key has them.
@@ -142,7 +146,7 @@ fn chosen(
     ports: &[Port],
     file: &str,
     work: &mut Work<'_>,
-    page: &mut ScenarioWriter,
+    writer: &mut ScenarioWriter,
 ) {
     for ((own, (nics, path)), gpu) in (0..).zip(used).zip(&system.gpus) {
         let names: Vec<&str> = nics.iter().map(|nic| system.nics[*nic].name.as_str()).collect();
@@ -154,7 +158,7 @@ fn chosen(
             path.distance,
             rate(path.bps)
         );
-        page.remark(&format!("{text}."));
+        writer.remark(&format!("{text}."));
         work.notes.verdict(file, Some(gpu.line), text);
         for port in ports.iter().filter(|port| port.gpu == own && port.sharing > 1) {
             let nic = &system.nics[port.nic];

@@ -191,21 +191,21 @@ pub fn write_page(
     file: &str,
     work: &mut Work<'_>,
 ) -> Result<ScenarioWriter, ImportError> {
-    let mut page = ScenarioWriter::new();
-    page.remark(about);
-    if !work.write_fabric(&mut page)? {
-        page.key("title", title);
-        page.head("[topology]");
-        page.remark("The file has no fabric: each rank is a host of one switch.");
-        page.key("kind", "star").key("hosts", ranks.max(2)).key("rate", RATE).key("link_delay", DELAY);
-        page.head("[switch]").key("buffer_per", "none");
+    let mut writer = ScenarioWriter::new();
+    writer.remark(about);
+    if !work.write_fabric(&mut writer)? {
+        writer.key("title", title);
+        writer.head("[topology]");
+        writer.remark("The file has no fabric: each rank is a host of one switch.");
+        writer.key("kind", "star").key("hosts", ranks.max(2)).key("rate", RATE).key("link_delay", DELAY);
+        writer.head("[switch]").key("buffer_per", "none");
         let text = format!(
             "the fabric: a star of {} hosts at {RATE} with {DELAY} a link, whose switch drops nothing",
             ranks.max(2)
         );
         work.notes.assumed(file, None, text);
     }
-    page.head("[[job]]");
-    page.key("label", label).key("ranks", ranks.max(2)).key("operations", table);
-    Ok(page)
+    writer.head("[[job]]");
+    writer.key("label", label).key("ranks", ranks.max(2)).key("operations", table);
+    Ok(writer)
 }

@@ -65,19 +65,19 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
         let text = "the configuration: --fabric has the network and the control";
         work.notes.ignored(config.file(), None, text);
     }
-    let mut page = ScenarioWriter::new();
+    let mut writer = ScenarioWriter::new();
     let names: Vec<&str> = given.files.iter().map(|(_, source)| source.file_name()).collect();
-    page.remark(&format!("{}: of SimAI.", names.join(", ")));
-    work.title(names.first().copied().unwrap_or_default(), &mut page);
+    writer.remark(&format!("{}: of SimAI.", names.join(", ")));
+    work.title(names.first().copied().unwrap_or_default(), &mut writer);
     let groups = match &workload {
         Some(workload) => Some(Groups::of(workload, servers.as_ref().map(|servers| servers.gpus))?),
         None => None,
     };
-    match (work.write_fabric(&mut page)?, &servers, &groups, topology) {
+    match (work.write_fabric(&mut writer)?, &servers, &groups, topology) {
         (false, Some(servers), _, Some(source)) => {
-            network(&servers.graph, config.as_ref(), source.name(), work, &mut page)?;
+            network(&servers.graph, config.as_ref(), source.name(), work, &mut writer)?;
             if let Some((gpu, line)) = servers.two_ways {
-                page.head("[nic]").key_because("link", "least-loaded", "of equals NVLink, which stands first");
+                writer.head("[nic]").key_because("link", "least-loaded", "of equals NVLink, which stands first");
                 let text = format!(
                     "GPU {gpu} reaches another one by NVLink and by one switch alike: flows take the link with less to send; \
                      in that program NVLink alone"
@@ -96,7 +96,7 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
                 "the topology: {ranks} GPUs at one switch, 400 Gb/s and 500 ns a link, each a server of its own"
             );
             work.notes.assumed(names[0], None, text);
-            network(&star(ranks), config.as_ref(), names[0], work, &mut page)?;
+            network(&star(ranks), config.as_ref(), names[0], work, &mut writer)?;
         }
         (false, ..) => {
             let error = ImportError::new("a configuration, and neither a workload nor a topology").file(names[0]);
@@ -112,9 +112,9 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
         work.notes.differs(&workload.file, Some(1), text);
     }
     if let (Some(workload), Some(groups)) = (&workload, &groups) {
-        steps::write(workload, groups, work, &mut page)?;
+        steps::write(workload, groups, work, &mut writer)?;
     }
-    Ok(page)
+    Ok(writer)
 }
 
 /// Says which GPUs take part where not all do.
@@ -143,12 +143,12 @@ fn network(
     config: Option<&Config>,
     file: &str,
     work: &mut Work<'_>,
-    page: &mut ScenarioWriter,
+    writer: &mut ScenarioWriter,
 ) -> Result<(), ImportError> {
     let fabric = Fabric::of(graph);
-    fabric.write(graph, page);
+    fabric.write(graph, writer);
     let Some(config) = config else {
-        page.head("[switch]").key("buffer_per", "none");
+        writer.head("[switch]").key("buffer_per", "none");
         let text = "packets, switches and the control, which that program has in another file: as here by default, with buffers that hold \
                     everything and no control; give its SimAI.conf beside, or --fabric FILE";
         work.notes.assumed(file, None, text);
@@ -159,8 +159,8 @@ fn network(
     };
     let classes = &[3].into();
     Setting { config, graph, fabric: &fabric, sent: Sent::Jobs, classes, longest_ps: HOUR_PS }
-        .write(work.notes, page)?;
-    faults::write(config, graph, &fabric, 0, page)
+        .write(work.notes, writer)?;
+    faults::write(config, graph, &fabric, 0, writer)
 }
 
 fn star(hosts: u32) -> Graph {

@@ -12,7 +12,7 @@ const PASSES: [&str; 3] = ["forward", "input gradient", "weight gradient"];
 
 /// Steps as they are written.
 struct Steps<'a> {
-    page: &'a mut ScenarioWriter,
+    writer: &'a mut ScenarioWriter,
     groups: &'a Groups,
     /// What the next step of the passes waits for.
     last: Option<String>,
@@ -26,10 +26,10 @@ pub fn write(
     workload: &Workload,
     groups: &Groups,
     work: &mut Work<'_>,
-    page: &mut ScenarioWriter,
+    writer: &mut ScenarioWriter,
 ) -> Result<(), ImportError> {
     let ranks = groups.ranks();
-    page.head("[[job]]").key("label", "workload").key("ranks", ranks);
+    writer.head("[[job]]").key("label", "workload").key("ranks", ranks);
     let file = workload.file.as_str();
     let comms = |layer: &Layer| layer.passes.iter().flat_map(|pass| pass.comm).collect::<Vec<_>>();
     if workload.layers.iter().any(|layer| !comms(layer).is_empty()) {
@@ -37,7 +37,7 @@ pub fn write(
                     channels, trees and NVLS";
         work.notes.differs(file, None, text);
     }
-    let mut steps = Steps { page, groups, last: None, before: None, written: 0 };
+    let mut steps = Steps { writer, groups, last: None, before: None, written: 0 };
     let layers = || (0usize..).zip(&workload.layers);
     match workload.policy {
         Policy::Micro => {
@@ -105,7 +105,7 @@ impl Steps<'_> {
         if layer.update_ns > 0 {
             let label = label(number, layer, "update");
             self.step(&label, Some(vec![comm]));
-            self.page.key("kind", "compute").key("time", time(layer.update_ns * 1000));
+            self.writer.key("kind", "compute").key("time", time(layer.update_ns * 1000));
         }
     }
 
@@ -114,7 +114,7 @@ impl Steps<'_> {
         let label = label(number, layer, "gradients");
         let after = self.last.iter().cloned().chain([comm]).collect();
         self.step(&label, Some(after));
-        self.page.key("kind", "compute").key("time", "0 s");
+        self.writer.key("kind", "compute").key("time", "0 s");
         self.last = Some(label);
     }
 
@@ -125,7 +125,7 @@ impl Steps<'_> {
         }
         let label = label(number, layer, PASSES[pass]);
         self.step(&label, None);
-        self.page.key("kind", "compute").key("time", time(nanoseconds * 1000));
+        self.writer.key("kind", "compute").key("time", time(nanoseconds * 1000));
         self.last = Some(label);
     }
 
@@ -146,11 +146,11 @@ impl Steps<'_> {
         };
         let label = label(number, layer, &format!("{} {name}", PASSES[pass]));
         self.step(&label, None);
-        self.page.key("kind", name).key("size", size(payload));
+        self.writer.key("kind", name).key("size", size(payload));
         if ranks < self.groups.ranks() {
-            self.page.key("group_size", ranks);
+            self.writer.key("group_size", ranks);
             if stride > 1 {
-                self.page.key("group_stride", stride);
+                self.writer.key("group_stride", stride);
             }
         }
         if blocks {
@@ -161,10 +161,10 @@ impl Steps<'_> {
 
     /// The head of a step, and what it waits for unless that is the step before it.
     fn step(&mut self, label: &str, after: Option<Vec<String>>) {
-        self.page.head("[[job.step]]").key("label", label);
+        self.writer.head("[[job.step]]").key("label", label);
         let after = after.unwrap_or_else(|| self.last.iter().cloned().collect());
         if self.written > 0 && self.before.as_slice() != after.as_slice() {
-            self.page.key("after", after);
+            self.writer.key("after", after);
         }
         self.before = Some(label.to_owned());
         self.written += 1;

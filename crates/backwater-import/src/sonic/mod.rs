@@ -67,21 +67,21 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     let plan = Plan::of(config, first.name(), work.options, work.notes)?;
     unsaid(&plan, work);
     let verdicts = verdict::all(&plan, first.name(), work)?;
-    let mut page = ScenarioWriter::new();
-    introduce(&plan, first.file_name(), &verdicts, &mut page);
+    let mut writer = ScenarioWriter::new();
+    introduce(&plan, first.file_name(), &verdicts, &mut writer);
     let group = plan.main();
-    plan.star(&plan.config.ports.iter().collect::<Vec<_>>(), &mut page);
+    plan.star(&plan.config.ports.iter().collect::<Vec<_>>(), &mut writer);
     let (classes, ports) = (&plan.config.lossless, plan.config.ports.len() as u64);
     let marks = plan.marks_of_star();
-    plan.mechanisms(scenario::Part { group, classes, ports, marks, fixed: None }, &mut page);
+    plan.mechanisms(scenario::Part { group, classes, ports, marks, fixed: None }, &mut writer);
     let worst = group.map(|group| runs::worst(&plan, group, &group.ports)).unwrap_or_default();
     if !worst.is_empty() {
-        page.gap().remark(
+        writer.gap().remark(
             "The worst that the ports can do to it: all send at once to one of them, until memory is full twice over.",
         );
-        scenario::incasts(&worst, &mut page);
+        scenario::incasts(&worst, &mut writer);
     }
-    Ok(page)
+    Ok(writer)
 }
 
 impl Plan {
@@ -96,16 +96,16 @@ impl Plan {
     }
 }
 
-fn introduce(plan: &Plan, file: &str, verdicts: &[Verdict], page: &mut ScenarioWriter) {
-    page.remark(&format!(
+fn introduce(plan: &Plan, file: &str, verdicts: &[Verdict], writer: &mut ScenarioWriter) {
+    writer.remark(&format!(
         "{file}: the configuration of a SONiC switch, {}, with {}.",
         plan.named(),
         unlike::count(plan.config.ports.len(), "port")
     ));
     for verdict in verdicts {
-        page.remark(&format!("{}: {}.", verdict.question, verdict.says));
+        writer.remark(&format!("{}: {}.", verdict.question, verdict.says));
     }
-    page.remark("What the files say of it:");
+    writer.remark("What the files say of it:");
     let slot = |map: &[u8; 8], class: u8| map.get(usize::from(class)).copied().unwrap_or(class);
     for (class, dscps) in (0u8..).zip(&plan.config.dscps) {
         let (group, queue) = (slot(&plan.config.group_of, class), slot(&plan.config.queue_of, class));
@@ -118,15 +118,15 @@ fn introduce(plan: &Plan, file: &str, verdicts: &[Verdict], page: &mut ScenarioW
             parts.push(format!("priority group {group}, queue {queue}"));
         }
         if !parts.is_empty() {
-            page.remark(&format!("Class {class}: {}.", parts.join("; ")));
+            writer.remark(&format!("Class {class}: {}.", parts.join("; ")));
         }
     }
     for line in &plan.config.reported {
-        page.remark(line);
+        writer.remark(line);
     }
     let unlike = plan.main().filter(|_| plan.unlike_main().next().is_some());
     let of_all = unlike.map(|main| format!("; the headroom and limit of {} for all", main.about()));
-    page.key("title", format!("{}{}", plan.named(), of_all.unwrap_or_default()));
+    writer.key("title", format!("{}{}", plan.named(), of_all.unwrap_or_default()));
 }
 
 /// What the database says and a scenario cannot.

@@ -65,17 +65,17 @@ pub fn memory(plan: &Plan, group: &Group, all: u64, work: &mut Work<'_>) -> Resu
     let response_ps = plan.groups.iter().map(|group| slowest_response(plan, group)).min().unwrap_or(0);
     let fixed = Fixed { memory: all, xoff, xon: xon(group, xoff), response_ps };
     let classes = &plan.config.lossless;
-    let mut page = ScenarioWriter::new();
-    page.remark(
+    let mut writer = ScenarioWriter::new();
+    writer.remark(
         "The memory: thresholds as the configured pool has them in this incast, and the memory that there is. The neighbours take for \
          stopping what headroom allows them. Half of the ports send to one of the others, and these to one of them. Frames that are \
          lost show that the two do not go together.",
     );
-    page.key("title", format!("{}: memory", plan.named()));
-    plan.star(&plan.config.ports.iter().collect::<Vec<_>>(), &mut page);
+    writer.key("title", format!("{}: memory", plan.named()));
+    plan.star(&plan.config.ports.iter().collect::<Vec<_>>(), &mut writer);
     let ports = plan.config.ports.len() as u64;
     let part = Part { group: Some(group), classes, ports, marks: plan.marking(group), fixed: Some(fixed) };
-    plan.mechanisms(part, &mut page);
+    plan.mechanisms(part, &mut writer);
     if crossed {
         let flows = (every.len() * classes.len()).max(1) as u64;
         let bytes = (2 * plan.held(group, flows) / flows).max(100 * plan.payload());
@@ -87,13 +87,13 @@ pub fn memory(plan: &Plan, group: &Group, all: u64, work: &mut Work<'_>) -> Resu
                 bytes,
                 class: *class,
             };
-            incasts(&classes.iter().map(incast).collect::<Vec<_>>(), &mut page);
+            incasts(&classes.iter().map(incast).collect::<Vec<_>>(), &mut writer);
         }
     } else {
-        incasts(&worst(plan, group, &every), &mut page);
+        incasts(&worst(plan, group, &every), &mut writer);
     }
     let name = format!("{}.memory.toml", work.stem);
-    write(&name, &page.into_text(), work)?;
+    write(&name, &writer.into_text(), work)?;
     Ok(Some((name, "ports.drop_frames: above 0 shows that the memory is not enough")))
 }
 
@@ -169,8 +169,8 @@ pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) 
     let begun = (LATENCY_NS * 1000 + JUST_PS) % frame_ps;
     let back_start = frame_ps - begun;
     let [sink, back_1, back_2] = ["sink", "back-1", "back-2"].map(|name| plan.free_name(name));
-    let mut page = ScenarioWriter::new();
-    page.remark(&format!(
+    let mut writer = ScenarioWriter::new();
+    writer.remark(&format!(
         "The headroom of {} with {}: {} B. Its worst case: {} and {} send to {sink}, whose link is so slow that nothing leaves while \
          their pause is under way, as if the receiver were paused. The way of the pause is full of the longest frames from {back_1} and \
          {back_2}, of which one has just begun. Frames are lost if headroom is short of what is needed by more than a frame. {sink}, \
@@ -182,23 +182,23 @@ pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) 
         second.name,
     ));
     if let Limit::Static(_) = group.profile.limit {
-        page.remark("The rest of the pool is taken: behind a static limit a frame takes what is left of it first.");
+        writer.remark("The rest of the pool is taken: behind a static limit a frame takes what is left of it first.");
     }
-    page.key("title", format!("{}: headroom of {}", plan.named(), group.about()));
-    page.head("[stop]").key("at", time(end));
-    plan.star_beside(group, &[(&sink, slow), (&back_1, group.bps), (&back_2, group.bps)], &mut page);
-    plan.mechanisms(Part { group: Some(group), classes, ports: hosts, marks: None, fixed: None }, &mut page);
-    page.head("[ack]").key_because("enabled", false, "acknowledgements would take from the rate of the senders");
+    writer.key("title", format!("{}: headroom of {}", plan.named(), group.about()));
+    writer.head("[stop]").key("at", time(end));
+    plan.star_beside(group, &[(&sink, slow), (&back_1, group.bps), (&back_2, group.bps)], &mut writer);
+    plan.mechanisms(Part { group: Some(group), classes, ports: hosts, marks: None, fixed: None }, &mut writer);
+    writer.head("[ack]").key_because("enabled", false, "acknowledgements would take from the rate of the senders");
     let bytes = 2 * held + 200 * plan.payload();
     let from = vec![first.name.clone(), second.name.clone()];
-    incasts(&[Incast { label: format!("incast-{class}"), from, to: sink, bytes, class }], &mut page);
+    incasts(&[Incast { label: format!("incast-{class}"), from, to: sink, bytes, class }], &mut writer);
     for (from, to) in [(back_1, first), (back_2, second)] {
         let back = Incast { label: "back".to_owned(), from: vec![from], to: to.name.clone(), bytes, class: lossy };
-        incasts(&[back], &mut page);
-        page.key("start", time(back_start));
+        incasts(&[back], &mut writer);
+        writer.key("start", time(back_start));
     }
     let name = format!("{}.headroom-{number}.toml", work.stem);
-    write(&name, &page.into_text(), work)?;
+    write(&name, &writer.into_text(), work)?;
     Ok(Some((name, "ports.drop_frames: 0 if headroom is enough")))
 }
 
@@ -254,8 +254,8 @@ pub fn order(
         bytes: packets * plan.payload(),
         class,
     };
-    let mut page = ScenarioWriter::new();
-    page.remark(&if marks.is_some() {
+    let mut writer = ScenarioWriter::new();
+    writer.remark(&if marks.is_some() {
         format!(
             "What comes first, ECN or PFC: a queue that grows to {} B. The lengths at which packets are marked and ports are paused lie on \
              both sides of that.",
@@ -264,16 +264,16 @@ pub fn order(
     } else {
         "What comes first, ECN or PFC, at a port that never marks: its queue grows until those that fill it are paused.".to_owned()
     });
-    page.key("title", format!("{}: ECN and PFC", plan.named()));
-    plan.star(&ports, &mut page);
+    writer.key("title", format!("{}: ECN and PFC", plan.named()));
+    plan.star(&ports, &mut writer);
     let (classes, ports) = (&group.classes, ports.len() as u64);
-    plan.mechanisms(Part { group: Some(group), classes, ports, marks, fixed: None }, &mut page);
-    incasts(&[incast], &mut page);
+    plan.mechanisms(Part { group: Some(group), classes, ports, marks, fixed: None }, &mut writer);
+    incasts(&[incast], &mut writer);
     let name = match number {
         1 => format!("{}.order.toml", work.stem),
         _ => format!("{}.order-{number}.toml", work.stem),
     };
-    write(&name, &page.into_text(), work)?;
+    write(&name, &writer.into_text(), work)?;
     Ok(Some((name, "ports.marked_frames and ports.pauses_sent: what comes first is there, the other is 0")))
 }
 
@@ -321,8 +321,8 @@ pub fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Optio
     // They fill memory, and keep it full until all of it has left twice more.
     let bytes = (4 * held / from.len().max(1) as u64).max(100 * plan.payload());
     let next = plan.next_switch();
-    let mut page = ScenarioWriter::new();
-    page.remark(&format!(
+    let mut writer = ScenarioWriter::new();
+    writer.remark(&format!(
         "The watchdog: the others fill the memory of a second switch of the kind, {next}. Then {} sends through {}, whose port to {next} \
          is paused until what the others hold has left through the port to {}. No link is faster, and no cable longer, than those of ports \
          with {}.",
@@ -331,18 +331,18 @@ pub fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Optio
         to.name,
         group.about()
     ));
-    page.key("title", format!("{}: watchdog", plan.named()));
-    page.head("[stop]").key("when", vec![format!("late-{class}")]);
-    plan.two_switches(group, late, &mut page);
+    writer.key("title", format!("{}: watchdog", plan.named()));
+    writer.head("[stop]").key("when", vec![format!("late-{class}")]);
+    plan.two_switches(group, late, &mut writer);
     let marks = plan.marking(group);
-    plan.mechanisms(Part { group: Some(group), classes, ports, marks, fixed: None }, &mut page);
-    incasts(&[Incast { label: format!("incast-{class}"), from, to: to.name.clone(), bytes, class }], &mut page);
+    plan.mechanisms(Part { group: Some(group), classes, ports, marks, fixed: None }, &mut writer);
+    incasts(&[Incast { label: format!("incast-{class}"), from, to: to.name.clone(), bytes, class }], &mut writer);
     // More than the next one takes of it at once: some of it waits.
     let bytes = held.max(100 * plan.payload());
     let late = vec![late.name.clone()];
-    incasts(&[Incast { label: format!("late-{class}"), from: late, to: to.name.clone(), bytes, class }], &mut page);
-    page.key("start", time(full_ps));
+    incasts(&[Incast { label: format!("late-{class}"), from: late, to: to.name.clone(), bytes, class }], &mut writer);
+    writer.key("start", time(full_ps));
     let name = format!("{}.watchdog.toml", work.stem);
-    write(&name, &page.into_text(), work)?;
+    write(&name, &writer.into_text(), work)?;
     Ok(Some((name, "rows pfc-watchdog of the control table: none unless the watchdog gave up a queue")))
 }

@@ -93,16 +93,16 @@ impl Plan {
     }
 
     /// A star: a host at each of the ports, named as its port.
-    pub fn star(&self, ports: &[&Port], page: &mut ScenarioWriter) {
+    pub fn star(&self, ports: &[&Port], writer: &mut ScenarioWriter) {
         let switch = self.switch();
         let mut nodes = vec![(switch.clone(), "switch")];
         nodes.extend(ports.iter().map(|port| (name(&port.name), "host")));
         let links = ports.iter().map(|port| (name(&port.name), switch.clone(), port.bps, Plan::delay(port)));
-        fabric(&nodes, links.collect(), page);
+        fabric(&nodes, links.collect(), writer);
     }
 
     /// A star of the first two ports of a group and of hosts that are none, by names and rates.
-    pub fn star_beside(&self, group: &Group, others: &[(&str, u64)], page: &mut ScenarioWriter) {
+    pub fn star_beside(&self, group: &Group, others: &[(&str, u64)], writer: &mut ScenarioWriter) {
         let switch = self.switch();
         let ports = self.ports(group);
         let ports = ports.iter().take(2).map(|port| (name(&port.name), port.bps));
@@ -111,12 +111,12 @@ impl Plan {
         let mut nodes = vec![(switch.clone(), "switch")];
         nodes.extend(hosts.iter().map(|(name, _)| (name.clone(), "host")));
         let links = hosts.into_iter().map(|(name, bps)| (name, switch.clone(), bps, group.delay_ps));
-        fabric(&nodes, links.collect(), page);
+        fabric(&nodes, links.collect(), writer);
     }
 
     /// All ports at a second switch of the same kind, but for one, which is at the first: what that meets that is paused. None has a
     /// faster link or a longer cable than those of the group, for which the headroom is.
-    pub fn two_switches(&self, group: &Group, late: &Port, page: &mut ScenarioWriter) {
+    pub fn two_switches(&self, group: &Group, late: &Port, writer: &mut ScenarioWriter) {
         let (first, next, ports) = (self.switch(), self.next_switch(), &self.config.ports);
         let mut nodes = vec![(first.clone(), "switch"), (next.clone(), "switch")];
         nodes.extend(ports.iter().map(|port| (name(&port.name), "host")));
@@ -127,7 +127,7 @@ impl Plan {
         });
         let mut links: Vec<_> = hosts.collect();
         links.push((first.clone(), next.clone(), group.bps, group.delay_ps));
-        fabric(&nodes, links, page);
+        fabric(&nodes, links, writer);
     }
 
     /// The ports of a group.
@@ -146,37 +146,37 @@ impl Plan {
     }
 
     /// Frames, memory and mechanisms.
-    pub fn mechanisms(&self, part: Part<'_>, page: &mut ScenarioWriter) {
-        page.head("[packet]");
-        page.remark(&format!("With {HEADER} B of headers the longest frame has {} B.", self.frame));
-        page.key("payload", size(self.payload()));
-        page.head("[transport]").key_because("loss", "expected", "lost frames are an answer here");
-        page.head("[switch]").key("architecture", "shared-memory");
+    pub fn mechanisms(&self, part: Part<'_>, writer: &mut ScenarioWriter) {
+        writer.head("[packet]");
+        writer.remark(&format!("With {HEADER} B of headers the longest frame has {} B.", self.frame));
+        writer.key("payload", size(self.payload()));
+        writer.head("[transport]").key_because("loss", "expected", "lost frames are an answer here");
+        writer.head("[switch]").key("architecture", "shared-memory");
         match (part.group, part.fixed) {
             (_, Some(fixed)) => {
-                page.remark("All the memory there is. Nothing is set aside: thresholds alone keep it.");
-                page.key("buffer", size(fixed.memory));
+                writer.remark("All the memory there is. Nothing is set aside: thresholds alone keep it.");
+                writer.key("buffer", size(fixed.memory));
             }
-            (Some(group), None) => self.carved(group, part, page),
+            (Some(group), None) => self.carved(group, part, writer),
             (None, None) => {
-                page.key_because("buffer", size(self.memory.shared), &self.pool.name);
+                writer.key_because("buffer", size(self.memory.shared), &self.pool.name);
             }
         }
-        self.lossy(page);
+        self.lossy(writer);
         if let Some(weights) = self.config.weights {
-            page.key("weights", weights.iter().map(|weight| *weight as i64).collect::<Vec<_>>());
+            writer.key("weights", weights.iter().map(|weight| *weight as i64).collect::<Vec<_>>());
         }
         if let Some(group) = part.group {
-            self.pfc(group, part, page);
+            self.pfc(group, part, writer);
         }
         if let Some(wred) = part.marks {
-            page.head("[ecn]");
-            page.remark(&format!("WRED profile {}, green.", wred.name));
-            page.key("kmin", size(wred.min)).key("kmax", size(wred.max));
-            page.key("pmax", wred.percent as f64 / 100.0);
+            writer.head("[ecn]");
+            writer.remark(&format!("WRED profile {}, green.", wred.name));
+            writer.key("kmin", size(wred.min)).key("kmax", size(wred.max));
+            writer.key("pmax", wred.percent as f64 / 100.0);
             let classes = self.marked(wred);
             if classes.len() < 8 {
-                page.key("classes", integers(&classes));
+                writer.key("classes", integers(&classes));
             }
         }
     }
@@ -187,11 +187,11 @@ impl Plan {
         (0..8).filter(|class| marks(*class)).collect()
     }
 
-    fn carved(&self, group: &Group, part: Part<'_>, page: &mut ScenarioWriter) {
+    fn carved(&self, group: &Group, part: Part<'_>, writer: &mut ScenarioWriter) {
         let (classes, ports) = (part.classes.len() as u64, part.ports);
         // A scenario sets a reserve aside for all eight classes.
         let aside = group.headroom * ports * classes + group.reserve * ports * 8;
-        page.remark(&format!(
+        writer.remark(&format!(
             "{} B of {} for all, and {aside} B that are set aside: headroom for {classes} class{} of {ports} port{}{}.",
             self.memory.shared,
             self.pool.name,
@@ -199,8 +199,8 @@ impl Plan {
             if ports == 1 { "" } else { "s" },
             if group.reserve > 0 { ", a reserve for all 8 of each, those that nothing uses too" } else { "" },
         ));
-        page.key("buffer", size(self.memory.shared + aside));
-        page.key_because("headroom", size(group.headroom), &format!("{}: xoff", group.profile.name));
+        writer.key("buffer", size(self.memory.shared + aside));
+        writer.key_because("headroom", size(group.headroom), &format!("{}: xoff", group.profile.name));
         if group.reserve > 0 {
             let own = self.set_aside(&group.profile);
             let why = if group.reserve == own {
@@ -208,20 +208,20 @@ impl Plan {
             } else {
                 format!("room for lossy frames that pass through; {} has {own} B", group.profile.name)
             };
-            page.key_because("reserve", size(group.reserve), &why);
+            writer.key_because("reserve", size(group.reserve), &why);
         }
         if group.profile.limit.alpha().is_some() {
-            page.key_because("headroom_above", number(alpha(group)), "beyond its limit a group has headroom");
+            writer.key_because("headroom_above", number(alpha(group)), "beyond its limit a group has headroom");
         }
     }
 
     /// Dynamic limits of classes that are not lossless.
-    fn lossy(&self, page: &mut ScenarioWriter) {
+    fn lossy(&self, writer: &mut ScenarioWriter) {
         for (key, egress) in [("alpha_ingress", false), ("alpha_egress", true)] {
             if let Some((name, alpha)) =
                 self.lossy_profiles(egress).iter().find_map(|(name, alpha)| Some((name, (*alpha)?)))
             {
-                page.key_because(key, number(alpha), name);
+                writer.key_because(key, number(alpha), name);
             }
         }
     }
@@ -248,34 +248,34 @@ impl Plan {
         all.into_iter().map(|(name, _)| (name, alpha(name))).collect()
     }
 
-    fn pfc(&self, group: &Group, part: Part<'_>, page: &mut ScenarioWriter) {
+    fn pfc(&self, group: &Group, part: Part<'_>, writer: &mut ScenarioWriter) {
         let (profile, fixed) = (&group.profile, part.fixed);
-        page.head("[pfc]").key("classes", integers(part.classes));
+        writer.head("[pfc]").key("classes", integers(part.classes));
         match (fixed, profile.limit) {
             (Some(fixed), _) => {
-                page.key("threshold", "static").key("xoff", size(fixed.xoff)).key("xon", size(fixed.xon));
-                page.key("response", time(fixed.response_ps));
+                writer.key("threshold", "static").key("xoff", size(fixed.xoff)).key("xon", size(fixed.xon));
+                writer.key("response", time(fixed.response_ps));
             }
             (None, Limit::Dynamic(exponent)) => {
-                page.key("threshold", "dynamic");
-                page.key_because("alpha", number(alpha(group)), &format!("{}: 2^{exponent}", profile.name));
+                writer.key("threshold", "dynamic");
+                writer.key_because("alpha", number(alpha(group)), &format!("{}: 2^{exponent}", profile.name));
                 if let Some(offset) = profile.xon_offset {
-                    page.key("xon_offset", size(offset));
+                    writer.key("xon_offset", size(offset));
                 }
             }
             (None, Limit::Static(octets)) => {
                 let xoff = octets.max(1);
-                page.key("threshold", "static").key("xoff", size(xoff)).key("xon", size(xon(group, xoff)));
+                writer.key("threshold", "static").key("xoff", size(xoff)).key("xon", size(xon(group, xoff)));
             }
         }
         if fixed.is_none() && group.response.ps() > 0 {
-            page.key_because("response", time(group.response.ps()), &group.response.why(group.bps));
+            writer.key_because("response", time(group.response.ps()), &group.response.why(group.bps));
         }
         if let Some(watchdog) = self.config.watchdog.as_ref().filter(|_| fixed.is_none()) {
             let ms = |ms: u64| time(ms * 1_000_000_000);
-            page.key("watchdog", ms(watchdog.detection_ms));
-            page.key("watchdog_restore", ms(watchdog.restoration_ms));
-            page.key("watchdog_action", watchdog.action.as_str());
+            writer.key("watchdog", ms(watchdog.detection_ms));
+            writer.key("watchdog_restore", ms(watchdog.restoration_ms));
+            writer.key("watchdog_action", watchdog.action.as_str());
         }
     }
 }
@@ -287,16 +287,16 @@ pub fn xon(group: &Group, xoff: u64) -> u64 {
 }
 
 /// Writes incasts.
-pub fn incasts(all: &[Incast], page: &mut ScenarioWriter) {
+pub fn incasts(all: &[Incast], writer: &mut ScenarioWriter) {
     for incast in all {
         let from: Vec<String> = incast.from.iter().map(|host| name(host)).collect();
-        page.head("[[flow]]").key("label", incast.label.as_str()).key("from", from).key("to", name(&incast.to));
-        page.key("size", size(incast.bytes)).number("class", incast.class.into());
+        writer.head("[[flow]]").key("label", incast.label.as_str()).key("from", from).key("to", name(&incast.to));
+        writer.key("size", size(incast.bytes)).number("class", incast.class.into());
     }
 }
 
 /// Nodes with their kinds, and links with their ends, rates in b/s and delays in ps.
-fn fabric(nodes: &[(String, &str)], links: Vec<(String, String, u64, u64)>, page: &mut ScenarioWriter) {
+fn fabric(nodes: &[(String, &str)], links: Vec<(String, String, u64, u64)>, writer: &mut ScenarioWriter) {
     let text = |text: &str| toml::Value::from(text).to_string();
     let nodes = nodes.iter().map(|(name, kind)| format!("    {{ name = {}, kind = \"{kind}\" }},\n", text(name)));
     let links = links.iter().map(|(a, b, bps, delay)| {
@@ -304,7 +304,7 @@ fn fabric(nodes: &[(String, &str)], links: Vec<(String, String, u64, u64)>, page
         format!("    {{ a = {}, b = {}, rate = \"{rate}\", delay = \"{delay}\" }},\n", text(a), text(b))
     });
     let (nodes, links): (String, String) = (nodes.collect(), links.collect());
-    page.head("[topology]").key("kind", "explicit").verbatim(&format!("node = [\n{nodes}]\nlink = [\n{links}]\n"));
+    writer.head("[topology]").key("kind", "explicit").verbatim(&format!("node = [\n{nodes}]\nlink = [\n{links}]\n"));
 }
 
 fn integers(classes: &[u8]) -> Vec<i64> {

@@ -358,12 +358,9 @@ fn slowed_pulls_leave_later() {
     assert_eq!(turns, [(64, Time(91_937 * 64)), (128, Time(91_937 * 64)), (130, Time(91_937 * 2))]);
 }
 
-/// Nine acknowledgements of 1000 B at a window of 1 MB, base RTT 10 us, T 7.5 us, BDP 1.5 MB (a = 10), by hand: proportional increase
-/// alpha n (T - d) with alpha = 4 x 1000 x 10 x 0.625 / 7500 ns = 10/3 B/ns, which is 18,333,333.3 each, rounded down at each addition, so
-/// that 164,999,997 over the window stay short of 165; fair increase 50,000 n / cwnd; nothing for marks below T.
-#[test]
-fn nine_acknowledgements_by_hand() {
-    let setting = Setting {
+/// 1.2 Tb/s, packets of 1000 B, and a base RTT of 10 us: numbers that a hand can reckon with.
+fn setting(variant: Variant) -> Setting {
+    Setting {
         rate: Rate::gbps(1200),
         mtu: 1000,
         mss: 1000,
@@ -371,10 +368,17 @@ fn nine_acknowledgements_by_hand() {
         target: Time::ns(7500),
         receiver_credit: false,
         accumulator: Accumulator::Exact,
-        variant: Variant::Htsim,
-    };
+        variant,
+    }
+}
+
+/// Nine acknowledgements of 1000 B at a window of 1 MB, base RTT 10 us, T 7.5 us, BDP 1.5 MB (a = 10), by hand: proportional increase
+/// alpha n (T - d) with alpha = 4 x 1000 x 10 x 0.625 / 7500 ns = 10/3 B/ns, which is 18,333,333.3 each, rounded down at each addition, so
+/// that 164,999,997 over the window stay short of 165; fair increase 50,000 n / cwnd; nothing for marks below T.
+#[test]
+fn nine_acknowledgements_by_hand() {
     let grown = |late: u64, marked: bool| {
-        let mut window = Window::new(setting, Some(backwater_net::Bytes(1_000_000)));
+        let mut window = Window::new(setting(Variant::Htsim), Some(backwater_net::Bytes(1_000_000)));
         let rtt = Some(Time::us(10 + late));
         let ack = Acked { rtt, of: Timed::Data, marked, bytes: 1000, in_flight: 500_000 };
         (1..=9).for_each(|n| window.on_ack(Time(n), &ack));
@@ -388,16 +392,6 @@ fn nine_acknowledgements_by_hand() {
 /// 0.6. A trim opens the period; after it, with 12 packets achieved, the window becomes these, and what of 40 in flight is marked is ignored.
 #[test]
 fn cuts_by_hand() {
-    let setting = |variant| Setting {
-        rate: Rate::gbps(1200),
-        mtu: 1000,
-        mss: 1000,
-        network_rtt: Time::us(10),
-        target: Time::ns(7500),
-        receiver_credit: false,
-        accumulator: Accumulator::Exact,
-        variant,
-    };
     let late = Acked { rtt: Some(Time::us(25)), of: Timed::Data, marked: true, bytes: 1000, in_flight: 500_000 };
     let mut window = Window::new(setting(Variant::Uec103), Some(backwater_net::Bytes(1_000_000)));
     window.on_ack(Time::us(100), &late);

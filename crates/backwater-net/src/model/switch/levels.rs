@@ -1,4 +1,4 @@
-//! What mechanisms look at, by the levels of the switch's accounts ([`crate::levels`]): frames for which some account is beyond one.
+//! What mechanisms look at, by the levels of the switch's accounts ([`Levels`](crate::model::hooks::Levels)): frames for which some account is beyond one.
 
 use super::{Switch, cx};
 use crate::model::hooks::place::Place;
