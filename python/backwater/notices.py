@@ -35,13 +35,14 @@ def say(what: str) -> None:
 
 def say_again(run: Run, what: str) -> None:
     """Say that a run is about to be done again, and for what."""
+    # A manifest has whole seconds: a difference of one may be any time below two.
     took = seconds(run)
-    known = f"; the run took {duration(took)}, and recording takes longer" if took >= 0.5 else ""
+    known = f"; the run took {duration(took)}, and recording takes longer" if took >= 2 else ""
     say(f"{run.directory or 'the run'}: runs again with {what}{known}")
 
 
 def seconds(run: Run) -> float:
-    """Give the wall time that a run took; 0 if nobody knows."""
+    """Give the wall time that a run took in s, to within one second; 0 if nobody knows."""
     ends = [run.manifest.get(name) for name in ("started", "ended")]
     if None in ends:
         return 0.0

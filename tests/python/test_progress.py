@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 import backwater
+from backwater import notices
 from backwater.cli import progress
 from backwater.stopping import Stop
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from backwater import Run
     from backwater._core import Status
     from conftest import Command
 
@@ -105,8 +107,27 @@ def test_time_left_is_told_where_it_can_be() -> None:
     assert told[2, 10**6] == pytest.approx(10, abs=1)
 
 
-def test_what_runs_again_says_so_first(command: Command, small: Path) -> None:
+def test_what_runs_again_says_how_long_it_took() -> None:
+    """Times of a manifest are whole seconds: a difference of one may be no time at all."""
+    said: list[str] = []
+    for ended in ("10:00:01", "10:00:02", "10:01:00"):
+        times = {"started": "2026-11-28T10:00:00+00:00", "ended": f"2026-11-28T{ended}+00:00"}
+        run = cast("Run", SimpleNamespace(manifest=times, directory="r"))
+        with notices.heard(said.append):
+            notices.say_again(run, "samples")
+    assert said == [
+        "r: runs again with samples",
+        "r: runs again with samples; the run took 2 s, and recording takes longer",
+        "r: runs again with samples; the run took 1 min 00 s, and recording takes longer",
+    ]
+
+
+def test_what_runs_again_says_so_first(
+    command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each once; where nothing runs again, nothing is said."""
+    # However long a loaded machine took for it.
+    monkeypatch.setattr(notices, "seconds", lambda _: 0.0)
     assert command("run", str(small), "--out", "r").code == 0
     samples = "r: runs again with a sample every 1 us"
     for words, said in (
