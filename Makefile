@@ -20,6 +20,8 @@ LOGGED = > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Machines for builds often set it. Tests start hundreds of interpreters, and without bytecode each compiles all libraries anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Whatever the binding is compiled from; tables and templates are compiled in, tests are not.
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) pyproject.toml \
