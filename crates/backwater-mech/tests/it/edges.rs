@@ -238,6 +238,28 @@ fn storms_of_pauses_overlap() {
     assert_eq!(sent(&[(10, None, 1 << 5)], Time::us(31)).1, 0, "not under PFC");
 }
 
+/// A storm without an end keeps no run going. At a host that nothing is sent to, the run ends when it ends without the storm; at the
+/// receiver, its flow has stalled after the run's patience: 100 timeouts of 1 ms.
+#[test]
+fn a_storm_without_an_end_keeps_no_run_going() {
+    let run = |storm: Option<u32>| {
+        let mut bench = Bench::star(3, Rate::gbps(100));
+        bench.mechanisms = Config::default().pfc(pfc(10_000_000, 9_000_000, Signal::Timed));
+        bench.transport.timeout = Time::ms(1);
+        bench.flow(0, 1, 1_000_000);
+        if let Some(host) = storm {
+            bench.fault(Time::us(10), FaultKind::PauseStorm { host: HostId(host), classes: 0xFF });
+        }
+        bench.run()
+    };
+    let (without, bystander, receiver) = (run(None), run(Some(2)), run(Some(1)));
+    assert_eq!((bystander.progress.time, bystander.progress.flows_done), (without.progress.time, 1));
+    assert!(bystander.broken.is_none() && without.progress.time < Time::us(100));
+    let broken = receiver.broken.expect("it has stalled");
+    assert!(broken.reason.starts_with("no flow has got further for 100 ms: flow 0 of all from h0 to h1 waits"), "{broken:?}");
+    assert!(broken.time > Time::ms(100) && broken.time < Time::ms(111), "{broken:?}");
+}
+
 /// The same by PAUSE, which stops the whole link, and where nothing but PAUSE is obeyed.
 #[test]
 fn a_storm_of_pauses_stops_a_link() {

@@ -111,9 +111,6 @@ pub trait Actors {
     fn lossless_classes(&self, name: &str, tier: &str) -> u8;
 }
 
-/// A run whose links have been silent for this long, while pauses are refreshed and nothing else is to come, has stalled.
-const SILENCE: Time = Time::ms(1_000);
-
 /// Does something at the node of a port (its number among all ports), which is `$local` there. At a host it is the only one of an interface.
 macro_rules! on_node {
     ($network:expr, $port:expr, |$at:ident, $local:ident| $do:expr) => {{
@@ -178,7 +175,7 @@ struct Awaited {
 }
 
 impl Awaited {
-    fn pause_requests(&self, group: u32) -> bool {
+    fn includes(&self, group: u32) -> bool {
         self.groups.get(group as usize).copied().unwrap_or(false)
     }
 }
@@ -270,7 +267,7 @@ impl<A: Actors> Network<A> {
     fn rare(&mut self, event: Event, before: Time) {
         self.world.totals.keepalive_events -= u64::from(event.idles());
         if event.is_observer() {
-            self.is_observer(before);
+            self.observed(before);
         }
         if !event.is_timer() {
             self.world.totals.last_progress = self.world.now;
@@ -328,18 +325,18 @@ impl<A: Actors> Network<A> {
 
     /// A flow of this group has ended: with the last that is awaited, and none to come, so does the run.
     fn one_ended(&mut self, group: u32) {
-        if self.awaited.pause_requests(group) {
+        if self.awaited.includes(group) {
             self.awaited.active -= 1;
             self.world.totals.stopped |= self.awaits_nothing();
         }
     }
 
     fn awaits_nothing(&self) -> bool {
-        self.awaited.active == 0 && !self.coming.iter().flatten().any(|flow| self.awaited.pause_requests(flow.group))
+        self.awaited.active == 0 && !self.coming.iter().flatten().any(|flow| self.awaited.includes(flow.group))
     }
 
     /// What only looks on is no part of what happens: a run ends when it would have ended without.
-    fn is_observer(&mut self, before: Time) {
+    fn observed(&mut self, before: Time) {
         self.world.totals.observer_events -= 1;
         if before > self.world.totals.last_observed {
             self.world.totals.happened = before;
@@ -356,17 +353,6 @@ impl<A: Actors> Network<A> {
     /// Whether anything is pending but events that only keep themselves going.
     fn lives(&self) -> bool {
         self.world.queue.len() as u64 > self.world.totals.keepalive_events
-    }
-
-    /// Ends a run in which pauses hold each other: they are refreshed for ever, and nothing else will come.
-    fn watch_silence(&mut self) {
-        if self.world.now.since(self.world.totals.last_frame) <= SILENCE {
-            return;
-        }
-        if self.world.part.is_some() {
-            return self.world.doubt("links of one part are silent while pauses are refreshed");
-        }
-        self.world.totals.stopped |= !self.something_comes();
     }
 
     /// The deadlock that was found, if any.
@@ -437,7 +423,7 @@ impl<A: Actors> Network<A> {
     /// A neighbour that is to be held may need another frame.
     fn refresh(&mut self, port: u32, classes: u16) {
         on_node!(self, port, |at, local| at.refresh(local, classes));
-        self.watch_silence();
+        self.end_if_pauses_alone_go_on();
     }
 
     /// The line rate of an interface.

@@ -2,14 +2,15 @@
 //!
 //! A sender that times out tries again, with unlimited `transport.retries` for ever. From the first timeouts in a row on the run watches
 //! whether any flow gets further: a byte received for the first time, a flow that begins or ends. If none has for the run's patience
-//! ([`patience`]) and nothing else is to come (a flow, a fault, a paced packet, a slow receiver at work) the run ends and says so.
+//! ([`patience`]) and nothing else is to come (a flow, a fault, a paced packet, a slow receiver at work) the run ends and says so. So it
+//! does when pauses are refreshed and no other frame has left for as long.
 
 use super::view::View;
 use super::{Actors, Network};
 use crate::model::hooks::{FlowSide, NicSide, SwitchSide};
 use crate::model::host::PORT;
 use crate::model::host::flow::{NO_CONTROLLER, SendFlow, Status};
-use crate::model::packet::{CLASSES, Class, HostId, NodeId, PathRef, Port as PortNo, Queue};
+use crate::model::packet::{CLASSES, Class, HostId, NodeId, Packet, PathRef, Port as PortNo, Queue};
 use crate::model::port::{Belongs, Port};
 use crate::model::slab::Ix;
 use crate::model::world::Watched;
@@ -68,7 +69,40 @@ impl<A: Actors> Network<A> {
             self.world.totals.watched = None;
             return None;
         }
-        let slot = self.open_flows().min_by_key(|slot| self.tables.flows.send[*slot as usize].id)?;
+        self.fail_by_stall();
+        None
+    }
+
+    /// Called when a pause has been refreshed. Pauses that are refreshed for ever keep no run going: it ends when all flows have ended, or when
+    /// no frame but MAC control has left for the run's patience and nothing else is to come. Flows that wait then have stalled, unless a deadlock
+    /// says why.
+    pub(super) fn end_if_pauses_alone_go_on(&mut self) {
+        let is_silent = self.world.now.since(self.world.totals.last_frame) > self.stall;
+        if self.world.part.is_some() {
+            if is_silent {
+                self.world.doubt("links of one part are silent while pauses are refreshed");
+            }
+        } else if self.is_over_but_for_pauses() {
+            (self.world.totals.stopped, self.world.totals.at_rest) = (true, true);
+        } else if is_silent && !self.something_comes() {
+            self.world.totals.stopped = true;
+            if self.world.totals.deadlock.is_none() {
+                self.fail_by_stall();
+            }
+        }
+    }
+
+    /// Whether no flow is in progress or to come, no frame but MAC control is anywhere, and no pause that is asked for has an end.
+    fn is_over_but_for_pauses(&self) -> bool {
+        self.tables.flows.active == self.messages.extra
+            && !self.something_comes()
+            && self.world.slab.packets().all(Packet::is_mac)
+            && self.ports.iter().all(|port| port.rest.pause_requests.has_no_end(self.world.now))
+    }
+
+    /// Ends the run as failed, if a flow waits, and says for what the first of them does.
+    fn fail_by_stall(&mut self) {
+        let Some(slot) = self.open_flows().min_by_key(|slot| self.tables.flows.send[*slot as usize].id) else { return };
         self.world.fabric.find_routes(self.tables.flows.send[slot as usize].dst);
         let (flow, view) = (&self.tables.flows.send[slot as usize], self.view());
         let found = view.whereabouts();
@@ -87,7 +121,6 @@ impl<A: Actors> Network<A> {
         let hint = "transport.retries ends such flows, stop.at the run; stop.stall is how long it waits".into();
         self.world.totals.stopped = true;
         self.world.totals.broken = Some(Broken { time: self.world.now, reason, hint });
-        None
     }
 
     /// Slots of flows that something is to come of: connections that rest are none.

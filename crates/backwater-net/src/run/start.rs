@@ -56,7 +56,7 @@ impl<A: Actors> Network<A> {
         [spec.dst, spec.src].into_iter().for_each(|host| self.world.fabric.find_routes(host));
         let hash =
             mix(mix(self.world.rules.seed) ^ mix(spec.id) ^ (u64::from(spec.src.0) << 32 | u64::from(spec.dst.0)));
-        self.awaited.active += u64::from(self.awaited.pause_requests(spec.group));
+        self.awaited.active += u64::from(self.awaited.includes(spec.group));
         match self.messages.pairs_of(spec) {
             Some(pairs) => self.start_message(spec, pairs, hash),
             None => _ = self.start_on(spec, hash, (NO_MESSAGE, 0)),

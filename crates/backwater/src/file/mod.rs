@@ -81,16 +81,16 @@ pub struct File {
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stop {
-    /// End of the run, finished flows or not. Absent: when every flow is complete.
+    /// End of the run, finished flows or not. Absent: when every flow is complete and no fault is to come.
     #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub at: Option<Time>,
     /// Whether a deadlock, pauses of switches that wait for each other in a cycle, ends the run as failed. With `false` it is only recorded.
     #[param(default = true, source = "Backwater's own; true: choice, frames in it wait for ever")]
     pub deadlock: bool,
-    /// Time after which a run fails whose flows time out again and again while none gets further. Absent: 100 times `transport.timeout`, at least 100 ms.
+    /// Time after which a run fails whose flows time out again and again while none gets further, or in which pauses are refreshed and no other frame leaves. Absent: 100 times `transport.timeout`, at least 100 ms.
     #[param(bounds = Time(1).., source = "Backwater's own; absent: choice")]
     pub stall: Option<Time>,
-    /// Labels of groups of flows: the run ends when all their flows have ended, others still under way or not. Absent: when every flow is complete.
+    /// Labels of groups of flows: the run ends when all their flows have ended, others still in progress or not. Absent: when every flow is complete.
     #[param(range_text = "labels of `[[flow]]` groups", source = "Backwater's own")]
     pub when: Option<Vec<String>>,
 }

@@ -291,6 +291,11 @@ impl PauseRequests {
         self.asked[index(class)].iter().filter(|asked| asked.until == Time::NEVER).map(|asked| asked.owner)
     }
 
+    /// Whether nothing that is asked for at `now` has an end.
+    pub(crate) fn has_no_end(&self, now: Time) -> bool {
+        (0..=LINK).all(|i| self.end(i) <= now || self.end(i) == Time::NEVER)
+    }
+
     /// Whether anything is held at `now`.
     pub(crate) fn any(&self, now: Time) -> bool {
         (0..=LINK).any(|i| self.end(i) > now)
