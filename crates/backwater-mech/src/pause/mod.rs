@@ -21,7 +21,7 @@ use crate::mac_control::{Congested, Counter, GateChange, PeakOccupancy, Receiver
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Account, Activity, Awaits, CheckCx, Fate, Finding, Gate, Ineffective, Levels, Mechanism, MechanismId,
+    Absent, Account, Activity, Awaits, CheckCx, Fate, Finding, Full, Gate, Ineffective, Levels, Mechanism, MechanismId,
     NicCx, NicGate, NicShape, NicSide, PauseStyle, Place, Profile, SwitchCx, SwitchShape, SwitchSide, Token,
 };
 use backwater_net::occupancy::Occupancy;
@@ -68,6 +68,16 @@ impl SwitchSide for Switch {
             }
             _ => Levels::NONE,
         }
+    }
+
+    /// What finds no room in the headroom either has passed every threshold. A port that holds nothing would never resume.
+    fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, _: &mut Packet) -> Full {
+        let holds = cx.seen().has_headroom() && cx.seen().ingress_port(at.ingress) > Bytes::ZERO;
+        if self.congested.counter() == Counter::Ingress && !at.own && holds {
+            self.filled(cx, at.ingress, true);
+            cx.watch(Account::IngressPort(at.ingress));
+        }
+        Full::Drop
     }
 
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &Packet) {

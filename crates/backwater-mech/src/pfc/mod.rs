@@ -31,7 +31,7 @@ use crate::mac_control::{Congested, Counter, GateChange, PeakOccupancy, Receiver
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Account, Activity, Advice, AdviceError, AdviceForm, Awaits, CheckCx, Claims, Fate, Finding, Gate,
+    Absent, Account, Activity, Advice, AdviceError, AdviceForm, Awaits, CheckCx, Claims, Fate, Finding, Full, Gate,
     Ineffective, Levels, Mechanism, MechanismId, MemoryCx, NicCx, NicGate, NicShape, NicSide, PauseStyle, Place,
     Profile, Question, Situation, SwitchCx, SwitchShape, SwitchSide, Token,
 };
@@ -100,6 +100,20 @@ impl SwitchSide for Switch {
             (Counter::Queue, Account::Egress(port, _)) => self.pause_at(seen, port),
             _ => Levels::NONE,
         }
+    }
+
+    /// What finds no room in the headroom either has passed every threshold. A class that holds nothing would never resume.
+    fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, _: &mut Packet) -> Full {
+        if self.counter == Counter::Ingress
+            && !at.own
+            && cx.seen().has_headroom()
+            && cx.seen().ingress(at.ingress, at.class) > Bytes::ZERO
+            && self.under_pfc(at.class)
+            && !self.over(at.class, at.ingress)
+        {
+            self.set(cx, at.class, at.ingress, true);
+        }
+        Full::Drop
     }
 
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &Packet) {

@@ -256,7 +256,10 @@ fn a_storm_without_an_end_keeps_no_run_going() {
     assert_eq!((bystander.progress.time, bystander.progress.flows_done), (without.progress.time, 1));
     assert!(bystander.broken.is_none() && without.progress.time < Time::us(100));
     let broken = receiver.broken.expect("it has stalled");
-    assert!(broken.reason.starts_with("no flow has got further for 100 ms: flow 0 of all from h0 to h1 waits"), "{broken:?}");
+    assert!(
+        broken.reason.starts_with("no flow has got further for 100 ms: flow 0 of all from h0 to h1 waits"),
+        "{broken:?}"
+    );
     assert!(broken.time > Time::ms(100) && broken.time < Time::ms(111), "{broken:?}");
 }
 

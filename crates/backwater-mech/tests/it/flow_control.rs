@@ -1,6 +1,6 @@
 //! Oracles of flow control: shares under PAUSE, and headrooms that are just enough.
 
-use crate::common::{Bench, On, Outcome, document_of_2006, network, pfc, sfc};
+use crate::common::{Bench, On, Outcome, document_of_2006, network, pause, pfc, sfc};
 use backwater_engine::Time;
 use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::pfc::headroom;
@@ -235,6 +235,28 @@ fn headroom_suffices_whoever_has_filled_the_shared_memory() {
         let least = 16e6 / 4000.0 * Rate::gbps(gbps).time_for(FRAME).0 as f64 / 1e6;
         let last = (0..8).map(|id| out.at_rest().fct_us(id)).fold(0.0, f64::max);
         assert!(last < least + 5.0, "{gbps} Gb/s: {last} us, the link alone needs {least} us");
+    }
+}
+
+/// A headroom of less than a frame takes none. The frame that finds the pool full is lost then, and asks for the pause that it would have
+/// asked for in headroom: no ingress comes near its threshold, and all eight senders are paused.
+#[test]
+fn a_frame_that_finds_no_headroom_asks_for_a_pause() {
+    let never = 10_000_000;
+    let by_class = Config::default().pfc(pfc(never, never - 8_000, Signal::Timed));
+    let by_link = Config::default().pause(pause(never, never - 8_000, Counter::Ingress, Signal::Timed));
+    for mechanisms in [by_class, by_link] {
+        for headroom in [Bytes(1), FRAME - Bytes(1)] {
+            let bench = Bench { mechanisms: mechanisms.clone(), ..eight_into_shared_memory(100, headroom) };
+            let out = bench.run();
+            // Nothing retransmits what is lost; in the end nobody is paused.
+            assert_eq!(out.unrest, Vec::<String>::new());
+            assert!(out.progress.drops > 0, "headroom {headroom}");
+            for sender in 0..8 {
+                let port = out.port(bench.node(&format!("h{sender}")), bench.node("s0"));
+                assert!(port.stats.pauses_received > 0, "headroom {headroom}: h{sender}");
+            }
+        }
     }
 }
 

@@ -254,6 +254,11 @@ impl Occupancy {
     pub fn total(&self) -> Bytes {
         Bytes(self.total)
     }
+    /// Whether there is headroom for lossless classes beside the shared memory.
+    #[inline(always)]
+    pub fn has_headroom(&self) -> bool {
+        !self.limits.is_empty()
+    }
     /// Headroom in use at (port, class).
     #[inline(always)]
     pub fn in_headroom(&self, port: Port, class: Class) -> Bytes {
