@@ -63,8 +63,8 @@ impl Plan {
             }
         };
         found.map_or(Ok(()), |(from, to)| {
-            let reason = format!("{} cannot reach {}: no links join them", layout.name(from), layout.name(to));
-            Err(layout.resolved.error(&format!("{}.to", self.key), reason).hint("add a link, or choose other hosts"))
+            let (reason, hint) = layout.unreachable(from, to);
+            Err(layout.resolved.error(&format!("{}.to", self.key), reason).hint(hint))
         })
     }
 

@@ -182,9 +182,8 @@ impl<'a> Reader<'a> {
         });
         let cut = sent.into_iter().find(|(from, to)| !index.reaches(*from, *to));
         cut.map_or(Ok(()), |(from, to)| {
-            let reason =
-                format!("{} cannot reach {}: no links join them", self.layout.name(from), self.layout.name(to));
-            self.fail("hosts", reason, "add a link, or choose other hosts")
+            let (reason, hint) = self.layout.unreachable(from, to);
+            self.fail("hosts", reason, hint)
         })
     }
 

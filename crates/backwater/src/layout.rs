@@ -5,8 +5,9 @@ use crate::graph;
 use crate::hosts::Neighbours;
 use crate::resolved::Resolved;
 use backwater_net::Rate;
-use backwater_net::packet::HostId;
+use backwater_net::packet::{HostId, NodeId};
 use backwater_net::topology::{Graph, Index};
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 /// Settled values and the network that they describe.
@@ -48,6 +49,31 @@ impl Layout {
     /// A host's name.
     pub(crate) fn name(&self, host: HostId) -> &str {
         self.index.node_of(host).map_or("?", |node| self.graph.nodes[node.0 as usize].name.as_str())
+    }
+
+    /// Why one host cannot reach another, and what helps.
+    pub(crate) fn unreachable(&self, from: HostId, to: HostId) -> (String, &'static str) {
+        let (why, hint) = if self.are_joined(from, to) {
+            (
+                "only other hosts join them, and a host forwards nothing",
+                "put a switch between them, or choose other hosts",
+            )
+        } else {
+            ("no links join them", "add a link, or choose other hosts")
+        };
+        (format!("{} cannot reach {}: {why}", self.name(from), self.name(to)), hint)
+    }
+
+    /// Whether links lead from one host to another, over whatever nodes.
+    fn are_joined(&self, from: HostId, to: HostId) -> bool {
+        let mut seen: HashSet<NodeId> = self.index.node_of(from).into_iter().collect();
+        let mut front: Vec<NodeId> = seen.iter().copied().collect();
+        while let Some(node) = front.pop() {
+            let links = self.graph.links.iter().filter(|link| link.up && (link.a == node || link.b == node));
+            front
+                .extend(links.map(|link| if link.a == node { link.b } else { link.a }).filter(|far| seen.insert(*far)));
+        }
+        self.index.node_of(to).is_some_and(|to| seen.contains(&to))
     }
 
     /// Rate at which the links of a host send together.

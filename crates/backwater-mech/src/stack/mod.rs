@@ -100,6 +100,8 @@ pub struct Entry {
     pub presets: &'static [Preset],
     /// What it may be asked for advice on.
     pub advice: Option<AdviceForm>,
+    /// Whether it has a side at switches.
+    pub at_switches: fn() -> bool,
     /// Whether it has a side at flows, and so may be confined to some of them.
     pub at_flows: fn() -> bool,
     /// Schema of its parameters.
@@ -108,7 +110,7 @@ pub struct Entry {
 
 impl Entry {
     /// The entry of a mechanism.
-    pub const fn of<M: Mechanism<Flow: 'static>>() -> Entry {
+    pub const fn of<M: Mechanism<Switch: 'static, Flow: 'static>>() -> Entry {
         Entry {
             name: M::NAME,
             defined_by: M::DEFINED_BY,
@@ -118,6 +120,7 @@ impl Entry {
             counters: M::COUNTERS,
             presets: M::PRESETS,
             advice: M::ADVICE,
+            at_switches: || TypeId::of::<M::Switch>() != TypeId::of::<Absent>(),
             at_flows: || TypeId::of::<M::Flow>() != TypeId::of::<Absent>(),
             schema: |generator| generator.subschema_for::<M::Params>(),
         }

@@ -7,6 +7,7 @@ mod incasts;
 mod load;
 pub(crate) mod losses;
 mod mechanisms;
+mod no_switch;
 mod round_trip;
 mod transport;
 
@@ -124,6 +125,7 @@ fn warnings(planned: &Planned, lacking: &mut Lacking) -> Result<Vec<Warning>, Sc
     switches(resolved, &shapes)?;
     let mut warnings = mechanisms::check(planned, &shapes, round_trip, lacking)?;
     warnings.extend(without_effect);
+    warnings.extend(no_switch::check(resolved, graph));
     warnings.extend(losses::check(resolved, graph)?);
     warnings.extend(faults::check(planned));
     warnings.extend(nics::idle(resolved));

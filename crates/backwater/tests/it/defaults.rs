@@ -102,3 +102,20 @@ fn a_scenario_says_what_headroom_pfc_needs() {
     let (own, summary) = headroom(&pfc(""), &json!({ "link_delay": "0 ns" }));
     assert_eq!((own.as_str(), summary[0].as_str()), ("3.31 KB", "From net.toml: rate, packet, gap."));
 }
+
+/// Where no switch is, `[switch]` and what mechanisms do at switches have no effect; what acts at hosts alone has one.
+#[test]
+fn a_network_without_a_switch_is_warned_of_what_acts_at_switches() {
+    let network = |more: &str| {
+        format!(
+            "[topology]\nkind = \"explicit\"\n\
+             node = [{{ name = \"a\", kind = \"host\" }}, {{ name = \"b\", kind = \"host\" }}]\n\
+             link = [{{ a = \"a\", b = \"b\", rate = \"100 Gb/s\", delay = \"1 us\" }}]\n{more}\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 MB\"\n"
+        )
+    };
+    assert_eq!(keys(&network("")), Vec::<String>::new());
+    assert_eq!(keys(&network("[swift]\n")), Vec::<String>::new());
+    let both = "[switch]\nbuffer = \"1 MB\"\n[ecn]\nkmin = \"100 KB\"\nkmax = \"200 KB\"\npmax = 0.1\n";
+    assert_eq!(keys(&network(both)), ["switch.buffer", "ecn"]);
+}

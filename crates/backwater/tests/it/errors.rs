@@ -36,6 +36,19 @@ node = [
 ]
 ";
 
+const HOSTS: &str = "[topology]
+kind = \"explicit\"
+node = [
+    { name = \"a\", kind = \"host\" },
+    { name = \"b\", kind = \"host\" },
+    { name = \"c\", kind = \"host\" },
+]
+link = [
+    { a = \"a\", b = \"b\", rate = \"1 Gb/s\", delay = \"0 ns\" },
+    { a = \"b\", b = \"c\", rate = \"1 Gb/s\", delay = \"0 ns\" },
+]
+";
+
 fn whole(text: &str) -> Result<(), ScenarioError> {
     let scenario = Scenario::from_text(text, "net.toml", Path::new("tests"))?;
     for variant in scenario.variants() {
@@ -515,6 +528,7 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("way that is not unique", clos("via = [\"leaf1\"]\n")),
         ("way through an unknown node", clos("via = [\"spine7\"]\n")),
         ("unreachable", links(&(link("a", "s") + &link("b", "t")))),
+        ("only a host between", whole(&format!("{HOSTS}[[flow]]\nfrom = \"a\"\nto = \"c\"\nsize = \"1 KB\"\n"))),
         ("link to an unknown node", links(&link("a", "u"))),
         ("port used twice", links(&(link("a", "s:0") + &link("b", "s:0")))),
         ("port that leaves a hole", links(&(link("a", "s:0") + &link("b", "s:7")))),

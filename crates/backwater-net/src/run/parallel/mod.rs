@@ -115,7 +115,7 @@ where
         let distances = partition::distances(&first.ports, &owners, parts, first.jobs.start_latency());
         run.why_one = why
             .or_else(|| first.why_not_split_at_first())
-            .or_else(|| (parts == 1).then(|| "all hosts hang at one switch".into()));
+            .or_else(|| (parts == 1).then(|| partition::undivided(&first.world.fabric).into()));
         let Some(distances) = distances.filter(|_| run.why_one.is_none()) else {
             run.why_one.get_or_insert_with(|| "a link between its parts takes no time".into());
             return Ok(run);

@@ -50,6 +50,15 @@ pub(super) fn partition(fabric: &Fabric, parts: usize) -> (Ownership, usize) {
     (Ownership { ports: of_ports, switches, hosts }, parts)
 }
 
+/// Why a network comes out as one part.
+pub(super) fn undivided(fabric: &Fabric) -> &'static str {
+    if fabric.graph.switches().next().is_some() {
+        "all hosts are attached to one switch"
+    } else {
+        "the hosts are cabled to one another, without a switch"
+    }
+}
+
 /// Gives switches without hosts to parts, those next to what is given first. Of those that come up together each part gets as many:
 /// in a fat tree of an odd number of pods one part would get all core switches otherwise.
 fn spread(fabric: &Fabric, parts: usize, nodes: &mut [u16]) {
