@@ -211,7 +211,7 @@ impl Mechanism for Llr {
     const NAME: &'static str = "llr";
     const DEFINED_BY: &'static str = "UEC 1.0, section 5.1; SAI, Link Layer Retry";
     const SUMMARY: &'static str = "sends frames again over the link on which they were damaged, in order";
-    const INACTIVE: &'static str = "no frame was sent again";
+    const INACTIVE: &'static str = "never retransmitted a frame";
     const FRAMES: &'static [&'static str] = &[ACK, NACK, INIT];
     const MESSAGE: TypeId = TypeId::of::<Word>();
     const VALUE: &'static str =

@@ -59,7 +59,7 @@ impl Mechanism for Aimd {
             payload,
             window: params.initial * payload,
             acked: 0,
-            rtt: Time::ZERO,
+            rtt: None,
             last: None,
             cuts: 0,
             params: Box::new(params.clone()),
@@ -77,8 +77,8 @@ pub struct Sender {
     window: f64,
     /// \[bytes\] acknowledged
     acked: u64,
-    /// last measured
-    rtt: Time,
+    /// last measured, from the first acknowledgement on
+    rtt: Option<Time>,
     /// t_last: when the window was narrowed
     last: Option<Time>,
     /// times that it was
@@ -98,7 +98,7 @@ impl FlowSide for Sender {
     fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
         let acked = ack.received.saturating_sub(self.acked) as f64;
         self.acked = self.acked.max(ack.received);
-        self.rtt = ack.rtt;
+        self.rtt = Some(ack.rtt);
         if ack.marked {
             self.narrow(cx.now());
         } else {
@@ -108,7 +108,7 @@ impl FlowSide for Sender {
 
     fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {
         if matches!(loss, Loss::Timeout { .. }) {
-            self.window = self.payload;
+            self.narrow_to(self.payload, cx.now());
         } else {
             self.narrow(cx.now());
         }
@@ -121,11 +121,16 @@ impl FlowSide for Sender {
 
 impl Sender {
     fn narrow(&mut self, now: Time) {
-        if self.last.is_none_or(|last| now.since(last) >= self.rtt) {
-            self.window = (self.params.decrease * self.window).max(self.payload);
-            self.last = Some(now);
-            self.cuts += 1;
+        let has_passed = |last| self.rtt.is_some_and(|rtt| now.since(last) >= rtt);
+        if self.last.is_none_or(has_passed) {
+            self.narrow_to((self.params.decrease * self.window).max(self.payload), now);
         }
+    }
+
+    fn narrow_to(&mut self, window: f64, now: Time) {
+        self.window = window;
+        self.last = Some(now);
+        self.cuts += 1;
     }
 }
 
@@ -146,12 +151,16 @@ mod tests {
         sender.on_ack(&mut bench.cx(), &Ack { received, rtt: Time::us(10), marked, carried: None, counted: None });
     }
 
-    /// 1000 x 1000 / 10,000.
+    /// The first adds 1000 x 1000 / 10,000. Each adds 2 x 10^6 and a little to the square of the window, which is 10^8 at first: after ten
+    /// it is a little more than the root of 1.2 x 10^8.
     #[test]
-    fn a_window_of_acknowledgements_adds_a_packet() {
+    fn a_window_of_acknowledgements_adds_nearly_a_packet() {
         let (mut bench, mut sender) = flow();
         ack(&mut bench, &mut sender, false);
         assert_eq!(sender.window(), Some(Bytes(10_100)));
+        (1..10).for_each(|_| ack(&mut bench, &mut sender, false));
+        let Some(Bytes(window)) = sender.window() else { panic!("it has one") };
+        assert!((10_955..10_965).contains(&window), "{window}");
     }
 
     /// Half of it, once in 10 us, and no less than a packet.
@@ -166,9 +175,21 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_leaves_a_packet() {
+    fn a_timeout_leaves_a_packet_and_counts() {
         let (mut bench, mut sender) = flow();
         sender.on_loss(&mut bench.cx(), Loss::Timeout { bytes: 1000 });
         assert_eq!(sender.window(), Some(Bytes(1000)));
+        assert_eq!(sender.activity().acts, 1);
+    }
+
+    /// Before the first acknowledgement nobody knows how long a round trip is: losses until then are of one.
+    #[test]
+    fn gaps_before_the_first_acknowledgement_halve_the_window_once() {
+        let (mut bench, mut sender) = flow();
+        for now in [0, 100] {
+            bench.now = Time::us(now);
+            sender.on_loss(&mut bench.cx(), Loss::Gap);
+            assert_eq!(sender.window(), Some(Bytes(5000)), "at {now} us");
+        }
     }
 }
