@@ -315,7 +315,9 @@ pub enum Loss {
 /// What a mechanism does to a flow's rate. One per [`super::RateKey`].
 #[backwater_derive::hooks]
 pub trait FlowSide {
-    /// The rate at which the flow may send now. An answer, not a command: the NIC paces and asks again after every hook.
+    /// The rate at which the flow may send now. An answer, not a command: the NIC paces and asks again after every hook. A packet
+    /// that waits for its time is moved at once. Where one hook also opens the window, what the window stopped goes by the time of
+    /// the rate before, and the new rate is in force from the packet after; [`FlowSide::stopped_until`] holds for that packet, too.
     #[hook(least)]
     fn rate(&self) -> Option<Rate> {
         None
