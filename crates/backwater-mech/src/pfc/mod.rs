@@ -268,8 +268,7 @@ impl Switch {
 
     fn is_full(&mut self, cx: &mut SwitchCx<'_>, at: &Place) -> bool {
         let (seen, of) = (cx.seen(), Account::Ingress(at.ingress, at.class));
-        // What finds the shared memory full is in headroom, which lasts only until the neighbour has stopped.
-        // 802.1Q annex N.
+        // What finds the shared memory full is in headroom, which lasts only until the neighbour has stopped (802.1Q annex N).
         let in_headroom = seen.in_headroom(at.ingress, at.class) > Bytes::ZERO;
         if self.dynamic.is_none() {
             let bytes = seen.ingress(at.ingress, at.class);
