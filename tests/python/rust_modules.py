@@ -23,7 +23,7 @@ Name = tuple[str, ...]
 """A module, as the names from the root of its crate to it: the root is `()`."""
 
 PATH_IN_MACRO = re.compile(r"\b(?:\w+::)+\w+")
-"""Macros hold tokens and no paths, so those are read as text."""
+"""Macros and attributes hold tokens and no paths, so those and their strings are read as text."""
 
 
 @dataclass
@@ -50,13 +50,14 @@ def is_test(attributes: list[str]) -> bool:
 
 
 def items(node: Node) -> Iterator[Node]:
-    """Give the children of a node, those for tests left out."""
-    attributes: list[str] = []
+    """Give the children of a node with their attributes before them, those for tests left out."""
+    attributes: list[Node] = []
     for child in node.children:
         if child.type == "attribute_item":
-            attributes.append(text(child))
+            attributes.append(child)
         elif child.type not in {"line_comment", "block_comment"}:
-            if not is_test(attributes):
+            if not is_test([text(one) for one in attributes]):
+                yield from attributes
                 yield child
             attributes = []
 
@@ -111,7 +112,7 @@ def read(node: Node, module: Module, found: dict[Name, Module]) -> None:
             plain = re.sub(r"<[^<>]*>", "", re.sub(r"<[^<>]*>", "", text(child)))
             module.paths.append(tuple(part for part in plain.replace(" ", "").split("::") if part))
             read(child, module, found)
-        elif child.type == "token_tree":
+        elif child.type in {"token_tree", "attribute_item"}:
             found_here = PATH_IN_MACRO.findall(text(child))
             module.paths.extend(tuple(path.split("::")) for path in found_here)
         else:

@@ -14,9 +14,15 @@ import rust_modules
 from conftest import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from rust_modules import Name
+
+# Modules whose imports by name would make a circle, and why they may.
+BY_NAME: dict[Name, str] = {
+    ("backwater",): "shows what its modules define, and loads each at the first use",
+}
 
 CRATES = sorted(file.parent.name for file in (ROOT / "crates").glob("*/src"))
 
@@ -71,7 +77,7 @@ def test_a_circle_through_a_folder_is_found() -> None:
 
 
 def test_every_form_of_use_is_read(tmp_path: Path) -> None:
-    (tmp_path / "lib.rs").write_text("mod a;\nmod b;\nmod c;\npub use b::B;\n")
+    (tmp_path / "lib.rs").write_text("mod a;\nmod b;\nmod c;\nmod d;\npub use b::B;\n")
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "mod.rs").write_text("mod x;\nuse x::{X, y::Y as Z};\nfn f() { g(); }\n")
     (tmp_path / "a" / "x.rs").write_text(
@@ -82,6 +88,11 @@ def test_every_form_of_use_is_read(tmp_path: Path) -> None:
         "#[cfg(test)]\nmod tests { use crate::a; }\n"
     )
     (tmp_path / "c.rs").write_text("use crate::{B, a};\npub fn k(_: Vec<super::b::B>) {}\n")
+    (tmp_path / "d.rs").write_text(
+        "pub struct D {\n    #[state(with = crate::c::k)]\n    a: u8,\n"
+        '    #[schemars(with = "Option<crate::a::X>")]\n    b: u8,\n'
+        "    #[cfg(test)]\n    #[state(with = crate::b::B)]\n    c: u8,\n}\n"
+    )
     edges = rust_modules.edges(rust_modules.crate(tmp_path))
     assert edges == {
         (): {("b",)},
@@ -91,6 +102,8 @@ def test_every_form_of_use_is_read(tmp_path: Path) -> None:
         ("b",): {("c",)},
         # `B` is shown by the root and defined in `b`.
         ("c",): {("a",), ("b",)},
+        # In attributes, as a path and in a string.
+        ("d",): {("c",), ("a", "x")},
     }
 
 
@@ -129,12 +142,63 @@ def python_imports(file: Path, name: Name, known: dict[Name, Path]) -> set[Name]
     return (found & known.keys()) - {name}
 
 
-def test_python_imports_in_one_direction() -> None:
+def imports_by_name(file: Path, known: Collection[Name]) -> set[Name]:
+    """Give the modules that a module may import by `import_module`.
+
+    What is put together of a beginning and a value may be every module that the beginning and a
+    text of the file make.
+    """
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    texts = {
+        one.value
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+    }
+    found: set[Name] = set()
+    for call in ast.walk(tree):
+        if not (isinstance(call, ast.Call) and ast.unparse(call.func).endswith("import_module")):
+            continue
+        match call.args[0]:
+            case ast.Constant(value=str() as whole):
+                found.add(tuple(whole.split(".")))
+            case ast.JoinedStr(values=[ast.Constant(value=str() as begin), ast.FormattedValue()]):
+                found |= {tuple(f"{begin}{text}".split(".")) for text in texts}
+    return found & set(known)
+
+
+def python_modules() -> dict[Name, Path]:
     base = ROOT / "python"
     known: dict[Name, Path] = {}
     for file in (base / "backwater").rglob("*.py"):
         parts = file.relative_to(base).with_suffix("").parts
         known[parts[:-1] if parts[-1] == "__init__" else parts] = file
+    return known
+
+
+def test_python_imports_in_one_direction() -> None:
+    known = python_modules()
     edges = {name: python_imports(file, name, known) for name, file in known.items()}
     assert sum(map(len, edges.values())) > 2 * len(edges)
     assert circles(between_equals(edges)) == []
+    for name, others in edges.items():
+        if name not in BY_NAME:
+            others |= imports_by_name(known[name], known) - {name}
+    assert circles(between_equals(edges)) == []
+
+
+def test_each_import_by_name_in_the_list_makes_a_circle() -> None:
+    known = python_modules()
+    for allowed in BY_NAME:
+        edges = {name: python_imports(file, name, known) for name, file in known.items()}
+        edges[allowed] |= imports_by_name(known[allowed], known) - {allowed}
+        assert circles(between_equals(edges)) != [], allowed
+
+
+def test_imports_by_name_are_read(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text(
+        'A = {"b": 1, "c.d": 2, "no": 3}\n'
+        'def f(n): return importlib.import_module(f"a.{n}"), import_module("a.e")\n'
+    )
+    known = [("a", "b"), ("a", "c", "d"), ("a", "e"), ("b",)]
+    found = imports_by_name(tmp_path / "x.py", known)
+    assert found == {("a", "b"), ("a", "c", "d"), ("a", "e")}

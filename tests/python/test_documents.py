@@ -7,7 +7,7 @@ under it; each is checked as a scenario unless it needs a file that comes later.
 ```` ```text output ```` is what the block before it says on stdout.
 
 Relative links lead to files and headings that exist, prose is wrapped, and the pages on what is
-modelled name every parameter with its default.
+modelled name every parameter with its default. The documents on the design name what is there.
 
 A Python block, and a bash block of nothing but `backwater` commands or one loop of them over words,
 runs in this process, which starts no interpreter for each; all else runs in bash itself.
@@ -69,8 +69,29 @@ FENCED = re.compile(
 GENERATED = re.compile(r"^<!-- (\w+): written by .*?^<!-- end of \1 -->$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"(?P<ticks>`+)(?:.|\n(?!\n))+?(?P=ticks)")
 LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<target>[^()\s]+)\)")
+# A path in backticks, and a name of the code.
+PATH = re.compile(
+    r"[\w./-]+/|[\w./-]*\w\.(?:rs|py|pyi|toml|md|sh|js|html|lock)|[\w.-]+(?:/[\w.-]+)+"
+)
+NAME = re.compile(r"(?<![\w.])(?:[A-Z]\w*[a-z]\w*|\w+(?=::)|[a-z]\w*_\w+)(?:::\w+)*")
 HEADING = re.compile(r"^#{1,6} +(?P<text>.*?)[ #]*$", re.MULTILINE)
 WIDTH = 120
+
+# What the three name that is in no file of the tree, and why.
+DESIGN = ["DESIGN.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
+ELSEWHERE = {
+    "ChangeRate": "a function of HPCC's ns-3 code",
+    "ReceiveAck": "a function of HPCC's ns-3 code",
+    "enum_dispatch": "a crate that is not used",
+    "on_message": "a hook of the first sketch",
+    "on_sent": "a hook that is gone, and said to be",
+    "DIR/seed-7": "what a run writes",
+    "observed/": "what a report writes",
+    "dist/docs": "what `make docs` writes",
+    "crates/backwater-mech/src/yours/": "the reader's own",
+    "yours.rs": "the reader's own",
+    "docs/modelling/yours.md": "the reader's own",
+}
 
 QUOTED = re.compile(r"\"[^\"\\]*\"|'[^']*'")
 LOOP = re.compile(
@@ -250,6 +271,67 @@ def test_a_broken_link_is_found(tmp_path: Path) -> None:
     text = "# Here\n\n" + "\n".join(f"[text]({link})" for link in good + bad) + "\n\n`[no](link)`\n"
     (tmp_path / "a.md").write_text(text + "```text\n[no](link)\n# There\n```\n", encoding="utf-8")
     assert broken_links(tmp_path / "a.md") == bad
+
+
+def inline(text: str) -> list[str]:
+    """What stands in backticks in prose."""
+    return [code[0].strip("`").strip() for code in CODE.finditer(prose(text))]
+
+
+def unknown(text: str, places: set[str], words: set[str]) -> list[str]:
+    """Paths and names in backticks that are not in the tree.
+
+    A path may begin at any folder of the tree. A name is what has capitals and small letters, parts
+    joined by `::`, or an underscore; each part must be a word of the code.
+    """
+    found = []
+    for code in inline(text):
+        if PATH.fullmatch(code):
+            if code.rstrip("/") not in places:
+                found.append(code)
+            continue
+        for name in NAME.findall(code):
+            parts = [part for part in name.split("::") if not part.isupper() or "::" in name]
+            if "/" not in code and not set(parts) <= words:
+                found.append(name)
+    return found
+
+
+@pytest.fixture(scope="module")
+def tree() -> tuple[set[str], set[str]]:
+    """All paths of the tree, from each folder on, and all words of its code."""
+    places, words = set(), set()
+    for top in (".cargo", "crates", "python", "playground", "benches", "docs", "studies", "tests"):
+        for path in (ROOT / top).rglob("*"):
+            parts = path.relative_to(ROOT).parts
+            places |= {"/".join(parts[at:]) for at in range(len(parts))}
+            if path.suffix in (".rs", ".py", ".pyi") and path != Path(__file__):
+                text = path.read_text(encoding="utf-8")
+                words |= set(re.findall(r"\w+", re.sub(r"//.*", "", text)))
+                words.add(path.stem)
+    return places | {path.name for path in ROOT.iterdir()}, words
+
+
+@pytest.mark.parametrize("name", DESIGN)
+def test_what_the_design_names_is_in_the_tree(name: str, tree: tuple[set[str], set[str]]) -> None:
+    found = unknown((ROOT / name).read_text(encoding="utf-8"), *tree)
+    assert [what for what in found if what not in ELSEWHERE] == []
+
+
+def test_each_name_from_elsewhere_is_used(tree: tuple[set[str], set[str]]) -> None:
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in DESIGN]
+    assert ELSEWHERE.keys() <= {what for text in texts for what in unknown(text, *tree)}
+
+
+def test_a_name_that_is_gone_is_found() -> None:
+    text = "`a/b.rs`, `b.rs`, `c.rs`, `d/`, `Is::there(x)`, `Is::gone`, `Gone`, `was_there` `ON`"
+    assert unknown(f"{text}\n```\n`Code`\n```\n", {"a/b.rs", "b.rs", "a"}, {"Is", "there"}) == [
+        "c.rs",
+        "d/",
+        "Is::gone",
+        "Gone",
+        "was_there",
+    ]
 
 
 def long_lines(text: str) -> list[str]:

@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 DOCS = ROOT / "docs"
+SIDES = ROOT / "crates/backwater-net/src/model/hooks/sides.rs"
+SIDE = re.compile(
+    r"(?P<doc>(?:^///[^\n]*\n)+)#\[[^\n]*\]\n"
+    r"pub trait (?P<name>\w+)(?:: \w+)? \{\n(?P<body>.*?)^\}",
+    re.MULTILINE | re.DOTALL,
+)
+HOOK = re.compile(
+    r"(?P<doc>(?:^ *///.*\n)+) *#\[hook\((?P<joined>.*)\)\]\n"
+    r"\s*fn (?P<name>\w+)\((?:[^()]|\([^()]*\))*\)(?: -> (?P<answer>[^{]+))? \{",
+    re.MULTILINE,
+)
 # A mechanism's page has its name, or says in a row of docs/modelling/README.md what it is about.
 ELSEWHERE = {
     "ci": "congestion-isolation",
@@ -187,6 +198,81 @@ def lists() -> str:
         header = ("name", "what it is", "variants" if what == "scenarios" else "source")
         text += f"\n## {what.capitalize()}\n\n{about}\n\n{table(header, rows)}"
     return text
+
+
+# How the answers of several mechanisms become one (`crates/backwater-derive/src/hooks.rs`).
+JOINED = {
+    "each": "",
+    "each_of_flow": "",
+    "levels": "all",
+    "least": "the least",
+    "latest": "the latest",
+    "all": "`true` if all say so",
+    "any": "`true` if one says so",
+    "own": "the one that it is for",
+    "report": "each",
+}
+
+
+def sentence(text: str) -> str:
+    """Give the first sentence of a rustdoc, its links as code."""
+    plain = re.sub(r"^ *///", "", text, flags=re.MULTILINE)
+    first = re.split(r"(?<=\.)\s", " ".join(plain.split()), maxsplit=1)[0]
+    return re.sub(r"\[`(?:(?:super|crate|[a-z_]+)::)*([^`]+)`\]", r"`\1`", first)
+
+
+def joined(attribute: str) -> str:
+    """Say what becomes of several answers, by the attribute of a hook."""
+    if found := re.match(r"until = ([\w:]+)", attribute):
+        return f"the first that is not `{found[1]}`"
+    return JOINED[re.split(r"\W", attribute)[0]]
+
+
+def hooks() -> str:
+    """A table for each side: its hooks, when they are called or what they are asked, the answer."""
+    header = ("hook", "when it is called, or what it is asked", "answer", "of several")
+    told: dict[str, str] = {}
+    written = ""
+    text = SIDES.read_text(encoding="utf-8")
+    sides = list(SIDE.finditer(text))
+    assert len(sides) == text.count("pub trait ")
+    for side in sides:
+        rows = []
+        for found in HOOK.finditer(side["body"]):
+            about = sentence(found["doc"])
+            if same := re.fullmatch(r"As `(\w+::\w+)`\.", about):
+                about = told[same[1]]
+            told[f"{side['name']}::{found['name']}"] = about
+            answer = f"`{found['answer'].strip()}`" if found["answer"] else ""
+            several = joined(found["joined"]) if answer else ""
+            rows.append((f"`{found['name']}`", about, answer, several))
+        assert len(rows) == side["body"].count("#[hook(")
+        written += f"\n### `{side['name']}`\n\n{sentence(side['doc'])}\n\n{table(header, rows)}"
+    return written + "\n"
+
+
+def test_the_hooks_of_own_mechanisms_are_current() -> None:
+    file = DOCS / "own-mechanism.md"
+    before, begin, rest = file.read_text(encoding="utf-8").partition(
+        "<!-- hooks: written by `make reference` -->\n"
+    )
+    written, end, after = rest.partition("<!-- end of hooks -->")
+    assert begin
+    assert end
+    if os.environ.get("BLESS"):
+        file.write_text(before + begin + hooks() + end + after, encoding="utf-8")
+    else:
+        assert written == hooks(), "`make reference` writes it anew"
+
+
+def test_how_several_hooks_become_one_is_told() -> None:
+    assert joined("until = Fate::Passed") == "the first that is not `Fate::Passed`"
+    assert joined("own(cx.owner(), ())") == "the one that it is for"
+    assert joined("least, or = window") == "the least"
+    assert (
+        sentence("  /// It is [`super::A`] of\n  /// IEEE 802.3. More.")
+        == "It is `A` of IEEE 802.3."
+    )
 
 
 @pytest.mark.parametrize("what", [commands, metrics, lists])

@@ -194,6 +194,7 @@ impl Receiver {
     fn apply(&mut self, slot: usize, until: Time) -> Vec<GateChange> {
         // A newer frame replaces the timer (IEEE 802.3 annex 31B.3.3).
         let before = std::mem::replace(&mut self.until[slot], until);
+        // 802.1Q 8.6.8: no frame is available for transmission whose priority is paused (Priority_Paused, 36.1.3.2).
         match (before == Time::ZERO, until == Time::ZERO) {
             (true, false) => vec![GateChange::Shut(slot)],
             (false, true) => vec![GateChange::Open(slot)],
@@ -212,6 +213,7 @@ impl Receiver {
             changes.extend(self.apply(slot, until));
             next = if until == Time::ZERO { Time::NEVER } else { until };
         }
+        // IEEE 802.3 annexes 31B.2 and 31D.2: the quanta of the last frame have passed.
         if self.until[slot] != Time::ZERO && self.until[slot] <= now {
             self.until[slot] = Time::ZERO;
             changes.push(GateChange::Open(slot));

@@ -496,7 +496,7 @@ pub struct NicParams {
     /// Which link a flow of a host with several takes, of those that are up and on a shortest way.
     #[param(default = LinkChoice::Hash, source = "choice: ECMP's, as bonded interfaces do (IEEE 802.1AX distributes conversations)")]
     pub link: LinkChoice,
-    /// Time between the arrival of a routed control message (BCN, CNM, CNP, SFC) at its host and its effect, for all hosts that `[[nic.at]]` does not name.
+    /// Time between the arrival of a forwarded control message at its host and its effect, for all hosts that `[[nic.at]]` does not name.
     #[param(default = Time::ZERO, range_text = "0 s to 100 ms", source = "choice: none; IEEE 802.1Qau studies speak of 100 to 500 us of control loop delay")]
     pub control_delay: Time,
     /// Time that an interface takes to issue a message, one after the other: a flow begins when those that were posted there before it have been issued, and itself. For all hosts that `[[nic.at]]` does not name.

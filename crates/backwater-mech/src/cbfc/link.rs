@@ -130,6 +130,7 @@ impl Link {
 
     /// c(p)
     fn cost(&self, size: u32) -> u64 {
+        // SAI: c(p) = ceil((size + overhead) / credit_size).
         (u64::from(size) + self.rates.overhead).div_ceil(self.rates.credit)
     }
 
@@ -176,6 +177,7 @@ impl Link {
 
     /// CC_MESSAGE_TIMER has run out.
     pub fn synchronise(&mut self, now: Time) -> [Act; 2] {
+        // SAI: CC_Update(CC of all VCs), every CC_MESSAGE_TIMER. To stop after some in vain is ours.
         self.synchronises = self.used() > 0 && self.vain < PATIENCE;
         if !self.synchronises {
             return NOTHING;
@@ -201,6 +203,7 @@ impl Link {
     /// A packet has come. If it is not stored, its credits are free once all is done that happens at this instant.
     pub fn came(&mut self, class: Class, size: u32, now: Time) -> [Act; 2] {
         let Some(vc) = self.counts_of(class) else { return NOTHING };
+        // SAI: CC_i += c(p) as p comes.
         self.receives[vc].consumed += self.cost(size);
         self.look_at(now)
     }

@@ -98,6 +98,7 @@ impl SwitchSide for Switch {
         } else if self.latency == Time::ZERO {
             self.at(cx, from, |link, now| link.consumed(word.counts, now));
         } else {
+            // UEC 1.0 5.2 (SAI): CC_Update, once all has been seen that left before it.
             let due = cx.now() + self.latency;
             self.late.push((due, from.0, word.counts));
             cx.arm(due, Token::from(from.0) << 2 | LATE);
@@ -109,6 +110,7 @@ impl SwitchSide for Switch {
         let port = Port((token >> 2) as u16);
         match token & 3 {
             LOOK => self.at(cx, port, Link::look),
+            // UEC 1.0 5.2 (SAI): CC_MESSAGE_TIMER.
             SYNC => self.at(cx, port, Link::synchronise),
             _ => {
                 while let Some(i) = self.late.iter().position(|(due, at, _)| *due <= cx.now() && *at == port.0) {

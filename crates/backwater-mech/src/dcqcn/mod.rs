@@ -100,9 +100,10 @@ impl NotificationPoint {
     #[cold]
     fn on_marked(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
         match self.flows.get_mut(&pkt.flow) {
-            // At most one CNP of a flow in each N.
+            // SIGCOMM 2015, figure 6: none within N of the last. A CNP at its end (`trailing`) is htsim's.
             Some(last) if cx.now() < last.at + self.interval => last.owed |= self.trailing,
             _ => {
+                // SIGCOMM 2015, figure 6: otherwise at once.
                 if let Some(data) = pkt.data() {
                     self.send(cx, pkt.flow, data.src, pkt.class);
                 }
@@ -142,12 +143,14 @@ impl FlowSide for ReactionPoint {
     #[inline(always)]
     fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {
         if let ReactionPoint::Paper(rp) = self {
+            // SIGCOMM 2015, figure 7: the byte counter.
             rp.on_send(cx, pkt);
         }
     }
 
     #[inline(always)]
     fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
+        // HPCC ns-3 code: acknowledgements echo the mark, and no CNP is sent.
         if let (ReactionPoint::Ns3(rp), true) = (self, ack.marked) {
             rp.on_mark(cx);
         }
@@ -158,6 +161,7 @@ impl FlowSide for ReactionPoint {
             return Fate::Passed;
         }
         match self {
+            // SIGCOMM 2015, figure 7: a CNP cuts the rate.
             ReactionPoint::Paper(rp) => rp.on_cnp(cx),
             ReactionPoint::Ns3(rp) => rp.on_mark(cx),
         }
@@ -166,6 +170,7 @@ impl FlowSide for ReactionPoint {
 
     fn on_timer(&mut self, cx: &mut FlowCx<'_>, token: u16) {
         match self {
+            // SIGCOMM 2015, figure 7: the timers of alpha and of the rate.
             ReactionPoint::Paper(rp) => rp.on_timer(cx, token),
             ReactionPoint::Ns3(rp) => rp.on_timer(cx, token),
         }

@@ -98,7 +98,7 @@ impl ReactionPoint {
     /// CNP received: the cut.
     pub(super) fn on_cnp(&mut self, cx: &mut FlowCx<'_>) {
         let (g, alpha) = (self.params.g, self.alpha());
-        // SIGCOMM 2015, 3.1: Rt = Rc; Rc = Rc (1 - alpha/2); alpha = (1-g) alpha + g.
+        // SIGCOMM 2015, equation 1: Rt = Rc; Rc = Rc (1 - alpha/2); alpha = (1-g) alpha + g.
         self.rt = self.rc;
         self.rc = (self.rc * (1.0 - alpha / 2.0)).max(self.params.min_rate.0 as f64);
         self.set_alpha((1.0 - g) * alpha + g);
@@ -120,7 +120,7 @@ impl ReactionPoint {
         }
     }
 
-    /// SIGCOMM 2015, 3.1: no CNP for K.
+    /// SIGCOMM 2015, equation 2: no CNP for K.
     fn decay(&mut self) {
         self.set_alpha((1.0 - self.params.g) * self.alpha());
     }
@@ -138,6 +138,7 @@ impl ReactionPoint {
             // SIGCOMM 2015, 3.1: min(T, BC) > F is hyper increase, what is left additive increase.
             self.rt += if least > f { f64::from(least - f) * rhai.0 as f64 } else { rai.0 as f64 };
         }
+        // SIGCOMM 2015, equations 3 and 4.
         self.rc = ((self.rt + self.rc) / 2.0).min(self.line);
     }
 }

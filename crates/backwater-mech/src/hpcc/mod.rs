@@ -109,6 +109,7 @@ impl SwitchSide for Writer {
         let queued = cx.seen().egress_port(from.port).saturating_sub(pkt.bytes());
         match self {
             Writer::Int(multi) => {
+                // HPCC's INT: ts, txBytes, qLen and B of the egress port.
                 let hop = Hop {
                     at: cx.now(),
                     tx_bytes: in_units(from.tx_bytes, 128, *multi),
@@ -120,6 +121,7 @@ impl SwitchSide for Writer {
             Writer::Pint(Loads { ports, base, base_rtt, .. }) => {
                 let port = &mut ports[usize::from(from.port.0)];
                 let u = port.update(cx.now(), from.tx_bytes, queued.0, from.rate.0 as f64 * 1e-12, *base_rtt);
+                // PINT, SIGCOMM 2020: the greatest of the way, rounded by chance.
                 words[0] = words[0].max(pint::encode(u, *base, cx.rng()));
             }
         }
@@ -151,6 +153,7 @@ impl FlowSide for Sender {
     fn on_ack(&mut self, _: &mut FlowCx<'_>, ack: &Ack<'_>) {
         let Some(carried) = ack.carried else { return };
         let Some(previous) = self.previous.replace(*carried) else {
+            // HPCC ns-3 code: the first acknowledgement only stores L.
             self.last_update = self.sent;
             return;
         };
@@ -165,6 +168,7 @@ impl FlowSide for Sender {
             }
         };
         if measured {
+            // HPCC, algorithm 1, lines 22 to 26: W_c follows once a round trip.
             self.compute_rate(ack.received > self.last_update);
         }
     }
@@ -183,13 +187,17 @@ impl Sender {
             let Some(tau) = new.at.0.checked_sub(old.at.0).filter(|tau| *tau > 0) else { continue };
             // B of new.rate kb/s: bits a picosecond.
             let (b, tau) = (f64::from(new.rate) * 1e-9, tau as f64);
+            // HPCC, algorithm 1, line 4.
             let tx_rate = new.tx_bytes.saturating_sub(old.tx_bytes) as f64 * 8.0 / tau;
+            // HPCC, algorithm 1, line 5.
             let u = f64::from(new.queued.min(old.queued)) * 8.0 / (b * t) + tx_rate / b;
+            // HPCC, algorithm 1, lines 6 and 7.
             if u > largest.0 || largest.1.is_none() {
                 largest = (u, Some(tau));
             }
         }
         let (u, Some(tau)) = largest else { return false };
+        // HPCC, algorithm 1, lines 8 and 9.
         let tau = tau.min(t);
         self.u = (self.u * (t - tau) + u * tau) / t;
         true
@@ -199,12 +207,15 @@ impl Sender {
     fn compute_rate(&mut self, full: bool) {
         let Params { eta, max_stage, r_ai, min_rate, .. } = *self.params;
         let c = self.u / eta;
+        // HPCC, algorithm 1, line 12.
         let multiplicative = c >= 1.0 || self.stage >= max_stage;
+        // HPCC, algorithm 1, lines 13 and 17, divided by T.
         let base = if multiplicative { (self.committed.0 as f64 / c) as u64 } else { self.committed.0 };
         let rate = Rate(base.saturating_add(r_ai.0)).min(self.line).max(min_rate.min(self.line));
         self.rate = rate;
         if full {
             self.cuts += u64::from(rate < self.committed);
+            // HPCC, algorithm 1, lines 15, 19 and 24.
             self.committed = rate;
             self.stage = if multiplicative { 0 } else { self.stage + 1 };
             self.last_update = self.sent;

@@ -75,11 +75,13 @@ impl FlowSide for Sender {
     }
 
     fn retransmission_window(&self) -> Option<Bytes> {
+        // htsim_uec, SLEEK: what is retransmitted in recovery does not wait for the window.
         if self.recovers() { None } else { self.window() }
     }
 
     #[inline(always)]
     fn may_send(&self, in_flight: Bytes, next: Bytes, retransmission: bool) -> bool {
+        // UEC 1.0 3.6.13, as htsim_uec has it: the next packet must fit as well.
         self.window.cwnd() >= in_flight.0 + next.0 || retransmission && self.recovers()
     }
 
@@ -92,6 +94,7 @@ impl FlowSide for Sender {
         };
         let (base_rtt, avg_delay) = (self.window.base_rtt(), self.window.avg_delay());
         self.greatest = self.greatest.max(rtt.map_or(Time::ZERO, |rtt| rtt.since(base_rtt)));
+        // UEC 1.0 3.6.13: bytes by the receiver's count, delay and mark of the packet that is answered.
         self.window.on_ack(
             cx.now(),
             &Acked { rtt, of, marked: ack.marked, bytes: counted.bytes, in_flight: counted.in_flight },
@@ -99,6 +102,7 @@ impl FlowSide for Sender {
         self.count_decrease(before);
         if self.sleek.is_some() {
             let delay = rtt.map_or(avg_delay, |rtt| rtt.since(base_rtt));
+            // htsim_uec, SLEEK: a probe without delay begins a recovery.
             let prompt = of == Timed::Probe && delay < self.target;
             self.recover(cx, counted, prompt);
         }
@@ -128,9 +132,11 @@ impl FlowSide for Sender {
         let before = self.window.cwnd();
         match loss {
             Loss::Trimmed(Cut { bytes, rtt, in_flight, last_hop, returned, .. }) => {
+                // UEC 1.0 3.6.13: a trimmed packet. That its round trip lowers the base RTT is htsim_uec's.
                 let lowers_base = self.lowers_base && !returned;
                 self.window.on_trim(cx.now(), &Trimmed { rtt, lowers_base, bytes, in_flight, last_hop });
             }
+            // UEC 1.0 3.6.13: a loss that is inferred.
             Loss::Timeout { bytes } => self.window.on_timeout(bytes),
             Loss::Gap => {}
         }
@@ -193,6 +199,7 @@ impl NicSide for Receiver {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         let Some((word, flow)) = frame.message::<Word>().zip(frame.flow) else { return Fate::Passed };
         self.probes += u64::from(!cx.is_over());
+        // htsim_uec, SLEEK: probes are acknowledged at once.
         cx.acknowledge(word.src, flow, word.number);
         Fate::Consumed
     }
@@ -263,6 +270,7 @@ impl Mechanism for Nscc {
 
     fn flow(params: &Params, shape: &FlowShape, (): &()) -> Option<Sender> {
         let Time(rtt) = params.network_rtt;
+        // htsim_uec: 0.75 of the round trip where switches trim, all of it otherwise.
         let share = if params.sleek { rtt } else { rtt / 4 * 3 + rtt % 4 * 3 / 4 };
         let target = params.target.unwrap_or(Time(share));
         let setting = Setting {

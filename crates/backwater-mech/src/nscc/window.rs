@@ -241,6 +241,7 @@ impl Window {
         if let Some(d) = sample {
             self.has_delay(now, d, e);
         }
+        // UEC 1.0.3: without a round trip only bytes count.
         if ack.rtt.is_none() && self.follows_uec() {
             return;
         }
@@ -251,10 +252,13 @@ impl Window {
         }
         let target = self.setting.target;
         if !e && d >= target {
+            // UEC 1.0 3.6.13: fair increase.
             self.add(self.setting.fi() * n as f64);
         } else if !e {
+            // UEC 1.0 3.6.13: proportional increase, or fast increase.
             self.clear_ack(n, d);
         } else if d >= target {
+            // UEC 1.0 3.6.13: multiplicative decrease. Marked and not late: the load balancer turns away.
             self.late_ack(now);
         }
         self.bound();
@@ -265,6 +269,7 @@ impl Window {
     /// Neither marked nor late.
     fn clear_ack(&mut self, n: u64, d: Time) {
         if d < NO_DELAY {
+            // UEC 1.0 3.6.13: fast increase. How little delay is none is htsim_uec's.
             self.fi_count += n;
             self.increase |= self.fi_count > self.cwnd;
             if self.increase {
@@ -273,6 +278,7 @@ impl Window {
         } else {
             (self.fi_count, self.increase) = (0, false);
         }
+        // UEC 1.0 3.6.13: proportional increase, in proportion to what is left to the target.
         if !self.increase {
             self.add(self.setting.alpha() * n as f64 * (self.setting.target - d).0 as f64);
         }
@@ -282,6 +288,7 @@ impl Window {
     fn late_ack(&mut self, now: Time) {
         (self.fi_count, self.increase) = (0, false);
         let (avg, target) = (self.avg_delay, self.setting.target);
+        // UEC 1.0 3.6.13: once a base RTT, by the mean delay.
         if avg > target && now.since(self.last_dec) > self.base_rtt {
             let factor = (1.0 - GAMMA * (avg - target).0 as f64 / avg.0 as f64).max(LEAST_FACTOR);
             self.cwnd = ((self.cwnd as f64 * factor) as u64).max(self.setting.mtu);
@@ -297,10 +304,12 @@ impl Window {
         self.ignored += trim.bytes;
         // A trim stands for a full queue.
         self.has_delay(now, self.setting.network_rtt, true);
+        // UEC 1.0 3.6.13: quick adapt follows a loss.
         self.trigger_qa = true;
         if self.quick_adapt(now, true, true, Time::ZERO, trim.in_flight) {
             return;
         }
+        // UEC 1.0 3.6.13: receiver credit owns the last hop.
         if !(self.setting.receiver_credit && trim.last_hop) {
             self.cwnd = self.cwnd.saturating_sub(trim.bytes);
             self.bound();
@@ -318,10 +327,13 @@ impl Window {
     /// Whether this event is dealt with.
     fn quick_adapt(&mut self, now: Time, lost: bool, e: bool, d: Time, in_flight: u64) -> bool {
         let mut acted = self.ignored < self.to_ignore && e;
+        // UEC 1.0.3: from the very end of its period on; htsim_uec: after it.
         let over = if self.follows_uec() { now >= self.qa_end } else { now > self.qa_end };
         if !acted && over {
+            // UEC 1.0.3: not for delay alone where switches trim; htsim_uec: everywhere.
             let late = d.0 > self.setting.target.0.saturating_mul(QA_THRESHOLD) && !self.follows_uec();
             let cause = self.trigger_qa || lost || late;
+            // UEC 1.0 3.6.13: quick adapt to what was achieved.
             if self.qa_end != Time::ZERO && cause && self.achieved < self.maxwnd / QA_GATE {
                 self.cwnd = self.achieved.max(self.setting.mtu);
                 (self.to_ignore, self.ignored, self.trigger_qa) = (in_flight, 0, false);
@@ -363,9 +375,11 @@ impl Window {
 
     fn has_delay(&mut self, now: Time, d: Time, e: bool) {
         let uec = self.follows_uec();
+        // htsim_uec: what is late and not marked pulls to a quarter of the base RTT.
         let late = !e && d > self.setting.target && !uec;
         let towards = if late { LATE_UNMARKED * self.base_rtt.0 as f64 } else { d.0 as f64 };
         let since = now.since(self.last_sample).0 as f64 / self.base_rtt.0.max(1) as f64;
+        // UEC 1.0.3: a mean over a base RTT; htsim_uec: 1/80 for each sample.
         let weight = if uec { since.min(1.0) } else { DELAY_WEIGHT };
         self.last_sample = now;
         let avg = weight * towards + (1.0 - weight) * self.avg_delay.0 as f64;
@@ -381,6 +395,7 @@ impl Window {
     fn has_base(&mut self, rtt: Time) {
         self.base_rtt = rtt;
         let bdp = self.setting.rate.bytes_in(rtt).0;
+        // htsim_uec: 1.5 BDP.
         self.maxwnd = bdp + bdp / 2;
     }
 

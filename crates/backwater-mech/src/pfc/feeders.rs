@@ -1,4 +1,5 @@
-//! Pauses by egress queues: of those, and only those, whose frames join a queue that is over the threshold.
+//! Pauses by egress queues: of those, and only those, whose frames join a queue that is over the threshold. That is of
+//! simulations, not of 802.1Q, whose clause 36 counts what came in.
 //!
 //! ```text
 //! frame from (ingress i, class c) joins egress queue Q, Q > xoff:    pause c at i, for Q
@@ -30,6 +31,7 @@ impl Feeders {
         if known {
             return false;
         }
+        // 802.1Q 36.1: a priority of a port is paused as a whole, whichever queue asks.
         let paused = self.is_paused(feeder);
         self.by_queue.entry((at.egress, at.queue)).or_default().push(feeder);
         !paused
@@ -43,6 +45,7 @@ impl Feeders {
     /// A queue is below the resume threshold. Returns the ports and classes that nothing pauses any more.
     pub(super) fn relieved(&mut self, at: &Place) -> Vec<(Port, Class)> {
         let mut feeders = self.by_queue.remove(&(at.egress, at.queue)).unwrap_or_default();
+        // 802.1Q 36.1, as above: it resumes once no queue asks any more.
         feeders.retain(|feeder| !self.is_paused(*feeder));
         feeders
     }

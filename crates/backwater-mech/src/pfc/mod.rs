@@ -117,6 +117,7 @@ impl SwitchSide for Switch {
     }
 
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &Packet) {
+        // 802.1Q 36.1: an initiator counts what came in, and asks whoever sent it.
         if self.counter == Counter::Ingress
             && self.under_pfc(at.class)
             && self.is_full(cx, at)
@@ -127,6 +128,7 @@ impl SwitchSide for Switch {
     }
 
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
+        // Not 802.1Q, whose request is about what came in: the egress queue of simulations.
         if self.counter == Counter::Egress
             && self.under_pfc(at.queue.into())
             && self.is_long(cx, at)
@@ -152,6 +154,7 @@ impl SwitchSide for Switch {
 
     fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: u32) {
         if self.counter == Counter::Ingress && self.over(at.class, at.ingress) && self.may_resume(cx, at) {
+            // IEEE 802.3 annex 31D: a time of zero resumes.
             self.set(cx, at.class, at.ingress, false);
         }
     }
@@ -279,12 +282,13 @@ impl Switch {
 
     fn is_full(&mut self, cx: &mut SwitchCx<'_>, at: &Place) -> bool {
         let (seen, of) = (cx.seen(), Account::Ingress(at.ingress, at.class));
-        // What finds the shared memory full is in headroom, which lasts only until the neighbour has stopped.
+        // What finds the shared memory full is in headroom, which lasts only until the neighbour has stopped (802.1Q annex N).
         let in_headroom = seen.in_headroom(at.ingress, at.class) > Bytes::ZERO;
         if self.dynamic.is_none() {
             let bytes = seen.ingress(at.ingress, at.class);
             return self.passes(cx, of, bytes, self.at(at.ingress).xoff) || in_headroom;
         }
+        // HPCC ns-3 switch-mmu: so many times the free shared memory.
         let (free, beyond) = (seen.free(at.ingress), seen.beyond_reserve(at.ingress, at.class));
         let limit = free.times(self.at(at.ingress).alpha);
         if self.peak_occupancy.observe(beyond, limit) || beyond < limit && free >= Switch::half(seen, at.ingress) {
@@ -307,6 +311,7 @@ impl Switch {
                 bytes < xon && seen.headroom_rests(at.ingress, Some(at.class), xoff.saturating_sub(xon))
             }
             Some(offset) => {
+                // HPCC ns-3 switch-mmu: no headroom in use, and an offset below the threshold.
                 let limit = seen.free(at.ingress).times(self.at(at.ingress).alpha);
                 let beyond = seen.beyond_reserve(at.ingress, at.class);
                 seen.in_headroom(at.ingress, at.class) == Bytes::ZERO

@@ -59,7 +59,7 @@ pub struct NicAt {
     /// Hosts that have these values.
     #[param(source = "Backwater's own")]
     pub hosts: Hosts,
-    /// Time between the arrival of a routed control message (BCN, CNM, CNP, SFC) at these hosts and its effect. Absent: that of all hosts.
+    /// Time between the arrival of a forwarded control message at these hosts and its effect. Absent: that of all hosts.
     #[param(range_text = "0 s to 100 ms", source = "Backwater's own")]
     pub control_delay: Option<Time>,
     /// Time that the interfaces of these hosts take to issue a message. Absent: that of all hosts.

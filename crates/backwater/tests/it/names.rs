@@ -46,6 +46,19 @@ const EXAMPLES: [(&str, &str); 12] = [
     ("backwater/plot/sweep.py", "sfc"),
 ];
 
+/// Comments that may name a mechanism, by file: a document or a program that shared code follows, and the frames by which a host with a fault
+/// pauses.
+const SOURCES: [(&str, &str); 8] = [
+    ("file/fault.rs", "pfc"),
+    ("file/mod.rs", "pfc"),
+    ("bench/network.rs", "sfc"),
+    ("host/send.rs", "hpcc"),
+    ("occupancy/mod.rs", "hpcc"),
+    ("topology/fat_tree.rs", "hpcc"),
+    ("topology/fat_tree.rs", "sfc"),
+    ("topology/leaf_spine.rs", "sfc"),
+];
+
 fn sources(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         if entry.is_dir() {
@@ -86,6 +99,26 @@ fn named(text: &str) -> Vec<(usize, &'static str)> {
     code.flat_map(found).collect()
 }
 
+/// Where a comment names a mechanism, as people write its name: in capitals.
+fn told(text: &str) -> Vec<(usize, &'static str)> {
+    let code = text.split("#[cfg(test)]").next().unwrap().lines().enumerate();
+    let comments = code.filter(|(_, line)| line.trim_start().starts_with("//"));
+    let names = ENTRIES.iter().map(|entry| entry.name).filter(|name| !WORDS.contains(name));
+    let names: Vec<_> = names.map(|name| (name, name.to_uppercase())).collect();
+    let found = |(number, line): (usize, &str)| {
+        let words: Vec<_> = line.split(|c: char| !c.is_alphanumeric()).collect();
+        let found = names.iter().filter(|(_, capitals)| words.contains(&capitals.as_str()));
+        found.map(|(name, _)| (number + 1, *name)).collect::<Vec<_>>()
+    };
+    comments.flat_map(found).collect()
+}
+
+#[test]
+fn names_in_comments_are_found() {
+    let text = "// as PFC's\nlet PFC = 1;\n//! (SFC, PAUSE)\n/// sfcs\n#[cfg(test)]\n// SFC";
+    assert_eq!(told(text), [(1, "pfc"), (3, "sfc")]);
+}
+
 #[test]
 fn names_are_found() {
     let text = "// sfc\nresolved.mechanisms.pause\nfn pause(ecn: u8)\n\"pfc.xoff\"\nuse backwater_mech::ecn;\npfcs\n#[x-source = `advise ci`]\n#[cfg(test)]\nsfc";
@@ -104,8 +137,11 @@ fn no_shared_file_names_a_mechanism() {
         files.retain(|file| !own.iter().any(|own| file.starts_with(folder.join(own))));
         for file in files {
             let example = |name: &str| EXAMPLES.iter().any(|(of, takes)| file.ends_with(of) && *takes == name);
-            let mut found = named(&fs::read_to_string(&file).unwrap());
+            let source = |name: &str| SOURCES.iter().any(|(of, follows)| file.ends_with(of) && *follows == name);
+            let text = fs::read_to_string(&file).unwrap();
+            let mut found = named(&text);
             found.retain(|(_, name)| !example(name) && (end, *name) != ("py", "ci"));
+            found.extend(told(&text).into_iter().filter(|(_, name)| !source(name)));
             naming.extend(found.into_iter().map(|one| format!("{} {one:?}", file.display())));
         }
     }

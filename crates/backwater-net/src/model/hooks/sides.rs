@@ -37,15 +37,15 @@ pub trait SwitchSide {
     /// the link of arrival, by which the ingress counts, stays in `at`. Order within flows: [`super::Profile::steering`].
     #[hook(each, hot)]
     fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {}
-    /// There is no memory for `pkt`, and none but that of its egress counts (`switch.buffer_per` is `egress` or `queue`, and the
-    /// switch has no crossbar). Whether `last`, the newest that waits in its queue, gives way to it: that one leaves the queue
+    /// Whether `last`, the newest packet that waits in the queue of `pkt`, gives way to that, for which there is no memory. Asked where
+    /// none but the memory of its egress counts (`switch.buffer_per` is `egress` or `queue`, and the switch has no crossbar). `last` leaves the queue
     /// (`on_dequeue`, `on_release`, `on_depart`; it is not marked by that), there is no memory for it (`on_full`), and `pkt` is
     /// admitted. The packet on the wire never gives way.
     #[hook(until = false)]
     fn push_out(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, last: &Packet) -> bool {
         false
     }
-    /// There is no memory for the packet. What is trimmed or turned round is steered again, and goes on in the queue and the class that are
+    /// What becomes of a packet for which there is no memory. What is trimmed or turned round is steered again, and goes on in the queue and the class that are
     /// left here: a header may have a queue of its own.
     #[hook(until = Full::Drop)]
     fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) -> Full {
@@ -87,11 +87,11 @@ pub trait SwitchSide {
     /// header can still be written.
     #[hook(each, hot)]
     fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
-    /// Its bytes, so many as it had when it joined its queue, have left the ingress account: it has left the switch or, behind a crossbar,
+    /// A packet's bytes, so many as it had when it joined its queue, have left the ingress account: it has left the switch or, behind a crossbar,
     /// crossed the fabric.
     #[hook(each, hot)]
     fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place, size: u32) {}
-    /// Its bytes have left the egress account: it is on the wire or, by `switch.release_at`, has left it.
+    /// A packet's bytes have left the egress account: it is on the wire or, by `switch.release_at`, has left it.
     #[hook(each, hot)]
     fn on_depart(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {}
     /// A control frame came in at `from`, for this switch (`to` is `None`) or passing by on its way to a host. The flow that it
@@ -315,7 +315,9 @@ pub enum Loss {
 /// What a mechanism does to a flow's rate. One per [`super::RateKey`].
 #[backwater_derive::hooks]
 pub trait FlowSide {
-    /// The rate at which the flow may send now. An answer, not a command: the NIC paces and asks again after every hook.
+    /// The rate at which the flow may send now. An answer, not a command: the NIC paces and asks again after every hook. A packet
+    /// that waits for its time is moved at once. Where one hook also opens the window, what the window stopped goes by the time of
+    /// the rate before, and the new rate is in force from the packet after; [`FlowSide::stopped_until`] holds for that packet, too.
     #[hook(least)]
     fn rate(&self) -> Option<Rate> {
         None
@@ -330,7 +332,7 @@ pub trait FlowSide {
     fn window(&self) -> Option<Bytes> {
         None
     }
-    /// The same for what is retransmitted.
+    /// Most unacknowledged bytes for what is retransmitted.
     #[hook(least, or = window)]
     fn retransmission_window(&self) -> Option<Bytes> {
         self.window()
@@ -347,7 +349,7 @@ pub trait FlowSide {
     /// A packet is handed to the wire.
     #[hook(each)]
     fn on_send(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet) {}
-    /// The same for a mechanism that asks how the flow and its interface stand then. It is called in place of `on_send`.
+    /// A packet is handed to the wire, for a mechanism that asks how the flow and its interface stand then. It is called in place of `on_send`.
     #[hook(each, or = on_send)]
     fn on_turn(&mut self, cx: &mut FlowCx<'_>, pkt: &mut Packet, turn: &Turn) {
         self.on_send(cx, pkt);
@@ -367,8 +369,8 @@ pub trait FlowSide {
     /// the packets lost.
     #[hook(each)]
     fn on_loss(&mut self, cx: &mut FlowCx<'_>, loss: Loss) {}
-    /// The retransmission timer of packet `number`, which started at `since`, has expired; `retransmission` says whether the packet had been
-    /// sent more than once. `true` declares it lost. `false` starts its timer anew: it stays in flight until [`FlowCx::give_up`], an
+    /// Whether packet `number` is lost, whose retransmission timer, started at `since`, has expired. `retransmission` says whether the packet had
+    /// been sent more than once. `true` declares it lost. `false` starts its timer anew: it stays in flight until [`FlowCx::give_up`], an
     /// acknowledgement, or that timer. Called where packets are acknowledged one by one; all mechanisms must agree.
     #[hook(all)]
     fn timeout_is_loss(&mut self, number: u64, retransmission: bool, since: Time) -> bool {

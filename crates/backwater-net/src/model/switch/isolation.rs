@@ -2,7 +2,7 @@
 //!
 //! Whether a frame is to wait is asked when it would join its queue, the switch's latency having passed: what is still in the
 //! fabric when an isolation queue is shut meets it like what arrives later, and no frame of the isolation queue's flow can pass another. What waits stays
-//! in the ingress account and in the memory that it was charged to, so that PFC sees it; the egress account has it from when it joins
+//! in the ingress account and in the memory that it was charged to, so that whatever counts what came in sees it; the egress account has it from when it joins
 //! its queue. While an isolation queue holds a frame, what comes for it goes behind that.
 
 use super::Switch;
