@@ -212,6 +212,14 @@ impl<A: Actors> Network<A> {
         Group::flow_name(id, |group| self.labels.get(group as usize).map_or("", String::as_str))
     }
 
+    /// Has mechanisms called for every frame at switches, whatever levels of accounts they name: to test that these leave out nothing.
+    pub fn call_for_every_frame(&mut self) {
+        for switch in &mut self.switches {
+            switch.occupancy.pass_every_frame();
+            switch.ask_all_levels();
+        }
+    }
+
     /// Handles up to `budget` events. A broken promise ends the run.
     pub fn run(&mut self, budget: u64, sink: &mut dyn Sink) -> Result<Progress, Broken> {
         let mut left = budget;

@@ -23,16 +23,16 @@ pub struct Breach {
     pub seen: String,
 }
 
-type IsolatedBytes = Result<(), Breach>;
+type Held = Result<(), Breach>;
 
 /// \[bytes\] A message of a mechanism is no longer.
 const MESSAGE: u64 = 2_000;
 
-fn breach(law: &'static str, seen: impl Into<String>) -> IsolatedBytes {
+fn breach(law: &'static str, seen: impl Into<String>) -> Held {
     Err(Breach { law, seen: seen.into() })
 }
 
-fn holds(law: &'static str, holds: bool, seen: impl FnOnce() -> String) -> IsolatedBytes {
+fn holds(law: &'static str, holds: bool, seen: impl FnOnce() -> String) -> Held {
     if holds { Ok(()) } else { breach(law, seen()) }
 }
 
@@ -57,7 +57,7 @@ pub fn judge(resolved: &Checked, most: u64, dice: &mut Dice) -> Result<Judged, B
     same(&plain, &sliced, "a run in slices is the same run")?;
     let full = runs(full, most, dice)?;
     holds("a run ends with outputs as it does without", full.ended, || format!("{:?}", full.progress))?;
-    same(&plain, &full, "outputs and captures change nothing")?;
+    same(&plain, &full, "outputs, captures and calls for every frame change nothing")?;
     let laws = Laws::new(resolved, &full);
     laws.all()?;
     Ok(Judged::Good { events: plain.progress.events })
@@ -72,7 +72,7 @@ pub enum Judged {
     TooLong(Time),
 }
 
-fn same(a: &Outcome, b: &Outcome, law: &'static str) -> IsolatedBytes {
+fn same(a: &Outcome, b: &Outcome, law: &'static str) -> Held {
     // The number of events may differ: see `judge`.
     let of = |outcome: &Outcome| backwater_net::record::Progress { events: 0, ..outcome.progress };
     holds(law, a.broken == b.broken, || format!("{:?} / {:?}", a.broken, b.broken))?;
@@ -86,10 +86,11 @@ fn same(a: &Outcome, b: &Outcome, law: &'static str) -> IsolatedBytes {
     rows(law, "ports", &a.rows.ports, &b.rows.ports)?;
     rows(law, "switches", &a.rows.switches, &b.rows.switches)?;
     rows(law, "counters", &a.rows.counters, &b.rows.counters)?;
+    rows(law, "activity", &a.rows.activity, &b.rows.activity)?;
     rows(law, "collectives", &a.rows.collectives, &b.rows.collectives)
 }
 
-fn rows<T: PartialEq + std::fmt::Debug>(law: &'static str, table: &str, a: &[T], b: &[T]) -> IsolatedBytes {
+fn rows<T: PartialEq + std::fmt::Debug>(law: &'static str, table: &str, a: &[T], b: &[T]) -> Held {
     holds(law, a.len() == b.len(), || format!("{} / {} rows of {table}", a.len(), b.len()))?;
     match a.iter().zip(b).find(|(a, b)| a != b) {
         Some((a, b)) => breach(law, format!("{table}: {a:?} / {b:?}")),
@@ -167,7 +168,7 @@ impl<'a> Laws<'a> {
         }
     }
 
-    fn all(&self) -> IsolatedBytes {
+    fn all(&self) -> Held {
         self.a_run_ends_for_a_reason()?;
         self.no_loss_where_promised()?;
         self.counters_agree()?;
@@ -200,7 +201,7 @@ impl<'a> Laws<'a> {
         cyclic || at_egress || self.frames_vanish
     }
 
-    fn a_run_ends_for_a_reason(&self) -> IsolatedBytes {
+    fn a_run_ends_for_a_reason(&self) -> Held {
         let law = "a run ends for a reason";
         if let Some(deadlock) = &self.out.deadlock {
             holds(law, self.may_deadlock(), || format!("deadlock without a cycle: {deadlock:?}"))?;
@@ -216,7 +217,7 @@ impl<'a> Laws<'a> {
     }
 
     /// `lossless`, accepted without a warning that takes the promise back, and without faults that the headroom is not made for.
-    fn no_loss_where_promised(&self) -> IsolatedBytes {
+    fn no_loss_where_promised(&self) -> Held {
         let file = &self.resolved.resolved().file;
         let taken_back = self.resolved.warnings.iter().any(|w| w.key == "lossless" || w.key.ends_with("watchdog"));
         let drops = self.resolved.resolved().mechanisms.pfc.as_ref();
@@ -244,7 +245,7 @@ impl<'a> Laws<'a> {
     }
 
     /// What ports count is what the run counts.
-    fn counters_agree(&self) -> IsolatedBytes {
+    fn counters_agree(&self) -> Held {
         let (law, progress) = ("counters agree", &self.out.progress);
         for (name, ports, run) in [
             ("drops", self.sum(|s| s.drop_frames), progress.drops),
@@ -279,7 +280,7 @@ impl<'a> Laws<'a> {
         self.out.progress.time.max(ended)
     }
 
-    fn flows(&self) -> IsolatedBytes {
+    fn flows(&self) -> Held {
         let payload = self.resolved.resolved().file.packet.payload.0;
         // Where the frame that ends an on-off pause is lost nobody goes on, and nothing that waits to be sent first runs out of time.
         // So it is of a storm of pauses that does not end.
@@ -349,7 +350,7 @@ impl<'a> Laws<'a> {
     }
 
     /// Where each flow has one way and nothing is sent twice.
-    fn in_order(&self, row: &FlowRow) -> IsolatedBytes {
+    fn in_order(&self, row: &FlowRow) -> Held {
         let sprays = self.resolved.resolved().mechanisms.reorders().is_some()
             || self.resolved.resolved().mechanisms.flowlet.is_some();
         let moves = sprays || self.links_fail;
@@ -358,7 +359,7 @@ impl<'a> Laws<'a> {
     }
 
     /// Nothing is faster than alone on its way, and than its own link.
-    fn fast_enough_is_too_fast(&self, row: &FlowRow) -> IsolatedBytes {
+    fn fast_enough_is_too_fast(&self, row: &FlowRow) -> Held {
         let (Some(fct), false) = (row.fct_last_byte, self.rates_change) else { return Ok(()) };
         // Ways of different length: what it would take alone is said of one of them.
         let one_way = self.resolved.resolved().mechanisms.reorders().is_none()
@@ -386,7 +387,7 @@ impl<'a> Laws<'a> {
         Ok(())
     }
 
-    fn jobs(&self) -> IsolatedBytes {
+    fn jobs(&self) -> Held {
         let all_there = self.nothing_lost && self.not_cut && !self.storms && self.out.progress.flows_failed == 0;
         for row in &self.rows.instances {
             holds("jobs complete", row.end.is_some() || !all_there, || format!("{row:?}"))?;
@@ -411,7 +412,7 @@ impl<'a> Laws<'a> {
     }
 
     /// What leaves a port comes in at the other end, class by class, and no faster than the link carries.
-    fn links(&self) -> IsolatedBytes {
+    fn links(&self) -> Held {
         let packet = &self.resolved.resolved().file.packet;
         let stats: BTreeMap<_, _> = self.rows.ports.iter().map(|row| ((row.node.0, row.port.0), &row.stats)).collect();
         for (node, ends) in (0u32..).map(NodeId).zip(&self.ends) {
@@ -462,7 +463,7 @@ impl<'a> Laws<'a> {
     }
 
     /// What comes into a switch leaves it, is lost there, or is there still.
-    fn switches(&self) -> IsolatedBytes {
+    fn switches(&self) -> Held {
         let at_rest = self.out.unrest.is_empty();
         for node in self.graph.switches() {
             let about = self.of_switch(node);
@@ -521,7 +522,7 @@ impl<'a> Laws<'a> {
     }
 
     /// A flow waits for no longer than it takes, and for a fabric only where there is one that takes time.
-    fn waits(&self) -> IsolatedBytes {
+    fn waits(&self) -> Held {
         let mut sums: BTreeMap<u64, Time> = BTreeMap::new();
         for row in &self.rows.waits {
             *sums.entry(row.flow).or_default() += row.time;
@@ -540,7 +541,7 @@ impl<'a> Laws<'a> {
     }
 
     /// When everything is over nothing is left.
-    fn rest(&self) -> IsolatedBytes {
+    fn rest(&self) -> Held {
         if !self.not_cut || self.frames_vanish || self.storms || self.out.progress.flows_active > 0 {
             return Ok(());
         }

@@ -164,6 +164,7 @@ pub fn run(resolved: &Checked, how: How, most: u64, dice: &mut Dice) -> Result<O
     let mut tables = Tables::new(Names::new(&spec.graph, &spec.groups));
     let mut network = stage::build(spec).map_err(|error| format!("the stage refuses what check accepts: {error}"))?;
     if matches!(how, How::Full(_)) {
+        network.call_for_every_frame();
         every.iter().for_each(|(node, port)| assert!(network.capture_at(*node, *port)));
     }
     let mut rows = Rows { hosts, ..Rows::default() };

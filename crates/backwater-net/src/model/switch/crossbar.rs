@@ -283,7 +283,12 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     fn release_crossed(&mut self, pkt: Ix) {
         let slot = &mut self.world.slab[pkt];
         let (place, size, pool) = (slot.place, slot.queued, slot.pool);
-        if std::mem::take(&mut slot.charged) && self.node.occupancy.release(&place, u64::from(size), pool) {
+        if !std::mem::take(&mut slot.charged) {
+            return;
+        }
+        let looked_at = self.node.occupancy.release(&place, u64::from(size), pool);
+        debug_assert!(looked_at || !self.node.looks_at_released(&place), "a level was missed: `SwitchCx::watch`");
+        if looked_at {
             self.at_switch(|stack, cx, _| stack.on_release(cx, &place, size));
         }
     }

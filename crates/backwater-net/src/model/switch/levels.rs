@@ -47,8 +47,12 @@ impl<S: SwitchSide> Switch<S> {
         behind >= self.stack.levels(&self.occupancy, of).left
     }
 
+    pub fn looks_at_released(&self, at: &Place) -> bool {
+        self.looks_at(Account::Ingress(at.ingress, at.class), true)
+    }
+
     pub fn looks_at_gone(&self, at: &Place, charged: bool) -> bool {
-        charged && self.looks_at(Account::Ingress(at.ingress, at.class), true)
+        charged && self.looks_at_released(at)
             || self.looks_at(Account::Egress(at.egress, at.queue), true)
     }
 }

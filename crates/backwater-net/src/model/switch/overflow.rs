@@ -50,6 +50,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     fn charged(&mut self, pkt: Ix, (pool, looked_at): (Pool, bool)) {
         let slot = &mut self.world.slab[pkt];
         (slot.pool, slot.charged) = (pool, true);
+        debug_assert!(looked_at || !self.node.looks_at_admitted(&slot.place), "a level was missed: `SwitchCx::watch`");
         if looked_at {
             self.show_admitted(pkt);
         }

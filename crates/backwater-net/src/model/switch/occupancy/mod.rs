@@ -128,6 +128,9 @@ pub struct Occupancy {
     /// Nothing but the shared memory decides: no reserves, no headroom, no dynamic limits.
     #[state(fixed)]
     plain: bool,
+    /// Whatever levels are set, every frame passes them.
+    #[state(fixed)]
+    every_frame: bool,
     /// \[bytes\] See [`Levels::free`].
     #[state(fixed)]
     calm: u64,
@@ -212,6 +215,7 @@ impl Occupancy {
             limits: limits.collect(),
             lossless,
             calm: 0,
+            every_frame: false,
             ports: vec![Counts::default(); ports],
             total: 0,
             reserved: vec![0; if partitioned { queues } else { 0 }],
@@ -528,11 +532,14 @@ impl Occupancy {
         (self.counts(port).ingress_port.most, self.counts(port).egress_port.most)
     }
 
+    /// From now on every frame passes the levels that are set.
+    pub(crate) fn pass_every_frame(&mut self) {
+        self.every_frame = true;
+    }
+
     /// From now on these levels of an account count.
     pub(crate) fn set_levels(&mut self, of: Account, levels: Levels) {
-        // A plain memory is not asked how much of it is free.
-        let levels =
-            if self.plain && levels.free > Bytes::ZERO { levels.or(Levels::above(Bytes::ZERO)) } else { levels };
+        let levels = if self.every_frame { Levels::ALL } else { self.seen_from(of, levels) };
         self.calm = self.calm.max(levels.free.0);
         match of {
             Account::Ingress(port, class) => self.ports[usize::from(port.0)].ingress[within(class.0)].all.set(levels),
@@ -546,8 +553,20 @@ impl Occupancy {
         }
     }
 
+    /// Neither a plain memory nor an egress account is asked how much of the shared memory is free: for levels that rest on it each frame
+    /// counts.
+    fn seen_from(&self, of: Account, levels: Levels) -> Levels {
+        let is_egress = matches!(of, Account::Egress(..) | Account::EgressPort(_));
+        if levels.free > Bytes::ZERO && (self.plain || is_egress) {
+            levels.or(Levels::above(Bytes::ZERO))
+        } else {
+            levels
+        }
+    }
+
     /// Whether what has just been counted, or has just left, is to be looked at by these levels.
     pub(crate) fn passes(&self, of: Account, levels: Levels, leaves: bool) -> bool {
+        let levels = self.seen_from(of, levels);
         let (bytes, free) = match of {
             Account::Ingress(port, class) => (self.ingress(port, class), self.free(port)),
             Account::IngressPort(port) => (self.ingress_port(port), self.free(port)),

@@ -237,12 +237,26 @@ fn levels_that_rest_on_free_memory() {
     let of = Account::Ingress(Port(0), Class(3));
     calm(&mut o);
     o.set_levels(of, Levels::above(Bytes(20_000)).unless_free(Bytes(5_000)));
-    let mut observer_events = |size| o.admit(&at(0, 1, 3), size).map(|(_, looked_at)| looked_at);
-    assert_eq!([observer_events(5_000), observer_events(1)], [Some(false), Some(true)]);
+    let mut is_shown = |size| o.admit(&at(0, 1, 3), size).map(|(_, looked_at)| looked_at);
+    assert_eq!([is_shown(5_000), is_shown(1)], [Some(false), Some(true)]);
     o.release(&at(0, 1, 3), 5_001, Pool::Aggregate);
     let mut o = Occupancy::new(&params, &[RATE; 2], 1 << 3);
     calm(&mut o);
     o.set_levels(of, Levels::NONE);
-    let mut observer_events = |size| o.admit(&at(0, 1, 3), size).map(|(_, looked_at)| looked_at);
-    assert_eq!([observer_events(10_000), observer_events(1_000), observer_events(1)], [Some(false), Some(true), None]);
+    let mut is_shown = |size| o.admit(&at(0, 1, 3), size).map(|(_, looked_at)| looked_at);
+    assert_eq!([is_shown(10_000), is_shown(1_000), is_shown(1)], [Some(false), Some(true), None]);
+}
+
+/// An egress account does not see how much memory is free: for a level that rests on it every frame counts.
+#[test]
+fn levels_of_an_egress_that_rest_on_free_memory() {
+    let params = SwitchParams { headroom: Bytes(1_000), buffer: Bytes(12_000), ..SwitchParams::default() };
+    let mut o = Occupancy::new(&params, &[RATE; 2], 1 << 3);
+    let (of, above) = (Account::Egress(Port(1), Queue(3)), Levels::above(Bytes(20_000)));
+    calm(&mut o);
+    o.set_levels(of, above);
+    assert!(!o.join_egress(&at(0, 1, 3), 100) && !o.passes(of, above, false));
+    let rests = above.unless_free(Bytes(5_000));
+    o.set_levels(of, rests);
+    assert!(o.join_egress(&at(0, 1, 3), 100) && o.passes(of, rests, false));
 }
