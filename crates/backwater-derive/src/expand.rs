@@ -3,7 +3,7 @@
 use crate::declaration::{Declaration, Range, meaning, optional, scalar};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
-use syn::{Expr, Fields, Ident, ItemStruct, LitStr, parse_quote};
+use syn::{Expr, Field, Fields, Ident, ItemStruct, LitStr, parse_quote};
 
 pub fn expand(mut table: ItemStruct) -> syn::Result<TokenStream> {
     let name = table.ident.clone();
@@ -12,10 +12,22 @@ pub fn expand(mut table: ItemStruct) -> syn::Result<TokenStream> {
     };
     let names: Vec<Ident> = fields.named.iter().filter_map(|field| field.ident.clone()).collect();
     let declarations = fields.named.iter_mut().map(Declaration::take).collect::<syn::Result<Vec<_>>>()?;
+    // What is flattened takes its keys from among all, and serde cannot tell others from unknown ones: the schema does.
+    let flat = fields.named.iter().any(|field| serde_says(field, "flatten"));
+    let unknown = (!flat).then(|| quote!(#[serde(deny_unknown_fields)]));
     let (mut functions, mut listed, mut checks, mut defaults) = (Vec::new(), Vec::new(), Vec::new(), Some(Vec::new()));
     for (i, (field, declared)) in fields.named.iter_mut().zip(&declarations).enumerate() {
         let Some(declared) = declared else {
-            defaults = None;
+            let (ident, flat) = (&field.ident, serde_says(field, "flatten"));
+            match &mut defaults {
+                Some(all) if flat || serde_says(field, "default") => {
+                    all.push(quote!(#ident: ::core::default::Default::default()));
+                }
+                _ => defaults = None,
+            }
+            if flat {
+                checks.push(quote!(found.extend(::backwater_net::parameters::Parameters::out_of_range(&self.#ident));));
+            }
             continue;
         };
         let (Some(ident), Some(meaning)) = (field.ident.clone(), meaning(field)) else {
@@ -70,7 +82,7 @@ pub fn expand(mut table: ItemStruct) -> syn::Result<TokenStream> {
     let describe: syn::Path = describe.parse()?;
     Ok(quote! {
         #[derive(::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema)]
-        #[serde(deny_unknown_fields)]
+        #unknown
         #[schemars(transform = #describe)]
         #table
         impl #name { #(#functions)* }
@@ -84,6 +96,22 @@ pub fn expand(mut table: ItemStruct) -> syn::Result<TokenStream> {
             }
         }
     })
+}
+
+/// Whether a field has this attribute of serde, without a value.
+fn serde_says(field: &Field, what: &str) -> bool {
+    let mut says = false;
+    for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("serde")) {
+        // serde says what is wrong with it.
+        let _ = attribute.parse_nested_meta(|meta| match meta.value() {
+            Ok(value) => value.parse::<Expr>().map(drop),
+            Err(_) => {
+                says |= meta.path.is_ident(what);
+                Ok(())
+            }
+        });
+    }
+    says
 }
 
 /// The range, with the bounds that other fields are as they stand in `of`.

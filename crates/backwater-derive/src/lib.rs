@@ -24,9 +24,10 @@
 //! | `alias` | another name of the key |
 //! | `per_direction` | it may be given for each direction of a link |
 //!
-//! A field without `#[param(…)]` is a table of its own.
+//! A field without `#[param(…)]` is a table of its own, or with `#[serde(flatten)]` keys that another table declares. A table that has kinds
+//! is an enum of such structs with `#[serde(tag = "kind")]`.
 //!
-//! From these follow the defaults of serde, `Default` where no field must be given, the JSON schema with its `x-` keys, and the trait
+//! From these follow the defaults of serde, `Default` where nothing must be given, the JSON schema with its `x-` keys, and the trait
 //! `backwater_net::parameters::Parameters`: the list of parameters, and what is out of range in given ones.
 
 mod declaration;

@@ -21,6 +21,7 @@
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::hooks::{Absent, Activity, Claims, Mechanism, Profile, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{FlowRef, Packet, Port};
 use rand::RngExt;
 use std::collections::HashMap;
@@ -109,7 +110,7 @@ impl SwitchSide for FlowletTable {
         Some(port)
     }
 
-    fn activity(&self) -> Activity {
+    fn activity(&self, _: &Occupancy) -> Activity {
         Activity { acts: self.chosen, margin: None }
     }
 }

@@ -19,6 +19,7 @@
 
 use backwater_derive::parameters;
 use backwater_net::hooks::{Absent, Activity, Claims, Mechanism, Profile, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{Packet, Port};
 use rand::RngExt;
 use schemars::JsonSchema;
@@ -107,7 +108,7 @@ impl SwitchSide for Sprayer {
         }
     }
 
-    fn activity(&self) -> Activity {
+    fn activity(&self, _: &Occupancy) -> Activity {
         Activity { acts: self.chosen, margin: None }
     }
 }

@@ -1,7 +1,7 @@
 //! What a key means, from the schema of scenario files.
 
 use crate::error::{ScenarioError, nearest};
-use crate::schema::{OWN, published, root};
+use crate::schema::{published, root};
 use crate::tree::{Kind, LABELS, kind_of, shown, some_of, split_key};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
@@ -182,7 +182,7 @@ impl At {
             Some(serde_json::json!({ "const": name, "description": form.get("description") }))
         });
         serde_json::json!({
-            "description": "Which form the table has.", "oneOf": forms.collect::<Vec<_>>(), "x-source": OWN,
+            "description": "Which form the table has.", "oneOf": forms.collect::<Vec<_>>(), "x-source": "Backwater's own",
         })
     }
 

@@ -1,7 +1,7 @@
 //! `[[fault]]` as the stage takes it.
 
 use crate::error::{ScenarioError, nearest};
-use crate::file::{FaultEntry, Frames, Host, Paused};
+use crate::file::{FaultEntry, Frames, Host, Loss, PauseStorm, Paused, SlowReceiver};
 use crate::hosts;
 use crate::layout::Layout;
 use backwater_mech::registry::ENTRIES;
@@ -22,91 +22,84 @@ pub(crate) fn all(layout: &Layout) -> Result<Vec<Fault>, ScenarioError> {
 
 /// A fault, and its end where it has one.
 fn one(layout: &Layout, key: &str, fault: &FaultEntry) -> Result<(Fault, Option<Fault>), ScenarioError> {
-    let mut end = None;
     let (at, kind) = match fault {
-        FaultEntry::Loss { at, from, to, frame, probability } => {
-            let (from, to) = match (from, to) {
-                (Some(from), Some(to)) => {
-                    let (from, to) = link(layout, key, ("from", from), ("to", to))?;
-                    (Some(from), Some(to))
-                }
-                (from, to) => {
-                    let find = |name, end: &Option<String>| end.as_ref().map(|end| node(layout, key, (name, end)));
-                    (find("from", from).transpose()?, find("to", to).transpose()?)
-                }
-            };
-            let what = frame.as_ref().map(|frame| kind(layout, key, frame)).transpose()?;
-            (*at, FaultKind::Loss { from, to, what, probability: *probability })
+        FaultEntry::Loss(loss) => (loss.at, self::loss(layout, key, loss)?),
+        FaultEntry::DropNth(drop) => {
+            let (from, to) = link(layout, key, ("from", &drop.from), ("to", &drop.to))?;
+            (drop.at, FaultKind::DropNth { from, to, what: kind(layout, key, &drop.frame)?, nth: drop.nth })
         }
-        FaultEntry::DropNth { at, from, to, frame, nth } => {
-            let (from, to) = link(layout, key, ("from", from), ("to", to))?;
-            (*at, FaultKind::DropNth { from, to, what: kind(layout, key, frame)?, nth: *nth })
+        FaultEntry::LinkDown(between) => {
+            let (a, b) = link(layout, key, ("a", &between.a), ("b", &between.b))?;
+            (between.at, FaultKind::LinkDown { a, b })
         }
-        FaultEntry::LinkDown { at, a, b } => {
-            let (a, b) = link(layout, key, ("a", a), ("b", b))?;
-            (*at, FaultKind::LinkDown { a, b })
+        FaultEntry::LinkUp(between) => {
+            let (a, b) = link(layout, key, ("a", &between.a), ("b", &between.b))?;
+            (between.at, FaultKind::LinkUp { a, b })
         }
-        FaultEntry::LinkUp { at, a, b } => {
-            let (a, b) = link(layout, key, ("a", a), ("b", b))?;
-            (*at, FaultKind::LinkUp { a, b })
+        FaultEntry::RateChange(change) => {
+            let (from, to) = link(layout, key, ("from", &change.from), ("to", &change.to))?;
+            (change.at, FaultKind::RateChange { from, to, rate: change.rate })
         }
-        FaultEntry::RateChange { at, from, to, rate } => {
-            let (from, to) = link(layout, key, ("from", from), ("to", to))?;
-            (*at, FaultKind::RateChange { from, to, rate: *rate })
-        }
-        FaultEntry::SlowReceiver { at, host, rate, xoff, xon, class, link } => {
-            one_of(layout, key, "class", class.is_some(), *link)?;
-            let host = one_host(layout, key, host)?;
-            if layout.index.links(host) > 1 {
-                let reason =
-                    format!("{} has several links, and a slow receiver pauses the one that it has", layout.name(host));
-                return Err(layout.resolved.error(&format!("{key}.host"), reason).hint("a host with one link"));
-            }
-            if xon > xoff {
-                let reason = format!("xon ({xon}) is above xoff ({xoff})");
-                return Err(layout.resolved.error(&format!("{key}.xon"), reason).hint("xon must not exceed xoff"));
-            }
-            (
-                *at,
-                FaultKind::SlowReceiver {
-                    host,
-                    rate: *rate,
-                    xoff: *xoff,
-                    xon: *xon,
-                    class: one_class(&fault.paused()),
-                },
-            )
-        }
-        FaultEntry::PauseStorm { at, until, host, classes, link } => {
-            one_of(layout, key, "classes", classes.is_some(), *link)?;
-            let (host, classes) = (one_host(layout, key, host)?, fault.paused().map_or(0, |paused| paused.bits()));
-            if classes == 0 {
-                let reason = "a storm of pauses of no class is none".to_owned();
-                return Err(layout
-                    .resolved
-                    .error(&format!("{key}.classes"), reason)
-                    .hint("some of the classes 0 to 7, or without the key all"));
-            }
-            if let Some(until) = until.filter(|until| until <= at) {
-                let reason = format!("it would end at {until} and begin at {at}");
-                return Err(layout
-                    .resolved
-                    .error(&format!("{key}.until"), reason)
-                    .hint("a later time, or without the key the end of the run"));
-            }
-            end = until.map(|at| Fault { at, kind: FaultKind::PauseStormEnd { host, classes } });
-            (*at, FaultKind::PauseStorm { host, classes })
-        }
+        FaultEntry::SlowReceiver(slow) => (slow.at, slow_receiver(layout, key, slow)?),
+        FaultEntry::PauseStorm(storm) => return pause_storm(layout, key, storm),
     };
-    Ok((Fault { at, kind }, end))
+    Ok((Fault { at, kind }, None))
 }
 
-/// The one class that a host pauses, unless it pauses its link.
-fn one_class(paused: &Option<Paused>) -> Option<Class> {
-    match paused {
-        Some(Paused::Classes(classes)) => classes.first().copied().map(Class),
-        _ => None,
+fn loss(layout: &Layout, key: &str, loss: &Loss) -> Result<FaultKind, ScenarioError> {
+    let (from, to) = match (&loss.from, &loss.to) {
+        (Some(from), Some(to)) => {
+            let (from, to) = link(layout, key, ("from", from), ("to", to))?;
+            (Some(from), Some(to))
+        }
+        (from, to) => {
+            let find = |name, end: &Option<String>| end.as_ref().map(|end| node(layout, key, (name, end)));
+            (find("from", from).transpose()?, find("to", to).transpose()?)
+        }
+    };
+    let what = loss.frame.as_ref().map(|frame| kind(layout, key, frame)).transpose()?;
+    Ok(FaultKind::Loss { from, to, what, probability: loss.probability })
+}
+
+fn slow_receiver(layout: &Layout, key: &str, slow: &SlowReceiver) -> Result<FaultKind, ScenarioError> {
+    let SlowReceiver { rate, xoff, xon, .. } = *slow;
+    one_of(layout, key, "class", slow.class.is_some(), slow.link)?;
+    let host = one_host(layout, key, &slow.host)?;
+    if layout.index.links(host) > 1 {
+        let reason = format!("{} has several links, and a slow receiver pauses the one that it has", layout.name(host));
+        return Err(layout.resolved.error(&format!("{key}.host"), reason).hint("a host with one link"));
     }
+    if xon > xoff {
+        let reason = format!("xon ({xon}) is above xoff ({xoff})");
+        return Err(layout.resolved.error(&format!("{key}.xon"), reason).hint("xon must not exceed xoff"));
+    }
+    let class = match slow.paused() {
+        Paused::Classes(classes) => classes.first().copied().map(Class),
+        Paused::Link => None,
+    };
+    Ok(FaultKind::SlowReceiver { host, rate, xoff, xon, class })
+}
+
+fn pause_storm(layout: &Layout, key: &str, storm: &PauseStorm) -> Result<(Fault, Option<Fault>), ScenarioError> {
+    let PauseStorm { at, until, .. } = *storm;
+    one_of(layout, key, "classes", storm.classes.is_some(), storm.link)?;
+    let (host, classes) = (one_host(layout, key, &storm.host)?, storm.paused().bits());
+    if classes == 0 {
+        let reason = "a storm of pauses of no class is none".to_owned();
+        return Err(layout
+            .resolved
+            .error(&format!("{key}.classes"), reason)
+            .hint("some of the classes 0 to 7, or without the key all"));
+    }
+    if let Some(until) = until.filter(|until| *until <= at) {
+        let reason = format!("it would end at {until} and begin at {at}");
+        return Err(layout
+            .resolved
+            .error(&format!("{key}.until"), reason)
+            .hint("a later time, or without the key the end of the run"));
+    }
+    let end = until.map(|at| Fault { at, kind: FaultKind::PauseStormEnd { host, classes } });
+    Ok((Fault { at, kind: FaultKind::PauseStorm { host, classes } }, end))
 }
 
 /// PAUSE has no classes.

@@ -94,9 +94,6 @@ fn widen(part: &mut Json) {
     }
 }
 
-/// Source of a key that no document has.
-pub(crate) const OWN: &str = "Backwater's own";
-
 fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
@@ -108,13 +105,7 @@ fn plain<T: JsonSchema>(generator: &mut SchemaGenerator) -> Json {
 
 /// The parameters with `preset` and `at`.
 fn scoped(mut params: Json, generator: &mut SchemaGenerator, presets: &[Preset]) -> Json {
-    let mut select = plain::<Select>(generator);
-    for (name, range) in [("tier", "a tier of the topology"), ("node", "the name of a switch")] {
-        if let Some(key) = properties_mut(&mut select).and_then(|p| p.get_mut(name)) {
-            key["x-range"] = range.into();
-            key["x-source"] = OWN.into();
-        }
-    }
+    let select = plain::<Select>(generator);
     let mut at = params.clone();
     if let (Some(at), Some(select)) = (properties_mut(&mut at), select.get("properties").and_then(Json::as_object)) {
         let mut all = select.clone();

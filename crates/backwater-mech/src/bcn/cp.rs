@@ -4,6 +4,7 @@ use super::wire::{Kind, Message};
 use super::{Params, Sampling, SignRule};
 use backwater_net::Bytes;
 use backwater_net::hooks::{Activity, Margin, Place, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{CLASSES, Class, Control, NodeId, Packet, class_bits};
 use rand::RngExt;
 
@@ -75,7 +76,7 @@ impl SwitchSide for CongestionPoint {
         }
     }
 
-    fn activity(&self) -> Activity {
+    fn activity(&self, _: &Occupancy) -> Activity {
         let margin = Margin::bytes("longest queue sampled", Bytes(self.peak), Bytes(self.qeq as u64));
         Activity { acts: self.sent, margin: Some(margin) }
     }

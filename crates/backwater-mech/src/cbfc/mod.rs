@@ -42,6 +42,7 @@ use backwater_net::hooks::{
     Mechanism, NicCx, NicGate, NicShape, NicSide, Place, Profile, Question, SwitchCx, SwitchShape, SwitchSide, Token,
     WireCx,
 };
+use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{CLASSES, Control, HostId, Packet, Port, Queue};
 pub use config::Params;
 use std::any::TypeId;
@@ -130,7 +131,7 @@ impl SwitchSide for Switch {
         (0u16..).zip(&self.links).flat_map(|(port, link)| link.counts(Port(port))).collect()
     }
 
-    fn activity(&self) -> Activity {
+    fn activity(&self, _: &Occupancy) -> Activity {
         let mut all = Activity::default();
         self.links.iter().for_each(|link| {
             all.join(activity(link));

@@ -47,6 +47,7 @@ use backwater_net::hooks::{
     Activity, Carrier, CheckCx, Count, Fate, Finding, Full, Margin, Mechanism, NicShape, Place, Profile, SwitchCx,
     SwitchShape, SwitchSide, WireCx,
 };
+use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{Body, CLASSES, Class, Control, FlowRef, HostId, Packet, Port, Queue};
 use config::Role;
 pub use config::{CeMarking, CimType, Params};
@@ -180,7 +181,7 @@ impl SwitchSide for Bridge {
         all
     }
 
-    fn activity(&self) -> Activity {
+    fn activity(&self, _: &Occupancy) -> Activity {
         let acts = self.ports.iter().map(|port| port.counts.isolations + port.counts.cims_received).sum();
         Activity { acts, margin: Some(Margin::bytes("longest monitored queue", self.peak, self.params.low)) }
     }

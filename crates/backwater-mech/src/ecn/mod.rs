@@ -112,7 +112,7 @@ impl SwitchSide for CongestionPoint {
         self.mark(cx, at, q, pkt);
     }
 
-    fn activity(&self) -> Activity {
+    fn activity(&self, _: &Occupancy) -> Activity {
         let mut activity = Activity { acts: self.marks, margin: None };
         for (peak, thresholds) in self.peaks.iter().zip(&self.thresholds) {
             let of = "longest queue of packets that can be marked";

@@ -168,7 +168,8 @@ fn ports_to_hosts_may_be_left_unmarked() {
         bench.set_egress(Port(1), Queue(3), 50_000);
         let mut pkt = data(HostId(0), HostId(1), 0, Class(3), 936);
         marker.on_dequeue(&mut bench.cx(), &place(Port(0), Port(1), Class(3)), &mut pkt);
-        (pkt.is_marked(), marker.activity().acts, marker.activity().margin.map(|margin| margin.threshold))
+        let Activity { acts, margin } = marker.activity(bench.seen());
+        (pkt.is_marked(), acts, margin.map(|margin| margin.threshold))
     };
     assert_eq!(marks(&params, &[]), (false, 0, None));
     assert_eq!(marks(&params, &[2]), (false, 0, Some(10_000)), "the marking port is another one");
@@ -211,7 +212,8 @@ fn what_was_cut_is_not_marked() {
             let here = place(Port(0), Port(1), Class(3));
             marker.on_enqueue(&mut bench.cx(), &here, &mut pkt);
             marker.on_dequeue(&mut bench.cx(), &here, &mut pkt);
-            (pkt.is_marked(), marker.activity().acts, marker.activity().margin.map(|margin| margin.peak > 0))
+            let Activity { acts, margin } = marker.activity(bench.seen());
+            (pkt.is_marked(), acts, margin.map(|margin| margin.peak > 0))
         };
         assert_eq!(marked(0, true, false), (false, 0, Some(false)), "{mark_at:?}");
         assert_eq!(marked(0, true, true), (true, 0, Some(false)), "{mark_at:?}");

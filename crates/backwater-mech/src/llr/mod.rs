@@ -39,6 +39,7 @@ use backwater_net::hooks::{
     Absent, Activity, Carrier, CheckCx, Count, Fate, Finding, Gate, Margin, Mechanism, NicCx, NicGate, NicShape,
     NicSide, Profile, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
 };
+use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{Control, HostId, Packet, Port, Queue};
 pub use config::Params;
 use std::any::TypeId;
@@ -92,7 +93,7 @@ impl SwitchSide for Switch {
         (0u16..).zip(&self.links).flat_map(|(port, link)| link.counts(Port(port))).collect()
     }
 
-    fn activity(&self) -> Activity {
+    fn activity(&self, _: &Occupancy) -> Activity {
         let mut all = Activity::default();
         self.links.iter().for_each(|link| {
             all.join(activity(link));

@@ -17,18 +17,20 @@
 
 mod config;
 
-use crate::mac_control::{Congested, Counter, GateChange, PeakOccupancy, Receiver};
+use crate::mac_control::{Congested, Counter, GateChange, Receiver};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Account, Activity, Awaits, CheckCx, Fate, Finding, Full, Gate, Ineffective, Levels, Mechanism, MechanismId,
-    NicCx, NicGate, NicShape, NicSide, PauseStyle, Place, Profile, SwitchCx, SwitchShape, SwitchSide, Token,
+    Absent, Account, Activity, Awaits, CheckCx, Fate, Finding, Full, Gate, Ineffective, Levels, Margin, Mechanism,
+    MechanismId, NicCx, NicGate, NicShape, NicSide, PauseStyle, Place, Profile, SwitchCx, SwitchShape, SwitchSide,
+    Token,
 };
 use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue};
 use backwater_net::pause::PauseRequest;
 pub use config::Params;
 use config::Thresholds;
+use std::cmp::Reverse;
 
 /// Both roles at a switch.
 #[derive(backwater_derive::State)]
@@ -45,7 +47,6 @@ pub struct Switch {
     receiver: Receiver,
     /// pauses asked for
     pauses: u64,
-    peak_occupancy: PeakOccupancy,
 }
 
 // The specification.
@@ -53,10 +54,7 @@ pub struct Switch {
 impl SwitchSide for Switch {
     /// PAUSE above xoff. Below xon of the whole port it resumes, whichever class leaves.
     fn levels(&self, _: &Occupancy, of: Account) -> Levels {
-        let pause_at = |port| {
-            let most = self.peak_occupancy.most();
-            Levels::above(if self.congested.is(port) { most } else { most.min(self.at(port).xoff) })
-        };
+        let pause_at = |port| if self.congested.is(port) { Levels::NONE } else { Levels::above(self.at(port).xoff) };
         match (self.congested.counter(), of) {
             (Counter::Ingress, Account::IngressPort(port)) | (Counter::Egress, Account::EgressPort(port)) => {
                 pause_at(port)
@@ -75,24 +73,21 @@ impl SwitchSide for Switch {
         let holds = cx.seen().has_headroom() && cx.seen().ingress_port(at.ingress) > Bytes::ZERO;
         if self.congested.counter() == Counter::Ingress && !at.own && holds {
             self.filled(cx, at.ingress, true);
-            cx.watch(Account::IngressPort(at.ingress));
         }
         Full::Drop
     }
 
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &Packet) {
         if self.congested.counter() == Counter::Ingress {
-            let over = self.passes(at.ingress, cx.seen().ingress_port(at.ingress));
+            let over = cx.seen().ingress_port(at.ingress) > self.at(at.ingress).xoff;
             self.filled(cx, at.ingress, over || cx.seen().in_headroom(at.ingress, at.class) > Bytes::ZERO);
-            cx.watch(Account::IngressPort(at.ingress));
         }
     }
 
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
         if self.congested.counter() == Counter::Egress {
-            let over = self.passes(at.egress, cx.seen().egress_port(at.egress));
+            let over = cx.seen().egress_port(at.egress) > self.at(at.egress).xoff;
             self.filled(cx, at.egress, over);
-            cx.watch(Account::EgressPort(at.egress));
         }
     }
 
@@ -134,12 +129,15 @@ impl SwitchSide for Switch {
         if class.is_none() { self.congested.awaits(port, None) } else { Awaits::Unknown }
     }
 
-    fn activity(&self) -> Activity {
-        let of = match self.congested.counter() {
-            Counter::Ingress => "most bytes from one port",
-            Counter::Egress | Counter::Queue => "most bytes for one port",
+    fn activity(&self, seen: &Occupancy) -> Activity {
+        let (of, most): (_, fn(&Occupancy, Port) -> Bytes) = match self.congested.counter() {
+            Counter::Ingress => ("most bytes from one port", Occupancy::most_ingress_port),
+            Counter::Egress | Counter::Queue => ("most bytes for one port", Occupancy::most_egress_port),
         };
-        Activity { acts: self.pauses, margin: Some(self.peak_occupancy.margin(of)) }
+        // Of ports that have held as much the one that is nearest to its threshold.
+        let held = (0..).map(Port).zip(&self.thresholds).map(|(port, at)| (most(seen, port), Reverse(at.xoff)));
+        let margin = held.max().map(|(most, Reverse(xoff))| Margin::bytes(of, most, xoff));
+        Activity { acts: self.pauses, margin }
     }
 }
 
@@ -156,12 +154,6 @@ impl Switch {
     #[inline(always)]
     fn at(&self, port: Port) -> &Thresholds {
         &self.thresholds[usize::from(port.0)]
-    }
-
-    fn passes(&mut self, port: Port, bytes: Bytes) -> bool {
-        let xoff = self.at(port).xoff;
-        self.peak_occupancy.observe(bytes, xoff);
-        bytes > xoff
     }
 
     fn filled(&mut self, cx: &mut SwitchCx<'_>, port: Port, over: bool) {
@@ -267,7 +259,6 @@ impl Mechanism for Pause {
             congested: Congested::new(params.counter, ports),
             receiver: Receiver::new(ports, params.response),
             pauses: 0,
-            peak_occupancy: PeakOccupancy::new(params.xoff),
         })
     }
 

@@ -86,3 +86,28 @@ fn thresholds_are_in_proportion_to_the_rate_of_the_port() {
         }
     }
 }
+
+/// How near it came is what the accounts have held: the most of all ports, also while nobody called a hook.
+#[test]
+fn the_most_that_a_port_has_held() {
+    let rates = [Rate::gbps(20), Rate::gbps(10), Rate::gbps(10)];
+    let counters = [(Counter::Ingress, "most bytes from one port"), (Counter::Egress, "most bytes for one port")];
+    for (counter, of) in counters {
+        let reference_rate = Some(Rate::gbps(10));
+        let params = Params { reference_rate, ..params(Bytes(10_000), None, counter) };
+        let mut bench = SwitchBench::of_rates(&SwitchParams::default(), &rates, u8::MAX);
+        let pause = Pause::switch(&params, bench.shape()).expect("PAUSE acts at switches");
+        let margin = |bench: &SwitchBench| pause.activity(bench.seen()).margin;
+        assert_eq!(margin(&bench), Some(Margin::bytes(of, Bytes::ZERO, Bytes(10_000))));
+        for bytes in [9_000, 4_000] {
+            for port in [Port(0), Port(2)] {
+                bench.set_ingress(port, Class(3), bytes);
+                bench.set_egress(port, Queue(3), bytes);
+            }
+        }
+        assert_eq!(margin(&bench), Some(Margin::bytes(of, Bytes(9_000), Bytes(10_000))), "the slower of equals");
+        bench.set_ingress(Port(0), Class(5), 6_000);
+        bench.set_egress(Port(0), Queue(5), 6_000);
+        assert_eq!(margin(&bench), Some(Margin::bytes(of, Bytes(10_000), Bytes(20_000))), "all classes of a port");
+    }
+}

@@ -216,7 +216,7 @@ impl SwitchSide for Switch {
         self.watchdog.is_some()
     }
 
-    fn activity(&self) -> Activity {
+    fn activity(&self, _: &Occupancy) -> Activity {
         let of = match (self.counter, self.dynamic) {
             (Counter::Ingress, None) => "most bytes of a class from one port",
             (Counter::Ingress, Some(_)) => "most bytes of a class from one port beyond its reserve",

@@ -3,6 +3,7 @@
 use super::config::{Params, cnm_size};
 use super::wire::{CNM, Message};
 use backwater_net::hooks::{Activity, Margin, Place, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{CLASSES, Class, Control, Packet, class_bits};
 use backwater_net::{Bytes, address};
 use rand::RngExt;
@@ -89,7 +90,7 @@ impl SwitchSide for CongestionPoint {
         }
     }
 
-    fn activity(&self) -> Activity {
+    fn activity(&self, _: &Occupancy) -> Activity {
         let margin = Margin::bytes("longest queue sampled", Bytes(self.peak), self.qsp);
         Activity { acts: self.sent, margin: Some(margin) }
     }

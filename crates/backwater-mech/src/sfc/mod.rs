@@ -122,7 +122,7 @@ impl SwitchSide for Bridge {
         self.tor.on_timer(cx, token);
     }
 
-    fn activity(&self) -> Activity {
+    fn activity(&self, _: &Occupancy) -> Activity {
         self.point.activity()
     }
 }

@@ -9,20 +9,23 @@ pub(crate) use each::{for_all, for_all_of, for_configured, for_numbered};
 pub(crate) use sides::sides;
 
 use crate::confined::Confined;
+use backwater_derive::parameters;
 use backwater_net::Bytes;
 use backwater_net::hooks::{Absent, AdviceForm, CheckCx, Defines, Finding, FlowHooks, Mechanism, Preset, Profile};
 use backwater_net::parameters::Parameters;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use std::any::TypeId;
 
 /// Which nodes an override is for. Every given key must match.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Select {
     /// Tier of the node, such as `leaf`.
+    #[param(range_text = "a tier of the topology", source = "Backwater's own")]
     pub tier: Option<String>,
     /// Name of the node, such as `leaf3`.
+    #[param(range_text = "the name of a switch", source = "Backwater's own")]
     pub node: Option<String>,
 }
 

@@ -41,6 +41,7 @@ use backwater_net::config::Victim;
 use backwater_net::hooks::{
     Absent, Activity, CheckCx, Count, Finding, Full, Mechanism, Place, Profile, SwitchCx, SwitchShape, SwitchSide,
 };
+use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{Body, Class, DataHeader, Packet, Port, Queue};
 pub use config::{Params, To};
 use rand::RngExt;
@@ -135,7 +136,7 @@ impl SwitchSide for Trimmer {
         counters.map(|(name, counts)| of(name, counts)).concat()
     }
 
-    fn activity(&self) -> Activity {
+    fn activity(&self, _: &Occupancy) -> Activity {
         Activity { acts: self.trimmed.iter().chain(&self.returned).sum(), margin: None }
     }
 }

@@ -85,6 +85,7 @@ impl SwitchBench {
             self.occupancy.release(&at, old, pool);
         }
         let (pool, _) = self.occupancy.admit(&at, bytes).expect("the test's switch has the memory");
+        self.occupancy.admitted(port);
         self.charged.insert((port, class), (bytes, pool));
     }
 
@@ -94,6 +95,12 @@ impl SwitchBench {
         let old = self.occupancy.egress(port, queue).0;
         self.occupancy.leave_egress(&at, old);
         self.occupancy.join_egress(&at, bytes);
+        self.occupancy.joined(port);
+    }
+
+    /// The switch's counters.
+    pub fn seen(&self) -> &Occupancy {
+        &self.occupancy
     }
 
     /// Says that `bytes` more of `class` that came in at `port` wait in an isolation queue of the mechanism.

@@ -33,7 +33,7 @@ impl Finding {
 
 /// The parameters of a table, each declared once.
 pub trait Parameters {
-    /// All, in the order of the declaration.
+    /// All, in the order of the declaration; those of a table that is flattened into it are in that table's list.
     fn list() -> Vec<Parameter>;
     /// Those of these values that are out of their range, all fatal.
     fn out_of_range(&self) -> Vec<Finding>;

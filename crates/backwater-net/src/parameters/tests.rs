@@ -123,3 +123,33 @@ fn what_is_not_given_is_the_default_and_unknown_keys_are_errors() {
     assert_eq!((read.gain, read.share, read.classes, read.quanta), (0.5, Some(0.25), vec![3], 7));
     assert!(serde_json::from_value::<Table>(json!({ "lest": "1 B" })).is_err());
 }
+
+/// A table that takes in the keys of another, and has tables of its own.
+#[parameters]
+#[derive(Clone, Debug)]
+struct Outer {
+    /// The keys of the other.
+    #[serde(flatten)]
+    table: Table,
+    /// A number.
+    #[param(default = 2, range = 1..=4, source = "choice")]
+    number: u8,
+    /// Tables, of which there are none unless they are given.
+    #[serde(default)]
+    inner: Vec<Table>,
+}
+
+#[test]
+fn a_table_takes_in_the_keys_of_another() {
+    let usual = Outer::default();
+    assert_eq!((usual.table.quanta, usual.number, usual.inner.len()), (7, 2, 0));
+    let read: Outer = serde_json::from_value(json!({ "quanta": 0, "number": 5, "inner": [{}] })).unwrap();
+    assert_eq!((read.table.quanta, read.number, read.inner.len()), (0, 5, 1));
+    let wrong: Vec<&str> = read.out_of_range().into_iter().map(|finding| finding.key).collect();
+    assert_eq!(wrong, ["quanta", "number"], "each by its own declaration");
+    let mut generator = SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true).into_generator();
+    let schema = generator.root_schema_for::<Outer>().to_value();
+    assert_eq!(schema.pointer("/properties/quanta/x-unit"), Some(&json!("quanta")));
+    assert_eq!(schema.pointer("/properties/number/maximum"), Some(&json!(4)));
+    assert_eq!(schema.pointer("/properties/inner/default"), Some(&json!([])));
+}

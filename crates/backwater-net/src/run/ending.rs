@@ -82,7 +82,10 @@ impl<A: Actors> View<'_, A> {
             for (local, (peer, _)) in fabric.neighbours[node].iter().enumerate() {
                 let port = self.port(first + local as u32);
                 let most = match port.belongs {
-                    Belongs::Switch(switch) => self.switch(switch).occupancy.most(PortNo(port.local)),
+                    Belongs::Switch(switch) => {
+                        let (seen, local) = (&self.switch(switch).occupancy, PortNo(port.local));
+                        (seen.most_ingress_port(local).0, seen.most_egress_port(local).0)
+                    }
                     Belongs::Host(_) => (0, 0),
                 };
                 sink.row(Row::Port(&PortRow {
@@ -116,7 +119,8 @@ impl<A: Actors> View<'_, A> {
             }
         };
         for (_, switch) in self.switches() {
-            switch.stack.report_activity(&mut |owner, done| tell(Some(switch.home.shape.node), owner, done));
+            let node = Some(switch.home.shape.node);
+            switch.stack.report_activity(&switch.occupancy, &mut |owner, done| tell(node, owner, done));
         }
         for (host, node) in self.hosts() {
             host.stack.report_activity(&mut |owner, done| tell(Some(node), owner, done));

@@ -128,7 +128,7 @@ impl<'a> Laws<'a> {
     fn new(resolved: &'a Checked, out: &'a Outcome) -> Laws<'a> {
         let file = &resolved.resolved().file;
         let faults = |of: fn(&FaultEntry) -> bool| file.fault.iter().any(of);
-        let links_fail = faults(|f| matches!(f, FaultEntry::LinkDown { .. } | FaultEntry::LinkUp { .. }));
+        let links_fail = faults(|f| matches!(f, FaultEntry::LinkDown(_) | FaultEntry::LinkUp(_)));
         let progress = &out.progress;
         // What links send again arrives, but for what they give up.
         let given_up = out.rows.counters.iter().any(|row| row.counter == "llr_flushes" && row.value > 0);
@@ -143,11 +143,11 @@ impl<'a> Laws<'a> {
             out,
             rows: &out.rows,
             ends: resolved.layout().graph.ports().unwrap_or_default(),
-            rates_change: faults(|f| matches!(f, FaultEntry::RateChange { .. })),
+            rates_change: faults(|f| matches!(f, FaultEntry::RateChange(_))),
             links_fail,
-            storms: faults(|f| matches!(f, FaultEntry::PauseStorm { .. })),
+            storms: faults(|f| matches!(f, FaultEntry::PauseStorm(_))),
             frames_vanish: links_fail
-                || !repaired && faults(|f| matches!(f, FaultEntry::Loss { .. } | FaultEntry::DropNth { .. })),
+                || !repaired && faults(|f| matches!(f, FaultEntry::Loss(_) | FaultEntry::DropNth(_))),
             some_give_way: resolved.resolved().switch.all().any(|params| params.victim == Victim::Either)
                 || resolved
                     .resolved()

@@ -9,12 +9,12 @@ use backwater_net::packet::{CLASSES, HostId, NodeId};
 /// What a host pauses in vain.
 pub(super) fn check(planned: &Planned) -> Vec<Warning> {
     let one = |(number, fault): (usize, &FaultEntry)| {
-        let (host, name) = match fault {
-            FaultEntry::SlowReceiver { host, .. } => (host, "class"),
-            FaultEntry::PauseStorm { host, .. } => (host, "classes"),
+        let (host, name, paused) = match fault {
+            FaultEntry::SlowReceiver(slow) => (&slow.host, "class", slow.paused()),
+            FaultEntry::PauseStorm(storm) => (&storm.host, "classes", storm.paused()),
             _ => return None,
         };
-        let (host, paused) = (hosts::one(host, &planned.layout.index).ok()?, fault.paused()?);
+        let host = hosts::one(host, &planned.layout.index).ok()?;
         let obeyed = obeyed(planned, host);
         if paused.bits() & obeyed != 0 {
             return None;

@@ -123,7 +123,7 @@ fn changed(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
     if !resolved.file.lossless || bounded(resolved, graph).next().is_none() {
         return None;
     }
-    let changes = |fault: &FaultEntry| matches!(fault, FaultEntry::RateChange { .. } | FaultEntry::LinkUp { .. });
+    let changes = |fault: &FaultEntry| matches!(fault, FaultEntry::RateChange(_) | FaultEntry::LinkUp(_));
     let number = resolved.file.fault.iter().position(changes)?;
     Some(Warning {
         key: "lossless".into(),
@@ -159,8 +159,8 @@ fn unheard(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
     let unheard = |fault: &FaultEntry| {
         loses(fault, |frame| frame.0 == MAC_CONTROL)
             && match fault {
-                FaultEntry::Loss { from, to, .. } => heard(from.as_deref(), to.as_deref()),
-                FaultEntry::DropNth { from, to, .. } => heard(Some(from), Some(to)),
+                FaultEntry::Loss(loss) => heard(loss.from.as_deref(), loss.to.as_deref()),
+                FaultEntry::DropNth(drop) => heard(Some(&drop.from), Some(&drop.to)),
                 _ => false,
             }
     };
@@ -188,7 +188,7 @@ fn for_good(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
     let link = resolved.file.link.at.iter().position(|at| at.loss.is_some_and(|share| share > 0.0));
     let repairs = resolved.mechanisms.repairs();
     let link = link.filter(|_| !repairs).map(|number| format!("links of `link.at.{number}` lose frames"));
-    let lost = |fault: &FaultEntry| (!repairs || matches!(fault, FaultEntry::LinkDown { .. })) && loses(fault, carried);
+    let lost = |fault: &FaultEntry| (!repairs || matches!(fault, FaultEntry::LinkDown(_))) && loses(fault, carried);
     let fault = resolved.file.fault.iter().position(lost);
     let fault = link.or(fault.map(|number| format!("`fault.{number}` loses frames")));
     let full = || {
@@ -214,12 +214,11 @@ fn for_good(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
 /// Whether it loses frames of certain kinds.
 fn loses(fault: &FaultEntry, certain: impl Fn(&Frames) -> bool) -> bool {
     match fault {
-        FaultEntry::Loss { frame, probability, .. } => *probability > 0.0 && frame.as_ref().is_none_or(certain),
-        FaultEntry::DropNth { frame, .. } => certain(frame),
-        FaultEntry::LinkDown { .. } => true,
-        FaultEntry::LinkUp { .. }
-        | FaultEntry::RateChange { .. }
-        | FaultEntry::SlowReceiver { .. }
-        | FaultEntry::PauseStorm { .. } => false,
+        FaultEntry::Loss(loss) => loss.probability > 0.0 && loss.frame.as_ref().is_none_or(certain),
+        FaultEntry::DropNth(drop) => certain(&drop.frame),
+        FaultEntry::LinkDown(_) => true,
+        FaultEntry::LinkUp(_) | FaultEntry::RateChange(_) | FaultEntry::SlowReceiver(_) | FaultEntry::PauseStorm(_) => {
+            false
+        }
     }
 }

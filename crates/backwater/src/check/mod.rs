@@ -163,7 +163,7 @@ fn quickest(planned: &Planned, tables: Option<Bytes>) -> (Bytes, Rate) {
     let packet = PacketParams { header: packet.header.saturating_sub(spared.data), ..packet.clone() };
     let least_ack = ack.enabled.then_some(ack.size.saturating_sub(spared.ack));
     let later = planned.resolved().file.fault.iter().filter_map(|fault| match fault {
-        FaultEntry::RateChange { rate, .. } => Some(*rate),
+        FaultEntry::RateChange(change) => Some(change.rate),
         _ => None,
     });
     let rates = planned.layout.graph.links.iter().map(Link::fastest).chain(later);

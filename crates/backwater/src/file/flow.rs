@@ -67,15 +67,12 @@ pub struct FlowGroup {
     #[param(default = true, source = "RFC 3168 section 5 (ECT); on: choice, as DCQCN needs it")]
     pub ect: bool,
     /// Every node of the way, both hosts included; a list of such lists gives each pair its own. Absent: ECMP.
-    #[schemars(with = "Option<Waypoints>")]
     #[param(range_text = "a way that links join", source = "Backwater's own")]
     pub path: Option<Waypoints>,
     /// Nodes to pass in this order, by the shortest way between them; a list of lists gives each pair its own. Absent: ECMP.
-    #[schemars(with = "Option<Waypoints>")]
     #[param(range_text = "nodes between which one shortest way leads", source = "Backwater's own")]
     pub via: Option<Waypoints>,
     /// Every node of the way that acknowledgements take back, from the receiver to the sender; a list of lists gives each pair its own. Absent: as `ack.path` says.
-    #[schemars(with = "Option<Waypoints>")]
     #[param(range_text = "a way that links join", source = "Backwater's own")]
     pub ack_path: Option<Waypoints>,
     /// Number of the link by which the flows leave a host with several, from 0, for `nic.link = "index"`. Absent: number of the flow modulo links.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use std::borrow::Cow;
 
 /// Links of the topology.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[parameters]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Links {
     /// Other values for some links than the topology gives them, a `[[link.at]]` each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -11,7 +11,7 @@ mod link;
 mod nic;
 mod output;
 
-pub use fault::{FaultEntry, Frames, Paused};
+pub use fault::{Between, DropNth, FaultEntry, Frames, Loss, PauseStorm, Paused, RateChange, SlowReceiver};
 pub use flow::{Arrivals, FlowGroup, LoadCounts, LoadOf, Pattern, Places, Share, Slots, Waypoints};
 pub use hosts::{Host, Hosts};
 pub use job::{

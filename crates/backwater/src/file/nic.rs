@@ -8,48 +8,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Network interfaces of the hosts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[parameters]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Nic {
     /// What is the same at all of them.
     #[serde(flatten)]
     pub params: NicParams,
     /// Queues for the class `queue_class`, each a DSCP and a priority that can be paused by itself on the way to the switch; a flow takes the first that is not paused, or else the last, and stays in it.
-    #[serde(default = "one_queue")]
-    #[schemars(range(min = 1, max = 8))]
-    #[schemars(extend("x-source" = "SFC proxy contribution 2025 (IEEE P802.1Qdw), CI on the NIC: 4; default: choice"))]
+    #[param(default = 1, bounds = 1..=8, source = "SFC proxy contribution 2025 (IEEE P802.1Qdw), CI on the NIC: 4; default: choice")]
     pub queues: u8,
     /// Class that has several queues. Its own priority is that of the first; the others take those that nothing else uses, counted upwards from it and after 7 from 0.
-    #[serde(default = "default_queue_class")]
-    #[schemars(range(min = 0, max = 7))]
-    #[schemars(extend("x-source" = "choice: RoCEv2 deployments commonly use 3"))]
+    #[param(default = 3, bounds = 0..=7, source = "choice: RoCEv2 deployments commonly use 3")]
     pub queue_class: u8,
     /// Whether `one` mechanism may decide about the rate of flows, two being refused, or several may, and a flow sends at the `least` of their rates.
-    #[serde(default)]
-    #[schemars(extend("x-source" = "choice: one; interfaces that have DCQCN and QCN limit a flow by both"))]
+    #[param(default = RateLimiters::One, source = "choice: one; interfaces that have DCQCN and QCN limit a flow by both")]
     pub rate_limiters: RateLimiters,
     /// Other values for some hosts, a `[[nic.at]]` each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<NicAt>,
-}
-
-fn one_queue() -> u8 {
-    1
-}
-
-fn default_queue_class() -> u8 {
-    3
-}
-
-impl Default for Nic {
-    fn default() -> Nic {
-        Nic {
-            params: NicParams::default(),
-            queues: one_queue(),
-            queue_class: default_queue_class(),
-            rate_limiters: RateLimiters::default(),
-            at: Vec::new(),
-        }
-    }
 }
 
 /// Other values for some hosts; of several that name a host the last counts.
@@ -68,11 +44,10 @@ pub struct NicAt {
 }
 
 /// How many mechanisms may decide about the rate of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateLimiters {
     /// One at most.
-    #[default]
     One,
     /// Any number: the least of their rates counts. Each knows its own rate only.
     Least,

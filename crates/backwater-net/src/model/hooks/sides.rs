@@ -138,9 +138,10 @@ pub trait SwitchSide {
     fn counts(&self, now: Time) -> Vec<Count> {
         Vec::new()
     }
-    /// What it has done, and how near it came.
+    /// What it has done, and how near it came. What a port has held at most is known to the accounts ([`Occupancy::most_ingress_port`],
+    /// [`Occupancy::most_egress_port`]), and no mechanism need note it.
     #[hook(report)]
-    fn activity(&self) -> Activity {
+    fn activity(&self, seen: &Occupancy) -> Activity {
         Activity::default()
     }
 }

@@ -52,8 +52,7 @@ impl<S: SwitchSide> Switch<S> {
     }
 
     pub fn looks_at_gone(&self, at: &Place, charged: bool) -> bool {
-        charged && self.looks_at_released(at)
-            || self.looks_at(Account::Egress(at.egress, at.queue), true)
+        charged && self.looks_at_released(at) || self.looks_at(Account::Egress(at.egress, at.queue), true)
     }
 }
 

@@ -245,6 +245,14 @@ impl Occupancy {
     pub fn egress_port(&self, port: Port) -> Bytes {
         Bytes(self.counts(port).egress_port.bytes)
     }
+    /// The most that [`Occupancy::ingress_port`] has been when a frame was admitted.
+    pub fn most_ingress_port(&self, port: Port) -> Bytes {
+        Bytes(self.counts(port).ingress_port.most)
+    }
+    /// The most that [`Occupancy::egress_port`] has been when a frame joined a queue.
+    pub fn most_egress_port(&self, port: Port) -> Bytes {
+        Bytes(self.counts(port).egress_port.most)
+    }
     /// Bytes that wait for `queue` of `port`; where all queues of a port share memory, for all of them.
     pub(crate) fn waiting(&self, port: Port, queue: Queue) -> Bytes {
         if self.per == BufferPer::Egress { self.egress_port(port) } else { self.egress(port, queue) }
@@ -525,11 +533,6 @@ impl Occupancy {
     #[inline]
     pub(crate) fn joined(&mut self, port: Port) {
         self.ports[usize::from(port.0)].egress_port.keep_most();
-    }
-
-    /// Most bytes that had come in through a port at once, and that waited for it.
-    pub(crate) fn most(&self, port: Port) -> (u64, u64) {
-        (self.counts(port).ingress_port.most, self.counts(port).egress_port.most)
     }
 
     /// From now on every frame passes the levels that are set.

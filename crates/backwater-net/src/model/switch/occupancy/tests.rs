@@ -206,8 +206,9 @@ fn calm(o: &mut Occupancy) {
     o.joined(Port(1));
     o.leave_egress(&here, 10_000);
     o.release(&here, 10_000, Pool::Shared);
-    assert_eq!(o.most(Port(0)), (10_000, 0));
-    assert_eq!(o.most(Port(1)), (0, 10_000));
+    let most = |port| (o.most_ingress_port(port), o.most_egress_port(port));
+    assert_eq!(most(Port(0)), (Bytes(10_000), Bytes::ZERO));
+    assert_eq!(most(Port(1)), (Bytes::ZERO, Bytes(10_000)));
 }
 
 /// Pause above 300 B, resume below 200 B: of four frames of 100 B the fourth is looked at, and of those that leave the third.
