@@ -203,7 +203,8 @@ class Plan:
             for jobs, done in zip(self.jobs, self.done, strict=True)
         ]
         message(*errors)
-        if stop.is_set():
+        cut = any(one is None or (isinstance(one, _Measured) and not one.done) for one in outcomes)
+        if cut:
             total = len(self.cases) * len(self.seeds)
             complete = sum(one.done for mine in found for one in mine)
             message(
