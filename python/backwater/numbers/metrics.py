@@ -77,6 +77,15 @@ class Quantity:
         """Whether jobs, their rounds or their collectives have one."""
         return self.values is not None and self.table != "flows"
 
+    def written(self, name: str) -> str:
+        """Say how it is asked for, as in `STATISTIC_fct[:GROUP]`."""
+        if self.of_jobs:
+            return f"STATISTIC_{name}[:JOB{'[/STEP]' if self.of_steps else ''}]"
+        if self.alone:
+            return name
+        of = "" if self.sampled is not None else "[:GROUP]"
+        return f"{name}{of}" if self.reduced is not None else f"STATISTIC_{name}{of}"
+
     @property
     def of_steps(self) -> bool:
         """Whether each collective has one, and so the steps of jobs."""
