@@ -13,6 +13,8 @@ import pytest
 import backwater
 from backwater.cli.sweep_plan import OPTIONS, sweeping
 from backwater.errors import InputError
+from backwater.plot.sweep import SweepPlots
+from backwater.report.sweep import sweep_page
 from backwater.sweep.drive import task
 from backwater.sweep.findings import Design, alike, chosen, paired
 from backwater.sweep.legal import stretch
@@ -347,6 +349,29 @@ def test_no_front_is_of_what_is_held_against_something_else(ring: Path) -> None:
     assert (told["points"], [one["metric"] for one in told["unlike"]]) == ([], ["mean_over_bound"])
     said = words(told)
     assert said[0].startswith("no front: mean_over_bound is held against mean bound, which differs")
+
+
+def test_a_report_draws_no_front_where_there_is_none(
+    command: Command, ring: Path, tmp_path: Path
+) -> None:
+    goal = "mean_over_bound min, mean_cct min"
+    said = command("sweep", f"{ring}", "--vary", RATES, "--goal", goal, "--out", "o")
+    assert said.code == 1
+    assert "no front: mean_over_bound is held against mean bound" in " ".join(said.out.split())
+    sweep = backwater.open_sweep(tmp_path / "o")
+    page = sweep_page(sweep)
+    assert "front" not in {figure.id for figure in page.figures}
+    [answer] = [section for section in page.sections if section.id == "answer"]
+    assert any(line.startswith("no front: ") for line in answer.text)
+    with pytest.raises(InputError, match="mean_over_bound: no point is better, as mean bound"):
+        SweepPlots(sweep).pareto(("mean_over_bound", True), ("mean_cct", True))
+    with pytest.raises(InputError, match="mean_slowdown:alone: what it is held against was not"):
+        SweepPlots(sweep).pareto(("mean_slowdown:alone", True), ("mean_cct", True))
+    assert SweepPlots(sweep).pareto(("max_fct:alone", True), ("mean_cct", True)) is not None
+    # What metrics are held against is no metric, and can be asked for.
+    assert not [name for name in SweepPlots(sweep).metrics if name.startswith("reference")]
+    [row] = sweep.query("select max(reference_mean_over_bound) as most from points").to_pylist()
+    assert row["most"] == pytest.approx(29.43, rel=1e-3)
 
 
 def test_who_is_best_by_both_is_best(ring: Path) -> None:

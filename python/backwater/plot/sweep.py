@@ -18,7 +18,7 @@ import polars as pl
 from backwater.errors import InputError
 from backwater.plot.sweep_maps import SweepMaps
 from backwater.plot.theme import COLOURS, FAINT, VERMILLION, colour, shape, title
-from backwater.sweep.findings import Design, chosen
+from backwater.sweep.findings import Design, chosen, referred
 from backwater.sweep.points import BASE, number
 
 if TYPE_CHECKING:
@@ -189,6 +189,12 @@ class SweepPlots(SweepMaps):
         known = [one for one in self.designs if all(one.spread(name) for name in names)]
         if not known:
             raise InputError(f"no point has both {names[0]} and {names[1]}")
+        for name in names:
+            if not referred(known, name):
+                raise InputError(
+                    f"{name}: what it is held against was not kept, so no point is better",
+                    f"run the sweep with --metric {name}",
+                )
         values = [[s.mean for name in names if (s := one.spread(name))] for one in known]
         front, differ = chosen(known, [first, second])
         if differ:

@@ -176,6 +176,17 @@ class Unlike:
         return dataclasses.asdict(self)
 
 
+def referred(found: Sequence[Design], name: str) -> bool:
+    """Whether designs have what a metric is held against, if it is: it is kept if asked for."""
+    from backwater.numbers.metrics import metric
+
+    try:
+        held = metric(name).held_against is not None
+    except InputError:
+        return True
+    return not held or any(one.references(name) for one in found)
+
+
 def chosen(
     found: Sequence[Design], wanted: Sequence[tuple[str, bool]]
 ) -> tuple[list[Design], list[Unlike]]:
