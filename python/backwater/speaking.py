@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 _COMMAND: ContextVar[bool] = ContextVar("command", default=False)
 # A value in quotes has blanks; of the place of an error all that follows is the value.
 _SET = re.compile(r"--set ([^\s=]+)=(\"[^\"]*\"|\S+)")
-_WITH = re.compile(r"--with (\w+)")
+_NAMED = re.compile(r"--(with|variant) ([\w-]+)")
+_BARE = re.compile(r"--(set|with)\b")
+_METHODS = {"set": ".set", "with": ".enable", "variant": ".variant"}
 # The core's hint that says both.
 _BOTH = re.compile(r"--with (\w+) switches it on, in Python (\.enable\(\"\w+\"\))")
 
@@ -55,13 +57,17 @@ def _in_python(error: ScenarioError) -> None:
     if hint is not None:
         error.hint = _plain(hint)
         text = text.removesuffix(hint) + error.hint if text.endswith(hint) else text
+    # Never in the excerpt of a file, which is as somebody has written it.
+    reason = _plain(error.reason)
+    text, error.reason = text.replace(error.reason, reason, 1), reason
     error.args = (text,)
 
 
 def _plain(text: str) -> str:
     text = _BOTH.sub(r"\2 switches it on", text)
     text = _SET.sub(lambda found: f'.set("{found[1]}", {_quoted(found[2].strip(chr(34)))})', text)
-    return _WITH.sub(r'.enable("\1")', text)
+    text = _NAMED.sub(lambda found: f'{_METHODS[found[1]]}("{found[2]}")', text)
+    return _BARE.sub(lambda found: _METHODS[found[1]], text)
 
 
 def _quoted(value: str) -> str:

@@ -54,8 +54,9 @@ ERRORS: dict[str, tuple[Callable[[Scenario], object], str]] = {
         'hint: .enable("sfc") switches it on',
     ),
     "switched off": (
-        lambda case: case.enable("sfc").set("sfc", False).set("sfc.pause", "3 us").run(),
-        '.set("sfc.pause", "3 us"): sfc.pause: `sfc` is off',
+        lambda case: case.variant("pfc").set("pfc", False).set("pfc.xoff", "3 KB").run(),
+        '.set("pfc.xoff", "3 KB"): pfc.xoff: `pfc` is off, by .set, and a setting does not switch '
+        'it on\nhint: leave out .set("pfc", "false")',
     ),
     "no mechanism": (
         lambda case: case.enable("x"),
@@ -73,7 +74,7 @@ def test_an_error_names_what_python_was_given(what: str) -> None:
     assert "--" not in str(error.value)
     assert error.value.file is not None
     assert said.startswith(error.value.file)
-    assert "--" not in (error.value.hint or "")
+    assert "--" not in f"{error.value.reason} {error.value.hint}"
 
 
 def test_a_resumed_run_s_error_names_it_too(tmp_path: Path) -> None:
