@@ -68,13 +68,13 @@ def report(
         raise _unusable(folder, study.names())
     if present(folder):
         manifest_at(folder)
+    writable(output, Kind.REPORT)
     if output != "-" and Path(output).suffix.lower() not in _PAGES:
         raise InputError(
             f"-o {output}: a report is HTML, and the name says otherwise",
             "a name that ends with .html, or - for stdout; `backwater deck` writes .pptx and .pdf, "
             "--figures and --figure write .svg, .png and .pdf",
         )
-    writable(output, Kind.REPORT)
     drawing = asked(figure, width, font, theme, folder=figures is not None)
     if figures is not None and Path(figures).is_file():
         raise InputError(f"--figures {figures}: is a file, not a directory", "name another")
