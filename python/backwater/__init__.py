@@ -30,12 +30,10 @@ if TYPE_CHECKING:
         RunError,
         ScenarioError,
         Status,
-        explain,
-        new_scenario,
-        schema,
     )
     from backwater.control import Control
     from backwater.errors import InputError, Interrupted, OtherBuildWarning, ResultError
+    from backwater.explaining import explain, new_scenario, schema
     from backwater.exporting import export
     from backwater.import_files import Imported
     from backwater.importing import import_
@@ -55,12 +53,10 @@ else:
             "RunError",
             "ScenarioError",
             "Status",
-            "explain",
-            "new_scenario",
-            "schema",
         ),
         "control": ("Control",),
         "errors": ("InputError", "Interrupted", "OtherBuildWarning", "ResultError"),
+        "explaining": ("explain", "new_scenario", "schema"),
         "exporting": ("export",),
         "import_files": ("Imported",),
         "importing": ("import_",),
@@ -83,7 +79,9 @@ else:
         raise AttributeError(f"module 'backwater' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        # What this file itself imports and needs is nobody else's.
+        own = {"TYPE_CHECKING", "annotations", "os"}
+        return sorted({*globals(), *__all__} - own)
 
 
 __all__ = [

@@ -20,7 +20,7 @@ from backwater.numbers.repeats import Spread
 from backwater.samples import LEAST, PAIRS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from backwater.numbers.metrics import Metric, Part
 
@@ -188,16 +188,13 @@ def row(
         else None
         for one in references or [{}] * len(values)
     ]
-    # A ratio moves by as much as what it is held against does, a difference by any more.
-    room = SAME if metric.quantity.of_jobs and metric.unit else least
     winners, verdict = _judged(metric, paired, known, least)
     if _others(parts, known, common):
         winners, verdict = [], OTHERS
-    elif _differ([one for number in known if (one := against[number]) is not None], room):
-        whole = _absolute(metric, paired, references or ())
-        # Who is better by both owes it to neither reference.
-        if whole is None or _judged(metric, whole, known, least) != (winners, verdict):
-            winners, verdict = [], UNLIKE
+    elif unlike(
+        metric, paired, references, lambda some: _judged(metric, some, known, least), least
+    ):
+        winners, verdict = [], UNLIKE
     return Row(
         metric,
         common,
@@ -212,6 +209,42 @@ def row(
         against,
         [min(of.values(), key=lambda one: one.complete, default=None) for of in parts],
     )
+
+
+def unlike(
+    metric: Metric,
+    values: Sequence[Mapping[int, float]],
+    references: Sequence[Mapping[int, float]] | None,
+    judge: Callable[[Sequence[Mapping[int, float]]], object],
+    least: float = LEAST,
+) -> bool:
+    """Whether no one can be called better, as that depends on what the values are held against.
+
+    So it is where references differ, unless `judge`, who says which values are the best, says the
+    same of what values and references come to together: who is better by both owes it to neither.
+    Whatever ranks scenarios, points or designs by a metric asks here. All are by seed.
+    """
+    if not references or not apart(metric, values, references, least):
+        return False
+    whole = _absolute(metric, values, references)
+    return whole is None or judge(whole) != judge(values)
+
+
+def apart(
+    metric: Metric,
+    values: Sequence[Mapping[int, float]],
+    references: Sequence[Mapping[int, float]],
+    least: float = LEAST,
+) -> tuple[float, float] | None:
+    """Give the least and the greatest of what values are held against; None: it is the same."""
+    means = [
+        math.fsum(found) / len(found)
+        for mine, against in zip(values, references, strict=True)
+        if (found := [against[seed] for seed in mine if seed in against])
+    ]
+    # A ratio moves by as much as what it is held against does, a difference by any more.
+    room = SAME if metric.quantity.of_jobs and metric.unit else least
+    return (min(means), max(means)) if _differ(means, room) else None
 
 
 def _others(

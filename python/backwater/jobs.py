@@ -134,7 +134,7 @@ def collective_costs(run: Run) -> pl.DataFrame:
     The columns of the table `collectives`, and `above_bound_ps` (duration less bound), `marked`
     (packets that arrived with congestion experienced), `retransmitted` (packets), and `paused_ps`:
     how long its flows waited at paused ports, summed over them; null unless `output.waits` recorded
-    it.
+    it of all of them.
     """
     if not run.collectives.num_rows:
         return pl.DataFrame()
@@ -144,22 +144,22 @@ def collective_costs(run: Run) -> pl.DataFrame:
     if not run.transfers.num_rows or not run.flows.num_rows:
         nothing = pl.lit(None, pl.Int64)
         return rows.with_columns(marked=nothing, retransmitted=nothing, paused_ps=nothing)
-    flows = pl.DataFrame(run.flows.select(["flow_id", "marked", "retransmitted"]))
+    flows = pl.DataFrame(run.flows.select(["flow_id", "group", "marked", "retransmitted"]))
     met = pl.DataFrame(run.transfers.select(["flow_id", *_OF]))
     met = met.join(flows, on="flow_id", how="left")
-    if run.waits.num_rows:
-        held = pl.DataFrame(
-            run.waits.filter(pc.field("cause") == "paused").select(["flow_id", "wait_ps"])
-        )
-        sums = held.group_by("flow_id").agg(paused_ps=pl.col("wait_ps").sum())
-        met = met.join(sums, on="flow_id", how="left")
-        met = met.with_columns(pl.col("paused_ps").fill_null(0))
-    else:
-        met = met.with_columns(paused_ps=pl.lit(None, pl.Int64))
+    recorded = run.scenario.get("output", {}).get("waits") or []
+    held = pl.DataFrame(
+        run.waits.filter(pc.field("cause") == "paused").select(["flow_id", "wait_ps"]),
+        schema={"flow_id": met.schema["flow_id"], "wait_ps": pl.Int64},
+    )
+    sums = held.group_by("flow_id").agg(paused_ps=pl.col("wait_ps").sum())
+    met = met.join(sums, on="flow_id", how="left")
+    known = pl.lit("all" in recorded) | pl.col("group").is_in(recorded)
+    met = met.with_columns(pl.when(known).then(pl.col("paused_ps").fill_null(0)))
     sums = met.group_by(_OF).agg(
         pl.col("marked").sum(),
         pl.col("retransmitted").sum(),
-        pl.when(pl.col("paused_ps").is_not_null().any())
+        pl.when(pl.col("paused_ps").is_not_null().all())
         .then(pl.col("paused_ps").sum())
         .alias("paused_ps"),
     )

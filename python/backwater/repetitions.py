@@ -165,6 +165,10 @@ def of_whole(run: Run) -> dict[str, Any] | None:
     return report(run) if run.status == "done" else None
 
 
+def _is_cut(outcome: Run | dict[str, Any] | _core.RunError) -> bool:
+    return isinstance(outcome, Run) and outcome.status == "interrupted"
+
+
 def repeat(
     prepared: Prepared,
     seeds: Sequence[int],
@@ -191,7 +195,9 @@ def repeat(
         fresh = iter(run_jobs(missing, listener, stop, kept))
         outcomes = [next(fresh) if run is None else kept(run) for run in done]
         errors = [one for one in outcomes if isinstance(one, _core.RunError)]
-        status = "interrupted" if stop.is_set() else "failed" if errors else "done"
+        # A signal that comes when all runs are over has stopped nothing.
+        cut = any(one is None or _is_cut(one) for one in outcomes)
+        status = "interrupted" if cut else "failed" if errors else "done"
         series = None
         if out is None:
             begun = (one.run if isinstance(one, _core.RunError) else one for one in outcomes)
@@ -204,7 +210,7 @@ def repeat(
         elif standing(out) == SEEDS:
             summed_up(jobs, [one for one in outcomes if isinstance(one, dict)], out, status)
             series = load_series(out)
-    if stop.is_set():
+    if cut:
         raise stop.interrupted(*(series.runs if series else ()))
     if errors:
         raise errors[0]

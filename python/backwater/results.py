@@ -84,7 +84,13 @@ def _table(name: str) -> cached_property[pa.Table]:
 
 @dataclass(repr=False)
 class Run:
-    """One run's results, tables as Arrow tables: polars, pandas, DuckDB take them as they are."""
+    """One run's results, tables as Arrow tables: polars, pandas, DuckDB take them as they are.
+
+    `manifest` has the resolved scenario, the origin of every value, versions, seed, warnings,
+    status and summary. `directory` is where the results lie (None: in memory). `within` is the
+    directory of the series that the run is one of (None: of none); `directory` is its name in there
+    then. `read` reads one table by its name.
+    """
 
     manifest: dict[str, Any]
     """Resolved scenario, origin of every value, versions, seed, warnings, status, summary."""

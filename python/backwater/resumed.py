@@ -14,6 +14,7 @@ from backwater.running import Job, Prepared, contents, inputs_of
 from backwater.saved import SavedRun
 from backwater.saving import GoingOn, Saving, saving
 from backwater.scenario import Scenario
+from backwater.speaking import spoken
 
 if TYPE_CHECKING:
     import os
@@ -76,13 +77,14 @@ class Resumed:
             for key, value in change["set"].items():
                 core = core.with_set(key, value)
         unchanged = core
-        for key, value in self.settings:
-            core = core.with_set(key, value)
         warnings = [*header["facts"]["warnings"]]
-        if self.settings:
-            # With every value given, much has no effect: what counts is what a change has brought.
-            known = unchanged.check()
-            warnings += [one for one in core.check() if one not in known]
+        with spoken():
+            for key, value in self.settings:
+                core = core.with_set(key, value)
+            if self.settings:
+                # With every value given, much has no effect: what counts is what a change brings.
+                known = unchanged.check()
+                warnings += [one for one in core.check() if one not in known]
         changed: list[dict[str, Any]] = self.saved.changed
         if self.settings:
             changed.append({"from_ps": self.time_ps, "set": dict(self.settings)})

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 from backwater import _core
 from backwater.errors import InputError
 from backwater.files import regular
+from backwater.speaking import spoken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -185,6 +186,27 @@ class Scenario:
         """
         return self._core.skipped
 
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What was changed over the text that was read, in order."""
+        return self._changes
+
+    def without(self, change: Change) -> Scenario:
+        """Give the scenario as it is without one of its changes. Raises `ScenarioError`."""
+        changes = [one for one in self._changes if one is not change]
+        origin, base = str(self._facts["file"]), self._base
+        return _restored(self._core.text, origin, base, {}, changes, self._facts)
+
+    @contextmanager
+    def _judged(self) -> Iterator[None]:
+        """Have an error of this scenario know it: the command names options that are to blame."""
+        with spoken():
+            try:
+                yield
+            except _core.ScenarioError as error:
+                error.scenario = self  # type: ignore[attr-defined]
+                raise
+
     def variant(self, name: str) -> Scenario:
         """Merge the table `[variant.NAME]` of the scenario over it, below all that is set."""
         core = self._core.with_variant(name)
@@ -196,7 +218,8 @@ class Scenario:
         It has the values that file and variants have for it, else its defaults; what is set comes
         over them, before or after.
         """
-        core = self._core.with_mechanism(mechanism)
+        with spoken():
+            core = self._core.with_mechanism(mechanism)
         names = dict.fromkeys((*self._facts.get("with", ()), mechanism))
         return self._changed(core, ("with_mechanism", (mechanism,), {}), {"with": list(names)})
 
@@ -209,7 +232,8 @@ class Scenario:
         """
         text = value if isinstance(value, str) else _written(value)
         overrides = {**self._facts.get("set", {}), key: text}
-        core = self._core.with_set(key, text, where_on=where_on)
+        with spoken():
+            core = self._core.with_set(key, text, where_on=where_on)
         change = ("with_set", (key, text), {"where_on": where_on})
         return self._changed(core, change, {"set": overrides})
 
@@ -270,7 +294,8 @@ class Scenario:
 
         Each is {kind, message, hint, key, value, reason}; the kind is `setting`.
         """
-        return self.complete().check()
+        with self._judged():
+            return self.complete().check()
 
     def controls(self) -> dict[str, str]:
         """Which flows each control has that is confined to some, in words."""
@@ -278,11 +303,13 @@ class Scenario:
 
     def resolved(self) -> str:
         """Every value, defaults included, as the text of a scenario file."""
-        return self._core.resolved_toml()
+        with self._judged():
+            return self._core.resolved_toml()
 
     def values(self) -> list[dict[str, str]]:
         """Every value with where it came from, as {key, value, origin}."""
-        return self._core.values()
+        with self._judged():
+            return self._core.values()
 
     def advice_facts(self, mechanism: str) -> dict[str, Any]:
         """What the scenario answers of the questions of `backwater advise MECHANISM`.
@@ -396,7 +423,8 @@ class Scenario:
         """Check this scenario, and work out what all its runs have in common."""
         from backwater.running import Prepared
 
-        return Prepared.of(self.complete(), self.facts, capture, self._base)
+        with self._judged():
+            return Prepared.of(self.complete(), self.facts, capture, self._base)
 
     def complete(self) -> _core.Scenario:
         """Read the Parquet tables that the scenario may refer to, each file once."""

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 import backwater
+from backwater.cli.describe import Listable
 from backwater.errors import Interrupted
+from backwater.numbers.metrics import metric
 from conftest import LOSSY, ROOT, Command, start
 
 if TYPE_CHECKING:
@@ -265,12 +267,41 @@ def test_schema_is_json(command: Command) -> None:
     assert "$schema" in json.loads(command("schema").out)
 
 
-@pytest.mark.parametrize("what", ["mechanisms", "topologies", "workloads", "studies", "scenarios"])
+@pytest.mark.parametrize("what", list(Listable))
 def test_list(what: str, command: Command) -> None:
     entries = json.loads(command("list", what, "--json", "-").out)
     assert entries
     text = command("list", what).out
-    assert all(entry["name"] in text for entry in entries)
+    if what != Listable.METRICS:
+        assert all(entry["name"] in text for entry in entries)
+
+
+@pytest.mark.parametrize("what", [Listable.METRICS, Listable.FAULTS])
+def test_lists_of_metrics_and_faults(
+    what: str, command: Command, snapshot: SnapshotAssertion
+) -> None:
+    assert command("list", what).out == snapshot
+
+
+def test_every_metric_is_asked_for_as_its_list_says(command: Command) -> None:
+    parts = {"STATISTIC": "mean", "[:GROUP]": ":a", "[:JOB]": ":a", "[:JOB[/STEP]]": ":a/b"}
+    for entry in json.loads(command("list", "metrics", "--json", "-").out):
+        name = entry["name"]
+        for part, text in parts.items():
+            name = name.replace(part, text)
+        assert metric(name).quantity.text == entry["summary"]
+
+
+def test_a_report_is_no_other_kind_of_file(command: Command, small: Path) -> None:
+    assert command("run", f"{small}", "--out", "r").code == 0
+    for name in ("x.md", "x.pdf", "x.HTML.txt"):
+        said = command("report", "r", "-o", name)
+        assert said.code == 2
+        assert f"-o {name}: a report is HTML" in said.err
+        assert "hint: a name that ends with .html" in said.err
+        assert not Path(name).exists()
+    for name in ("x.HTM", "x"):
+        assert command("report", "r", "-o", name).code == 0
 
 
 def test_what_became_of_flows_is_said(command: Command, tmp_path: Path) -> None:

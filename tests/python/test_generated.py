@@ -126,7 +126,8 @@ def metrics() -> str:
             "table `ports`. The others are of the samples of a port, all of its queues together, "
             "every `output.interval` from the start of the run to the end of the last flow: a mean "
             "over time, and percentiles of time. They are those of the port where they are "
-            "greatest, and take `output.queues`.",
+            "greatest, and take `output.queues`. Where `output.nodes` leaves out a switch at which "
+            "more may have waited, there is none.",
             [(name, one) for name, one in QUANTITIES.items() if one.sampled is not None],
         ),
         (

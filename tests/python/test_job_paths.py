@@ -170,6 +170,19 @@ def test_collectives_have_all_that_their_flows_met() -> None:
         assert row["above_bound_ps"] == row["end_ps"] - row["start_ps"] - row["bound_ps"] > 0
     without = collective_costs(scenario.set("output.waits", []).run())
     assert without["paused_ps"].to_list() == [None, None], "what is not recorded is no nought"
+    calm = collective_costs(scenario.set("pfc.xoff", "100 MB").run())
+    assert calm["paused_ps"].to_list() == [0, 0]
+
+
+def test_pauses_of_collectives_that_were_not_recorded_are_unknown() -> None:
+    steps = [{"label": label, "kind": "all-to-all", "size": "2 MB"} for label in ("a", "b")]
+    scenario = job(*steps).enable("pfc").set("pfc.xoff", "30 KB")
+    groups = sorted({row["group"] for row in scenario.run().flows.to_pylist()})
+    assert len(groups) == 2
+    rows = collective_costs(scenario.set("output.waits", groups[:1]).run()).to_dicts()
+    known = {row["step"]: row["paused_ps"] for row in rows}
+    assert known["a"] > 0
+    assert known["b"] is None
 
 
 def test_the_list_of_messages_and_of_volumes(command: Command, tmp_path: Path) -> None:

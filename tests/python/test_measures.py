@@ -114,6 +114,15 @@ def test_utilisation_is_the_share_of_the_rate() -> None:
     assert half == pytest.approx(22.0)
 
 
+def test_what_was_not_recorded_is_no_nought() -> None:
+    place = {"node": "s0", "to": "h0", "window": ["0 ns", "8 us"]}
+    for kind, key in (("queue", "backlogs"), ("utilisation", "links")):
+        run = observe(PAIR, output={"nodes": ["h0"]})
+        assert "output.nodes" in (read(run, kind, place).problem or "")
+        run = observe(PAIR, output={key: False})
+        assert f"output.{key}" in (read(run, kind, place).problem or "")
+
+
 def test_completion_and_transaction_times() -> None:
     run = observe(PAIR)
     # The two end at 1.6 and 2.4 us.

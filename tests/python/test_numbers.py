@@ -242,3 +242,41 @@ def test_damaged_files_are_told(tmp_path: Path) -> None:
     part.write_bytes(b"PAR1")
     with pytest.raises(ResultError, match="is damaged"):
         group_times(run)
+
+
+def test_what_output_leaves_out_is_no_empty_queue() -> None:
+    """Two meet at s0; h0 has no queue of its own, and in the fat tree nothing waits at others."""
+    for nodes, known in ((["h0"], False), (["s0"], True), ([], True)):
+        run = backwater.build({**QUEUED, "output": {**QUEUED["output"], "nodes": nodes}}).run()
+        most = metric("max_queue").of(run)
+        assert most is not None
+        assert most > 60_000
+        for name in ("mean_queue", "median_queue", "p90_queue"):
+            asked = metric(name)
+            value, count = asked.of(run), asked.count(run)
+            assert (value is not None, bool(count)) == (known, known), (nodes, name)
+            assert count is not None
+            assert (asked.why_not(count) is None) is known
+
+
+def test_a_port_that_was_sampled_is_the_deepest_where_no_other_can_be() -> None:
+    """At the leaf of the receivers four meet; elsewhere less waits than there on average."""
+    tree: dict[str, Any] = {
+        "topology": {
+            "kind": "leaf-spine",
+            "leaves": 2,
+            "spines": 1,
+            "hosts_per_leaf": 4,
+            "rate": "100 Gb/s",
+            "link_delay": "500 ns",
+        },
+        "flow": [{"label": "in", "from": ["h1", "h2", "h3"], "to": "h0", "size": "100 KB"}],
+    }
+    output = QUEUED["output"]
+    whole = backwater.build({**tree, "output": output}).run()
+    deep = max(whole.ports.to_pylist(), key=lambda row: row["max_egress_bytes"])["node"]
+    here = backwater.build({**tree, "output": {**output, "nodes": [deep]}}).run()
+    assert metric("mean_queue").of(here) == metric("mean_queue").of(whole)
+    others = sorted({row["node"] for row in whole.ports.to_pylist()} - {deep})
+    there = backwater.build({**tree, "output": {**output, "nodes": others}}).run()
+    assert metric("mean_queue").of(there) is None

@@ -110,3 +110,58 @@ def test_python_hears_the_same(tmp_path: Path) -> None:
         backwater.ResultError, match=r"holds a series of runs, not a run\nhint: its"
     ):
         backwater.open_run("runs", backwater.Run)
+
+
+LOSSLESS = """
+lossless = true
+[topology]
+kind = "star"
+hosts = 3
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[switch]
+buffer = "800 KB"
+buffer_per = "ingress"
+[pfc]
+xoff = "340 KB"
+xon = "240 KB"
+[[flow]]
+label = "incast"
+from = "1..2"
+to = 0
+size = "200 KB"
+"""
+MOVED = "it comes of --set flow.incast.class=4: without that the scenario is good\nhint: name the"
+COMBINED: dict[str, str] = {
+    "check a.toml --set flow.incast.class=4": MOVED,
+    "check a.toml --set seed=3 --set=flow.incast.class=4": MOVED,
+    "run a.toml --set flow.incast.class=4": MOVED,
+    "why a.toml --set flow.incast.class=4": MOVED,
+    "sweep a.toml --set flow.incast.class=4 --vary pfc.xon=9KB,8KB": MOVED,
+    "run a.toml --set pfc.xoff=1KB --set flow.incast.class=4": "it comes of --set pfc.xoff=1KB\n",
+    # No option sets it.
+    "sweep a.toml --vary flow.incast.class=4,5": "it comes of flow.incast.class=4: without that",
+    "compare a.toml a.toml,flow.incast.class=4": "it comes of flow.incast.class=4: without that",
+}
+
+
+@pytest.mark.parametrize("asked", COMBINED)
+def test_what_a_combination_makes_wrong_names_the_option(
+    asked: str, command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "a.toml").write_text(LOSSLESS, encoding="utf-8")
+    assert command("check", "a.toml").code == 0
+    said = command(*shlex.split(asked))
+    assert said.code == 2
+    assert "error: a.toml:" in said.err
+    assert COMBINED[asked] in said.err
+    assert said.err.count("it comes of") == 1
+
+
+def test_what_is_wrong_without_options_names_none(command: Command, tmp_path: Path) -> None:
+    text = LOSSLESS.replace('size = "200 KB"', 'size = "200 KB"\nclass = 4')
+    (tmp_path / "a.toml").write_text(text, encoding="utf-8")
+    for more in ((), ("--set", "seed=3"), ("--set", "pfc.xoff=300 KB")):
+        said = command("check", "a.toml", *more)
+        assert said.code == 2
+        assert "it comes of" not in said.err

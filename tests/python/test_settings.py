@@ -293,7 +293,7 @@ def test_python_says_the_same(small: Path) -> None:
     assert run.fingerprint == scenario.run().fingerprint
     assert (run.manifest["set"], run.manifest["skipped"]) == ({}, [SKIPPED])
     assert skipping.set("sfc", True).skipped == []
-    with pytest.raises(backwater.ScenarioError, match="`pfc` is off, by --set"):
+    with pytest.raises(backwater.ScenarioError, match=r"`pfc` is off, by \.set"):
         scenario.set("pfc", False).set("pfc.xoff", "300 KB").check()
 
 

@@ -16,16 +16,18 @@ import termios
 import textwrap
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 import backwater
 import backwater.why.evidence
-from backwater import _core
+from backwater import _core, running
 from backwater.errors import Interrupted
+from backwater.repetitions import load_series
 from backwater.running import Job, run_job
 from backwater.stopping import Stop
+from backwater.sweep.store import Store
 from conftest import Command, start
 
 if TYPE_CHECKING:
@@ -231,6 +233,63 @@ def test_while_it_runs(number: signal.Signals, code: int, said: str, tmp_path: P
     run = backwater.open_run(tmp_path / "out")
     assert run.status == "interrupted"
     assert run.flows["state"].to_pylist() == ["unfinished"] * 3
+
+
+@pytest.fixture
+def late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal comes when the last run is over, and before the command has looked at it."""
+
+    def jobs(some: object, progress: object, stop: Stop, *more: object, **named: object) -> object:
+        done = cast("Any", running.run_jobs)(some, progress, stop, *more, **named)
+        stop.signalled(signal.SIGINT)
+        return done
+
+    for module in ("cli.runs", "cli.comparing", "repetitions"):
+        monkeypatch.setattr(f"backwater.{module}.run_jobs", jobs)
+
+
+@pytest.mark.usefixtures("late")
+def test_a_run_that_is_over_is_not_stopped(command: Command, small: Path) -> None:
+    said = command("run", f"{small}", "--out", "out", "--json", "out.json")
+    assert (said.code, said.err.splitlines()[-1]) == (0, "results: out")
+    assert "stopped" not in said.err
+    again = command("run", f"{small}", "--out", "out")
+    assert (again.code, again.err.splitlines()[-1]) == (0, "results: out")
+    left = command("run", f"{small}", "--out", "out2", "--figure", "f.svg")
+    assert (left.code, left.err.splitlines()[-1]) == (130, "stopped; the run is over: out2")
+
+
+@pytest.mark.usefixtures("late")
+def test_runs_that_are_over_are_not_stopped(command: Command, small: Path, tmp_path: Path) -> None:
+    said = command("run", f"{small}", "--seeds", "2", "--out", "out")
+    assert (said.code, said.err.splitlines()[-1]) == (0, "results: out")
+    assert load_series(tmp_path / "out").status == "done"
+    left = command("run", f"{small}", "--seeds", "2", "--out", "out2", "--figure", "f.svg")
+    assert left.code == 130
+    assert left.err.splitlines()[-1] == "stopped; 2 of 2 runs are complete in out2"
+    assert load_series(tmp_path / "out2").status == "done"
+    assert backwater.load(small).run(seeds=2).status == "done"
+    assert backwater.load(small).run(seeds=2, out=tmp_path / "out3").status == "done"
+    said = command("compare", f"{small}", f"{small},ack.path=reverse", "--seeds", "2")
+    assert (said.code, "stopped" in said.err) == (0, False)
+
+
+def test_a_sweep_that_is_over_is_not_stopped(
+    command: Command, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def close(store: Store) -> None:
+        closed(store)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    closed = Store.close
+    monkeypatch.setattr(Store, "close", close)
+    vary = ("--vary", "topology.link_delay=100 ns,200 ns")
+    said = command("sweep", f"{small}", *vary, "--out", "out")
+    assert (said.code, "stopped" in said.err) == (0, False), said.err
+    assert backwater.open_sweep(tmp_path / "out").status == "done"
+    said = command("sweep", f"{small}", *vary, "--goal", "drops min", "--out", "out2")
+    assert (said.code, "stopped" in said.err) == (0, False), said.err
+    assert backwater.open_sweep(tmp_path / "out2").status == "done"
 
 
 def test_why_says_what_has_stopped_it(

@@ -12,14 +12,17 @@ import pytest
 
 import backwater
 from backwater.cli.sweep_plan import OPTIONS, sweeping
+from backwater.errors import InputError
+from backwater.plot.sweep import SweepPlots
+from backwater.report.sweep import sweep_page
 from backwater.sweep.drive import task
-from backwater.sweep.findings import Design, alike, paired
+from backwater.sweep.findings import Design, alike, chosen, paired
 from backwater.sweep.legal import stretch
 from backwater.sweep.pilot import recipe_of
 from backwater.sweep.point import run_points
 from backwater.sweep.seek import known
 from backwater.sweep.values import shown
-from backwater.sweep.words import remarks, tables, words
+from backwater.sweep.words import hints, remarks, tables, words
 from conftest import ROOT
 from sweeping import HOT, run_here
 
@@ -288,3 +291,178 @@ def test_a_best_point_among_equal_ones_is_said_to_be_one_of_them(hot: Path) -> N
     told = sought(hot, "mean_fct:hot min", "pfc.xoff=150 KB..190 KB", **more)
     assert told["alike"] == told["tested"] > 0
     assert any(line.startswith("none of the ") for line in words(told))
+
+
+RING = """
+[topology]
+kind = "star"
+hosts = 4
+rate = "100 Gb/s"
+link_delay = "500 ns"
+[[job]]
+label = "train"
+ranks = 4
+[[job.step]]
+label = "sum"
+kind = "all-reduce"
+size = "60 KB"
+[[flow]]
+label = "alone"
+from = "h0"
+to = "h1"
+size = "60 KB"
+start = "1 ms"
+"""
+RATES = "topology.rate=25 Gb/s,50 Gb/s,100 Gb/s"
+
+
+@pytest.fixture
+def ring(tmp_path: Path) -> Path:
+    file = tmp_path / "ring.toml"
+    file.write_text(RING, encoding="utf-8")
+    return file
+
+
+def test_no_point_is_best_by_what_is_held_against_something_else(ring: Path) -> None:
+    """The slowest rate has the least time over its bound, and the greatest time."""
+    told = sought(ring, "mean_over_bound min where drops == 0", RATES, variants=None)
+    assert told["points"] == []
+    [one] = told["unlike"]
+    assert (one["metric"], one["of"], one["unit"]) == ("mean_over_bound", "mean bound", "us")
+    assert one["most"] == pytest.approx(4 * one["least"], rel=1e-6)
+    said = words(told)
+    assert said[0] == (
+        "no point is best: mean_over_bound is held against mean bound, which differs (7.357 to "
+        "29.43 us) between the points, and who is better depends on that"
+    )
+    assert said[-1] == ('mean_cct is held against nothing: --goal "mean_cct min where drops == 0"')
+    assert "best: " not in "".join(said).replace("no point is best: ", "")
+    # The slowest is the worst by the times alone.
+    best = sought(ring, "mean_cct min", RATES, variants=None)
+    assert best["points"][0]["values"] == {"topology.rate": "100 Gb/s"}
+    assert best["unlike"] == []
+
+
+def test_no_front_is_of_what_is_held_against_something_else(ring: Path) -> None:
+    """By the ratio no rate is beaten in both; by the times the fastest beats all."""
+    told = sought(ring, "mean_over_bound min, mean_cct min", RATES, variants=None)
+    assert (told["points"], [one["metric"] for one in told["unlike"]]) == ([], ["mean_over_bound"])
+    said = words(told)
+    assert said[0].startswith("no front: mean_over_bound is held against mean bound, which differs")
+
+
+def test_a_report_draws_no_front_where_there_is_none(
+    command: Command, ring: Path, tmp_path: Path
+) -> None:
+    goal = "mean_over_bound min, mean_cct min"
+    said = command("sweep", f"{ring}", "--vary", RATES, "--goal", goal, "--out", "o")
+    assert said.code == 1
+    assert "no front: mean_over_bound is held against mean bound" in " ".join(said.out.split())
+    sweep = backwater.open_sweep(tmp_path / "o")
+    page = sweep_page(sweep)
+    assert "front" not in {figure.id for figure in page.figures}
+    [answer] = [section for section in page.sections if section.id == "answer"]
+    assert any(line.startswith("no front: ") for line in answer.text)
+    with pytest.raises(InputError, match="mean_over_bound: no point is better, as mean bound"):
+        SweepPlots(sweep).pareto(("mean_over_bound", True), ("mean_cct", True))
+    with pytest.raises(InputError, match="mean_slowdown:alone: what it is held against was not"):
+        SweepPlots(sweep).pareto(("mean_slowdown:alone", True), ("mean_cct", True))
+    assert SweepPlots(sweep).pareto(("max_fct:alone", True), ("mean_cct", True)) is not None
+    # What metrics are held against is no metric, and can be asked for.
+    assert not [name for name in SweepPlots(sweep).metrics if name.startswith("reference")]
+    [row] = sweep.query("select max(reference_mean_over_bound) as most from points").to_pylist()
+    assert row["most"] == pytest.approx(29.43, rel=1e-3)
+
+
+def test_who_is_best_by_both_is_best(ring: Path) -> None:
+    """Ideal times grow with links, and so do times by as much: either says the same."""
+    vary = "topology.link_delay=100 ns,3 us"
+    for metric in ("mean_bound", "mean_over_bound"):
+        told = sought(ring, f"{metric} max", vary, variants=None)
+        assert (told["unlike"], len(told["points"])) == ([], 1)
+    values = [{1: 2.0, 2: 2.0}, {1: 1.0, 2: 1.0}]
+    rows_ = [
+        tuple(
+            {
+                "seed": seed,
+                "status": "done",
+                "mean_over_bound": value,
+                "reference:mean_over_bound": against,
+            }
+            for seed, value in one.items()
+        )
+        for one, against in zip(values, (20.0, 10.0), strict=True)
+    ]
+    designs = [Design("", (n,), some) for n, some in enumerate(rows_)]
+    assert chosen(designs, [("mean_over_bound", True)]) == ([designs[1]], [])
+
+
+def test_a_mean_queue_over_other_times_is_no_merit(hot: Path) -> None:
+    """Longer links make a run longer: the mean is over more time."""
+    told = sought(
+        hot,
+        "p99_queue min",
+        "topology.link_delay=100 ns,200 us",
+        set=["output.queues=true", "output.interval=100 ns"],
+    )
+    assert told["points"] == []
+    assert [(one["of"], one["instead"]) for one in told["unlike"]] == [
+        ("time sampled", "max_queue")
+    ]
+    assert words(told)[-1].endswith('--goal "max_queue min"')
+
+
+def test_a_threshold_says_that_references_differ(ring: Path) -> None:
+    told = sought(
+        ring, f"largest {RATES.replace('=', ' in ')} where mean_over_bound < 100", variants=None
+    )
+    [line] = told["lines"]
+    assert line["answer"] == "100 Gb/s"
+    assert any(
+        one.startswith("mean_over_bound is held against mean bound, which differs (7.357 to 29.43")
+        for one in words(told)
+    )
+    told = sought(ring, f"largest {RATES.replace('=', ' in ')} where mean_cct < 100", variants=None)
+    assert told["lines"][0]["unlike"] == []
+
+
+@pytest.mark.parametrize(
+    ("metric", "key", "other"),
+    [
+        ("mean_over_bound:train/sum", "topology.rate=25 Gb/s..100 Gb/s", "mean_cct:train/sum"),
+        (
+            "mean_slowdown:train/sum",
+            "topology.rate=25 Gb/s..100 Gb/s",
+            "mean_fct_last_byte:train/sum",
+        ),
+    ],
+)
+def test_a_search_by_what_its_keys_move_is_refused_before_it_runs(
+    ring: Path, metric: str, key: str, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backwater.sweep.point.run_points", None)
+    with pytest.raises(InputError) as error:
+        sought(
+            ring, f"{metric} min", key, "topology.link_delay=100 ns..3 us", variants=None, trials=4
+        )
+    assert error.value.reason.startswith(f"--goal {metric} min: {metric} is held against ")
+    assert "which topology.rate changes: " in error.value.reason
+    assert error.value.hint == (f'{other} is held against nothing: --goal "{other} min"')
+
+
+def test_a_goal_that_ranks_has_the_other_metrics_and_the_condition() -> None:
+    [said] = hints(
+        "mean_slowdown:a min, drops min where drops < 3",
+        [{"metric": "mean_slowdown:a", "instead": "mean_fct_last_byte:a"}],
+    )
+    assert said.endswith('--goal "mean_fct_last_byte:a min, drops min where drops < 3"')
+
+
+def test_a_search_by_what_its_keys_leave_alone_runs(ring: Path) -> None:
+    """How much of a collective begins at once depends on its algorithm; its bound does not."""
+    vary = (
+        "topology.link_delay=100 ns..3 us",
+        "job.train.step.sum.algorithm=ring,halving-doubling",
+    )
+    told = sought(ring, "mean_over_bound min", *vary, variants=None, trials=4)
+    assert told["points"]

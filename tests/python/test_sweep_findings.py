@@ -10,7 +10,7 @@ import statistics
 import pytest
 
 from backwater.sweep.effects import Analysis, corrected, effects, ranks, written
-from backwater.sweep.findings import Design, best, designs, front, paired
+from backwater.sweep.findings import Design, chosen, designs, front, paired
 
 
 def design(values: tuple[object, ...], metric: list[float | None], variant: str = "") -> Design:
@@ -181,9 +181,9 @@ def test_differences_that_do_not_vary_have_no_p() -> None:
 def test_a_design_lacks_a_number_if_a_seed_does() -> None:
     found = [design((1,), [0.0, None]), design((2,), [3.0, 4.0]), design((3,), [5.0, 1.0])]
     assert found[0].spread("m") is None
-    assert best(found, "m", least=True) is found[2]
-    assert best(found, "m", least=False) is found[1]
-    assert best(found[:1], "m", least=True) is None
+    assert chosen(found, [("m", True)]) == ([found[2]], [])
+    assert chosen(found, [("m", False)]) == ([found[1]], [])
+    assert chosen(found[:1], [("m", True)]) == ([], [])
 
 
 def test_rows_are_put_together_by_values() -> None:

@@ -68,13 +68,13 @@ def test_what_is_no_such_product_stays(kind: str, command: Command) -> None:
 @pytest.mark.usefixtures("run_there")
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_earlier_product_is_replaced(kind: str, command: Command) -> None:
-    Path("x.csv").touch()
+    Path("x").touch()
     for _ in range(2):
-        said = command(*KINDS[kind], "x.csv")
+        said = command(*KINDS[kind], "x")
         assert said.code == 0, said.err
     for other in KINDS.values():
         if other != KINDS[kind]:
-            assert command(*other, "x.csv").code == 2
+            assert command(*other, "x").code == 2
 
 
 def test_what_a_command_reads_is_not_written_over(command: Command) -> None:

@@ -28,6 +28,7 @@ from backwater.cli.output import check_width, message, put
 from backwater.cli.streams import Unheard
 from backwater.errors import InputError, OtherBuildWarning, ResultError
 from backwater.notices import heard
+from backwater.speaking import as_command
 from backwater.wording import labelled
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.simplefilter("always", OtherBuildWarning)
             warnings.showwarning = _warned  # type: ignore[assignment]
             check_width()
-            with heard(message):
+            with heard(message), as_command():
                 code = _command(arguments)
             # Here what goes wrong can still be told; at the interpreter's end it cannot.
             output.flush()
@@ -69,8 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _command(arguments: Sequence[str] | None) -> int:
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        given = sys.argv[1:] if arguments is None else list(arguments)
         if not given and not os.environ.get(COMPLETE):
             put(START)
             return BAD_INPUT
@@ -78,7 +79,7 @@ def _command(arguments: Sequence[str] | None) -> int:
     except TyperException as error:
         return _usage(error)
     except (_core.ScenarioError, InputError) as error:
-        message(told(error))
+        message(told(error, given))
         return BAD_INPUT
     except (_core.RunError, ResultError) as error:
         message(labelled(str(error)))

@@ -80,15 +80,16 @@ SEVERAL = re.compile(
 )
 
 
-def told(error: Exception) -> str:
+def told(error: Exception, given: Sequence[str] | None = None) -> str:
     """An error as the command says it: several values of a setting are sent to where they may be.
 
-    Only what is wrong is looked at, since a title may be anything.
+    `given` are the words of the command, by default the program's: where what they set makes the
+    file bad, that is said, too. Only what is wrong is looked at, since a title may be anything.
     """
     option, _, setting = str(getattr(error, "file", None) or "").partition(" ")
     key, _, value = setting.partition("=")
     if option != "--set":
-        return labelled(str(error))
+        return labelled(_with_options(error, sys.argv[1:] if given is None else given))
     if key == "seed" and re.match(r"\d+ *(\.\.|,)", value):
         hint = "--seeds A..B runs several"
     elif SEVERAL.match(value):
@@ -96,6 +97,16 @@ def told(error: Exception) -> str:
     else:
         return labelled(str(error))
     return f"error: --set {setting}: is several values, and one is set\nhint: {hint}"
+
+
+def _with_options(error: Exception, given: Sequence[str]) -> str:
+    from backwater.cli.blame import blamed
+
+    text = str(error)
+    if (said := blamed(error, given)) is None:
+        return text
+    begin, hint, end = text.rpartition("\nhint: ")
+    return f"{begin}\n{said}{hint}{end}" if hint else f"{text}\n{said}"
 
 
 @contextmanager

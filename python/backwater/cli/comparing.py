@@ -203,7 +203,8 @@ class Plan:
             for jobs, done in zip(self.jobs, self.done, strict=True)
         ]
         message(*errors)
-        if stop.is_set():
+        cut = any(one is None or (isinstance(one, _Measured) and not one.done) for one in outcomes)
+        if cut:
             total = len(self.cases) * len(self.seeds)
             complete = sum(one.done for mine in found for one in mine)
             message(
@@ -302,7 +303,7 @@ def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
     references = {
         metric: metric.reference(run)
         for metric, value in values.items()
-        if value is not None and metric.quantity.against is not None
+        if value is not None and metric.held_against is not None
     }
     parts = {
         metric: part
@@ -544,8 +545,8 @@ def _complete(one: Row, letters: Sequence[str]) -> str:
 
 def _references(one: Row, letters: Sequence[str]) -> str:
     """Say what the values of each scenario are held against."""
-    assert one.metric.quantity.against is not None
-    of, unit = one.metric.quantity.against
+    assert one.metric.held_against is not None
+    of, unit = one.metric.held_against
     said = (
         f"{letter} {_value(reference)} {unit}"
         for letter, reference in zip(letters, one.references, strict=True)

@@ -46,8 +46,14 @@ class Listable(StrEnum):
     TOPOLOGIES = "topologies"
     WORKLOADS = "workloads"
     FORMATS = "formats"
+    METRICS = "metrics"
+    FAULTS = "faults"
     STUDIES = "studies"
     SCENARIOS = "scenarios"
+
+
+# What a list has beside names and summaries; without a word here that is `source`.
+_OTHERS = {Listable.SCENARIOS: ("variants",), Listable.METRICS: ("unit", "better")}
 
 
 def check(
@@ -193,7 +199,8 @@ def list_items(
     what: Annotated[
         Listable,
         typer.Argument(
-            help="mechanisms, topologies, workloads, formats, studies or scenarios.",
+            help="mechanisms, topologies, workloads, formats, metrics, faults, studies or "
+            "scenarios.",
             metavar="WHAT",
         ),
     ],
@@ -202,6 +209,7 @@ def list_items(
     """List what there is, with where it is defined."""
     writable(json, Kind.JSON)
     entries: list[dict[str, Any]]
+    remarks: list[str] = []
     if what is Listable.STUDIES:
         from backwater.study import load, names
 
@@ -220,6 +228,25 @@ def list_items(
         ]
     elif what is Listable.FORMATS:
         entries = _core.formats()
+    elif what is Listable.METRICS:
+        from backwater.numbers.metrics import QUANTITIES, STATISTICS
+
+        remarks = [f"STATISTIC: {STATISTICS}. `compare --metric` and goals of sweeps take them."]
+        entries = [
+            {
+                "name": one.written(name),
+                "summary": one.text,
+                "unit": one.unit,
+                "better": "more" if one.more_is_better else "less",
+            }
+            for name, one in QUANTITIES.items()
+        ]
+    elif what is Listable.FAULTS:
+        kind = _core.explain("fault.kind")
+        entries = [
+            {"name": name, "summary": " ".join(text.split()), "source": kind["source"]}
+            for name, text in kind["children"].items()
+        ]
     else:
         entries = _core.items(what.value)
     if json is not None:
@@ -229,12 +256,14 @@ def list_items(
     view = View()
     view.add_column(what.value, no_wrap=True)
     view.add_column("what it is")
-    third = "variants" if what is Listable.SCENARIOS else "source"
-    view.add_column(third)
+    others = _OTHERS.get(what, ("source",))
+    for name in others:
+        view.add_column(name)
     for entry in entries:
-        last = ", ".join(entry[third]) if third == "variants" else entry[third]
-        view.add_row(entry["name"], entry["summary"], last)
-    show(view)
+        cells = (entry[name] for name in others)
+        told = (", ".join(one) if isinstance(one, list) else one for one in cells)
+        view.add_row(entry["name"], entry["summary"], *told)
+    show(view, None, *remarks)
 
 
 def new(

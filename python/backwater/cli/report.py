@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from backwater.report.page import Page
 
 
+# Ends of names that a page may have; devices and pipes have none.
+_PAGES = (".html", ".htm", "")
+
+
 def report(
     target: Annotated[
         str,
@@ -65,6 +69,12 @@ def report(
     if present(folder):
         manifest_at(folder)
     writable(output, Kind.REPORT)
+    if output != "-" and Path(output).suffix.lower() not in _PAGES:
+        raise InputError(
+            f"-o {output}: a report is HTML, and the name says otherwise",
+            "a name that ends with .html, or - for stdout; `backwater deck` writes .pptx and .pdf, "
+            "--figures and --figure write .svg, .png and .pdf",
+        )
     drawing = asked(figure, width, font, theme, folder=figures is not None)
     if figures is not None and Path(figures).is_file():
         raise InputError(f"--figures {figures}: is a file, not a directory", "name another")

@@ -213,7 +213,16 @@ def run(
         seed = case.seed if seed is None else seed
         job = with_saving(Job(prepared, seed, base, captured, threads=parts), kept, force=force)
         there = taken_up([job], force=force)[0]
-        code = once(case, job, there, base, json, allow=allow, json_progress=json_progress)
+        code = once(
+            case,
+            job,
+            there,
+            base,
+            json,
+            allow=allow,
+            json_progress=json_progress,
+            more=drawing is not None,
+        )
         return _drawn(code, drawing, base)
     jobs = [Job.repeated(prepared, number, base) for number in numbers]
     with taking_up(jobs, base, force=force) as done:
@@ -221,7 +230,17 @@ def run(
         again += [*_options("--variant", variant), *_options("--with", mechanisms)]
         again += _options("--set", settings)
         words = shlex.join([*again, "--seeds", str(many)])
-        code = repeat(case, jobs, done, base, json, words, allow=allow, json_progress=json_progress)
+        code = repeat(
+            case,
+            jobs,
+            done,
+            base,
+            json,
+            words,
+            allow=allow,
+            json_progress=json_progress,
+            more=drawing is not None,
+        )
     return _drawn(code, drawing, base)
 
 
@@ -266,7 +285,8 @@ def _watch(
         warn(prepared.warnings)
         job = Job(prepared, case.seed if seed is None else seed, base, None, threads=parts)
         anew = again or force or out is None
-        return once(case, job, taken_up([job], force=anew)[0], base, None, allow=True)
+        there = taken_up([job], force=anew)[0]
+        return once(case, job, there, base, None, allow=True, more=True)
 
     def now() -> Scenario:
         return read(file, variant, settings, mechanisms, beside=beside)
@@ -338,7 +358,16 @@ def _go_on(
     job = dataclasses.replace(job, out=base)
     warn(job.prepared.warnings)
     there = taken_up([job], force=force)[0]
-    code = once(case, job, there, base, json, allow=allow, json_progress=json_progress)
+    code = once(
+        case,
+        job,
+        there,
+        base,
+        json,
+        allow=allow,
+        json_progress=json_progress,
+        more=drawing is not None,
+    )
     return _drawn(code, drawing, base)
 
 

@@ -64,10 +64,12 @@ def once(
     *,
     allow: bool,
     json_progress: bool = False,
+    more: bool = False,
 ) -> int:
     """Do one run unless it is `there` already, and print its report.
 
-    `allow`: that it is incomplete is no failure.
+    `allow`: that it is incomplete is no failure. `more`: something follows, which a signal that
+    comes as late as the run's end still keeps from being done.
     """
     with interruptible() as stop, reporting(json=json_progress) as display:
         if there is None:
@@ -85,12 +87,18 @@ def once(
         message(*(f"hint: {hint}" for hint in hints(outcome["warnings"])))
     elif outcome is not None:
         message(f"error: {outcome}")
-    if stop.is_set():
+    whole = isinstance(outcome, _core.RunError) or (
+        isinstance(outcome, dict) and outcome["status"] == "done"
+    )
+    if stop.is_set() and (more or not whole):
         if outcome is None:
             message(f"{stop}; nothing had been simulated yet")
+        elif whole:
+            message(f"{stop}; the run is over: {base}", *told(job.capture, outcome))
         else:
             message(f"{stop}; what was simulated by then is in {base}", *told(job.capture, outcome))
-            message(*_goes_on(job, base), *_threads(job, outcome))
+            message(*_goes_on(job, base))
+        message(*_threads(job, outcome))
         return stop.exit_code
     message(f"results: {base}", *told(job.capture, outcome), *_threads(job, outcome))
     if isinstance(outcome, dict) and failures(outcome["warnings"]) and not allow:
@@ -147,8 +155,12 @@ def repeat(
     *,
     allow: bool,
     json_progress: bool = False,
+    more: bool = False,
 ) -> int:
-    """Do the runs that are not there yet, and sum up all of them. `allow` is as of `once`."""
+    """Do the runs that are not there yet, and sum up all of them.
+
+    `allow` and `more` are as of `once`.
+    """
     missing = [job for job, run in zip(jobs, done, strict=True) if run is None]
     if len(missing) < len(jobs):
         message(f"{len(jobs) - len(missing)} of {len(jobs)} runs are in {base} already")
@@ -163,12 +175,14 @@ def repeat(
     outcomes = [
         fresh[job.seed] if run is None else report(run) for job, run in zip(jobs, done, strict=True)
     ]
-    if stop.is_set() and kind_of(base) != SEEDS:
+    # A signal that comes when all runs are over has stopped nothing.
+    cut = stop.is_set() and (more or None in outcomes)
+    if cut and kind_of(base) != SEEDS:
         message(f"{stop}; nothing had been simulated yet")
         return stop.exit_code
     reports = [one for one in outcomes if isinstance(one, dict) and one["status"] == "done"]
     errors = [one for one in outcomes if isinstance(one, _core.RunError)]
-    status = "interrupted" if stop.is_set() else "failed" if errors else "done"
+    status = "interrupted" if None in outcomes else "failed" if errors else "done"
     statistics, found = summed_up(jobs, reports, base, status)
     if json is not None and reports:
         write_json(
@@ -182,11 +196,10 @@ def repeat(
     message(*(f"hint: {hint}" for hint in hints(found)))
     for error in errors:
         message(f"error: {error}")
-    if stop.is_set():
-        message(
-            f"{stop}; {len(reports)} of {len(jobs)} runs are complete in {base}",
-            f"hint: `backwater {again} --out {shlex.quote(str(base))}` does the others",
-        )
+    if cut:
+        message(f"{stop}; {len(reports)} of {len(jobs)} runs are complete in {base}")
+        if None in outcomes:
+            message(f"hint: `backwater {again} --out {shlex.quote(str(base))}` does the others")
         return stop.exit_code
     message(f"results: {base}")
     if errors:

@@ -289,7 +289,7 @@ def _carry_out(
         write_json(json, told)
     if json != "-":
         _show(told)
-    if stop.is_set():
+    if stop.is_set() and not asked.over(state):
         message(
             f"{stop}; {state.done} of {state.points} points are done in {asked.directory}",
             "hint: the same command goes on",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from backwater.scenario import Scenario
+    from backwater.sweep.goal import Goal
     from backwater.sweep.plan import Plan
     from backwater.sweep.run import Sweeping
     from backwater.sweep.seek import Batch, Rows, Seeking
@@ -93,6 +94,8 @@ def seek(asked: Sweeping, given: Mapping[str, Any], cases: Callable[[str], Scena
     more = goal.see(keys)
     check_labels(more, list(examples(plan).values()))
     asked.metrics = tuple(dict.fromkeys([*asked.metrics, *(one.name for one in more)]))
+    if plan.searched and not goal.threshold:
+        _check_references(goal, plan)
     called, base = base_batch(plan, given["base"], cases)
     asked.beside = [] if base is None else [base]
 
@@ -122,6 +125,20 @@ def seek(asked: Sweeping, given: Mapping[str, Any], cases: Callable[[str], Scena
         count = TRIED if given["trials"] is None else given["trials"]
         asked.most = count * len(plan.seeds) + extra
     asked.seeking, asked.answering = make, answering
+
+
+def _check_references(goal: Goal, plan: Plan) -> None:
+    """Refuse a search by what is held against something that is searched. Raises `InputError`."""
+    from backwater.sweep.references import moved
+    from backwater.sweep.words import hints
+
+    for one in moved(plan, [name for name, _ in goal.metrics]):
+        name, (of, _) = one.metric.name, one.metric.held_against or ("", "")
+        raise InputError(
+            f"--goal {goal.text}: {name} is held against {of}, which {one.key} changes: who is "
+            "better depends on that",
+            next(iter(hints(goal.text, [{"metric": name, "instead": one.metric.instead}])), None),
+        )
 
 
 def base_batch(

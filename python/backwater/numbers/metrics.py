@@ -57,7 +57,8 @@ class Quantity:
     absolute: Callable[[float, float], float] | None = field(default=None, compare=False)
     """What a value and its reference come to, which is held against nothing; None: who is better
     cannot be said where references differ."""
-
+    instead: str | None = None
+    """The quantity that is held against nothing and says the same of a network."""
     lacking: Callable[[Mapping[str, Any]], str | None] | None = None
     """Why runs of a scenario have none, by its values; None: they have."""
 
@@ -75,6 +76,15 @@ class Quantity:
     def of_jobs(self) -> bool:
         """Whether jobs, their rounds or their collectives have one."""
         return self.values is not None and self.table != "flows"
+
+    def written(self, name: str) -> str:
+        """Say how it is asked for, as in `STATISTIC_fct[:GROUP]`."""
+        if self.of_jobs:
+            return f"STATISTIC_{name}[:JOB{'[/STEP]' if self.of_steps else ''}]"
+        if self.alone:
+            return name
+        of = "" if self.sampled is not None else "[:GROUP]"
+        return f"{name}{of}" if self.reduced is not None else f"STATISTIC_{name}{of}"
 
     @property
     def of_steps(self) -> bool:
@@ -166,6 +176,7 @@ QUANTITIES = {
         "collectives",
         reference=_MEAN_BOUND,
         against=_BY_BOUND,
+        instead="cct",
     ),
     "above_bound": Quantity(
         "us",
@@ -176,6 +187,7 @@ QUANTITIES = {
         reference=_MEAN_BOUND,
         against=_BY_BOUND,
         absolute=operator.add,
+        instead="cct",
     ),
     "over_bound": Quantity(
         "",
@@ -186,6 +198,7 @@ QUANTITIES = {
         reference=_MEAN_BOUND,
         against=_BY_BOUND,
         absolute=operator.mul,
+        instead="cct",
     ),
     "unfinished_jobs": Quantity(
         "instances",
@@ -209,6 +222,7 @@ QUANTITIES = {
         reference=_IDEAL,
         against=_BY_IDEAL,
         absolute=operator.mul,
+        instead="fct_last_byte",
     ),
     "throughput": Quantity(
         "Gb/s", "a flow's payload over its time to the last byte", True, _GOODPUT
@@ -230,6 +244,7 @@ QUANTITIES = {
         sampled=depths,
         against=("time sampled", "us"),
         absolute=operator.mul,
+        instead="queue",
     ),
     "pauses": Quantity(
         "pauses",
@@ -383,8 +398,17 @@ class Metric:
         which = hashlib.sha256(numbers.cast(pl.Int64).to_numpy().tobytes()).hexdigest()
         return Part(numbers.len(), found.height, which)
 
-    def reference(self, run: Run) -> float | None:
-        """What its values in a run are held against; None: nothing."""
+    @property
+    def held_against(self) -> tuple[str, str] | None:
+        """What its values are held against, and the unit of that; None: nothing."""
+        exact = self.quantity.sampled is not None and self._whole
+        return None if exact else self.quantity.against
+
+    def reference(self, run: Run, *, begun: bool = False) -> float | None:
+        """What its values in a run are held against; None: nothing.
+
+        `begun`: of a run that has only begun, what they will be, if all come to be complete.
+        """
         if self.needs_samples:
             # A mean over more time is less, whatever waited.
             return flows_end_ps(run) / PS_PER_US
@@ -392,7 +416,8 @@ class Metric:
         table = scan(run, self.quantity.table)
         if of is None or values is None or table is None:
             return None
-        rows = table.filter(self._members(table), values.is_not_null())
+        counts = pl.lit(value=True) if begun else values.is_not_null()
+        rows = table.filter(self._members(table, complete=not begun), counts)
         found: float | None = rows.select(of).collect(engine="streaming").item()
         return found
 
@@ -405,6 +430,16 @@ class Metric:
         if found is None or (self.needs_samples and self.statistic != "mean"):
             return None
         return found(value, reference)
+
+    @property
+    def instead(self) -> str | None:
+        """The metric that tells networks apart whose references differ; None: it does itself."""
+        found = self.quantity.instead
+        if found is None or (self.quantity.sampled is not None and self._whole):
+            return None
+        # The greatest is of no samples.
+        statistic = "max" if self.quantity.sampled is not None else self.statistic
+        return f"{statistic}_{found}" + (f":{self.group}" if self.group is not None else "")
 
     def why_not(self, count: int) -> str | None:
         """Say why so many samples have no such number; None: they have."""
@@ -453,11 +488,11 @@ class Metric:
             return pl.Series(dtype=pl.Float64)
         return values.drop_nulls().drop_nans().sort()
 
-    def _members(self, table: pl.LazyFrame) -> pl.Expr:
+    def _members(self, table: pl.LazyFrame, *, complete: bool = True) -> pl.Expr:
         """Pick the rows that it is of: flows of a group, a job, or a step (`JOB/STEP`)."""
         if self.quantity.of_flows:
-            complete = pl.col("state") == "complete"
-            return complete if self.group is None else complete & (pl.col("group") == self.group)
+            done = pl.col("state") == "complete" if complete else pl.lit(value=True)
+            return done if self.group is None else done & (pl.col("group") == self.group)
         if self.group is None:
             return pl.lit(value=True)
         if self.quantity.table == "flows":

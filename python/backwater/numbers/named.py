@@ -69,6 +69,15 @@ KNOWN = frozenset(
 """Names that a sweep has of each point and `backwater.numbers.metrics` does not know."""
 
 
+REFERENCE = "reference:"
+"""What names of numbers begin with that are no metrics: those that metrics are held against."""
+
+
+def reference(name: str) -> str:
+    """Name what a metric is held against, beside the metric in the rows of points."""
+    return f"{REFERENCE}{name}"
+
+
 def named(run: Run) -> Iterator[Named]:
     """Give every number of a complete run that sweeps keep."""
     groups = group_times(run)

@@ -11,6 +11,8 @@ from backwater.numbers.statistics import statistic
 from backwater.numbers.units import time_ps
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from backwater.results import Run
 
 
@@ -19,7 +21,8 @@ def depths(run: Run, of: str) -> pl.Series:
 
     A sample is what waits for the port in all its queues, every `output.interval` from the start of
     the run to the end of the last flow, so that each stands for as long as any other; where nothing
-    waits it is 0. Empty of a run that has not sampled queues.
+    waits it is 0. Empty of a run that has not sampled queues, or not that of this port: at a port
+    that `output.nodes` leaves out more may have waited.
     """
     output = run.scenario.get("output", {})
     if not output.get("queues") or output.get("interval") is None:
@@ -27,14 +30,17 @@ def depths(run: Run, of: str) -> pl.Series:
     interval, until = time_ps(output["interval"]), flows_end_ps(run)
     count = until // interval
     table, ports = scan(run, "series"), scan(run, "ports")
-    if table is None or ports is None:
+    if ports is None:
         return pl.zeros(count, pl.Float64, eager=True)
-    switches = ports.filter(pl.col("tier") != "host").select("node", "port")
+    switches = ports.filter(pl.col("tier") != "host")
+    left_out = _most(switches, output.get("nodes") or [])
+    if table is None:
+        return pl.zeros(0 if left_out else count, pl.Float64, eager=True)
     found = (
         table.filter(pl.col("quantity") == "queue_bytes", pl.col("time_ps") <= until)
         .group_by("node", "port", "time_ps")
         .agg(pl.col("value").sum())
-        .join(switches, on=["node", "port"], how="semi")
+        .join(switches.select("node", "port"), on=["node", "port"], how="semi")
         .group_by("node", "port")
         .agg(pl.col("value").cast(pl.Float64))
         .collect()
@@ -46,8 +52,18 @@ def depths(run: Run, of: str) -> pl.Series:
     def size(values: pl.Series) -> float:
         return float(values.sum()) if of == "mean" else statistic(whole(values), of)
 
-    greatest = max(found["value"], key=size, default=pl.Series(dtype=pl.Float64))
-    return whole(greatest)
+    greatest = whole(max(found["value"], key=size, default=pl.Series(dtype=pl.Float64)))
+    # No statistic of a port is more than the most that waited there.
+    known = not left_out or (count > 0 and statistic(greatest, of) >= left_out)
+    return greatest if known else pl.Series(dtype=pl.Float64)
+
+
+def _most(ports: pl.LazyFrame, nodes: Sequence[str]) -> int:
+    """Give the most bytes that waited for a port that was not sampled; no names: all were."""
+    if not nodes:
+        return 0
+    rest = ports.filter(~pl.col("node").is_in(nodes)).select(pl.col("max_egress_bytes").max())
+    return int(rest.collect().item() or 0)
 
 
 def end_ps(run: Run) -> int:

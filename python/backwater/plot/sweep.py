@@ -18,7 +18,7 @@ import polars as pl
 from backwater.errors import InputError
 from backwater.plot.sweep_maps import SweepMaps
 from backwater.plot.theme import COLOURS, FAINT, VERMILLION, colour, shape, title
-from backwater.sweep.findings import Design, front
+from backwater.sweep.findings import Design, chosen, referred
 from backwater.sweep.points import BASE, number
 
 if TYPE_CHECKING:
@@ -183,14 +183,27 @@ class SweepPlots(SweepMaps):
         """Draw points by two metrics, and those that no other beats.
 
         A metric is its name, and whether less of it is better. Raises `InputError` if no point has
-        both.
+        both, or if who is better depends on what a metric is held against.
         """
         names, least = [first[0], second[0]], [first[1], second[1]]
         known = [one for one in self.designs if all(one.spread(name) for name in names)]
         if not known:
             raise InputError(f"no point has both {names[0]} and {names[1]}")
+        for name in names:
+            if not referred(known, name):
+                raise InputError(
+                    f"{name}: what it is held against was not kept, so no point is better",
+                    f"run the sweep with --metric {name}",
+                )
         values = [[s.mean for name in names if (s := one.spread(name))] for one in known]
-        best = set(front(values, least))
+        front, differ = chosen(known, [first, second])
+        if differ:
+            raise InputError(
+                f"{differ[0].metric}: no point is better, as {differ[0].of} differs between them",
+                differ[0].instead and f"take {differ[0].instead}",
+            )
+        marked = set(map(id, front))
+        best = {number for number, one in enumerate(known) if id(one) in marked}
         base = [] if self.base is None else [s.mean for n in names if (s := self.base.spread(n))]
         frame = pl.DataFrame(
             [

@@ -152,6 +152,13 @@ class Observed:
     def over(self, name: str, node: str, port: int, window: Sequence[str]) -> list[tuple[int, int]]:
         """Give (end in ps, value) of the samples of a port whose intervals lie in a window."""
         begin, end = window_ps(window)
+        output = self.run.scenario["output"]
+        key = "links" if name == "sent_bytes" else "backlogs"
+        if not output.get(key):
+            raise NotThereError(f"it was not recorded: see output.{key}")
+        nodes = output.get("nodes") or []
+        if nodes and node not in nodes:
+            raise NotThereError(f"{node} was not sampled: see output.nodes")
         table = self._samples.get(name)
         if table is None:
             return []

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from backwater.errors import InputError
 from backwater.sweep.findings import (
     Design,
+    Unlike,
     alike,
-    best,
-    front,
+    chosen,
     is_of_flows,
     paired,
     spread_told,
@@ -78,6 +78,12 @@ class Answering:
             "lines": lines,
         }
 
+    def _unlike(self, line: Line) -> list[Unlike]:
+        """Tell metrics of the condition whose references differ between the values looked at."""
+        looked = [self._design(line.points[line.places[number]]) for number in line.search.held]
+        named = (Unlike.of_designs(looked, name) for name in self._goal.named)
+        return [one for one in named if one is not None]
+
     def _told(self, kind: str) -> dict[str, Any]:
         return {
             "text": self._goal.text,
@@ -136,6 +142,7 @@ class Answering:
                 for one in line.refused
             ],
             "tests": tests,
+            "unlike": [one.told() for one in self._unlike(line)],
         }
 
     def _tests(self, one: Design) -> list[dict[str, Any]]:
@@ -173,18 +180,11 @@ class Answering:
                     f"--goal {self._goal.text}: {name} has no value at any point: it {takes(name)}",
                     "max_ in place of a percentile takes one",
                 )
-        if len(names) == 1:
-            found = best(allowed, names[0], least=self._goal.metrics[0][1])
-            chosen = [] if found is None else [found]
-            if found is not None:
-                told |= alike(found, [one for one in allowed if one is not found], names[0])
-        else:
-            known = [one for one in allowed if all(one.spread(name) for name in names)]
-            values = [
-                [spread.mean for name in names if (spread := one.spread(name))] for one in known
-            ]
-            chosen = [known[n] for n in front(values, [least for _, least in self._goal.metrics])]
-        for one in chosen:
+        found, differ = chosen(allowed, self._goal.metrics)
+        told["unlike"] = [one.told() for one in differ]
+        if len(names) == 1 and found:
+            told |= alike(found[0], [one for one in allowed if one is not found[0]], names[0])
+        for one in found:
             told["points"].append(
                 {
                     "variant": one.variant,

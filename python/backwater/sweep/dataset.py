@@ -49,7 +49,7 @@ class Column:
     """As in SQL, such as `switch_buffer` or `p99_fct_victim`."""
     unit: str
     role: str
-    """`parameter`, `metric`, or empty."""
+    """`parameter`, `metric`, `reference` (what a metric is held against), or empty."""
     about: str
 
 

@@ -6,12 +6,14 @@ one another. Intervals are 95 % of Student's t over the seeds (`backwater.number
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from backwater.comparison import Difference
+from backwater.comparison import Difference, apart, unlike
 from backwater.errors import InputError
+from backwater.numbers.named import reference
 from backwater.numbers.repeats import Spread
 from backwater.sweep.effects import CLEAR
 
@@ -32,6 +34,10 @@ class Design:
         """Give a metric's value of each seed that has one."""
         found = {row["seed"]: row.get(metric) for row in self.rows if row["status"] == "done"}
         return {seed: value for seed, value in found.items() if value is not None}
+
+    def references(self, metric: str) -> dict[int, float]:
+        """Give what a metric is held against, of each seed that has it."""
+        return self.by_seed(reference(metric))
 
     def spread(self, metric: str) -> Spread | None:
         """Sum a metric up over the seeds; None if a seed has no value of it."""
@@ -137,11 +143,83 @@ def _why_left(one: Design, base: Design, seed: int, metric: str) -> str:
     return ", ".join(told)
 
 
-def best(found: Sequence[Design], metric: str, *, least: bool) -> Design | None:
-    """Give the design with the least, or greatest, mean of a metric; the first of equal ones."""
-    sign = 1.0 if least else -1.0
-    known = [(one, spread.mean) for one in found if (spread := one.spread(metric)) is not None]
-    return min(known, key=lambda pair: sign * pair[1])[0] if known else None
+@dataclass(frozen=True)
+class Unlike:
+    """A metric by which designs are not to be ranked: what it is held against differs."""
+
+    metric: str
+    of: str
+    """What it is held against."""
+    unit: str
+    least: float
+    most: float
+    instead: str | None
+    """The metric that is held against nothing, to be taken in its place."""
+
+    @staticmethod
+    def of_designs(found: Sequence[Design], name: str) -> Unlike | None:
+        """Say how far apart lies what a metric is held against; None: nowhere, or nothing is."""
+        from backwater.numbers.metrics import metric
+
+        try:
+            asked = metric(name)
+        except InputError:
+            return None
+        values = [one.by_seed(name) for one in found]
+        ends = apart(asked, values, [one.references(name) for one in found])
+        if ends is None or asked.held_against is None:
+            return None
+        return Unlike(name, *asked.held_against, *ends, asked.instead)
+
+    def told(self) -> dict[str, Any]:
+        """Give it as JSON has it."""
+        return dataclasses.asdict(self)
+
+
+def referred(found: Sequence[Design], name: str) -> bool:
+    """Whether designs have what a metric is held against, if it is: it is kept if asked for."""
+    from backwater.numbers.metrics import metric
+
+    try:
+        held = metric(name).held_against is not None
+    except InputError:
+        return True
+    return not held or any(one.references(name) for one in found)
+
+
+def chosen(
+    found: Sequence[Design], wanted: Sequence[tuple[str, bool]]
+) -> tuple[list[Design], list[Unlike]]:
+    """Choose the best design by one metric, or those that no other beats in two.
+
+    `wanted`: metrics, and whether less is sought. Whatever marks the best points asks here. None is
+    chosen where that depends on what a metric is held against: such metrics are given, too. A
+    design without a value of all seeds has no part; of equal ones the first is the best.
+    """
+    from backwater.numbers.metrics import metric
+
+    known = [one for one in found if all(one.spread(name) for name, _ in wanted)]
+    values = [[one.by_seed(name) for one in known] for name, _ in wanted]
+    least = [low for _, low in wanted]
+
+    def numbers(of: Sequence[Sequence[Mapping[int, float]]]) -> list[int]:
+        means = [[math.fsum(one.values()) / len(one) for one in some] for some in of]
+        if len(means) == 1:
+            sign = 1.0 if least[0] else -1.0
+            return sorted(range(len(known)), key=lambda n: sign * means[0][n])[:1]
+        return front(list(zip(*means, strict=True)), least)
+
+    without = []
+    for at, (name, _) in enumerate(wanted):
+        differs = Unlike.of_designs(known, name)
+
+        def judge(some: Sequence[Mapping[int, float]], at: int = at) -> list[int]:
+            return numbers([*values[:at], some, *values[at + 1 :]])
+
+        against = [one.references(name) for one in known]
+        if differs is not None and unlike(metric(name), values[at], against, judge):
+            without.append(differs)
+    return [] if without else [known[n] for n in numbers(values)], without
 
 
 def alike(one: Design, others: Sequence[Design], metric: str) -> dict[str, int]:

@@ -21,6 +21,7 @@ from backwater.errors import InputError, ResultError
 from backwater.results import Run
 from backwater.running import fraction
 from backwater.saving import SLICE_MS
+from backwater.speaking import as_command
 from backwater.stored import Kept
 
 if TYPE_CHECKING:
@@ -125,7 +126,8 @@ def run_points(
     cases = _Cases(recipe, _tables(recipe.metrics))
     for task in tasks:
         began = time.perf_counter()
-        outcome = _outcome(cases, task, stop)
+        with as_command():
+            outcome = _outcome(cases, task, stop)
         rows.add(task, outcome, time.perf_counter() - began)
     return rows.tables()
 

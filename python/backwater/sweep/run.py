@@ -260,7 +260,7 @@ class Sweeping:
                 raise
             if state.done + state.failed == state.points:
                 whole.write(())
-            left = stop.is_set() or whole.missing or self._unfinished
+            left = not self.over(state) or whole.missing or self._unfinished
             more = {} if self.answer is None else {"answer": self.answer}
             counts = whole.counts(state)
             self._write(
@@ -272,6 +272,12 @@ class Sweeping:
             told.stands(state)
             told.close(state)
             return state
+
+    def over(self, state: State) -> bool:
+        """Whether all that was asked for is done, and found: no signal can stop it any more."""
+        if self.seeking is not None:
+            return self.answer is not None
+        return state.done + state.failed == state.points
 
     def _run(
         self,

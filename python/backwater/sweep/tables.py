@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from backwater.numbers.arrays import array, table
-from backwater.numbers.named import Named, named
+from backwater.numbers.named import REFERENCE, Named, named, reference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,10 +102,14 @@ class Rows:
 
             known = {one.name for one in found}
             for name in self._recipe.metrics:
+                asked = metric(name)
                 if name not in known:
-                    asked = metric(name)
                     value = asked.of(outcome.run)
                     found.append(Named(name, asked.unit, asked.quantity.text, value))
+                if asked.held_against is not None:
+                    of, unit = asked.held_against
+                    about = f"{of}: what {name} is held against"
+                    found.append(Named(reference(name), unit, about, asked.reference(outcome.run)))
         return found
 
     def tables(self) -> dict[str, pa.Table]:
@@ -124,7 +128,8 @@ class Rows:
         fields = [*_BEGIN, *axes, *_END]
         columns: list[list[Any]] = [*begin, *values, *end]
         for one, known in self._numbers.values():
-            fields.append(column(one.name, pa.float64(), one.about, one.unit, "metric"))
+            role = "reference" if one.name.startswith(REFERENCE) else "metric"
+            fields.append(column(one.name, pa.float64(), one.about, one.unit, role))
             columns.append(known + [None] * (len(tasks) - len(known)))
         found = {
             "points": table(columns, pa.schema(fields)),

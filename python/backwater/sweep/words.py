@@ -233,6 +233,10 @@ def _found_words(
         )
     else:
         lines.append("monotone at these values; between them it was not looked at")
+    lines += [
+        f"{_held_against(one)} between these values: that the condition holds may be due to that"
+        for one in line.get("unlike", ())
+    ]
     if seeds > 1:
         share = 0.05 ** (1 / seeds)
         lines.append(
@@ -258,6 +262,19 @@ def _point_words(told: Mapping[str, Any]) -> list[str]:
             f"{series(some['metrics'])} of complete flows alone: of a run {some['least']:.0f} to "
             f"{some['most']:.0f} are not complete, and `where unfinished == 0` leaves such out"
         )
+    differ = told.get("unlike", ())
+    if differ:
+        which = "no point is best" if told["kind"] == "best" else "no front"
+        return [
+            *(
+                f"{which}: {_held_against(one)} between the points, and who is better depends on "
+                "that"
+                for one in differ
+            ),
+            looked,
+            *failed,
+            *hints(told["text"], differ),
+        ]
     if not told["points"]:
         return [f"no point: {looked}", *failed]
     if told["kind"] == "front":
@@ -278,6 +295,33 @@ def _point_words(told: Mapping[str, Any]) -> list[str]:
         *_alike(told),
         "the interval does not count that the best of many was chosen: new seeds may find less",
     ]
+
+
+def _held_against(one: Mapping[str, Any]) -> str:
+    return f"{one['metric']} is held against {one['of']}, which differs ({ends(one)})"
+
+
+def ends(one: Mapping[str, Any]) -> str:
+    """Write between what a reference lies, with its unit."""
+    low, high = (figure(float(f"{one[end]:.4g}")) for end in ("least", "most"))
+    return f"{low} to {high} {one['unit']}"
+
+
+def hints(goal: str, unlike: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say which goal ranks, where one does not as what its metrics are held against differs."""
+    begin, where, condition = goal.partition(" where ")
+    for one in unlike:
+        if one["instead"] is None:
+            return []
+        begin = " ".join(
+            f"{one['instead']}{part[len(one['metric']) :]}"
+            if part.rstrip(",") == one["metric"]
+            else part
+            for part in begin.split(" ")
+        )
+    names = series(list(dict.fromkeys(one["instead"] for one in unlike)))
+    verb = "is" if len({one["instead"] for one in unlike}) == 1 else "are"
+    return [f'{names} {verb} held against nothing: --goal "{begin}{where}{condition}"']
 
 
 def _alike(told: Mapping[str, Any]) -> list[str]:

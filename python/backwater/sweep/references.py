@@ -1,0 +1,113 @@
+"""What metrics are held against, as far as that is known before anything is run.
+
+The bound of a collective and the time of a flow alone are of the scenario: a run that is ended as
+it begins has them in its rows, of what has begun by then. A search that chooses its points by a
+metric whose reference its own keys move would seek what is no merit.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backwater import _core
+from backwater.comparison import apart
+from backwater.errors import InputError
+from backwater.numbers.metrics import metric
+from backwater.numbers.rows import rows
+from backwater.results import Run
+from backwater.saving import SLICE_MS
+from backwater.stored import Kept
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from backwater.numbers.metrics import Metric
+    from backwater.sweep.plan import Plan
+    from backwater.sweep.values import Value
+
+# So long it may take to look: a network of thousands of hosts is built for each value. In s.
+_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A metric, and what is varied that changes what it is held against."""
+
+    metric: Metric
+    key: str
+    """The key, or `variant`."""
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """What a metric is held against, of a run that has begun."""
+
+    reference: float
+    rows: tuple[int, ...]
+    """Flows that have begun, their bytes, and collectives."""
+
+
+def moved(plan: Plan, names: Sequence[str]) -> Iterator[Moved]:
+    """Say which of some metrics are held against what is varied in a plan, by what is varied.
+
+    The ends of each key are looked at, while the others are at their greatest, and the variants.
+    What the scenario refuses, or what is known after a run alone, is passed over; so are values
+    with which other flows begin: what these are held against is not all of it.
+    """
+    asked = [one for one in _known(names) if one.quantity.reference is not None]
+    until = time.monotonic() + _SECONDS
+    high = tuple(axis.share(1.0) for axis in plan.axes)
+    of_variants = []
+    for variant in plan.scenarios if asked else ():
+        first = _references(plan, variant, high, asked)
+        of_variants.append(first)
+        for n, axis in enumerate(plan.axes):
+            if time.monotonic() > until:
+                return
+            low = (*high[:n], axis.share(0.0), *high[n + 1 :])
+            yield from _apart(asked, axis.key, [first, _references(plan, variant, low, asked)])
+    yield from _apart(asked, "variant", of_variants)
+
+
+def _known(names: Sequence[str]) -> Iterator[Metric]:
+    for name in names:
+        try:
+            yield metric(name)
+        except InputError:
+            continue
+
+
+def _apart(
+    asked: Sequence[Metric], key: str, found: Sequence[dict[str, _Begun]]
+) -> Iterator[Moved]:
+    for one in asked:
+        begun = [some[one.name] for some in found if one.name in some]
+        known = [{0: some.reference} for some in begun]
+        alike = len(begun) == len(found) and len({some.rows for some in begun}) == 1
+        if alike and apart(one, known, known) is not None:
+            yield Moved(one, key)
+
+
+def _references(
+    plan: Plan, variant: str, values: tuple[Value, ...], asked: Sequence[Metric]
+) -> dict[str, _Begun]:
+    """Give what metrics are held against at a point; nothing of one that cannot be begun."""
+    its, [points] = plan.exactly([(variant, values)])
+    if not points:
+        return {}
+    try:
+        simulation = its.at(points[0]).complete().start(points[0].seed)
+        simulation.advance(SLICE_MS, 1)
+        simulation.stop()
+    except (_core.ScenarioError, _core.RunError, InputError):
+        return {}
+    batches: dict[str, list[_core.Batch]] = {}
+    for table, batch in simulation.batches():
+        batches.setdefault(table, []).append(batch)
+    run = Run({"seed": points[0].seed, "summary": simulation.summary()}, None, Kept(batches))
+    flows = rows(run, "flows", "bytes")
+    begun = len(flows), flows.total("bytes"), len(rows(run, "collectives"))
+    found = {one.name: one.reference(run, begun=True) for one in asked}
+    return {name: _Begun(value, begun) for name, value in found.items() if value is not None}
