@@ -185,7 +185,7 @@ pub struct Incoming {
 /// What a mechanism does at a NIC.
 #[backwater_derive::hooks]
 pub trait NicSide: LinkSide {
-    /// The host takes that frame out of its receive buffer: at once, unless it is slow.
+    /// The host takes a frame other than MAC control out of its receive buffer: as soon as it has come, unless the host is slow.
     #[hook(each)]
     fn on_consumed(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {}
     /// The first packet of a flow has arrived for this host. Comes before its `on_receive`.
