@@ -58,12 +58,24 @@ impl Side {
 }
 
 #[hooks]
-impl SwitchSide for Side {
-    fn on_arrive(&mut self, cx: &mut SwitchCx<'_>, from: Port, pkt: &Packet) {
+impl LinkSide for Side {
+    fn on_arrive(&mut self, cx: &mut LinkCx<'_>, from: Port, pkt: &Packet) {
         if self.count(pkt.bytes().0) {
-            cx.open(Gate::Port(from));
+            cx.open(from, None);
         }
     }
+    fn may_transmit(&self, _: Port, _: Queue, pkt: &Packet) -> bool {
+        pkt.bytes() < self.most
+    }
+    fn on_start(&mut self, cx: &mut LinkCx<'_>, from: &Departure, pkt: &Packet, _: Option<&mut Attachment>) {
+        if self.count(pkt.bytes().0) {
+            cx.open(from.port, None);
+        }
+    }
+}
+
+#[hooks(link)]
+impl SwitchSide for Side {
     fn choose(&mut self, _: &mut SwitchCx<'_>, candidates: &[Port], pkt: &Packet) -> Option<Port> {
         if self.count(pkt.bytes().0) { candidates.first().copied() } else { None }
     }
@@ -85,14 +97,6 @@ impl SwitchSide for Side {
             pkt.mark();
         }
     }
-    fn may_transmit(&self, _: Port, _: Queue, pkt: &Packet) -> bool {
-        pkt.bytes() < self.most
-    }
-    fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, _: Option<&mut Attachment>) {
-        if self.count(pkt.bytes().0) {
-            cx.open(Gate::Port(from.port));
-        }
-    }
     fn on_dequeue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
         if self.count(cx.seen().egress(at.egress, at.queue).0) {
             pkt.mark();
@@ -110,27 +114,14 @@ impl SwitchSide for Side {
     }
 }
 
-#[hooks]
+#[hooks(link)]
 impl NicSide for Side {
-    fn on_arrive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
-        if self.count(pkt.bytes().0) {
-            cx.open(NicGate::Link);
-        }
-    }
     fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
         if self.count(pkt.bytes().0) {
             cx.open(NicGate::Link);
         }
     }
     fn on_enqueue(&mut self, cx: &mut NicCx<'_>, _: Queue, pkt: &Packet) {
-        if self.count(pkt.bytes().0) {
-            cx.open(NicGate::Link);
-        }
-    }
-    fn may_transmit(&self, _: Port, _: Queue, pkt: &Packet) -> bool {
-        pkt.bytes() < self.most
-    }
-    fn on_start(&mut self, cx: &mut NicCx<'_>, _: &Departure, pkt: &Packet, _: Option<&mut Attachment>) {
         if self.count(pkt.bytes().0) {
             cx.open(NicGate::Link);
         }

@@ -66,7 +66,8 @@ pub fn declare(mut item: ItemTrait) -> syn::Result<TokenStream> {
     }
     item.items.extend(reports);
     let documented = format!("Which hooks of [`{side}`] it has: `#[hooks]` on the `impl` tells.");
-    item.items.push(parse_quote!(#[doc = #documented] fn hooks(&self) -> #set;));
+    let which = which(&node);
+    item.items.push(parse_quote!(#[doc = #documented] fn #which(&self) -> #set;));
 
     let bits = bits(&set, &side, &hooks);
     let forwards = hooks.iter().map(|hook| forward(&side, hook)).collect::<syn::Result<Vec<_>>>()?;
@@ -82,7 +83,7 @@ pub fn declare(mut item: ItemTrait) -> syn::Result<TokenStream> {
         #bits
 
         impl<S: #side + ?Sized> #side for ::std::boxed::Box<S> {
-            fn hooks(&self) -> #set { (**self).hooks() }
+            fn #which(&self) -> #set { (**self).#which() }
             #(#forwards)*
         }
 
@@ -111,15 +112,8 @@ pub fn declare(mut item: ItemTrait) -> syn::Result<TokenStream> {
                         with
                     };
 
-                    impl $stack {
-                        /// Mechanisms that have a side here.
-                        fn present(&self) -> MechanismSet {
-                            0 $(| MechanismSet::from(self.$field.is_some()) << $number)+
-                        }
-                    }
-
                     impl #side for $stack {
-                        fn hooks(&self) -> #set {
+                        fn #which(&self) -> #set {
                             let mut all = #set::NONE;
                             $(if self.$field.is_some() {
                                 all = all.or(<$side as Defines<#set>>::HOOKS);
@@ -134,8 +128,8 @@ pub fn declare(mut item: ItemTrait) -> syn::Result<TokenStream> {
     })
 }
 
-/// On an `impl`.
-pub fn derive(mut item: ItemImpl) -> syn::Result<TokenStream> {
+/// On an `impl`. What is done at the links of a node has an `impl` of its own where `has_links`, and is otherwise nothing.
+pub fn derive(mut item: ItemImpl, has_links: bool) -> syn::Result<TokenStream> {
     let Some((of, _)) = item.trait_.clone() else {
         return Err(Error::new_spanned(item, "`#[hooks]` belongs on the implementation of a trait of hooks"));
     };
@@ -149,21 +143,34 @@ pub fn derive(mut item: ItemImpl) -> syn::Result<TokenStream> {
         _ => None,
     });
     let hooks = quote!(::backwater_net::hooks::#set::NONE #(.or(::backwater_net::hooks::#set::#named))*);
+    let which = which(node);
     item.items.push(parse_quote! {
         #[inline]
-        fn hooks(&self) -> ::backwater_net::hooks::#set {
+        fn #which(&self) -> ::backwater_net::hooks::#set {
             <Self as ::backwater_net::hooks::Defines<::backwater_net::hooks::#set>>::HOOKS
         }
     });
     let (bounds, _, clause) = item.generics.split_for_impl();
     let of = &item.self_ty;
+    let no_links = (matches!(node, "Switch" | "Nic") && !has_links).then(|| {
+        quote! {
+            #[::backwater_derive::hooks]
+            impl #bounds ::backwater_net::hooks::LinkSide for #of #clause {}
+        }
+    });
     Ok(quote! {
         #item
+        #no_links
 
         impl #bounds ::backwater_net::hooks::Defines<::backwater_net::hooks::#set> for #of #clause {
             const HOOKS: ::backwater_net::hooks::#set = #hooks;
         }
     })
+}
+
+/// The method that says which hooks of a trait a mechanism has: `switch_hooks`.
+fn which(node: &str) -> Ident {
+    format_ident!("{}_hooks", node.to_lowercase())
 }
 
 /// Takes the attributes of a hook off, and reads them.

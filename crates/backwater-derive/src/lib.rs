@@ -108,19 +108,24 @@ fn derived(item: TokenStream, expand: fn(&syn::DeriveInput) -> syn::Result<proc_
 /// #[hook(any)]  #[hook(all)]    each is called; whether any, or all, say so
 /// #[hook(least)]  #[hook(latest)]
 /// #[hook(own(number, nobody))]  only the mechanism of this number is called; `nobody` is the answer where it is not there
-/// #[hook(tell)]                 what each answers is handed to a function: `tell_NAME`
+/// #[hook(report)]               what each answers is handed to a function: `report_NAME`
 /// #[hook(…, or = other)]        the default calls the hook `other`
 /// #[hook(…, hot)]               called for every packet
 /// ```
 ///
 /// An argument that is `#[attached]` is left out for mechanisms that attach nothing. From a trait `SwitchSide` follow the set `SwitchHooks`, a bit for
 /// each hook, and the hooks of a `Stack` of mechanisms, which calls only those that have a hook. On an `impl` of the trait, the methods that it defines say which hooks it has.
+/// A side of a switch or a NIC that does something at links has an `impl` of `LinkSide`, too, and says so: `#[hooks(link)]`.
 #[proc_macro_attribute]
 pub fn hooks(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let expanded = syn::parse::<syn::parse::Nothing>(arguments).and_then(|_| match syn::parse::<syn::Item>(item)? {
-        syn::Item::Trait(item) => hooks::declare(item),
-        syn::Item::Impl(item) => hooks::derive(item),
-        other => Err(syn::Error::new_spanned(other, "`#[hooks]` belongs on a trait of hooks or on an `impl` of it")),
+    let expanded = syn::parse::<Option<syn::Ident>>(arguments).and_then(|with| match (syn::parse(item)?, with) {
+        (syn::Item::Trait(item), None) => hooks::declare(item),
+        (syn::Item::Impl(item), None) => hooks::derive(item, false),
+        (syn::Item::Impl(item), Some(with)) if with == "link" => hooks::derive(item, true),
+        (other, _) => {
+            let belongs = "`#[hooks]` belongs on a trait of hooks or on an `impl` of it, `#[hooks(link)]` on an `impl`";
+            Err(syn::Error::new_spanned(other, belongs))
+        }
     });
     expanded.unwrap_or_else(syn::Error::into_compile_error).into()
 }

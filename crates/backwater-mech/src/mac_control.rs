@@ -1,8 +1,8 @@
 //! What 802.3 PAUSE and 802.1Qbb PFC have in common: obeying a MAC control frame, and how such frames are sent.
 
 use backwater_engine::Time;
-use backwater_net::hooks::{Awaits, Ineffective, Margin, PauseStyle};
-use backwater_net::packet::{Port, Queue};
+use backwater_net::hooks::{Awaits, Fate, Ineffective, LinkCx, LinkSide, Margin, NicSide, PauseStyle, Token};
+use backwater_net::packet::{CLASSES, Control, Port, Queue};
 use backwater_net::pause::PauseRequest;
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
@@ -152,9 +152,18 @@ pub(crate) enum GateChange {
     Open(usize),
 }
 
-/// Pause timers of one node, a slot for each (port, class) or port.
+/// The same, and when to look again.
+pub(crate) type Due = (Vec<GateChange>, Time);
+
+/// A [`Receiver`] obeys pauses of whole links.
+pub(crate) const LINK: u16 = 1 << CLASSES;
+
+/// Pause timers of one node, a slot for each (port, class) or port. An end station is no more than that.
 #[derive(Clone, Debug, backwater_derive::State)]
-pub(crate) struct Receiver {
+pub struct Receiver {
+    /// What is obeyed: [`LINK`], or classes, a bit each (priorities: of a class with several queues all of them).
+    #[state(same)]
+    pub(crate) stops: u16,
     /// When each pause ends; zero: not paused.
     until: Vec<Time>,
     /// Frames whose response time has not passed: when to act, slot, end of the pause.
@@ -163,19 +172,68 @@ pub(crate) struct Receiver {
     response: Time,
 }
 
+/// IEEE 802.3 annexes 31B and 31D: a pause stops a link, or a class of it, for the frame's quanta, or resumes it.
+#[backwater_derive::hooks]
+impl LinkSide for Receiver {
+    fn on_mac_control(&mut self, cx: &mut LinkCx<'_>, from: Port, frame: &Control) -> Fate {
+        let Some((slot, due)) = self.hear(cx, from, frame) else { return Fate::Passed };
+        self.obey(cx, slot, due, |_, _| true);
+        Fate::Consumed
+    }
+
+    fn on_link_timer(&mut self, cx: &mut LinkCx<'_>, slot: Token) {
+        let due = self.wake(slot as usize, cx.now());
+        self.obey(cx, slot as usize, due, |_, _| true);
+    }
+}
+
+#[backwater_derive::hooks(link)]
+impl NicSide for Receiver {}
+
 impl Receiver {
-    pub(crate) fn new(slots: usize, response: Time) -> Receiver {
-        Receiver { until: vec![Time::ZERO; slots], pending: Default::default(), response }
+    pub(crate) fn new(stops: u16, ports: usize, response: Time) -> Receiver {
+        let slots = if stops == LINK { ports } else { ports * CLASSES };
+        Receiver { stops, until: vec![Time::ZERO; slots], pending: Default::default(), response }
+    }
+
+    /// MAC control has come. `None`: no pause of what is obeyed. Otherwise its slot, what to do, and when to look again.
+    pub(crate) fn hear(&mut self, cx: &LinkCx<'_>, from: Port, frame: &Control) -> Option<(usize, Due)> {
+        let request = PauseRequest::read(frame)?;
+        if self.stops & request.class.map_or(LINK, |class| 1 << class.0) == 0 {
+            return None;
+        }
+        let port = usize::from(from.0);
+        let slot = request.class.map_or(port, |class| port * CLASSES + usize::from(class.0));
+        Some((slot, self.receive(slot, request, cx.now(), cx.rate(from))))
+    }
+
+    /// Does what is due at a slot, where it `obeys`, and looks again.
+    pub(crate) fn obey(
+        &self,
+        cx: &mut LinkCx<'_>,
+        slot: usize,
+        (changes, look): Due,
+        mut obeys: impl FnMut(&mut LinkCx<'_>, GateChange) -> bool,
+    ) {
+        for change in changes {
+            let (GateChange::Shut(slot) | GateChange::Open(slot)) = change;
+            let (port, queue) = match self.stops {
+                LINK => (Port(slot as u16), None),
+                _ => (Port((slot / CLASSES) as u16), Some(Queue((slot % CLASSES) as u8))),
+            };
+            match change {
+                _ if !obeys(cx, change) => {}
+                GateChange::Shut(_) => cx.shut(port, queue),
+                GateChange::Open(_) => cx.open(port, queue),
+            }
+        }
+        if look != Time::NEVER {
+            cx.arm(look, slot as Token);
+        }
     }
 
     /// A frame for `slot` has arrived over a link of `rate`. Returns what to do and when to look again.
-    pub(crate) fn receive(
-        &mut self,
-        slot: usize,
-        divert: PauseRequest,
-        now: Time,
-        rate: Rate,
-    ) -> (Vec<GateChange>, Time) {
+    fn receive(&mut self, slot: usize, divert: PauseRequest, now: Time, rate: Rate) -> Due {
         let act = now + self.response;
         let until = if divert.quanta == 0 { Time::ZERO } else { divert.until(act, rate) };
         if self.response == Time::ZERO {
@@ -204,7 +262,7 @@ impl Receiver {
 
     /// The timer of `slot` has run out: acts on its frames whose response time has passed, and ends its pause if that is over.
     /// Returns the next time to look at, if a pause began.
-    pub(crate) fn wake(&mut self, slot: usize, now: Time) -> (Vec<GateChange>, Time) {
+    pub(crate) fn wake(&mut self, slot: usize, now: Time) -> Due {
         let mut changes = Vec::new();
         let mut next = Time::NEVER;
         // Frames of other slots have timers of their own, and an end that is looked at by those.
@@ -233,7 +291,7 @@ mod tests {
 
     #[test]
     fn newer_frame_replaces_the_timer_and_zero_resumes() {
-        let mut r = Receiver::new(1, Time::ZERO);
+        let mut r = Receiver::new(LINK, 1, Time::ZERO);
         let rate = Rate::gbps(10);
         assert_eq!(r.receive(0, divert(100), Time::ZERO, rate), (vec![GateChange::Shut(0)], Time::ns(5120)));
         assert_eq!(r.receive(0, divert(10), Time::ns(100), rate).0, vec![]);
@@ -245,7 +303,7 @@ mod tests {
 
     #[test]
     fn response_time_passes_first() {
-        let mut r = Receiver::new(1, Time::us(1));
+        let mut r = Receiver::new(LINK, 1, Time::us(1));
         let (changes, look) = r.receive(0, divert(100), Time::ZERO, Rate::gbps(10));
         assert_eq!((changes, look), (vec![], Time::us(1)));
         assert_eq!(r.wake(0, Time::us(1)), (vec![GateChange::Shut(0)], Time::us(1) + Time::ns(5120)));
@@ -253,7 +311,7 @@ mod tests {
 
     #[test]
     fn frames_of_one_instant_end_each_at_its_own_time() {
-        let (mut r, rate, us) = (Receiver::new(2, Time::us(1)), Rate::gbps(10), Time::us(1));
+        let (mut r, rate, us) = (Receiver::new(LINK, 2, Time::us(1)), Rate::gbps(10), Time::us(1));
         r.receive(0, divert(100), Time::ZERO, rate);
         r.receive(1, divert(10), Time::ZERO, rate);
         let (long, short) = (us + Time::ns(5120), us + Time::ns(512));

@@ -38,12 +38,11 @@ use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::attachment::Attachment;
 use backwater_net::hooks::{
-    Absent, Activity, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Count, Departure, Fate, Finding, Gate, Margin,
-    Mechanism, NicCx, NicGate, NicShape, NicSide, Place, Profile, Question, SwitchCx, SwitchShape, SwitchSide, Token,
-    WireCx,
+    Absent, Activity, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Count, Departure, Fate, Finding, LinkCx,
+    LinkSide, Margin, Mechanism, NicCx, NicShape, NicSide, Place, Profile, Question, SwitchCx, SwitchShape, SwitchSide,
+    Token, WireCx,
 };
-use backwater_net::occupancy::Occupancy;
-use backwater_net::packet::{CLASSES, Control, HostId, Packet, Port, Queue};
+use backwater_net::packet::{CLASSES, Class, Control, Packet, Port, Queue};
 pub use config::Params;
 use std::any::TypeId;
 
@@ -52,12 +51,12 @@ const LOOK: Token = 0;
 const SYNC: Token = 1;
 const LATE: Token = 2;
 
-/// Both ends of the links of one switch.
+/// Both ends of the links of one node.
 #[derive(backwater_derive::State)]
-pub struct Switch {
+pub struct Ends {
     #[state(within)]
     links: Vec<Link>,
-    /// A CC_Update speaks of frames that may not have been seen yet: they are as long in the switch.
+    /// A CC_Update speaks of frames that may not have been seen yet: they are as long in a switch. In a host they are no time.
     #[state(fixed)]
     latency: Time,
     /// CC_Updates that are to be acted on: when, port, CC.
@@ -66,36 +65,27 @@ pub struct Switch {
 
 // The specification is in `link`; this file says what of a run goes into it.
 #[backwater_derive::hooks]
-impl SwitchSide for Switch {
+impl LinkSide for Ends {
     fn may_transmit(&self, port: Port, _: Queue, pkt: &Packet) -> bool {
         self.links.get(usize::from(port.0)).is_none_or(|link| link.may_send(pkt.class, pkt.size))
     }
 
-    fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, _: Option<&mut Attachment>) {
+    fn on_start(&mut self, cx: &mut LinkCx<'_>, from: &Departure, pkt: &Packet, _: Option<&mut Attachment>) {
         self.at(cx, from.port, |link, now| link.sent(pkt.class, pkt.size, now));
     }
 
-    fn on_arrive(&mut self, cx: &mut SwitchCx<'_>, from: Port, pkt: &Packet) {
+    fn on_arrive(&mut self, cx: &mut LinkCx<'_>, from: Port, pkt: &Packet) {
         self.at(cx, from, |link, now| link.came(pkt.class, pkt.size, now));
-    }
-
-    #[inline(always)]
-    fn on_admit(&mut self, _: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {
-        if let Some(link) = self.links.get_mut(usize::from(at.ingress.0)) {
-            link.stored(at.class, pkt.size);
+        if let LinkCx::Nic(_) = cx {
+            self.stored(from, pkt.class, pkt.size);
         }
     }
 
-    #[inline(always)]
-    fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place, size: u32) {
-        self.at(cx, at.ingress, |link, now| link.left(at.class, size, now));
-    }
-
-    fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, _: Option<HostId>, frame: &Control) -> Fate {
+    fn on_mac_control(&mut self, cx: &mut LinkCx<'_>, from: Port, frame: &Control) -> Fate {
         let Some(word) = frame.message::<Word>() else { return Fate::Passed };
         if word.of != Word::ALL {
             self.at(cx, from, |link, _| link.freed(word.of as usize, word.counts[0]));
-            cx.open(Gate::Port(from));
+            cx.open(from, None);
         } else if self.latency == Time::ZERO {
             self.at(cx, from, |link, now| link.consumed(word.counts, now));
         } else {
@@ -107,7 +97,7 @@ impl SwitchSide for Switch {
         Fate::Consumed
     }
 
-    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {
+    fn on_link_timer(&mut self, cx: &mut LinkCx<'_>, token: Token) {
         let port = Port((token >> 2) as u16);
         match token & 3 {
             LOOK => self.at(cx, port, Link::look),
@@ -122,32 +112,56 @@ impl SwitchSide for Switch {
         }
     }
 
-    fn on_link(&mut self, cx: &mut SwitchCx<'_>, port: Port, up: bool) {
+    fn on_link(&mut self, cx: &mut LinkCx<'_>, port: Port, up: bool) {
         self.at(cx, port, |link, now| link.is_up(up, now));
-        cx.open(Gate::Port(port));
+        cx.open(port, None);
     }
 
-    fn counts(&self, _: Time) -> Vec<Count> {
+    fn link_counts(&self, _: Time) -> Vec<Count> {
         (0u16..).zip(&self.links).flat_map(|(port, link)| link.counts(Port(port))).collect()
     }
 
-    fn activity(&self, _: &Occupancy) -> Activity {
+    fn link_activity(&self) -> Activity {
         let mut all = Activity::default();
         self.links.iter().for_each(|link| {
-            all.join(activity(link));
+            let (acts, used, limit) = link.peak_occupancy();
+            let margin = Margin::bytes("most credits of a class in use", Bytes(used), Bytes(limit));
+            all.join(Activity { acts, margin: Some(margin) });
         });
         all
     }
 }
 
-fn activity(link: &Link) -> Activity {
-    let (waits, used, limit) = link.peak_occupancy();
-    Activity { acts: waits, margin: Some(Margin::bytes("most credits of a class in use", Bytes(used), Bytes(limit))) }
+#[backwater_derive::hooks(link)]
+impl SwitchSide for Ends {
+    #[inline(always)]
+    fn on_admit(&mut self, _: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {
+        self.stored(at.ingress, at.class, pkt.size);
+    }
+
+    #[inline(always)]
+    fn on_release(&mut self, cx: &mut SwitchCx<'_>, at: &Place, size: u32) {
+        self.at(&mut cx.links(), at.ingress, |link, now| link.left(at.class, size, now));
+    }
 }
 
-impl Switch {
+#[backwater_derive::hooks(link)]
+impl NicSide for Ends {
+    fn on_consumed(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
+        self.at(&mut cx.links(), Port(0), |link, now| link.left(pkt.class, pkt.size, now));
+    }
+}
+
+impl Ends {
     #[inline(always)]
-    fn at(&mut self, cx: &mut SwitchCx<'_>, port: Port, f: impl FnOnce(&mut Link, Time) -> [Act; 2]) {
+    fn stored(&mut self, port: Port, class: Class, size: u32) {
+        if let Some(link) = self.links.get_mut(usize::from(port.0)) {
+            link.stored(class, size);
+        }
+    }
+
+    #[inline(always)]
+    fn at(&mut self, cx: &mut LinkCx<'_>, port: Port, f: impl FnOnce(&mut Link, Time) -> [Act; 2]) {
         let Some(link) = self.links.get_mut(usize::from(port.0)) else { return };
         for act in f(link, cx.now()) {
             match act {
@@ -155,74 +169,6 @@ impl Switch {
                 Act::Say(frame) => cx.signal(port, frame),
                 Act::Look(at) => cx.arm(at, Token::from(port.0) << 2 | LOOK),
                 Act::Synchronise(at) => cx.arm(at, Token::from(port.0) << 2 | SYNC),
-            }
-        }
-    }
-}
-
-/// Both ends of a host's link.
-#[derive(backwater_derive::State)]
-pub struct Nic {
-    #[state(within)]
-    link: Link,
-}
-
-#[backwater_derive::hooks]
-impl NicSide for Nic {
-    fn may_transmit(&self, _: Port, _: Queue, pkt: &Packet) -> bool {
-        self.link.may_send(pkt.class, pkt.size)
-    }
-
-    fn on_start(&mut self, cx: &mut NicCx<'_>, _: &Departure, pkt: &Packet, _: Option<&mut Attachment>) {
-        self.act(cx, |link, now| link.sent(pkt.class, pkt.size, now));
-    }
-
-    fn on_arrive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
-        self.act(cx, |link, now| link.came(pkt.class, pkt.size, now));
-        self.link.stored(pkt.class, pkt.size);
-    }
-
-    fn on_consumed(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
-        self.act(cx, |link, now| link.left(pkt.class, pkt.size, now));
-    }
-
-    fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
-        let Some(word) = frame.message::<Word>() else { return Fate::Passed };
-        if word.of == Word::ALL {
-            self.act(cx, |link, now| link.consumed(word.counts, now));
-        } else {
-            self.act(cx, |link, _| link.freed(word.of as usize, word.counts[0]));
-            cx.open(NicGate::Link);
-        }
-        Fate::Consumed
-    }
-
-    fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {
-        self.act(cx, if token == LOOK { Link::look } else { Link::synchronise });
-    }
-
-    fn on_link(&mut self, cx: &mut NicCx<'_>, up: bool) {
-        self.act(cx, |link, now| link.is_up(up, now));
-        cx.open(NicGate::Link);
-    }
-
-    fn counts(&self, _: Time) -> Vec<Count> {
-        self.link.counts(Port(0))
-    }
-
-    fn activity(&self) -> Activity {
-        activity(&self.link)
-    }
-}
-
-impl Nic {
-    fn act(&mut self, cx: &mut NicCx<'_>, f: impl FnOnce(&mut Link, Time) -> [Act; 2]) {
-        for act in f(&mut self.link, cx.now()) {
-            match act {
-                Act::Nothing => {}
-                Act::Say(frame) => cx.signal(frame),
-                Act::Look(at) => cx.arm(at, LOOK),
-                Act::Synchronise(at) => cx.arm(at, SYNC),
             }
         }
     }
@@ -245,8 +191,8 @@ impl Mechanism for Cbfc {
     const ADVICE: Option<AdviceForm> = Some(advice::FORM);
     type Params = Params;
     type Shared = ();
-    type Switch = Switch;
-    type Nic = Nic;
+    type Switch = Ends;
+    type Nic = Ends;
     type Flow = Absent;
 
     fn profile(params: &Params) -> Profile {
@@ -265,13 +211,13 @@ impl Mechanism for Cbfc {
         wire::octets(frame, octets)
     }
 
-    fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {
+    fn switch(params: &Params, shape: &SwitchShape) -> Option<Ends> {
         let links = shape.ports.iter().map(|port| params.link(port.rate)).collect();
-        Some(Switch { links, latency: shape.latency, late: Vec::new() })
+        Some(Ends { links, latency: shape.latency, late: Vec::new() })
     }
 
-    fn nic(params: &Params, shape: &NicShape) -> Option<Nic> {
-        Some(Nic { link: params.link(shape.rate) })
+    fn nic(params: &Params, shape: &NicShape) -> Option<Ends> {
+        Some(Ends { links: vec![params.link(shape.rate)], latency: Time::ZERO, late: Vec::new() })
     }
 }
 

@@ -42,8 +42,8 @@ use crate::base_rtt;
 use backwater_engine::Time;
 use backwater_net::attachment::Attachment;
 use backwater_net::hooks::{
-    Absent, Ack, Activity, CheckCx, Claims, Departure, Finding, FlowCx, FlowShape, FlowSide, Ineffective, Mechanism,
-    Needs, Overhead, Preset, Profile, SwitchCx, SwitchShape, SwitchSide,
+    Absent, Ack, Activity, CheckCx, Claims, Departure, Finding, FlowCx, FlowShape, FlowSide, Ineffective, LinkCx,
+    LinkSide, Mechanism, Needs, Overhead, Preset, Profile, SwitchShape, SwitchSide,
 };
 use backwater_net::packet::{DataHeader, Packet};
 use backwater_net::{Bytes, Rate};
@@ -98,8 +98,9 @@ pub struct Sender {
 
 // The specification.
 #[backwater_derive::hooks]
-impl SwitchSide for Writer {
-    fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
+impl LinkSide for Writer {
+    fn on_start(&mut self, cx: &mut LinkCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
+        let LinkCx::Switch(cx) = cx else { return };
         let (Some(Attachment(words)), true) = (carried, pkt.is_data()) else {
             if let Writer::Pint(Loads { ports, counts: pint::Counts::Last, .. }) = self {
                 ports[usize::from(from.port.0)].pass(cx.now(), from.tx_bytes);
@@ -127,6 +128,9 @@ impl SwitchSide for Writer {
         }
     }
 }
+
+#[backwater_derive::hooks(link)]
+impl SwitchSide for Writer {}
 
 #[backwater_derive::hooks]
 impl FlowSide for Sender {

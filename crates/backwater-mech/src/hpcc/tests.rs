@@ -46,17 +46,17 @@ fn switches_write_their_ports_state() {
     let mut carried = Attachment::default();
     let mut side = Writer::Int(0);
     for _ in 0..7 {
-        side.on_start(&mut bench.cx(), &from, &pkt, Some(&mut carried));
+        side.on_start(&mut bench.cx().links(), &from, &pkt, Some(&mut carried));
     }
     let hop = Hop { at: Time::ns(700), tx_bytes: 9000, queued: 5200, rate: 100_000_000 };
     assert_eq!(hops(&carried).collect::<Vec<_>>(), [hop; 5]);
     let before = carried;
-    side.on_start(&mut bench.cx(), &from, &backwater_net::bench::ack(pkt), Some(&mut carried));
-    side.on_start(&mut bench.cx(), &from, &pkt, None);
+    side.on_start(&mut bench.cx().links(), &from, &backwater_net::bench::ack(pkt), Some(&mut carried));
+    side.on_start(&mut bench.cx().links(), &from, &pkt, None);
     assert_eq!(carried, before);
     // 9000 B are 17 times 512 B and 296 B, 5200 B are 16 times 320 B and 80 B.
     let mut carried = Attachment::default();
-    Writer::Int(4).on_start(&mut bench.cx(), &from, &pkt, Some(&mut carried));
+    Writer::Int(4).on_start(&mut bench.cx().links(), &from, &pkt, Some(&mut carried));
     assert_eq!(hops(&carried).collect::<Vec<_>>(), [Hop { tx_bytes: 8704, queued: 5120, ..hop }]);
 }
 
@@ -227,7 +227,7 @@ fn a_port_counts_all_or_the_last_frame() {
                 bench.now = Time::ns(ns);
                 let from = Departure { port: Port(0), queue: Queue(3), rate: Rate::gbps(100), tx_frames: 0, tx_bytes };
                 let mut carried = Attachment::default();
-                side.on_start(&mut bench.cx(), &from, pkt, pkt.is_data().then_some(&mut carried));
+                side.on_start(&mut bench.cx().links(), &from, pkt, pkt.is_data().then_some(&mut carried));
                 tx_bytes += bytes;
             };
             start(100_000 + 100 * n, &pkt, 1250);
@@ -260,7 +260,7 @@ fn packets_take_the_load_of_the_busiest_port_along() {
     let mut start = |side: &mut Writer, us: u64, port: u16, tx_bytes, carried: &mut Attachment| {
         bench.now = Time::us(us);
         let from = Departure { port: Port(port), queue: Queue(3), rate: Rate::gbps(100), tx_frames: 0, tx_bytes };
-        side.on_start(&mut bench.cx(), &from, &pkt, Some(carried));
+        side.on_start(&mut bench.cx().links(), &from, &pkt, Some(carried));
         carried.0[0]
     };
     let mut carried = Attachment::default();

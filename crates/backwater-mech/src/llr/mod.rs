@@ -36,11 +36,10 @@ use self::wire::{ACK, INIT, NACK, Word};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Activity, Carrier, CheckCx, Count, Fate, Finding, Gate, Margin, Mechanism, NicCx, NicGate, NicShape,
-    NicSide, Profile, SwitchCx, SwitchShape, SwitchSide, Token, WireCx,
+    Absent, Activity, Carrier, CheckCx, Count, Fate, Finding, LinkCx, LinkSide, Margin, Mechanism, NicShape, NicSide,
+    Profile, SwitchShape, SwitchSide, Token, WireCx,
 };
-use backwater_net::occupancy::Occupancy;
-use backwater_net::packet::{Control, HostId, Packet, Port, Queue};
+use backwater_net::packet::{Control, Packet, Port, Queue};
 pub use config::Params;
 use std::any::TypeId;
 
@@ -49,63 +48,75 @@ const LOOK: Token = 0;
 const REPLAY: Token = 1;
 const LOST: Token = 2;
 
-/// Both ends of the links of one switch.
+/// Both ends of the links of one node.
 #[derive(backwater_derive::State)]
-pub struct Switch {
+pub struct Ends {
     #[state(within)]
     links: Vec<Link>,
 }
 
 // The specification is in `link`; this file says what of a run goes into it.
 #[backwater_derive::hooks]
-impl SwitchSide for Switch {
+impl LinkSide for Ends {
     fn may_transmit(&self, port: Port, _: Queue, pkt: &Packet) -> bool {
         self.links.get(usize::from(port.0)).is_none_or(|link| link.may_send(pkt.size))
     }
 
-    fn retains(&mut self, cx: &mut SwitchCx<'_>, port: Port, _: u64, size: u32) -> bool {
+    fn retains(&mut self, cx: &mut LinkCx<'_>, port: Port, _: u64, size: u32) -> bool {
         self.at(cx, port, |link, now| link.retains(size, now)).unwrap_or(false)
     }
 
-    fn accepts(&mut self, cx: &mut SwitchCx<'_>, from: Port, number: u64, size: u32) -> bool {
+    fn accepts(&mut self, cx: &mut LinkCx<'_>, from: Port, number: u64, size: u32) -> bool {
         self.at(cx, from, |link, now| link.accepts(number, size, now)).unwrap_or(true)
     }
 
-    fn on_damaged(&mut self, cx: &mut SwitchCx<'_>, from: Port) {
+    fn on_damaged(&mut self, cx: &mut LinkCx<'_>, from: Port) {
         self.at(cx, from, |link, _| ((), link.ask()));
     }
 
-    fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, _: Option<HostId>, frame: &Control) -> Fate {
+    fn on_mac_control(&mut self, cx: &mut LinkCx<'_>, from: Port, frame: &Control) -> Fate {
         let Some(word) = frame.message::<Word>() else { return Fate::Passed };
         self.at(cx, from, |link, now| ((), link.receive(word, now)));
         Fate::Consumed
     }
 
-    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {
-        self.at(cx, Port((token >> 2) as u16), |link, now| ((), on_timer(link, token & 3, now)));
+    fn on_link_timer(&mut self, cx: &mut LinkCx<'_>, token: Token) {
+        let step = match token & 3 {
+            LOOK => |link: &mut Link, _| link.look(),
+            REPLAY => Link::replay,
+            _ => Link::lost,
+        };
+        self.at(cx, Port((token >> 2) as u16), |link, now| ((), step(link, now)));
     }
 
-    fn on_link(&mut self, cx: &mut SwitchCx<'_>, port: Port, up: bool) {
+    fn on_link(&mut self, cx: &mut LinkCx<'_>, port: Port, up: bool) {
         self.at(cx, port, |link, now| ((), link.is_up(up, now)));
     }
 
-    fn counts(&self, _: Time) -> Vec<Count> {
+    fn link_counts(&self, _: Time) -> Vec<Count> {
         (0u16..).zip(&self.links).flat_map(|(port, link)| link.counts(Port(port))).collect()
     }
 
-    fn activity(&self, _: &Occupancy) -> Activity {
+    fn link_activity(&self) -> Activity {
         let mut all = Activity::default();
         self.links.iter().for_each(|link| {
-            all.join(activity(link));
+            let (acts, most, limit) = link.peak_occupancy();
+            let margin = Margin::bytes("most bytes not acknowledged", Bytes(most), Bytes(limit));
+            all.join(Activity { acts, margin: Some(margin) });
         });
         all
     }
 }
 
-impl Switch {
+#[backwater_derive::hooks(link)]
+impl SwitchSide for Ends {}
+#[backwater_derive::hooks(link)]
+impl NicSide for Ends {}
+
+impl Ends {
     fn at<R>(
         &mut self,
-        cx: &mut SwitchCx<'_>,
+        cx: &mut LinkCx<'_>,
         port: Port,
         step: impl FnOnce(&mut Link, Time) -> (R, Vec<Act>),
     ) -> Option<R> {
@@ -119,90 +130,11 @@ impl Switch {
                 Act::Lost(at) => cx.arm(at, token(LOST)),
                 Act::DiscardBefore(before) => cx.discard_before(port, before),
                 Act::ReplayFrom(from) => cx.replay_from(port, from),
-                Act::Open => cx.open(Gate::Port(port)),
+                Act::Open => cx.open(port, None),
             }
         }
         Some(answer)
     }
-}
-
-/// Both ends of a host's link.
-#[derive(backwater_derive::State)]
-pub struct Nic {
-    #[state(within)]
-    link: Link,
-}
-
-#[backwater_derive::hooks]
-impl NicSide for Nic {
-    fn may_transmit(&self, _: Port, _: Queue, pkt: &Packet) -> bool {
-        self.link.may_send(pkt.size)
-    }
-
-    fn retains(&mut self, cx: &mut NicCx<'_>, _: u64, size: u32) -> bool {
-        self.act(cx, |link, now| link.retains(size, now))
-    }
-
-    fn accepts(&mut self, cx: &mut NicCx<'_>, number: u64, size: u32) -> bool {
-        self.act(cx, |link, now| link.accepts(number, size, now))
-    }
-
-    fn on_damaged(&mut self, cx: &mut NicCx<'_>) {
-        self.act(cx, |link, _| ((), link.ask()));
-    }
-
-    fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
-        let Some(word) = frame.message::<Word>() else { return Fate::Passed };
-        self.act(cx, |link, now| ((), link.receive(word, now)));
-        Fate::Consumed
-    }
-
-    fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {
-        self.act(cx, |link, now| ((), on_timer(link, token, now)));
-    }
-
-    fn on_link(&mut self, cx: &mut NicCx<'_>, up: bool) {
-        self.act(cx, |link, now| ((), link.is_up(up, now)));
-    }
-
-    fn counts(&self, _: Time) -> Vec<Count> {
-        self.link.counts(Port(0))
-    }
-
-    fn activity(&self) -> Activity {
-        activity(&self.link)
-    }
-}
-
-impl Nic {
-    fn act<R>(&mut self, cx: &mut NicCx<'_>, step: impl FnOnce(&mut Link, Time) -> (R, Vec<Act>)) -> R {
-        let (answer, acts) = step(&mut self.link, cx.now());
-        for act in acts {
-            match act {
-                Act::Say(set) => cx.signal(set),
-                Act::Look(at) => cx.arm(at, LOOK),
-                Act::Replay(at) => cx.arm(at, REPLAY),
-                Act::Lost(at) => cx.arm(at, LOST),
-                Act::DiscardBefore(before) => cx.discard_before(before),
-                Act::ReplayFrom(from) => cx.replay_from(from),
-                Act::Open => cx.open(NicGate::Link),
-            }
-        }
-        answer
-    }
-}
-
-fn on_timer(link: &mut Link, what: Token, now: Time) -> Vec<Act> {
-    match what {
-        LOOK => link.look(),
-        REPLAY => link.replay(now),
-        _ => link.lost(now),
-    }
-}
-
-fn activity(link: &Link) -> Activity {
-    let (acts, most, limit) = link.peak_occupancy();
-    Activity { acts, margin: Some(Margin::bytes("most bytes not acknowledged", Bytes(most), Bytes(limit))) }
 }
 
 /// Link-level retry.
@@ -221,8 +153,8 @@ impl Mechanism for Llr {
          llr_flushes (times it gave frames up), llr_discarded (frames that it did not take), llr_outstanding_max (most bytes in its replay buffer)";
     type Params = Params;
     type Shared = ();
-    type Switch = Switch;
-    type Nic = Nic;
+    type Switch = Ends;
+    type Nic = Ends;
     type Flow = Absent;
 
     fn profile(_: &Params) -> Profile {
@@ -239,12 +171,12 @@ impl Mechanism for Llr {
         wire::octets(frame, octets)
     }
 
-    fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {
-        Some(Switch { links: shape.ports.iter().map(|port| params.link(port.rate)).collect() })
+    fn switch(params: &Params, shape: &SwitchShape) -> Option<Ends> {
+        Some(Ends { links: shape.ports.iter().map(|port| params.link(port.rate)).collect() })
     }
 
-    fn nic(params: &Params, shape: &NicShape) -> Option<Nic> {
-        Some(Nic { link: params.link(shape.rate) })
+    fn nic(params: &Params, shape: &NicShape) -> Option<Ends> {
+        Some(Ends { links: vec![params.link(shape.rate)] })
     }
 }
 

@@ -17,17 +17,15 @@
 
 mod config;
 
-use crate::mac_control::{Congested, Counter, GateChange, Receiver};
+use crate::mac_control::{Congested, Counter, LINK, Receiver};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Account, Activity, Awaits, CheckCx, Fate, Finding, Full, Gate, Ineffective, Levels, Margin, Mechanism,
-    MechanismId, NicCx, NicGate, NicShape, NicSide, PauseStyle, Place, Profile, SwitchCx, SwitchShape, SwitchSide,
-    Token,
+    Absent, Account, Activity, Awaits, CheckCx, Fate, Finding, Full, Ineffective, Levels, LinkCx, LinkSide, Margin,
+    Mechanism, MechanismId, NicShape, PauseStyle, Place, Profile, SwitchCx, SwitchShape, SwitchSide, Token,
 };
 use backwater_net::occupancy::Occupancy;
-use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue};
-use backwater_net::pause::PauseRequest;
+use backwater_net::packet::{CLASSES, Class, Control, Packet, Port, Queue};
 pub use config::Params;
 use config::Thresholds;
 use std::cmp::Reverse;
@@ -50,7 +48,7 @@ pub struct Switch {
 }
 
 // The specification.
-#[backwater_derive::hooks]
+#[backwater_derive::hooks(link)]
 impl SwitchSide for Switch {
     /// PAUSE above xoff. Below xon of the whole port it resumes, whichever class leaves.
     fn levels(&self, _: &Occupancy, of: Account) -> Levels {
@@ -105,26 +103,6 @@ impl SwitchSide for Switch {
         }
     }
 
-    fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, _: Option<HostId>, frame: &Control) -> Fate {
-        let Some(divert @ PauseRequest { class: None, .. }) = PauseRequest::read(frame) else { return Fate::Passed };
-        let slot = usize::from(from.0);
-        // IEEE 802.3 annex 31B: it stops the link for the frame's quanta, or resumes it.
-        let (changes, look) = self.receiver.receive(slot, divert, cx.now(), cx.shape().ports[slot].rate);
-        obey(cx, &changes);
-        if look != Time::NEVER {
-            cx.arm(look, slot as Token);
-        }
-        Fate::Consumed
-    }
-
-    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, slot: Token) {
-        let (changes, look) = self.receiver.wake(slot as usize, cx.now());
-        obey(cx, &changes);
-        if look != Time::NEVER {
-            cx.arm(look, slot);
-        }
-    }
-
     fn awaits(&self, _: MechanismId, port: Port, class: Option<Class>) -> Awaits {
         if class.is_none() { self.congested.awaits(port, None) } else { Awaits::Unknown }
     }
@@ -141,12 +119,14 @@ impl SwitchSide for Switch {
     }
 }
 
-fn obey(cx: &mut SwitchCx<'_>, changes: &[GateChange]) {
-    for change in changes {
-        match *change {
-            GateChange::Shut(port) => cx.shut(Gate::Port(Port(port as u16))),
-            GateChange::Open(port) => cx.open(Gate::Port(Port(port as u16))),
-        }
+#[backwater_derive::hooks]
+impl LinkSide for Switch {
+    fn on_mac_control(&mut self, cx: &mut LinkCx<'_>, from: Port, frame: &Control) -> Fate {
+        self.receiver.on_mac_control(cx, from, frame)
+    }
+
+    fn on_link_timer(&mut self, cx: &mut LinkCx<'_>, slot: Token) {
+        self.receiver.on_link_timer(cx, slot);
     }
 }
 
@@ -185,42 +165,6 @@ impl Switch {
     }
 }
 
-/// An end station that obeys PAUSE.
-#[derive(backwater_derive::State)]
-pub struct Nic {
-    #[state(within)]
-    receiver: Receiver,
-}
-
-#[backwater_derive::hooks]
-impl NicSide for Nic {
-    fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
-        let Some(divert @ PauseRequest { class: None, .. }) = PauseRequest::read(frame) else { return Fate::Passed };
-        let (changes, look) = self.receiver.receive(0, divert, cx.now(), cx.shape().rate);
-        Nic::obey(cx, &changes, look);
-        Fate::Consumed
-    }
-
-    fn on_timer(&mut self, cx: &mut NicCx<'_>, _: Token) {
-        let (changes, look) = self.receiver.wake(0, cx.now());
-        Nic::obey(cx, &changes, look);
-    }
-}
-
-impl Nic {
-    fn obey(cx: &mut NicCx<'_>, changes: &[GateChange], look: Time) {
-        for change in changes {
-            match change {
-                GateChange::Shut(_) => cx.shut(NicGate::Link),
-                GateChange::Open(_) => cx.open(NicGate::Link),
-            }
-        }
-        if look != Time::NEVER {
-            cx.arm(look, 0);
-        }
-    }
-}
-
 /// Global PAUSE.
 pub enum Pause {}
 
@@ -232,7 +176,7 @@ impl Mechanism for Pause {
     type Params = Params;
     type Shared = ();
     type Switch = Switch;
-    type Nic = Nic;
+    type Nic = Receiver;
     type Flow = Absent;
 
     fn profile(params: &Params) -> Profile {
@@ -257,13 +201,13 @@ impl Mechanism for Pause {
             thresholds: shape.ports.iter().map(|port| params.thresholds(port.rate)).collect(),
             style: params.signal.style(params.quanta),
             congested: Congested::new(params.counter, ports),
-            receiver: Receiver::new(ports, params.response),
+            receiver: Receiver::new(LINK, ports, params.response),
             pauses: 0,
         })
     }
 
-    fn nic(params: &Params, _: &NicShape) -> Option<Nic> {
-        Some(Nic { receiver: Receiver::new(1, params.response) })
+    fn nic(params: &Params, _: &NicShape) -> Option<Receiver> {
+        Some(Receiver::new(LINK, 1, params.response))
     }
 }
 

@@ -6,7 +6,7 @@ use backwater_net::Rate;
 use backwater_net::bench::{OWNER, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::SwitchAction;
-use backwater_net::packet::{Class, Queue};
+use backwater_net::packet::{Class, HostId, Queue};
 
 const STYLE: PauseStyle = PauseStyle { quanta: Some(u16::MAX), framed: true };
 

@@ -27,17 +27,16 @@ use self::feeders::Feeders;
 use self::watchdog::Watchdog;
 pub use crate::headroom::headroom;
 use crate::headroom::{Pausing, headroom_findings, refresh_finding};
-use crate::mac_control::{Congested, Counter, GateChange, PeakOccupancy, Receiver};
+use crate::mac_control::{Congested, Counter, Due, PeakOccupancy, Receiver};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Account, Activity, Advice, AdviceError, AdviceForm, Awaits, CheckCx, Claims, Fate, Finding, Full, Gate,
-    Ineffective, Levels, Mechanism, MechanismId, MemoryCx, NicCx, NicGate, NicShape, NicSide, PauseStyle, Place,
-    Profile, Question, Situation, SwitchCx, SwitchShape, SwitchSide, Token,
+    Absent, Account, Activity, Advice, AdviceError, AdviceForm, Awaits, CheckCx, Claims, Fate, Finding, Full,
+    Ineffective, Levels, LinkCx, LinkSide, Mechanism, MechanismId, MemoryCx, NicShape, PauseStyle, Place, Profile,
+    Question, Situation, SwitchCx, SwitchShape, SwitchSide, Token,
 };
 use backwater_net::occupancy::Occupancy;
-use backwater_net::packet::{CLASSES, Class, Control, HostId, Packet, Port, Queue};
-use backwater_net::pause::PauseRequest;
+use backwater_net::packet::{CLASSES, Class, Control, Packet, Port, Queue};
 use serde_json::{Map, Value};
 
 mod advice;
@@ -51,9 +50,6 @@ pub use config::{Action, Params, Threshold};
 /// Initiator and receiver of one bridge (802.1Q 36.1).
 #[derive(backwater_derive::State)]
 pub struct Switch {
-    /// classes under PFC, a bit each
-    #[state(same)]
-    classes: u8,
     /// by port
     #[state(fixed)]
     thresholds: Vec<Thresholds>,
@@ -78,7 +74,7 @@ pub struct Switch {
 }
 
 // The specification.
-#[backwater_derive::hooks]
+#[backwater_derive::hooks(link)]
 impl SwitchSide for Switch {
     /// Pause above xoff, resume below xon.
     fn levels(&self, seen: &Occupancy, of: Account) -> Levels {
@@ -177,33 +173,6 @@ impl SwitchSide for Switch {
         }
     }
 
-    fn on_control(&mut self, cx: &mut SwitchCx<'_>, from: Port, _: Option<HostId>, frame: &Control) -> Fate {
-        let Some(divert @ PauseRequest { class: Some(class), .. }) = PauseRequest::read(frame) else {
-            return Fate::Passed;
-        };
-        if !self.under_pfc(class) {
-            return Fate::Passed;
-        }
-        let port = usize::from(from.0);
-        let slot = port * CLASSES + usize::from(class.0);
-        let (changes, look) = self.receiver.receive(slot, divert, cx.now(), cx.shape().ports[port].rate);
-        if let Some(watchdog) = &mut self.watchdog {
-            watchdog.on_pause(cx, slot);
-        }
-        self.obey(cx, &changes, look, slot as Token);
-        let ignored = self.watchdog.as_ref().is_some_and(|watchdog| watchdog.ignores(slot));
-        if ignored { Fate::Passed } else { Fate::Consumed }
-    }
-
-    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {
-        if let (Some(slot), Some(watchdog)) = (Watchdog::own(token), &mut self.watchdog) {
-            let paused = self.receiver.is_paused(slot, cx.now());
-            return watchdog.wake(cx, slot, paused);
-        }
-        let (changes, look) = self.receiver.wake(token as usize, cx.now());
-        self.obey(cx, &changes, look, token);
-    }
-
     fn awaits(&self, _: MechanismId, port: Port, class: Option<Class>) -> Awaits {
         match class {
             Some(class) if self.counter == Counter::Queue => self.feeders.awaits(port, class),
@@ -226,10 +195,32 @@ impl SwitchSide for Switch {
     }
 }
 
+#[backwater_derive::hooks]
+impl LinkSide for Switch {
+    fn on_mac_control(&mut self, cx: &mut LinkCx<'_>, from: Port, frame: &Control) -> Fate {
+        let Some((slot, due)) = self.receiver.hear(cx, from, frame) else { return Fate::Passed };
+        if let (Some(watchdog), LinkCx::Switch(cx)) = (&mut self.watchdog, &mut *cx) {
+            watchdog.on_pause(cx, slot);
+        }
+        self.obey(cx, slot, due);
+        let ignored = self.watchdog.as_ref().is_some_and(|watchdog| watchdog.ignores(slot));
+        if ignored { Fate::Passed } else { Fate::Consumed }
+    }
+
+    fn on_link_timer(&mut self, cx: &mut LinkCx<'_>, token: Token) {
+        let now = cx.now();
+        if let (Some(slot), Some(watchdog), LinkCx::Switch(cx)) = (Watchdog::own(token), &mut self.watchdog, &mut *cx) {
+            return watchdog.wake(cx, slot, self.receiver.is_paused(slot, now));
+        }
+        let due = self.receiver.wake(token as usize, now);
+        self.obey(cx, token as usize, due);
+    }
+}
+
 impl Switch {
     #[inline(always)]
     fn under_pfc(&self, class: Class) -> bool {
-        self.classes & (1 << class.0) != 0
+        self.receiver.stops & (1 << class.0) != 0
     }
 
     #[inline(always)]
@@ -333,64 +324,12 @@ impl Switch {
         cx.watch(if ingress { Account::Ingress(at, class) } else { Account::Egress(at, Queue(class.0)) });
     }
 
-    fn obey(&mut self, cx: &mut SwitchCx<'_>, changes: &[GateChange], look: Time, slot: Token) {
-        let gate = |slot: usize| Gate::Egress(Port((slot / CLASSES) as u16), Queue((slot % CLASSES) as u8));
-        for change in changes {
-            let obeyed = self.watchdog.as_mut().is_none_or(|watchdog| watchdog.obeys(cx, *change));
-            match *change {
-                GateChange::Shut(slot) if obeyed => cx.shut(gate(slot)),
-                GateChange::Open(slot) if obeyed => cx.open(gate(slot)),
-                _ => {}
-            }
-        }
-        if look != Time::NEVER {
-            cx.arm(look, slot);
-        }
-    }
-}
-
-/// The receiver of an end station.
-#[derive(backwater_derive::State)]
-pub struct Nic {
-    /// priorities under PFC, a bit each: of a class with several queues all of them
-    #[state(same)]
-    classes: u8,
-    #[state(within)]
-    receiver: Receiver,
-}
-
-#[backwater_derive::hooks]
-impl NicSide for Nic {
-    fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
-        let Some(divert @ PauseRequest { class: Some(class), .. }) = PauseRequest::read(frame) else {
-            return Fate::Passed;
-        };
-        if self.classes & (1 << class.0) == 0 {
-            return Fate::Passed;
-        }
-        let slot = usize::from(class.0);
-        let (changes, look) = self.receiver.receive(slot, divert, cx.now(), cx.shape().rate);
-        Nic::obey(cx, &changes, look, slot as Token);
-        Fate::Consumed
-    }
-
-    fn on_timer(&mut self, cx: &mut NicCx<'_>, slot: Token) {
-        let (changes, look) = self.receiver.wake(slot as usize, cx.now());
-        Nic::obey(cx, &changes, look, slot);
-    }
-}
-
-impl Nic {
-    fn obey(cx: &mut NicCx<'_>, changes: &[GateChange], look: Time, slot: Token) {
-        for change in changes {
-            match *change {
-                GateChange::Shut(class) => cx.shut(NicGate::Class(Class(class as u8))),
-                GateChange::Open(class) => cx.open(NicGate::Class(Class(class as u8))),
-            }
-        }
-        if look != Time::NEVER {
-            cx.arm(look, slot);
-        }
+    fn obey(&mut self, cx: &mut LinkCx<'_>, slot: usize, due: Due) {
+        let watchdog = &mut self.watchdog;
+        self.receiver.obey(cx, slot, due, |cx, change| match (watchdog.as_mut(), cx) {
+            (Some(watchdog), LinkCx::Switch(cx)) => watchdog.obeys(cx, change),
+            _ => true,
+        });
     }
 }
 
@@ -406,7 +345,7 @@ impl Mechanism for Pfc {
     type Params = Params;
     type Shared = ();
     type Switch = Switch;
-    type Nic = Nic;
+    type Nic = Receiver;
     type Flow = Absent;
 
     fn profile(params: &Params) -> Profile {
@@ -491,14 +430,13 @@ impl Mechanism for Pfc {
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Switch> {
         let ports = shape.ports.len();
         Some(Switch {
-            classes: params.class_bits(),
             thresholds: shape.ports.iter().map(|port| params.thresholds(port.rate)).collect(),
             dynamic: (params.threshold == Threshold::Dynamic).then_some(params.xon_offset),
             style: params.signal.style(params.quanta),
             congested: (0..CLASSES).map(|_| Congested::new(params.counter, ports)).collect(),
             feeders: Feeders::default(),
             counter: params.counter,
-            receiver: Receiver::new(ports * CLASSES, params.response),
+            receiver: Receiver::new(params.class_bits().into(), ports, params.response),
             pauses: 0,
             peak_occupancy: PeakOccupancy::new(params.xoff()),
             watchdog: params.watchdog.map(|detect| {
@@ -508,9 +446,8 @@ impl Mechanism for Pfc {
         })
     }
 
-    fn nic(params: &Params, shape: &NicShape) -> Option<Nic> {
-        let classes = shape.queues.carrying(params.class_bits());
-        Some(Nic { classes, receiver: Receiver::new(CLASSES, params.response) })
+    fn nic(params: &Params, shape: &NicShape) -> Option<Receiver> {
+        Some(Receiver::new(shape.queues.carrying(params.class_bits()).into(), 1, params.response))
     }
 }
 

@@ -5,7 +5,9 @@ use crate::mac_control::Signal;
 use backwater_net::Rate;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
 use backwater_net::config::{Architecture, BufferPer, SwitchParams};
-use backwater_net::hooks::{NicAction, SwitchAction};
+use backwater_net::hooks::{Gate, NicAction, NicGate, SwitchAction};
+use backwater_net::packet::HostId;
+use backwater_net::pause::PauseRequest;
 
 const RATE: Rate = Rate::gbps(100);
 const STYLE: PauseStyle = PauseStyle { quanta: Some(u16::MAX), framed: true };
@@ -203,24 +205,24 @@ fn receiver_obeys_after_its_response_time() {
     let gate = Gate::Egress(Port(2), Queue(3));
     let frame = |class, quanta| PauseRequest { class: Some(Class(class)), quanta, lasting: false }.frame();
     let slot = 2 * 8 + 3;
-    let fate = SwitchSide::on_control(&mut at.pfc, &mut at.bench.cx(), Port(2), None, &frame(3, 100));
+    let fate = at.pfc.on_mac_control(&mut at.bench.cx().links(), Port(2), &frame(3, 100));
     assert_eq!((fate, at.bench.actions()), (Fate::Consumed, vec![SwitchAction::Arm(OWNER, Time::us(1), slot)]));
     at.bench.now = Time::us(1);
-    SwitchSide::on_timer(&mut at.pfc, &mut at.bench.cx(), slot);
+    at.pfc.on_link_timer(&mut at.bench.cx().links(), slot);
     // 100 quanta of 5.12 ns at 100 Gb/s
     assert_eq!(at.bench.actions(), [SwitchAction::Shut(OWNER, gate), SwitchAction::Arm(OWNER, Time::ns(1512), slot)]);
     at.bench.now = Time::ns(1512);
-    SwitchSide::on_timer(&mut at.pfc, &mut at.bench.cx(), slot);
+    at.pfc.on_link_timer(&mut at.bench.cx().links(), slot);
     assert_eq!(at.bench.actions(), [SwitchAction::Open(OWNER, gate)]);
-    SwitchSide::on_control(&mut at.pfc, &mut at.bench.cx(), Port(2), None, &frame(5, 100));
+    at.pfc.on_mac_control(&mut at.bench.cx().links(), Port(2), &frame(5, 100));
     assert_eq!(at.bench.actions(), [], "class 5 is not under PFC");
 
     let mut bench = NicBench::new(HostId(0), RATE);
     let mut nic = Pfc::nic(&params(1, 1), bench.shape()).expect("PFC acts at NICs");
-    NicSide::on_control(&mut nic, &mut bench.cx(), &frame(3, u16::MAX));
+    nic.on_mac_control(&mut bench.cx().links(), Port(0), &frame(3, u16::MAX));
     let expiry = Time::ps(65_535 * 5_120);
     assert_eq!(bench.actions(), [NicAction::Shut(OWNER, NicGate::Class(C3)), NicAction::Arm(OWNER, expiry, 3)]);
-    NicSide::on_control(&mut nic, &mut bench.cx(), &frame(3, 0));
+    nic.on_mac_control(&mut bench.cx().links(), Port(0), &frame(3, 0));
     assert_eq!(bench.actions(), [NicAction::Open(OWNER, NicGate::Class(C3))]);
 }
 
@@ -232,11 +234,11 @@ fn a_nic_obeys_for_every_priority_of_the_class() {
     let mut nic = Pfc::nic(&params(1, 1), bench.shape()).expect("PFC acts at NICs");
     let frame = |class, quanta| PauseRequest { class: Some(Class(class)), quanta, lasting: true }.frame();
     for class in [3, 6] {
-        assert_eq!(NicSide::on_control(&mut nic, &mut bench.cx(), &frame(class, 9)), Fate::Consumed);
+        assert_eq!(nic.on_mac_control(&mut bench.cx().links(), Port(0), &frame(class, 9)), Fate::Consumed);
         assert_eq!(bench.actions()[0], NicAction::Shut(OWNER, NicGate::Class(Class(class))));
     }
-    assert_eq!(NicSide::on_control(&mut nic, &mut bench.cx(), &frame(4, 9)), Fate::Passed);
-    NicSide::on_control(&mut nic, &mut bench.cx(), &frame(6, 0));
+    assert_eq!(nic.on_mac_control(&mut bench.cx().links(), Port(0), &frame(4, 9)), Fate::Passed);
+    nic.on_mac_control(&mut bench.cx().links(), Port(0), &frame(6, 0));
     assert_eq!(bench.actions(), [NicAction::Open(OWNER, NicGate::Class(Class(6)))]);
 }
 

@@ -159,7 +159,7 @@ mod tests {
     use backwater_net::Rate;
     use backwater_net::bench::{OWNER, SwitchBench, data, place};
     use backwater_net::config::SwitchParams;
-    use backwater_net::hooks::{Mechanism, SwitchAction, SwitchSide};
+    use backwater_net::hooks::{LinkSide, Mechanism, SwitchAction, SwitchSide};
     use backwater_net::packet::HostId;
     use backwater_net::pause::PauseRequest;
 
@@ -182,13 +182,13 @@ mod tests {
 
     fn pause(bench: &mut SwitchBench, switch: &mut Switch, lasting: bool) -> Vec<SwitchAction> {
         let frame = PauseRequest { class: Some(Class(3)), quanta: u16::from(lasting), lasting }.frame();
-        SwitchSide::on_control(switch, &mut bench.cx(), Port(1), None, &frame);
+        switch.on_mac_control(&mut bench.cx().links(), Port(1), &frame);
         bench.actions()
     }
 
     fn wake(bench: &mut SwitchBench, switch: &mut Switch, at: Time) -> Vec<SwitchAction> {
         bench.now = at;
-        SwitchSide::on_timer(switch, &mut bench.cx(), SLOT | OWN);
+        switch.on_link_timer(&mut bench.cx().links(), SLOT | OWN);
         bench.actions()
     }
 
@@ -252,13 +252,13 @@ mod tests {
         let (mut bench, mut switch) = bridge(Action::Drop);
         bench.set_egress(Port(1), Queue(3), 5_000);
         let frame = PauseRequest { class: Some(Class(3)), quanta: u16::MAX, lasting: false }.frame();
-        SwitchSide::on_control(&mut switch, &mut bench.cx(), Port(1), None, &frame);
+        switch.on_mac_control(&mut bench.cx().links(), Port(1), &frame);
         let end = Time::ps(335_539_200);
         assert_eq!(bench.actions(), [armed(T), SHUT, SwitchAction::Arm(OWNER, end, SLOT)]);
         wake(&mut bench, &mut switch, T);
         assert_eq!(wake(&mut bench, &mut switch, T + R), []);
         bench.now = end;
-        SwitchSide::on_timer(&mut switch, &mut bench.cx(), SLOT);
+        switch.on_link_timer(&mut bench.cx().links(), SLOT);
         assert_eq!(bench.actions(), [RESTORES, OPEN, OPEN]);
     }
 

@@ -5,7 +5,7 @@ use super::*;
 use backwater_engine::Time;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
-use backwater_net::hooks::{NicAction, NicGate, NicSide, PauseStyle, SwitchAction};
+use backwater_net::hooks::{LinkSide, NicAction, NicGate, NicSide, PauseStyle, SwitchAction};
 use backwater_net::packet::{Dscp, NodeId, Queue};
 use backwater_net::pause::PauseRequest;
 use backwater_net::{Bytes, Rate};
@@ -164,10 +164,14 @@ fn host_without_pfc_obeys_pauses_of_its_class() {
     let mut source = Sfc::nic(&params(), bench.shape()).expect("SFC acts at NICs");
     let frame = |class, quanta| PauseRequest { class: Some(class), quanta, lasting: false }.frame();
     let gate = NicGate::Class(C3);
-    assert_eq!(source.on_control(&mut bench.cx(), &frame(C3, 1000)), Fate::Consumed);
+    assert_eq!(source.on_mac_control(&mut bench.cx().links(), Port(0), &frame(C3, 1000)), Fate::Consumed);
     // A quantum of 512 bit is 5.12 ns.
     assert_eq!(bench.actions(), [NicAction::Shut(OWNER, gate), NicAction::Arm(OWNER, Time::ns(5120), 3)]);
-    assert_eq!(source.on_control(&mut bench.cx(), &frame(Class(4), 1000)), Fate::Passed, "not a class of SFC");
+    assert_eq!(
+        source.on_mac_control(&mut bench.cx().links(), Port(0), &frame(Class(4), 1000)),
+        Fate::Passed,
+        "not a class of SFC"
+    );
     bench.now = Time::ns(5120);
     source.on_timer(&mut bench.cx(), 3);
     assert_eq!(bench.actions(), [NicAction::Open(OWNER, gate)]);

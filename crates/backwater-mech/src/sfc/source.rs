@@ -4,11 +4,10 @@
 use super::config::Params;
 use super::pause_ends::{Change, PauseEnds};
 use super::wire::Message;
-use crate::mac_control::{GateChange, Receiver};
+use crate::mac_control::Receiver;
 use backwater_engine::Time;
-use backwater_net::hooks::{Fate, NicCx, NicGate, NicShape, NicSide, Token};
-use backwater_net::packet::{CLASSES, Class, Control};
-use backwater_net::pause::PauseRequest;
+use backwater_net::hooks::{Fate, LinkCx, LinkSide, NicCx, NicGate, NicShape, NicSide, Token};
+use backwater_net::packet::{CLASSES, Control, Port};
 
 /// The timer of messages; those of PFC's classes come before it.
 const MESSAGES: Token = CLASSES as Token;
@@ -21,17 +20,15 @@ const MESSAGES: Token = CLASSES as Token;
 pub struct EndStation {
     /// gates that are shut, and until when each congested queue wants that
     paused: Vec<(NicGate, PauseEnds)>,
-    /// priorities whose PFC frames are obeyed, a bit each
-    #[state(same)]
-    classes: u8,
+    /// of priorities whose PFC frames are obeyed
     #[state(within)]
     pauses: Receiver,
 }
 
 impl EndStation {
     pub(super) fn new(params: &Params, shape: &NicShape) -> EndStation {
-        let pauses = Receiver::new(CLASSES, Time::ZERO);
-        EndStation { paused: Vec::new(), classes: shape.queues.carrying(params.class_bits()), pauses }
+        let pauses = Receiver::new(shape.queues.carrying(params.class_bits()).into(), 1, Time::ZERO);
+        EndStation { paused: Vec::new(), pauses }
     }
 
     fn message(&mut self, cx: &mut NicCx<'_>, gate: NicGate, message: Message) {
@@ -55,51 +52,35 @@ impl EndStation {
             }
         }
     }
-
-    fn obey(cx: &mut NicCx<'_>, (changes, look): (Vec<GateChange>, Time), class: usize) {
-        let gate = |class: usize| NicGate::Class(Class(class as u8));
-        for change in changes {
-            match change {
-                GateChange::Shut(class) => cx.shut(gate(class)),
-                GateChange::Open(class) => cx.open(gate(class)),
-            }
-        }
-        if look != Time::NEVER {
-            cx.arm(look, class as Token);
-        }
-    }
 }
 
 #[backwater_derive::hooks]
+impl LinkSide for EndStation {
+    // IEEE 802.3 annex 31D: PFC of the proxy.
+    fn on_mac_control(&mut self, cx: &mut LinkCx<'_>, from: Port, frame: &Control) -> Fate {
+        self.pauses.on_mac_control(cx, from, frame)
+    }
+}
+
+#[backwater_derive::hooks(link)]
 impl NicSide for EndStation {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
-        if let Some(message) = frame.message::<Message>() {
-            // SFC-AIDC 2025: stop the class (or the flow); the queue is that of the DSCP which the message echoes.
-            let gate = match (message.flow_mode, frame.flow) {
-                (false, _) => Some(NicGate::Class(message.dscp.priority())),
-                (true, flow) => flow.map(NicGate::Flow),
-            };
-            if let Some(gate) = gate {
-                self.message(cx, gate, message);
-            }
-            return Fate::Consumed;
+        let Some(message) = frame.message::<Message>() else { return Fate::Passed };
+        // SFC-AIDC 2025: stop the class (or the flow); the queue is that of the DSCP which the message echoes.
+        let gate = match (message.flow_mode, frame.flow) {
+            (false, _) => Some(NicGate::Class(message.dscp.priority())),
+            (true, flow) => flow.map(NicGate::Flow),
+        };
+        if let Some(gate) = gate {
+            self.message(cx, gate, message);
         }
-        let mut fate = Fate::Passed;
-        // IEEE 802.3 annex 31D: PFC of the proxy.
-        for divert in PauseRequest::each(frame) {
-            let Some(Class(class)) = divert.class.filter(|class| self.classes & (1 << class.0) != 0) else { continue };
-            let changes = self.pauses.receive(usize::from(class), divert, cx.now(), cx.shape().rate);
-            EndStation::obey(cx, changes, usize::from(class));
-            fate = Fate::Consumed;
-        }
-        fate
+        Fate::Consumed
     }
 
     fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {
         let now = cx.now();
         if token != MESSAGES {
-            let changes = self.pauses.wake(token as usize, now);
-            return EndStation::obey(cx, changes, token as usize);
+            return self.pauses.on_link_timer(&mut cx.links(), token);
         }
         self.paused.retain(|(gate, ends)| {
             let over = ends.over(now);

@@ -355,7 +355,9 @@ macro_rules! config {
                 let mut all = Hooks::NONE;
                 for_configured!($list self, |_scoped, M| all = all.or(Hooks {
                     switch: <<M as Mechanism>::Switch as Defines<_>>::HOOKS,
+                    switch_links: <<M as Mechanism>::Switch as Defines<_>>::HOOKS,
                     nic: <<M as Mechanism>::Nic as Defines<_>>::HOOKS,
+                    nic_links: <<M as Mechanism>::Nic as Defines<_>>::HOOKS,
                     flow: <<M as Mechanism>::Flow as Defines<_>>::HOOKS,
                 }));
                 all

@@ -3,9 +3,9 @@
 /// Generates `SwitchStack`, `NicStack`, `FlowStack` and `Shared`.
 macro_rules! sides {
     ([$($name:ident => $mechanism:path),+]) => {
-        $crate::stack::sides!(stack SwitchStack, "switch", Switch, switch_stack, [$($name => $mechanism),+]);
-        $crate::stack::sides!(stack NicStack, "NIC", Nic, nic_stack, [$($name => $mechanism),+]);
-        $crate::stack::sides!(stack FlowStack, "flow", Flow, flow_stack, [$($name => $mechanism),+]);
+        $crate::stack::sides!(stack SwitchStack, "switch", Switch, [switch_stack, link_stack], [$($name => $mechanism),+]);
+        $crate::stack::sides!(stack NicStack, "NIC", Nic, [nic_stack, link_stack], [$($name => $mechanism),+]);
+        $crate::stack::sides!(stack FlowStack, "flow", Flow, [flow_stack], [$($name => $mechanism),+]);
 
         /// State that mechanisms share between all nodes of a run.
         #[derive(Clone, Default, backwater_derive::State)]
@@ -42,7 +42,14 @@ macro_rules! sides {
             }
         }
     };
-    (stack $stack:ident, $what:literal, $side:ident, $hooks:ident, [$($name:ident => $mechanism:path),+]) => {
+    (stack $stack:ident, $what:literal, $side:ident, [$($hooks:ident),+], $list:tt) => {
+        $crate::stack::sides!(type $stack, $what, $side, $list);
+        $($crate::stack::sides!(hooks $stack, $side, $hooks, $list);)+
+    };
+    (hooks $stack:ident, $side:ident, $hooks:ident, [$($name:ident => $mechanism:path),+]) => {
+        backwater_net::$hooks!($stack; $($name: Number::$name as u8, attaches::<$mechanism>(), <$mechanism as Mechanism>::$side;)+);
+    };
+    (type $stack:ident, $what:literal, $side:ident, [$($name:ident => $mechanism:path),+]) => {
         #[doc = concat!("The sides of all mechanisms at one ", $what, ". Boxed: which of them there are is asked of every frame, and must not")]
         /// be spread over as many cache lines as there are mechanisms.
         #[derive(backwater_derive::State)]
@@ -51,12 +58,11 @@ macro_rules! sides {
             #[state(fixed)] on: MechanismSet,
         }
 
-        backwater_net::$hooks!($stack; $($name: Number::$name as u8, attaches::<$mechanism>(), <$mechanism as Mechanism>::$side;)+);
-
         impl $stack {
             /// With `on` as its sides are.
             fn counted(self) -> $stack {
-                $stack { on: self.present(), ..self }
+                let on = 0 $(| MechanismSet::from(self.$name.is_some()) << Number::$name as u8)+;
+                $stack { on, ..self }
             }
         }
     };

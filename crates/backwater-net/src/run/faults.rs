@@ -2,10 +2,10 @@
 
 use super::{Actors, Network, on_node};
 use crate::model::event::{Event, order};
-use crate::model::hooks::{MechanismId, PauseStyle};
+use crate::model::hooks::{LinkSide, MechanismId, PauseStyle};
 use crate::model::host::{Limit, PORT};
-use crate::model::node::{CAPTURED, LOST, Node, WATCHED};
-use crate::model::packet::{CLASSES, Class, HostId, NodeId};
+use crate::model::node::{CAPTURED, LOST, WATCHED};
+use crate::model::packet::{CLASSES, Class, HostId, NodeId, Port};
 use crate::model::port::pause::{PauseRequest, bit};
 use crate::model::port::{Belongs, LinkFaults, Numbered};
 use crate::model::slab::Ix;
@@ -120,7 +120,7 @@ impl<A: Actors> Network<A> {
             for class in 0..=CLASSES {
                 self.refresh(port, 1 << class);
             }
-            on_node!(self, port, |at, local| at.notify_link(local, up));
+            on_node!(self, port, |at, local| at.at_links(|side, cx, _| side.on_link(cx, Port(local), up)));
             on_node!(self, port, |at, local| at.kick(local));
         }
     }
@@ -185,10 +185,15 @@ impl<A: Actors> Network<A> {
         }
         if damaged {
             self.lose(from, pkt);
-            on_node!(self, port, |at, local| at.notify_damaged(local));
+            on_node!(self, port, |at, local| at.at_links(|side, cx, _| side.on_damaged(cx, Port(local))));
             return false;
         }
-        if !on_node!(self, port, |at, local| at.notify_numbered(local, number, header.size)) {
+        if !on_node!(self, port, |at, local| at.at_links(|side, cx, _| side.accepts(
+            cx,
+            Port(local),
+            number,
+            header.size
+        ))) {
             self.lose(from, pkt);
             return false;
         }

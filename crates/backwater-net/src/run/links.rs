@@ -4,7 +4,6 @@
 //! NICs store a frame before they look at it.
 
 use super::{Actors, Network, on_node};
-use crate::model::node::Node;
 use crate::model::packet::Body;
 use crate::model::port::Belongs;
 use crate::model::slab::Ix;

@@ -7,7 +7,7 @@
 
 use super::view::View;
 use super::{Actors, Network};
-use crate::model::hooks::{FlowSide, NicSide, SwitchSide};
+use crate::model::hooks::{FlowSide, LinkSide};
 use crate::model::host::PORT;
 use crate::model::host::flow::{NO_CONTROLLER, SendFlow, Status};
 use crate::model::packet::{CLASSES, Class, HostId, NodeId, Packet, PathRef, Port as PortNo, Queue};

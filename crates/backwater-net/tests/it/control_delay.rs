@@ -5,8 +5,10 @@ use backwater_engine::Time;
 use backwater_net::Rate;
 use backwater_net::bench::network::Outcome;
 use backwater_net::config::{NicParams, NicTimes};
-use backwater_net::hooks::{Fate, FlowCx, FlowSide, NicCx, NicSide, PauseStyle, Place, SwitchCx, SwitchSide};
-use backwater_net::packet::{Class, Control, HostId, Packet};
+use backwater_net::hooks::{
+    Fate, FlowCx, FlowSide, LinkCx, LinkSide, NicCx, NicSide, PauseStyle, Place, SwitchCx, SwitchSide,
+};
+use backwater_net::packet::{Class, Control, HostId, Packet, Port};
 use backwater_net::pause::PauseRequest;
 
 const ASKED: &str = "slow-down";
@@ -66,11 +68,22 @@ impl SwitchSide for Tests {
 
 struct Listener;
 
-#[backwater_derive::hooks]
+#[backwater_derive::hooks(link)]
 impl NicSide for Listener {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
-        let paused = PauseRequest::each(frame).any(|divert| divert.quanta > 0);
-        if frame.kind == ASKED || paused {
+        if frame.kind == ASKED {
+            cx.reply(HostId(1), Class(6), message(HEARD, None));
+        }
+        Fate::Passed
+    }
+}
+
+#[backwater_derive::hooks]
+impl LinkSide for Listener {
+    fn on_mac_control(&mut self, cx: &mut LinkCx<'_>, _: Port, frame: &Control) -> Fate {
+        if let LinkCx::Nic(cx) = cx
+            && PauseRequest::each(frame).any(|divert| divert.quanta > 0)
+        {
             cx.reply(HostId(1), Class(6), message(HEARD, None));
         }
         Fate::Passed

@@ -8,8 +8,8 @@ use backwater_net::attachment::Attachment;
 use backwater_net::bench::network::network;
 use backwater_net::config::{Architecture, BufferPer, LatencyAt, Recovery, ReleaseAt, TransportParams, Window};
 use backwater_net::hooks::{
-    Departure, FlowOrder, FlowSide, Full, Gate, IsolationQueue, NicCx, NicSide, Place, Steering, SwitchCx, SwitchSide,
-    Token,
+    Departure, FlowOrder, FlowSide, Full, Gate, IsolationQueue, LinkCx, LinkSide, NicCx, NicSide, Place, Steering,
+    SwitchCx, SwitchSide, Token,
 };
 use backwater_net::packet::{Class, DataHeader, Packet, Queue};
 use backwater_net::{Bytes, Rate};
@@ -73,7 +73,7 @@ impl Makes for Gives {
     }
 }
 
-#[backwater_derive::hooks]
+#[backwater_derive::hooks(link)]
 impl SwitchSide for Gives {
     fn steer(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet) {
         if self.moves && pkt.class == Class(3) && pkt.is_data() && cx.rng().random::<f64>() < 0.3 {
@@ -128,14 +128,20 @@ impl SwitchSide for Gives {
     fn on_depart(&mut self, _: &mut SwitchCx<'_>, at: &Place) {
         self.report_row("depart", at);
     }
-    fn on_start(&mut self, _: &mut SwitchCx<'_>, _: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
-        if pkt.is_data() {
+}
+
+#[backwater_derive::hooks]
+impl LinkSide for Gives {
+    fn on_start(&mut self, cx: &mut LinkCx<'_>, _: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
+        if let LinkCx::Switch(_) = cx
+            && pkt.is_data()
+        {
             assert_eq!(carried.map(|carried| carried.0[0]), Some(number(pkt)));
         }
     }
 }
 
-#[backwater_derive::hooks]
+#[backwater_derive::hooks(link)]
 impl NicSide for Gives {
     fn on_receive(&mut self, _: &mut NicCx<'_>, pkt: &Packet) {
         let payload = pkt.data().map_or(0, |data| data.payload);

@@ -9,7 +9,7 @@ use backwater_net::attachment::Attachment;
 use backwater_net::bench::network::network;
 use backwater_net::config::{BufferPer, Recovery, ReleaseAt, TransportParams};
 use backwater_net::hooks::{
-    Absent, Ack, Departure, Fate, FlowCx, FlowShape, FlowSide, Full, Gate, Incoming, NicCx, NicGate, NicSide, Place,
+    Absent, Ack, Departure, Fate, FlowCx, FlowShape, FlowSide, Full, Incoming, LinkCx, LinkSide, NicCx, NicSide, Place,
     RateKey, SwitchCx, SwitchSide, Token,
 };
 use backwater_net::packet::{Class, Control, FlowRef, HostId, NodeId, Packet, Port, Queue};
@@ -59,10 +59,13 @@ impl Makes for Telemetry {
     }
 }
 
+#[backwater_derive::hooks(link)]
+impl SwitchSide for Telemetry {}
+
 #[backwater_derive::hooks]
-impl SwitchSide for Telemetry {
-    fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
-        let Some(Attachment(words)) = carried else { return };
+impl LinkSide for Telemetry {
+    fn on_start(&mut self, cx: &mut LinkCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
+        let (Some(Attachment(words)), LinkCx::Switch(cx)) = (carried, cx) else { return };
         if pkt.is_data() {
             words[1] += 1;
             words[1 + words[1] as usize] = from.tx_bytes << 16 | u64::from(cx.shape().node.0);
@@ -145,20 +148,21 @@ impl Makes for Ports {
 }
 
 #[backwater_derive::hooks]
-impl SwitchSide for Ports {
-    fn on_start(&mut self, cx: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
+impl LinkSide for Ports {
+    fn on_start(&mut self, cx: &mut LinkCx<'_>, from: &Departure, pkt: &Packet, carried: Option<&mut Attachment>) {
         assert_eq!(carried, None);
-        self.seen.borrow_mut().push(("switch starts", cx.now(), *from, Kind::of(pkt)));
+        let what = if let LinkCx::Switch(_) = cx { "switch starts" } else { "nic starts" };
+        self.seen.borrow_mut().push((what, cx.now(), *from, Kind::of(pkt)));
     }
 }
 
-#[backwater_derive::hooks]
+#[backwater_derive::hooks(link)]
+impl SwitchSide for Ports {}
+
+#[backwater_derive::hooks(link)]
 impl NicSide for Ports {
     fn on_enqueue(&mut self, cx: &mut NicCx<'_>, queue: Queue, pkt: &Packet) {
         self.joined.borrow_mut().push((cx.now(), queue, Kind::of(pkt)));
-    }
-    fn on_start(&mut self, cx: &mut NicCx<'_>, from: &Departure, pkt: &Packet, _: Option<&mut Attachment>) {
-        self.seen.borrow_mut().push(("nic starts", cx.now(), *from, Kind::of(pkt)));
     }
 }
 
@@ -319,7 +323,7 @@ impl SwitchSide for Asks {
     }
 }
 
-#[backwater_derive::hooks]
+#[backwater_derive::hooks(link)]
 impl NicSide for Asks {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         if frame.kind != "request" {
@@ -387,40 +391,31 @@ impl Makes for PauseRequests {
     }
 }
 
-impl PauseRequests {
-    fn lets(&self, queue: Queue, pkt: &Packet) -> bool {
+#[backwater_derive::hooks]
+impl LinkSide for PauseRequests {
+    fn may_transmit(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
+        assert!(self.at_switch || port == Port(0));
         self.open || queue != Queue(3) || pkt.size < 1000
+    }
+    fn on_link_timer(&mut self, cx: &mut LinkCx<'_>, _: Token) {
+        self.open = true;
+        cx.open(Port(u16::from(self.at_switch)), None);
     }
 }
 
-#[backwater_derive::hooks]
+#[backwater_derive::hooks(link)]
 impl SwitchSide for PauseRequests {
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, _: &Place, _: &Packet) {
         if cx.now() < OPENS {
             cx.arm(OPENS, 0);
         }
     }
-    fn may_transmit(&self, _: Port, queue: Queue, pkt: &Packet) -> bool {
-        self.lets(queue, pkt)
-    }
-    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, _: Token) {
-        self.open = true;
-        cx.open(Gate::Port(Port(1)));
-    }
 }
 
-#[backwater_derive::hooks]
+#[backwater_derive::hooks(link)]
 impl NicSide for PauseRequests {
     fn on_enqueue(&mut self, cx: &mut NicCx<'_>, _: Queue, _: &Packet) {
         cx.arm(OPENS, 0);
-    }
-    fn may_transmit(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
-        assert_eq!(port, Port(0));
-        self.lets(queue, pkt)
-    }
-    fn on_timer(&mut self, cx: &mut NicCx<'_>, _: Token) {
-        self.open = true;
-        cx.open(NicGate::Link);
     }
 }
 

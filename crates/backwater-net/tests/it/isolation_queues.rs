@@ -5,7 +5,8 @@ use backwater_engine::Time;
 use backwater_net::attachment::Attachment;
 use backwater_net::config::Architecture;
 use backwater_net::hooks::{
-    Departure, Fate, FlowOrder, Gate, IsolationQueue, NicCx, NicSide, Place, Steering, SwitchCx, SwitchSide, Token,
+    Departure, Fate, FlowOrder, Gate, IsolationQueue, LinkCx, LinkSide, NicCx, NicSide, Place, Steering, SwitchCx,
+    SwitchSide, Token,
 };
 use backwater_net::packet::{Class, Control, HostId, Packet, Queue};
 use backwater_net::{Bytes, Rate};
@@ -46,7 +47,7 @@ impl SwitchSide for PauseRequests {
     }
 }
 
-#[backwater_derive::hooks]
+#[backwater_derive::hooks(link)]
 impl NicSide for PauseRequests {
     fn on_control(&mut self, cx: &mut NicCx<'_>, _: &Control) -> Fate {
         self.heard.borrow_mut().push(cx.now());
@@ -79,19 +80,23 @@ impl Makes for Counts {
     }
 }
 
-#[backwater_derive::hooks]
+#[backwater_derive::hooks(link)]
 impl SwitchSide for Counts {
     fn divert(&mut self, cx: &mut SwitchCx<'_>, _: &Place, pkt: &Packet) -> Option<IsolationQueue> {
         cx.arm(OPENS, 0);
         pkt.is_data().then(|| cx.isolation_queue(0))
     }
-    fn on_start(&mut self, _: &mut SwitchCx<'_>, from: &Departure, pkt: &Packet, _: Option<&mut Attachment>) {
+    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, _: Token) {
+        cx.open(Gate::IsolationQueue(cx.isolation_queue(0)));
+    }
+}
+
+#[backwater_derive::hooks]
+impl LinkSide for Counts {
+    fn on_start(&mut self, _: &mut LinkCx<'_>, from: &Departure, pkt: &Packet, _: Option<&mut Attachment>) {
         if pkt.is_data() {
             self.starts.borrow_mut().push((from.tx_frames, from.tx_bytes));
         }
-    }
-    fn on_timer(&mut self, cx: &mut SwitchCx<'_>, _: Token) {
-        cx.open(Gate::IsolationQueue(cx.isolation_queue(0)));
     }
 }
 

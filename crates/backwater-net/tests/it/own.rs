@@ -70,8 +70,10 @@ impl Actors for Own {
         self.0.rate_key(shape)
     }
     fn hooks(&self) -> Hooks {
-        let flow = self.0.flow().map_or(FlowHooks::NONE, |side| side.hooks());
-        Hooks { switch: self.0.switch().hooks(), nic: self.0.nic().hooks(), flow }
+        let flow = self.0.flow().map_or(FlowHooks::NONE, |side| side.flow_hooks());
+        let (switch, nic) = (self.0.switch(), self.0.nic());
+        let (switch_links, nic_links) = (switch.link_hooks(), nic.link_hooks());
+        Hooks { switch: switch.switch_hooks(), switch_links, nic: nic.nic_hooks(), nic_links, flow }
     }
     fn steering(&self) -> Option<Steering> {
         self.0.steering()

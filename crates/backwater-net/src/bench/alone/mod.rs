@@ -13,10 +13,14 @@ mod switch;
 
 use crate::config::{AckParams, NicParams, PacketParams, TransportParams};
 use crate::model::event::Event;
-use crate::model::hooks::{Departure, Fate, MechanismId};
+use crate::model::hooks::attachment::{Attachment, Carried};
+use crate::model::hooks::{Fate, LinkCx, LinkSide, MechanismId, NicCx, NicShape};
 use crate::model::node::{Node, NodeCx};
-use crate::model::packet::{Body, Class, Control, ControlHeader, DataHeader, HostId, NodeId, Packet, Queue};
+use crate::model::packet::{
+    Body, Class, Control, ControlHeader, DataHeader, HostId, NodeId, Packet, Port as PortNo, Queue,
+};
 use crate::model::port::pause::PauseRequest;
+use crate::model::port::queues::HostQueues;
 use crate::model::port::{Next, Port};
 use crate::model::slab::Ix;
 use crate::model::world::{Fabric, Rules, World};
@@ -72,9 +76,31 @@ fn read(packet: &Packet) -> (Kind, u64) {
 struct End {
     node: NodeId,
     port: u32,
+    shape: NicShape,
+    side: Obeys,
+}
+
+/// Takes every frame of MAC control.
+struct Obeys;
+
+#[backwater_derive::hooks]
+impl LinkSide for Obeys {
+    fn on_mac_control(&mut self, _: &mut LinkCx<'_>, _: PortNo, _: &Control) -> Fate {
+        Fate::Consumed
+    }
 }
 
 impl Node for NodeCx<'_, End> {
+    type Side = Obeys;
+    fn side(&self) -> &Obeys {
+        &self.node.side
+    }
+    fn links(&mut self) -> (&mut Obeys, LinkCx<'_>, &mut Carried<Attachment>) {
+        let (shape, actions) = (&self.node.shape, &mut self.world.actions.nic);
+        let cx = NicCx { now: self.world.now, owner: OWNER, shape, left: 0, over: false, actions };
+        (&mut self.node.side, LinkCx::Nic(cx), &mut self.world.attachments)
+    }
+    fn act(&mut self) {}
     fn id(&self) -> NodeId {
         self.node.node
     }
@@ -96,26 +122,10 @@ impl Node for NodeCx<'_, End> {
     fn waits(&self, port: u16) -> bool {
         self.ports[usize::from(port)].has_work()
     }
-    fn may_transmit(&self, _: u16, _: Queue, _: &Packet) -> bool {
-        true
-    }
     fn depart(&mut self, _: u16, _: Ix) {}
-    fn notify_mac_control(&mut self, _: u16, _: &Control) -> Fate {
-        Fate::Consumed
-    }
     fn queue_of(&self, pkt: Ix) -> Queue {
         Queue(self.world.slab[pkt].pkt.class.0)
     }
-    fn notify_start(&mut self, _: &Departure, _: Ix) {}
-    fn notify_arrived(&mut self, _: u16, _: Ix) {}
-    fn notify_leaving(&mut self, _: u16, _: u64, _: u32) -> bool {
-        false
-    }
-    fn notify_numbered(&mut self, _: u16, _: u64, _: u32) -> bool {
-        true
-    }
-    fn notify_damaged(&mut self, _: u16) {}
-    fn notify_link(&mut self, _: u16, _: bool) {}
     fn account_waits(&mut self, _: u16) {}
     fn observe_joins(&mut self) {}
     fn record_pause_request(&mut self, _: u16, _: MechanismId, _: u16) {}
@@ -171,7 +181,8 @@ impl<N: Alone> Lone<N> {
     fn end(&mut self, port: u32) -> NodeCx<'_, End> {
         let node = NodeId(self.world.fabric.host_node[port as usize - self.own]);
         let ports = std::slice::from_mut(&mut self.ports[port as usize]);
-        NodeCx { node: End { node, port }, ports, world: &mut self.world }
+        let shape = NicShape { host: HostId(0), rate: RATE, queues: HostQueues::default() };
+        NodeCx { node: End { node, port, shape, side: Obeys }, ports, world: &mut self.world }
     }
 
     /// Handles all that happens up to `end`, that included.

@@ -1,4 +1,4 @@
-//! What a hook sees and may do: the context of a call at a switch, at a NIC, and about a flow.
+//! What a hook sees and may do: the context of a call at a link, at a switch, at a NIC, and about a flow.
 
 use super::actions::{FlowAction, FlowTimer, Gate, NicAction, NicGate, SwitchAction};
 use super::{FlowShape, NicShape, PauseStyle, SwitchShape, Token};
@@ -6,7 +6,7 @@ use crate::model::hooks::levels::Account;
 use crate::model::hooks::place::{IsolationQueue, MechanismId, MechanismSet};
 use crate::model::packet::{Class, Control, FlowRef, HostId, Port, Queue};
 use crate::model::switch::occupancy::Occupancy;
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 use backwater_engine::{Rng, Time};
 
 /// What does not change at a switch, and its mechanisms' random streams.
@@ -65,6 +65,11 @@ impl SwitchCx<'_> {
     pub fn owned_by(&mut self, owner: MechanismId) -> SwitchCx<'_> {
         SwitchCx { now: self.now, owner, seen: self.seen, home: self.home, actions: self.actions }
     }
+    /// As a hook of links sees it.
+    #[inline(always)]
+    pub fn links(&mut self) -> LinkCx<'_> {
+        LinkCx::Switch(self.owned_by(self.owner))
+    }
     /// This mechanism's own random stream on this switch.
     pub fn rng(&mut self) -> &mut Rng {
         let (seed, owner, node) = (self.home.seed, self.owner, self.home.shape.node);
@@ -84,11 +89,6 @@ impl SwitchCx<'_> {
     /// Queues a frame for the neighbour at `port` in `class`.
     pub fn emit(&mut self, port: Port, class: Class, frame: Control) {
         self.actions.push(SwitchAction::Emit(port, class, frame));
-    }
-    /// Puts a frame on the link to the neighbour at `port` before everything else, as MAC control goes: only the frame on the wire is
-    /// waited for, no gate shuts it in, and no account has it.
-    pub fn signal(&mut self, port: Port, frame: Control) {
-        self.actions.push(SwitchAction::Signal(port, frame));
     }
     /// Queues a frame for a host in `class`; it is forwarded, delayed and gated like any other. If it names a flow whose path
     /// is pinned and passes this switch, and whose acknowledgements take that path backwards, so does the frame.
@@ -117,19 +117,9 @@ impl SwitchCx<'_> {
     pub fn shut(&mut self, gate: Gate) {
         self.actions.push(SwitchAction::Shut(self.owner, gate));
     }
-    /// Opens it again; what waits behind it is looked at anew, also where [`super::SwitchSide::may_transmit`] kept it from starting.
+    /// Opens it again; what waits behind it is looked at anew, also where [`super::LinkSide::may_transmit`] kept it from starting.
     pub fn open(&mut self, gate: Gate) {
         self.actions.push(SwitchAction::Open(self.owner, gate));
-    }
-    /// The port need not keep what has a number below `before` ([`super::SwitchSide::retains`]).
-    pub fn discard_before(&mut self, port: Port, before: u64) {
-        self.actions.push(SwitchAction::DiscardBefore(port, before));
-    }
-    /// The port sends all that it keeps again from number `from` on, in the order of the numbers, before all that is new but for ordered sets
-    /// ([`SwitchCx::signal`] of less than [`Control::MIN_FRAME`]). No gate shuts it in, no account has it. What it is sending
-    /// again is begun anew.
-    pub fn replay_from(&mut self, port: Port, from: u64) {
-        self.actions.push(SwitchAction::ReplayFrom(port, from));
     }
     /// Drops everything that waits in the switch for `queue` of `port`, but for the frame on the wire. Hooks see each frame leave
     /// (`on_dequeue`, `on_release`, `on_depart`). In a lossless scenario the first drop ends the run.
@@ -188,6 +178,11 @@ impl NicCx<'_> {
     pub fn owned_by(&mut self, owner: MechanismId) -> NicCx<'_> {
         NicCx { now: self.now, owner, shape: self.shape, left: self.left, over: self.over, actions: self.actions }
     }
+    /// As a hook of links sees it.
+    #[inline(always)]
+    pub fn links(&mut self) -> LinkCx<'_> {
+        LinkCx::Nic(self.owned_by(self.owner))
+    }
     /// For stacks only: whether a mechanism leaves the flow alone that the call is about.
     #[inline(always)]
     pub fn leaves(&self, owner: MechanismId) -> bool {
@@ -211,18 +206,6 @@ impl NicCx<'_> {
     pub fn emit(&mut self, class: Class, frame: Control) {
         self.actions.push(NicAction::Emit(class, frame));
     }
-    /// As [`SwitchCx::signal`].
-    pub fn signal(&mut self, frame: Control) {
-        self.actions.push(NicAction::Signal(frame));
-    }
-    /// As [`SwitchCx::discard_before`].
-    pub fn discard_before(&mut self, before: u64) {
-        self.actions.push(NicAction::DiscardBefore(before));
-    }
-    /// As [`SwitchCx::replay_from`].
-    pub fn replay_from(&mut self, from: u64) {
-        self.actions.push(NicAction::ReplayFrom(from));
-    }
     /// Sends a flow of this host in `class` (`None`: its own) from now on, in the order of its packets if the mechanism says that it moves flows at
     /// hosts ([`super::Profile::steering`]).
     pub fn send_in(&mut self, flow: FlowRef, class: Option<Class>) {
@@ -232,7 +215,7 @@ impl NicCx<'_> {
     pub fn shut(&mut self, gate: NicGate) {
         self.actions.push(NicAction::Shut(self.owner, gate));
     }
-    /// Opens it again; what waits behind it is looked at anew, also where [`super::NicSide::may_transmit`] kept it from starting.
+    /// Opens it again; what waits behind it is looked at anew, also where [`super::LinkSide::may_transmit`] kept it from starting.
     pub fn open(&mut self, gate: NicGate) {
         self.actions.push(NicAction::Open(self.owner, gate));
     }
@@ -244,6 +227,94 @@ impl NicCx<'_> {
     /// Calls `on_timer` with `token` at `at`.
     pub fn arm(&mut self, at: Time, token: Token) {
         self.actions.push(NicAction::Arm(self.owner, at, token));
+    }
+}
+
+/// What a hook of links sees and may do: what is alike at a switch and at a NIC, whose only port is 0. Where a mechanism does more at one of
+/// them, that one's own context is in it.
+pub enum LinkCx<'a> {
+    /// At a switch.
+    Switch(SwitchCx<'a>),
+    /// At a NIC.
+    Nic(NicCx<'a>),
+}
+
+impl LinkCx<'_> {
+    /// The time.
+    #[inline(always)]
+    pub fn now(&self) -> Time {
+        match self {
+            LinkCx::Switch(cx) => cx.now,
+            LinkCx::Nic(cx) => cx.now,
+        }
+    }
+    /// For stacks only: which mechanism is called.
+    #[inline(always)]
+    pub fn owner(&self) -> MechanismId {
+        match self {
+            LinkCx::Switch(cx) => cx.owner,
+            LinkCx::Nic(cx) => cx.owner,
+        }
+    }
+    /// For stacks only: the context of one mechanism.
+    #[inline(always)]
+    pub fn owned_by(&mut self, owner: MechanismId) -> LinkCx<'_> {
+        match self {
+            LinkCx::Switch(cx) => LinkCx::Switch(cx.owned_by(owner)),
+            LinkCx::Nic(cx) => LinkCx::Nic(cx.owned_by(owner)),
+        }
+    }
+    /// Rate of the link at `port`, as it was at the start.
+    pub fn rate(&self, port: Port) -> Rate {
+        match self {
+            LinkCx::Switch(cx) => cx.home.shape.ports[usize::from(port.0)].rate,
+            LinkCx::Nic(cx) => cx.shape.rate,
+        }
+    }
+    /// Puts a frame on the link to the neighbour at `port` before everything else, as MAC control goes: only the frame on the wire is
+    /// waited for, no gate shuts it in, and no account has it.
+    pub fn signal(&mut self, port: Port, frame: Control) {
+        match self {
+            LinkCx::Switch(cx) => cx.actions.push(SwitchAction::Signal(port, frame)),
+            LinkCx::Nic(cx) => cx.actions.push(NicAction::Signal(frame)),
+        }
+    }
+    /// Shuts the gate of a queue of `port` (at a NIC: of that priority), or (`None`) of everything but MAC control.
+    pub fn shut(&mut self, port: Port, queue: Option<Queue>) {
+        match self {
+            LinkCx::Switch(cx) => cx.shut(queue.map_or(Gate::Port(port), |queue| Gate::Egress(port, queue))),
+            LinkCx::Nic(cx) => cx.shut(queue.map_or(NicGate::Link, |queue| NicGate::Class(queue.into()))),
+        }
+    }
+    /// Opens it again; what waits behind it is looked at anew, also where [`super::LinkSide::may_transmit`] kept it from starting.
+    pub fn open(&mut self, port: Port, queue: Option<Queue>) {
+        match self {
+            LinkCx::Switch(cx) => cx.open(queue.map_or(Gate::Port(port), |queue| Gate::Egress(port, queue))),
+            LinkCx::Nic(cx) => cx.open(queue.map_or(NicGate::Link, |queue| NicGate::Class(queue.into()))),
+        }
+    }
+    /// The port need not keep what has a number below `before` ([`super::LinkSide::retains`]).
+    pub fn discard_before(&mut self, port: Port, before: u64) {
+        match self {
+            LinkCx::Switch(cx) => cx.actions.push(SwitchAction::DiscardBefore(port, before)),
+            LinkCx::Nic(cx) => cx.actions.push(NicAction::DiscardBefore(before)),
+        }
+    }
+    /// The port sends all that it keeps again from number `from` on, in the order of the numbers, before all that is new but for ordered sets
+    /// ([`LinkCx::signal`] of less than [`Control::MIN_FRAME`]). No gate shuts it in, no account has it. What it is sending
+    /// again is begun anew.
+    pub fn replay_from(&mut self, port: Port, from: u64) {
+        match self {
+            LinkCx::Switch(cx) => cx.actions.push(SwitchAction::ReplayFrom(port, from)),
+            LinkCx::Nic(cx) => cx.actions.push(NicAction::ReplayFrom(from)),
+        }
+    }
+    /// Calls `on_link_timer` with `token` at `at`. Timers are never cancelled: compare with your own deadline.
+    pub fn arm(&mut self, at: Time, token: Token) {
+        match self {
+            LinkCx::Switch(cx) => cx.arm(at, token),
+            LinkCx::Nic(cx) => cx.arm(at, token),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::advice::{Advice, AdviceError, AdviceForm, Incasts, Question, Situation};
 use super::{
-    Defines, FlowHooks, FlowShape, FlowSide, NicHooks, NicShape, NicSide, PauseStyle, Steering, SwitchHooks,
+    Defines, FlowHooks, FlowShape, FlowSide, LinkHooks, NicHooks, NicShape, NicSide, PauseStyle, Steering, SwitchHooks,
     SwitchShape, SwitchSide,
 };
 use crate::model::packet::{Class, Control, HostId};
@@ -314,9 +314,9 @@ pub trait Mechanism {
     /// State that all nodes of a run may share. Where they do ([`Profile::couples`]) the run is not split by node.
     type Shared: Default + Clone + State;
     /// Its side at switches.
-    type Switch: SwitchSide + Defines<SwitchHooks> + State;
+    type Switch: SwitchSide + Defines<SwitchHooks> + Defines<LinkHooks> + State;
     /// Its side at NICs.
-    type Nic: NicSide + Defines<NicHooks> + State;
+    type Nic: NicSide + Defines<NicHooks> + Defines<LinkHooks> + State;
     /// Its side at flows.
     type Flow: FlowSide + Defines<FlowHooks> + State;
     /// What it has not done where it never acted, as in "never paused a neighbour"; said after its name, and before how near it came

@@ -2,8 +2,8 @@
 //! may do (`hooks/context.rs`).
 //!
 //! Every scheme acts at a *switch*, at a *NIC*, or on a *flow's rate*. A [`Mechanism`] bundles up to three sides of itself:
-//! [`SwitchSide`], [`NicSide`], [`FlowSide`]. Hooks receive a context with the time, the counters and a list of actions. An
-//! action is not a callback: the stage carries it out after the last hook has returned, in the order in which they were asked for.
+//! [`SwitchSide`], [`NicSide`], [`FlowSide`]. What the first two do at their links is alike, and is a [`LinkSide`] in either.
+//! Hooks receive a context with the time, the counters and a list of actions. An action is not a callback: the stage carries it out after the last hook has returned, in the order in which they were asked for.
 //!
 //! ```text
 //!            arrival            egress queue                       wire
@@ -53,7 +53,7 @@ pub use advice::{
     Advice, AdviceError, AdviceForm, AdviceOption, AdviceProof, AdviceRow, Hop, Incast, Incasts, LargestIncast, Paths,
     Question, Situation, WRITTEN, needed,
 };
-pub use context::{FlowCx, NicCx, SwitchCx, Turn};
+pub use context::{FlowCx, LinkCx, NicCx, SwitchCx, Turn};
 pub(crate) use context::{Home, Unsent};
 pub use mechanism::{
     Carrier, CheckCx, Claims, Ineffective, LongestWay, Mechanism, MemoryCx, Needs, Overhead, Preset, Profile, RateKey,
@@ -61,7 +61,8 @@ pub use mechanism::{
 };
 pub use port::Departure;
 pub use sides::{
-    Absent, Ack, Counted, Cut, FlowHooks, FlowSide, Incoming, Loss, NicHooks, NicSide, SwitchHooks, SwitchSide,
+    Absent, Ack, Counted, Cut, FlowHooks, FlowSide, Incoming, LinkHooks, LinkSide, Loss, NicHooks, NicSide,
+    SwitchHooks, SwitchSide,
 };
 pub use stack::{Defines, Hooks};
 

@@ -1,6 +1,6 @@
-//! The hooks: what a mechanism does at a switch, at a NIC, and to a flow's rate.
+//! The hooks: what a mechanism does at links, at a switch, at a NIC, and to a flow's rate.
 
-use super::context::{FlowCx, NicCx, SwitchCx, Turn};
+use super::context::{FlowCx, LinkCx, NicCx, SwitchCx, Turn};
 use super::port::Departure;
 use super::{Account, Awaits, Count, Fate, Full, Levels, Token};
 use crate::model::hooks::activity::Activity;
@@ -11,9 +11,73 @@ use crate::model::switch::occupancy::Occupancy;
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 
+/// What a mechanism does at the ends of links, at switches and at NICs alike.
+#[backwater_derive::hooks]
+pub trait LinkSide {
+    /// A frame other than MAC control has come in whole over the link at `from`, in `pkt.class`, before anything else is done with it: it
+    /// may yet be consumed or lost.
+    #[hook(each)]
+    fn on_arrive(&mut self, cx: &mut LinkCx<'_>, from: Port, pkt: &Packet) {}
+    /// Whether a packet may be put on the wire now. Asked of the first of each queue that could be next; a refused one is asked about again whenever the port looks for work, at the latest when a gate of it is opened
+    /// ([`LinkCx::open`]). Not asked of MAC control.
+    #[hook(until = true)]
+    fn may_transmit(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
+        true
+    }
+    /// The packet's first bit leaves; the egress accounts include it. `carried` is what it carries for this mechanism. Not
+    /// called of MAC control.
+    #[hook(each)]
+    fn on_start(
+        &mut self,
+        cx: &mut LinkCx<'_>,
+        from: &Departure,
+        pkt: &Packet,
+        #[attached] carried: Option<&mut Attachment>,
+    ) {
+    }
+    /// A frame of `size` bytes begins to leave at `port`, MAC control included, ordered sets not. Whether the port keeps it, under `number`,
+    /// until [`LinkCx::discard_before`]. What is kept can be replayed ([`LinkCx::replay_from`]), and a fault of the link does not
+    /// make it vanish, but come damaged. Comes after `on_start`, which is not called when it is replayed.
+    #[hook(any)]
+    fn retains(&mut self, cx: &mut LinkCx<'_>, port: Port, number: u64, size: u32) -> bool {
+        false
+    }
+    /// A frame has come whole over the link at `from` that its sender keeps under `number`. `false`: it goes no further, and no other hook
+    /// hears of it. All must take it.
+    #[hook(all)]
+    fn accepts(&mut self, cx: &mut LinkCx<'_>, from: Port, number: u64, size: u32) -> bool {
+        true
+    }
+    /// A frame has come damaged over the link at `from` that its sender keeps. What it was cannot be told.
+    #[hook(each)]
+    fn on_damaged(&mut self, cx: &mut LinkCx<'_>, from: Port) {}
+    /// The link at a port has gone down, or come up again. What is sent meanwhile is lost.
+    #[hook(each)]
+    fn on_link(&mut self, cx: &mut LinkCx<'_>, port: Port, up: bool) {}
+    /// A frame of MAC control has come over the link at `from`, or a mechanism's in its place ([`LinkCx::signal`]). Of a pause each class is told by
+    /// itself. Unless it is consumed, it is as if it had not come.
+    #[hook(until = Fate::Passed)]
+    fn on_mac_control(&mut self, cx: &mut LinkCx<'_>, from: Port, frame: &Control) -> Fate {
+        Fate::Passed
+    }
+    /// A timer has run out, of a mechanism whose timers are those of links. Others have the `on_timer` of a switch or of a NIC.
+    #[hook(own(cx.owner(), ()))]
+    fn on_link_timer(&mut self, cx: &mut LinkCx<'_>, token: Token) {}
+    /// What it has counted, for the results, where it counts nothing but links.
+    #[hook(report)]
+    fn link_counts(&self, now: Time) -> Vec<Count> {
+        Vec::new()
+    }
+    /// What it has done, and how near it came, where it does nothing but at links.
+    #[hook(report)]
+    fn link_activity(&self) -> Activity {
+        Activity::default()
+    }
+}
+
 /// What a mechanism does at a switch.
 #[backwater_derive::hooks]
-pub trait SwitchSide {
+pub trait SwitchSide: LinkSide {
     /// Between which levels of an account it has nothing to do. `on_admit` is called above those of what came in by the port and by its
     /// class, and whenever the class has bytes in headroom, `on_release` below those of the class; `on_enqueue` above those of what waits
     /// for the port and for the queue, `on_dequeue` where enough is left in the queue, `on_depart` below those of the queue. They may be
@@ -23,10 +87,6 @@ pub trait SwitchSide {
     fn levels(&self, seen: &Occupancy, of: Account) -> Levels {
         Levels::ALL
     }
-    /// A frame other than MAC control has come in whole over the link at `from`, in `pkt.class`, before anything else is done with it: it
-    /// may yet be consumed or lost.
-    #[hook(each)]
-    fn on_arrive(&mut self, cx: &mut SwitchCx<'_>, from: Port, pkt: &Packet) {}
     /// Load balancing: picks one of `candidates` (two or more) for a packet whose path is not pinned; `None` leaves it to the next opinion,
     /// in the end to ECMP. Called for mechanisms that claim the path ([`super::Claims`]) only.
     #[hook(until = None)]
@@ -66,23 +126,6 @@ pub trait SwitchSide {
     /// The packet has joined its egress queue; all accounts include it.
     #[hook(each, hot)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {}
-    /// Whether a packet may be put on the wire now. Asked of the first of each queue that could be next; a refused one is asked about again whenever the port looks for work, at the latest when a gate of it is opened
-    /// ([`SwitchCx::open`]). Not asked of MAC control.
-    #[hook(until = true)]
-    fn may_transmit(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
-        true
-    }
-    /// The packet's first bit leaves; the egress accounts include it. `carried` is what it carries for this mechanism. Not
-    /// called of MAC control.
-    #[hook(each)]
-    fn on_start(
-        &mut self,
-        cx: &mut SwitchCx<'_>,
-        from: &Departure,
-        pkt: &Packet,
-        #[attached] carried: Option<&mut Attachment>,
-    ) {
-    }
     /// The packet leaves the accounts, or is dropped from its queue or gives way to another; all egress accounts still include it, its
     /// header can still be written.
     #[hook(each, hot)]
@@ -103,25 +146,6 @@ pub trait SwitchSide {
     /// A timer has run out.
     #[hook(own(cx.owner(), ()))]
     fn on_timer(&mut self, cx: &mut SwitchCx<'_>, token: Token) {}
-    /// A frame of `size` bytes begins to leave at `port`, MAC control included, ordered sets not. Whether the port keeps it, under `number`,
-    /// until [`SwitchCx::discard_before`]. What is kept can be replayed ([`SwitchCx::replay_from`]), and a fault of the link does not
-    /// make it vanish, but come damaged. Comes after `on_start`, which is not called when it is replayed.
-    #[hook(any)]
-    fn retains(&mut self, cx: &mut SwitchCx<'_>, port: Port, number: u64, size: u32) -> bool {
-        false
-    }
-    /// A frame has come whole over the link at `from` that its sender keeps under `number`. `false`: it goes no further, and no other hook
-    /// hears of it. All must take it.
-    #[hook(all)]
-    fn accepts(&mut self, cx: &mut SwitchCx<'_>, from: Port, number: u64, size: u32) -> bool {
-        true
-    }
-    /// A frame has come damaged over the link at `from` that its sender keeps. What it was cannot be told.
-    #[hook(each)]
-    fn on_damaged(&mut self, cx: &mut SwitchCx<'_>, from: Port) {}
-    /// The link at a port has gone down, or come up again. What is sent meanwhile is lost.
-    #[hook(each)]
-    fn on_link(&mut self, cx: &mut SwitchCx<'_>, port: Port, up: bool) {}
     /// What must leave before a pause ends that `owner` (for stacks; itself) asks of the neighbour at `port` without an end. Asked
     /// when the run looks for a deadlock.
     #[hook(own(owner, Awaits::Unknown))]
@@ -136,13 +160,13 @@ pub trait SwitchSide {
     /// What it has counted, for the results.
     #[hook(report)]
     fn counts(&self, now: Time) -> Vec<Count> {
-        Vec::new()
+        self.link_counts(now)
     }
     /// What it has done, and how near it came. What a port has held at most is known to the accounts ([`Occupancy::most_ingress_port`],
     /// [`Occupancy::most_egress_port`]), and no mechanism need note it.
     #[hook(report)]
     fn activity(&self, seen: &Occupancy) -> Activity {
-        Activity::default()
+        self.link_activity()
     }
 }
 
@@ -161,11 +185,8 @@ pub struct Incoming {
 
 /// What a mechanism does at a NIC.
 #[backwater_derive::hooks]
-pub trait NicSide {
-    /// As [`SwitchSide::on_arrive`].
-    #[hook(each)]
-    fn on_arrive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {}
-    /// The host takes that frame out of its receive buffer: at once, unless it is slow.
+pub trait NicSide: LinkSide {
+    /// The host takes a frame other than MAC control out of its receive buffer: as soon as it has come, unless the host is slow.
     #[hook(each)]
     fn on_consumed(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {}
     /// The first packet of a flow has arrived for this host. Comes before its `on_receive`.
@@ -180,21 +201,6 @@ pub trait NicSide {
     /// A packet has joined a queue of the interface.
     #[hook(each)]
     fn on_enqueue(&mut self, cx: &mut NicCx<'_>, queue: Queue, pkt: &Packet) {}
-    /// As [`SwitchSide::may_transmit`].
-    #[hook(until = true)]
-    fn may_transmit(&self, port: Port, queue: Queue, pkt: &Packet) -> bool {
-        true
-    }
-    /// As [`SwitchSide::on_start`].
-    #[hook(each)]
-    fn on_start(
-        &mut self,
-        cx: &mut NicCx<'_>,
-        from: &Departure,
-        pkt: &Packet,
-        #[attached] carried: Option<&mut Attachment>,
-    ) {
-    }
     /// A control frame has arrived for this host.
     #[hook(until = Fate::Passed)]
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
@@ -203,31 +209,15 @@ pub trait NicSide {
     /// A timer has run out.
     #[hook(own(cx.owner(), ()))]
     fn on_timer(&mut self, cx: &mut NicCx<'_>, token: Token) {}
-    /// As [`SwitchSide::retains`].
-    #[hook(any)]
-    fn retains(&mut self, cx: &mut NicCx<'_>, number: u64, size: u32) -> bool {
-        false
-    }
-    /// As [`SwitchSide::accepts`].
-    #[hook(all)]
-    fn accepts(&mut self, cx: &mut NicCx<'_>, number: u64, size: u32) -> bool {
-        true
-    }
-    /// As [`SwitchSide::on_damaged`].
-    #[hook(each)]
-    fn on_damaged(&mut self, cx: &mut NicCx<'_>) {}
-    /// As [`SwitchSide::on_link`].
-    #[hook(each)]
-    fn on_link(&mut self, cx: &mut NicCx<'_>, up: bool) {}
     /// What it has counted, for the results.
     #[hook(report)]
     fn counts(&self, now: Time) -> Vec<Count> {
-        Vec::new()
+        self.link_counts(now)
     }
     /// What it has done, and how near it came.
     #[hook(report)]
     fn activity(&self) -> Activity {
-        Activity::default()
+        self.link_activity()
     }
 }
 
@@ -401,8 +391,10 @@ pub trait FlowSide {
 pub struct Absent;
 
 #[backwater_derive::hooks]
+impl LinkSide for Absent {}
+#[backwater_derive::hooks(link)]
 impl SwitchSide for Absent {}
-#[backwater_derive::hooks]
+#[backwater_derive::hooks(link)]
 impl NicSide for Absent {}
 #[backwater_derive::hooks]
 impl FlowSide for Absent {}

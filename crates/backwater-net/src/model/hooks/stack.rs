@@ -1,7 +1,7 @@
 //! Which hooks mechanisms have. How several of them at one node or flow answer, `#[hooks]` on the traits writes
 //! ([`hooks`](macro@backwater_derive::hooks)).
 
-use super::{Account, FlowHooks, Levels, NicHooks, SwitchHooks};
+use super::{Account, FlowHooks, Levels, LinkHooks, NicHooks, SwitchHooks};
 
 /// Which hooks of one trait a mechanism has. `#[hooks]` on its `impl` says so.
 pub trait Defines<Set> {
@@ -14,39 +14,58 @@ pub trait Defines<Set> {
 pub struct Hooks {
     /// At switches.
     pub switch: SwitchHooks,
+    /// At the links of switches.
+    pub switch_links: LinkHooks,
     /// At NICs.
     pub nic: NicHooks,
+    /// At the links of NICs.
+    pub nic_links: LinkHooks,
     /// To flows.
     pub flow: FlowHooks,
 }
 
 impl Hooks {
     /// No hook.
-    pub const NONE: Hooks = Hooks { switch: SwitchHooks::NONE, nic: NicHooks::NONE, flow: FlowHooks::NONE };
+    pub const NONE: Hooks = Hooks {
+        switch: SwitchHooks::NONE,
+        switch_links: LinkHooks::NONE,
+        nic: NicHooks::NONE,
+        nic_links: LinkHooks::NONE,
+        flow: FlowHooks::NONE,
+    };
 
     /// Those of either.
     #[must_use]
     pub const fn or(self, other: Hooks) -> Hooks {
-        Hooks { switch: self.switch.or(other.switch), nic: self.nic.or(other.nic), flow: self.flow.or(other.flow) }
+        Hooks {
+            switch: self.switch.or(other.switch),
+            switch_links: self.switch_links.or(other.switch_links),
+            nic: self.nic.or(other.nic),
+            nic_links: self.nic_links.or(other.nic_links),
+            flow: self.flow.or(other.flow),
+        }
+    }
+
+    /// At the links of nodes of either kind.
+    fn links(self) -> LinkHooks {
+        self.switch_links.or(self.nic_links)
     }
 
     /// Whether some mechanism sees frames come in or leave at ports. Where one does, hosts act on what hooks have noted so far whenever a frame joins a
     /// queue or is taken out of the receive buffer, whichever of these events it sees: the order of frames that hooks send follows from it.
     pub(crate) fn port_events(self) -> bool {
-        const SWITCH: SwitchHooks = SwitchHooks::ON_ARRIVE.or(SwitchHooks::ON_START);
-        const NIC: NicHooks =
-            NicHooks::ON_ARRIVE.or(NicHooks::ON_CONSUMED).or(NicHooks::ON_ENQUEUE).or(NicHooks::ON_START);
-        self.switch.has(SWITCH) || self.nic.has(NIC)
+        self.links().has(LinkHooks::ON_ARRIVE.or(LinkHooks::ON_START))
+            || self.nic.has(NicHooks::ON_CONSUMED.or(NicHooks::ON_ENQUEUE))
     }
 
     /// Whether ports keep what they send.
     pub(crate) fn retains(self) -> bool {
-        self.switch.has(SwitchHooks::RETAINS) || self.nic.has(NicHooks::RETAINS)
+        self.links().has(LinkHooks::RETAINS)
     }
 
     /// Whether some mechanism says which packets may start.
     pub(crate) fn may_transmit(self) -> bool {
-        self.switch.has(SwitchHooks::MAY_TRANSMIT) || self.nic.has(NicHooks::MAY_TRANSMIT)
+        self.links().has(LinkHooks::MAY_TRANSMIT)
     }
 }
 

@@ -178,7 +178,10 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     }
 
     pub(crate) fn timer(&mut self, owner: MechanismId, token: Token) {
-        self.at_nic(|stack, cx| stack.on_timer(&mut cx.owned_by(owner), token));
+        self.at_nic(|stack, cx| {
+            stack.on_link_timer(&mut cx.owned_by(owner).links(), token);
+            stack.on_timer(&mut cx.owned_by(owner), token);
+        });
         self.act_nic();
     }
 

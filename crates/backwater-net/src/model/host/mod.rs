@@ -12,9 +12,10 @@ mod tables;
 mod transport;
 mod window;
 
-use crate::model::hooks::{Departure, Fate, FlowSide, MechanismId, MechanismSet, NicCx, NicSide};
+use crate::model::hooks::attachment::{Attachment, Carried};
+use crate::model::hooks::{FlowSide, LinkCx, MechanismId, MechanismSet, NicCx, NicSide};
 use crate::model::node::{Node, NodeCx};
-use crate::model::packet::{Control, NodeId, Packet, Port as PortNo, Queue};
+use crate::model::packet::{NodeId, Packet, Queue};
 use crate::model::slab::Ix;
 pub(crate) use nic::{Host, Limit};
 pub(crate) use tables::{Controllers, Flows, Interface, Tables};
@@ -37,6 +38,28 @@ macro_rules! cx {
 pub(crate) const PORT: u16 = 0;
 
 impl<N: NicSide, F: FlowSide> Node for NodeCx<'_, Interface<'_, N, F>> {
+    type Side = N;
+
+    fn side(&self) -> &N {
+        &self.node.host.stack
+    }
+
+    #[inline(always)]
+    fn links(&mut self) -> (&mut N, LinkCx<'_>, &mut Carried<Attachment>) {
+        let h = &mut *self.node.host;
+        (&mut h.stack, LinkCx::Nic(cx!(self, h)), &mut self.world.attachments)
+    }
+
+    fn act(&mut self) {
+        self.act_nic();
+    }
+
+    fn notify_consumed(&mut self, header: &Packet) {
+        if self.node.host.rx.is_none() {
+            self.at_nic(|stack, cx| stack.on_consumed(cx, header));
+        }
+    }
+
     fn id(&self) -> NodeId {
         NodeId(self.world.fabric.host_node[self.node.host.shape.host.0 as usize])
     }
@@ -59,64 +82,12 @@ impl<N: NicSide, F: FlowSide> Node for NodeCx<'_, Interface<'_, N, F>> {
         h.ready_mask != 0 || p.may_have_work() || p.holds_some() && h.staged(u32::MAX) != 0
     }
 
-    fn may_transmit(&self, port: u16, queue: Queue, pkt: &Packet) -> bool {
-        self.node.host.stack.may_transmit(PortNo(port), queue, pkt)
-    }
-
     /// A host has no counters.
     #[inline(always)]
     fn depart(&mut self, _: u16, _: Ix) {}
 
     fn queue_of(&self, pkt: Ix) -> Queue {
         self.world.slab[pkt].pkt.nic_queue()
-    }
-
-    fn notify_start(&mut self, from: &Departure, pkt: Ix) {
-        let header = self.world.slab[pkt].pkt;
-        let carried = self.world.attachments.get_mut(pkt, header.uid);
-        let h = &mut *self.node.host;
-        h.stack.on_start(&mut cx!(self, h), from, &header, carried);
-        self.act_nic();
-    }
-
-    fn notify_arrived(&mut self, _: u16, pkt: Ix) {
-        let header = self.world.slab[pkt].pkt;
-        let taken = self.node.host.rx.is_none();
-        self.at_nic(|stack, cx| {
-            stack.on_arrive(cx, &header);
-            if taken {
-                stack.on_consumed(cx, &header);
-            }
-        });
-        self.act_nic();
-    }
-
-    fn notify_leaving(&mut self, _: u16, number: u64, size: u32) -> bool {
-        let retains = self.at_nic(|stack, cx| stack.retains(cx, number, size));
-        self.act_nic();
-        retains
-    }
-
-    fn notify_numbered(&mut self, _: u16, number: u64, size: u32) -> bool {
-        let accepts = self.at_nic(|stack, cx| stack.accepts(cx, number, size));
-        self.act_nic();
-        accepts
-    }
-
-    fn notify_damaged(&mut self, _: u16) {
-        self.at_nic(|stack, cx| stack.on_damaged(cx));
-        self.act_nic();
-    }
-
-    fn notify_link(&mut self, _: u16, up: bool) {
-        self.at_nic(|stack, cx| stack.on_link(cx, up));
-        self.act_nic();
-    }
-
-    fn notify_mac_control(&mut self, _: u16, frame: &Control) -> Fate {
-        let fate = self.at_nic(|stack, cx| stack.on_control(cx, frame));
-        self.act_nic();
-        fate
     }
 
     fn account_waits(&mut self, port: u16) {

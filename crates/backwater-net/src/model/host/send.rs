@@ -2,7 +2,7 @@
 
 use super::{Interface, PORT};
 use crate::model::event::{Event, controller_order};
-use crate::model::hooks::{FlowCx, FlowHooks, FlowSide, MechanismId, NicHooks, NicSide, Turn, Unsent};
+use crate::model::hooks::{FlowCx, FlowHooks, FlowSide, LinkHooks, MechanismId, NicSide, Turn, Unsent};
 use crate::model::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, Status};
 use crate::model::node::{Node, NodeCx};
 use crate::model::packet::{Body, DataHeader, FlowRef, Packet, PathRef, Port as PortNo};
@@ -101,7 +101,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     #[inline(always)]
     fn serve_with<const TURNS: bool>(&mut self, port: u16) {
         let mut open = self.ports[usize::from(port)].open;
-        if self.world.rules.hooks.nic.has(NicHooks::MAY_TRANSMIT) {
+        if self.world.rules.hooks.nic_links.has(LinkHooks::MAY_TRANSMIT) {
             open &= !self.refused(port);
         }
         // What goes before data waits for none to be made. What a hook sends meanwhile waits: the wire is this one's to give.
@@ -133,12 +133,12 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             if self.world.rules.hooks.port_events() {
                 self.notify_enqueued(pkt);
             }
-            if self.world.rules.hooks.nic.has(NicHooks::MAY_TRANSMIT) {
+            if self.world.rules.hooks.nic_links.has(LinkHooks::MAY_TRANSMIT) {
                 open &= !self.refused(port);
             }
         }
         self.ports[usize::from(port)].busy = false;
-        if self.world.rules.hooks.nic.has(NicHooks::MAY_TRANSMIT) {
+        if self.world.rules.hooks.nic_links.has(LinkHooks::MAY_TRANSMIT) {
             for slot in std::mem::take(&mut self.node.host.passed_over) {
                 self.node.line_up(slot);
             }
@@ -170,7 +170,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     #[inline(always)]
     fn next_among(&mut self, port: u16, queues: u32) -> Next {
         let (slab, now) = (&self.world.slab, self.world.now);
-        if self.world.rules.hooks.nic.has(NicHooks::MAY_TRANSMIT) {
+        if self.world.rules.hooks.nic_links.has(LinkHooks::MAY_TRANSMIT) {
             let stack = &self.node.host.stack;
             let may_transmit = |queue, pkt: &Packet| stack.may_transmit(PortNo(port), queue, pkt);
             self.ports[usize::from(port)].next_among(queues, slab, now, may_transmit)

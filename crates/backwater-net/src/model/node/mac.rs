@@ -2,9 +2,9 @@
 //! without a frame, and what has arrived of either.
 
 use crate::model::event::Event;
-use crate::model::hooks::{Fate, MechanismId, PauseStyle};
+use crate::model::hooks::{Fate, LinkSide, MechanismId, PauseStyle};
 use crate::model::node::{Node, NodeCx};
-use crate::model::packet::{CLASSES, Class, Control};
+use crate::model::packet::{CLASSES, Class, Control, Port as PortNo};
 use crate::model::part::{Mail, Signal};
 use crate::model::port::Port;
 use crate::model::port::pause::{Act, PauseRequest, bit};
@@ -131,12 +131,13 @@ where
         let rate = p.serialiser.rate();
         p.arrivals.fold(now.0, mix(PauseRequest::digest(frame)));
         if PauseRequest::read(frame).is_none() {
-            self.notify_mac_control(port, frame);
+            self.at_links(|side, cx, _| side.on_mac_control(cx, PortNo(port), frame));
             return;
         }
         // Class by class: mechanisms may obey some of those that a frame names.
         for request in PauseRequest::each(frame) {
-            if self.notify_mac_control(port, &request.frame()) == Fate::Passed {
+            let frame = request.frame();
+            if self.at_links(|side, cx, _| side.on_mac_control(cx, PortNo(port), &frame)) == Fate::Passed {
                 continue;
             }
             let until = if request.quanta == 0 { Time::ZERO } else { request.until(now, rate) };

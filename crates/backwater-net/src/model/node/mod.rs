@@ -9,7 +9,8 @@ mod replay;
 mod wire;
 
 use crate::model::event::{Event, order};
-use crate::model::hooks::{Departure, Fate, MechanismId};
+use crate::model::hooks::attachment::{Attachment, Carried};
+use crate::model::hooks::{LinkCx, LinkSide, MechanismId};
 use crate::model::packet::{
     Body, CLASSES, Class, Control, ControlHeader, HostId, NodeId, Packet, PathRef, Port as PortNo, Queue,
 };
@@ -42,33 +43,26 @@ pub(crate) struct NodeCx<'a, N> {
 
 /// What the kinds of nodes do differently.
 pub(crate) trait Node {
+    /// What mechanisms do at its links.
+    type Side: LinkSide;
     fn id(&self) -> NodeId;
     /// Number of its first port among those of all nodes.
     fn first(&self) -> u32;
+    fn side(&self) -> &Self::Side;
+    /// The same, the context of its hooks, and what packets carry: for [`NodeCx::at_links`].
+    fn links(&mut self) -> (&mut Self::Side, LinkCx<'_>, &mut Carried<Attachment>);
+    /// Carries out what mechanisms have asked for.
+    fn act(&mut self);
+    /// Mechanisms see that a frame has left the receive buffer into which it has just come, where there is one that it can leave at once.
+    fn notify_consumed(&mut self, _: &Packet) {}
     /// Starts the next transmission of an idle port that has no MAC control to send, if there is one.
     fn serve(&mut self, port: u16);
-    /// Whether mechanisms let a packet start from a queue.
-    fn may_transmit(&self, port: u16, queue: Queue, pkt: &Packet) -> bool;
     /// Whether something would be sent once the wire is free, gates permitting; MAC control aside.
     fn waits(&self, port: u16) -> bool;
     /// A frame other than MAC control leaves the node's counters.
     fn depart(&mut self, port: u16, pkt: Ix);
-    /// Mechanisms hear MAC control, or a mechanism's frame in its place.
-    fn notify_mac_control(&mut self, port: u16, frame: &Control) -> Fate;
     /// The queue in which a frame other than MAC control waited.
     fn queue_of(&self, pkt: Ix) -> Queue;
-    /// Mechanisms see the first bit of a frame other than MAC control leave.
-    fn notify_start(&mut self, from: &Departure, pkt: Ix);
-    /// They see that a frame other than MAC control has come in.
-    fn notify_arrived(&mut self, port: u16, pkt: Ix);
-    /// They say whether a frame that begins to leave is kept, under this number.
-    fn notify_leaving(&mut self, port: u16, number: u64, size: u32) -> bool;
-    /// They say whether a frame that is kept at the other end is taken.
-    fn notify_numbered(&mut self, port: u16, number: u64, size: u32) -> bool;
-    /// They see that a frame has come damaged.
-    fn notify_damaged(&mut self, port: u16);
-    /// They hear that the link of a port has gone down, or come up.
-    fn notify_link(&mut self, port: u16, up: bool);
     /// Adds the time since the last call to the wait accounts of all recorded flows at this port ([`crate::model::probe::waits`]).
     fn account_waits(&mut self, port: u16);
     /// What has joined queues comes to wait there, for those who look on.
@@ -84,6 +78,26 @@ where
     #[inline(always)]
     pub fn port(&mut self, port: u16) -> &mut Port {
         &mut self.ports[usize::from(port)]
+    }
+
+    /// Calls a hook of links, and carries out what mechanisms ask for.
+    pub fn at_links<R>(
+        &mut self,
+        call: impl FnOnce(&mut <Self as Node>::Side, &mut LinkCx<'_>, &mut Carried<Attachment>) -> R,
+    ) -> R {
+        let (side, mut cx, carried) = self.links();
+        let answer = call(side, &mut cx, carried);
+        self.act();
+        answer
+    }
+
+    /// A frame other than MAC control has come in, and mechanisms see that.
+    pub fn notify_arrived(&mut self, port: u16, pkt: Ix) {
+        let header = self.world.slab[pkt].pkt;
+        let (side, mut cx, _) = self.links();
+        side.on_arrive(&mut cx, PortNo(port), &header);
+        self.notify_consumed(&header);
+        self.act();
     }
 
     /// Number of a port among those of all nodes.
@@ -111,7 +125,8 @@ where
     pub fn refused(&mut self, port: u16) -> u32 {
         let p = &self.ports[usize::from(port)];
         let refused = (0..CLASSES).fold(0, |refused, queue| {
-            let may_transmit = |pkt: Ix| self.may_transmit(port, Queue(queue as u8), &self.world.slab[pkt].pkt);
+            let may_transmit =
+                |pkt: Ix| self.side().may_transmit(PortNo(port), Queue(queue as u8), &self.world.slab[pkt].pkt);
             if p.first_of(queue).is_none_or(may_transmit) {
                 refused
             } else {

@@ -1,11 +1,12 @@
-//! Frames that a port keeps and replays ([`crate::model::hooks::SwitchSide::retains`]), and how they come over the link.
+//! Frames that a port keeps and replays ([`crate::model::hooks::LinkSide::retains`]), and how they come over the link.
 //!
 //! Such a frame arrives when its last bit does, the latency of the node there not counted: whether it is taken is known before that begins.
 //! A fault destroys nothing of it on the way: it comes damaged, and what has come can tell.
 
 use super::{CAPTURED, LOST, Node, NodeCx, REPLAYED, RETAINED, WATCHED};
 use crate::model::event::{Event, order};
-use crate::model::packet::Control;
+use crate::model::hooks::LinkSide;
+use crate::model::packet::{Control, Port};
 use crate::model::port::{Numbered, Sent};
 use crate::model::slab::Ix;
 
@@ -23,7 +24,7 @@ where
             return fate;
         }
         let Some(number) = self.port(port).rest.replay.as_ref().map(|replay| replay.next()) else { return fate };
-        if !self.notify_leaving(port, number, header.size) {
+        if !self.at_links(|side, cx, _| side.retains(cx, Port(port), number, header.size)) {
             return fate;
         }
         let sent = Sent {

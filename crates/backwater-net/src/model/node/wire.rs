@@ -2,7 +2,7 @@
 //! another part of the network, or the port keeps it to send it again.
 
 use super::{CAPTURED, LOST, REPLAYED, RETAINED, TO_OTHER_PART, WATCHED};
-use crate::model::hooks::Departure;
+use crate::model::hooks::{Departure, LinkSide};
 use crate::model::node::{Node, NodeCx};
 use crate::model::packet::{Body, Port as PortNo};
 use crate::model::part::{Beside, Crossing, Mail};
@@ -26,7 +26,8 @@ where
         let lost = self.is_lost(port, pkt);
         if self.ports[usize::from(port)].rest.tells && !self.world.slab[pkt].pkt.is_mac() {
             let from = self.departure(port, pkt);
-            self.notify_start(&from, pkt);
+            let header = self.world.slab[pkt].pkt;
+            self.at_links(|side, cx, carried| side.on_start(cx, &from, &header, carried.get_mut(pkt, header.uid)));
         }
         let away = if self.ports[usize::from(port)].rest.leads_away { TO_OTHER_PART } else { 0 };
         let lost = match self.ports[usize::from(port)].rest.replay {

@@ -16,9 +16,10 @@ mod returned;
 use crossbar::Crossbar;
 
 use crate::config::{Architecture, LatencyAt, ReleaseAt, SwitchParams, Victim};
-use crate::model::hooks::{Departure, Fate, Home, MechanismId, SwitchCx, SwitchHooks, SwitchSide, Token};
+use crate::model::hooks::attachment::{Attachment, Carried};
+use crate::model::hooks::{Home, LinkCx, LinkHooks, MechanismId, SwitchCx, SwitchSide, Token};
 use crate::model::node::{Node, NodeCx};
-use crate::model::packet::{Control, NodeId, Packet, Port as PortNo, Queue};
+use crate::model::packet::{NodeId, Packet, Port as PortNo, Queue};
 use crate::model::port::{Next, Port};
 use crate::model::probe::watch::Watch;
 use crate::model::slab::{Ix, Slab};
@@ -113,6 +114,23 @@ impl<S> Switch<S> {
 }
 
 impl<S: SwitchSide> Node for NodeCx<'_, &mut Switch<S>> {
+    type Side = S;
+
+    fn side(&self) -> &S {
+        &self.node.stack
+    }
+
+    #[inline(always)]
+    fn links(&mut self) -> (&mut S, LinkCx<'_>, &mut Carried<Attachment>) {
+        let s = &mut *self.node;
+        (&mut s.stack, LinkCx::Switch(cx!(self, s)), &mut self.world.attachments)
+    }
+
+    fn act(&mut self) {
+        self.ask_watched();
+        self.act_switch();
+    }
+
     fn id(&self) -> NodeId {
         self.node.home.shape.node
     }
@@ -128,7 +146,7 @@ impl<S: SwitchSide> Node for NodeCx<'_, &mut Switch<S>> {
         if !p.has_work() {
             return;
         }
-        let next = if self.world.rules.hooks.switch.has(SwitchHooks::MAY_TRANSMIT) {
+        let next = if self.world.rules.hooks.switch_links.has(LinkHooks::MAY_TRANSMIT) {
             if self.world.probes.waits.is_some() {
                 self.refused(port);
             }
@@ -144,10 +162,6 @@ impl<S: SwitchSide> Node for NodeCx<'_, &mut Switch<S>> {
             Next::Wait(until) => self.wake(port, until),
             Next::Nothing => {}
         }
-    }
-
-    fn may_transmit(&self, port: u16, queue: Queue, pkt: &Packet) -> bool {
-        self.node.stack.may_transmit(PortNo(port), queue, pkt)
     }
 
     #[inline(always)]
@@ -166,47 +180,6 @@ impl<S: SwitchSide> Node for NodeCx<'_, &mut Switch<S>> {
 
     fn queue_of(&self, pkt: Ix) -> Queue {
         self.world.slab[pkt].place.queue
-    }
-
-    fn notify_start(&mut self, from: &Departure, pkt: Ix) {
-        let header = self.world.slab[pkt].pkt;
-        let (s, carried) = (&mut *self.node, self.world.attachments.get_mut(pkt, header.uid));
-        s.stack.on_start(&mut cx!(self, s), from, &header, carried);
-        self.ask_watched();
-        self.act_switch();
-    }
-
-    fn notify_arrived(&mut self, port: u16, pkt: Ix) {
-        self.at_switch(|stack, cx, slab| stack.on_arrive(cx, PortNo(port), &slab[pkt].pkt));
-        self.act_switch();
-    }
-
-    fn notify_leaving(&mut self, port: u16, number: u64, size: u32) -> bool {
-        let retains = self.at_switch(|stack, cx, _| stack.retains(cx, PortNo(port), number, size));
-        self.act_switch();
-        retains
-    }
-
-    fn notify_numbered(&mut self, port: u16, number: u64, size: u32) -> bool {
-        let accepts = self.at_switch(|stack, cx, _| stack.accepts(cx, PortNo(port), number, size));
-        self.act_switch();
-        accepts
-    }
-
-    fn notify_damaged(&mut self, port: u16) {
-        self.at_switch(|stack, cx, _| stack.on_damaged(cx, PortNo(port)));
-        self.act_switch();
-    }
-
-    fn notify_link(&mut self, port: u16, up: bool) {
-        self.at_switch(|stack, cx, _| stack.on_link(cx, PortNo(port), up));
-        self.act_switch();
-    }
-
-    fn notify_mac_control(&mut self, port: u16, frame: &Control) -> Fate {
-        let fate = self.at_switch(|stack, cx, _| stack.on_control(cx, PortNo(port), None, frame));
-        self.act_switch();
-        fate
     }
 
     fn account_waits(&mut self, port: u16) {
@@ -238,7 +211,10 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     }
 
     pub(crate) fn timer(&mut self, owner: MechanismId, token: Token) {
-        self.at_switch(|stack, cx, _| stack.on_timer(&mut cx.owned_by(owner), token));
+        self.at_switch(|stack, cx, _| {
+            stack.on_link_timer(&mut cx.owned_by(owner).links(), token);
+            stack.on_timer(&mut cx.owned_by(owner), token);
+        });
         self.act_switch();
     }
 }

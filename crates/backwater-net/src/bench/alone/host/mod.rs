@@ -6,7 +6,7 @@ mod turns;
 use super::*;
 use crate::config::{Recovery, Window};
 use crate::model::hooks::attachment::Attachment;
-use crate::model::hooks::{Departure, FlowCx, FlowShape, FlowSide, NicCx, NicShape, NicSide};
+use crate::model::hooks::{Departure, FlowCx, FlowShape, FlowSide, NicShape, NicSide};
 use crate::model::host::flow::{Controller, SendFlow};
 use crate::model::host::{Controllers, Flows, Host, Interface, Tables};
 use crate::model::packet::{AckHeader, DsField, Dscp, Ecn, FlowRef, Gap, Port as PortNo, Queue};
@@ -49,14 +49,17 @@ pub(super) struct After {
 }
 
 #[backwater_derive::hooks]
-impl NicSide for After {
+impl LinkSide for After {
     fn may_transmit(&self, _: PortNo, queue: Queue, _: &Packet) -> bool {
         queue != Queue(3) || self.started >= self.others
     }
-    fn on_start(&mut self, _: &mut NicCx<'_>, from: &Departure, _: &Packet, _: Option<&mut Attachment>) {
+    fn on_start(&mut self, _: &mut LinkCx<'_>, from: &Departure, _: &Packet, _: Option<&mut Attachment>) {
         self.started += u32::from(from.queue != Queue(3));
     }
 }
+
+#[backwater_derive::hooks(link)]
+impl NicSide for After {}
 
 pub(super) struct LoneHost {
     host: Host<After>,
@@ -420,7 +423,7 @@ fn selective_repeat_sends_what_is_missing() {
 fn flows_of_a_refused_queue_are_asked_again() {
     let queues = HostQueues::new(Class(3), &[Class(3), Class(5)]).expect("two priorities");
     let mut host = with_queues(queues, AckParams::default(), TransportParams::default(), NicParams::default());
-    host.world.rules.hooks.nic = host.node.host.stack.hooks();
+    host.world.rules.hooks.nic_links = host.node.host.stack.link_hooks();
     host.ports[0].report_events();
     host.node.host.stack.others = 3;
     let flows = [(3, 3), (5, 4)].map(|(queue, packets)| {

@@ -117,7 +117,7 @@ fn flows_keep_their_turns_among_those_of_control() {
 #[test]
 fn a_turn_of_data_that_may_not_start_is_control_s() {
     let mut host = with_turns(1);
-    host.world.rules.hooks.nic = host.node.host.stack.hooks();
+    host.world.rules.hooks.nic_links = host.node.host.stack.link_hooks();
     host.ports[0].report_events();
     host.node.host.stack.others = 5;
     host.control(0..9);
