@@ -227,16 +227,18 @@ impl Reader<'_, '_> {
                 while let Some(node) = objects.next()? {
                     self.node(rank, source, node.into(), &mut building)?;
                 }
+                self.unused[1].append(&mut objects.unknown);
             }
             _ => {
                 let mut messages = Messages::open(source)?;
-                let Some(metadata) = messages.next::<message::GlobalMetadata>()? else {
+                let Some(metadata) = messages.metadata()? else {
                     return Err(source.error("an empty file").hint("a trace begins with its metadata"));
                 };
                 self.metadata(metadata);
-                while let Some(node) = messages.next::<message::Node>()? {
+                while let Some(node) = messages.node()? {
                     self.node(rank, source, node.into(), &mut building)?;
                 }
+                self.unused[1].append(&mut messages.unknown);
             }
         }
         let program = building.finish(source)?;

@@ -37,12 +37,12 @@ pub fn write(
             triggered.insert(one.id);
         }
         if connection.priority.is_some() {
-            let text = "prio: as in htsim_uec, htsim_eqds and htsim_roce, which read it and do nothing with it; in htsim_ndp alone \
+            let text = "prio of a flow: as in htsim_uec, htsim_eqds and htsim_roce, which read it and do nothing with it; in htsim_ndp alone \
                         receivers pull by it";
             work.notes.ignored(source.name(), Some(connection.line), text);
         }
         if matches!(connection.message, Some(Some(_))) {
-            let text = "msg: its number is a label; messages of a connection go in the order of the file";
+            let text = "msg of a flow: its number is a label; messages of a connection go in the order of the file";
             work.notes.ignored(source.name(), Some(connection.line), text);
         }
         if connection.id.is_some_and(|id| u64::from(id) != one.id) {

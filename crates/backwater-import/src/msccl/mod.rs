@@ -20,9 +20,9 @@ use crate::scenario_writer::ScenarioWriter;
 use crate::schedule::{Act, MOST_RANKS, Places, Plain, Program, Schedule, write_page};
 use crate::source::Head;
 use crate::units::{size, time};
-use crate::xml::{Xml, below};
+use crate::xml::{Known, Xml, below};
 use roxmltree::Node;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Algorithms of MSCCL.
@@ -81,15 +81,14 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     }
     let text = "steps: the next one of a thread block begins when a send is at its receiver";
     work.notes.differs(source.name(), None, text);
-    let unused = unused(algorithm);
-    if !unused.is_empty() {
-        let names: Vec<&str> = unused.into_iter().collect();
-        let text = format!("{}: nothing that moves between GPUs follows from them", names.join(", "));
+    attributes(&xml, source.name(), work);
+    for text in [
+        "name, coll and proto (Simple) of <algo>, which remarks have: no time follows from them",
+        "type and cnt of <step> within a GPU, and depid and deps of <step> of what comes before anyway: no time follows from them",
+        "id of <tb> that no depid names, and chan, send and recv of <tb> without steps that send or receive: no time follows from them",
+    ] {
         work.notes.ignored(source.name(), line, text);
     }
-    let text = "name, coll and proto (Simple) of the algorithm, which remarks have, type and cnt of steps within a GPU, id of thread blocks that no depid names, chan, send and recv of those without such steps, \
-                and depid and deps of what comes before anyway: no time follows from them";
-    work.notes.ignored(source.name(), line, text);
     let about = format!(
         "{}: the MSCCL algorithm {} for {} of {ranks} GPUs by protocol {}, with a buffer of {} each.{}",
         source.file_name(),
@@ -143,30 +142,31 @@ impl Range {
     }
 }
 
-/// Attributes that are read. What a step moves where within a GPU is none of them.
-const READ: [&str; 16] = [
-    "name",
-    "proto",
-    "nchunksperloop",
-    "ngpus",
-    "coll",
-    "minBytes",
-    "maxBytes",
-    "id",
-    "send",
-    "recv",
-    "chan",
-    "s",
-    "type",
-    "cnt",
-    "depid",
-    "deps",
+/// The elements of an algorithm: attributes that are read, those without effect, and elements below. What a step moves where within a GPU
+/// has none.
+const ELEMENTS: [(&str, &[&str], &[&str], &[&str]); 4] = [
+    (
+        "algo",
+        &["name", "proto", "nchunksperloop", "ngpus", "coll", "minBytes", "maxBytes"],
+        &["nchannels", "inplace", "outofplace", "redop"],
+        &["gpu"],
+    ),
+    ("gpu", &["id"], &["i_chunks", "o_chunks", "s_chunks"], &["tb"]),
+    ("tb", &["id", "send", "recv", "chan"], &[], &["step"]),
+    ("step", &["s", "type", "cnt", "depid", "deps"], &["srcbuf", "srcoff", "dstbuf", "dstoff", "hasdep"], &[]),
 ];
 
-/// The names of attributes that have no effect.
-fn unused<'a>(algorithm: Node<'a, '_>) -> BTreeSet<&'a str> {
-    let all = algorithm.descendants().flat_map(|node| node.attributes());
-    all.map(|attribute| attribute.name()).filter(|name| !READ.contains(name)).collect()
+/// Says which attributes have no effect, and what is not known.
+fn attributes(xml: &Xml<'_>, file: &str, work: &mut Work<'_>) {
+    for (element, read, unused, below) in ELEMENTS {
+        for node in xml.root().descendants().filter(|node| node.tag_name().name() == element) {
+            for name in unused.iter().filter(|name| node.attribute(**name).is_some()) {
+                let text = format!("attributes of <{element}>: nothing that moves between GPUs follows from them");
+                work.notes.unread(file, Some(xml.line(node)), name, text);
+            }
+        }
+        xml.note_unknown(&[Known { element, attributes: &[read, unused], below: Some(below) }], work.notes);
+    }
 }
 
 /// Sizes from the command line: `--coll_size` is that of astra-sim's converter, `-b` that of nccl-tests.

@@ -206,7 +206,8 @@ fn unsaid(plan: &Plan, work: &mut Work<'_>) {
     let shown = plan.config.ports.iter().flat_map(|port| port.queues.iter().flatten());
     if let Some(profile) = shown.filter_map(|name| plan.config.profile(name)).next() {
         let (file, line) = at(profile);
-        let text = "egress pools, what their profiles set aside, and their static limits: memory is counted once, as what comes in";
+        let text = "what goes out: profile of BUFFER_QUEUE but for its dynamic_th, and pool, size and static_th of the entry of BUFFER_PROFILE \
+                    that it names: memory is counted once, as what comes in";
         notes.some(NoteKind::Ignored, &file, Some(line), &["pool", "size", "static_th", "profile"], text);
     }
     let star = plan.marks_of_star();
