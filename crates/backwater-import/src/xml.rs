@@ -54,14 +54,14 @@ impl<'a> Xml<'a> {
                 let others = node.attributes().map(|own| own.name());
                 for name in others.filter(|name| !attributes.iter().any(|list| list.contains(name))) {
                     let text = format!("attributes of <{element}> that are not known");
-                    notes.unread(self.file, line, &shortened(name), text);
+                    notes.unknown(self.file, line, &shortened(name), text);
                 }
             }
             let Some(Known { element, below, .. }) = node.parent_element().and_then(of) else { continue };
             let name = node.tag_name().name();
             if node.is_element() && below.is_some_and(|below| !below.contains(&name)) {
                 let text = format!("elements below <{element}> that are not known there");
-                notes.unread(self.file, line, &format!("<{}>", shortened(name)), text);
+                notes.unknown(self.file, line, &format!("<{}>", shortened(name)), text);
             }
             if node.is_text() && node.text().is_some_and(|text| !text.trim().is_empty()) {
                 notes.ignored(self.file, line, format!("text in <{element}>"));

@@ -115,7 +115,7 @@ fn eager(command: &[String], work: &mut Work<'_>) -> Result<u64, ImportError> {
                 work.notes.unread("--command", None, &format!("{name} {value}"), text);
             }
             _ if base_name(word) == "LogGOPSim" => {}
-            _ => work.notes.unread("--command", None, word, "has no counterpart here"),
+            _ => work.notes.unknown("--command", None, word, "has no counterpart here"),
         }
     }
     Ok(eager)

@@ -8,6 +8,7 @@ pub use shape::Fabric;
 
 use crate::error::ImportError;
 use crate::note::Notes;
+use crate::units::MOST_BPS;
 use crate::words::Words;
 use std::collections::{BTreeMap, HashSet};
 
@@ -104,8 +105,9 @@ impl Graph {
                 return Err(words.error(words.line(), format!("a link of node {a} to itself")));
             }
             let rate = words.word("a rate")?;
-            let Some(bps) = quantity::rate(rate.text).filter(|bps| *bps > 0) else {
-                return Err(words.error(rate.line, "is not a rate").value(rate.text).hint("as in 100Gbps"));
+            let Some(bps) = quantity::rate(rate.text).filter(|bps| (1..=MOST_BPS).contains(bps)) else {
+                let hint = "as in 100Gbps, 1000 Tb/s at most";
+                return Err(words.error(rate.line, "is not a rate").value(rate.text).hint(hint));
             };
             if bps < LEAST_BARE_BPS && rate.text.parse::<f64>().is_ok() {
                 let text = format!("{} b/s: bits a second where no unit stands", rate.text);

@@ -63,6 +63,8 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     if algorithm.tag_name().name() != "algo" {
         return Err(xml.error(algorithm, "<algo> should stand here").value(algorithm.tag_name().name()));
     }
+    // First: what is misspelt is missing then.
+    attributes(&xml, source.name(), work);
     let range = Range::of(&xml, algorithm)?;
     let sizes = sizes(source.name(), Some(xml.line(algorithm)), range, work)?;
     let programs = programs(&xml, algorithm, sizes)?;
@@ -81,7 +83,6 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     }
     let text = "steps: the next one of a thread block begins when a send is at its receiver";
     work.notes.differs(source.name(), None, text);
-    attributes(&xml, source.name(), work);
     for text in [
         "name, coll and proto (Simple) of <algo>, which remarks have: no time follows from them",
         "type and cnt of <step> within a GPU, and depid and deps of <step> of what comes before anyway: no time follows from them",
@@ -194,7 +195,7 @@ fn sizes(file: &str, line: Option<u64>, range: Range, work: &mut Work<'_>) -> Re
                 reduce_ps = (us * 1e6).round() as u64;
             }
             _ if name.starts_with('-') => {
-                work.notes.ignored("--command", None, format!("{name}: has no counterpart here"));
+                work.notes.unknown("--command", None, name, "has no counterpart here");
             }
             _ => {}
         }

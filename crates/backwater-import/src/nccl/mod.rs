@@ -53,8 +53,9 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     let file = source.name();
     let text = source.text()?;
     let xml = Xml::parse(file, &text)?;
-    let system = system::parse(&xml, file, work.notes)?;
+    // First: what is misspelt is missing then.
     attributes(&xml, file, work);
+    let system = system::parse(&xml, file, work.notes)?;
     let used = if system.nics.is_empty() { vec![] } else { nearest::nics(&system) };
     let ports = servers::ports(&system, &used);
     let nvlinks = servers::nvlinks(&system, file, work.notes)?;

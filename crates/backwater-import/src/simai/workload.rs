@@ -237,7 +237,7 @@ impl Workload {
                 }
                 key => {
                     let key: String = key.chars().take(40).collect();
-                    notes.ignored(&file, Some(1), format!("{key}: no key that is known"));
+                    notes.unknown(&file, Some(1), &key, "no key that is known");
                 }
             }
         }
