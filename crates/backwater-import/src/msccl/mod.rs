@@ -143,23 +143,37 @@ impl Range {
     }
 }
 
-/// The elements of an algorithm: attributes that are read, those without effect, and elements below. What a step moves where within a GPU
-/// has none.
-const ELEMENTS: [(&str, &[&str], &[&str], &[&str]); 4] = [
-    (
-        "algo",
-        &["name", "proto", "nchunksperloop", "ngpus", "coll", "minBytes", "maxBytes"],
-        &["nchannels", "inplace", "outofplace", "redop"],
-        &["gpu"],
-    ),
-    ("gpu", &["id"], &["i_chunks", "o_chunks", "s_chunks"], &["tb"]),
-    ("tb", &["id", "send", "recv", "chan"], &[], &["step"]),
-    ("step", &["s", "type", "cnt", "depid", "deps"], &["srcbuf", "srcoff", "dstbuf", "dstoff", "hasdep"], &[]),
+/// An element of an algorithm.
+struct Element {
+    name: &'static str,
+    /// Attributes that are read.
+    read: &'static [&'static str],
+    /// Attributes without effect: what a step moves where within a GPU has none.
+    unused: &'static [&'static str],
+    /// Elements right below it.
+    below: &'static [&'static str],
+}
+
+const ELEMENTS: [Element; 4] = [
+    Element {
+        name: "algo",
+        read: &["name", "proto", "nchunksperloop", "ngpus", "coll", "minBytes", "maxBytes"],
+        unused: &["nchannels", "inplace", "outofplace", "redop"],
+        below: &["gpu"],
+    },
+    Element { name: "gpu", read: &["id"], unused: &["i_chunks", "o_chunks", "s_chunks"], below: &["tb"] },
+    Element { name: "tb", read: &["id", "send", "recv", "chan"], unused: &[], below: &["step"] },
+    Element {
+        name: "step",
+        read: &["s", "type", "cnt", "depid", "deps"],
+        unused: &["srcbuf", "srcoff", "dstbuf", "dstoff", "hasdep"],
+        below: &[],
+    },
 ];
 
 /// Says which attributes have no effect, and what is not known.
 fn attributes(xml: &Xml<'_>, file: &str, work: &mut Work<'_>) {
-    for (element, read, unused, below) in ELEMENTS {
+    for Element { name: element, read, unused, below } in ELEMENTS {
         for node in xml.root().descendants().filter(|node| node.tag_name().name() == element) {
             for name in unused.iter().filter(|name| node.attribute(**name).is_some()) {
                 let text = format!("attributes of <{element}>: nothing that moves between GPUs follows from them");

@@ -64,18 +64,34 @@ fn a_configuration_is_refused_at_the_key_that_no_scenario_may_have() {
 
 #[test]
 fn other_files_are_refused_at_the_line_of_what_no_scenario_may_have() {
-    let cases: [(&[&str], &str, &str, &str); 6] = [
+    let cases: [(&[&str], &str, &str, &str); 7] = [
         (&HPCC[1..], "100Gbps", "5000000Tbps", "hpcc/topology.txt:"),
         (&["hpcc/flow.txt", "hpcc/topology.txt"], "1000000 ", "18446744073709551615 ", "hpcc/flow.txt:"),
         (&["goal/mixed.goal"], "4096b", "18446744073709551615b", "goal/mixed.goal:"),
         (&["htsim/every.topo"], "Downlink_speed_Gbps 100", "Downlink_speed_Gbps 0", "htsim/every.topo:"),
         (&["simai/experts.txt"], "ALLREDUCE 4096", "ALLREDUCE 1", "simai/experts.txt:3: "),
+        (
+            &["simai/servers.txt", "simai/exchange.txt"],
+            "6 8 400Gbps",
+            "0 8 400Gbps",
+            "simai/servers.txt:1: no links join GPUs",
+        ),
         (&["simai/servers.txt", "simai/exchange.txt"], "2880Gbps", "5000000Tbps", "simai/servers.txt:"),
     ];
     for (files, from, to, place) in cases {
         let error = error(files, from, to);
         assert!(error.starts_with(place), "{error}");
     }
+}
+
+#[test]
+fn a_flow_between_hosts_that_no_links_join_is_refused_at_its_line() {
+    let topology = replaced(&String::from_utf8(fixture(HPCC[1])).expect("text"), "3 5 100Gbps", "3 1 100Gbps");
+    let flows = String::from_utf8(fixture(HPCC[2])).expect("text");
+    let error =
+        imported(&[(HPCC[2], &flows), (HPCC[1], &topology)], &Options::default()).expect_err("refused").to_string();
+    assert!(error.starts_with("hpcc/flow.txt:"), "{error}");
+    assert!(error.contains("no links of the topology join node 3 and node 0"), "{error}");
 }
 
 #[test]
@@ -95,5 +111,32 @@ fn an_error_names_what_is_not_known() {
     for (files, from, to, named) in cases {
         let error = error(files, from, to);
         assert!(error.contains("not known, and perhaps misspelt: ") && error.contains(named), "{error}");
+    }
+}
+
+/// The same triggers whose flows wait for each other, or for one that never starts.
+#[test]
+fn flows_that_never_start_are_named_and_left_out() {
+    for (from, to, lines) in [
+        ("send_done_trigger 1", "send_done_trigger 3", 4),
+        ("trigger 1 size 300000", "trigger 3 size 300000", 2),
+        ("trigger 1 size 200000", "trigger 3 size 200000", 3),
+    ] {
+        let matrix = String::from_utf8(fixture("htsim/every.cm")).expect("text");
+        let topology = String::from_utf8(fixture("htsim/every.topo")).expect("text");
+        let files = [("every.cm", replaced(&matrix, from, to)), ("every.topo", topology)];
+        let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        let (result, place) = imported(&files, &Options::default()).expect(to);
+        let never = result.notes.iter().filter(|note| note.text.contains("it would never start"));
+        assert_eq!(never.map(|note| note.lines.len()).sum::<usize>(), lines, "{to}: {:#?}", result.notes);
+        // What an operation waits for has a row.
+        let table = place.text("it.operations.csv");
+        let ids: Vec<&str> = table.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
+        let head: Vec<&str> = table.lines().next().unwrap_or_default().split(',').collect();
+        for row in table.lines().skip(1) {
+            for (name, value) in head.iter().zip(row.split(',')).filter(|(name, _)| name.starts_with("after")) {
+                assert!(value.split_whitespace().all(|id| ids.contains(&id)), "{name} {value}: {table}");
+            }
+        }
     }
 }
