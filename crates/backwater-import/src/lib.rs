@@ -75,6 +75,7 @@ pub fn import(
     let family = given.family;
     let mut work = Work { stem, options, fabric: options.fabric.as_ref(), place, notes: &mut notes };
     work.unused(family);
-    let writer = (family.combine)(given, &mut work)?;
+    let written = (family.combine)(given, &mut work);
+    let writer = written.map_err(|error| notes.with_unknown(error))?;
     Ok(Imported { kinds, scenario: writer.into_text(), notes: notes.into_list() })
 }

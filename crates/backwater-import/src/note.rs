@@ -1,5 +1,6 @@
 //! What an import left out or assumed.
 
+use crate::error::ImportError;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::fmt;
@@ -63,6 +64,8 @@ pub struct Notes {
     list: Vec<Gathered>,
     /// Places in `list` by a hash of what is said and of which file: a file may have as many notes as lines.
     places: HashMap<u64, Vec<usize>>,
+    /// What is not known, with its place: an error that follows may come of it.
+    not_known: Vec<String>,
 }
 
 /// Notes of one file that say the same.
@@ -93,6 +96,9 @@ struct About {
 
 /// Most names that a text has; [`Note::names`] has all.
 pub const NAMES: usize = 100;
+
+/// Most of what is not known that an error names.
+const SUSPECTS: usize = 8;
 
 /// Most lines that a text has of one thing.
 const LINES: usize = 8;
@@ -150,6 +156,30 @@ impl Notes {
     /// A key, an option or a field has no effect: its name, and why.
     pub fn unread(&mut self, file: &str, line: Option<u64>, name: &str, why: impl Into<String>) {
         self.named(NoteKind::Ignored, file, line, name, why);
+    }
+
+    /// The same of what no program knows: an error of the import names it, too.
+    pub fn unknown(&mut self, file: &str, line: Option<u64>, name: &str, why: impl Into<String>) {
+        self.unread(file, line, name, why);
+        let place = line.map_or_else(String::new, |line| format!(":{line}"));
+        self.suspect(format!("{name} ({file}{place})"));
+    }
+
+    /// Something that an error of the import is to name, since it may come of it.
+    pub fn suspect(&mut self, what: String) {
+        if !self.not_known.contains(&what) && self.not_known.len() < SUSPECTS {
+            self.not_known.push(what);
+        }
+    }
+
+    /// An error with what is not known in its hint.
+    pub fn with_unknown(&self, error: ImportError) -> ImportError {
+        if self.not_known.is_empty() {
+            return error;
+        }
+        let also = format!("not known, and perhaps misspelt: {}", self.not_known.join(", "));
+        let hint = error.hint.as_ref().map_or_else(|| also.clone(), |hint| format!("{hint}; {also}"));
+        error.hint(hint)
     }
 
     /// Something was chosen.

@@ -1,5 +1,10 @@
 //! Quantities as scenarios have them: exact, in the largest unit of which they are a short decimal.
 
+/// Largest rate of a scenario, in b/s (docs/reference.md).
+pub const MOST_BPS: u64 = 1_000_000_000_000_000;
+/// Largest size of a scenario, in octets (docs/reference.md).
+pub const MOST_OCTETS: u64 = 1_000_000_000_000_000_000;
+
 /// A quantity in the largest of `units`, of which each is so many of the smallest, that needs at most three decimals.
 fn in_largest(value: u64, units: &[(&str, u64)]) -> String {
     for (name, size) in units {

@@ -1,5 +1,5 @@
 //! The messages of Chakra's execution traces, as far as they are used: `schema/protobuf/et_def.proto` of mlcommons/chakra (commit
-//! 21585d8). Fields that are not named here are passed over.
+//! 21585d8). Fields that are not named here are passed over, and [`super::stream`] says which.
 
 /// What a file begins with.
 #[derive(Clone, PartialEq, prost::Message)]

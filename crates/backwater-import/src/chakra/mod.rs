@@ -101,7 +101,14 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     let mut programs = Vec::with_capacity(traces.len());
     let mut nodes = 0;
     for (rank, (kind, source)) in (0u32..).zip(&traces) {
-        let program = reader.rank(rank, kind, source)?;
+        let program = match reader.rank(rank, kind, source) {
+            Ok(program) => program,
+            Err(error) => {
+                // A misspelt attribute is one that is missing and one that is not known.
+                reader.finish(source.name());
+                return Err(error);
+            }
+        };
         nodes += program.ops.len();
         programs.push((Arc::from(source.name()), program));
     }
@@ -182,7 +189,7 @@ fn ops_per_ps(command: &[String], work: &mut Work<'_>) -> Result<Option<f64>, Im
             let error = || ImportError::new("is not a rate in Tera operations a second").file("--command").value(value);
             rate = Some(value.parse::<f64>().ok().filter(|rate| *rate > 0.0 && rate.is_finite()).ok_or_else(error)?);
         } else if name.starts_with('-') {
-            work.notes.ignored("--command", None, format!("{name}: has no counterpart here"));
+            work.notes.unknown("--command", None, name, "has no counterpart here");
         }
     }
     Ok(rate)
@@ -227,16 +234,18 @@ impl Reader<'_, '_> {
                 while let Some(node) = objects.next()? {
                     self.node(rank, source, node.into(), &mut building)?;
                 }
+                self.unused[1].append(&mut objects.unknown);
             }
             _ => {
                 let mut messages = Messages::open(source)?;
-                let Some(metadata) = messages.next::<message::GlobalMetadata>()? else {
+                let Some(metadata) = messages.metadata()? else {
                     return Err(source.error("an empty file").hint("a trace begins with its metadata"));
                 };
                 self.metadata(metadata);
-                while let Some(node) = messages.next::<message::Node>()? {
+                while let Some(node) = messages.node()? {
                     self.node(rank, source, node.into(), &mut building)?;
                 }
+                self.unused[1].append(&mut messages.unknown);
             }
         }
         let program = building.finish(source)?;
@@ -274,6 +283,11 @@ impl Reader<'_, '_> {
             Some(Ok(number)) => Ok(Some(number)),
             Some(Err(_)) => Err(fail(format!("{what} is too large"))),
         };
+        for other in node.others.iter().chain(node.unreadable.iter().map(|(name, _)| name)) {
+            if !self.unused[1].contains(other) {
+                self.unused[1].insert(other.clone());
+            }
+        }
         if let Some((name, why)) = unreadable(&node) {
             return Err(fail(format!("{name} {why}")));
         }
@@ -388,11 +402,6 @@ impl Reader<'_, '_> {
             self.say(NoteKind::Assumed, name, text);
         }
         self.unused_of(node, what, name);
-        for other in node.others.iter().chain(node.unreadable.iter().map(|(name, _)| name)) {
-            if !self.unused[1].contains(other) {
-                self.unused[1].insert(other.clone());
-            }
-        }
         if what == What::Collective {
             self.say(NoteKind::Assumed, name, "collectives: their transfers are those of one ring, or direct ones");
         }
@@ -452,7 +461,7 @@ impl Reader<'_, '_> {
         }
         let what = ["what the metadata says", "what else nodes say"];
         for (what, names) in what.into_iter().zip(&self.unused) {
-            names.iter().for_each(|name| self.work.notes.unread(first, None, name, what));
+            names.iter().for_each(|name| self.work.notes.unknown(first, None, name, what));
         }
         for Reported { kind, file, text, nodes } in self.reported {
             let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes of all traces") };

@@ -7,7 +7,7 @@ use crate::error::ImportError;
 use crate::source::{Head, Source};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, Read};
 
 /// Types of nodes, by their number in the schema.
@@ -78,6 +78,15 @@ struct PrintedAttribute {
     name: String,
     #[serde(flatten)]
     others: BTreeMap<String, serde_json::Value>,
+}
+
+impl PrintedAttribute {
+    /// What it says beside its name and its value or list.
+    fn unknown(&self) -> impl Iterator<Item = String> + '_ {
+        let ends = ["Val", "_val", "List", "_list"];
+        let others = self.others.keys().filter(move |key| !ends.iter().any(|end| key.ends_with(end)));
+        others.map(|key| format!("{} of attributes", key.chars().take(40).collect::<String>()))
+    }
 }
 
 impl From<PrintedAttribute> for Attribute {
@@ -155,13 +164,15 @@ pub struct Objects<'a> {
     objects: serde_json::StreamDeserializer<'a, serde_json::de::IoRead<BufReader<Box<dyn Read + 'a>>>, Printed>,
     /// The first object, if it is a node.
     first: Option<Printed>,
+    /// What attributes say beside their names and values.
+    pub unknown: BTreeSet<String>,
 }
 
 impl<'a> Objects<'a> {
     /// Opens a file; gives its metadata, too.
     pub fn open(source: &'a Source) -> Result<(Objects<'a>, GlobalMetadata), ImportError> {
         let objects = serde_json::Deserializer::from_reader(BufReader::new(source.open()?)).into_iter();
-        let mut objects = Objects { source, objects, first: None };
+        let mut objects = Objects { source, objects, first: None, unknown: BTreeSet::new() };
         let metadata = match objects.object()? {
             Some(first) if first.is_node() => {
                 objects.first = Some(first);
@@ -187,6 +198,9 @@ impl<'a> Objects<'a> {
 
     fn object(&mut self) -> Result<Option<Printed>, ImportError> {
         let object = self.objects.next().transpose();
-        object.map_err(|error| self.source.error(error.to_string()).line(error.line() as u64))
+        let object = object.map_err(|error| self.source.error(error.to_string()).line(error.line() as u64))?;
+        let attributes = object.iter().flat_map(|object: &Printed| &object.attr);
+        self.unknown.extend(attributes.flat_map(PrintedAttribute::unknown));
+        Ok(object)
     }
 }

@@ -6,12 +6,14 @@
 //!
 //! One message is in memory at a time.
 
+use super::message::{GlobalMetadata, Node};
 use crate::error::ImportError;
 use crate::source::{Head, Source};
 use flate2::read::MultiGzDecoder;
 use prost::Message;
 use prost::bytes::Buf;
 use prost::encoding::WireType;
+use std::collections::BTreeSet;
 use std::io::{BufReader, Read};
 
 /// Longest message. The longest seen holds a file of MSCCL, of 26 KB.
@@ -26,6 +28,8 @@ pub struct Messages<'a> {
     octets: BufReader<Box<dyn Read + 'a>>,
     at: u64,
     buffer: Vec<u8>,
+    /// Fields that the schema does not have, or that are not read, by their number: what messages and their attributes say beside the rest.
+    pub unknown: BTreeSet<String>,
 }
 
 impl<'a> Messages<'a> {
@@ -35,11 +39,17 @@ impl<'a> Messages<'a> {
         let compressed = source.open()?.read_exact(&mut first).is_ok() && first == GZIP;
         let plain = source.open()?;
         let octets: Box<dyn Read + 'a> = if compressed { Box::new(MultiGzDecoder::new(plain)) } else { plain };
-        Ok(Messages { source, octets: BufReader::with_capacity(1 << 16, octets), at: 0, buffer: Vec::new() })
+        Ok(Messages {
+            source,
+            octets: BufReader::with_capacity(1 << 16, octets),
+            at: 0,
+            buffer: Vec::new(),
+            unknown: BTreeSet::new(),
+        })
     }
 
     /// The next message. `None` at the end of the file.
-    pub fn next<M: Message + Default>(&mut self) -> Result<Option<M>, ImportError> {
+    fn next<M: Message + Default>(&mut self) -> Result<Option<M>, ImportError> {
         let begin = self.at;
         let Some(length) = self.length()? else { return Ok(None) };
         if length > LONGEST {
@@ -57,6 +67,33 @@ impl<'a> Messages<'a> {
         M::decode(self.buffer.as_slice())
             .map(Some)
             .map_err(|error| self.error(begin, format!("no message of Chakra: {error}")))
+    }
+
+    /// The metadata, which is the first message. `None`: the file is empty.
+    pub fn metadata(&mut self) -> Result<Option<GlobalMetadata>, ImportError> {
+        let metadata = self.next()?;
+        self.look_for_unknown(METADATA_ATTRIBUTE, metadata_field);
+        Ok(metadata)
+    }
+
+    /// The next node. `None` at the end of the file.
+    pub fn node(&mut self) -> Result<Option<Node>, ImportError> {
+        let node = self.next()?;
+        self.look_for_unknown(NODE_ATTRIBUTE, node_field);
+        Ok(node)
+    }
+
+    /// Keeps what the message just read has beside the fields of the schema; `attribute` is the number of those that are attributes.
+    fn look_for_unknown(&mut self, attribute: u32, known: fn(u32, WireType) -> bool) {
+        for (tag, wire, inner) in Fields(&self.buffer) {
+            if !known(tag, wire) {
+                self.unknown.insert(format!("field {tag}"));
+            }
+            let own = Fields(if tag == attribute { inner } else { &[] });
+            for (tag, ..) in own.filter(|(tag, ..)| !attribute_field(*tag)) {
+                self.unknown.insert(format!("field {tag} of attributes"));
+            }
+        }
     }
 
     fn length(&mut self) -> Result<Option<u64>, ImportError> {
@@ -127,6 +164,44 @@ fn node_field(tag: u32, wire: WireType) -> bool {
         4 | 5 => matches!(wire, WireType::LengthDelimited | WireType::Varint),
         2 | 8..=10 => wire == WireType::LengthDelimited,
         _ => false,
+    }
+}
+
+/// Which fields of a message are attributes.
+const METADATA_ATTRIBUTE: u32 = 2;
+const NODE_ATTRIBUTE: u32 = 10;
+
+/// Whether an attribute has such a field, beside its `doc_string`: a name, and values and lists of many types.
+fn attribute_field(tag: u32) -> bool {
+    matches!(tag, 1 | 3..=30)
+}
+
+/// The fields of a message that can be decoded: number, type and, if it has a length, what is in it.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (u32, WireType, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Fields(rest) = self;
+        let (tag, wire) = prost::encoding::decode_key(rest).ok()?;
+        let length = match wire {
+            WireType::Varint => {
+                prost::encoding::decode_varint(rest).ok()?;
+                0
+            }
+            WireType::LengthDelimited => prost::encoding::decode_varint(rest).ok()? as usize,
+            WireType::ThirtyTwoBit => 4,
+            WireType::SixtyFourBit => 8,
+            // Groups are of no schema that is in use; what is behind one is not told apart.
+            WireType::StartGroup | WireType::EndGroup => {
+                *rest = &[];
+                0
+            }
+        };
+        let (inner, behind) = rest.split_at_checked(length)?;
+        *rest = behind;
+        Some((tag, wire, inner))
     }
 }
 

@@ -51,11 +51,14 @@ pub fn parse(file: &str, octets: &[u8]) -> Result<(Vec<Program>, Seen), ImportEr
                 format!("rank {rank} stands at {begin} to {end}: not behind the one before it and within the file");
             return Err(fail(at, reason).hint("is the file complete?"));
         }
+        seen.between += begin - last;
         last = end;
         let (begin, end) = (begin as usize + 8, end as usize + 8);
         let own = Octets { octets: octets.get(..end).unwrap_or_default(), at: begin };
         programs.push(program(own, rank, &fail, &mut seen, &mut highest)?);
     }
+    // The check of the last rank has seen that the file is as long.
+    seen.between += octets.len() as u64 - 8 - last;
     let heads = ["cpu", "nic"].into_iter().zip(reported).zip(highest);
     seen.head = heads
         .filter(|((_, reported), found)| reported != found)
@@ -167,6 +170,8 @@ fn program(
             }
         }
     }
+    let unnamed = taken.iter().filter(|taken| !**taken).count() * 4 + list.rest().len() % 4;
+    seen.between += unnamed as u64;
     for ((reported, found), number) in reported.iter().zip(&waits).zip(0usize..) {
         if reported != found {
             let reason =

@@ -52,6 +52,8 @@ pub struct Seen {
     any: Option<(Option<u64>, u64)>,
     /// What the head of a binary file says of its highest processor and NIC where the operations say otherwise.
     head: Vec<(&'static str, u8, u8)>,
+    /// Octets of a binary file that nothing reads: between ranks, behind the last, and dependants in no list.
+    between: u64,
     /// A place where a computation's start is waited for.
     start_of_calc: Option<Option<u64>>,
     /// A place where a send is waited for.
@@ -113,7 +115,7 @@ fn eager(command: &[String], work: &mut Work<'_>) -> Result<u64, ImportError> {
                 work.notes.unread("--command", None, &format!("{name} {value}"), text);
             }
             _ if base_name(word) == "LogGOPSim" => {}
-            _ => work.notes.unread("--command", None, word, "has no counterpart here"),
+            _ => work.notes.unknown("--command", None, word, "has no counterpart here"),
         }
     }
     Ok(eager)
@@ -137,6 +139,10 @@ fn note(seen: &Seen, eager: u64, file: &str, work: &mut Work<'_>) {
     for (name, reported, found) in &seen.head {
         let text =
             format!("the head counts {name}s up to {reported}, and the operations up to {found}, which counts here");
+        work.notes.ignored(file, None, text);
+    }
+    if seen.between > 0 {
+        let text = format!("octets that are of no rank, or of no list of one: {}", seen.between);
         work.notes.ignored(file, None, text);
     }
     if let Some(line) = seen.start_of_calc {

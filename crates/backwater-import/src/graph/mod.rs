@@ -8,8 +8,9 @@ pub use shape::Fabric;
 
 use crate::error::ImportError;
 use crate::note::Notes;
+use crate::units::MOST_BPS;
 use crate::words::Words;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Nodes and links. Every host has a link.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,6 +44,28 @@ impl Link {
     /// Its ends, the host first if one end is a host.
     pub fn ends(&self, graph: &Graph) -> (u32, u32) {
         if graph.is_switch(self.a) { (self.b, self.a) } else { (self.a, self.b) }
+    }
+}
+
+/// Which hosts links join.
+pub struct Joined {
+    /// Of each node the sets of joined switches, by one of them, to which it has a link.
+    islands: Vec<BTreeSet<u32>>,
+    /// Pairs of nodes with a link, the lower number first.
+    direct: HashSet<(u32, u32)>,
+}
+
+impl Joined {
+    /// Whether two hosts have links to the same switches, by way of others: whom one reaches by them the other does.
+    pub fn lie_alike(&self, one: u32, other: u32) -> bool {
+        self.islands.get(one as usize) == self.islands.get(other as usize)
+    }
+
+    /// Whether two hosts are joined.
+    pub fn are(&self, one: u32, other: u32) -> bool {
+        let of = |host: u32| self.islands.get(host as usize);
+        let by_switches = || of(one).zip(of(other)).is_some_and(|(one, other)| !one.is_disjoint(other));
+        one == other || self.direct.contains(&(one.min(other), one.max(other))) || by_switches()
     }
 }
 
@@ -104,8 +127,9 @@ impl Graph {
                 return Err(words.error(words.line(), format!("a link of node {a} to itself")));
             }
             let rate = words.word("a rate")?;
-            let Some(bps) = quantity::rate(rate.text).filter(|bps| *bps > 0) else {
-                return Err(words.error(rate.line, "is not a rate").value(rate.text).hint("as in 100Gbps"));
+            let Some(bps) = quantity::rate(rate.text).filter(|bps| (1..=MOST_BPS).contains(bps)) else {
+                let hint = "as in 100Gbps, 1000 Tb/s at most";
+                return Err(words.error(rate.line, "is not a rate").value(rate.text).hint(hint));
             };
             if bps < LEAST_BARE_BPS && rate.text.parse::<f64>().is_ok() {
                 let text = format!("{} b/s: bits a second where no unit stands", rate.text);
@@ -123,6 +147,27 @@ impl Graph {
             self.links.push(Link { line: rate.line, a, b, bps, delay_ps, loss: share });
         }
         Ok(())
+    }
+
+    /// Which hosts links join: by a link of their own, or by switches. Hosts pass nothing on.
+    pub fn joined(&self) -> Joined {
+        let neighbours = self.neighbours();
+        let mut island: Vec<Option<u32>> = vec![None; self.switch.len()];
+        for first in self.switches() {
+            let mut next = vec![first];
+            while let Some(node) = next.pop() {
+                let Some(own) = island.get_mut(node as usize).filter(|own| own.is_none()) else { continue };
+                *own = Some(first);
+                let others = neighbours.get(node as usize).into_iter().flatten().map(|(other, _)| *other);
+                next.extend(others.filter(|other| self.is_switch(*other)));
+            }
+        }
+        let islands = neighbours
+            .iter()
+            .map(|own| own.iter().filter_map(|(other, _)| island.get(*other as usize).copied().flatten()).collect());
+        let islands = islands.collect();
+        let direct = self.links.iter().map(|link| (link.a.min(link.b), link.a.max(link.b))).collect();
+        Joined { islands, direct }
     }
 
     /// Number of nodes.

@@ -5,6 +5,7 @@ use crate::error::ImportError;
 use crate::graph::quantity;
 use crate::note::Notes;
 use crate::source::Head;
+use crate::units::MOST_BPS;
 use crate::words::Words;
 use std::collections::BTreeMap;
 
@@ -163,7 +164,7 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Config, Import
     let mut config = Config { file: file.to_owned(), entries: BTreeMap::new() };
     while let Some(word) = words.next_word() {
         let Some((key, shape, purpose)) = KEYS.iter().find(|(key, ..)| *key == word.text) else {
-            notes.unread(file, Some(word.line), &shortened(word.text), "no key that is known");
+            notes.unknown(file, Some(word.line), &shortened(word.text), "no key that is known");
             continue;
         };
         let mut values = Vec::new();
@@ -269,8 +270,23 @@ impl Config {
 
     /// A rate in b/s. It must be there.
     pub fn rate(&self, key: &str) -> Result<u64, ImportError> {
-        let rate = self.parsed(key, None, "a rate, as in 40Mb/s", |word| quantity::rate(word).map(Some))?;
+        let read = |word: &str| quantity::rate(word).filter(|bps| *bps <= MOST_BPS).map(Some);
+        let rate = self.parsed(key, None, "a rate up to 1000 Tb/s, as in 40Mb/s", read)?;
         rate.ok_or_else(|| self.error(key, "is missing"))
+    }
+
+    /// A rate by which something grows, in b/s. It must be there, and not 0.
+    pub fn growth(&self, key: &str) -> Result<u64, ImportError> {
+        match self.rate(key)? {
+            0 => Err(self.error(key, "is 0: with this control no rate would grow")),
+            bps => Ok(bps),
+        }
+    }
+
+    /// A share above 0 and up to 1.
+    pub fn share(&self, key: &str, default: f64) -> Result<f64, ImportError> {
+        let read = |word: &str| word.parse().ok().filter(|share| *share > 0.0 && *share <= 1.0);
+        self.parsed(key, default, "a number above 0 and up to 1", read)
     }
 
     /// A value for each rate.

@@ -21,6 +21,8 @@ const ACK: u64 = 60;
 const ACK_HEADER: u64 = 46;
 /// A round trip for which a window of `[dctcp]` is wider than any other.
 const LONG_PS: u64 = 1_000_000_000_000;
+/// Octets that an egress port holds behind the crossing (`switch.staging` by default, docs/reference.md).
+const STAGING: u64 = 16_000;
 /// Octets of a pause frame.
 const PAUSE: u64 = 64;
 /// That code's unit of time, in ps.
@@ -125,6 +127,12 @@ impl Setting<'_> {
         let payload = u64::from(config.whole("PACKET_PAYLOAD_SIZE", 1000)?);
         if payload == 0 {
             return Err(config.error("PACKET_PAYLOAD_SIZE", "is 0"));
+        }
+        let frame = payload + HEADER + control.telemetry();
+        if frame > STAGING {
+            let reason =
+                format!("gives frames of {frame} B, of which a port of a switch does not hold one: {STAGING} B");
+            return Err(config.error("PACKET_PAYLOAD_SIZE", &reason));
         }
         self.packet(control, payload, notes, writer)?;
         self.acks(control, payload, notes, writer)?;
@@ -377,7 +385,7 @@ impl Setting<'_> {
             let text = "EWMA_GAIN is missing: there 1/16 is divided in whole numbers, and is 0; here it is 1/16";
             self.differs(notes, "EWMA_GAIN", text);
         }
-        self.config.number("EWMA_GAIN", 0.0625)
+        self.config.share("EWMA_GAIN", 0.0625)
     }
 
     /// The table of the control.
@@ -408,8 +416,12 @@ impl Setting<'_> {
             }
             Control::Hpcc | Control::Pint => self.hpcc(control, payload, notes, writer)?,
             Control::Timely => {
-                writer.head("[timely]").key("delta", rate(config.rate("RATE_AI")?));
-                writer.key("hai", rate(config.rate("RATE_HAI")?)).key("hai_after", 5);
+                let (delta, hai) = (config.growth("RATE_AI")?, config.rate("RATE_HAI")?);
+                if hai < delta {
+                    let reason = format!("is below RATE_AI, which is {}", rate(delta));
+                    return Err(config.error("RATE_HAI", &reason));
+                }
+                writer.head("[timely]").key("delta", rate(delta)).key("hai", rate(hai)).key("hai_after", 5);
                 writer.key("hai_counts", "increases").key("event", "round-trip").key("min_rate", self.least()?);
             }
             Control::Dctcp => self.dctcp(payload, notes, writer)?,
@@ -442,8 +454,8 @@ impl Setting<'_> {
             writer.key("telemetry", "pint").key("pint_base", self.log_base()?);
         }
         writer.remark(LONGEST);
-        writer.key("base_rtt", time(round_trip_ps.max(1))).key("eta", config.number("U_TARGET", 0.95)?);
-        writer.key("max_stage", config.whole("MI_THRESH", 5)?).key("r_ai", rate(config.rate("RATE_AI")?));
+        writer.key("base_rtt", time(round_trip_ps.max(1))).key("eta", config.share("U_TARGET", 0.95)?);
+        writer.key("max_stage", config.whole("MI_THRESH", 5)?).key("r_ai", rate(config.growth("RATE_AI")?));
         writer.key("min_rate", self.least()?);
         if control == Control::Pint {
             // Senders read nothing else: FAST_REACT, MULTI_RATE and SAMPLE_FEEDBACK are INT's.

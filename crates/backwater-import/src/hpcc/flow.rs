@@ -11,6 +11,7 @@ use crate::error::ImportError;
 use crate::graph::quantity;
 use crate::note::Notes;
 use crate::source::Head;
+use crate::units::MOST_OCTETS;
 use crate::words::Words;
 
 /// A flow.
@@ -75,6 +76,9 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<List, ImportEr
             words.number::<u32>("a destination port")?;
         }
         let bytes: u64 = words.number("a number of octets")?;
+        if bytes > MOST_OCTETS {
+            return Err(words.error(words.line(), format!("{bytes} B are more than a flow may have, {MOST_OCTETS}")));
+        }
         let start = words.word("a start in seconds")?;
         let start_ps = quantity::decimal(start.text, 12).filter(|ps| *ps <= LATEST_PS);
         let Some(start_ps) = start_ps else {

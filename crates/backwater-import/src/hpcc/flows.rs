@@ -71,6 +71,22 @@ impl Known<'_> {
                         a file of ways pins them";
             work.notes.differs(name, None, text);
         }
+        // Of a fabric that the caller gives the scenario's check knows.
+        if work.fabric.is_none() {
+            let joined = self.graph.joined();
+            let apart = |row: &&Row| {
+                let hosts = [row.src, row.dst].iter().all(|node| self.fabric.host(*node).is_some());
+                hosts && !joined.are(row.src, row.dst)
+            };
+            if let Some(row) = flows.iter().find(apart) {
+                let reason = format!("no links of the topology join node {} and node {}", row.src, row.dst);
+                return Err(self
+                    .list
+                    .error(reason)
+                    .line(row.line)
+                    .hint("add a link to the topology, or leave the flow out"));
+            }
+        }
         let one = |(number, row): (u64, &Row)| -> Result<One, ImportError> {
             let known = ways.as_ref().and_then(|(source, ways)| Some((*source, ways.get(&number)?)));
             let pinned = |nodes: &[u32], ends: [u32; 2]| match (&known, &links) {

@@ -48,7 +48,7 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<BTreeMap<u64, 
             return Err(fail("the word `data` is missing".into()).hint("as in: 0 data 8 129 148 128 0"));
         };
         if data > 1 {
-            notes.ignored(file, Some(number), "sport and dport: the number of a flow says which it is");
+            notes.ignored(file, Some(number), "sport and dport of a path: the number of a flow says which it is");
         }
         let ack = words.iter().position(|word| *word == "ack").filter(|at| *at > data);
         let ways = Ways {

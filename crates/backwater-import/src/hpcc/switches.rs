@@ -76,6 +76,24 @@ impl Setting<'_> {
         if !conweave {
             writer.remark("That code sets the reserve aside for each port, this one for each port and class: the buffer is larger by the rest.");
         }
+        // A scenario sets reserves and headroom of all ports aside, and refuses a buffer that does not hold them.
+        for (node, own) in &scaled {
+            let there = || ports.get(node).into_iter().flatten().map(|((bps, delay), n)| (*bps, *delay, u64::from(*n)));
+            let here = |bps: u64| match own.reference_bps {
+                Some(reference) => (u128::from(own.values[0]) * u128::from(bps) / u128::from(reference.max(1))) as u64,
+                None => own.values[0],
+            };
+            let aside = |bps: u64| CLASSES * reserve + if pauses { lossless * here(bps) } else { 0 };
+            let needed: u64 = there().map(|(bps, _, n)| aside(bps) * n).sum();
+            let room: u64 = there().map(|(bps, delay, n)| headroom(bps, delay) * n).sum();
+            let extra: u64 = there().map(|(.., n)| set_aside * n).sum::<u64>() + room * lossless.saturating_sub(1);
+            let least = needed.saturating_sub(extra);
+            if least > u64::from(buffer) << 20 {
+                let name = self.fabric.name(*node);
+                let reason = format!("MiB are less than reserves and headroom of the ports of {name} take, {least} B");
+                return Err(config.error("BUFFER_SIZE", &reason));
+            }
+        }
         let all = scaled.iter().map(|(node, own)| (*node, keys(node, own))).collect();
         ports::write(writer, "switch", self.fabric, &all);
         if !pauses {

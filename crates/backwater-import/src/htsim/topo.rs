@@ -79,6 +79,7 @@ pub fn parse(file: &str, text: &str) -> Result<Topology, ImportError> {
             let Some(tier) = found.get_mut(at).and_then(Option::as_mut) else { continue };
             let twice = || fail(&format!("stands twice for tier {at}"));
             match key.as_str() {
+                "downlink_speed_gbps" if value == 0 => return Err(fail("is no rate: at least 1")),
                 "downlink_speed_gbps" => once(&mut tier.downlink_gbps, below(MOST_GBPS)?, twice)?,
                 "radix_up" if at == 2 => return Err(fail("there is nothing above tier 2")),
                 "radix_up" => once(&mut tier.radix_up, count()?, twice)?,

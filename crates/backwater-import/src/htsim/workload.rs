@@ -37,12 +37,12 @@ pub fn write(
             triggered.insert(one.id);
         }
         if connection.priority.is_some() {
-            let text = "prio: as in htsim_uec, htsim_eqds and htsim_roce, which read it and do nothing with it; in htsim_ndp alone \
+            let text = "prio of a flow: as in htsim_uec, htsim_eqds and htsim_roce, which read it and do nothing with it; in htsim_ndp alone \
                         receivers pull by it";
             work.notes.ignored(source.name(), Some(connection.line), text);
         }
         if matches!(connection.message, Some(Some(_))) {
-            let text = "msg: its number is a label; messages of a connection go in the order of the file";
+            let text = "msg of a flow: its number is a label; messages of a connection go in the order of the file";
             work.notes.ignored(source.name(), Some(connection.line), text);
         }
         if connection.id.is_some_and(|id| u64::from(id) != one.id) {
@@ -180,6 +180,35 @@ fn start_ps(
         .hint("--start-unit ps?"))
 }
 
+/// Which flows start: by the clock, or since enough that start activate their trigger.
+fn started(matrix: &Matrix, known: &[&Known<'_>]) -> HashSet<u64> {
+    let mut waiting: HashMap<u32, Vec<&Known<'_>>> = HashMap::new();
+    let mut next = Vec::new();
+    for one in known {
+        match one.connection.start {
+            Start::By(trigger) => waiting.entry(trigger).or_default().push(one),
+            Start::At(_) => next.push(*one),
+        }
+    }
+    let mut activations: HashMap<u32, u32> = HashMap::new();
+    let mut started = HashSet::new();
+    while let Some(one) = next.pop() {
+        started.insert(one.id);
+        for trigger in one.connection.send_done.into_iter().chain(one.connection.recv_done) {
+            let count = activations.entry(trigger).or_default();
+            *count += 1;
+            let needed = match matrix.triggers.get(&trigger).map(|trigger| trigger.kind) {
+                Some(TriggerKind::Barrier(needed)) => needed,
+                _ => 1,
+            };
+            if *count == needed.max(1) {
+                next.extend(waiting.remove(&trigger).into_iter().flatten());
+            }
+        }
+    }
+    started
+}
+
 /// `[[job]]` with a table of operations: a send waits for those that activate its trigger.
 fn operations(
     matrix: &Matrix,
@@ -195,6 +224,15 @@ fn operations(
         connection.send_done.into_iter().for_each(|trigger| by_ack.entry(trigger).or_default().push(one.id));
         connection.recv_done.into_iter().for_each(|trigger| by_byte.entry(trigger).or_default().push(one.id));
     }
+    let activators: HashMap<u32, u32> =
+        by_ack.iter().chain(&by_byte).fold(HashMap::new(), |mut all, (trigger, ids)| {
+            *all.entry(*trigger).or_default() += ids.len() as u32;
+            all
+        });
+    let started = started(matrix, known);
+    for ids in by_ack.values_mut().chain(by_byte.values_mut()) {
+        ids.retain(|id| started.contains(id));
+    }
     let none = Vec::new();
     let mut table = Operations::new(format!("{}.operations", work.stem));
     for one in known {
@@ -203,24 +241,29 @@ fn operations(
         if let Start::By(trigger) = start {
             after = by_byte.get(&trigger).unwrap_or(&none);
             after_ack = by_ack.get(&trigger).unwrap_or(&none);
-            let there = (after.len() + after_ack.len()) as u32;
+            let reported = activators.get(&trigger).copied().unwrap_or(0);
             needs = match matrix.triggers.get(&trigger).map(|trigger| trigger.kind) {
-                Some(TriggerKind::Barrier(count)) if count > there => {
+                Some(TriggerKind::Barrier(count)) if count > reported => {
                     let reason = format!(
-                        "waits for trigger {trigger}, which needs {count} activations, and {there} flows activate it"
+                        "waits for trigger {trigger}, which needs {count} activations, and {reported} flows activate it"
                     );
                     return Err(source.error(reason).line(line).hint("it would never start"));
                 }
                 Some(TriggerKind::Barrier(count)) => Some(count),
                 _ => Some(1),
             };
-            if there == 0 {
-                let text =
-                    format!("a flow that waits for trigger {trigger}, which nothing activates: it would never start");
+            if !started.contains(&one.id) {
+                let why = if reported == 0 {
+                    "which nothing activates"
+                } else {
+                    "whose flows wait for each other, or for such a one"
+                };
+                let text = format!("a flow that waits for trigger {trigger}, {why}: it would never start");
                 work.notes.ignored(source.name(), Some(line), text);
                 continue;
             }
             // All there are is what an operation waits for anyway.
+            let there = (after.len() + after_ack.len()) as u32;
             needs = needs.filter(|needs| *needs < there);
         }
         let operation = Operation {
@@ -231,6 +274,14 @@ fn operations(
             ..Operation::new(one.id, src, Does::Send { peer: dst, bytes: one.bytes })
         };
         table.add(&operation, work.place)?;
+    }
+    if started.is_empty() {
+        return match matrix.connections.len() > known.len() {
+            true => Ok(()),
+            false => {
+                Err(source.error("no flow ever starts: each waits for a trigger").hint("let one start by the clock"))
+            }
+        };
     }
     let name = table.finish(work.place)?;
     writer.head("[[job]]");

@@ -20,9 +20,9 @@ use crate::scenario_writer::ScenarioWriter;
 use crate::schedule::{Act, MOST_RANKS, Places, Plain, Program, Schedule, write_page};
 use crate::source::Head;
 use crate::units::{size, time};
-use crate::xml::{Xml, below};
+use crate::xml::{Known, Xml, below};
 use roxmltree::Node;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Algorithms of MSCCL.
@@ -63,6 +63,8 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     if algorithm.tag_name().name() != "algo" {
         return Err(xml.error(algorithm, "<algo> should stand here").value(algorithm.tag_name().name()));
     }
+    // First: what is misspelt is missing then.
+    attributes(&xml, source.name(), work);
     let range = Range::of(&xml, algorithm)?;
     let sizes = sizes(source.name(), Some(xml.line(algorithm)), range, work)?;
     let programs = programs(&xml, algorithm, sizes)?;
@@ -81,15 +83,13 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     }
     let text = "steps: the next one of a thread block begins when a send is at its receiver";
     work.notes.differs(source.name(), None, text);
-    let unused = unused(algorithm);
-    if !unused.is_empty() {
-        let names: Vec<&str> = unused.into_iter().collect();
-        let text = format!("{}: nothing that moves between GPUs follows from them", names.join(", "));
+    for text in [
+        "name, coll and proto (Simple) of <algo>, which remarks have: no time follows from them",
+        "type and cnt of <step> within a GPU, and depid and deps of <step> of what comes before anyway: no time follows from them",
+        "id of <tb> that no depid names, and chan, send and recv of <tb> without steps that send or receive: no time follows from them",
+    ] {
         work.notes.ignored(source.name(), line, text);
     }
-    let text = "name, coll and proto (Simple) of the algorithm, which remarks have, type and cnt of steps within a GPU, id of thread blocks that no depid names, chan, send and recv of those without such steps, \
-                and depid and deps of what comes before anyway: no time follows from them";
-    work.notes.ignored(source.name(), line, text);
     let about = format!(
         "{}: the MSCCL algorithm {} for {} of {ranks} GPUs by protocol {}, with a buffer of {} each.{}",
         source.file_name(),
@@ -143,30 +143,45 @@ impl Range {
     }
 }
 
-/// Attributes that are read. What a step moves where within a GPU is none of them.
-const READ: [&str; 16] = [
-    "name",
-    "proto",
-    "nchunksperloop",
-    "ngpus",
-    "coll",
-    "minBytes",
-    "maxBytes",
-    "id",
-    "send",
-    "recv",
-    "chan",
-    "s",
-    "type",
-    "cnt",
-    "depid",
-    "deps",
+/// An element of an algorithm.
+struct Element {
+    name: &'static str,
+    /// Attributes that are read.
+    read: &'static [&'static str],
+    /// Attributes without effect: what a step moves where within a GPU has none.
+    unused: &'static [&'static str],
+    /// Elements right below it.
+    below: &'static [&'static str],
+}
+
+const ELEMENTS: [Element; 4] = [
+    Element {
+        name: "algo",
+        read: &["name", "proto", "nchunksperloop", "ngpus", "coll", "minBytes", "maxBytes"],
+        unused: &["nchannels", "inplace", "outofplace", "redop"],
+        below: &["gpu"],
+    },
+    Element { name: "gpu", read: &["id"], unused: &["i_chunks", "o_chunks", "s_chunks"], below: &["tb"] },
+    Element { name: "tb", read: &["id", "send", "recv", "chan"], unused: &[], below: &["step"] },
+    Element {
+        name: "step",
+        read: &["s", "type", "cnt", "depid", "deps"],
+        unused: &["srcbuf", "srcoff", "dstbuf", "dstoff", "hasdep"],
+        below: &[],
+    },
 ];
 
-/// The names of attributes that have no effect.
-fn unused<'a>(algorithm: Node<'a, '_>) -> BTreeSet<&'a str> {
-    let all = algorithm.descendants().flat_map(|node| node.attributes());
-    all.map(|attribute| attribute.name()).filter(|name| !READ.contains(name)).collect()
+/// Says which attributes have no effect, and what is not known.
+fn attributes(xml: &Xml<'_>, file: &str, work: &mut Work<'_>) {
+    for Element { name: element, read, unused, below } in ELEMENTS {
+        for node in xml.root().descendants().filter(|node| node.tag_name().name() == element) {
+            for name in unused.iter().filter(|name| node.attribute(**name).is_some()) {
+                let text = format!("attributes of <{element}>: nothing that moves between GPUs follows from them");
+                work.notes.unread(file, Some(xml.line(node)), name, text);
+            }
+        }
+        xml.note_unknown(&[Known { element, attributes: &[read, unused], below: Some(below) }], work.notes);
+    }
 }
 
 /// Sizes from the command line: `--coll_size` is that of astra-sim's converter, `-b` that of nccl-tests.
@@ -194,7 +209,7 @@ fn sizes(file: &str, line: Option<u64>, range: Range, work: &mut Work<'_>) -> Re
                 reduce_ps = (us * 1e6).round() as u64;
             }
             _ if name.starts_with('-') => {
-                work.notes.ignored("--command", None, format!("{name}: has no counterpart here"));
+                work.notes.unknown("--command", None, name, "has no counterpart here");
             }
             _ => {}
         }

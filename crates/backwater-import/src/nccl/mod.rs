@@ -23,7 +23,7 @@ use crate::note::NoteKind;
 use crate::scenario_writer::ScenarioWriter;
 use crate::source::Head;
 use crate::units::{rate, time};
-use crate::xml::Xml;
+use crate::xml::{Known, Xml};
 use nearest::Path;
 use servers::{NETWORK_PS, NVLINK_PS, NvLinks, Port};
 use system::System;
@@ -53,8 +53,9 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     let file = source.name();
     let text = source.text()?;
     let xml = Xml::parse(file, &text)?;
+    // First: what is misspelt is missing then.
+    attributes(&xml, file, work);
     let system = system::parse(&xml, file, work.notes)?;
-    left_to_paths(&xml, file, work);
     let used = if system.nics.is_empty() { vec![] } else { nearest::nics(&system) };
     let ports = servers::ports(&system, &used);
     let nvlinks = servers::nvlinks(&system, file, work.notes)?;
@@ -82,35 +83,57 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     Ok(writer)
 }
 
-/// Attributes from which it follows which NIC a GPU uses, which links it has and how fast they are: by element. No key has them.
-const OF_PATHS: [(&str, &[&str]); 6] = [
-    ("cpu", &["numaid", "arch", "vendor", "familyid", "modelid", "host_hash"]),
-    ("pci", &["busid", "class", "link_speed", "link_width"]),
-    ("gpu", &["rank", "gdr", "sm", "gcn"]),
-    ("nvlink", &["target", "tclass", "count"]),
-    ("xgmi", &["target", "tclass", "count"]),
-    ("net", &["dev", "gdr"]),
+/// Attributes by which NCCL does more than is done here: of an element, which ones, and what they are for here.
+const OF_LESS: [(&str, &[&str], &str); 7] = [
+    ("cpu", &["numaid", "arch", "vendor", "familyid", "modelid"], NEAREST),
+    ("pci", &["busid", "class", "link_speed", "link_width"], NEAREST),
+    ("gpu", &["rank", "gdr"], "here they say which GPUs take part and which NICs each uses"),
+    ("gpu", &["sm", "gcn"], "here they say how fast links within the server are"),
+    ("nvlink", &["target", "tclass", "count"], LINKS),
+    ("xgmi", &["target", "tclass", "count"], LINKS),
+    ("net", &["dev", "gdr"], NEAREST),
 ];
+const NEAREST: &str = "here they only say which NICs each GPU uses";
+const LINKS: &str = "here they only say which links a GPU has and how fast they are";
 
-/// Attributes from which nothing follows.
-const OF_NOTHING: [(&str, &[&str]); 3] = [
-    ("system", &["version"]),
-    ("cpu", &["affinity"]),
-    ("pci", &["vendor", "device", "subsystem_vendor", "subsystem_device"]),
+/// Attributes from which nothing follows, and why.
+const OF_NOTHING: [(&str, &[&str], &str); 6] = [
+    ("system", &["version"], WITHOUT_EFFECT),
+    ("cpu", &["affinity"], WITHOUT_EFFECT),
+    ("cpu", &["host_hash"], "a file has one server here, whatever that is called"),
+    ("pci", &["vendor", "device", "subsystem_vendor", "subsystem_device"], WITHOUT_EFFECT),
+    ("gpu", &["arch"], WITHOUT_EFFECT),
+    ("net", &["latency", "port", "guid", "maxconn", "coll"], "NCCL tunes by them"),
 ];
+const WITHOUT_EFFECT: &str = "nothing follows from them here";
 
-/// Says which attributes are those, as far as they are there.
-fn left_to_paths(xml: &Xml<'_>, file: &str, work: &mut Work<'_>) {
-    let mut say = |kind: NoteKind, (element, names): (&str, &[&str]), what: &str| {
+/// Attributes that are read, and of which there is nothing to say.
+const READ: [(&str, &[&str]); 2] = [("gpu", &["dev"]), ("net", &["name", "speed", "net"])];
+
+/// Elements of NCCL's and RCCL's files.
+const ELEMENTS: [&str; 8] = ["system", "cpu", "pci", "gpu", "nvlink", "xgmi", "nic", "net"];
+
+/// Says which attributes have less effect than there, or none, and what is not known, as far as it is there.
+fn attributes(xml: &Xml<'_>, file: &str, work: &mut Work<'_>) {
+    let mut say = |kind: NoteKind, (element, names, what): (&str, &[&str], &str), more: &str| {
         for node in xml.root().descendants().filter(|node| node.tag_name().name() == element) {
             for name in names.iter().filter(|name| node.attribute(**name).is_some()) {
-                work.notes.named(kind, file, Some(xml.line(node)), name, format!("attributes of <{element}>{what}"));
+                let text = format!("attributes of <{element}>: {what}{more}");
+                work.notes.named(kind, file, Some(xml.line(node)), name, text);
             }
         }
     };
-    let paths = ": no key has them; which NIC a GPU uses, which links it has and how fast they are follow from them";
-    OF_PATHS.into_iter().for_each(|of| say(NoteKind::Differs, of, paths));
-    OF_NOTHING.into_iter().for_each(|of| say(NoteKind::Ignored, of, ", from which nothing follows here"));
+    let more = "; NCCL also searches its rings and trees by them";
+    OF_LESS.into_iter().for_each(|of| say(NoteKind::Differs, of, more));
+    OF_NOTHING.into_iter().for_each(|of| say(NoteKind::Ignored, of, ""));
+    for element in ELEMENTS {
+        let lists = OF_LESS.iter().chain(&OF_NOTHING).map(|(own, names, _)| (own, names));
+        let lists = lists.chain(READ.iter().map(|(own, names)| (own, names)));
+        let attributes: Vec<&[&str]> = lists.filter(|(own, _)| **own == element).map(|(_, names)| *names).collect();
+        // What else is below the others is said where they are read.
+        let below: Option<&[&str]> = ["nvlink", "xgmi", "net"].contains(&element).then_some(&[]);
+        xml.note_unknown(&[Known { element, attributes: &attributes, below }], work.notes);
+    }
 }
 
 /// How many servers there are.

@@ -429,10 +429,6 @@ impl<'b, 'a: 'b> Reading<'_, 'a> {
             let first = self.system.gpus.iter().map(|gpu| gpu.line).min();
             self.notes.assumed(self.file, first, "numbers of GPUs, in the order of their busid");
         }
-        if let Some((line, _)) = self.nets.values().min() {
-            let text = "latency, port, guid, maxconn and coll of <net>: NCCL tunes by them";
-            self.notes.ignored(self.file, Some(*line), text);
-        }
         Ok(self.system)
     }
 }

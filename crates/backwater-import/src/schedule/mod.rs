@@ -18,6 +18,7 @@ pub use emit::{Collectives, Plain, Table, write_page};
 pub use labels::{Label, Labels};
 
 use crate::error::ImportError;
+use crate::units::MOST_OCTETS;
 use std::sync::Arc;
 
 /// A receive with this peer or tag takes what comes from any rank, with any tag. LogGOPSim and MPI libraries use the same number.
@@ -185,7 +186,15 @@ impl Schedule {
             }
             first.push(sum as u32);
         }
-        Ok(Schedule { programs, files, first, places, labels: Labels::default() })
+        let schedule = Schedule { programs, files, first, places, labels: Labels::default() };
+        let sent = |op: &Op| match op.act {
+            Act::Send { bytes, .. } | Act::Receive { bytes, .. } => bytes,
+            _ => 0,
+        };
+        if let Some((_, number, op)) = schedule.all().find(|(.., op)| sent(op) > MOST_OCTETS) {
+            return Err(schedule.error(number, format!("{} B are more than a flow may have, {MOST_OCTETS}", sent(op))));
+        }
+        Ok(schedule)
     }
 
     /// The same, whose operations have these names.

@@ -15,6 +15,7 @@ use crate::hpcc::controls::{Sent, Setting};
 use crate::hpcc::{HOUR_PS, faults};
 use crate::scenario_writer::ScenarioWriter;
 use groups::Groups;
+use workload::{CommKind, Workload};
 
 /// Files of SimAI and AICB.
 pub static FAMILY: Family = Family {
@@ -111,10 +112,56 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
         let text = few(groups.ranks(), servers);
         work.notes.differs(&workload.file, Some(1), text);
     }
+    if let (Some(workload), Some(groups), Some(servers), Some(source)) = (&workload, &groups, &servers, topology)
+        && work.fabric.is_none()
+        && let Some((layer, one, other)) = apart(workload, groups, &servers.graph)
+    {
+        let reason = format!("no links join GPUs {one} and {other}, which {layer} has in one group");
+        return Err(source.error(reason).line(1).hint("add a link, or give another topology"));
+    }
     if let (Some(workload), Some(groups)) = (&workload, &groups) {
         steps::write(workload, groups, work, &mut writer)?;
     }
     Ok(writer)
+}
+
+/// Most GPUs of a group, none like another, of which all pairs are looked at; of more the check of the scenario says it.
+const MOST_UNLIKE: usize = 512;
+
+/// A layer with a collective in which two GPUs send to each other that no links join, and these two.
+fn apart<'a>(workload: &'a Workload, groups: &Groups, graph: &Graph) -> Option<(&'a str, u32, u32)> {
+    let gpus: Vec<u32> = graph.hosts().collect();
+    let joined = graph.joined();
+    let mut seen = Vec::new();
+    for layer in &workload.layers {
+        for comm in layer.passes.iter().filter_map(|pass| pass.comm) {
+            let (ranks, stride) = groups.size_and_stride(comm.group);
+            let ring = comm.kind != CommKind::AllToAll;
+            if ranks < 2 || seen.contains(&(ranks, stride, ring)) {
+                continue;
+            }
+            seen.push((ranks, stride, ring));
+            for first in (0..groups.ranks()).filter(|rank| rank / stride % ranks == 0) {
+                let members = (0..ranks).filter_map(|number| gpus.get((first + number * stride) as usize).copied());
+                let mut members: Vec<u32> = members.collect();
+                let pairs: Vec<(u32, u32)> = if ring {
+                    members.iter().copied().zip(members.iter().copied().cycle().skip(1)).collect()
+                } else {
+                    // Of those that lie alike one: there may be thousands.
+                    members.dedup_by(|one, other| joined.lie_alike(*one, *other));
+                    members.truncate(MOST_UNLIKE);
+                    let behind = |(at, one): (usize, &u32)| {
+                        members[at + 1..].iter().map(|other| (*one, *other)).collect::<Vec<_>>()
+                    };
+                    members.iter().enumerate().flat_map(behind).collect()
+                };
+                if let Some((one, other)) = pairs.into_iter().find(|(one, other)| !joined.are(*one, *other)) {
+                    return Some((&layer.name, one, other));
+                }
+            }
+        }
+    }
+    None
 }
 
 /// Says which GPUs take part where not all do.

@@ -19,6 +19,8 @@ struct Steps<'a> {
     /// What was written last.
     before: Option<String>,
     written: usize,
+    /// The first collective with fewer octets than ranks: its line, and what it is.
+    few: Option<(u64, String)>,
 }
 
 /// Writes the job.
@@ -37,7 +39,7 @@ pub fn write(
                     channels, trees and NVLS";
         work.notes.differs(file, None, text);
     }
-    let mut steps = Steps { writer, groups, last: None, before: None, written: 0 };
+    let mut steps = Steps { writer, groups, last: None, before: None, written: 0, few: None };
     let layers = || (0usize..).zip(&workload.layers);
     match workload.policy {
         Policy::Micro => {
@@ -63,6 +65,10 @@ pub fn write(
                 }
             }
         }
+    }
+    if let Some((line, what)) = steps.few {
+        let error = ImportError::new(format!("{what}: each needs a part of at least 1 B")).file(file).line(line);
+        return Err(error.hint("the size is that of the whole buffer of a rank"));
     }
     match steps.written {
         0 => Err(ImportError::new("no layer computes or communicates anything").file(file)),
@@ -136,6 +142,10 @@ impl Steps<'_> {
         // A rank alone has nothing to send.
         if ranks < 2 {
             return None;
+        }
+        if kind != CommKind::AllToAll && bytes < u64::from(ranks) {
+            let what = format!("the {} of {} has {bytes} B for {ranks} ranks", PASSES[pass], layer.name);
+            self.few.get_or_insert((layer.line, what));
         }
         let (name, payload) = match kind {
             CommKind::AllReduce => ("all-reduce", bytes),

@@ -166,19 +166,20 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Workload, Impo
     };
     let unused = match policy {
         Policy::Micro => {
-            "dependency, forward, forward-comm, forward-bytes, input, input-comm, input-bytes, weight and update of MICRO: all but the \
-             collective of the weight gradient"
+            "dependency, forward, forward-comm, forward-bytes, input, input-comm, input-bytes, weight and update of each layer of MICRO: all but \
+             the collective of the weight gradient"
         }
         Policy::Inference => {
-            "dependency, forward-bytes where nothing is sent, and input, input-comm, input-bytes, weight, weight-comm, weight-bytes and \
+            "of each layer dependency, forward-bytes where nothing is sent, and input, input-comm, input-bytes, weight, weight-comm, weight-bytes and \
              update, which are behind the forward pass"
         }
         Policy::Data => {
-            "dependency, weight-bytes where nothing is sent, update where the weight gradient is not sent, and forward-comm, forward-bytes, \
+            "of each layer dependency, weight-bytes where nothing is sent, update where the weight gradient is not sent, and forward-comm, forward-bytes, \
              input-comm and input-bytes, the collectives of the other passes"
         }
         Policy::Transformer | Policy::Model => {
-            "dependency, forward-bytes, input-bytes and weight-bytes of NONE, forward-comm, input-comm and weight-comm of 0 B, and update where the weight gradient is not sent"
+            "of each layer dependency, forward-bytes, input-bytes and weight-bytes of NONE, forward-comm, input-comm and weight-comm of 0 B, \
+             and update where the weight gradient is not sent"
         }
     };
     notes.ignored(file, Some(2), unused);
@@ -236,7 +237,7 @@ impl Workload {
                 }
                 key => {
                     let key: String = key.chars().take(40).collect();
-                    notes.ignored(&file, Some(1), format!("{key}: no key that is known"));
+                    notes.unknown(&file, Some(1), &key, "no key that is known");
                 }
             }
         }

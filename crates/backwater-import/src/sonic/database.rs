@@ -206,6 +206,21 @@ impl Database {
         })
     }
 
+    /// Tables and fields that are not read, and are called much like one that is: an error names them, since they may be misspelt.
+    pub fn misspelt(&self, notes: &mut Notes) {
+        for (name, file, line) in &self.skipped {
+            if TABLES.iter().any(|(table, _)| alike(table, name)) {
+                notes.suspect(format!("{name} ({file}:{line})"));
+            }
+        }
+        for (table, entry, field) in self.unread() {
+            let read = TABLES.iter().filter(|(own, _)| *own == table).flat_map(|(_, read)| *read);
+            if read.into_iter().any(|own| alike(own, &field.name)) {
+                notes.suspect(format!("{} of {table} ({}:{})", field.name, entry.file, field.line));
+            }
+        }
+    }
+
     fn add(&mut self, file: &str, text: &str) -> Result<(), ImportError> {
         let line = Cell::new(1);
         let counted = Counted { rest: text.as_bytes(), line: &line };
@@ -219,6 +234,26 @@ impl Database {
             ImportError::new(reason).file(file).line(error.line().max(1) as u64)
         })
     }
+}
+
+/// Whether a name becomes another by two octets that are changed, left out or added at most, and half of it stays.
+fn alike(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    if one.len().abs_diff(other.len()) > 2 {
+        return false;
+    }
+    // Row by row the least number of changes from the beginning of one to each beginning of the other.
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, own) in one.iter().enumerate() {
+        let mut before = row.clone();
+        before[0] = at + 1;
+        for (place, octet) in other.iter().enumerate() {
+            let changed = row[place] + usize::from(own != octet);
+            before[place + 1] = changed.min(row[place + 1] + 1).min(before[place] + 1);
+        }
+        row = before;
+    }
+    row.last().is_some_and(|changes| *changes <= 2.min(one.len() / 2))
 }
 
 /// Whether a file is a configuration database or a part of one.

@@ -153,8 +153,10 @@ fn buffers(config: &Config, notes: &mut Notes) {
         }
     }
     for pool in config.pools.iter().filter(|pool| !pool.ingress) {
-        let text =
-            format!("{}: size, mode and xoff of what goes out: memory is counted once, as what comes in", pool.name);
+        let text = format!(
+            "size, mode and xoff of {} in BUFFER_POOL, of what goes out: memory is counted once, as what comes in",
+            pool.name
+        );
         notes.some(NoteKind::Ignored, &pool.at.0, Some(pool.at.1), &[&pool.name, "size", "mode", "xoff"], text);
     }
     for pool in config.pools.iter().filter(|pool| pool.ingress) {

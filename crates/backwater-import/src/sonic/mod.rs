@@ -62,6 +62,7 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
         return Err(error.hint("give the config_db.json of the switch beside it"));
     };
     let database = Database::read(sources.iter().copied(), work.notes)?;
+    database.misspelt(work.notes);
     let lookup = lookup.map(|source| Lookup::read(source, work.notes)).transpose()?;
     let config = read::config(&database, lookup.as_ref(), work.notes)?;
     let plan = Plan::of(config, first.name(), work.options, work.notes)?;
@@ -163,12 +164,13 @@ fn unsaid(plan: &Plan, work: &mut Work<'_>) {
     }
     for (other, parts) in plan.unlike_main() {
         let (file, line) = at(&other.profile);
+        let own = runs::classes_named(&other.classes);
         let text = format!(
-            "{} with {} have in the scenario of all ports what {} have: {}. They have a scenario of their own where two ports have that",
-            runs::classes_named(&other.classes),
+            "the scenario of all ports runs {own} ({}) with the settings of {}: {}. Where at least two ports have the settings of {own}, a \
+             scenario of its own runs them",
             other.about(),
             plan.main().map_or_else(String::new, |main| format!(
-                "{} with {}",
+                "{} ({})",
                 runs::classes_named(&main.classes),
                 main.about()
             )),
@@ -206,7 +208,8 @@ fn unsaid(plan: &Plan, work: &mut Work<'_>) {
     let shown = plan.config.ports.iter().flat_map(|port| port.queues.iter().flatten());
     if let Some(profile) = shown.filter_map(|name| plan.config.profile(name)).next() {
         let (file, line) = at(profile);
-        let text = "egress pools, what their profiles set aside, and their static limits: memory is counted once, as what comes in";
+        let text = "what goes out: profile of BUFFER_QUEUE but for its dynamic_th, and pool, size and static_th of the entry of BUFFER_PROFILE \
+                    that it names: memory is counted once, as what comes in";
         notes.some(NoteKind::Ignored, &file, Some(line), &["pool", "size", "static_th", "profile"], text);
     }
     let star = plan.marks_of_star();

@@ -61,7 +61,7 @@ impl Group {
         let mut sizes = |what: &str, own: u64, there: u64, less: &str, more: &str| {
             if own != there {
                 parts.push(format!(
-                    "{there} B of {what} for {own} B, so that {}",
+                    "{there} B of {what} instead of {own} B, so that {}",
                     if there < own { less } else { more }
                 ));
             }
@@ -69,7 +69,7 @@ impl Group {
         let (drops, holds) =
             ("the run drops frames that the switch holds", "the run holds frames that the switch drops");
         sizes("headroom", self.headroom, other.headroom, drops, holds);
-        sizes("their own memory", self.reserve, other.reserve, "the run pauses earlier", "the run pauses later");
+        sizes("memory of their own", self.reserve, other.reserve, "the run pauses earlier", "the run pauses later");
         match (self.profile.limit, other.profile.limit) {
             (Limit::Static(own), Limit::Static(there)) => {
                 sizes("static_th", own, there, "the run pauses earlier", "the run pauses later");
@@ -77,15 +77,17 @@ impl Group {
             (Limit::Dynamic(own), Limit::Dynamic(there)) if own == there => {}
             (Limit::Dynamic(own), Limit::Dynamic(there)) => {
                 let when = if there < own { "earlier" } else { "later" };
-                parts.push(format!("dynamic_th {there} for {own}, so that the run pauses {when}"));
+                parts.push(format!("dynamic_th {there} instead of {own}, so that the run pauses {when}"));
             }
             (Limit::Static(own), Limit::Dynamic(there)) => {
-                parts
-                    .push(format!("dynamic_th {there} for static_th {own} B, so that the run pauses at another level"));
+                parts.push(format!(
+                    "dynamic_th {there} instead of static_th {own} B, so that the run pauses at another level"
+                ));
             }
             (Limit::Dynamic(own), Limit::Static(there)) => {
-                parts
-                    .push(format!("static_th {there} B for dynamic_th {own}, so that the run pauses at another level"));
+                parts.push(format!(
+                    "static_th {there} B instead of dynamic_th {own}, so that the run pauses at another level"
+                ));
             }
         }
         parts

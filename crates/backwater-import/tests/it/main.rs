@@ -9,6 +9,7 @@ mod msccl;
 mod mutate;
 mod nccl;
 mod options;
+mod ranges;
 mod recognised;
 mod simai;
 mod sonic;

@@ -257,11 +257,7 @@ fn times_outside_the_ranges_of_the_model_are_kept_and_told() {
 fn ports_with_other_headroom_have_a_scenario_of_their_own() {
     let (result, place) = import(&leaf(&[("\"Ethernet28\": \"40m\"", "\"Ethernet28\": \"300m\"")]), None).unwrap();
     // With the same profile it has no other headroom or limit: each link has its own delay.
-    assert!(
-        !notes(&result).iter().any(|note| note.contains("have in the scenario of all ports what")),
-        "{:?}",
-        notes(&result)
-    );
+    assert!(!notes(&result).iter().any(|note| note.contains("the scenario of all ports runs")), "{:?}", notes(&result));
     // One port is no worst case of two.
     assert_eq!(place.text("it.headroom-2.toml"), "");
     assert!(result.scenario.contains("{ a = \"Ethernet28\", b = \"leaf1\", rate = \"100 Gb/s\", delay = \"1.5 us\" }"));
@@ -672,15 +668,14 @@ fn a_run_with_one_profile_for_unlike_classes_says_so_at_its_result() {
             &result.scenario,
             &["headroom = \"1 KB\"", "alpha = 0.0625", "; the headroom and limit of small at 100 Gb/s over"],
         );
-        let reported =
-            notes(&result).into_iter().filter(|note| note.contains(" have in the scenario of all ports what "));
+        let reported = notes(&result).into_iter().filter(|note| note.contains("the scenario of all ports runs "));
         let reported: Vec<String> = reported.collect();
         let [note] = reported.as_slice() else { panic!("{reported:#?}") };
         let who = format!(
-            "differs: class {large} with large at 100 Gb/s over 200 ns have in the scenario of all ports what class {small} with small"
+            "differs: the scenario of all ports runs class {large} (large at 100 Gb/s over 200 ns) with the settings of class {small} (small at"
         );
-        let what = "1000 B of headroom for 39000 B, so that the run drops frames that the switch holds; dynamic_th -4 for -1, so that the run \
-                    pauses earlier";
+        let what = "1000 B of headroom instead of 39000 B, so that the run drops frames that the switch holds; dynamic_th -4 instead of -1, so \
+                    that the run pauses earlier. Where at least two ports have the settings of class";
         has(note, &[&who, what]);
     }
     let (alike, _) = import(&leaf(&[]), Some(16_000_000)).unwrap();

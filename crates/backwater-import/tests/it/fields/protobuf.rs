@@ -1,7 +1,8 @@
 //! The fields of a trace of Chakra: protobuf, taken apart by its wire format and the numbers of `schema/protobuf/et_def.proto` of
 //! mlcommons/chakra, and put together again with one value changed.
 
-use super::syntax::Field;
+use super::syntax::{Field, apart};
+use super::unknown::Changed;
 use prost::encoding::{WireType, decode_key, decode_varint, encode_varint};
 use std::collections::BTreeMap;
 
@@ -56,19 +57,73 @@ pub fn fields(octets: &[u8], most: usize) -> Vec<Field> {
             let whole = |other: Message| {
                 let mut changed = messages.clone();
                 changed[number] = other;
-                changed.iter().fold(Vec::new(), |mut octets, message| {
-                    let own = together(message);
-                    encode_varint(own.len() as u64, &mut octets);
-                    octets.extend(own);
-                    octets
-                })
+                delimited(&changed)
             };
-            let words = vec![name.rsplit('.').next().unwrap_or(&name).to_owned()];
+            let (owner, own) = apart(&name);
             let others = others.into_iter().map(whole).collect();
-            all.push(Field { name, words, line: number, range: 0..octets.len(), others });
+            all.push(Field {
+                words: vec![own],
+                owner,
+                name,
+                line: number,
+                range: 0..octets.len(),
+                whole: None,
+                others,
+            });
         }
     }
     all
+}
+
+/// The number of a field that no message of Chakra has.
+const UNKNOWN: u32 = 977;
+
+/// A trace with a field more in each message of it.
+pub fn unknown(octets: &[u8]) -> Vec<Changed> {
+    let mut messages = Vec::new();
+    let mut rest = octets;
+    while !rest.is_empty() {
+        let length = decode_varint(&mut rest).expect("a length") as usize;
+        let what = if messages.is_empty() { What::Metadata } else { What::Node };
+        messages.push(taken_apart(what, &rest[..length]));
+        rest = &rest[length..];
+    }
+    let mut all = Vec::new();
+    for (number, message) in messages.iter().enumerate() {
+        let what = if number == 0 { "metadata" } else { "node" };
+        for (below, other) in with_one_more(message) {
+            let mut changed = messages.clone();
+            changed[number] = other;
+            let place = format!("{what}{below}");
+            all.push(Changed { place, inside: vec![], name: UNKNOWN.to_string(), octets: delimited(&changed) });
+        }
+    }
+    all
+}
+
+/// A message with a field more, in itself and in each message below it.
+fn with_one_more(message: &Message) -> Vec<(String, Message)> {
+    let own = [message.as_slice(), &[(UNKNOWN, Value::Number(1))]].concat();
+    let mut all = vec![(String::new(), own)];
+    for (place, (tag, value)) in message.iter().enumerate() {
+        let Value::Message(inner) = value else { continue };
+        for (below, other) in with_one_more(inner) {
+            let mut changed = message.clone();
+            changed[place].1 = Value::Message(other);
+            all.push((format!(".{tag}{below}"), changed));
+        }
+    }
+    all
+}
+
+/// Messages, each with its length before it.
+fn delimited(messages: &[Message]) -> Vec<u8> {
+    messages.iter().fold(Vec::new(), |mut octets, message| {
+        let own = together(message);
+        encode_varint(own.len() as u64, &mut octets);
+        octets.extend(own);
+        octets
+    })
 }
 
 fn taken_apart(what: What, mut octets: &[u8]) -> Message {

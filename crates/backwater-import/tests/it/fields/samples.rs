@@ -115,9 +115,9 @@ pub fn fields(kind: &str, octets: &[u8]) -> Vec<Field> {
         "goal-binary" => goal_binary(octets),
         "chakra-et" => protobuf::fields(octets, super::most(octets)),
         "chakra-json" | "chakra-objects" => {
-            json(text(), |path| (path.join("."), path.last().cloned().into_iter().collect()))
+            json(text(), |path| (path.join("."), path.last().cloned().into_iter().collect(), "node".into()))
         }
-        "chakra-groups" => json(text(), |_| ("group.member".into(), vec![])),
+        "chakra-groups" => json(text(), |_| ("group.member".into(), vec![], "group".into())),
         "msccl-xml" | "nccl-topology" => xml(text()),
         "hpcc-config" => words(text(), |_, words| keyed(words)),
         "hpcc-topology" | "simai-topology" => words(text(), topology(text())),
@@ -149,7 +149,7 @@ pub fn fields(kind: &str, octets: &[u8]) -> Vec<Field> {
         "sonic-config-db" => json(text(), |path| {
             let (table, key) = path.first().and_then(|first| first.split_once('|')).unwrap_or((&path[0], ""));
             let field = path.last().cloned().unwrap_or_default();
-            (format!("{table}.{field}"), vec![table.to_owned(), key.to_owned(), field])
+            (format!("{table}.{field}"), vec![table.to_owned(), key.to_owned(), field], table.to_owned())
         }),
         "sonic-pg-lookup" => words(text(), |_, words| remarks("#", words, || columns(&LOOKUP, words))),
         "simai-workload" => words(text(), |line, words| match line {

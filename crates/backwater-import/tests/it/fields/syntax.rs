@@ -10,10 +10,14 @@ pub struct Field {
     pub name: String,
     /// What a note calls it: one of these words.
     pub words: Vec<String>,
+    /// What a note calls the element, the table or the row that it stands in; empty where it is a key of the whole file.
+    pub owner: String,
     /// Its line, for messages.
     pub line: usize,
     /// The octets that change.
     pub range: Range<usize>,
+    /// The octets without which the file does not have the field at all, where its syntax gives each field a name.
+    pub whole: Option<Range<usize>>,
     /// What could stand there instead, the likeliest first.
     pub others: Vec<Vec<u8>>,
 }
@@ -23,7 +27,9 @@ pub struct Field {
 struct Spot {
     name: String,
     words: Vec<String>,
+    owner: String,
     range: Range<usize>,
+    whole: Option<Range<usize>>,
 }
 
 /// Fields of a text, each with other values: those of fields of the same name, too.
@@ -45,8 +51,9 @@ fn fields(text: &str, spots: Vec<Spot>) -> Vec<Field> {
         let number = value.parse::<f64>().ok();
         others.retain(|other| other != value && (number.is_none() || other.parse::<f64>().ok() != number));
         let line = 1 + text[..spot.range.start].matches('\n').count();
+        let Spot { name, words, owner, range, whole } = spot;
         let others = others.into_iter().map(String::into_bytes).collect();
-        Field { name: spot.name, words: spot.words, line, range: spot.range, others }
+        Field { name, words, owner, line, range, whole, others }
     };
     spots.into_iter().map(field).collect()
 }
@@ -109,8 +116,14 @@ pub fn words(text: &str, mut name: impl FnMut(usize, &[&str]) -> Vec<Option<Stri
         let words: Vec<&str> = ranges.iter().map(|range| &line[range.clone()]).collect();
         for (range, name) in ranges.iter().zip(name(number, &words)) {
             if let Some(name) = name {
-                let words = vec![name.rsplit('.').next().unwrap_or(&name).to_owned()];
-                spots.push(Spot { name, words, range: at + range.start..at + range.end });
+                let (owner, own) = apart(&name);
+                spots.push(Spot {
+                    words: vec![own],
+                    owner,
+                    name,
+                    range: at + range.start..at + range.end,
+                    whole: None,
+                });
             }
         }
         at += line.len();
@@ -135,29 +148,69 @@ pub fn xml(text: &str) -> Vec<Field> {
             let attribute = text[at..at + equals].trim().to_owned();
             let value = at + equals + 2;
             let close = value + text[value..].find('"').unwrap_or(0);
-            spots.push(Spot { name: format!("{element}.{attribute}"), words: vec![attribute], range: value..close });
+            let name = format!("{element}.{attribute}");
+            let whole = Some(at..close + 1);
+            spots.push(Spot {
+                name,
+                words: vec![attribute],
+                owner: format!("<{element}>"),
+                range: value..close,
+                whole,
+            });
             at = close + 1;
         }
     }
     fields(text, spots)
 }
 
-/// Scalars of JSON. `name` makes a name and the words of a note of the keys that lead to one; elements of a list have none.
-pub fn json(text: &str, name: impl Fn(&[String]) -> (String, Vec<String>)) -> Vec<Field> {
+/// What a field stands in, before the dot of its name, and what it is called itself.
+pub fn apart(name: &str) -> (String, String) {
+    let (owner, own) = name.rsplit_once('.').unwrap_or(("", name));
+    // Of what a file has once, it is enough to say what it is called.
+    let owner = if ["head", "list"].contains(&owner) { "" } else { owner };
+    (owner.to_owned(), own.to_owned())
+}
+
+/// Scalars of JSON. `name` makes of the keys that lead to one a name, the words of a note, and what that calls its object.
+pub fn json(text: &str, name: impl Fn(&[String]) -> (String, Vec<String>, String)) -> Vec<Field> {
     let mut spots = Vec::new();
-    let mut scanner = Scanner { text: text.as_bytes(), at: 0 };
+    let mut scanner = Scanner { text: text.as_bytes(), at: 0, objects: Vec::new() };
     while scanner.skip() {
-        scanner.value(&mut Vec::new(), &mut |path, range| {
-            let (name, words) = name(path);
-            spots.push(Spot { name, words, range });
+        scanner.value(&mut Vec::new(), &mut |path, range, key| {
+            let (name, words, owner) = name(path);
+            let whole = key.map(|key| entry(text, key, range.end));
+            spots.push(Spot { name, words, owner, range, whole });
         });
     }
     fields(text, spots)
 }
 
+/// The objects of JSON: the keys that lead to each, where its first key stands, and whether it has none.
+pub fn objects(text: &str) -> Vec<(Vec<String>, usize, bool)> {
+    let mut scanner = Scanner { text: text.as_bytes(), at: 0, objects: Vec::new() };
+    while scanner.skip() {
+        scanner.value(&mut Vec::new(), &mut |_, _, _| {});
+    }
+    let empty = |at: usize| text[at..].trim_start().starts_with('}');
+    scanner.objects.into_iter().map(|(path, at)| (path, at, empty(at))).collect()
+}
+
+/// An entry of an object with the comma that goes with it; it is from the quote of its key to the end of its value.
+fn entry(text: &str, key: usize, end: usize) -> Range<usize> {
+    let end = end + usize::from(text[end..].starts_with('"'));
+    let behind = text[end..].trim_start();
+    if behind.starts_with(',') {
+        return key..text.len() - behind.len() + 1;
+    }
+    let before = text[..key].trim_end();
+    before.len() - usize::from(before.ends_with(','))..end
+}
+
 struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
+    /// The objects so far: the keys that lead to each, and where it begins.
+    objects: Vec<(Vec<String>, usize)>,
 }
 
 impl Scanner<'_> {
@@ -180,25 +233,39 @@ impl Scanner<'_> {
         from..self.at - 1
     }
 
-    fn value(&mut self, path: &mut Vec<String>, found: &mut impl FnMut(&[String], Range<usize>)) {
+    /// Calls each scalar with the keys that lead to it, and with the place of its own key; elements of a list have none.
+    fn value(&mut self, path: &mut Vec<String>, found: &mut impl FnMut(&[String], Range<usize>, Option<usize>)) {
+        self.below(path, None, found);
+    }
+
+    fn below(
+        &mut self,
+        path: &mut Vec<String>,
+        own: Option<usize>,
+        found: &mut impl FnMut(&[String], Range<usize>, Option<usize>),
+    ) {
         self.skip();
         match self.text[self.at] {
             open @ (b'{' | b'[') => {
                 let close = if open == b'{' { b'}' } else { b']' };
                 self.at += 1;
+                if open == b'{' {
+                    self.objects.push((path.clone(), self.at));
+                }
                 loop {
                     self.skip();
                     match self.text[self.at] {
                         b',' => self.at += 1,
                         octet if octet == close => break,
-                        _ if open == b'[' => self.value(path, found),
+                        _ if open == b'[' => self.below(path, None, found),
                         _ => {
+                            let place = self.at;
                             let key = self.quoted();
                             path.push(String::from_utf8_lossy(&self.text[key]).into_owned());
                             self.skip();
                             assert_eq!(self.text[self.at], b':');
                             self.at += 1;
-                            self.value(path, found);
+                            self.below(path, Some(place), found);
                             path.pop();
                         }
                     }
@@ -207,14 +274,14 @@ impl Scanner<'_> {
             }
             b'"' => {
                 let range = self.quoted();
-                found(path, range);
+                found(path, range, own);
             }
             _ => {
                 let from = self.at;
                 while self.text.get(self.at).is_some_and(|octet| !b",]} \n\r\t".contains(octet)) {
                     self.at += 1;
                 }
-                found(path, from..self.at);
+                found(path, from..self.at, own);
             }
         }
     }
@@ -228,8 +295,8 @@ pub fn numbers_at(octets: &[u8], places: Vec<(String, usize, usize)>) -> Vec<Fie
         let all = [1 - value.min(1), value.wrapping_add(1) & most, value.wrapping_mul(2) & most, value / 2, 0];
         let all = all.into_iter().filter(|other| *other != value);
         let others = all.map(|other| other.to_le_bytes()[..length].to_vec()).collect();
-        let words = vec![name.rsplit('.').next().unwrap_or(&name).to_owned()];
-        Field { name, words, line: at, range: at..at + length, others }
+        let (owner, own) = apart(&name);
+        Field { words: vec![own], owner, name, line: at, range: at..at + length, whole: None, others }
     };
     places.into_iter().map(field).collect()
 }
