@@ -117,8 +117,8 @@ fn begun(batch: &RecordBatch, compressed: bool) -> Result<ArrowWriter<Vec<u8>>> 
 fn of_runs(batch: &RecordBatch, seeds: Vec<u64>) -> Result<RecordBatch> {
     let schema = batch.schema();
     let text = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-    let reported = HashMap::from([text("description", "seed of the run"), text("unit", "")]);
-    let run = Arc::new(Field::new(RUN, DataType::UInt64, false).with_metadata(reported));
+    let metadata = HashMap::from([text("description", "seed of the run"), text("unit", "")]);
+    let run = Arc::new(Field::new(RUN, DataType::UInt64, false).with_metadata(metadata));
     let fields: Vec<_> = [run].into_iter().chain(schema.fields().iter().map(Arc::clone)).collect();
     let seeds: ArrayRef = Arc::new(UInt64Array::from(seeds));
     let columns = [seeds].into_iter().chain(batch.columns().iter().map(Arc::clone)).collect();

@@ -89,10 +89,10 @@ impl OfClass {
         let given = match event {
             Event::Start { .. } => control.call_method0(intern!(py, "on_start"))?,
             Event::Ack(ack) => {
-                let notified =
+                let answer =
                     Acknowledgement { received_bytes: ack.received, rtt_ps: ack.rtt.as_ps(), marked: ack.marked };
                 let hook = if self.as_mark(ack) { intern!(py, "on_mark") } else { intern!(py, "on_ack") };
-                control.call_method1(hook, (notified,))?
+                control.call_method1(hook, (answer,))?
             }
             Event::Loss(loss) => {
                 let kind = match loss {

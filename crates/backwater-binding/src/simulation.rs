@@ -316,37 +316,37 @@ impl Simulation {
         summary.set_item("flushed", progress.flushed)?;
         if let Some(capture) = &run.capture {
             let count = capture.count();
-            let reported = PyDict::new(py);
-            reported.set_item("ports", count.ports)?;
-            reported.set_item("frames", count.frames)?;
-            reported.set_item("left_out", count.left_out)?;
-            reported.set_item("bytes", count.bytes)?;
-            summary.set_item("capture", reported)?;
+            let facts = PyDict::new(py);
+            facts.set_item("ports", count.ports)?;
+            facts.set_item("frames", count.frames)?;
+            facts.set_item("left_out", count.left_out)?;
+            facts.set_item("bytes", count.bytes)?;
+            summary.set_item("capture", facts)?;
         }
         let deadlock = run.network.deadlock().filter(|_| !run.defective).map(|found| {
-            let reported = PyDict::new(py);
-            reported.set_item("time_ps", found.time.as_ps())?;
-            reported.set_item("cycle", &found.cycle)?;
-            reported.set_item("waiting_bytes", found.waiting)?;
-            Ok::<_, PyErr>(reported)
+            let facts = PyDict::new(py);
+            facts.set_item("time_ps", found.time.as_ps())?;
+            facts.set_item("cycle", &found.cycle)?;
+            facts.set_item("waiting_bytes", found.waiting)?;
+            Ok::<_, PyErr>(facts)
         });
         summary.set_item("deadlock", deadlock.transpose()?)?;
         let first_drop = run.network.first_drop().filter(|_| !run.defective).map(|drop| {
-            let reported = PyDict::new(py);
-            reported.set_item("time_ps", drop.time.as_ps())?;
-            reported.set_item("node", run.network.node_name(drop.node))?;
-            reported.set_item("port", drop.port.0)?;
-            reported.set_item("class", drop.class.0)?;
-            reported.set_item("bytes", drop.size)?;
-            reported.set_item("memory_per", drop.memory.name())?;
-            reported.set_item("egress_port", drop.egress.0)?;
-            reported.set_item("egress_peer", run.network.node_name(drop.to))?;
-            reported.set_item("queue", drop.queue.0)?;
-            reported.set_item("egress_bytes", drop.waiting)?;
-            reported.set_item("ingress_bytes", drop.ingress)?;
-            reported.set_item("switch_bytes", drop.total)?;
-            reported.set_item("pause_asked", drop.asked)?;
-            Ok::<_, PyErr>(reported)
+            let facts = PyDict::new(py);
+            facts.set_item("time_ps", drop.time.as_ps())?;
+            facts.set_item("node", run.network.node_name(drop.node))?;
+            facts.set_item("port", drop.port.0)?;
+            facts.set_item("class", drop.class.0)?;
+            facts.set_item("bytes", drop.size)?;
+            facts.set_item("memory_per", drop.memory.name())?;
+            facts.set_item("egress_port", drop.egress.0)?;
+            facts.set_item("egress_peer", run.network.node_name(drop.to))?;
+            facts.set_item("queue", drop.queue.0)?;
+            facts.set_item("egress_bytes", drop.waiting)?;
+            facts.set_item("ingress_bytes", drop.ingress)?;
+            facts.set_item("switch_bytes", drop.total)?;
+            facts.set_item("pause_asked", drop.asked)?;
+            Ok::<_, PyErr>(facts)
         });
         summary.set_item("first_drop", first_drop.transpose()?)?;
         let cut = (run.defective || run.network.flows_to_come()).then_some(progress.time);
@@ -368,15 +368,15 @@ impl Simulation {
             cut: run.cut || run.defective,
         };
         let findings = run.tables.findings(&end).into_iter().map(|finding| {
-            let reported = PyDict::new(py);
-            reported.set_item("kind", finding.kind)?;
+            let facts = PyDict::new(py);
+            facts.set_item("kind", finding.kind)?;
             if let Some(mechanism) = finding.mechanism {
-                reported.set_item("mechanism", mechanism)?;
+                facts.set_item("mechanism", mechanism)?;
             }
-            reported.set_item("failure", finding.failure)?;
-            reported.set_item("message", finding.message)?;
-            reported.set_item("hint", finding.hint)?;
-            Ok::<_, PyErr>(reported)
+            facts.set_item("failure", finding.failure)?;
+            facts.set_item("message", finding.message)?;
+            facts.set_item("hint", finding.hint)?;
+            Ok::<_, PyErr>(facts)
         });
         summary.set_item("findings", findings.collect::<PyResult<Vec<_>>>()?)?;
         summary.set_item("offered", offered.collect::<PyResult<Vec<_>>>()?)?;

@@ -233,9 +233,9 @@ impl Receiver {
     }
 
     /// A frame for `slot` has arrived over a link of `rate`. Returns what to do and when to look again.
-    fn receive(&mut self, slot: usize, divert: PauseRequest, now: Time, rate: Rate) -> Due {
+    fn receive(&mut self, slot: usize, request: PauseRequest, now: Time, rate: Rate) -> Due {
         let act = now + self.response;
-        let until = if divert.quanta == 0 { Time::ZERO } else { divert.until(act, rate) };
+        let until = if request.quanta == 0 { Time::ZERO } else { request.until(act, rate) };
         if self.response == Time::ZERO {
             let next = if until == Time::ZERO { Time::NEVER } else { until };
             return (self.apply(slot, until), next);
@@ -285,7 +285,7 @@ mod tests {
     use super::*;
     use backwater_net::packet::Class;
 
-    fn divert(quanta: u16) -> PauseRequest {
+    fn request(quanta: u16) -> PauseRequest {
         PauseRequest { class: Some(Class(3)), quanta, lasting: false }
     }
 
@@ -293,18 +293,18 @@ mod tests {
     fn newer_frame_replaces_the_timer_and_zero_resumes() {
         let mut r = Receiver::new(LINK, 1, Time::ZERO);
         let rate = Rate::gbps(10);
-        assert_eq!(r.receive(0, divert(100), Time::ZERO, rate), (vec![GateChange::Shut(0)], Time::ns(5120)));
-        assert_eq!(r.receive(0, divert(10), Time::ns(100), rate).0, vec![]);
+        assert_eq!(r.receive(0, request(100), Time::ZERO, rate), (vec![GateChange::Shut(0)], Time::ns(5120)));
+        assert_eq!(r.receive(0, request(10), Time::ns(100), rate).0, vec![]);
         assert_eq!(r.wake(0, Time::ns(612)).0, vec![GateChange::Open(0)], "51.2 ns x 10 after 100 ns");
         assert_eq!(r.wake(0, Time::ns(5120)).0, vec![], "the first timer is stale");
-        r.receive(0, divert(100), Time::us(10), rate);
-        assert_eq!(r.receive(0, divert(0), Time::us(11), rate).0, vec![GateChange::Open(0)]);
+        r.receive(0, request(100), Time::us(10), rate);
+        assert_eq!(r.receive(0, request(0), Time::us(11), rate).0, vec![GateChange::Open(0)]);
     }
 
     #[test]
     fn response_time_passes_first() {
         let mut r = Receiver::new(LINK, 1, Time::us(1));
-        let (changes, look) = r.receive(0, divert(100), Time::ZERO, Rate::gbps(10));
+        let (changes, look) = r.receive(0, request(100), Time::ZERO, Rate::gbps(10));
         assert_eq!((changes, look), (vec![], Time::us(1)));
         assert_eq!(r.wake(0, Time::us(1)), (vec![GateChange::Shut(0)], Time::us(1) + Time::ns(5120)));
     }
@@ -312,8 +312,8 @@ mod tests {
     #[test]
     fn frames_of_one_instant_end_each_at_its_own_time() {
         let (mut r, rate, us) = (Receiver::new(LINK, 2, Time::us(1)), Rate::gbps(10), Time::us(1));
-        r.receive(0, divert(100), Time::ZERO, rate);
-        r.receive(1, divert(10), Time::ZERO, rate);
+        r.receive(0, request(100), Time::ZERO, rate);
+        r.receive(1, request(10), Time::ZERO, rate);
         let (long, short) = (us + Time::ns(5120), us + Time::ns(512));
         assert_eq!(r.wake(0, us), (vec![GateChange::Shut(0)], long));
         assert_eq!(r.wake(1, us), (vec![GateChange::Shut(1)], short));

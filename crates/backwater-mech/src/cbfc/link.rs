@@ -290,7 +290,7 @@ impl Link {
     }
 
     /// Times that credits were short when some came, most credits of a VC in use, and CL.
-    pub fn peak_occupancy(&self) -> (u64, u64, u64) {
+    pub fn nearest(&self) -> (u64, u64, u64) {
         (self.waits, self.most_used, self.rates.limit)
     }
 

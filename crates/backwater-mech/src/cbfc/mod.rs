@@ -124,7 +124,7 @@ impl LinkSide for Ends {
     fn link_activity(&self) -> Activity {
         let mut all = Activity::default();
         self.links.iter().for_each(|link| {
-            let (acts, used, limit) = link.peak_occupancy();
+            let (acts, used, limit) = link.nearest();
             let margin = Margin::bytes("most credits of a class in use", Bytes(used), Bytes(limit));
             all.join(Activity { acts, margin: Some(margin) });
         });

@@ -128,8 +128,8 @@ fn what_cannot_be_compared_is_not() {
 
 /// PauseRequests the load that a sender has taken, and the rate to a billionth. Returns the rate.
 fn is_as_recorded(held: &mut Held, trace: &Trace, line: &Line, sender: &Sender) -> Rate {
-    held.divert(trace, line, "u", sender.u, SIX_DIGITS);
-    held.divert(trace, line, "rate", sender.rate.0 as f64, 1e-9 * sender.rate.0 as f64);
+    held.compare(trace, line, "u", sender.u, SIX_DIGITS);
+    held.compare(trace, line, "rate", sender.rate.0 as f64, 1e-9 * sender.rate.0 as f64);
     sender.rate
 }
 

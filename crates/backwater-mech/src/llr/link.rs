@@ -281,7 +281,7 @@ impl Link {
     }
 
     /// Times that frames were replayed, most bytes outstanding, and their limit.
-    pub fn peak_occupancy(&self) -> (u64, u64, u64) {
+    pub fn nearest(&self) -> (u64, u64, u64) {
         (self.counters.replays + self.counters.timeouts, self.counters.outstanding, self.rules.bytes)
     }
 

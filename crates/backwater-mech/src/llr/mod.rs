@@ -100,7 +100,7 @@ impl LinkSide for Ends {
     fn link_activity(&self) -> Activity {
         let mut all = Activity::default();
         self.links.iter().for_each(|link| {
-            let (acts, most, limit) = link.peak_occupancy();
+            let (acts, most, limit) = link.nearest();
             let margin = Margin::bytes("most bytes not acknowledged", Bytes(most), Bytes(limit));
             all.join(Activity { acts, margin: Some(margin) });
         });

@@ -15,7 +15,7 @@ fn params(xoff: Bytes, xon: Option<Bytes>, counter: Counter) -> Params {
     Params { xoff, xon, reference_rate: None, counter, signal, quanta, response }
 }
 
-fn divert(port: u16) -> SwitchAction {
+fn pause_of(port: u16) -> SwitchAction {
     SwitchAction::PausePeer(OWNER, Port(port), None, Time::NEVER, STYLE)
 }
 
@@ -32,7 +32,7 @@ fn egress_counter_of_the_2006_study() {
     let mut pause = Pause::switch(&params, bench.shape()).expect("PAUSE acts at switches");
     let mut pkt = data(HostId(0), HostId(2), 0, Class(3), 1436);
     let here = place(Port(0), Port(2), Class(3));
-    for (bytes, actions) in [(140_000, vec![]), (140_001, vec![divert(0), divert(1)]), (150_000, vec![])] {
+    for (bytes, actions) in [(140_000, vec![]), (140_001, vec![pause_of(0), pause_of(1)]), (150_000, vec![])] {
         bench.set_egress(Port(2), Queue(3), bytes);
         pause.on_enqueue(&mut bench.cx(), &here, &mut pkt);
         assert_eq!(bench.actions(), actions, "{bytes} B");
@@ -54,7 +54,7 @@ fn ingress_counter_sums_the_classes() {
     bench.set_ingress(Port(1), Class(3), 6_000);
     bench.set_ingress(Port(1), Class(5), 4_001);
     pause.on_admit(&mut bench.cx(), &place(Port(1), Port(2), Class(5)), &pkt);
-    assert_eq!(bench.actions(), [divert(1)]);
+    assert_eq!(bench.actions(), [pause_of(1)]);
     // XON is 8 KB below XOFF where none is given.
     bench.set_ingress(Port(1), Class(3), 0);
     pause.on_release(&mut bench.cx(), &place(Port(1), Port(2), Class(3)), 0);
@@ -74,7 +74,7 @@ fn thresholds_are_in_proportion_to_the_rate_of_the_port() {
         let mut pause = Pause::switch(&params, bench.shape()).expect("PAUSE acts at switches");
         let pkt = data(HostId(0), HostId(2), 0, Class(3), 1436);
         let here = place(Port(1), Port(2), Class(3));
-        for (bytes, actions) in [(10_000 * times, vec![]), (10_000 * times + 1, vec![divert(1)])] {
+        for (bytes, actions) in [(10_000 * times, vec![]), (10_000 * times + 1, vec![pause_of(1)])] {
             bench.set_ingress(Port(1), Class(3), bytes);
             pause.on_admit(&mut bench.cx(), &here, &pkt);
             assert_eq!(bench.actions(), actions, "{bytes} B at {gbps} Gb/s");

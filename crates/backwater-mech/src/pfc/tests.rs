@@ -33,7 +33,7 @@ pub(super) fn params(xoff: u64, xon: u64) -> Params {
     }
 }
 
-fn divert(port: u16) -> SwitchAction {
+fn pause_of(port: u16) -> SwitchAction {
     SwitchAction::PausePeer(OWNER, Port(port), Some(C3), Time::NEVER, STYLE)
 }
 
@@ -73,9 +73,9 @@ impl At {
 fn pauses_above_xoff_and_resumes_below_xon() {
     let mut at = At::new(&params(380_000, 240_000), &SwitchParams::default());
     assert_eq!(at.admitted(1, C3, 380_000), [], "at the threshold is not above it");
-    assert_eq!(at.admitted(1, C3, 380_001), [divert(1)]);
+    assert_eq!(at.admitted(1, C3, 380_001), [pause_of(1)]);
     assert_eq!(at.admitted(1, C3, 390_000), [], "said once");
-    assert_eq!(at.admitted(2, C3, 380_001), [divert(2)], "each port for itself");
+    assert_eq!(at.admitted(2, C3, 380_001), [pause_of(2)], "each port for itself");
     assert_eq!(at.released(1, C3, 240_000), [], "at the threshold is not below it");
     assert_eq!(at.released(1, C3, 239_999), [release(1)]);
     assert_eq!(at.released(1, C3, 0), [], "said once");
@@ -85,7 +85,7 @@ fn pauses_above_xoff_and_resumes_below_xon() {
 #[test]
 fn empty_ingress_always_resumes() {
     let mut at = At::new(&params(0, 0), &SwitchParams::default());
-    assert_eq!(at.admitted(1, C3, 64), [divert(1)]);
+    assert_eq!(at.admitted(1, C3, 64), [pause_of(1)]);
     assert_eq!(at.released(1, C3, 1), []);
     assert_eq!(at.released(1, C3, 0), [release(1)], "nothing is below an xon of zero");
 }
@@ -104,14 +104,14 @@ fn dynamic_threshold_follows_free_memory() {
     // 132 KB less 4 ports x 8 KB of headroom: 100 KB shared. q >= (100 - q)/8 from q = 100/9 = 11.11 KB on (limits are whole bytes).
     let mut at = At::new(&params, &switch);
     assert_eq!(at.admitted(0, C3, 11_110), []);
-    assert_eq!(at.admitted(0, C3, 11_111), [divert(0)]);
+    assert_eq!(at.admitted(0, C3, 11_111), [pause_of(0)]);
     // Resume: q + 3000 <= (100 000 - q)/8 up to q = 76 000/9 = 8444.4.
     assert_eq!(at.released(0, C3, 8_445), []);
     assert_eq!(at.released(0, C3, 8_444), [release(0)]);
     // Others leave less: with 60 KB of another port, a limit of (40 000 - q)/8.
     at.bench.set_ingress(Port(2), C3, 60_000);
     assert_eq!(at.admitted(0, C3, 4_443), []);
-    assert_eq!(at.admitted(0, C3, 4_444), [divert(0)]);
+    assert_eq!(at.admitted(0, C3, 4_444), [pause_of(0)]);
 }
 
 /// Thresholds that a dynamic one leaves unread are not held against their ranges; a static one reads them.
@@ -138,8 +138,8 @@ fn thresholds_are_in_proportion_to_the_rate_of_the_port() {
     };
     let fixed = Params { reference_rate: Some(RATE), ..params(100_000, 90_000) };
     let mut it = at(&fixed, &SwitchParams::default());
-    assert_eq!((it.admitted(0, C3, 100_000), it.admitted(0, C3, 100_001)), (vec![], vec![divert(0)]));
-    assert_eq!((it.admitted(1, C3, 400_000), it.admitted(1, C3, 400_001)), (vec![], vec![divert(1)]));
+    assert_eq!((it.admitted(0, C3, 100_000), it.admitted(0, C3, 100_001)), (vec![], vec![pause_of(0)]));
+    assert_eq!((it.admitted(1, C3, 400_000), it.admitted(1, C3, 400_001)), (vec![], vec![pause_of(1)]));
     assert_eq!((it.released(1, C3, 360_000), it.released(1, C3, 359_999)), (vec![], vec![release(1)]));
     let switch =
         SwitchParams { architecture: Architecture::SharedMemory, buffer: Bytes(900_000), ..SwitchParams::default() };
@@ -149,7 +149,7 @@ fn thresholds_are_in_proportion_to_the_rate_of_the_port() {
         let mut it = at(&dynamic, &switch);
         assert_eq!(
             (it.admitted(port, C3, threshold - 1), it.admitted(port, C3, threshold)),
-            (vec![], vec![divert(port)])
+            (vec![], vec![pause_of(port)])
         );
     }
 }
@@ -167,8 +167,8 @@ fn egress_counter_pauses_all_other_ports_until_the_last_queue_has_drained() {
         at.bench.actions()
     };
     assert_eq!(fill(&mut at, 2, 10_000, true), []);
-    assert_eq!(fill(&mut at, 2, 10_001, true), [divert(0), divert(1), divert(3)]);
-    assert_eq!(fill(&mut at, 1, 10_001, true), [divert(2)], "0 and 3 are paused already, 1 by 2");
+    assert_eq!(fill(&mut at, 2, 10_001, true), [pause_of(0), pause_of(1), pause_of(3)]);
+    assert_eq!(fill(&mut at, 1, 10_001, true), [pause_of(2)], "0 and 3 are paused already, 1 by 2");
     assert_eq!(fill(&mut at, 2, 4_999, false), [release(1)]);
     assert_eq!(fill(&mut at, 1, 4_999, false), [release(0), release(2), release(3)]);
 }
@@ -188,9 +188,9 @@ fn a_queue_pauses_those_that_fill_it_and_nobody_else() {
         at.bench.actions()
     };
     assert_eq!(fill(&mut at, 0, (3, 2), 10_000, true), [], "at the threshold is not above it");
-    assert_eq!(fill(&mut at, 0, (3, 2), 10_001, true), [divert(0)], "the class in which it came");
+    assert_eq!(fill(&mut at, 0, (3, 2), 10_001, true), [pause_of(0)], "the class in which it came");
     assert_eq!(fill(&mut at, 0, (3, 2), 12_000, true), [], "said once");
-    assert_eq!(fill(&mut at, 1, (3, 2), 12_000, true), [divert(1)]);
+    assert_eq!(fill(&mut at, 1, (3, 2), 12_000, true), [pause_of(1)]);
     assert_eq!(fill(&mut at, 0, (2, 3), 10_001, true), [], "paused already");
     assert_eq!(fill(&mut at, 0, (3, 2), 5_000, false), [], "at the threshold is not below it");
     assert_eq!(fill(&mut at, 0, (3, 2), 4_999, false), [release(1)], "port 0 fills the other queue, too");

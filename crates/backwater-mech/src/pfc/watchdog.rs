@@ -28,7 +28,7 @@ use backwater_net::packet::{CLASSES, Class, Port, Queue};
 /// Kind of the row of the control table that says that it has given up.
 pub const FIRED: &str = "pfc-watchdog";
 
-/// Kind of the row that says that the queue retransmits.
+/// Kind of the row that says that the queue sends again.
 pub const RESTORED: &str = "pfc-watchdog-restored";
 
 /// In the token of a timer: it is the watchdog's. Slots stay below, up to 4096 ports.

@@ -102,7 +102,7 @@ pub(crate) struct Held {
 
 impl Held {
     /// `got` is what the line says there, within `slack`.
-    pub fn divert(&mut self, trace: &Trace, line: &Line, column: &str, got: f64, slack: f64) {
+    pub fn compare(&mut self, trace: &Trace, line: &Line, column: &str, got: f64, slack: f64) {
         self.is(trace, line, column, got, line.real(column), slack);
     }
 

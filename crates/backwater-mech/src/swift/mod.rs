@@ -63,7 +63,7 @@ pub struct Sender {
     /// times that the window was narrowed
     cuts: u64,
     /// \[ps\] the greatest delay, and the target then
-    peak_occupancy: (f64, f64),
+    nearest: (f64, f64),
     #[state(fixed)]
     params: Box<Params>,
 }
@@ -92,8 +92,8 @@ impl FlowSide for Sender {
         self.rtt = ack.rtt;
         self.retransmit_cnt = 0;
         let (delay, target) = (ack.rtt.0 as f64, self.target_delay());
-        if delay > self.peak_occupancy.0 {
-            self.peak_occupancy = (delay, target);
+        if delay > self.nearest.0 {
+            self.nearest = (delay, target);
         }
         // Algorithm 1: additive increase below the target, multiplicative decrease above it.
         if delay < target {
@@ -119,7 +119,7 @@ impl FlowSide for Sender {
     }
 
     fn activity(&self) -> Activity {
-        let (peak, threshold) = (self.peak_occupancy.0 as u64, self.peak_occupancy.1 as u64);
+        let (peak, threshold) = (self.nearest.0 as u64, self.nearest.1 as u64);
         let margin = Margin { of: "greatest delay of a packet", unit: Unit::Time, peak, threshold };
         Activity { acts: self.cuts, margin: Some(margin) }
     }
@@ -183,7 +183,7 @@ impl Mechanism for Swift {
             retransmit_cnt: 0,
             sent: Time::ZERO,
             cuts: 0,
-            peak_occupancy: (0.0, fixed.0 as f64),
+            nearest: (0.0, fixed.0 as f64),
             params: Box::new(params.clone()),
         })
     }

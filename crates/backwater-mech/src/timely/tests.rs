@@ -135,7 +135,7 @@ fn decisions_of_the_ns3_code() {
             assert_eq!(sender.due, updated, "{}", trace.name);
             send(bench, sender, line.number("snd_nxt"));
             ack(bench, sender, line.number("ack"), Time::ns(line.number("rtt")));
-            held.divert(&trace, line, "rate", sender.rate.0 as f64, 0.0);
+            held.compare(&trace, line, "rate", sender.rate.0 as f64, 0.0);
             assert_eq!(u64::from(sender.stage), line.number("stage"), "{}", trace.name);
             decreases += u64::from(sender.stage == 0);
         }

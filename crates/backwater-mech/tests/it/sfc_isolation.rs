@@ -142,8 +142,8 @@ fn what_waited_comes_at_the_rate_of_its_lane() {
         bench.mechanisms = Config::default().sfc(params);
         let out = bench.run();
         let ends = [4, 5, 6, 7].map(|flow| out.at_rest().fct_us(flow) + 56.0 + flow as f64);
-        let accepts = 100.0 * 4_064.0 * 8e-3 / gbps as f64;
-        let share = ends.map(|end| (end - 305.0) / accepts);
+        let took = 100.0 * 4_064.0 * 8e-3 / gbps as f64;
+        let share = ends.map(|end| (end - 305.0) / took);
         let case =
             format!("{release_at:?} {latency_at:?} {gbps} Gb/s: the flows end after {share:.2?} of what 400 KB take");
         assert!((0.95..1.05).contains(&share[3]), "{case}");

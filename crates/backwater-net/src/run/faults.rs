@@ -129,8 +129,8 @@ impl<A: Actors> Network<A> {
     fn lift_pauses(&mut self, port: u32) {
         let p = &mut self.ports[port as usize];
         p.rest.pause_requests.forget();
-        let isolated = p.held_now(self.world.now);
-        for class in (0..=CLASSES as u8).filter(|c| isolated & (1 << c) != 0) {
+        let paused = p.held_now(self.world.now);
+        for class in (0..=CLASSES as u8).filter(|c| paused & (1 << c) != 0) {
             let class = (usize::from(class) != CLASSES).then_some(Class(class));
             let frame = PauseRequest { class, quanta: 0, lasting: false }.frame();
             on_node!(self, port, |at, local| at.mac_control(local, &frame));

@@ -105,16 +105,16 @@ impl<A: Actors> Network<A> {
         }
         let packet = &self.world.slab[pkt].pkt;
         let sends = |flow| flows.find(flow).filter(|at| flows.send[*at].src == host).map(|at| flows.send[at].nic);
-        let accepts = |flow| {
+        let receives = |flow| {
             let found = flows.find_received(flow).filter(|at| flows.send[*at].dst == host);
             found.map(|at| flows.recv_nics[at])
         };
         let found = match packet.body {
-            Body::Data(_) => accepts(packet.flow),
+            Body::Data(_) => receives(packet.flow),
             Body::Ack(_) => sends(packet.flow),
             Body::Control(header) | Body::Mac(header) => {
                 let frame = self.world.slab.control(header.content);
-                let of_flow = frame.flow.and_then(|flow| sends(flow).or_else(|| accepts(flow)));
+                let of_flow = frame.flow.and_then(|flow| sends(flow).or_else(|| receives(flow)));
                 of_flow.or_else(|| {
                     frame.about.and_then(|(dst, class)| {
                         let keys = [RateKey::Dest(dst), RateKey::Class(class)];

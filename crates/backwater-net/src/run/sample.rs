@@ -48,8 +48,8 @@ impl<A: Actors> Network<A> {
                 rows.push(row(node, Some(local), None, None, "sent_bytes", sent));
             }
             if series.pauses {
-                let isolated = port.held_now(self.world.now);
-                for class in (0..=CLASSES as u8).filter(|c| isolated & (1 << c) != 0) {
+                let paused = port.held_now(self.world.now);
+                for class in (0..=CLASSES as u8).filter(|c| paused & (1 << c) != 0) {
                     let queue = (usize::from(class) != CLASSES).then_some(class);
                     rows.push(row(node, Some(local), queue, None, "paused", 1));
                 }

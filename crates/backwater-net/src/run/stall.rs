@@ -249,9 +249,9 @@ impl<A: Actors> View<'_, A> {
         if p.open & (1 << queue) != 0 {
             return self.refuses(port, queue).then(|| "of which a mechanism lets no frame start".into());
         }
-        let isolated = p.held_now(self.now) & (1 << queue | 1 << CLASSES) != 0;
+        let paused = p.held_now(self.now) & (1 << queue | 1 << CLASSES) != 0;
         let by = self.graph_name(self.port(p.peer));
-        Some(if isolated { format!("paused by {by}") } else { "whose gate is shut".into() })
+        Some(if paused { format!("paused by {by}") } else { "whose gate is shut".into() })
     }
 
     /// Whether a mechanism does not let the first packet of a queue start.

@@ -105,7 +105,7 @@ mod tests {
 
     /// When the last pass is over, if passes take f and b and nothing lies between stages: each stage does its passes in its order, each as
     /// soon as it may.
-    fn accepts(pipeline: &Pipeline, f: u64, b: u64) -> u64 {
+    fn duration(pipeline: &Pipeline, f: u64, b: u64) -> u64 {
         let orders: Vec<Vec<Pass>> = (0..pipeline.stages).map(|stage| pipeline.order(stage)).collect();
         let (mut ends, mut next, mut free) = (HashMap::new(), vec![0; orders.len()], vec![0u64; orders.len()]);
         let total: usize = orders.iter().map(Vec::len).sum();
@@ -135,30 +135,30 @@ mod tests {
         for (p, m) in [(1u32, 1u32), (2, 1), (4, 8), (8, 8), (4, 3), (3, 12)] {
             for schedule in [Schedule::GPipe, Schedule::OneForwardOneBackward] {
                 let pipeline = Pipeline { schedule, stages: p, micro_batches: m, chunks: 1 };
-                assert_eq!(accepts(&pipeline, 3, 5), u64::from(m + p - 1) * 8, "{pipeline:?}");
+                assert_eq!(duration(&pipeline, 3, 5), u64::from(m + p - 1) * 8, "{pipeline:?}");
             }
         }
         for (p, m, v) in [(2u32, 4u32, 2u32), (4, 8, 2), (4, 4, 3), (8, 32, 4)] {
             let pipeline = Pipeline { schedule: Schedule::Interleaved, stages: p, micro_batches: m, chunks: v };
-            assert_eq!(accepts(&pipeline, 3, 5), u64::from(m * v + p - 1) * 8, "{pipeline:?}");
+            assert_eq!(duration(&pipeline, 3, 5), u64::from(m * v + p - 1) * 8, "{pipeline:?}");
         }
     }
 
     /// What a stage holds between the forward and the backward pass of micro-batches is what the second schedule bounds.
     #[test]
     fn a_stage_holds_no_more_than_the_stages_behind_it() {
-        let isolated = |schedule, stage| {
+        let in_flight = |schedule, stage| {
             let order = Pipeline { schedule, stages: 4, micro_batches: 16, chunks: 1 }.order(stage);
-            let changes = order.iter().scan(0i32, |isolated, pass| {
-                *isolated += if pass.back { -1 } else { 1 };
-                Some(*isolated)
+            let changes = order.iter().scan(0i32, |in_flight, pass| {
+                *in_flight += if pass.back { -1 } else { 1 };
+                Some(*in_flight)
             });
             changes.max().unwrap()
         };
         assert_eq!(
-            (0..4).map(|stage| isolated(Schedule::OneForwardOneBackward, stage)).collect::<Vec<_>>(),
+            (0..4).map(|stage| in_flight(Schedule::OneForwardOneBackward, stage)).collect::<Vec<_>>(),
             [4, 3, 2, 1]
         );
-        assert_eq!(isolated(Schedule::GPipe, 0), 16);
+        assert_eq!(in_flight(Schedule::GPipe, 0), 16);
     }
 }

@@ -82,7 +82,7 @@ impl NicSide for Listener {
 impl LinkSide for Listener {
     fn on_mac_control(&mut self, cx: &mut LinkCx<'_>, _: Port, frame: &Control) -> Fate {
         if let LinkCx::Nic(cx) = cx
-            && PauseRequest::each(frame).any(|divert| divert.quanta > 0)
+            && PauseRequest::each(frame).any(|request| request.quanta > 0)
         {
             cx.reply(HostId(1), Class(6), message(HEARD, None));
         }

@@ -123,10 +123,10 @@ impl Filter {
 
 /// The classes that a frame belongs to or pauses, a bit each.
 fn classes_of(row: &FrameRow) -> u8 {
-    let isolated = row.control.iter().flat_map(PauseRequest::each);
+    let requests = row.control.iter().flat_map(PauseRequest::each);
     // A pause of the whole link concerns every class.
-    let isolated = isolated.fold(0, |bits, hold| bits | hold.class.map_or(u8::MAX, |class| 1 << class.0));
-    if isolated == 0 { 1 << row.packet.class.0 } else { isolated }
+    let paused = requests.fold(0, |bits, request| bits | request.class.map_or(u8::MAX, |class| 1 << class.0));
+    if paused == 0 { 1 << row.packet.class.0 } else { paused }
 }
 
 fn unknown_kind(kind: &str) -> ScenarioError {

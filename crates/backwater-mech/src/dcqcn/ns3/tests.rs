@@ -85,12 +85,12 @@ fn decisions_of_the_ns3_code() {
                 played.rp.alpha = line.real("alpha");
                 decreases += 1;
             } else {
-                held.divert(&trace, line, "stage", f64::from(played.rp.stage), 0.0);
+                held.compare(&trace, line, "stage", f64::from(played.rp.stage), 0.0);
             }
             played.run_out(now, token);
             let slack = if token == DECREASE { 0.5e-6 * played.recorded / 2.0 + 1.0 } else { 1.0 };
-            held.divert(&trace, line, "target", played.rp.rt, 0.0);
-            held.divert(&trace, line, "rate", played.rp.rc, slack);
+            held.compare(&trace, line, "target", played.rp.rt, 0.0);
+            held.compare(&trace, line, "rate", played.rp.rc, slack);
             (played.recorded, played.rp.rc) = (line.real("rate"), line.real("rate"));
         }
     }

@@ -78,9 +78,9 @@ fn decisions_of_the_ns3_code() {
             send(bench, sender, line.number("snd_nxt"));
             *last = line.number("ack");
             ack(bench, sender, *last, line.is_set("marked"));
-            held.divert(&trace, line, "alpha", sender.alpha, SIX_DIGITS);
-            held.divert(&trace, line, "rate", sender.rate.0 as f64, 0.0);
-            held.divert(&trace, line, "cwr", f64::from(u8::from(sender.cwr.is_some())), 0.0);
+            held.compare(&trace, line, "alpha", sender.alpha, SIX_DIGITS);
+            held.compare(&trace, line, "rate", sender.rate.0 as f64, 0.0);
+            held.compare(&trace, line, "cwr", f64::from(u8::from(sender.cwr.is_some())), 0.0);
             decreases += u64::from(sender.rate < before);
         }
     }

@@ -98,7 +98,7 @@ struct Held {
 }
 
 impl Held {
-    fn divert<const N: usize>(&mut self, place: &str, line: &Line, got: [i64; N], columns: [&str; N]) {
+    fn compare<const N: usize>(&mut self, place: &str, line: &Line, got: [i64; N], columns: [&str; N]) {
         for (got, column) in got.into_iter().zip(columns) {
             self.values += 1;
             if got != line.signed(column) {
@@ -150,7 +150,7 @@ fn nscc_has_the_windows_of_the_traces() {
             }
             let is = [window.cwnd(), window.maxwnd(), window.base_rtt().0, window.avg_delay().0, window.increment()];
             let columns = ["cwnd", "maxwnd", "base_rtt_ps", "avg_delay_ps", "inc"];
-            held.divert(&trace.name, line, is.map(|n| n as i64), columns);
+            held.compare(&trace.name, line, is.map(|n| n as i64), columns);
             if line.event == 'T' {
                 window.on_timeout(bytes);
             }
@@ -179,17 +179,17 @@ fn rccc_has_the_credit_of_the_traces() {
                     let cwnd = windowed.then_some(cwnd);
                     let target = credit.on_send(&Sent { bytes, backlog, rtx_backlog, cwnd, waiting: 1 });
                     let is = [target as i64, credit.bytes(), i64::from(credit.speculates())];
-                    held.divert(&trace.name, line, is, ["cum_or_target", "credit", "extra"]);
+                    held.compare(&trace.name, line, is, ["cum_or_target", "credit", "extra"]);
                 }
                 'A' | 'N' => {
-                    held.divert(&trace.name, line, [credit.bytes()], ["credit"]);
+                    held.compare(&trace.name, line, [credit.bytes()], ["credit"]);
                     credit.on_answer();
                     rtx_backlog += if line.event == 'N' { bytes } else { 0 };
                 }
                 'P' => {
                     steps += 1;
                     credit.on_pull(line.number("cum_or_target"));
-                    held.divert(&trace.name, line, [credit.bytes()], ["credit"]);
+                    held.compare(&trace.name, line, [credit.bytes()], ["credit"]);
                 }
                 _ => {}
             }

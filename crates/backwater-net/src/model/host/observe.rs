@@ -34,7 +34,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             Status::Pacing => Some(Cause::Rate),
             Status::WindowLimited => Some(Cause::Window),
             Status::GateClosed if self.ports[usize::from(PORT)].open & (1 << (queue % CLASSES as u8)) != 0 => {
-                Some(Cause::IsolatedBytes(crate::model::port::first_owner(flow.shut)))
+                Some(Cause::HeldAtSource(crate::model::port::first_owner(flow.shut)))
             }
             Status::Idle if stand.sent == flow.packets => Some(Cause::Acknowledgements),
             Status::Ready | Status::GateClosed | Status::Idle | Status::NotIssued => None,

@@ -20,9 +20,9 @@ where
         let now = self.world.now;
         let mut asked = 0;
         self.update_pauses(port, classes, |p, class| {
-            let isolated = p.rest.pause_requests.is_signalled(class, now);
+            let was_signalled = p.rest.pause_requests.is_signalled(class, now);
             let act = p.rest.pause_requests.request(owner, class, now, until, style);
-            if !isolated && act != Act::Nothing {
+            if !was_signalled && act != Act::Nothing {
                 p.rest.stats.pauses_sent += 1;
                 asked |= bit(class);
             }

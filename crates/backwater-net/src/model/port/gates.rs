@@ -50,21 +50,21 @@ impl Port {
     /// The neighbour's pause has arrived and will last until `until` (`ZERO`: it has resumed).
     pub fn paused_by_peer(&mut self, class: Option<Class>, now: Time, until: Time) {
         let i = class.map_or(CLASSES, |c| usize::from(c.0));
-        let Rest { paused: isolated, stats, .. } = &mut *self.rest;
+        let Rest { paused, stats, .. } = &mut *self.rest;
         if until == Time::ZERO {
-            isolated.until[i] = Time::ZERO;
+            paused.until[i] = Time::ZERO;
         } else {
-            if isolated.until[i] <= now {
+            if paused.until[i] <= now {
                 stats.pauses_received += 1;
             }
-            if isolated.to <= now {
-                isolated.total += isolated.to.since(isolated.from).0;
-                isolated.from = now;
+            if paused.to <= now {
+                paused.total += paused.to.since(paused.from).0;
+                paused.from = now;
             }
-            isolated.until[i] = until;
+            paused.until[i] = until;
         }
-        let end = isolated.until.iter().copied().max().unwrap_or(Time::ZERO);
-        isolated.to = if end > now { end } else { isolated.to.min(now) };
+        let end = paused.until.iter().copied().max().unwrap_or(Time::ZERO);
+        paused.to = if end > now { end } else { paused.to.min(now) };
     }
 
     /// Whether the neighbour has held a queue until now.

@@ -37,7 +37,7 @@ pub enum Cause {
     /// At its source: its window was full.
     Window,
     /// At its source: a mechanism held the flow, or all flows to its destination.
-    IsolatedBytes(Option<MechanismId>),
+    HeldAtSource(Option<MechanismId>),
     /// At its source: all was sent, and acknowledgements or a timeout were still to come.
     Acknowledgements,
     /// A mechanism let it wait in an isolation queue before the egress queue.
@@ -67,7 +67,7 @@ impl Cause {
             Cause::Issue => "issue",
             Cause::Rate => "rate-limit",
             Cause::Window => "window",
-            Cause::IsolatedBytes(_) => "held-at-source",
+            Cause::HeldAtSource(_) => "held-at-source",
             Cause::Acknowledgements => "acknowledgements",
             Cause::IsolationQueue(_) => "lane",
             Cause::Paused => "paused",
@@ -84,7 +84,7 @@ impl Cause {
     /// The mechanism whose gate or isolation queue it was.
     pub fn owner(self) -> Option<MechanismId> {
         match self {
-            Cause::IsolatedBytes(owner) | Cause::Shut(owner) => owner,
+            Cause::HeldAtSource(owner) | Cause::Shut(owner) => owner,
             Cause::IsolationQueue(owner) => Some(owner),
             _ => None,
         }

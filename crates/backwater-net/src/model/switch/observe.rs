@@ -32,15 +32,15 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
             }
         });
         // Of equals the first, so that nothing depends on the order of frames.
-        let (isolated, bytes) = standing.into_iter().min_by_key(|(_, bytes)| std::cmp::Reverse(*bytes))?;
-        let p = &self.ports[usize::from(isolated.0)];
+        let (fullest, bytes) = standing.into_iter().min_by_key(|(_, bytes)| std::cmp::Reverse(*bytes))?;
+        let p = &self.ports[usize::from(fullest.0)];
         Some(Behind {
             port: PortNo(p.local),
-            queue: Queue(isolated.1),
-            to: self.world.fabric.peer(self.id(), isolated.0),
+            queue: Queue(fullest.1),
+            to: self.world.fabric.peer(self.id(), fullest.0),
             bytes,
             since: s.watch.as_ref().and_then(|watch| watch.busy_since(PortNo(p.local))).unwrap_or(self.world.now),
-            paused: p.held_now(self.world.now) & (1 << isolated.1 | 1 << CLASSES) != 0,
+            paused: p.held_now(self.world.now) & (1 << fullest.1 | 1 << CLASSES) != 0,
         })
     }
 

@@ -55,7 +55,7 @@ impl Receiving<'_, Box<Receiver>> {
     fn report_from(&self, first: u64) -> Report {
         let (step, beyond) = (self.at.step, &self.common.beyond);
         let near = beyond.range((first * step, 0)..((first + MAP) * step, 0));
-        let map = near.fold(0, |map, (isolated, _)| map | 1 << (isolated / step - first));
+        let map = near.fold(0, |map, (offset, _)| map | 1 << (offset / step - first));
         Report { first, map, counted: self.own.counted, beyond: beyond.len() as u64 }
     }
 

@@ -150,8 +150,8 @@ impl Board {
 
     /// Waits until something is new since `version`: looks, where there is a processor to look with, and sleeps at last.
     pub fn wait(&self, version: u64) {
-        let observer_events = if self.roomy { LOOKS } else { 0 };
-        for _ in 0..observer_events {
+        let spins = if self.roomy { LOOKS } else { 0 };
+        for _ in 0..spins {
             if self.version.load(Ordering::Acquire) != version {
                 return;
             }

@@ -139,7 +139,7 @@ impl Graph {
     /// An operation may begin.
     fn begin(&mut self, at: At, release: Release, now: Time, due: &mut Due) {
         let one = *self.operations.get(at.operation);
-        if one.isolated {
+        if one.timed {
             let earliest = self.spec.start.after(self.operations.start(at.operation));
             if now < earliest {
                 self.later.insert((earliest, at, false), release);

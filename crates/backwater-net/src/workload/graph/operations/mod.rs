@@ -94,7 +94,7 @@ pub(super) struct Operation {
     pub label: u16,
     class: u8,
     /// Whether `starts` has a time for it.
-    pub isolated: bool,
+    pub timed: bool,
 }
 
 impl Operation {
@@ -341,12 +341,12 @@ impl Reader {
         let label = self.label(row.label, peer != NONE)?;
         let next = self.streams.len() as u32;
         let stream = row.stream.map_or(NONE, |stream| *self.streams.entry((row.rank, stream)).or_insert(next));
-        let isolated = row.start > Time::ZERO;
-        if isolated {
+        let timed = row.start > Time::ZERO;
+        if timed {
             self.starts.push((self.all.len() as u32, row.start));
         }
         let class = row.class.unwrap_or(NO_CLASS);
-        self.all.push(Operation { amount, rank: row.rank, peer, stream, label, class, isolated });
+        self.all.push(Operation { amount, rank: row.rank, peer, stream, label, class, timed });
         self.ids.push(row.id);
         self.needs.push(needs as u32);
         self.waits.extend(row.after.iter().copied());
