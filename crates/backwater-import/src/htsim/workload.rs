@@ -233,14 +233,16 @@ fn operations(
     for ids in by_ack.values_mut().chain(by_byte.values_mut()) {
         ids.retain(|id| started.contains(id));
     }
-    let none = Vec::new();
     let mut table = Operations::new(format!("{}.operations", work.stem));
     for one in known {
         let Connection { src, dst, start, line, .. } = *one.connection;
-        let (mut after, mut after_ack, mut needs) = (&none, &none, None);
+        let (mut after, mut after_ack, mut needs) = (Vec::new(), Vec::new(), None);
         if let Start::By(trigger) = start {
-            after = by_byte.get(&trigger).unwrap_or(&none);
-            after_ack = by_ack.get(&trigger).unwrap_or(&none);
+            // What it activates itself comes too late for it.
+            let others = |by: &HashMap<u32, Vec<u64>>| -> Vec<u64> {
+                by.get(&trigger).into_iter().flatten().copied().filter(|id| *id != one.id).collect()
+            };
+            (after, after_ack) = (others(&by_byte), others(&by_ack));
             let reported = activators.get(&trigger).copied().unwrap_or(0);
             needs = match matrix.triggers.get(&trigger).map(|trigger| trigger.kind) {
                 Some(TriggerKind::Barrier(count)) if count > reported => {
@@ -267,8 +269,8 @@ fn operations(
             needs = needs.filter(|needs| *needs < there);
         }
         let operation = Operation {
-            after,
-            after_ack,
+            after: &after,
+            after_ack: &after_ack,
             needs,
             start_ps: start_ps(start, unit, one.connection, source, work.notes)?,
             ..Operation::new(one.id, src, Does::Send { peer: dst, bytes: one.bytes })
