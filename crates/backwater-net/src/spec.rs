@@ -115,7 +115,7 @@ pub enum FrameKind {
 pub struct SeriesSpec {
     /// Time between two samples.
     pub interval: Time,
-    /// Record the egress depth of every queue that is not empty, and what waits in a switch's held lanes \[bytes\].
+    /// Record the egress depth of every queue that is not empty, and what waits in a switch's isolation queues \[bytes\].
     pub queues: bool,
     /// Record bytes sent since the last sample by every port that sent \[bytes\].
     pub links: bool,

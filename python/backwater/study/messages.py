@@ -103,7 +103,7 @@ def messages(
 
 @kind("held")
 def held(run: Observed, tier: str, of: str = "p99.9") -> Reading:
-    """What one switch of a tier let wait in lanes of its own, at the switch with most of it, in KB.
+    """What one switch of a tier let wait in isolation queues, at the switch with most of it, in KB.
 
     Weighted by time over the whole run: mean, p99, p99.9, max.
     """

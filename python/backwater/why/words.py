@@ -29,7 +29,7 @@ CAUSES = {
     "control-frames": "the port sent acknowledgements or control frames",
     "gate": "{} held its queue at the port shut",
     "credit": "a mechanism let no frame of its queue start, as where credits are used up",
-    "lane": "{} held it in a lane before its queue",
+    "lane": "{} held it in an isolation queue",
     "fabric": "the switch's fabric had not brought it to the port",
     "receiver": "the receiver was slow to take it from its buffer",
     "sent-again": "it came over the link damaged, or behind such a frame, and was sent again",

@@ -39,7 +39,7 @@ pub enum AtSource {
     Host,
     /// The source's ToR takes the message and pauses the class of the host's link by PFC; the host knows nothing of SFC.
     Proxy,
-    /// The source's ToR takes the message and lets the packets that it names wait in a lane of their own; the host knows nothing of it.
+    /// The source's ToR takes the message and lets the packets that it names wait in an isolation queue of their own; the host knows nothing of it.
     Isolation,
 }
 
@@ -47,9 +47,9 @@ pub enum AtSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IsolationPer {
-    /// The lanes of each port and class by themselves.
+    /// The isolation queues of each port and class by themselves.
     Port,
-    /// All lanes of the switch together: its congestion queue.
+    /// All isolation queues of the switch together: its congestion queue.
     Switch,
 }
 
@@ -85,19 +85,19 @@ pub struct Params {
     /// What a source stops: the packet's `class` or its `flow`.
     #[param(default = Granularity::Class, source = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): class")]
     pub granularity: Granularity,
-    /// Who acts on a message: the source `host` itself, or the switch that it is attached to: as its `proxy`, by PFC towards the host, or by `isolation` of what is congested in a lane of the switch.
+    /// Who acts on a message: the source `host` itself, or the switch that it is attached to: as its `proxy`, by PFC towards the host, or by `isolation` of what is congested in an isolation queue of the switch.
     #[param(default = AtSource::Host, source = "SFC proxy contribution 2025 (IEEE P802.1Qdw); host: SFC-AIDC 2025")]
     pub at_source: AtSource,
-    /// With isolation: what may wait in lanes before a host's class is paused by PFC when more of it comes to wait. It resumes two frames below.
+    /// With isolation: what may wait in isolation queues before a host's class is paused by PFC when more of it comes to wait. It resumes two frames below.
     #[param(
         symbol = "Tf", default = Bytes(200_000), range = Bytes::ZERO.., up_to = "below the PFC threshold, where PFC is on",
         source = "choice; SFC proxy contribution 2025 says that a congestion queue need not be large"
     )]
     pub isolation_threshold: Bytes,
-    /// What waits up to `isolation_threshold`: in the lanes of one `port` and class, or of the whole `switch`.
+    /// What waits up to `isolation_threshold`: in the isolation queues of one `port` and class, or of the whole `switch`.
     #[param(default = IsolationPer::Port, source = "choice; SFC proxy contribution 2025 has one congestion queue at the source's ToR")]
     pub isolation_per: IsolationPer,
-    /// With isolation: rate at which each lane lets go what a pause has held back. Absent: as fast as the egress queue takes it.
+    /// With isolation: rate at which each isolation queue lets go what a pause has held back. Absent: as fast as the egress queue takes it.
     #[param(symbol = "R", range = Rate(1_000_000).., source = "choice; SFC proxy contribution 2025 does not say how the congestion queue is served")]
     pub isolation_rate: Option<Rate>,
     /// Whether the ToR of a paused source remembers the destination, and treats what its other hosts send there until the pause ends as if they had been told too.
@@ -170,7 +170,7 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         findings.extend(signal_finding(params, cx));
     }
     if params.isolation_rate.is_some() && params.at_source != AtSource::Isolation {
-        let reason = "lanes that could empty at a rate are only where at_source = \"isolation\"";
+        let reason = "isolation queues that could empty at a rate are only where at_source = \"isolation\"";
         findings.push(Finding::warning("isolation_rate", reason, "leave it out"));
     }
     if params.at_source == AtSource::Proxy && params.granularity == Granularity::Flow {

@@ -251,7 +251,7 @@ pub struct SeriesRow {
     /// What was sampled: queue_bytes, held_bytes, sent_bytes, paused, flow_rate_bps, flow_received_bytes, or backlog_ with mean_bytes,
     /// mean_square_bytes2, max_bytes, empty_ps.
     pub quantity: &'static str,
-    /// queue_bytes: B waiting; held_bytes: B that a mechanism lets wait in the switch's lanes; sent_bytes: B since the last sample; paused:
+    /// queue_bytes: B waiting; held_bytes: B that a mechanism lets wait in the switch's isolation queues; sent_bytes: B since the last sample; paused:
     /// 1; flow_rate_bps: b/s of payload sent since the last sample, what was sent again included; flow_received_bytes: B of payload
     /// received since the flow's start; backlog_*: since the last sample, weighted by time, B, B², B and ps.
     #[column(unit = "see quantity")]
@@ -324,22 +324,22 @@ pub struct PortStats {
     pub max_ingress_bytes: u64,
 }
 
-/// One row a switch: what a mechanism let wait in lanes before the egress queues, over the whole run.
+/// One row a switch: what a mechanism let wait in isolation queues before the egress queues, over the whole run.
 #[derive(Clone, Debug, PartialEq, Table)]
 #[table("switches")]
 pub struct SwitchRow {
     /// Name of the switch.
     #[computed(tier: Tier = Tier(self.node), "tier of the switch")]
     pub node: NodeId,
-    /// What waited in its held lanes.
+    /// What waited in its isolation queues.
     #[column(flatten)]
     pub isolated: IsolationStats,
 }
 
-/// What waited in the held lanes of a switch, over the whole run and weighted by time.
+/// What waited in the isolation queues of a switch, over the whole run and weighted by time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Columns)]
 pub struct IsolationStats {
-    /// Frames that a mechanism let wait in a lane before their egress queue.
+    /// Frames that a mechanism let wait in an isolation queue before their egress queue.
     #[column(name = "held_frames", unit = "frames")]
     pub frames: u64,
     /// Most bytes that so waited at once.
@@ -416,11 +416,11 @@ pub struct WaitRow {
     /// Name of the node at the other end of the link.
     pub peer: NodeId,
     /// paused: by the peer; behind: another flow's data was sent; control-frames: acknowledgements or control frames were sent; gate: shut
-    /// by a mechanism; credit: a mechanism let no frame of the queue start; lane: held before the queue; fabric: not yet through a
+    /// by a mechanism; credit: a mechanism let no frame of the queue start; lane: isolated before the queue; fabric: not yet through a
     /// crossbar; receiver: in a slow receiver's buffer; sent-again: after it had come damaged over the link, or behind such a frame; at the
     /// source: issue (messages posted before it were issued), rate-limit, window, held-at-source, acknowledgements (all was sent).
     pub cause: &'static str,
-    /// Mechanism whose gate or lane it was, by its table in the scenario.
+    /// Mechanism whose gate or isolation queue it was, by its table in the scenario.
     #[column(name = "mechanism")]
     pub owner: Option<MechanismId>,
     /// The flow whose packets were sent meanwhile, where that is the cause and it can be named.

@@ -10,7 +10,7 @@ pub struct Output {
     /// Time between two samples of the time series below. Needed when one of them is on.
     #[param(bounds = Time(1).., source = "Backwater's own")]
     pub interval: Option<Time>,
-    /// Record the depth of every egress queue that is not empty, and what every switch holds in lanes before them.
+    /// Record the depth of every egress queue that is not empty, and what every switch holds in isolation queues before them.
     #[param(default = false, source = "Backwater's own; off: choice, a time series is large")]
     pub queues: bool,
     /// Record the bytes that every port has sent since the last sample.
