@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def explain(key: str) -> dict[str, Any]:
-    """Say what a key of scenarios means, by its dotted name, such as `"pfc.xoff"`.
+    """Say what a key of scenarios means, by its dotted name, such as `"switch.buffer"`.
 
     Gives key, meaning, symbol, unit, default, range, source, aliases (its other names) and children
     (the keys of a table, or the values of a choice, each with what it is). `""` is all tables.

@@ -92,11 +92,12 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Whether no flow is in progress or to come, no frame but MAC control is anywhere, and no pause that is asked for has an end.
+    /// Whether no flow is in progress or to come, no frame but MAC control is anywhere, and pauses are asked for of which none has an end.
     fn is_over_but_for_pauses(&self) -> bool {
         self.tables.flows.active == self.messages.extra
             && !self.something_comes()
             && self.world.slab.packets().all(Packet::is_mac)
+            && self.ports.iter().any(|port| port.rest.pause_requests.any(self.world.now))
             && self.ports.iter().all(|port| port.rest.pause_requests.has_no_end(self.world.now))
     }
 

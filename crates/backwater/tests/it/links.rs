@@ -237,7 +237,7 @@ fn hosts_that_cables_join_need_no_switch() {
     let refused = Scenario::from_text(&chain, "net.toml", Path::new(".")).and_then(|s| s.check()).err().unwrap();
     assert_eq!(
         (refused.key.as_deref(), refused.reason.as_str()),
-        (Some("flow.0.to"), "a cannot reach c: no links join them")
+        (Some("flow.0.to"), "a cannot reach c: only other hosts join them, and a host forwards nothing")
     );
 }
 
