@@ -87,7 +87,7 @@ class Control:
         self.on_ack(ack)
 
     def on_loss(self, kind: str) -> None:
-        """Be told that packets are lost, and will be sent again.
+        """Be told that packets are lost, and will be retransmitted.
 
         The kind is `"gap"` (the receiver misses some), `"trimmed"` (a switch has cut one) or
         `"timeout"`. It comes before the `on_ack` of what told it, maybe once for each packet.

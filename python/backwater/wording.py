@@ -115,7 +115,7 @@ def many(count: int, what: str) -> str:
 
 
 def sent_again(flows: Mapping[str, Any]) -> str:
-    """What had data packets sent again, as far as it was counted: empty, or `, after 8 timeouts`.
+    """Why data packets were retransmitted, as far as is counted: empty, or `, after 8 timeouts`.
 
     A packet that a receiver or a switch has told of is in neither count.
     """

@@ -1,6 +1,6 @@
-"""Packets that are cut to their headers are told wherever lost frames are, if there are any.
+"""Packets that are trimmed are told wherever lost frames are, if there are any.
 
-Every cut packet is sent again, and nothing else is: that is how many there must be. All of them
+Every cut packet is retransmitted, and nothing else is: that is how many there must be. All of them
 were to leave by the one port that is short of memory.
 """
 
@@ -67,18 +67,16 @@ def test_a_run_why_and_a_report_name_them(
     path, cut = file
     assert cut > 100
     out = str(tmp_path / "r")
-    assert (
-        f"0 frames dropped, {cut:,} cut to their headers," in command("run", path, "--out", out).out
-    )
+    assert f"0 frames dropped, {cut:,} trimmed," in command("run", path, "--out", out).out
     said = command("why", out, "--json", str(tmp_path / "w.json"))
-    assert f"for want of memory; {cut:,} packets cut to their headers instead.\n" in said.out
+    assert f"for want of memory; {cut:,} packets trimmed instead.\n" in said.out
     assert f"  s0 port 0 (to h0): {cut:,} packets\n" in said.out
     [told] = json.loads((tmp_path / "w.json").read_text())["runs"]
     port = {"node": "s0", "port": 0, "peer": "h0", "packets": cut}
     assert told["cut"] == {"packets": cut, "ports": [port]}
     page = tmp_path / "r.html"
     assert command("report", out, "-o", str(page)).code == 0
-    lead = f"dropped for want of memory; {cut:,} packets cut to their headers; seed"
+    lead = f"dropped for want of memory; {cut:,} packets trimmed; seed"
     assert lead in page.read_text(encoding="utf-8")
 
 
@@ -103,14 +101,14 @@ def test_the_panel_of_a_port_has_them_beside_dropped_frames(
     found = looks(run, film, port_edges(film.tracks[0].edges, places(film.layout, run)))
     ports = {one["name"]: dict(one["facts"]) for one in found["ports"]}
     assert ports["s0 → h0"]["dropped"] == "0 frames"
-    assert ports["s0 → h0"]["cut to headers"] == f"{cut:,} packets"
-    assert ports["h1 → s0"]["cut to headers"] == "0 packets"
-    # Of a flow the panel tells what was sent again.
+    assert ports["s0 → h0"]["trimmed"] == f"{cut:,} packets"
+    assert ports["h1 → s0"]["trimmed"] == "0 packets"
+    # Of a flow the panel tells what was retransmitted.
     rows = {row["flow_id"]: row for row in run.flows.to_pylist()}
     for one in found["flows"]:
         row = rows[int(one["name"].rpartition(" ")[2])]
         again = f"{row['retransmitted']:,} of {row['packets']:,} packets"
-        assert dict(one["facts"])["sent again"] == (again if row["retransmitted"] else "none")
+        assert dict(one["facts"])["retransmitted"] == (again if row["retransmitted"] else "none")
 
 
 def test_a_comparison_has_a_row_only_where_there_are_some(

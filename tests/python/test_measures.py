@@ -143,7 +143,7 @@ def test_counts() -> None:
     assert value(run, "drops", nodes=["s0"]) == dropped
     assert value(run, "drops", nodes=["h0"]) == 0
     assert value(run, "retransmissions") == 0
-    # What is lost is sent again, and with go-back-n some of what was not.
+    # What is lost is retransmitted, and with go-back-n some of what was not.
     again = observe(
         flows,
         switch={"buffer": "3 KB"},

@@ -143,7 +143,7 @@ def test_what_was_cut_says_so(command: Command) -> None:
     # The star's one switch is the last hop. A packet has 4086 B, the last one of 100 KB 1936 B.
     lines = shown.splitlines()[1:-1]
     ends = {line.rpartition(", ")[2] for line in lines if "again" not in line}
-    assert ends == {"4086 B", "1936 B", "cut to its headers at the last hop"}
+    assert ends == {"4086 B", "1936 B", "trimmed at the last hop"}
 
 
 def test_an_answer_to_a_probe_is_shown(command: Command) -> None:

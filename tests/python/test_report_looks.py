@@ -92,7 +92,7 @@ def test_what_flows_waited_for_is_all_there(
 
 
 def test_what_a_flow_waited_for_and_its_own_frames_are_its_delay(tmp_path: Path) -> None:
-    """A packet is lost and sent again: that it was sent in vain is no wait, and not idle either."""
+    """A packet is lost and retransmitted: sending it in vain is no wait, and not idle either."""
     drop = {"kind": "drop-nth", "from": "h1", "to": "s0", "frame": "data", "nth": 2}
     scenario = backwater.build(
         {

@@ -59,7 +59,7 @@ def peak(directory: Path) -> int:
 
 
 def many(part: Path, rows: int, first: int = 0, count: int | None = None) -> None:
-    """Replace rows of flows of a part by so many, as if each flow had been sent again and again."""
+    """Replace rows of flows of a part by so many, as if each flow had been sent often."""
     whole = pl.read_parquet(part)
     flows = whole.slice(first, count)
     again = pl.int_range(pl.len(), dtype=pl.UInt64)

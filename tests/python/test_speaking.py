@@ -24,7 +24,7 @@ def test_whatever_is_public_says_what_it_is() -> None:
     for name in backwater.__all__:
         said = inspect.getdoc(getattr(backwater, name))
         assert said, name
-    assert "pfc.xoff" in (inspect.getdoc(backwater.explain) or "")
+    assert "switch.buffer" in (inspect.getdoc(backwater.explain) or "")
     assert "`within`" in (inspect.getdoc(backwater.Run) or "")
 
 

@@ -1,4 +1,4 @@
-"""Trimming: what is cut is answered at once, and sent again once."""
+"""Trimming: what is cut is answered at once, and retransmitted once."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ EITHER = (
 
 def test_the_newest_packet_may_be_cut_instead() -> None:
     """The link to the receiver is as busy as when the arriving packet is cut, and no packet is lost
-    or cut twice for one that is sent again."""
+    or cut twice for one that is retransmitted."""
     scenario = backwater.parse(EITHER)
     runs = [scenario.run(), scenario.set("trim.victim", "arriving").run()]
     for run in runs:
@@ -190,7 +190,7 @@ def test_coins_are_tossed_alike_whoever_tosses_them() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
-        ("transport.recovery", "none", "`trim` counts on lost packets being sent again"),
+        ("transport.recovery", "none", "`trim` counts on lost packets being retransmitted"),
         ("transport.in_order", "true", "`trim` lets packets overtake each other"),
         ("transport.recovery", "go-back-n", "go-back-n drops what comes out of order"),
         ("trim.class", "8", "`8` is more than 7"),

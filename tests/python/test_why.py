@@ -443,8 +443,8 @@ nth = 2
 def test_a_flow_tells_of_its_losses_and_timeouts(command: Command) -> None:
     """The window is one packet: nothing after the second of four says that it is lost.
 
-    So that is sent again after the timeout of 100 us, and the flow sends five packets. A wait for
-    its window alone would not say that.
+    So that is retransmitted after the timeout of 100 us, and the flow sends five packets. A wait
+    for its window alone would not say that.
     """
     Path("one.toml").write_text(ONE_AT_A_TIME, encoding="utf-8")
     said = command("why", "one.toml", "--json", "w.json")

@@ -121,7 +121,7 @@ impl AckParams {
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransportParams {
-    /// What is sent again: `none`, from the gap on (`go-back-n`), only what is missing (`selective-repeat`), or that with packets acknowledged one by one, as UEC's transport does (`rud`).
+    /// What is retransmitted: `none`, from the gap on (`go-back-n`), only what is missing (`selective-repeat`), or that with packets acknowledged one by one, as UEC's transport does (`rud`).
     #[param(default = Recovery::None, source = "choice: none, for lossless networks; RoCEv2 NICs: go-back-n (InfiniBand volume 1, 9.7); rud: UEC 1.0, reliable unordered delivery, as in uet-htsim")]
     pub recovery: Recovery,
     /// What it means that frames are lost for good, since nothing sends them again or `retries` are used up: `unexpected` (the run counts as incomplete) or `expected` (it is an outcome like another, but for jobs that wait for them without end).
@@ -140,7 +140,7 @@ pub struct TransportParams {
         source = "InfiniBand volume 1, 9.7: one NAK until the expected packet has come; public ns-3 RDMA code: 500 us"
     )]
     pub nack_interval: Option<Time>,
-    /// Time without progress after which everything unacknowledged is sent again.
+    /// Time without progress after which everything unacknowledged is retransmitted.
     #[param(default = Time::ms(1), range_text = "1 ns and more", source = "choice; RoCEv2: 4.096 us x 2^(Local ACK Timeout)")]
     pub timeout: Time,
     /// Timeouts in a row without progress that a flow survives; one more, and it fails. `unlimited`: it never does.
@@ -201,7 +201,7 @@ mod retries {
     }
 }
 
-/// What is sent again.
+/// What is retransmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {

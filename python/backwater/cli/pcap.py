@@ -257,7 +257,7 @@ def _pdcs(fields: dict[str, Any]) -> str:
 
 
 # By the lower bits of the DSCP of a packet without payload; see docs/captures.md.
-CUT = {3: "cut to its headers", 7: "cut to its headers at the last hop"}
+CUT = {3: "trimmed", 7: "trimmed at the last hop"}
 
 
 def _payload(fields: dict[str, Any]) -> str:

@@ -331,8 +331,8 @@ def _outcomes(one: dict[str, Any]) -> list[str]:
         if again := group["retransmitted"]:
             after = sent_again(group)
             said.append(
-                f"{group['group']}: {again:,} of {group['packets']:,} data packets were sent again"
-                + (f"{after} among others." if after else ".")
+                f"{group['group']}: {again:,} of {group['packets']:,} data packets were "
+                "retransmitted" + (f"{after} among others." if after else ".")
             )
         if group["failed"]:
             said.append(
@@ -364,7 +364,7 @@ def _totals(one: dict[str, Any]) -> tuple[str, ...]:
     cut = ports.get("trimmed", 0)
     frames = [
         many(ports.get("drop_frames", 0), "frame") + " dropped",
-        *([f"{cut:,} cut to their headers"] if cut else []),
+        *([f"{cut:,} trimmed"] if cut else []),
         *([f"{lost:,} lost by faults"] if lost else []),
         *([f"{flushed:,} flushed from queues"] if flushed else []),
         f"{ports.get('marked_frames', 0):,} marked",

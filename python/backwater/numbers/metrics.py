@@ -296,14 +296,14 @@ QUANTITIES = {
     ),
     "trimmed": Quantity(
         "packets",
-        "packets cut to their headers for want of memory",
+        "packets trimmed for want of memory",
         False,
         of_run=_ports("trimmed"),
         where_some=True,
     ),
     "retransmitted": Quantity(
         "packets",
-        "data packets sent again",
+        "data packets retransmitted",
         False,
         of_run=_retransmitted,
     ),

@@ -36,7 +36,7 @@ _COUNTS = {
     "unfinished": ("flows", "flows that were neither complete nor had failed"),
     "bytes": ("B", "payload to be sent"),
     "received": ("B", "payload received"),
-    "retransmitted": ("packets", "data packets sent again"),
+    "retransmitted": ("packets", "data packets retransmitted"),
     "inferred_lost": ("packets", "data packets taken for lost before a timeout"),
     "timeouts": ("", "timeouts of senders"),
 }
@@ -45,7 +45,7 @@ _PORTS = {
     "pauses_received": ("pauses", "pauses", "pauses that ports received"),
     "paused_ps": ("pause_time", "us", "time that ports were paused, summed over them"),
     "drop_frames": ("drops", "frames", "frames dropped for want of memory"),
-    "trimmed": ("trimmed", "packets", "packets cut to their headers for want of memory"),
+    "trimmed": ("trimmed", "packets", "packets trimmed for want of memory"),
     "flushed_frames": ("flushed", "frames", "frames that a mechanism dropped from queues"),
     "marked_frames": ("marked_frames", "frames", "frames marked"),
     "ports_paused": ("ports_paused", "", "ports that received a pause"),
@@ -97,7 +97,7 @@ def named(run: Run) -> Iterator[Named]:
         value = ports.get(column, 0)
         yield Named(name, unit, about, value / PS_PER_US if unit == "us" else value)
     again = sum(group["retransmitted"] for group in groups)
-    yield Named("retransmitted", "packets", "data packets sent again", again)
+    yield Named("retransmitted", "packets", "data packets retransmitted", again)
     left = sum(group["flows"] - group["complete"] for group in groups)
     yield Named("unfinished", "flows", "flows that did not complete", left)
     for name, (unit, about) in _SUMMARY.items():

@@ -21,7 +21,7 @@ PORTS = (
 )
 """Columns of the table of ports of which a run has a sum."""
 CUT = ("trimmed", "returned")
-"""Counters of packets that a port cut to their headers, and sent on or back."""
+"""Counters of packets that a port trimmed, and sent on or back."""
 
 
 def group_times(run: Run) -> list[dict[str, Any]]:
@@ -161,7 +161,7 @@ def round_times(run: Run) -> list[dict[str, Any]]:
 
 
 def port_totals(run: Run) -> dict[str, int]:
-    """Sums over all ports, how many ports received a pause, and packets cut to their headers."""
+    """Sums over all ports, how many ports received a pause, and packets trimmed."""
     ports = rows(run, "ports", *PORTS)
     if not len(ports):
         return {}
@@ -208,7 +208,7 @@ def deepest(run: Run) -> int:
 
 
 def cut_by_port(run: Run) -> dict[tuple[str, int], int]:
-    """How many packets that were to leave by a port were cut to their headers, where any were."""
+    """How many packets that were to leave by a port were trimmed, where any were."""
     counters = rows(run, "counters", "node", "port", "mechanism", "counter", "value")
     found: dict[tuple[str, int], int] = {}
     for name in CUT:

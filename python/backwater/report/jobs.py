@@ -119,7 +119,7 @@ def _rounds(run: Run) -> Table:
 
 def _steps(costs: pl.DataFrame) -> Table:
     names = ["complete", "mean us", "p99 us", "max us", "bound us", "above bound us"]
-    names += ["bus Gb/s", "marked", "sent again", "paused us"]
+    names += ["bus Gb/s", "marked", "retransmitted", "paused us"]
     rows = []
     for (job, step), of in costs.group_by("job", "step", maintain_order=True):
         done = of.filter(pl.col("end_ps").is_not_null())
@@ -139,7 +139,7 @@ def _steps(costs: pl.DataFrame) -> Table:
     note = (
         "Times, bounds and bandwidths are of complete collectives, means where nothing else is "
         "said; p99 takes 100 of them. Bound: what the busiest host needs with all of its links "
-        "together. Marked and sent again: packets. Paused: what flows waited at paused ports, "
+        "together. Marked and retransmitted: packets. Paused: what flows waited at paused ports, "
         "summed over them, recorded with output.waits."
     )
     columns = [Column("job/step"), *(Column(name, number=True) for name in names)]
@@ -148,7 +148,7 @@ def _steps(costs: pl.DataFrame) -> Table:
 
 def _collectives(costs: pl.DataFrame) -> Table:
     names = ["instance", "round", "group", "took us", "bound us", "above bound us"]
-    names += ["marked", "sent again", "paused us"]
+    names += ["marked", "retransmitted", "paused us"]
     slow = costs.sort("duration_ps", descending=True, nulls_last=False).head(SHOWN)
     rows = [
         [

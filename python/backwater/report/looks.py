@@ -143,7 +143,7 @@ def _ports(run: Run, grid: _Grid, port_of: pl.DataFrame, most: int) -> list[dict
 def _cut(cut: dict[tuple[str, int], int], row: dict[str, Any]) -> list[list[str]]:
     """Say how many packets were cut that were to leave by a port, if the run has cut any."""
     number = cut.get((row["node"], row["port"]), 0)
-    return [["cut to headers", many(number, "packet")]] if cut else []
+    return [["trimmed", many(number, "packet")]] if cut else []
 
 
 def _times(count: int) -> str:
@@ -194,7 +194,7 @@ def _flows(run: Run, hosts: Sequence[str], most: int) -> tuple[list[dict[str, An
                     ["last byte after", "-" if took is None else data.time_text(took)],
                     ["slowdown", "-" if row["slowdown"] is None else f"{row['slowdown']:.3g}"],
                     ["state", row["state"]],
-                    ["sent again", _again(row)],
+                    ["retransmitted", _again(row)],
                 ],
             }
         )

@@ -69,7 +69,7 @@ def _lead(run: Run) -> list[str]:
     failing = any(one["key"].startswith(FAULT) for one in run.manifest["origins"])
     faults = f"{f'{lost:,}' if lost else 'none'} lost by faults; " if lost or failing else ""
     cut = ports.get("trimmed", 0)
-    cuts = f"{cut:,} packets cut to their headers; " if cut else ""
+    cuts = f"{cut:,} packets trimmed; " if cut else ""
     thrown = ports.get("flushed_frames", 0)
     flushed = f"{many(thrown, 'frame')} flushed from queues; " if thrown else ""
     said = (

@@ -338,7 +338,7 @@ def drops(run: Observed, nodes: Sequence[str] | None = None) -> Reading:
 
 @kind("retransmissions", counts=True)
 def retransmissions(run: Observed, group: str | None = None) -> Reading:
-    """Data packets sent again by all flows, or by those of a group, after a loss or a timeout."""
+    """Data packets retransmitted by all flows, or by those of a group: after losses, timeouts."""
     flows = run.run.flows
     if group is not None:
         flows = flows.filter(pc.field("group") == group)

@@ -130,7 +130,7 @@ def _lost(run: Run, total: str, column: str) -> dict[str, Any]:
 
 
 def _cut(run: Run) -> dict[str, Any]:
-    """How many packets were cut to their headers, and at which ports, the one with most first."""
+    """How many packets were trimmed, and at which ports, the one with most first."""
     counts = sorted(cut_by_port(run).items(), key=lambda one: (-one[1], one[0]))
     peers = run.ports.select(["node", "port", "peer"]).to_pylist() if counts else []
     peer = {(row["node"], row["port"]): row["peer"] for row in peers}

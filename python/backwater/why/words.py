@@ -32,7 +32,7 @@ CAUSES = {
     "lane": "{} held it in an isolation queue",
     "fabric": "the switch's fabric had not brought it to the port",
     "receiver": "the receiver was slow to take it from its buffer",
-    "sent-again": "it came over the link damaged, or behind such a frame, and was sent again",
+    "sent-again": "it came over the link damaged, or behind such a frame, and was retransmitted",
     "issue": "the interface issued messages that were posted before it",
     "rate-limit": "its rate limiter let nothing go",
     "window": "its window was full",
@@ -90,7 +90,7 @@ def _first(facts: dict[str, Any]) -> Iterator[str]:
     drop, pause = facts["first_drop"], facts["first_pause"]
     if drop is None:
         cut = facts["cut"]["packets"]
-        instead = f"; {many(cut, 'packet')} cut to their headers instead" if cut else ""
+        instead = f"; {many(cut, 'packet')} trimmed instead" if cut else ""
         yield f"First drop: none, no frame was dropped for want of memory{instead}."
     else:
         yield f"First drop: at {us(drop['time_ps'])} {_drop(drop)}{_asked(facts)}"

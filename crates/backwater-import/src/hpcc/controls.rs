@@ -242,7 +242,7 @@ impl Setting<'_> {
         if at >= after {
             if let Some(line) = config.line("L2_CHUNK_SIZE") {
                 let text = "L2_CHUNK_SIZE: acknowledgements at its multiples are no more than L2_ACK_INTERVAL asks for; else it counts \
-                            where whole chunks are sent again";
+                            where whole chunks are retransmitted";
                 notes.ignored(config.file(), Some(line), text);
             }
         } else if !after.is_multiple_of(at) {

@@ -23,12 +23,12 @@ pub struct Params {
     /// Bytes between two acknowledgements; what is less is acknowledged when the line could have carried so many.
     #[param(default = Bytes(2_048), range = Bytes(1).., source = "SAI: ACK target spacing", why = "zero is no spacing")]
     pub ack_spacing: Bytes,
-    /// Time without progress after which all that is not acknowledged is sent again.
+    /// Time without progress after which all that is not acknowledged is retransmitted.
     #[param(
         symbol = "REPLAY_TIMER_MAX", default = Time::us(10), range = Time::ns(100).., source = "SAI: example of a profile, 10 000 taken for ns", why = "shorter than any loop"
     )]
     pub replay_timer: Time,
-    /// Times that the timer has all sent again without progress. After that the frames are given up.
+    /// Times that the timer has all retransmitted without progress. After that the frames are given up.
     #[param(symbol = "REPLAY_COUNT_MAX", default = 255, range = 0..=255, source = "SAI: example of a profile; its default is 1")]
     pub replays: u32,
     /// Time that a link may be down before what was sent over it is given up.
@@ -65,7 +65,7 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
                 fatal: false,
                 key: "replay_timer",
                 reason: format!(
-                    "an acknowledgement may take {longest} on a link of {}: frames would be sent again that have come",
+                    "an acknowledgement may take {longest} on a link of {}: frames would be retransmitted that have come",
                     shape.name
                 ),
                 hint: format!("more than {longest}"),

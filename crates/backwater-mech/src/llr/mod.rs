@@ -149,7 +149,7 @@ impl Mechanism for Llr {
     const MESSAGE: TypeId = TypeId::of::<Word>();
     const VALUE: &'static str =
         "the number of the frame that is expected next (llr-init: before which all is given up)";
-    const COUNTERS: &'static str = "llr_acks and llr_nacks (sent by the port), llr_replays and llr_timeouts (NACKs and timers by which it sent again), \
+    const COUNTERS: &'static str = "llr_acks and llr_nacks (sent by the port), llr_replays and llr_timeouts (NACKs and timers by which it retransmitted), \
          llr_flushes (times it gave frames up), llr_discarded (frames that it did not take), llr_outstanding_max (most bytes in its replay buffer)";
     type Params = Params;
     type Shared = ();

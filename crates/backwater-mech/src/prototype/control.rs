@@ -18,7 +18,7 @@ pub enum Event<'a> {
     },
     /// An acknowledgement; it says whether the packet was marked.
     Ack(&'a Ack<'a>),
-    /// Packets are lost and will be sent again.
+    /// Packets are lost and will be retransmitted.
     Loss(Loss),
     /// The timer of this token has run out.
     Timer(u16),

@@ -118,7 +118,7 @@ macro_rules! config {
                 self.profiles().iter().rfind(|(_, profile)| profile.needs.window).map(|(name, _)| *name)
             }
 
-            /// A mechanism that counts on lost packets being sent again, if there is one.
+            /// A mechanism that counts on lost packets being retransmitted, if there is one.
             pub fn recovering(&self) -> Option<&'static str> {
                 self.profiles().iter().rfind(|(_, profile)| profile.needs.recovery).map(|(name, _)| *name)
             }

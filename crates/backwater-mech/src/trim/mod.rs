@@ -149,7 +149,7 @@ impl Mechanism for Trim {
     const DEFINED_BY: &'static str = "UEC 1.0, section 4.1; SAI, Packet Trimming";
     const SUMMARY: &'static str =
         "cuts packets that find no memory down to their headers, so that receivers know of the loss";
-    const INACTIVE: &'static str = "never cut a packet";
+    const INACTIVE: &'static str = "never trimmed a packet";
     const COUNTERS: &'static str = "trimmed (packets cut that were to leave by the port), returned (the same, of those sent back), trimmed_bytes (cut off either), \
          trimmed_lost (of what was cut, lost for want of memory)";
     type Params = Params;

@@ -895,7 +895,7 @@ proptest! {
         }
     }
 
-    /// Little memory, and all that is lost is sent again: every byte is delivered once, and every flow ends.
+    /// Little memory, and all that is lost is retransmitted: every byte is delivered once, and every flow ends.
     #[test]
     fn what_is_lost_is_sent_again(
         graph in graphs(), switch in switches(), pausing in pausing(), loads in loads(), extras in extras(), seed in 0u64..9,
@@ -914,7 +914,7 @@ proptest! {
         prop_assert_eq!(&sliced.rows.flows, &out.rows.flows);
     }
 
-    /// A watchdog that fires on pauses of a few us: what it drops is counted and sent again, and every flow ends.
+    /// A watchdog that fires on pauses of a few us: what it drops is counted and retransmitted, and every flow ends.
     #[test]
     fn what_a_watchdog_drops_is_sent_again(
         graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9,

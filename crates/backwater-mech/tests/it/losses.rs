@@ -59,7 +59,7 @@ fn source_flow_control_without_pfc_completes_in_small_buffers() {
             let out = best_effort(recovery, at_source, true);
             let of = |out: &Outcome| out.rows.flows.iter().map(|flow| flow.retransmitted).sum::<u64>();
             let (saved, alone) = ((out.progress.drops, of(&out)), (lost.progress.drops, of(&lost)));
-            println!("{recovery:?} {at_source:?}: (drops, sent again) {saved:?}, without SFC {alone:?}");
+            println!("{recovery:?} {at_source:?}: (drops, retransmitted) {saved:?}, without SFC {alone:?}");
             assert!(out.progress.drops > 0, "the first round trip is too much for the buffer");
             assert!(out.progress.drops < lost.progress.drops, "pausing sources saves frames");
         }

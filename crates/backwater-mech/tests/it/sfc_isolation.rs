@@ -235,7 +235,7 @@ fn a_run_may_end_while_packets_wait() {
     assert_eq!(out.progress.flows_active, 4, "the incast needs 240 us, and flow 3 as good as 32 us");
 }
 
-/// A link that fails and comes back while packets wait for it: they go over it, and what is lost is sent again by nobody here.
+/// A link that fails and comes back while packets wait for it: they go over it, and what is lost is retransmitted by nobody here.
 #[test]
 fn a_link_that_fails_under_a_lane_loses_only_what_it_carries() {
     let mut bench = mixed(AtSource::Isolation);

@@ -67,7 +67,7 @@ fn fairness(rates: &[f64]) -> f64 {
     sum * sum / (rates.len() as f64 * rates.iter().map(|r| r * r).sum::<f64>())
 }
 
-/// All 64 packets of the first window are lost, and what is sent again for 2.8 ms. After a timeout DCTCP has a window of one packet:
+/// All 64 packets of the first window are lost, and what is retransmitted for 2.8 ms. After a timeout DCTCP has a window of one packet:
 /// with either recovery that is what goes out at each.
 #[test]
 fn a_narrowed_window_holds_back_what_is_sent_again() {

@@ -174,7 +174,7 @@ pub struct LoadRow {
     pub port: Port,
     /// Name of the node at the other end of the link.
     pub peer: NodeId,
-    /// Data frames of the step's flows put on the link, those sent again included; not what still came of a flow that was over.
+    /// Data frames of the step's flows put on the link, those retransmitted included; not what still came of a flow that was over.
     #[column(unit = "frames")]
     pub frames: u64,
     /// Bytes of these frames, headers included, preamble and gap not.

@@ -86,7 +86,7 @@ pub struct QueuePairRow {
     /// Data packets that arrived with congestion experienced (ECN).
     #[column(unit = "packets")]
     pub marked: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     #[column(unit = "packets")]
     pub retransmitted: u64,
     /// Data packets that the sender took for lost because later ones, or an answer to a probe, had come; go-back-n infers none, it goes back.
@@ -160,7 +160,7 @@ pub struct FlowRow {
     /// Of a stream: payload that found the source's queue full and was never sent; not part of bytes.
     #[column(name = "blocked_bytes", unit = "B")]
     pub blocked: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     #[column(unit = "packets")]
     pub retransmitted: u64,
     /// Data packets that the sender took for lost because later ones, or an answer to a probe, had come; go-back-n infers none, it goes back.
@@ -252,7 +252,7 @@ pub struct SeriesRow {
     /// mean_square_bytes2, max_bytes, empty_ps.
     pub quantity: &'static str,
     /// queue_bytes: B waiting; held_bytes: B that a mechanism lets wait in the switch's isolation queues; sent_bytes: B since the last sample; paused:
-    /// 1; flow_rate_bps: b/s of payload sent since the last sample, what was sent again included; flow_received_bytes: B of payload
+    /// 1; flow_rate_bps: b/s of payload sent since the last sample, what was retransmitted included; flow_received_bytes: B of payload
     /// received since the flow's start; backlog_*: since the last sample, weighted by time, B, B², B and ps.
     #[column(unit = "see quantity")]
     pub value: u64,

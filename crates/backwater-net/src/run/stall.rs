@@ -74,8 +74,8 @@ impl<A: Actors> Network<A> {
     }
 
     /// Called when a pause has been refreshed. Pauses that are refreshed for ever keep no run going: it ends when all flows have ended, or when
-    /// no frame but MAC control has left for the run's patience and nothing else is to come. Flows that wait then have stalled, unless a deadlock
-    /// says why.
+    /// no frame but MAC control has left for the run's patience and nothing else is to come. Flows that are paused then have stalled, unless a
+    /// deadlock says why.
     pub(super) fn end_if_pauses_alone_go_on(&mut self) {
         let is_silent = self.world.now.since(self.world.totals.last_frame) > self.stall;
         if self.world.part.is_some() {
@@ -86,7 +86,7 @@ impl<A: Actors> Network<A> {
             (self.world.totals.stopped, self.world.totals.at_rest) = (true, true);
         } else if is_silent && !self.something_comes() {
             self.world.totals.stopped = true;
-            if self.world.totals.deadlock.is_none() {
+            if self.world.totals.deadlock.is_none() && self.some_are_paused() {
                 self.fail_by_stall();
             }
         }
@@ -99,6 +99,15 @@ impl<A: Actors> Network<A> {
             && self.world.slab.packets().all(Packet::is_mac)
             && self.ports.iter().any(|port| port.rest.pause_requests.any(self.world.now))
             && self.ports.iter().all(|port| port.rest.pause_requests.has_no_end(self.world.now))
+    }
+
+    /// Whether frames wait somewhere, or a flow at a host whose port is paused. Flows whose frames were lost wait for nothing that pauses.
+    fn some_are_paused(&self) -> bool {
+        let is_paused = |slot: u32| {
+            let host = &self.hosts[self.tables.flows.send[slot as usize].nic as usize];
+            self.ports[host.port as usize].held_now(self.world.now) != 0
+        };
+        self.world.slab.packets().any(|pkt| !pkt.is_mac()) || self.open_flows().any(is_paused)
     }
 
     /// Ends the run as failed, if a flow waits, and says for what the first of them does.

@@ -126,7 +126,7 @@ fn what_is_trimmed_is_sent_again_without_a_timeout() {
             assert_eq!((&flow.state, flow.received, flow.timeouts), (&State::Complete, 400_000, 0), "{recovery:?}");
             assert!(flow.retransmitted > 0);
             if recovery == Recovery::SelectiveRepeat {
-                assert_eq!(flow.packets, 100 + flow.retransmitted, "what has arrived is not sent again");
+                assert_eq!(flow.packets, 100 + flow.retransmitted, "what has arrived is not retransmitted");
             }
         }
     }
@@ -237,7 +237,7 @@ fn a_gate_that_stays_shut_is_named() {
     }
 }
 
-/// A mechanism that empties queues: every account falls, whatever the architecture, and what was dropped is sent again.
+/// A mechanism that empties queues: every account falls, whatever the architecture, and what was dropped is retransmitted.
 #[test]
 fn flushed_queues_leave_no_trace_in_the_accounts() {
     for architecture in ALL {

@@ -140,7 +140,7 @@ fn a_source_hears_later_of_what_goes_on() {
     assert_eq!(seen.losses[0], (cut_at_receiver + back, Loss::Gap));
 }
 
-/// Every packet that comes back is sent again, once, and controllers hear of as many acknowledgements as the receiver has sent.
+/// Every packet that comes back is retransmitted, once, and controllers hear of as many acknowledgements as the receiver has sent.
 #[test]
 fn what_comes_back_is_sent_again_and_acknowledges_nothing() {
     for (recovery, in_order) in
@@ -161,7 +161,7 @@ fn what_comes_back_is_sent_again_and_acknowledges_nothing() {
         let (notified, answers) =
             (seen.losses.len() as u64, out.port(bench.node("h4"), bench.node("s1")).stats.tx_frames);
         match recovery {
-            // What follows a packet that came back is sent again with it, and some answers come when their flow is over.
+            // What follows a packet that came back is retransmitted with it, and some answers come when their flow is over.
             Recovery::GoBackN => {
                 assert!(again > 0 && notified > 0 && seen.acks <= answers, "{again} {notified} {answers}")
             }

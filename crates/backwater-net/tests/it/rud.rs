@@ -55,7 +55,7 @@ fn acknowledgements_are_for_16384_bytes() {
     assert_eq!(outcome.port(host, switch).stats.tx_frames, 1 + 488 / 4 + 1);
 }
 
-/// Lost packets are sent again when their time is over, one by one, and everything arrives once.
+/// Lost packets are retransmitted when their time is over, one by one, and everything arrives once.
 #[test]
 fn lost_packets_come_again_each_by_its_time() {
     let mut bench = line();
@@ -86,7 +86,7 @@ fn lost_acknowledgements_are_made_up_for() {
         outcome.at_rest();
         let flow = outcome.flow(0);
         assert_eq!((&flow.state, flow.received), (&State::Complete, 200_000), "acknowledgement {nth}");
-        assert!(flow.retransmitted <= 4, "acknowledgement {nth}: {} sent again", flow.retransmitted);
+        assert!(flow.retransmitted <= 4, "acknowledgement {nth}: {} retransmitted", flow.retransmitted);
     }
 }
 

@@ -141,7 +141,7 @@ fn the_shortest_way_decides_before_the_policy() {
     assert_eq!(sent(&bench, &out, "h1", "leaf0"), (0, 0));
 }
 
-/// The link of a long flow fails while it sends. What was on the wire is lost and sent again after the timeout, by the other plane, to the
+/// The link of a long flow fails while it sends. What was on the wire is lost and retransmitted after the timeout, by the other plane, to the
 /// receiver whose acknowledgements find another way, too. Flows that begin later avoid it; when it is back they take it again.
 #[test]
 fn flows_leave_a_link_that_fails() {

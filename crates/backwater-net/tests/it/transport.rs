@@ -1,4 +1,4 @@
-//! The reliable connection: what is lost is sent again, windows bound what is away, and the ideal time is the time alone.
+//! The reliable connection: what is lost is retransmitted, windows bound what is away, and the ideal time is the time alone.
 
 use crate::own::Bench;
 use backwater_engine::Time;
@@ -110,7 +110,7 @@ fn selective_repeat_sends_one_packet_again_where_go_back_n_sends_all_since() {
     assert_eq!(run(Recovery::SelectiveRepeat), (1, 0, 101));
     let (again, timeouts, packets) = run(Recovery::GoBackN);
     // The gap shows at the 21st packet; by the time its NACK is back, a round trip of packets has followed it: 4.6 us of 325 ns.
-    assert!((14..=18).contains(&again), "{again} packets were sent again");
+    assert!((14..=18).contains(&again), "{again} packets were retransmitted");
     assert_eq!((timeouts, packets), (0, 100 + again));
 }
 
@@ -268,7 +268,7 @@ fn samples_end_with_the_run() {
     }
 }
 
-/// A timer that had nothing to time has again, once a message follows on its connection: what is lost of that one is sent again.
+/// A timer that had nothing to time has again, once a message follows on its connection: what is lost of that one is retransmitted.
 #[test]
 fn the_timer_of_a_connection_that_rested_expires() {
     for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat, Recovery::Rud] {

@@ -294,7 +294,7 @@ impl<'a> Laws<'a> {
             let reported = || format!("{row:?}");
             holds("bytes are delivered once", row.received <= row.bytes, reported)?;
             let [sent, came] = self.rows.of_flow.get(&row.id).copied().unwrap_or_default();
-            // What is sent again may leave when its flow is over; then nobody knows whose it is.
+            // What is retransmitted may leave when its flow is over; then nobody knows whose it is.
             let late = row.retransmitted > 0 || !self.complete(row);
             let more = self.sent_again && row.packets < sent;
             holds("packets are sent as rows say", row.packets == sent || late && row.packets > sent || more, || {
@@ -323,7 +323,7 @@ impl<'a> Laws<'a> {
                 let failed = row.state == State::Failed && gave_up;
                 holds("what is not lost arrives", self.complete(row) || failed, reported)?;
                 let known = self.cut.is_empty() && timeouts == 0 && row.reordered == 0;
-                holds("nothing is sent again without a loss", row.retransmitted == 0 || !known, reported)?;
+                holds("nothing is retransmitted without a loss", row.retransmitted == 0 || !known, reported)?;
             }
             if recovers && self.not_cut {
                 holds("what recovers completes or fails", !matches!(row.state, State::Unfinished(_)), reported)?;

@@ -29,7 +29,7 @@ pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> R
         return refuse(name, reason, format!("ack.enabled = true, or {name} = false"));
     }
     if let Some(name) = resolved.mechanisms.recovering().filter(|_| !transport.retransmits()) {
-        let reason = format!("`{name}` counts on lost packets being sent again, and nothing is");
+        let reason = format!("`{name}` counts on lost packets being retransmitted, and nothing is");
         let rud = resolved.mechanisms.counting().is_some();
         let other = if rud { "" } else { ", or \"selective-repeat\" with transport.in_order = false" };
         return refuse("transport.recovery", reason, format!("transport.recovery = \"rud\"{other}"));
@@ -64,7 +64,7 @@ pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> R
                 return refuse("with selective repeat every packet beyond a gap is reported", "leave it out");
             }
             Recovery::Rud => return refuse("packets are reported one by one, when they come", "leave it out"),
-            Recovery::None => return refuse("nothing is sent again", "transport.recovery = \"go-back-n\""),
+            Recovery::None => return refuse("nothing is retransmitted", "transport.recovery = \"go-back-n\""),
         }
     }
     let takes_order = matches!(transport.recovery, Recovery::GoBackN | Recovery::SelectiveRepeat) && transport.in_order;
@@ -107,7 +107,7 @@ pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> R
     let warnings = warnings.map(|(_, key, value)| Warning {
         key: key.into(),
         value,
-        reason: "without effect: nothing is sent again".into(),
+        reason: "without effect: nothing is retransmitted".into(),
         hint: "transport.recovery = \"go-back-n\", \"selective-repeat\" or \"rud\"".into(),
     });
     Ok(warnings.chain(other_count(resolved)).chain(impatient(resolved, round_trip)).collect())

@@ -57,7 +57,7 @@ pub struct File {
     /// Acknowledgements.
     #[serde(default)]
     pub ack: AckParams,
-    /// Connections: what is sent again, and how much may be unacknowledged.
+    /// Connections: what is retransmitted, and how much may be unacknowledged.
     #[serde(default)]
     pub transport: TransportParams,
     /// Network interfaces of the hosts.

@@ -245,7 +245,7 @@ fn unordered_delivery_is_put_down_as_uet() {
     let first = at("h1/0", true).next().unwrap();
     assert_eq!((first.length, &first.octets[42..50]), (1060, &[0x10, 0, 0, 0, 0, 0, 0, 0][..]));
     assert_eq!((first.frame().ip.unwrap().dscp, first.frame().ip.unwrap().ports.unwrap().1), (24, 4793));
-    // All 101 packets of each leave, those that are sent again with the bit; the last has 500 octets.
+    // All 101 packets of each leave, those that are retransmitted with the bit; the last has 500 octets.
     for host in ["h1/0", "h2/0", "h3/0", "h4/0"] {
         let sent: Vec<_> = at(host, true).map(header).collect();
         let mut new: Vec<_> = sent
@@ -257,7 +257,7 @@ fn unordered_delivery_is_put_down_as_uet() {
             .collect();
         new.sort_unstable();
         assert_eq!(new, (0..101).map(|psn| (psn, if psn == 100 { 500 } else { 1000 })).collect::<Vec<_>>());
-        assert!(sent.len() > 101, "{host}: nothing was sent again");
+        assert!(sent.len() > 101, "{host}: nothing was retransmitted");
     }
     // What is cut has 64 B less the FCS, no payload, and the code point of the last hop in class 6: CS6 and 7.
     let cut: Vec<_> = at("h0/0", false).filter(|seen| seen.frame().ip.unwrap().dscp == 55).collect();

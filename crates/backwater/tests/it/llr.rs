@@ -75,7 +75,7 @@ fn a_damaged_frame_costs_a_loop() {
     }
 }
 
-/// (1 - p) / (1 - p + p W), for several p and W. A frame that is damaged when it is sent again waits for the timer, which the closed form does not
+/// (1 - p) / (1 - p + p W), for several p and W. A frame that is damaged when it is retransmitted waits for the timer, which the closed form does not
 /// know: p times as often, a timer and a loop at most.
 #[test]
 fn efficiency_is_the_closed_form() {

@@ -158,7 +158,7 @@ fn a_window_and_a_half_beyond_a_packet_shows_that_it_is_lost() {
 }
 
 /// With 30 packets only 20 come beyond it. After the last acknowledgement, 29 packets and a round trip from the start, nothing comes: a probe goes a base
-/// RTT and the target later, is there and back after four links of 1 us and 5.12 ns, and has the lost packet sent again.
+/// RTT and the target later, is there and back after four links of 1 us and 5.12 ns, and has the lost packet retransmitted.
 #[test]
 fn a_probe_asks_where_nothing_comes() {
     let (end, rows) = tenth_is_lost(30, "sleek = true");
@@ -287,7 +287,7 @@ fn a_fault_from_the_start_meets_the_first_frame() {
     assert_eq!((end.flows_done, rows.flows[0].retransmitted, rows.flows[0].timeouts), (1, 1, 1));
 }
 
-/// Packets 30 and 31 are lost, and each once more when it is sent again, while answers come late: what the second timeout moves back stays so,
+/// Packets 30 and 31 are lost, and each once more when it is retransmitted, while answers come late: what the second timeout moves back stays so,
 /// whichever packet times out after that.
 #[test]
 fn what_is_lost_twice_in_a_recovery_is_sent_a_third_time() {
@@ -302,8 +302,8 @@ fn what_is_lost_twice_in_a_recovery_is_sent_a_third_time() {
     assert!(rows.flows[0].retransmitted >= 4, "{}", rows.flows[0].retransmitted);
 }
 
-/// No probe comes through, and one packet in twenty is lost, those that are sent again among them: what a recovery keeps under way has its time
-/// once more, and is then sent again as without it.
+/// No probe comes through, and one packet in twenty is lost, those that are retransmitted among them: what a recovery keeps under way has its time
+/// once more, and is then retransmitted as without it.
 #[test]
 fn without_probes_timeouts_go_on() {
     let loss =

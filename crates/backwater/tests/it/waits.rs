@@ -128,7 +128,7 @@ fn a_slow_receiver_is_a_cause() {
     }
 }
 
-/// What is sent again, comes by several ways or waits in lanes, has windows, rates, several queues, slow receivers or links of several rates adds up, too:
+/// What is retransmitted, comes by several ways or waits in lanes, has windows, rates, several queues, slow receivers or links of several rates adds up, too:
 /// what is left, in which something of the flow moved, is no less than its frames take at its source.
 #[test]
 fn no_flow_of_the_examples_waits_for_longer_than_it_takes() {

@@ -181,7 +181,7 @@ def cim_loss(n: Numbers) -> Finding:
 
 @CLAIMS.claim("loss-retransmissions")
 def loss_retransmissions(n: Numbers) -> Finding:
-    """Less of the flows is sent again, and they are complete earlier, both with their interval.
+    """Less of the flows is retransmitted, and they are complete earlier, both with their interval.
 
     Packets are told by their number: some seed of none sends nothing again.
     """
@@ -192,7 +192,7 @@ def loss_retransmissions(n: Numbers) -> Finding:
         return fewer, _reduction(n, "fct_all", LOSSY, kind)
 
     def words(fewer: Spread, time: Spread) -> str:
-        return f"{with_interval(fewer, ' packets', 0)} fewer sent again, all flows {_said(time)}"
+        return f"{with_interval(fewer, ' packets', 0)} fewer retransmitted, all flows {_said(time)}"
 
     (fewer, time), control = found(""), found(EQUAL)
     detail = f"{words(fewer, time)}; with equal marking {words(*control)}"

@@ -275,7 +275,7 @@ fn credits(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     }
 }
 
-/// Timers are longer than loops of links, and headroom holds what may be sent again.
+/// Timers are longer than loops of links, and headroom holds what may be retransmitted.
 fn retries(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     if !case.tree.contains_key("llr") {
         return;
