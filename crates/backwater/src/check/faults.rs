@@ -30,7 +30,12 @@ pub(super) fn check(planned: &Planned) -> Vec<Warning> {
         };
         let hint = match paused {
             Paused::Classes(_) if obeyed & LINK != 0 => "link = true: there the whole link is paused",
-            _ => "what a mechanism pauses at the neighbour: there it obeys such pauses, too",
+            Paused::Classes(_) => {
+                "a peer obeys pauses of the classes that its own flow control pauses: turn that on, or add the class to its `classes`"
+            }
+            Paused::Link => {
+                "a peer obeys pauses of a whole link if it pauses whole links itself: turn a mechanism on that does"
+            }
         };
         Some(Warning {
             key: format!("fault.{number}.{name}"),

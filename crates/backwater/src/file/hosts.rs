@@ -36,30 +36,34 @@ impl Hosts {
 
 const FORM: &str = "a host is a number, a name as in \"h3\", a range as in \"0..7\" or \"0..7 step 2\", those at switches as in \"at tor0..tor3\", a list of those, or \"all\"";
 
+const ONE: &str = "a host is a number, or a name as in \"h3\"; this is for one";
+
 impl<'de> Deserialize<'de> for Host {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Host, D::Error> {
-        match serde_json::Value::deserialize(d)? {
-            serde_json::Value::Number(n) => match n.as_u64().and_then(|n| u32::try_from(n).ok()) {
-                Some(n) => Ok(Host::Number(n)),
-                None => Err(de::Error::custom(format!("`{n}` is not a host number (hint: {FORM})"))),
-            },
-            serde_json::Value::String(text) => Ok(Host::Text(text)),
-            other => Err(de::Error::custom(format!("`{other}` is not a host (hint: {FORM})"))),
-        }
+        entry(serde_json::Value::deserialize(d)?, ONE).map_err(de::Error::custom)
     }
 }
 
 impl<'de> Deserialize<'de> for Hosts {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Hosts, D::Error> {
-        let value = serde_json::Value::deserialize(d)?;
-        let wrong = |e: serde_json::Error| de::Error::custom(e.to_string());
-        match value {
-            serde_json::Value::Array(list) => {
-                let hosts = list.into_iter().map(serde_json::from_value).collect::<Result<_, _>>();
-                hosts.map(Hosts::List).map_err(wrong)
-            }
-            one => serde_json::from_value(one).map(Hosts::One).map_err(wrong),
-        }
+        let read = |value| entry(value, FORM);
+        let hosts = match serde_json::Value::deserialize(d)? {
+            serde_json::Value::Array(list) => list.into_iter().map(read).collect::<Result<_, _>>().map(Hosts::List),
+            one => read(one).map(Hosts::One),
+        };
+        hosts.map_err(de::Error::custom)
+    }
+}
+
+/// One entry; an error says what it may be.
+fn entry(value: serde_json::Value, form: &str) -> Result<Host, String> {
+    match value {
+        serde_json::Value::Number(n) => match n.as_u64().and_then(|n| u32::try_from(n).ok()) {
+            Some(n) => Ok(Host::Number(n)),
+            None => Err(format!("`{n}` is not a host number (hint: {form})")),
+        },
+        serde_json::Value::String(text) => Ok(Host::Text(text)),
+        other => Err(format!("`{other}` is not a host (hint: {form})")),
     }
 }
 

@@ -22,7 +22,8 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         let sent = sender.on_send(offsets, self.world.moment(), packet);
         if sent.retransmission && self.world.probes.loads.count() {
             // Such a frame counts as a job's as long as its flow is in progress.
-            self.world.doubt("data of a job are retransmitted, and may be on a link when their flow has ended elsewhere");
+            self.world
+                .doubt("data of a job are retransmitted, and may be on a link when their flow has ended elsewhere");
         }
         if let Some(due) = sent.timer {
             self.world.push(due, Event::Timeout { slot, tag });
