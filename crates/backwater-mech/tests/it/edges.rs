@@ -250,11 +250,14 @@ fn a_storm_without_an_end_keeps_no_run_going() {
         if let Some(host) = storm {
             bench.fault(Time::us(10), FaultKind::PauseStorm { host: HostId(host), classes: 0xFF });
         }
-        bench.run()
+        (bench.node("s0"), bench.node("h2"), bench.run())
     };
-    let (without, bystander, receiver) = (run(None), run(Some(2)), run(Some(1)));
+    let ((s0, h2, without), (.., bystander), (.., receiver)) = (run(None), run(Some(2)), run(Some(1)));
     assert_eq!((bystander.progress.time, bystander.progress.flows_done), (without.progress.time, 1));
     assert!(bystander.broken.is_none() && without.progress.time < Time::us(100));
+    // The storm's frame of 64 B takes 5.12 ns at 100 Gb/s, the link 150 ns.
+    let paused = bystander.port(s0, h2).stats.paused_ps;
+    assert_eq!(paused, without.progress.time.0 - 10_155_120);
     let broken = receiver.broken.expect("it has stalled");
     assert!(
         broken.reason.starts_with("no flow has got further for 100 ms: flow 0 of all from h0 to h1 waits"),

@@ -84,6 +84,8 @@ impl<A: Actors> Network<A> {
             }
         } else if self.is_over_but_for_pauses() {
             (self.world.totals.stopped, self.world.totals.at_rest) = (true, true);
+            // What pauses have lasted counts until then, too.
+            self.world.now = self.end();
         } else if is_silent && !self.something_comes() {
             self.world.totals.stopped = true;
             if self.world.totals.deadlock.is_none() && self.some_are_paused() {
