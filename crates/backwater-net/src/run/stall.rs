@@ -77,7 +77,9 @@ impl<A: Actors> Network<A> {
     /// no frame but MAC control has left for the run's patience and nothing else is to come. Flows that are paused then have stalled, unless a
     /// deadlock says why.
     pub(super) fn end_if_pauses_alone_go_on(&mut self) {
-        let is_silent = self.world.now.since(self.world.totals.last_frame) > self.stall;
+        // A sender may wait for its timer meanwhile, which `stop.stall` may be shorter than.
+        let most = self.stall.max(patience(self.world.rules.transport.timeout));
+        let is_silent = self.world.now.since(self.world.totals.last_frame) > most;
         if self.world.part.is_some() {
             if is_silent {
                 self.world.doubt("links of one part are silent while pauses are refreshed");

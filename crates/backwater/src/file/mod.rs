@@ -87,7 +87,7 @@ pub struct Stop {
     /// Whether a deadlock, pauses of switches that wait for each other in a cycle, ends the run as failed. With `false` it is only recorded.
     #[param(default = true, source = "Backwater's own; true: choice, frames in it wait for ever")]
     pub deadlock: bool,
-    /// Time after which a run fails whose flows time out again and again while none gets further, or in which pauses are refreshed and no other frame leaves. Absent: 100 times `transport.timeout`, at least 100 ms.
+    /// Time after which a run fails whose flows time out again and again while none gets further, or in which pauses are refreshed and no other frame leaves (then at least what it is when absent). Absent: 100 times `transport.timeout`, at least 100 ms.
     #[param(bounds = Time(1).., source = "Backwater's own; absent: choice")]
     pub stall: Option<Time>,
     /// Labels of groups of flows: the run ends when all their flows have ended, others still in progress or not. Absent: when every flow is complete.
