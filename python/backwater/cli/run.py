@@ -48,6 +48,8 @@ from backwater.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from backwater.resumed import Resumed
+    from backwater.running import Job
     from backwater.scenario import Scenario
 
 
@@ -125,10 +127,10 @@ def run(
     With --capture and -o, frames that pass some ports go to a pcapng file, which Wireshark opens.
     With --figure a figure of the results is drawn for a paper or a slide: see `backwater report`.
     """
-    from backwater.cli.runs import once, repeat, save_once
+    from backwater.cli.runs import repeat, save_once
     from backwater.directory import free_directory
     from backwater.repetitions import taking_up
-    from backwater.running import Job, taken_up
+    from backwater.running import Job
     from backwater.saving import saving, with_saving
 
     if figure and until is not None:
@@ -212,18 +214,9 @@ def run(
     if numbers is None:
         seed = case.seed if seed is None else seed
         job = with_saving(Job(prepared, seed, base, captured, threads=parts), kept, force=force)
-        there = taken_up([job], force=force)[0]
-        code = once(
-            case,
-            job,
-            there,
-            base,
-            json,
-            allow=allow,
-            json_progress=json_progress,
-            more=drawing is not None,
+        return _once(
+            case, job, base, json, drawing, allow=allow, force=force, progress=json_progress
         )
-        return _drawn(code, drawing, base)
     jobs = [Job.repeated(prepared, number, base) for number in numbers]
     with taking_up(jobs, base, force=force) as done:
         again = ["run", file, *beside]
@@ -241,6 +234,27 @@ def run(
             json_progress=json_progress,
             more=drawing is not None,
         )
+    return _drawn(code, drawing, base)
+
+
+def _once(
+    case: Scenario | Resumed,
+    job: Job,
+    base: Path,
+    json: str | None,
+    drawing: Asked | None,
+    *,
+    allow: bool,
+    force: bool,
+    progress: bool,
+) -> int:
+    """Do one run unless it is in `base` already, print its report, and draw what was asked for."""
+    from backwater.cli.runs import once
+    from backwater.running import taken_up
+
+    there = taken_up([job], force=force)[0]
+    more = drawing is not None
+    code = once(case, job, there, base, json, allow=allow, json_progress=progress, more=more)
     return _drawn(code, drawing, base)
 
 
@@ -331,10 +345,9 @@ def _go_on(
     json_progress: bool,
 ) -> int:
     """Go on from a saved run."""
-    from backwater.cli.runs import once, save_once
+    from backwater.cli.runs import save_once
     from backwater.directory import free_directory
     from backwater.resumed import resume
-    from backwater.running import taken_up
     from backwater.saving import saving
 
     for option, value in given.items():
@@ -357,18 +370,7 @@ def _go_on(
     base = free_directory(usual) if out is None else Path(out)
     job = dataclasses.replace(job, out=base)
     warn(job.prepared.warnings)
-    there = taken_up([job], force=force)[0]
-    code = once(
-        case,
-        job,
-        there,
-        base,
-        json,
-        allow=allow,
-        json_progress=json_progress,
-        more=drawing is not None,
-    )
-    return _drawn(code, drawing, base)
+    return _once(case, job, base, json, drawing, allow=allow, force=force, progress=json_progress)
 
 
 def _threads(asked: int | None) -> int:

@@ -35,14 +35,7 @@ enum What {
 /// The scalars of a trace: of each name so many.
 pub fn fields(octets: &[u8], most: usize) -> Vec<Field> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    let mut messages = Vec::new();
-    let mut rest = octets;
-    while !rest.is_empty() {
-        let length = decode_varint(&mut rest).expect("a length") as usize;
-        let what = if messages.is_empty() { What::Metadata } else { What::Node };
-        messages.push(taken_apart(what, &rest[..length]));
-        rest = &rest[length..];
-    }
+    let messages = messages(octets);
     let mut all = Vec::new();
     for (number, message) in messages.iter().enumerate() {
         let what = if number == 0 { What::Metadata } else { What::Node };
@@ -80,14 +73,7 @@ const UNKNOWN: u32 = 977;
 
 /// A trace with a field more in each message of it.
 pub fn unknown(octets: &[u8]) -> Vec<Changed> {
-    let mut messages = Vec::new();
-    let mut rest = octets;
-    while !rest.is_empty() {
-        let length = decode_varint(&mut rest).expect("a length") as usize;
-        let what = if messages.is_empty() { What::Metadata } else { What::Node };
-        messages.push(taken_apart(what, &rest[..length]));
-        rest = &rest[length..];
-    }
+    let messages = messages(octets);
     let mut all = Vec::new();
     for (number, message) in messages.iter().enumerate() {
         let what = if number == 0 { "metadata" } else { "node" };
@@ -124,6 +110,19 @@ fn delimited(messages: &[Message]) -> Vec<u8> {
         octets.extend(own);
         octets
     })
+}
+
+/// The messages of a trace: metadata, and nodes behind that.
+fn messages(octets: &[u8]) -> Vec<Message> {
+    let mut messages = Vec::new();
+    let mut rest = octets;
+    while !rest.is_empty() {
+        let length = decode_varint(&mut rest).expect("a length") as usize;
+        let what = if messages.is_empty() { What::Metadata } else { What::Node };
+        messages.push(taken_apart(what, &rest[..length]));
+        rest = &rest[length..];
+    }
+    messages
 }
 
 fn taken_apart(what: What, mut octets: &[u8]) -> Message {
