@@ -35,7 +35,7 @@ use crate::model::switch::Switch;
 use crate::model::switch::queued::each_queued;
 use crate::record::{Broken, Deadlock};
 use backwater_engine::Time;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Global number of a port, and a queue of it.
 pub(super) type PortQueue = (u32, u8);
@@ -173,6 +173,10 @@ impl<A: Actors> View<'_, A> {
     /// Leaves of `asks` those in the set of the condition, and gives a cycle among them: queues, and what of each is held.
     fn cycle(&self, mut asks: BTreeSet<Ask>) -> Vec<(PortQueue, Option<Class>)> {
         asks.retain(|(port, class)| self.obeys(self.port(*port).peer, *class));
+        self.leave_dependent(&mut asks);
+        if asks.is_empty() {
+            return Vec::new();
+        }
         let mut census: BTreeMap<u32, Census> = BTreeMap::new();
         let mut awaited: BTreeMap<Ask, Vec<BTreeSet<PortQueue>>> = BTreeMap::new();
         for ask in &asks {
@@ -207,6 +211,20 @@ impl<A: Actors> View<'_, A> {
             at = Some(holder);
         }
         Vec::new()
+    }
+
+    /// Leaves of `asks` those of switches that have a queue which another of them holds. All in the set of the condition are such, and most
+    /// others are not: so frames are looked at only where a cycle may be.
+    fn leave_dependent(&self, asks: &mut BTreeSet<Ask>) {
+        loop {
+            let held: HashSet<Belongs> =
+                asks.iter().map(|(port, _)| self.port(self.port(*port).peer).belongs).collect();
+            let before = asks.len();
+            asks.retain(|(port, _)| held.contains(&self.port(*port).belongs));
+            if asks.len() == before {
+                return;
+            }
+        }
     }
 
     /// Whether a port obeys its neighbour's pause of a class or the link, and has no mechanism that gives up.

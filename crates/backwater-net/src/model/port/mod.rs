@@ -31,7 +31,7 @@ use std::collections::VecDeque;
 use turns::{Deficit, Turns};
 
 /// Whose port it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Belongs {
     Switch(u32),
     Host(u32),

@@ -189,12 +189,8 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     #[inline(always)]
     fn join<const MAY_WAIT: bool>(&mut self, pkt: Ix) {
         let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
-        if MAY_WAIT {
-            let isolation_queue = if self.world.rules.hooks.switch.has(SwitchHooks::DIVERT) {
-                s.stack.divert(&mut cx!(self, s), &slot.place, &slot.pkt)
-            } else {
-                None
-            };
+        if MAY_WAIT && self.world.rules.hooks.switch.has(SwitchHooks::DIVERT) {
+            let isolation_queue = s.stack.divert(&mut cx!(self, s), &slot.place, &slot.pkt);
             if isolation_queue.is_some() || self.ports[usize::from(slot.place.egress.0)].has_isolation_queues {
                 return self.join_or_wait(isolation_queue, pkt);
             }
@@ -270,6 +266,8 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         if looked_at {
             self.show_gone(&place, queued, charged);
         }
-        self.node.crossbar.is_some() || self.ports[usize::from(port)].has_isolation_queues
+        self.node.crossbar.is_some()
+            || self.world.rules.hooks.switch.has(SwitchHooks::DIVERT)
+                && self.ports[usize::from(port)].has_isolation_queues
     }
 }
