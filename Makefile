@@ -127,7 +127,7 @@ playground-test: $(VENV)/built playground tools
 	$(CARGO) fmt --manifest-path crates/backwater-wasm/Cargo.toml --check
 	$(CARGO) clippy --manifest-path crates/backwater-wasm/Cargo.toml --target-dir target --locked --all-targets --quiet -- -D warnings
 	$(CARGO) test --manifest-path crates/backwater-wasm/Cargo.toml --target-dir target --locked --quiet
-	$(BIN)/python -m pytest --quiet -s tests/python/test_playground.py
+	$(BIN)/python -m pytest --quiet -s tests/python/house/test_playground.py
 
 # A release, which takes two minutes more to compile than what make demo builds. maturin names the oldest glibc that the wheel runs with.
 .PHONY: wheel
@@ -151,7 +151,7 @@ docs: $(DOCS_VENV)/installed
 
 .PHONY: docs-test
 docs-test: $(VENV)/built docs tools
-	$(BIN)/python -m pytest --quiet -p no:xdist tests/python/test_site.py
+	$(BIN)/python -m pytest --quiet -p no:xdist tests/python/house/test_site.py
 
 $(DOCS_VENV)/installed: docs/site/requirements.lock | $(VENV)/bin/python
 	@echo "installing what docs/site/requirements.lock lists into $(DOCS_VENV)"
@@ -169,8 +169,8 @@ bench: $(VENV)/built
 .PHONY: reference
 reference: $(VENV)/built
 	+BLESS=1 $(CARGO) test --package backwater --test it --quiet reference
-	BLESS=1 $(BIN)/python -m pytest --quiet tests/python/test_documents.py -k tables_of_parameters
-	BLESS=1 $(BIN)/python -m pytest --quiet tests/python/test_generated.py
+	BLESS=1 $(BIN)/python -m pytest --quiet tests/python/house/test_documents.py -k tables_of_parameters
+	BLESS=1 $(BIN)/python -m pytest --quiet tests/python/house/test_generated.py
 
 # Without SOAK it goes on until Ctrl-C.
 SOAK ?=
@@ -185,13 +185,13 @@ KILLS ?= 100
 KILL ?=
 .PHONY: kills
 kills: $(VENV)/built
-	$(BIN)/python tests/python/kills.py --kills $(KILLS) --seed $(SEED) $(KILL)
+	PYTHONPATH=tests/python $(BIN)/python -m kit.kills --kills $(KILLS) --seed $(SEED) $(KILL)
 
 # Every command is stopped by both signals, at INSTANTS of its time; a quarter of an hour.
 INSTANTS ?= 5
 .PHONY: stops
 stops: $(VENV)/built
-	$(BIN)/python tests/python/stops.py --instants $(INSTANTS)
+	PYTHONPATH=tests/python $(BIN)/python -m kit.stops --instants $(INSTANTS)
 
 FUZZ_SECONDS ?= 300
 .PHONY: fuzz

@@ -1,4 +1,4 @@
-//! Requests and answers, natively: what is asked, what comes back. The browser's side is tests/python/test_playground.py.
+//! Requests and answers, natively: what is asked, what comes back. The browser's side is tests/python/house/test_playground.py.
 
 use backwater::Scenario;
 use backwater_wasm::{Run, answer};

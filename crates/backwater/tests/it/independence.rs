@@ -142,7 +142,7 @@ size = "200 KB"
     assert!(run(late, 1).0.iter().all(|(_, _, time)| time.is_some_and(|t| t > 3_000_000_000_000)));
 }
 
-/// The fingerprint of the starting scenario, in debug and in release; `tests/python/test_core.py` holds Python to the same.
+/// The fingerprint of the starting scenario, in debug and in release; `tests/python/core/test_core.py` holds Python to the same.
 #[test]
 fn starting_scenario_has_one_fingerprint_everywhere() {
     assert_eq!(format!("{:016x}", run(backwater::new_scenario(), 1).1), "c171737a3029a49a");

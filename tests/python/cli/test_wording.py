@@ -1,0 +1,50 @@
+"""Names and hints as people read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backwater.wording import MANY_NAMES, meant, sentence, series
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit.command import Command
+
+
+def test_a_hint_lists_no_hundred_names() -> None:
+    names = [f"case-{number}" for number in range(100)]
+    said = meant("nope", names, "its cases are")
+    assert said.startswith("its cases are case-0, case-1, ")
+    assert said.endswith(f" and {100 - MANY_NAMES} more")
+    assert meant("case-77", [*names, "other"], "its cases are") == "did you mean case-77?"
+    assert meant("nope", ["this", "that"], "there are") == "there are this, that"
+
+
+def test_names_in_a_sentence() -> None:
+    assert series(["a"]) == "a"
+    assert series(["a", "b", "c"]) == "a, b and c"
+
+
+def test_a_sentence_leaves_keys_and_commands_as_they_are() -> None:
+    assert sentence("lower xoff, or not") == "Lower xoff, or not."
+    assert sentence("lower: xoff") == "Lower: xoff."
+    for text in ("pfc.xoff is too high", "--set it", "`backwater check` says it", "2 of 5 runs"):
+        assert sentence(text) == f"{text}."
+    assert sentence("did you mean it?") == "Did you mean it?"
+
+
+def test_a_case_that_is_not_there(command: Command) -> None:
+    said = command("reproduce", "sfc-buffer", "--case", "nope")
+    assert said.code == 2
+    assert " more" in said.err
+    assert len(said.err) < 500
+
+
+def test_check_names_the_variants_that_it_has_checked(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "new.toml"
+    assert command("new", str(file)).code == 0
+    said = command("check", str(file))
+    assert said.err.endswith(f"{file}: good, with its variants sfc, dcqcn, voq and endless\n")
+    warned = command("check", str(file), "--variant", "sfc", "--set", "sfc.isolation_threshold=1KB")
+    assert warned.err.endswith(f"{file}: good, apart from 1 warning\n")

@@ -1,0 +1,315 @@
+"""Pages that are written from the code: commands, metrics, lists. `make reference` writes them."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from backwater import _core
+from backwater.cli.app import COMMANDS, built
+from backwater.examples import names as scenarios
+from backwater.examples import shipped
+from backwater.numbers.metrics import QUANTITIES, STATISTICS
+from backwater.study import load, names
+from kit.tree import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+DOCS = ROOT / "docs"
+SIDES = ROOT / "crates/backwater-net/src/model/hooks/sides.rs"
+SIDE = re.compile(
+    r"(?P<doc>(?:^///[^\n]*\n)+)#\[[^\n]*\]\n"
+    r"pub trait (?P<name>\w+)(?:: \w+)? \{\n(?P<body>.*?)^\}",
+    re.MULTILINE | re.DOTALL,
+)
+HOOK = re.compile(
+    r"(?P<doc>(?:^ *///.*\n)+) *#\[hook\((?P<joined>.*)\)\]\n"
+    r"\s*fn (?P<name>\w+)\((?:[^()]|\([^()]*\))*\)(?: -> (?P<answer>[^{]+))? \{",
+    re.MULTILINE,
+)
+# A mechanism's page has its name, or says in a row of docs/modelling/README.md what it is about.
+ELSEWHERE = {
+    "ci": "congestion-isolation",
+    "ev": "entropy-values",
+    "trim": "trimming",
+    "spray": "load-balancing",
+    "flowlet": "load-balancing",
+}
+# What is marked as code, or an option in prose that is not yet.
+OPTION = re.compile(r"`[^`]*`|(?<![\w`-])--[a-z][a-z-]*(?: -(?= ))?")
+
+
+def cell(text: str) -> str:
+    """A text as it can stand in a table."""
+    return " ".join(text.split()).replace("|", r"\|")
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *([cell(one) for one in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def kind(param: Any) -> str:  # noqa: ANN401 - typer's parameters have no public type
+    """What a parameter takes: as its help calls it, or the type of its value."""
+    if param.metavar:
+        return f"`{param.metavar}`"
+    if getattr(param, "is_flag", False):
+        return ""
+    return {str: "text", int: "whole number", float: "number"}.get(
+        param.type_descriptor.annotation, "value"
+    )
+
+
+def parameters(command: Any) -> str:  # noqa: ANN401
+    """The arguments and options of one command."""
+    rows = []
+    for param in command.params:
+        if param.name in ("help", "install_completion", "show_completion"):
+            continue
+        name = ", ".join(f"`{one}`" for one in param.opts if one.startswith("-"))
+        default = param.default
+        said = "" if default in (None, False, "") or callable(default) else f"`{default}`"
+        rows.append((name or kind(param), kind(param) if name else "", said, param.help or ""))
+    if not rows:
+        return ""
+    return "\n" + table(("argument or option", "takes", "default", "what it does"), rows)
+
+
+def told(name: str, command: Any, depth: int) -> str:  # noqa: ANN401
+    """One command, and those below it."""
+    about = OPTION.sub(lambda found: f"`{found[0].strip('`')}`", command.help or "")
+    about = about.replace("[", r"\[")
+    text = f"\n{'#' * depth} backwater {name}\n\n{about}\n{parameters(command)}"
+    for below, one in getattr(command, "commands", {}).items():
+        text += told(f"{name} {below}", one, depth + 1)
+    return text
+
+
+def commands() -> str:
+    program: Any = built(tuple(COMMANDS))
+    text = (
+        "# Reference: every command\n\n"
+        "Written from the command itself by `make reference`, not by hand. "
+        "`backwater COMMAND --help` prints the same at the terminal.\n\n"
+    )
+    return text + "".join(told(name, one, 2) for name, one in program.commands.items()).lstrip("\n")
+
+
+def metrics() -> str:
+    better = {True: "more", False: "less"}
+    kinds = (
+        (
+            "Of flows",
+            "Written as `STATISTIC_QUANTITY` or `STATISTIC_QUANTITY:GROUP`, as in "
+            f"`p99_fct:victim`. Statistics are {STATISTICS}.",
+            [(name, one) for name, one in QUANTITIES.items() if one.of_flows],
+        ),
+        (
+            "Of the flows of a group together",
+            "Written as `QUANTITY` or `QUANTITY:GROUP`, as in `fairness:incast`.",
+            [(name, one) for name, one in QUANTITIES.items() if one.reduced is not None],
+        ),
+        (
+            "Of jobs",
+            "Written as `STATISTIC_QUANTITY:JOB`, as in `max_jct:train`. What collectives have can "
+            "be asked of a step, too: `max_cct:train/sum`.",
+            [(name, one) for name, one in QUANTITIES.items() if one.of_jobs],
+        ),
+        (
+            "Of queues",
+            "Written as `STATISTIC_QUANTITY`, as in `p99_queue`, with the statistics of flows. "
+            "`max_queue` is exact and takes no samples: the greatest `max_egress_bytes` of the "
+            "table `ports`. The others are of the samples of a port, all of its queues together, "
+            "every `output.interval` from the start of the run to the end of the last flow: a mean "
+            "over time, and percentiles of time. They are those of the port where they are "
+            "greatest, and take `output.queues`. Where `output.nodes` leaves out a switch at which "
+            "more may have waited, there is none.",
+            [(name, one) for name, one in QUANTITIES.items() if one.sampled is not None],
+        ),
+        (
+            "Of the run",
+            "One number, written by its name alone.",
+            [(name, one) for name, one in QUANTITIES.items() if one.alone],
+        ),
+    )
+    text = (
+        "# Reference: every metric\n\n"
+        "Written from the code by `make reference`, not by hand. `backwater compare --metric` and "
+        "sweeps take them\n([what a comparison says](why.md#metrics), "
+        "[goals of a sweep](sweeps.md#a-goal)).\n"
+    )
+    for title, about, found in kinds:
+        rows = [
+            (f"`{name}`", one.unit, better[one.more_is_better], one.text) for name, one in found
+        ]
+        text += f"\n## {title}\n\n{about}\n\n{table(('metric', 'unit', 'better', 'is'), rows)}"
+    return text
+
+
+def page(name: str) -> str:
+    """A mechanism with a link to its page."""
+    file = f"modelling/{ELSEWHERE.get(name, name)}.md"
+    assert (DOCS / file).exists(), f"{name} has no page {file}"
+    return f"[`{name}`]({file})"
+
+
+def lists() -> str:
+    text = (
+        "# Reference: what there is\n\n"
+        "Written from the code by `make reference`, not by hand: what `backwater list` prints.\n"
+    )
+    mechanisms = _core.items("mechanisms")
+    studies = [load(name) for name in names()]
+    found: dict[str, tuple[list[tuple[str, str, str]], str]] = {
+        "mechanisms": (
+            [(page(one["name"]), one["summary"], one["source"]) for one in mechanisms],
+            "The page of each says what is modelled, what is not, and where it differs from its "
+            "source.",
+        ),
+        "topologies": (
+            [(f"`{o['name']}`", o["summary"], o["source"]) for o in _core.items("topologies")],
+            "[How they are wired](modelling/topologies.md).",
+        ),
+        "workloads": (
+            [(f"`{o['name']}`", o["summary"], o["source"]) for o in _core.items("workloads")],
+            "[Who sends to whom](modelling/workloads.md), and [jobs](modelling/jobs.md).",
+        ),
+        "formats": (
+            [(f"`{one['name']}`", one["summary"], one["source"]) for one in _core.formats()],
+            "[Files of other tools](import/README.md).",
+        ),
+        "studies": (
+            [(f"[`{s.id}`](../studies/{s.id}/README.md)", s.title, s.document) for s in studies],
+            "[What a study is](guide.md#studies).",
+        ),
+    }
+    examples = [shipped(name) for name in scenarios()]
+    found["scenarios"] = (
+        [
+            (f"[`{one.name}`](../scenarios/{one.name}.toml)", one.title, ", ".join(one.variants))
+            for one in examples
+        ],
+        "`backwater new --from NAME` copies one.",
+    )
+    for what, (rows, about) in found.items():
+        header = ("name", "what it is", "variants" if what == "scenarios" else "source")
+        text += f"\n## {what.capitalize()}\n\n{about}\n\n{table(header, rows)}"
+    return text
+
+
+# How the answers of several mechanisms become one (`crates/backwater-derive/src/hooks.rs`).
+JOINED = {
+    "each": "",
+    "each_of_flow": "",
+    "levels": "all",
+    "least": "the least",
+    "latest": "the latest",
+    "all": "`true` if all say so",
+    "any": "`true` if one says so",
+    "own": "the one that it is for",
+    "report": "each",
+}
+
+
+def sentence(text: str) -> str:
+    """Give the first sentence of a rustdoc, its links as code."""
+    plain = re.sub(r"^ *///", "", text, flags=re.MULTILINE)
+    first = re.split(r"(?<=\.)\s", " ".join(plain.split()), maxsplit=1)[0]
+    return re.sub(r"\[`(?:(?:super|crate|[a-z_]+)::)*([^`]+)`\]", r"`\1`", first)
+
+
+def joined(attribute: str) -> str:
+    """Say what becomes of several answers, by the attribute of a hook."""
+    if found := re.match(r"until = ([\w:]+)", attribute):
+        return f"the first that is not `{found[1]}`"
+    return JOINED[re.split(r"\W", attribute)[0]]
+
+
+def hooks() -> str:
+    """A table for each side: its hooks, when they are called or what they are asked, the answer."""
+    header = ("hook", "when it is called, or what it is asked", "answer", "of several")
+    told: dict[str, str] = {}
+    written = ""
+    text = SIDES.read_text(encoding="utf-8")
+    sides = list(SIDE.finditer(text))
+    assert len(sides) == text.count("pub trait ")
+    for side in sides:
+        rows = []
+        for found in HOOK.finditer(side["body"]):
+            about = sentence(found["doc"])
+            if same := re.fullmatch(r"As `(\w+::\w+)`\.", about):
+                about = told[same[1]]
+            told[f"{side['name']}::{found['name']}"] = about
+            answer = f"`{found['answer'].strip()}`" if found["answer"] else ""
+            several = joined(found["joined"]) if answer else ""
+            rows.append((f"`{found['name']}`", about, answer, several))
+        assert len(rows) == side["body"].count("#[hook(")
+        written += f"\n### `{side['name']}`\n\n{sentence(side['doc'])}\n\n{table(header, rows)}"
+    return written + "\n"
+
+
+def test_the_hooks_of_own_mechanisms_are_current() -> None:
+    file = DOCS / "own-mechanism.md"
+    before, begin, rest = file.read_text(encoding="utf-8").partition(
+        "<!-- hooks: written by `make reference` -->\n"
+    )
+    written, end, after = rest.partition("<!-- end of hooks -->")
+    assert begin
+    assert end
+    if os.environ.get("BLESS"):
+        file.write_text(before + begin + hooks() + end + after, encoding="utf-8")
+    else:
+        assert written == hooks(), "`make reference` writes it anew"
+
+
+def test_how_several_hooks_become_one_is_told() -> None:
+    assert joined("until = Fate::Passed") == "the first that is not `Fate::Passed`"
+    assert joined("own(cx.owner(), ())") == "the one that it is for"
+    assert joined("least, or = window") == "the least"
+    assert (
+        sentence("  /// It is [`super::A`] of\n  /// IEEE 802.3. More.")
+        == "It is `A` of IEEE 802.3."
+    )
+
+
+@pytest.mark.parametrize("what", [commands, metrics, lists])
+def test_generated_pages_are_current(what: Callable[[], str]) -> None:
+    file = DOCS / f"{what.__name__}.md"
+    title, _, rest = re.sub(r" +$", "", what(), flags=re.MULTILINE).partition("\n\n")
+    name = what.__name__
+    fresh = (
+        f"{title}\n\n<!-- {name}: written by `make reference` -->\n\n{rest}"
+        f"\n<!-- end of {name} -->\n"
+    )
+    if os.environ.get("BLESS"):
+        file.write_text(fresh, encoding="utf-8")
+    assert file.read_text(encoding="utf-8") == fresh, "`make reference` writes it anew"
+
+
+@pytest.mark.parametrize("name", [one["name"] for one in _core.items("mechanisms")])
+def test_a_mechanism_s_page_says_what_is_modelled_and_what_is_not(name: str) -> None:
+    text = (DOCS / "modelling" / f"{ELSEWHERE.get(name, name)}.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert {"Not modelled", "Checked against"} <= set(sections)
+    assert f"## Parameters of `[{name}]`" in text
+    for title in ("Not modelled", "Checked against"):
+        assert text.partition(f"## {title}\n")[2].partition("\n## ")[0].strip()
+
+
+def test_a_run_has_an_attribute_for_each_table() -> None:
+    file = ROOT / "python" / "backwater" / "results.py"
+    before, begin, rest = file.read_text(encoding="utf-8").partition(
+        "    # tables: written by `make reference`\n"
+    )
+    written, end, after = rest.partition("    # end of tables\n")
+    fresh = "".join(f'    {name} = _table("{name}")\n' for name, _ in _core.tables())
+    if os.environ.get("BLESS"):
+        file.write_text(before + begin + fresh + end + after, encoding="utf-8")
+    else:
+        assert begin
+        assert end
+        assert written == fresh

@@ -1,0 +1,16 @@
+"""What charts hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+def rows(chart: alt.TopLevelMixin, *columns: str) -> pl.DataFrame:
+    """The data of a chart's first data set that has some columns."""
+    found = [pl.DataFrame(data) for data in chart.to_dict()["datasets"].values()]
+    return next(data for data in found if set(columns) <= set(data.columns))

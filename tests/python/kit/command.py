@@ -1,0 +1,55 @@
+"""The command: what it says, and how it is started as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command said."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Said]
+
+
+def start(
+    *arguments: str,
+    cwd: Path,
+    pass_fds: tuple[int, ...] = (),
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[str]:
+    """Start the command as a process of its own, for signals and pipes."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "backwater", *arguments],
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"} | dict(environment or {}),
+        pass_fds=pass_fds,
+    )
+
+
+def run_apart(*arguments: str, cwd: Path, python: tuple[str, ...] = ()) -> Said:
+    """Run the command as a process of its own, to its end; `python`: options of the interpreter."""
+    run = subprocess.run(
+        [sys.executable, *python, "-m", "backwater", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Said(run.returncode, run.stdout, run.stderr)

@@ -1,0 +1,124 @@
+"""Reports of many flows: memory grows by the columns that are read, not by the rows as objects."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+import backwater
+from backwater.files import digest
+from backwater.journal import Journal, part_name
+from backwater.manifest import read_manifest, write_manifest
+from kit.tree import ROOT
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="the most memory is read from Linux's /proc"
+)
+
+ROWS = 300_000
+MOST = 36_000_000
+"""Bytes that a report of so many flows may take beyond one of a few flows, 120 a flow.
+
+A column takes 8 a flow, and charts read one or two at a time: 7 a flow were measured with a
+million. With the whole table in memory it was 258 a flow, with its rows as Python objects 2,700.
+"""
+
+MEASURED = """
+import re, sys
+from pathlib import Path
+from backwater import report
+
+page = report.of(sys.argv[1])
+Path(sys.argv[2]).write_text(page.html(), encoding="utf-8")
+# Not ru_maxrss, which begins with what the process that started this one held.
+status = Path("/proc/self/status").read_text(encoding="utf-8")
+print(1024 * int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]))
+"""
+
+
+def peak(directory: Path) -> int:
+    """Report a directory in a process of its own; gives the most memory that it held, in bytes."""
+    page = directory.with_suffix(".html")
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, str(directory), str(page)],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "python")},
+    )
+    # However many flows there are, the page is sums of them.
+    assert 100_000 < page.stat().st_size < 5_000_000
+    return int(done.stdout)
+
+
+def many(part: Path, rows: int, first: int = 0, count: int | None = None) -> None:
+    """Replace rows of flows of a part by so many, as if each flow had been sent often."""
+    whole = pl.read_parquet(part)
+    flows = whole.slice(first, count)
+    again = pl.int_range(pl.len(), dtype=pl.UInt64)
+    more = pl.concat([flows] * -(-rows // flows.height)).head(rows)
+    more = more.with_columns(
+        flow_id=again,
+        fct_last_ack_ps=pl.col("fct_last_ack_ps") + again,
+        fct_last_byte_ps=pl.col("fct_last_byte_ps") + again,
+        slowdown=pl.col("slowdown") + again / rows,
+    ).cast(flows.schema)
+    schema = pq.read_schema(part)
+    pq.write_table(pl.concat([whole, more]).to_arrow().cast(schema), part)
+
+
+def fill(run: Path, rows: int) -> None:
+    """Give a run so many rows of flows."""
+    [part] = (run / "flows").glob("part-*.parquet")
+    before = pl.read_parquet(part).height
+    many(part, rows)
+    pq.write_table(pq.read_table(part).slice(before), part)
+    manifest = read_manifest(run)
+    manifest["tables"]["flows"] |= {"rows": rows, "sha256": [digest(part)]}
+    write_manifest(run, manifest)
+
+
+def fill_series(series: Path, rows: int) -> None:
+    """Give the first run of a series so many rows of flows, behind those of the others."""
+    journal = Journal.read(series)
+    line = next(iter(journal.runs.values()))
+    [[number, first, count]] = line["tables"]["flows"]
+    name = part_name("flows", number)
+    before = pl.read_parquet(series / name).height
+    many(series / name, rows, first, count)
+    line["tables"]["flows"] = [[number, before, rows]]
+    journal.parts[name] = digest(series / name)
+    journal.write(series)
+
+
+def test_a_run_of_many_flows_is_reported_in_little_memory(tmp_path: Path) -> None:
+    scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "2 us")
+    for key in ("queues", "links", "pauses", "flows"):
+        scenario = scenario.set(f"output.{key}", True)
+    scenario.run(out=tmp_path / "run")
+    few = peak(tmp_path / "run")
+    fill(tmp_path / "run", ROWS)
+    assert backwater.open_run(tmp_path / "run").flows.num_rows == ROWS
+    assert peak(tmp_path / "run") - few < MOST
+
+
+def test_a_study_of_many_flows_is_reported_in_little_memory(
+    tmp_path: Path, first_case: Path
+) -> None:
+    folder = tmp_path / "study"
+    shutil.copytree(first_case, folder)
+    # The first page has what is drawn over time run with samples, into the directory.
+    few = peak(folder)
+    observed = sorted((folder / "observed").iterdir())
+    assert len(observed) >= 2
+    for run in observed:
+        fill(run, ROWS)
+    fill_series(next((folder / "runs").glob("*/runs.jsonl")).parent, ROWS)
+    assert peak(folder) - few < MOST
