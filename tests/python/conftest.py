@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,13 +12,16 @@ import pytest
 import backwater
 from backwater import study
 from backwater.cli import main
-from kit.command import Command, Said
+from kit.command import Command, Said, run_apart
 from kit.results import Shared
 from kit.studies import one_seed
 from kit.sweeping import HOT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from playwright.sync_api import Browser
 
 
 def pytest_configure() -> None:
@@ -76,16 +77,10 @@ def published_study(shared_folders: Shared) -> Path:
         folder.mkdir()
         arguments = ["reproduce", "sfc-aidc-2025", "--seeds", "1"]
         arguments += ["--json", "out.json", "--out", "o"]
-        done = subprocess.run(
-            [sys.executable, "-m", "backwater", *arguments],
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            text=True,
-            check=False,
-            env=os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"},
-        )
-        (folder / "out.txt").write_text(done.stdout, encoding="utf-8")
-        (folder / "code.txt").write_text(str(done.returncode), encoding="utf-8")
+        plain = os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+        done = run_apart(*arguments, cwd=folder, env=plain)
+        (folder / "out.txt").write_text(done.out, encoding="utf-8")
+        (folder / "code.txt").write_text(str(done.code), encoding="utf-8")
 
     return shared_folders.folder("published-study", make)
 
@@ -98,6 +93,15 @@ def first_case(shared_folders: Shared) -> Path:
         study.reproduce("sfc-aidc-2025", case="1", out=folder, seeds=one_seed)
 
     return shared_folders.folder("first-case", make)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests of a file."""
+    from kit.browsing import chromium
+
+    with chromium() as one:
+        yield one
 
 
 @pytest.fixture(scope="session")

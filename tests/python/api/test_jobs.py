@@ -18,6 +18,7 @@ from backwater.numbers.repeats import over_runs
 from backwater.numbers.run import job_times, round_times
 from backwater.wording import us
 from kit.command import start
+from kit.scenarios import star
 from kit.tree import ROOT
 
 if TYPE_CHECKING:
@@ -171,12 +172,7 @@ def test_the_command_tells_collectives_and_rounds(command: Command) -> None:
     assert '"quantity": "duration_us.max"' in report.out
 
 
-PIPELINE = """
-[topology]
-kind = "star"
-hosts = 2
-rate = "100 Gb/s"
-link_delay = "500 ns"
+PIPELINE = f"""{star(2)}
 [switch]
 buffer_per = "none"
 [[job]]
@@ -295,12 +291,7 @@ def test_statistics_over_seeds_have_job_completion_times(command: Command, tmp_p
 def test_a_run_cut_short_leaves_its_collectives(tmp_path: Path, number: signal.Signals) -> None:
     file = tmp_path / "long.toml"
     file.write_text(
-        """
-[topology]
-kind = "star"
-hosts = 16
-rate = "100 Gb/s"
-link_delay = "500 ns"
+        f"""{star(16)}
 [switch]
 buffer_per = "none"
 [[job]]

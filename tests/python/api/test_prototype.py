@@ -19,6 +19,7 @@ import pytest
 
 import backwater
 from backwater import Acknowledgement, Control, InputError, RunError, Scenario, ScenarioError
+from kit.scenarios import flow, star
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,25 +28,15 @@ if TYPE_CHECKING:
     from backwater.scenario import Value
     from kit.command import Command
 
-INCAST = """
-title = "Incast"
-[topology]
-kind = "star"
-hosts = 9
-rate = "100 Gb/s"
-link_delay = "500 ns"
+INCAST = f"""{star(9, title="Incast")}
 [switch]
-buffer = "{buffer}"
+buffer = "{{buffer}}"
 [transport]
 recovery = "go-back-n"
 [ecn]
 kmin = "60 KB"
 kmax = "60 KB"
-[[flow]]
-label = "incast"
-from = "1..8"
-to = 0
-size = "600 KB"
+{flow("1..8", 0, "600 KB", "incast")}
 """
 
 

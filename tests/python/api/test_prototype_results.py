@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backwater
+from kit.scenarios import flow, star
 
 if TYPE_CHECKING:
     from kit.command import Command
@@ -33,23 +34,13 @@ law(scenario.set("output.waits", ["all"])).run(out="waits", seed=1)
 causes = scenario.set("output.waits", ["incast"]).set("output.pause_causes", True)
 law(causes).run(out="full", seed=1)
 """
-PLAIN = """
-title = "Incast"
-[topology]
-kind = "star"
-hosts = 5
-rate = "100 Gb/s"
-link_delay = "500 ns"
+PLAIN = f"""{star(5, title="Incast")}
 [switch]
 buffer = "4 MB"
 [pfc]
 xoff = "40 KB"
 xon = "20 KB"
-[[flow]]
-label = "incast"
-from = "1..4"
-to = 0
-size = "200 KB"
+{flow("1..4", 0, "200 KB", "incast")}
 """
 
 

@@ -19,6 +19,7 @@ import pytest
 
 import backwater
 from backwater import Acknowledgement, Control, InputError, RunError, Scenario
+from kit.scenarios import star
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,13 +27,7 @@ if TYPE_CHECKING:
     from kit.command import Command
 
 # Flows of random arrivals, so that seeds differ; the switch has room for a window of each.
-RANDOM = """
-title = "Random"
-[topology]
-kind = "star"
-hosts = 5
-rate = "100 Gb/s"
-link_delay = "500 ns"
+RANDOM = f"""{star(5, title="Random")}
 [switch]
 buffer = "4 MB"
 [[flow]]

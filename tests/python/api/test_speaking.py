@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 import backwater
+from kit.command import run_python
 from kit.sweeping import HOT
 
 if TYPE_CHECKING:
@@ -31,8 +30,8 @@ def test_whatever_is_public_says_what_it_is() -> None:
 def test_nothing_that_is_shown_is_an_import_of_our_own() -> None:
     # In a process of its own, where no other test has imported a module of the package.
     code = "import backwater; print(*(n for n in dir(backwater) if not n.startswith('_')))"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == sorted(backwater.__all__)
+    ran = run_python("-c", code, check=True)
+    assert ran.out.split() == sorted(backwater.__all__)
 
 
 ERRORS: dict[str, tuple[Callable[[Scenario], object], str]] = {

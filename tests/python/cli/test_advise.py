@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kit.stars import incast_star
+from kit.scenarios import flow, incast_star
 from kit.tree import ROOT
 
 if TYPE_CHECKING:
@@ -260,19 +260,19 @@ def test_no_largest_xoff_where_other_things_take_of_the_memory(
     assert f"No largest xoff is told: {why}" in shown
 
 
-MIXED = """
+MIXED = f"""
 [topology]
 kind = "explicit"
 node = [
-    { name = "s0", kind = "switch" },
-    { name = "r", kind = "host" },
-    { name = "h1", kind = "host" },
-    { name = "h2", kind = "host" },
+    {{ name = "s0", kind = "switch" }},
+    {{ name = "r", kind = "host" }},
+    {{ name = "h1", kind = "host" }},
+    {{ name = "h2", kind = "host" }},
 ]
 link = [
-    { a = "r", b = "s0", rate = "100 Gb/s", delay = "2 us" },
-    { a = "h1", b = "s0", rate = "100 Gb/s", delay = "2 us" },
-    { a = "h2", b = "s0", rate = "FAST", delay = "2 us" },
+    {{ a = "r", b = "s0", rate = "100 Gb/s", delay = "2 us" }},
+    {{ a = "h1", b = "s0", rate = "100 Gb/s", delay = "2 us" }},
+    {{ a = "h2", b = "s0", rate = "FAST", delay = "2 us" }},
 ]
 [switch]
 buffer = "1 MB"
@@ -280,11 +280,7 @@ buffer = "1 MB"
 recovery = "go-back-n"
 [sfc]
 threshold = "150 KB"
-[[flow]]
-label = "in"
-from = ["h1", "h2"]
-to = "r"
-size = "2 MB"
+{flow(["h1", "h2"], "r", "2 MB", "in")}
 """
 
 

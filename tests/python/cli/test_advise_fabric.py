@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import backwater
+from kit.scenarios import flow
 
 if TYPE_CHECKING:
     from kit.command import Command
 
-FABRIC = """
+FABRIC = f"""
 lossless = true
 [topology]
 kind = "leaf-spine"
@@ -35,16 +36,8 @@ xon = "640 KB"
 [sfc]
 threshold = "64 KB"
 pause = "42 us"
-[[flow]]
-label = "incast"
-from = ["h5..8", "h10..13", "h15..18"]
-to = "h0"
-size = "1 MB"
-[[flow]]
-label = "victim"
-from = "h9"
-to = "h1"
-size = "1 MB"
+{flow(["h5..8", "h10..13", "h15..18"], "h0", "1 MB", "incast")}
+{flow("h9", "h1", "1 MB", "victim")}
 """
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import backwater
-from kit.stars import incast_star
+from kit.command import run_apart
+from kit.scenarios import incast_star
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,16 +34,10 @@ def proved(star: Path, mechanism: str, *more: str) -> dict[str, Any]:
     file = star.parent / "said.json"
     file.unlink(missing_ok=True)
     words = ["advise", mechanism, "--scenario", str(star), "--prove", "--json", str(file), *more]
-    said = subprocess.run(
-        [sys.executable, "-m", "backwater", *words, "--out", "proof"],
-        cwd=star.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert file.exists(), said.stderr
+    said = run_apart(*words, "--out", "proof", cwd=star.parent)
+    assert file.exists(), said.err
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))["proof"]
-    return found | {"code": said.returncode, "shown": " ".join(said.stdout.split())}
+    return found | {"code": said.code, "shown": " ".join(said.out.split())}
 
 
 def drops(star: Path, xoff: int, seed: int) -> int:

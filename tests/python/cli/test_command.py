@@ -6,8 +6,6 @@ import json
 import re
 import shlex
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -18,11 +16,12 @@ import backwater
 from backwater.cli.describe import Listable
 from backwater.errors import Interrupted
 from backwater.numbers.metrics import metric
-from kit.command import Command, start
-from kit.stars import LOSSY
+from kit.command import Command, run_apart, start
+from kit.scenarios import LOSSY
 from kit.tree import ROOT
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable
 
     from syrupy.assertion import SnapshotAssertion
@@ -145,16 +144,9 @@ def test_seeds_repeat_a_run(command: Command, small: Path) -> None:
 
 def test_scenario_from_stdin(small: Path, tmp_path: Path) -> None:
     text = small.read_text(encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "backwater", "check", "-", "--json", "-"],
-        input=text,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["values"]
+    done = run_apart("check", "-", "--json", "-", input=text, cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["values"]
 
 
 def test_check_tells_every_value_and_its_origin(command: Command, small: Path) -> None:
@@ -492,13 +484,7 @@ def test_ctrl_c_within_a_command_of_this_process(
     "arguments", [["--version"], ["run", "--help"], ["explain", "pfc"], ["check", str(SCENARIO)]]
 )
 def test_what_runs_nothing_loads_no_heavy_library(arguments: list[str], tmp_path: Path) -> None:
-    loaded = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "backwater", *arguments],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stderr
+    loaded = run_apart(*arguments, cwd=tmp_path, check=True, python=("-X", "importtime")).err
     assert "backwater.cli" in loaded
     assert "pyarrow" not in loaded
 

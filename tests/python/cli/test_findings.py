@@ -10,18 +10,13 @@ import pyarrow.compute as pc
 import pytest
 
 import backwater
-from kit.stars import LOSSY
+from kit.scenarios import LOSSY, flow, star
 
 if TYPE_CHECKING:
     from kit.command import Command
 
 # Every frame from h0 is lost at once: no round can end.
-JOB = """
-[topology]
-kind = "star"
-hosts = 4
-rate = "100 Gb/s"
-link_delay = "500 ns"
+JOB = f"""{star(4)}
 [switch]
 buffer_per = "none"
 [[job]]
@@ -149,12 +144,7 @@ def test_a_report_begins_with_it(command: Command, lossy: str) -> None:
 
 # One flow of 16 full frames of 4,158 B (4,096 and 62) over links of one rate: the switch holds two
 # frames at most, 8,316 B. 400 KB is far.
-IDLE = """
-[topology]
-kind = "star"
-hosts = 3
-rate = "100 Gb/s"
-link_delay = "500 ns"
+IDLE = f"""{star(3)}
 [switch]
 buffer = "1 MB"
 buffer_per = "ingress"
@@ -165,10 +155,7 @@ kmin = "100 KB"
 kmax = "200 KB"
 [dcqcn]
 preset = "paper"
-[[flow]]
-from = 1
-to = 0
-size = "65536 B"
+{flow(1, 0, "65536 B")}
 """
 
 

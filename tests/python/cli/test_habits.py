@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -25,10 +24,12 @@ from backwater.cli.runs import _scaled, _short
 from backwater.cli.watching import differences
 from backwater.examples import names, shipped
 from backwater.wording import prefixed, three
-from kit.command import start
+from kit.command import run_python, start
 from kit.tree import ROOT
 
 if TYPE_CHECKING:
+    import subprocess
+
     from kit.command import Command
 
 
@@ -193,16 +194,11 @@ def test_a_shell_completes_words(tmp_path: Path) -> None:
     found = {}
     for line in TABS:
         words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
-        done = subprocess.run(
-            [sys.executable, "-c", "from backwater.__main__ import script; script()"],
-            env=os.environ | words | {"_BACKWATER_COMPLETE": "complete_bash"},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.stderr == ""
-        found[line] = done.stdout.split()
+        words["_BACKWATER_COMPLETE"] = "complete_bash"
+        program = "from backwater.__main__ import script; script()"
+        done = run_python("-c", program, env=os.environ | words, cwd=tmp_path)
+        assert done.err == ""
+        found[line] = done.out.split()
     assert found == TABS
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
+
+from kit.command import run_python
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,15 +27,9 @@ sys.exit(code)
 
 def heavy(*arguments: str, cwd: Path) -> list[str]:
     """Give the heavy libraries that a command imports, its output being no terminal."""
-    said = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert said.returncode == 0, said.stderr
-    return said.stderr.splitlines()[-1].split()
+    said = run_python("-c", PROGRAM, *arguments, cwd=cwd)
+    assert said.code == 0, said.err
+    return said.err.splitlines()[-1].split()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import backwater
+from kit.scenarios import flow
 
 if TYPE_CHECKING:
     from kit.command import Command
@@ -25,23 +26,12 @@ link = [
     { a = "s", b = "gpu-b", rate = "10 Gb/s", delay = "1 us" },
 ]
 """
-FLOWS = """
-[[flow]]
-label = "first"
-from = "gpu-a"
-to = "gpu-b"
-size = "100 KB"
-[[flow]]
-label = "second"
-from = "gpu-a"
-to = "gpu-b"
-size = "100 KB"
+FLOWS = f"""
+{flow("gpu-a", "gpu-b", "100 KB", "first")}
+{flow("gpu-a", "gpu-b", "100 KB", "second")}
 """
-JOB = """
-[[flow]]
-from = "gpu-b"
-to = "gpu-a"
-size = "1 KB"
+JOB = f"""
+{flow("gpu-b", "gpu-a", "1 KB")}
 [[job]]
 label = "train"
 ranks = 2

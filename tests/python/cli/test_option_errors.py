@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backwater
+from kit.scenarios import flow, star
 from kit.sweeping import HOT
 
 if TYPE_CHECKING:
@@ -113,24 +114,16 @@ def test_python_hears_the_same(tmp_path: Path) -> None:
         backwater.open_run("runs", backwater.Run)
 
 
-LOSSLESS = """
+LOSSLESS = f"""
 lossless = true
-[topology]
-kind = "star"
-hosts = 3
-rate = "100 Gb/s"
-link_delay = "500 ns"
+{star(3)}
 [switch]
 buffer = "800 KB"
 buffer_per = "ingress"
 [pfc]
 xoff = "340 KB"
 xon = "240 KB"
-[[flow]]
-label = "incast"
-from = "1..2"
-to = 0
-size = "200 KB"
+{flow("1..2", 0, "200 KB", "incast")}
 """
 MOVED = "it comes of --set flow.incast.class=4: without that the scenario is good\nhint: name the"
 COMBINED: dict[str, str] = {

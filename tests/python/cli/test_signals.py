@@ -28,7 +28,8 @@ from backwater.repetitions import load_series
 from backwater.running import Job, run_job
 from backwater.stopping import Stop
 from backwater.sweep.store import Store
-from kit.command import Command, start
+from kit.command import Command, run_python, start
+from kit.scenarios import flow, star
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,19 +56,10 @@ via = ["spine0"]
 size = "1 KB"
 """
 
-LONG_RUN = """
-title = "Long to run"
-[topology]
-kind = "star"
-hosts = 4
-rate = "100 Gb/s"
-link_delay = "500 ns"
+LONG_RUN = f"""{star(4, title="Long to run")}
 [switch]
 buffer_per = "none"
-[[flow]]
-from = "1..3"
-to = 0
-size = "100 GB"
+{flow("1..3", 0, "100 GB")}
 """
 
 # Python's start and its imports on a busy machine.
@@ -331,15 +323,8 @@ def test_a_file_that_is_being_written_is_left_as_it_was(
             os.kill(os.getpid(), {int(number)})
             time.sleep({PATIENCE})
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"{said}\n")
+    done = run_python("-c", textwrap.dedent(program), cwd=tmp_path, timeout=PATIENCE)
+    assert (done.code, done.out, done.err) == (code, "", f"{said}\n")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     assert target.read_text(encoding="utf-8") == "as it was"
 

@@ -9,8 +9,6 @@ import re
 import resource
 import signal
 import socket
-import subprocess
-import sys
 import textwrap
 import time
 from pathlib import Path
@@ -24,6 +22,7 @@ from backwater.errors import InputError
 from backwater.own.crate import named
 from backwater.stopping import Stop, StoppedError, waited
 from backwater.sweep import clusters
+from kit.command import run_apart, run_python
 from kit.sweeping import HOT, run_here
 from kit.tree import ROOT
 
@@ -91,14 +90,8 @@ def test_a_signal_that_nobody_hears_ends_the_program(tmp_path: Path) -> None:
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(60)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (143, "stopped by SIGTERM\n")
+    done = run_python("-c", textwrap.dedent(program), cwd=tmp_path)
+    assert (done.code, done.err) == (143, "stopped by SIGTERM\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -191,15 +184,9 @@ def test_a_sweep_that_is_killed_at_any_instant_of_its_start_goes_on(
     script = ROOT / "tests" / "python" / "kit" / "instants.py"
     asked = ["sweep", "hot.toml", "--vary", "flow.hot.size=1 KB", "--out", "o", *force]
     other = ["sweep", "hot.toml", "--vary", "flow.hot.size=2 KB", "--out", "o"] if force else []
-    done = subprocess.run(
-        [sys.executable, str(script), json.dumps([other, asked]), str(start)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    told = json.loads(done.stdout.splitlines()[-1])
+    done = run_python(str(script), json.dumps([other, asked]), str(start), cwd=tmp_path)
+    assert done.code == 0, done.err[-2000:]
+    told = json.loads(done.out.splitlines()[-1])
     assert told == {"instants": start, "wrong": []}
 
 
@@ -333,23 +320,12 @@ def test_memory_that_is_refused_is_said(tmp_path: Path) -> None:
     """By the core in a sentence, and by the chart engine before it begins."""
     large = HOT.replace("hosts = 5", "hosts = 60000")
     (tmp_path / "large.toml").write_text(large, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "backwater", "run", "large.toml", "--out", "o"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: limited(700_000_000),
+    done = run_apart(
+        "run", "large.toml", "--out", "o", cwd=tmp_path, preexec_fn=lambda: limited(700_000_000)
     )
-    assert done.returncode == 1
-    assert "error: out of memory" in done.stderr
-    assert "backtrace" not in done.stderr
+    assert done.code == 1
+    assert "error: out of memory" in done.err
+    assert "backtrace" not in done.err
     program = "from backwater.plot.engine import engine; engine()"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: limited(8_000_000_000),
-    )
-    assert "ResultError: charts cannot be drawn: their engine needs more memory" in done.stderr
+    done = run_python("-c", program, preexec_fn=lambda: limited(8_000_000_000))
+    assert "ResultError: charts cannot be drawn: their engine needs more memory" in done.err

@@ -12,7 +12,7 @@ import pytest
 
 import backwater
 from backwater.cli import main
-from kit.stars import LOSSY
+from kit.scenarios import LOSSY
 
 # Commands with something to say on both streams, by their exit code.
 WORK = {

@@ -17,7 +17,7 @@ from rich.console import Console
 import backwater
 from backwater.cli.output import PLAIN_WIDTH, listing
 from backwater.wording import visible
-from kit.command import start
+from kit.command import run_apart, start
 
 if TYPE_CHECKING:
     from kit.command import Command
@@ -206,15 +206,13 @@ def test_a_width_that_is_given_counts_in_a_pipe(what: str, tmp_path: Path) -> No
     """Whatever can be broken is: a table's longest words and a listing's numbers cannot."""
     lines = {}
     for columns in (60, 140):
-        done = subprocess.run(
-            (sys.executable, "-m", "backwater", *WIDE[what]),
+        done = run_apart(
+            *WIDE[what],
             cwd=tmp_path,
             env=os.environ | {"COLUMNS": str(columns), "TERM": "dumb"},
-            capture_output=True,
             check=True,
-            text=True,
         )
-        lines[columns] = done.stdout.splitlines()
+        lines[columns] = done.out.splitlines()
         assert max(map(len, lines[columns])) <= columns
     assert max(map(len, lines[140])) > 60
     assert len(lines[60]) > len(lines[140])

@@ -10,19 +10,14 @@ import pytest
 
 from backwater import _core
 from backwater.cli.app import COMMANDS, built
+from kit.scenarios import flow, star
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kit.command import Command
 
-SCENARIO = """
-title = "Hot"
-[topology]
-kind = "star"
-hosts = 4
-rate = "10 Gb/s"
-link_delay = "500 ns"
+SCENARIO = f"""{star(4, rate="10 Gb/s", title="Hot")}
 [switch]
 buffer = "200 KB"
 [transport]
@@ -36,11 +31,7 @@ pause = "8 us"
 [pfc]
 xoff = "40 KB"
 xon = "2 KB"
-[[flow]]
-label = "hot"
-from = "1..3"
-to = 0
-size = "90 KB"
+{flow("1..3", 0, "90 KB", "hot")}
 [variant.slow.topology]
 rate = "1 Gb/s"
 [variant.late.switch]

@@ -17,6 +17,7 @@ import pytest
 import backwater
 from backwater import _core
 from backwater.results import TABLES
+from kit.scenarios import star
 
 STUB = Path(_core.__file__).with_name("_core.pyi")
 
@@ -29,12 +30,7 @@ ROWS = {
     "class": [3, 3, 3],
 }
 
-SCENARIO = """
-[topology]
-kind = "star"
-hosts = 4
-rate = "100 Gb/s"
-link_delay = "100 ns"
+SCENARIO = f"""{star(4, link_delay="100 ns")}
 """
 
 
@@ -243,10 +239,10 @@ def test_scenario_errors_tell_where() -> None:
         _core.Scenario.from_text(SCENARIO.replace('"100 Gb/s"', '"100 GB/s"'), "net.toml").check()
     error = caught.value
     assert isinstance(error, ValueError)
-    assert (error.file, error.line, error.key) == ("net.toml", 5, "topology.rate")
+    assert (error.file, error.line, error.key) == ("net.toml", 4, "topology.rate")
     assert error.value is not None
     assert "100 GB/s" in error.value
-    assert str(error).startswith("net.toml:5:")
+    assert str(error).startswith("net.toml:4:")
     assert "hint: " in str(error)
 
 

@@ -14,6 +14,7 @@ import backwater
 from backwater import _core
 from backwater.jobs import critical_path
 from backwater.report.assumptions import tables_of
+from kit.scenarios import star
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,12 +22,7 @@ if TYPE_CHECKING:
 
     from backwater.results import Run
 
-SCENARIO = """
-[topology]
-kind = "star"
-hosts = 4
-rate = "100 Gb/s"
-link_delay = "500 ns"
+SCENARIO = f"""{star(4)}
 
 [switch]
 buffer_per = "none"

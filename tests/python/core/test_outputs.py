@@ -8,17 +8,13 @@ import pyarrow.compute as pc
 import pytest
 
 import backwater
+from kit.scenarios import flow, star
 
 if TYPE_CHECKING:
     from backwater.results import Run
 
 # Two flows end, one loses its last frames: the sentence of what it waits for speaks of them.
-LOSSY = """
-[topology]
-kind = "star"
-hosts = 4
-rate = "100 Gb/s"
-link_delay = "500 ns"
+LOSSY = f"""{star(4)}
 [switch]
 buffer = "100 KB"
 buffer_per = "ingress"
@@ -26,11 +22,7 @@ buffer_per = "ingress"
 xoff = "50 KB"
 [transport]
 recovery = "none"
-[[flow]]
-label = "all"
-from = ["h1", "h2", "h3"]
-to = "h0"
-size = "200 KB"
+{flow(["h1", "h2", "h3"], "h0", "200 KB", "all")}
 [[fault]]
 kind = "drop-nth"
 from = "h2"

@@ -5,13 +5,9 @@ from __future__ import annotations
 import pytest
 
 import backwater
+from kit.scenarios import TRIMMED, flow, star
 
-INCAST = """
-[topology]
-kind = "star"
-hosts = 9
-rate = "100 Gb/s"
-link_delay = "1 us"
+INCAST = f"""{star(9, link_delay="1 us")}
 [packet]
 payload = "4086 B"
 header = "64 B"
@@ -22,17 +18,8 @@ size = "64 B"
 buffer = "178450 B"
 buffer_per = "queue"
 latency = "0 s"
-[transport]
-recovery = "selective-repeat"
-in_order = false
-timeout = "500 us"
-window = "128 KB"
-[trim]
-class = 6
-[[flow]]
-from = "1..8"
-to = "h0"
-size = "1 MB"
+{TRIMMED}
+{flow("1..8", "h0", "1 MB")}
 """
 FRAMES = 245  # of 1 MB, the last one shorter
 BYTES = 1_000_000 + FRAMES * 64

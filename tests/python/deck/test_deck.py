@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pypdf
@@ -22,6 +20,7 @@ from backwater.deck.layout import Rows
 from backwater.deck.model import HEIGHT, LINE, PAD_X, PAD_Y, WIDTH, Drawing, Grid, Text
 from backwater.errors import InputError
 from backwater.plot import sheet
+from kit.command import run_python
 from kit.tree import ROOT
 
 if TYPE_CHECKING:
@@ -378,12 +377,10 @@ def test_without_the_extra_the_command_says_what_to_install(
         "from backwater.cli import main\n"
         f"sys.exit(main(['deck', {str(results)!r}, '-o', 'talk.{kind}']))"
     )
-    said = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert said.returncode == 2
-    assert f"error: the library {library} is not installed" in said.stderr
-    assert "pip install 'backwater[deck]'" in said.stderr
+    said = run_python("-c", script, cwd=tmp_path)
+    assert said.code == 2
+    assert f"error: the library {library} is not installed" in said.err
+    assert "pip install 'backwater[deck]'" in said.err
     assert not (tmp_path / f"talk.{kind}").exists()
 
 

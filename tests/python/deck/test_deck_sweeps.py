@@ -6,8 +6,6 @@ import io
 import os
 import re
 import statistics
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pypdf
@@ -18,6 +16,7 @@ import backwater
 from backwater import deck
 from backwater.cli import main
 from backwater.deck.model import HEIGHT, WIDTH, Drawing, Grid, Text
+from kit.command import run_python
 from kit.sweeping import HOT, rows, run_here
 
 if TYPE_CHECKING:
@@ -183,12 +182,6 @@ def test_the_command_on_the_last_slide_finds_all_there(decks: dict[str, Deck], p
 
     again = words(decks["grid"].slides[-1])
     command = again[again.index("backwater sweep") : again.index(" backwater query")]
-    said = subprocess.run(
-        [sys.executable, "-m", *shlex.split(command)],
-        cwd=place,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert said.returncode == 0, said.stderr
-    assert said.stdout.splitlines()[1].split() == ["12", "12", "0", "0"]
+    said = run_python("-m", *shlex.split(command), cwd=place)
+    assert said.code == 0, said.err
+    assert said.out.splitlines()[1].split() == ["12", "12", "0", "0"]

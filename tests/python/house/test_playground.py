@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import time
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 import backwater
+from kit.browsing import CHROMIUM
 from kit.tree import ROOT
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 PAGE = ROOT / "playground" / "dist" / "index.html"
 SCENARIOS = ROOT / "scenarios"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # They name tables of numbers beside them, and a page reads no files.
 WITH_FILES = {("poisson-star", None), ("fat-tree-rpc", "racks")}
 
@@ -33,14 +32,6 @@ pytestmark = pytest.mark.skipif(
     not PAGE.exists() or CHROMIUM is None,
     reason="make playground-test builds the page, and needs chromium",
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

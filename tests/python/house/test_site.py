@@ -6,20 +6,15 @@
 from __future__ import annotations
 
 import re
-import shutil
-from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
+from kit.browsing import CHROMIUM
 from kit.tree import ROOT, load_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SITE = ROOT / "dist" / "docs"
 SOURCE = ROOT / "docs" / "site"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 built = pytest.mark.skipif(
     CHROMIUM is None or not (SITE / "index.html").exists(),
     reason="make docs-test builds the site, and needs chromium",
@@ -63,14 +58,6 @@ def test_every_document_is_in_the_navigation() -> None:
 def test_loads_from_elsewhere_are_found(text: str, found: bool) -> None:
     outside = load_file(SOURCE / "loads.py").outside
     assert bool(outside(text)) is found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 @built

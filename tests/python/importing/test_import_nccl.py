@@ -6,6 +6,7 @@ import tomllib
 from typing import TYPE_CHECKING
 
 import backwater
+from kit.scenarios import bare, flow
 from kit.tree import ROOT
 
 if TYPE_CHECKING:
@@ -15,30 +16,15 @@ if TYPE_CHECKING:
 
 FILES = ROOT / "crates/backwater-import/tests/files/nccl"
 PACKETS = 20
-FLOWS = """
-[packet]
-payload = "3708 B"
-header = "0 B"
-gap = "0 B"
+FLOWS = f"""
+{bare("3708 B")}
 
-[ack]
-enabled = false
+{flow(0, 1, "74160 B")}
 
-[[flow]]
-from = 0
-to = 1
-size = "74160 B"
-
-[[flow]]
-from = 0
-to = 4
-size = "74160 B"
+{flow(0, 4, "74160 B")}
 start = "1 ms"
 
-[[flow]]
-from = 0
-to = 5
-size = "74160 B"
+{flow(0, 5, "74160 B")}
 start = "2 ms"
 """
 

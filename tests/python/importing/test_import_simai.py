@@ -7,22 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backwater
+from kit.scenarios import bare, star
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FABRIC = """
-[topology]
-kind = "star"
-hosts = {ranks}
-rate = "100 Gb/s"
-link_delay = "500 ns"
-[packet]
-payload = "1000 B"
-header = "0 B"
-gap = "0 B"
-[ack]
-enabled = false
+FABRIC = f"""
+{bare("1000 B")}
 [switch]
 buffer_per = "none"
 latency = "300 ns"
@@ -35,7 +26,7 @@ PACKETS = 16
 
 def micro_test(folder: Path, ranks: int, kind: str) -> backwater.Run:
     """Import and run a micro test of one collective on an idle star."""
-    (folder / "star.toml").write_text(FABRIC.format(ranks=ranks))
+    (folder / "star.toml").write_text(star(ranks) + FABRIC)
     size = ranks * PACKETS * 1000
     line = f"micro_test -1 1 NONE 0 1 NONE 0 1 {kind} {size} 1"
     (folder / "micro.txt").write_text(f"MICRO all_gpus: {ranks}\n1\n{line}\n")

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,13 +43,14 @@ def start(
     )
 
 
-def run_apart(*arguments: str, cwd: Path, python: tuple[str, ...] = ()) -> Said:
-    """Run the command as a process of its own, to its end; `python`: options of the interpreter."""
+def run_python(*arguments: str, check: bool = False, **more: Any) -> Said:  # noqa: ANN401 - as asked
+    """Run Python as a process of its own, to its end; `more`: options of `subprocess.run`."""
     run = subprocess.run(
-        [sys.executable, *python, "-m", "backwater", *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, *arguments], capture_output=True, text=True, check=check, **more
     )
     return Said(run.returncode, run.stdout, run.stderr)
+
+
+def run_apart(*arguments: str, cwd: Path, python: tuple[str, ...] = (), **more: Any) -> Said:  # noqa: ANN401 - as asked
+    """Run the command as a process of its own, to its end; `python`: options of the interpreter."""
+    return run_python(*python, "-m", "backwater", *arguments, cwd=cwd, **more)

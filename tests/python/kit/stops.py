@@ -24,6 +24,7 @@ from pathlib import Path
 import psutil
 
 import backwater
+from kit.scenarios import star
 from kit.sweeping import HOT, LONG
 
 LONGEST = 8.0
@@ -31,26 +32,14 @@ LONGEST = 8.0
 USUAL, WORKERS = 1.0, 2.0
 """Seconds that a command may take to end; one with worker processes."""
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
-LARGE = """
-title = "Large"
-[topology]
-kind = "star"
-hosts = 4000
-rate = "100 Gb/s"
-link_delay = "500 ns"
+LARGE = f"""{star(4000, title="Large")}
 [switch]
 buffer_per = "none"
 [[flow]]
 pattern = "permutation"
 size = "100 MB"
 """
-TRAINED = """
-title = "Trained"
-[topology]
-kind = "star"
-hosts = 8
-rate = "100 Gb/s"
-link_delay = "500 ns"
+TRAINED = f"""{star(8, title="Trained")}
 [switch]
 buffer_per = "none"
 [[job]]

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backwater.study.measures import Observed, read
+
 if TYPE_CHECKING:
     from pathlib import Path
+
+DROPPED_AS_IT_IS = """
+[[measure]]
+name = "drops"
+kind = "drops"
+unit = "frames"
+text = "lost"
+[[case]]
+id = "a"
+text = "as it is"
+"""
+"""A measure and a case of a study."""
 
 
 def write_study(base: Path, scenario: str, study_: str, published: str) -> Path:
@@ -19,6 +33,14 @@ def write_study(base: Path, scenario: str, study_: str, published: str) -> Path:
     }.items():
         (folder / name).write_text(text, encoding="utf-8")
     return folder
+
+
+def value(run: Observed, kind: str, **parameters: object) -> float:
+    """What a study measures of a run."""
+    reading = read(run, kind, parameters)
+    assert reading.problem is None
+    assert reading.value is not None
+    return reading.value
 
 
 def one_seed(own: tuple[int, ...], _: int) -> tuple[int, ...]:

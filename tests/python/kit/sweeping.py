@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import backwater
+from kit.scenarios import flow, star
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,27 +26,13 @@ if TYPE_CHECKING:
     from backwater.stopping import Stop
 
 # Three hosts send into one, and one of them to another: a victim behind the pauses of `pfc`.
-HOT = """
-title = "Hot"
-[topology]
-kind = "star"
-hosts = 5
-rate = "10 Gb/s"
-link_delay = "500 ns"
+HOT = f"""{star(5, rate="10 Gb/s", title="Hot")}
 [switch]
 buffer = "200 KB"
 [transport]
 loss = "expected"
-[[flow]]
-label = "hot"
-from = "1..3"
-to = 0
-size = "90 KB"
-[[flow]]
-label = "victim"
-from = "1"
-to = 4
-size = "30 KB"
+{flow("1..3", 0, "90 KB", "hot")}
+{flow("1", 4, "30 KB", "victim")}
 [variant.pfc.pfc]
 xoff = "20 KB"
 xon = "2 KB"

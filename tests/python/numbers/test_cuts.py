@@ -19,34 +19,20 @@ from backwater.report.assumptions import Assumptions
 from backwater.report.film import places, shoot
 from backwater.report.looks import looks, port_edges
 from backwater.sweep.point import Recipe, run_points
+from kit.scenarios import TRIMMED, flow, star
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kit.command import Command
 
-INCAST = """
-[topology]
-kind = "star"
-hosts = 9
-rate = "100 Gb/s"
-link_delay = "1 us"
+INCAST = f"""{star(9, link_delay="1 us")}
 [switch]
 buffer = "178450 B"
 buffer_per = "queue"
-[transport]
-recovery = "selective-repeat"
-in_order = false
-timeout = "500 us"
-window = "128 KB"
-[trim]
-class = 6
-{to}
-[[flow]]
-label = "incast"
-from = "1..8"
-to = "h0"
-size = "1 MB"
+{TRIMMED}
+{{to}}
+{flow("1..8", "h0", "1 MB", "incast")}
 """
 
 

@@ -11,25 +11,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 import backwater
+from kit.scenarios import flow, star
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kit.command import Command
 
-BASE = """
-[topology]
-kind = "star"
-hosts = 3
-rate = "100 Gb/s"
-link_delay = "500 ns"
+BASE = f"""{star(3)}
 [transport]
 recovery = "go-back-n"
-[[flow]]
-label = "one"
-from = 0
-to = 1
-size = "400 KB"
+{flow(0, 1, "400 KB", "one")}
 """
 LOST = "".join(
     f'[[fault]]\nkind = "drop-nth"\nfrom = "h0"\nto = "s0"\nframe = "data"\nnth = {nth}\n'

@@ -24,7 +24,7 @@ from backwater.numbers.run import round_times as rounds
 from backwater.numbers.statistics import jain, quantile, spread, statistic
 from backwater.numbers.units import rate_bps, size_bytes, time_ps
 from backwater.sweep.point import Recipe, run_points
-from kit.stars import LOSSY
+from kit.scenarios import LOSSY
 from kit.tree import ROOT
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ import pytest
 
 import backwater
 from backwater import report
-from kit.browsing import CONTRAST, SIZES, chromium, opened
+from kit.browsing import CONTRAST, SIZES, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser
@@ -20,13 +19,6 @@ if TYPE_CHECKING:
     from kit.results import Shared
 
 NAME = "<img src=x onerror=alert(1)> & <b>bold</b>"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One browser for all tests of this file."""
-    with chromium() as one:
-        yield one
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 import backwater
 from backwater import report
 from backwater.cli import main
-from kit.browsing import CONTRAST, SIZES, Opened, chromium, opened
+from kit.browsing import CONTRAST, SIZES, Opened, opened
 from kit.tree import ROOT
 
 if TYPE_CHECKING:
@@ -19,13 +19,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
     from kit.results import Shared
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One browser for all tests of this file."""
-    with chromium() as one:
-        yield one
 
 
 @pytest.fixture(scope="session")

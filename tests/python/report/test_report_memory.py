@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -16,6 +14,7 @@ import backwater
 from backwater.files import digest
 from backwater.journal import Journal, part_name
 from backwater.manifest import read_manifest, write_manifest
+from kit.command import run_python
 from kit.tree import ROOT
 
 pytestmark = pytest.mark.skipif(
@@ -46,16 +45,17 @@ print(1024 * int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]))
 def peak(directory: Path) -> int:
     """Report a directory in a process of its own; gives the most memory that it held, in bytes."""
     page = directory.with_suffix(".html")
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED, str(directory), str(page)],
+    done = run_python(
+        "-c",
+        MEASURED,
+        str(directory),
+        str(page),
         check=True,
-        capture_output=True,
-        text=True,
         env=os.environ | {"PYTHONPATH": str(ROOT / "python")},
     )
     # However many flows there are, the page is sums of them.
     assert 100_000 < page.stat().st_size < 5_000_000
-    return int(done.stdout)
+    return int(done.out)
 
 
 def many(part: Path, rows: int, first: int = 0, count: int | None = None) -> None:

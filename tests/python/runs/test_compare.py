@@ -13,18 +13,14 @@ import backwater
 from backwater.comparison import Difference, judged, row
 from backwater.errors import InputError
 from backwater.numbers.metrics import QUANTITIES, metric
+from kit.scenarios import RING, star
 from kit.tree import ROOT
 
 if TYPE_CHECKING:
     from kit.command import Command
 
 # Arrivals drawn at random, so that seeds matter.
-RANDOM = """
-[topology]
-kind = "star"
-hosts = 6
-rate = "100 Gb/s"
-link_delay = "500 ns"
+RANDOM = f"""{star(6)}
 [switch]
 buffer_per = "none"
 [[flow]]
@@ -253,26 +249,7 @@ def test_what_cannot_be_compared(
     assert not Path("results").exists()
 
 
-BOUNDED = """
-[topology]
-kind = "star"
-hosts = 4
-rate = "100 Gb/s"
-link_delay = "500 ns"
-[[job]]
-label = "train"
-ranks = 4
-[[job.step]]
-label = "sum"
-kind = "all-reduce"
-size = "60 KB"
-[[flow]]
-label = "alone"
-from = "h0"
-to = "h1"
-size = "60 KB"
-start = "1 ms"
-[[variant.gray.link.at]]
+BOUNDED = f"""{RING}[[variant.gray.link.at]]
 between = ["h0", "s0"]
 rate = "50 Gb/s"
 """

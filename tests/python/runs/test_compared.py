@@ -16,13 +16,14 @@ from backwater.numbers.metrics import Part, metric
 from backwater.plot import data
 from backwater.plot.seeds import differences
 from backwater.reading import Comparison, open_run
+from kit.scenarios import flow, star
 
 if TYPE_CHECKING:
     from kit.command import Command
     from kit.results import Shared
 
 # A host pauses for ever. Half of the victims stands behind it; the watchdog sets it free, late.
-STORM = """
+STORM = f"""
 title = "A host pauses for ever"
 stop.at = "2 ms"
 [topology]
@@ -37,11 +38,7 @@ buffer = "2 MB"
 buffer_per = "ingress"
 [pfc]
 xoff = "500 KB"
-[[flow]]
-label = "to-sick"
-from = ["h3"]
-to = "h0"
-size = "4 MB"
+{flow(["h3"], "h0", "4 MB", "to-sick")}
 via = ["spine0"]
 [[flow]]
 label = "victim"
@@ -208,29 +205,17 @@ def test_the_same_flows_have_a_winner_though_others_are_not_complete() -> None:
 
 
 # Two incasts that are the same; the second scenario has a small flow long after.
-LATE = """
+LATE = f"""
 stop.at = "3 ms"
-[topology]
-kind = "star"
-hosts = 3
-rate = "100 Gb/s"
-link_delay = "500 ns"
+{star(3)}
 [switch]
 buffer = "4 MB"
 buffer_per = "ingress"
 [output]
 queues = true
 interval = "2 us"
-[[flow]]
-label = "in"
-from = [0, 1]
-to = 2
-size = "1 MB"
-[[flow]]
-label = "tail"
-from = 0
-to = 1
-size = "1 KB"
+{flow([0, 1], 2, "1 MB", "in")}
+{flow(0, 1, "1 KB", "tail")}
 start = "10 us"
 [variant.late]
 flow.tail.start = "2900 us"
@@ -301,12 +286,7 @@ def test_who_is_better_by_both_owes_it_to_no_reference() -> None:
 
 
 # Two that meet at a port which marks all: their senders react, to CNPs or to acknowledgements.
-MARKED = """
-[topology]
-kind = "star"
-hosts = 3
-rate = "100 Gb/s"
-link_delay = "500 ns"
+MARKED = f"""{star(3)}
 [switch]
 buffer = "4 MB"
 buffer_per = "ingress"
@@ -314,11 +294,7 @@ buffer_per = "ingress"
 kmin = "10 KB"
 kmax = "20 KB"
 [dcqcn]
-[[flow]]
-label = "in"
-from = [0, 1]
-to = 2
-size = "1 MB"
+{flow([0, 1], 2, "1 MB", "in")}
 [variant.echoed.dcqcn]
 preset = "ns3-hpcc"
 """

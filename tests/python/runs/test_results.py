@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,8 @@ import pytest
 import backwater
 from backwater import _core, results
 from backwater.results import DirectorySink, MemorySink, opening
+from kit.command import run_python
+from kit.scenarios import star
 
 FIELDS: list[pa.Field[Any]] = [
     pa.field("time_ps", pa.int64(), metadata={"description": "when", "unit": "ps"}),
@@ -207,12 +207,7 @@ def test_load_of_a_run_that_is_cut_short_counts_until_then() -> None:
     assert calls["offered"] == pytest.approx(0.2, rel=0.1)
 
 
-ARRIVALS = """
-[topology]
-kind = "star"
-hosts = 16
-rate = "100 Gb/s"
-link_delay = "1 us"
+ARRIVALS = f"""{star(16, link_delay="1 us")}
 [transport]
 loss = "expected"
 [[flow]]
@@ -220,7 +215,7 @@ pattern = "random"
 size = "1 KB"
 arrivals = "poisson"
 load = "30 %"
-until = "{until}"
+until = "{{until}}"
 """
 RUN = """
 import re, sys
@@ -244,10 +239,8 @@ def test_a_run_of_any_length_holds_parts_alone(tmp_path: Path) -> None:
         file = tmp_path / f"{until}.toml"
         file.write_text(ARRIVALS.format(until=until))
         words = (str(file), str(tmp_path / until))
-        done = subprocess.run(
-            [sys.executable, "-c", RUN, *words], check=True, capture_output=True, text=True
-        )
-        most.append(int(done.stdout.split()[-1]) * 1024)
+        done = run_python("-c", RUN, *words, check=True)
+        most.append(int(done.out.split()[-1]) * 1024)
     assert most[1] - most[0] < 27e6, most
 
 

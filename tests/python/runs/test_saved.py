@@ -17,18 +17,13 @@ from backwater.errors import InputError, ResultError
 from backwater.results import load_run
 from backwater.saved import Part, SavedRun, write
 from backwater.wording import simulated
+from kit.scenarios import flow, star
 from kit.tree import ROOT
 
 if TYPE_CHECKING:
     from kit.command import Command
 
-STAR = """
-title = "Four to one"
-[topology]
-kind = "star"
-hosts = 6
-rate = "100 Gb/s"
-link_delay = "500 ns"
+STAR = f"""{star(6, title="Four to one")}
 [switch]
 buffer = "400 KB"
 buffer_per = "ingress"
@@ -38,11 +33,7 @@ kmax = "80 KB"
 [pfc]
 xoff = "60 KB"
 [dcqcn]
-[[flow]]
-label = "incast"
-from = "1..4"
-to = "h0"
-size = "400 KB"
+{flow("1..4", "h0", "400 KB", "incast")}
 [[flow]]
 label = "background"
 pattern = "random"
@@ -58,7 +49,7 @@ TABLES = ("flows", "control", "series", "ports", "counters", "switches")
 
 
 @pytest.fixture
-def star(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "star.toml"
     path.write_text(STAR, encoding="utf-8")
@@ -70,8 +61,8 @@ def rows(run: backwater.Run) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("until", ["0 s", "1 us", "50 us", "120 us"])
-def test_a_run_goes_on_as_if_it_had_not_stopped(star: Path, until: str) -> None:
-    case = backwater.load(star)
+def test_a_run_goes_on_as_if_it_had_not_stopped(four: Path, until: str) -> None:
+    case = backwater.load(four)
     case.save("there.run", until, seed=3)
     again = backwater.resume("there.run").run()
     whole = case.run(seed=3)
@@ -82,8 +73,8 @@ def test_a_run_goes_on_as_if_it_had_not_stopped(star: Path, until: str) -> None:
     assert "changed" not in again.manifest
 
 
-def test_saved_twice_and_into_a_directory(star: Path) -> None:
-    case = backwater.load(star)
+def test_saved_twice_and_into_a_directory(four: Path) -> None:
+    case = backwater.load(four)
     case.save("there.run", "20 us")
     backwater.resume("there.run").save("there.run", "60 us")
     assert backwater.resume("there.run").time_ps == 60_000_000
@@ -93,8 +84,8 @@ def test_saved_twice_and_into_a_directory(star: Path) -> None:
     assert case.run(out="results").directory == Path("results"), "it is the run of that scenario"
 
 
-def test_a_run_that_is_saved_on_its_way_is_the_same_run(star: Path) -> None:
-    case = backwater.load(star)
+def test_a_run_that_is_saved_on_its_way_is_the_same_run(four: Path) -> None:
+    case = backwater.load(four)
     run = case.run(out="on-its-way", save="last.run", every="30 us")
     whole = case.run()
     assert rows(run) == rows(whole)
@@ -105,8 +96,8 @@ def test_a_run_that_is_saved_on_its_way_is_the_same_run(star: Path) -> None:
     assert rows(last.run()) == rows(whole)
 
 
-def test_a_value_counts_from_the_time_on_and_the_result_says_so(star: Path) -> None:
-    case = backwater.load(star)
+def test_a_value_counts_from_the_time_on_and_the_result_says_so(four: Path) -> None:
+    case = backwater.load(four)
     case.save("there.run", "40 us")
     saved = backwater.resume("there.run")
     fork = saved.set("pfc.xoff", "30 KB").run("fork")
@@ -167,7 +158,7 @@ def test_a_parameter_of_each_mechanism_takes_effect(
 
 
 # Four flows share two spines; with a window of two packets a flow pauses after each two.
-SPINES = """
+SPINES = f"""
 [topology]
 kind = "leaf-spine"
 leaves = 2
@@ -181,10 +172,7 @@ buffer_per = "none"
 window = "8192 B"
 [spray]
 order = "random"
-[[flow]]
-from = "0..3"
-to = "4..7"
-size = "1 MB"
+{flow("0..3", "4..7", "1 MB")}
 """
 
 
@@ -224,8 +212,8 @@ def test_a_parameter_of_what_moves_packets_elsewhere_takes_effect(
         ("ecn.weight", "0.5", "was not when"),
     ],
 )
-def test_what_cannot_change_is_refused(star: Path, key: str, value: str, said: str) -> None:
-    backwater.load(star).save("there.run", "40 us")
+def test_what_cannot_change_is_refused(four: Path, key: str, value: str, said: str) -> None:
+    backwater.load(four).save("there.run", "40 us")
     with pytest.raises(backwater.ScenarioError) as raised:
         backwater.resume("there.run").set(key, value).run()
     text = str(raised.value)
@@ -234,8 +222,8 @@ def test_what_cannot_change_is_refused(star: Path, key: str, value: str, said: s
     assert key.split(".")[0] in text
 
 
-def test_a_damaged_file_is_refused_whatever_has_changed(star: Path) -> None:
-    backwater.load(star).save("there.run", "40 us")
+def test_a_damaged_file_is_refused_whatever_has_changed(four: Path) -> None:
+    backwater.load(four).save("there.run", "40 us")
     content = Path("there.run").read_bytes()
     dice = random.Random(1)
     damaged = Path("damaged.run")
@@ -268,9 +256,9 @@ def sealed(header: dict[str, Any], rest: bytes) -> bytes:
     return b"backwater saved run 1\n" + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
-def test_a_state_that_is_no_state_is_refused(star: Path) -> None:
+def test_a_state_that_is_no_state_is_refused(four: Path) -> None:
     """One that its maker has sealed: the simulator itself must find what is wrong."""
-    backwater.load(star).save("there.run", "40 us")
+    backwater.load(four).save("there.run", "40 us")
     saved = SavedRun.open(Path("there.run"))
     header, state = {**saved.header, "parts": []}, saved.state()
     for length in range(0, len(state), len(state) // 60):
@@ -279,8 +267,8 @@ def test_a_state_that_is_no_state_is_refused(star: Path) -> None:
             backwater.resume("cut.run").run()
 
 
-def test_another_build_is_refused(star: Path) -> None:
-    backwater.load(star).save("there.run", "40 us")
+def test_another_build_is_refused(four: Path) -> None:
+    backwater.load(four).save("there.run", "40 us")
     saved = SavedRun.open(Path("there.run"))
     header = {**saved.header, "parts": []}
     header["build"] = {**header["build"], "build": "0" * 12}
@@ -289,7 +277,7 @@ def test_another_build_is_refused(star: Path) -> None:
         backwater.resume("other.run")
 
 
-@pytest.mark.usefixtures("star")
+@pytest.mark.usefixtures("four")
 def test_the_command(command: Command) -> None:
     saved = command("run", "star.toml", "--until", "40 us", "--save", "there.run")
     assert saved.code == 0
@@ -328,7 +316,7 @@ def test_the_command(command: Command) -> None:
         ([], "Missing argument 'FILE'."),
     ],
 )
-@pytest.mark.usefixtures("star")
+@pytest.mark.usefixtures("four")
 def test_what_the_command_refuses(command: Command, arguments: list[str], said: str) -> None:
     done = command("run", *arguments)
     assert done.code == 2
@@ -336,12 +324,7 @@ def test_what_the_command_refuses(command: Command, arguments: list[str], said: 
     assert "Traceback" not in done.err
 
 
-TWO_TABLES = """
-[topology]
-kind = "star"
-hosts = 4
-rate = "100 Gb/s"
-link_delay = "500 ns"
+TWO_TABLES = f"""{star(4)}
 [switch]
 buffer_per = "none"
 [[flow]]
@@ -403,10 +386,10 @@ def test_a_run_of_a_matrix_goes_on_from_anywhere(tables: Path) -> None:
     )
 
 
-def test_a_run_that_is_there_is_done_again_to_be_saved(command: Command, star: Path) -> None:
-    assert command("run", str(star), "--out", "there").code == 0
+def test_a_run_that_is_there_is_done_again_to_be_saved(command: Command, four: Path) -> None:
+    assert command("run", str(four), "--out", "there").code == 0
     assert (
-        command("run", str(star), "--out", "there", "--save", "s.run", "--every", "20 us").code == 0
+        command("run", str(four), "--out", "there", "--save", "s.run", "--every", "20 us").code == 0
     )
     assert Path("s.run").is_file()
 
@@ -419,37 +402,37 @@ def test_a_run_that_is_there_is_done_again_to_be_saved(command: Command, star: P
     ],
 )
 def test_options_that_would_do_nothing_are_refused(
-    command: Command, star: Path, options: tuple[str, ...]
+    command: Command, four: Path, options: tuple[str, ...]
 ) -> None:
-    said = command("run", str(star), *options)
+    said = command("run", str(four), *options)
     assert said.code == 2
     assert "exclude each other" in said.err
     assert not Path("s.run").exists()
 
 
-def test_options_of_a_capture_do_not_go_with_from(command: Command, star: Path) -> None:
-    backwater.load(star).save("there.run", "20 us")
+def test_options_of_a_capture_do_not_go_with_from(command: Command, four: Path) -> None:
+    backwater.load(four).save("there.run", "20 us")
     said = command("run", "--from", "there.run", "--capture-snap", "64 B")
     assert said.code == 2
     assert "--capture-snap and --from exclude each other" in said.err
 
 
-def test_a_quoted_key_is_the_key(star: Path) -> None:
-    backwater.load(star).save("there.run", "20 us")
+def test_a_quoted_key_is_the_key(four: Path) -> None:
+    backwater.load(four).save("there.run", "20 us")
     with pytest.raises(backwater.ScenarioError, match="is no parameter"):
         backwater.resume("there.run").set('dcqcn."preset"', "ns3-hpcc").run()
 
 
-def test_no_time_is_beyond_the_last(star: Path) -> None:
-    case = backwater.load(star)
+def test_no_time_is_beyond_the_last(four: Path) -> None:
+    case = backwater.load(four)
     run = case.run(save="s.run", every="8640000 s")
     assert run.fingerprint == case.run().fingerprint
 
 
 def test_a_save_that_fails_leaves_the_one_before_and_the_run_goes_on(
-    command: Command, star: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, four: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    case, whole = backwater.load(star), backwater.load(star).run()
+    case, whole = backwater.load(four), backwater.load(four).run()
     times: list[int] = []
     failing = {2, 3}
 
@@ -481,19 +464,19 @@ def test_a_save_that_fails_leaves_the_one_before_and_the_run_goes_on(
     assert found["message"] == expected.format(simulated(times[-1]))
 
 
-def test_a_link_stays_and_what_it_leads_to_is_replaced(star: Path) -> None:
+def test_a_link_stays_and_what_it_leads_to_is_replaced(four: Path) -> None:
     Path("real.run").write_bytes(b"")
     Path("link.run").symlink_to("real.run")
-    backwater.load(star).save("link.run", "20 us")
+    backwater.load(four).save("link.run", "20 us")
     assert Path("link.run").is_symlink()
     assert backwater.resume("real.run").time_ps == 20_000_000
 
 
 @pytest.mark.parametrize("name", ["/proc/x.run", "a" * 300 + ".run", "none/x.run"])
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_simulated(
-    star: Path, name: str
+    four: Path, name: str
 ) -> None:
-    case = backwater.load(star)
+    case = backwater.load(four)
     with pytest.raises(InputError) as there:
         case.save(name, "20 us")
     with pytest.raises(InputError) as on_its_way:
@@ -502,7 +485,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_simulated(
     assert on_its_way.value.hint is not None
 
 
-def test_what_a_killed_save_left_is_removed_by_the_next(star: Path) -> None:
+def test_what_a_killed_save_left_is_removed_by_the_next(four: Path) -> None:
     left = [Path(f".s.run.0123456{n}.tmp") for n in range(2)]
     others = [Path(f".{name}.tmp") for name in ("s.run.mine", "t.run.01234567", "s.run.2.01234567")]
     for file in left + others:
@@ -510,25 +493,25 @@ def test_what_a_killed_save_left_is_removed_by_the_next(star: Path) -> None:
         os.utime(file, (0, 0))
     fresh = Path(".s.run.89abcdef.tmp")
     fresh.write_bytes(b"being written by somebody")
-    backwater.load(star).save("s.run", "20 us")
+    backwater.load(four).save("s.run", "20 us")
     assert [file.exists() for file in left] == [False, False]
     assert all(file.exists() for file in [*others, fresh])
 
 
 @pytest.mark.parametrize("every", ["0 s", "1 ps", "999999 ps"])
-def test_a_run_is_not_saved_more_often_than_it_can_be(star: Path, every: str) -> None:
+def test_a_run_is_not_saved_more_often_than_it_can_be(four: Path, every: str) -> None:
     with pytest.raises(InputError, match="more often than every 1 us"):
-        backwater.load(star).run(save="s.run", every=every)
+        backwater.load(four).run(save="s.run", every=every)
 
 
-def test_a_long_name_of_wide_characters_is_a_name(star: Path) -> None:
+def test_a_long_name_of_wide_characters_is_a_name(four: Path) -> None:
     name = "\U0001f30a" * 60 + ".run"
-    backwater.load(star).save(name, "20 us")
+    backwater.load(four).save(name, "20 us")
     assert backwater.resume(name).time_ps == 20_000_000
 
 
-def test_a_saved_run_that_is_replaced_meanwhile_is_told(star: Path) -> None:
-    case = backwater.load(star)
+def test_a_saved_run_that_is_replaced_meanwhile_is_told(four: Path) -> None:
+    case = backwater.load(four)
     case.save("there.run", "20 us")
     resumed = backwater.resume("there.run")
     case.save("there.run", "30 us")
@@ -537,9 +520,9 @@ def test_a_saved_run_that_is_replaced_meanwhile_is_told(star: Path) -> None:
 
 
 def test_a_run_with_values_changed_on_the_way_stands_for_no_scenario(
-    command: Command, star: Path
+    command: Command, four: Path
 ) -> None:
-    case = backwater.load(star)
+    case = backwater.load(four)
     case.save("there.run", "40 us")
     backwater.resume("there.run").set("pfc.xoff", "30 KB").run("fork")
     for words in (["compare", "fork", "star.toml", "--seeds", "2"], ["why", "fork"]):
@@ -555,29 +538,29 @@ def test_a_run_with_values_changed_on_the_way_stands_for_no_scenario(
 
 @pytest.mark.parametrize("every", [True, False])
 def test_a_saved_run_takes_the_place_of_no_other_file(
-    command: Command, star: Path, every: bool
+    command: Command, four: Path, every: bool
 ) -> None:
-    backwater.load(star).run(out="there")
+    backwater.load(four).run(out="there")
     Path("notes.txt").write_text("mine", encoding="utf-8")
     part = next(Path("there/flows").iterdir())
     how = ("--every", "20 us") if every else ("--until", "40 us")
-    for target in (star, Path("notes.txt"), part, Path("there/manifest.json")):
+    for target in (four, Path("notes.txt"), part, Path("there/manifest.json")):
         before = target.read_bytes()
-        said = command("run", str(star), *how, "--save", str(target))
+        said = command("run", str(four), *how, "--save", str(target))
         assert said.code == 2, target
         assert target.read_bytes() == before
         with pytest.raises(InputError, match=r"is there and is no saved run|part of a dir"):
-            backwater.load(star).save(target, "40 us")
-    assert command("run", str(star), *how, "--save", "-").code == 2
+            backwater.load(four).save(target, "40 us")
+    assert command("run", str(four), *how, "--save", "-").code == 2
     assert not Path("-").exists()
     assert not Path("results").exists(), "nothing has been run or written"
 
 
 def test_a_stopped_run_says_from_where_it_goes_on_and_is_not_begun_anew(
-    command: Command, star: Path
+    command: Command, four: Path
 ) -> None:
-    long = star.read_text(encoding="utf-8").replace("400 KB", "40 MB").replace("100 us", "20 ms")
-    star.write_text(long, encoding="utf-8")
+    long = four.read_text(encoding="utf-8").replace("400 KB", "40 MB").replace("100 us", "20 ms")
+    four.write_text(long, encoding="utf-8")
     words = ("run", "star.toml", "--save", "s.run", "--every", "100 us", "--out", "there")
 
     def stop(status: backwater.Status) -> None:
@@ -585,7 +568,7 @@ def test_a_stopped_run_says_from_where_it_goes_on_and_is_not_begun_anew(
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(backwater.Interrupted):
-        backwater.load(star).run(out="there", save="s.run", every="100 us", progress=stop)
+        backwater.load(four).run(out="there", save="s.run", every="100 us", progress=stop)
     saved = backwater.resume("s.run").time_ps
     before = Path("s.run").read_bytes()
     said = command(*words)
@@ -593,5 +576,5 @@ def test_a_stopped_run_says_from_where_it_goes_on_and_is_not_begun_anew(
     assert f"s.run: holds this run as it was at {simulated(saved)}" in said.err
     assert "--from s.run" in said.err
     with pytest.raises(InputError, match="holds this run"):
-        backwater.load(star).run(out="there", save="s.run", every="100 us")
+        backwater.load(four).run(out="there", save="s.run", every="100 us")
     assert Path("s.run").read_bytes() == before

@@ -16,7 +16,7 @@ from backwater import series
 from backwater.errors import ResultError
 from backwater.journal import Journal, sealed_line, seed_of
 from backwater.results import TABLES
-from kit.command import start
+from kit.command import run_python, start
 from kit.results import change_line
 
 if TYPE_CHECKING:
@@ -198,17 +198,8 @@ def test_memory_does_not_grow_with_the_runs(small: Path, tmp_path: Path) -> None
             "said = Path('/proc/self/status').read_text()\n"
             "print(re.search(r'VmHWM:\\s+(\\d+)', said)[1], file=sys.stderr)\n"
         )
-        import subprocess
-        import sys
-
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            cwd=tmp_path,
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        return int(done.stderr.split()[-1]) << 10
+        done = run_python("-c", script, cwd=tmp_path, check=True)
+        return int(done.err.split()[-1]) << 10
 
     if not Path("/proc/self/status").exists():
         pytest.skip("the most memory is read from Linux's /proc")

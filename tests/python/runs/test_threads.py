@@ -13,11 +13,12 @@ import pytest
 import backwater
 from backwater import running
 from backwater.errors import InputError
+from kit.scenarios import flow
 
 if TYPE_CHECKING:
     from kit.command import Command
 
-TREE = """
+TREE = f"""
 [topology]
 kind = "leaf-spine"
 leaves = 4
@@ -25,11 +26,7 @@ spines = 2
 hosts_per_leaf = 3
 rate = "100 Gb/s"
 link_delay = "150 ns"
-[[flow]]
-label = "incast"
-from = "3..11"
-to = "h0"
-size = "200 KB"
+{flow("3..11", "h0", "200 KB", "incast")}
 [[flow]]
 label = "background"
 pattern = "random"

@@ -13,6 +13,7 @@ from backwater.study.claims import predicates
 from backwater.study.claims.base import Numbers
 from backwater.study.execute import Sample
 from backwater.study.measures import Observed, read
+from kit.studies import value
 
 STUDY = "ci-qcz-2018"
 
@@ -27,13 +28,6 @@ STAR: dict[str, Any] = {
 
 def observe(**tables: Any) -> Observed:  # noqa: ANN401 - tables of a scenario
     return Observed(backwater.build({**STAR, **tables}).run())
-
-
-def value(run: Observed, kind: str, **parameters: object) -> float:
-    reading = read(run, kind, parameters)
-    assert reading.problem is None
-    assert reading.value is not None
-    return reading.value
 
 
 def test_pauses_are_counted_and_timed_by_class() -> None:

@@ -15,6 +15,7 @@ from backwater.study import load
 from backwater.study.costs import octets_of
 from backwater.study.execute import Changes, plan
 from backwater.study.measures import NotThereError, Observed, read
+from kit.studies import value
 from kit.tree import ROOT, load_file
 
 FOLDER = ROOT / "studies" / "controls-2026"
@@ -31,13 +32,6 @@ STAR: dict[str, Any] = {
 
 def _observe(**tables: Any) -> Observed:  # noqa: ANN401 - tables of a scenario
     return Observed(backwater.build({**STAR, **tables}).run())
-
-
-def _value(run: Observed, kind: str, **parameters: object) -> float:
-    reading = read(run, kind, parameters)
-    assert reading.problem is None
-    assert reading.value is not None
-    return reading.value
 
 
 def test_scenarios_are_what_the_script_writes_from_the_parameters() -> None:
@@ -86,20 +80,20 @@ def test_a_setup_that_is_valid_is_not_called_refused() -> None:
 
 def test_jains_index_is_of_the_rates() -> None:
     apart = _observe(flow=[{"label": "all", "from": [1, 2], "to": [0, 3], "size": "1 KB"}])
-    assert _value(apart, "fairness", group="all") == pytest.approx(1)
+    assert value(apart, "fairness", group="all") == pytest.approx(1)
     # On one link they end after 1.6 and 2.4 us: rates of 3 to 2, and (3 + 2)^2 / (2 (9 + 4)).
     together = _observe(flow=[{"label": "all", "from": [1, 2], "to": 0, "size": "1 KB"}])
-    assert _value(together, "fairness", group="all") == pytest.approx(25 / 26)
+    assert value(together, "fairness", group="all") == pytest.approx(25 / 26)
     assert read(apart, "fairness", {"group": "none"}).problem is not None
 
 
 def test_a_queue_peaks_at_what_waits() -> None:
     # Three frames come at 0.8 us: one is on the wire, which counts until its last bit has left.
     run = _observe(flow=[{"label": "all", "from": "1..3", "to": 0, "size": "1 KB"}])
-    assert _value(run, "queue_peak") == 3
-    assert _value(run, "ingress_peak") == 1
-    assert _value(run, "all_control_messages") == 0
-    assert _value(run, "control_octets", octets={}) == 0
+    assert value(run, "queue_peak") == 3
+    assert value(run, "ingress_peak") == 1
+    assert value(run, "all_control_messages") == 0
+    assert value(run, "control_octets", octets={}) == 0
 
 
 OCTETS = {
@@ -155,6 +149,6 @@ def test_what_every_frame_carries_counts_with_packets_and_answers() -> None:
     run = _observe(flow=flow, ack=with_acks, hpcc={"base_rtt": "13 us"})
     # Five packets and five acknowledgements of 42 octets each; a table that is off adds nothing.
     added = {"hpcc": "42 B", "timely": "8 B"}
-    measured = _value(run, "control_octets", octets={}, in_every_frame=added)
+    measured = value(run, "control_octets", octets={}, in_every_frame=added)
     assert measured == pytest.approx(0.42)
-    assert _value(run, "control_octets", octets={}) == 0
+    assert value(run, "control_octets", octets={}) == 0

@@ -10,6 +10,7 @@ import backwater
 from backwater.errors import InputError
 from backwater.numbers.units import time_ps, window_ps
 from backwater.study.measures import KINDS, Observed, check, read
+from kit.studies import value
 
 # A frame of 1000 B takes 0.8 us on a link; links and the switch add nothing.
 STAR: dict[str, Any] = {
@@ -27,13 +28,6 @@ def observe(*flows: dict[str, Any], **tables: dict[str, Any] | list[dict[str, An
     for name, table in tables.items():
         content[name] = table if isinstance(table, list) else {**content.get(name, {}), **table}
     return Observed(backwater.build(content).run())
-
-
-def value(run: Observed, kind: str, **parameters: object) -> float:
-    reading = read(run, kind, parameters)
-    assert reading.problem is None
-    assert reading.value is not None
-    return reading.value
 
 
 ONE = {"label": "one", "from": "h1", "to": "h0", "size": "11 KB"}

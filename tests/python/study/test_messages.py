@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from test_measures import observe, value
+from test_measures import observe
 
 import backwater
 from backwater.errors import InputError
 from backwater.study import messages
 from backwater.study.measures import Observed, check, read
+from kit.studies import value
 
 # Of 1, 2, 11 and 20 frames of 1000 B, each alone: 0.8 us a frame, and one more for the second link.
 FLOWS = [

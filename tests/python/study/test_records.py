@@ -15,11 +15,12 @@ from backwater.study import definition, record
 from backwater.study.execute import Changes, plan
 from backwater.study.outcome import Outcome
 from backwater.study.rows import Summary, summarise
-from kit.stars import LOSSY
-from kit.studies import write_study
+from kit.scenarios import LOSSY
+from kit.studies import DROPPED_AS_IT_IS, write_study
 from kit.tree import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from kit.command import Command
@@ -139,49 +140,54 @@ def test_a_changed_study_is_no_record(tmp_path: Path) -> None:
         record.of(replace(outcome, directory=None))
 
 
-def test_one_case_is_recorded_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = write_study(
-        tmp_path,
-        LOSSY,
-        """
+STUDY = f"""
 title = "Small"
 scenario = "scenario.toml"
+{{seeds}}
 [mechanisms]
-"plain" = ""
-[[measure]]
-name = "drops"
-kind = "drops"
-unit = "frames"
-text = "lost"
-[[case]]
-id = "a"
-text = "as it is"
-[[case]]
-id = "b, b'"
-text = "less memory"
-set = { "switch.buffer" = "20 KB" }
+"plain" = ""{DROPPED_AS_IT_IS}{{more}}
 [headline]
 what = "lost frames"
 size = "small"
 found = "Some are lost."
-""",
-        """
-document = "none"
+"""
+ROW = """
 [[row]]
-case = "a"
+case = "{case}"
 mechanism = "plain"
 band = 0.5
-values = { drops = 200 }
-[[row]]
-case = "b, b'"
-mechanism = "plain"
-band = 0.5
-apart = "control"
-values = { drops = 200 }
-""",
-    )
-    monkeypatch.setattr(definition, "STUDIES", tmp_path)
-    monkeypatch.setattr(record, "STUDIES", tmp_path)
+{key}
+values = {{ drops = 200 }}
+"""
+LESS = """
+[[case]]
+id = "b, b'"
+text = "less memory"
+set = { "switch.buffer" = "20 KB" }
+"""
+FULL = """
+[full]
+size = "as published"
+[full.set]
+"switch.buffer" = "40 KB"
+"""
+
+
+@pytest.fixture
+def study_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Make a study of frames that are lost the only one; gives its folder."""
+
+    def write(more: str, *rows: str, seeds: str = "") -> Path:
+        published = "\n".join(['document = "none"', ROW.format(case="a", key=""), *rows])
+        for module in (definition, record):
+            monkeypatch.setattr(module, "STUDIES", tmp_path)
+        return write_study(tmp_path, LOSSY, STUDY.format(seeds=seeds, more=more), published)
+
+    return write
+
+
+def test_one_case_is_recorded_as_such(tmp_path: Path, study_of: Callable[..., Path]) -> None:
+    folder = study_of(LESS, ROW.format(case="b, b'", key='apart = "control"'))
     begin = "<!-- result: written by `python -m backwater.study.record` -->\n"
     end = "<!-- end of result -->\n"
     said = folder / "README.md"
@@ -210,48 +216,9 @@ values = { drops = 200 }
 
 @pytest.mark.parametrize("full", [True, False])
 def test_other_seeds_are_recorded_of_a_full_run_only(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    full: bool,
+    tmp_path: Path, study_of: Callable[..., Path], *, full: bool
 ) -> None:
-    folder = write_study(
-        tmp_path,
-        LOSSY,
-        """
-title = "Small"
-scenario = "scenario.toml"
-seeds = "1..2"
-[mechanisms]
-"plain" = ""
-[[measure]]
-name = "drops"
-kind = "drops"
-unit = "frames"
-text = "lost"
-[[case]]
-id = "a"
-text = "as it is"
-[full]
-size = "as published"
-[full.set]
-"switch.buffer" = "40 KB"
-[headline]
-what = "lost frames"
-size = "small"
-found = "Some are lost."
-""",
-        """
-document = "none"
-[[row]]
-case = "a"
-mechanism = "plain"
-band = 0.5
-values = { drops = 200 }
-""",
-    )
-    monkeypatch.setattr(definition, "STUDIES", tmp_path)
-    monkeypatch.setattr(record, "STUDIES", tmp_path)
+    folder = study_of(FULL, seeds='seeds = "1..2"')
     out = tmp_path / "out"
     made = definition.load(folder.name, full=full)
     study.reproduce(made, out=str(out), seeds=lambda own, _: own[:1])

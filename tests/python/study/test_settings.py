@@ -16,6 +16,7 @@ from backwater.errors import InputError
 from backwater.study import definition, verdict
 from backwater.study.claims import Claims, Finding, Numbers
 from backwater.study.execute import Changes, plan
+from kit.scenarios import flow, star
 from kit.studies import write_study
 from kit.tree import ROOT
 
@@ -299,24 +300,16 @@ def test_python_says_the_same(small: Path) -> None:
 
 
 # A sender, a receiver behind it and a victim: PFC alone, and with SFC.
-SCENARIO = """
+SCENARIO = f"""
 title = "Small"
 lossless = true
-[topology]
-kind = "star"
-hosts = 4
-rate = "100 Gb/s"
-link_delay = "500 ns"
+{star(4)}
 [switch]
 buffer = "300 KB"
 buffer_per = "ingress"
 [pfc]
 xoff = "200 KB"
-[[flow]]
-label = "incast"
-from = "1..3"
-to = "h0"
-size = "1 MB"
+{flow("1..3", "h0", "1 MB", "incast")}
 [variant.sfc.sfc]
 threshold = "100 KB"
 pause = "10 us"

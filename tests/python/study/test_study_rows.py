@@ -12,36 +12,19 @@ from backwater.study import definition
 from backwater.study.execute import Sample
 from backwater.study.prediction import interval
 from backwater.study.texts import band_text
+from kit.scenarios import bare, flow, star
 from kit.studies import write_study
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 # A frame of 1000 B takes 0.8 us on a link, and there are two. The second flow begins 10 us later.
-SCENARIO = """
-[topology]
-kind = "star"
-hosts = 3
-rate = "10 Gb/s"
-link_delay = "0 ns"
-[packet]
-payload = "1000 B"
-header = "0 B"
-gap = "0 B"
-[ack]
-enabled = false
+SCENARIO = f"""{star(3, rate="10 Gb/s", link_delay="0 ns")}
+{bare("1000 B")}
 [switch]
 latency = "0 ns"
-[[flow]]
-label = "early"
-from = 0
-to = 2
-size = "1 KB"
-[[flow]]
-label = "late"
-from = 1
-to = 2
-size = "2 KB"
+{flow(0, 2, "1 KB", "early")}
+{flow(1, 2, "2 KB", "late")}
 start = "10 us"
 [variant.plain]
 """

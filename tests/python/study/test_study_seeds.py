@@ -15,26 +15,16 @@ from backwater import study
 from backwater.errors import InputError
 from backwater.journal import Journal
 from backwater.study import definition
-from kit.studies import write_study
+from kit.scenarios import bare, star
+from kit.studies import DROPPED_AS_IT_IS, write_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kit.command import Command
 
-SCENARIO = """
-title = "Two random senders"
-[topology]
-kind = "star"
-hosts = 3
-rate = "10 Gb/s"
-link_delay = "500 ns"
-[packet]
-payload = "1500 B"
-header = "0 B"
-gap = "0 B"
-[ack]
-enabled = false
+SCENARIO = f"""{star(3, rate="10 Gb/s", title="Two random senders")}
+{bare("1500 B")}
 [switch]
 buffer = "6 KB"
 buffer_per = "egress"
@@ -52,7 +42,7 @@ flows = true
 [variant.larger]
 switch.buffer = "60 KB"
 """
-STUDY = """
+STUDY = f"""
 title = "Small"
 scenario = "scenario.toml"
 seeds = "1..6"
@@ -65,14 +55,7 @@ groups = ["random"]
 window = ["1 ms", "2 ms"]
 unit = "Mb/s"
 text = "received from 1 to 2 ms"
-[[measure]]
-name = "drops"
-kind = "drops"
-unit = "frames"
-text = "lost"
-[[case]]
-id = "a"
-text = "as it is"
+{DROPPED_AS_IT_IS}
 [[case]]
 id = "b"
 text = "no number of it"

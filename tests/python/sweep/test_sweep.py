@@ -29,6 +29,7 @@ from backwater.sweep.plan import Plan, Point, Sampling
 from backwater.sweep.store import POINTS, Span, Store, files, read, spans
 from backwater.sweep.values import axis, plain
 from kit.command import run_apart
+from kit.scenarios import star
 from kit.sweeping import HOT, Cluster, rows
 
 if TYPE_CHECKING:
@@ -267,12 +268,7 @@ def test_a_billion_points_are_refused_at_once() -> None:
 
 def test_the_numbers_of_points_are_those_of_metrics() -> None:
     """Each number whose name is a metric's has that metric's value, of jobs and of flows."""
-    job = """
-[topology]
-kind = "star"
-hosts = 4
-rate = "10 Gb/s"
-link_delay = "500 ns"
+    job = f"""{star(4, rate="10 Gb/s")}
 [[job]]
 label = "train"
 ranks = 4

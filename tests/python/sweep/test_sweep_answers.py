@@ -23,6 +23,7 @@ from backwater.sweep.point import run_points
 from backwater.sweep.seek import known
 from backwater.sweep.values import shown
 from backwater.sweep.words import hints, remarks, tables, words
+from kit.scenarios import RING
 from kit.sweeping import HOT, run_here
 from kit.tree import ROOT
 
@@ -293,26 +294,6 @@ def test_a_best_point_among_equal_ones_is_said_to_be_one_of_them(hot: Path) -> N
     assert any(line.startswith("none of the ") for line in words(told))
 
 
-RING = """
-[topology]
-kind = "star"
-hosts = 4
-rate = "100 Gb/s"
-link_delay = "500 ns"
-[[job]]
-label = "train"
-ranks = 4
-[[job.step]]
-label = "sum"
-kind = "all-reduce"
-size = "60 KB"
-[[flow]]
-label = "alone"
-from = "h0"
-to = "h1"
-size = "60 KB"
-start = "1 ms"
-"""
 RATES = "topology.rate=25 Gb/s,50 Gb/s,100 Gb/s"
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from backwater.sweep.goal import Goal
 from backwater.wording import figure
+from kit.scenarios import flow, star
 from kit.sweeping import HOT, run_here
 
 if TYPE_CHECKING:
@@ -23,22 +24,13 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     run_here(monkeypatch)
 
 
-CONGESTED = """
-[topology]
-kind = "star"
-hosts = 5
-rate = "100 Gb/s"
-link_delay = "500 ns"
+CONGESTED = f"""{star(5)}
 [switch]
 buffer = "4 MB"
 [output]
 queues = true
 interval = "2 us"
-[[flow]]
-label = "in"
-from = [0, 1, 2]
-to = 4
-size = "300 KB"
+{flow([0, 1, 2], 4, "300 KB", "in")}
 """
 
 

@@ -17,6 +17,7 @@ from backwater.manifest import write_manifest
 from backwater.why import diverge, evidence, facts
 from backwater.why.pauses import DEPTH, flat, tree
 from backwater.why.words import run_words
+from kit.scenarios import flow, star
 from kit.tree import ROOT
 
 if TYPE_CHECKING:
@@ -194,12 +195,7 @@ def test_no_headroom_is_short_of_a_class_that_nobody_pauses(
     command: Command, lossy: int, headroom: bool
 ) -> None:
     """Class 0 is dropped where class 3 would be paused."""
-    text = """
-[topology]
-kind = "star"
-hosts = 7
-rate = "200 Gb/s"
-link_delay = "150 ns"
+    text = f"""{star(7, rate="200 Gb/s", link_delay="150 ns")}
 [switch]
 buffer = "400 KB"
 buffer_per = "ingress"
@@ -209,17 +205,9 @@ recovery = "go-back-n"
 classes = [3]
 xoff = "XOFF"
 xon = "80 KB"
-[[flow]]
-label = "kept"
-from = ["h1", "h2"]
-to = "h0"
-size = "1 MB"
+{flow(["h1", "h2"], "h0", "1 MB", "kept")}
 class = 3
-[[flow]]
-label = "lossy"
-from = ["h1", "h4", "h5"]
-to = "h6"
-size = "1 MB"
+{flow(["h1", "h4", "h5"], "h6", "1 MB", "lossy")}
 class = LOSSY
 """
     # 399 KB leave less above them than any headroom is.
@@ -279,23 +267,16 @@ def pause(number: int, node: str, peer: str, behind: str | None) -> dict[str, An
     }
 
 
-STORM = """
+STORM = f"""
 title = "A storm"
 stop.at = "2 ms"
-[topology]
-kind = "star"
-hosts = 3
-rate = "100 Gb/s"
-link_delay = "500 ns"
+{star(3)}
 [switch]
 buffer = "4 MB"
 buffer_per = "ingress"
 [MECHANISM]
 xoff = "50 KB"
-[[flow]]
-from = [0, 1]
-to = 2
-size = "1 MB"
+{flow([0, 1], 2, "1 MB")}
 [[fault]]
 at = "20 us"
 host = "h2"
@@ -416,21 +397,12 @@ def test_what_cannot_be_explained(
     assert text in said.err
 
 
-ONE_AT_A_TIME = """
-[topology]
-kind = "star"
-hosts = 2
-rate = "100 Gb/s"
-link_delay = "500 ns"
+ONE_AT_A_TIME = f"""{star(2)}
 [transport]
 recovery = "selective-repeat"
 window = "4 KiB"
 timeout = "100 us"
-[[flow]]
-label = "one"
-from = 0
-to = 1
-size = "16 KiB"
+{flow(0, 1, "16 KiB", "one")}
 [[fault]]
 kind = "drop-nth"
 from = "h0"
@@ -477,21 +449,13 @@ def test_the_first_drop_names_the_egress_whose_memory_was_full(per: str, command
     What waits there and the frame together are more than the 40 KB of it.
     """
     Path("full.toml").write_text(
-        f"""
-[topology]
-kind = "star"
-hosts = 4
-rate = "100 Gb/s"
-link_delay = "500 ns"
+        f"""{star(4)}
 [switch]
 buffer = "40 KB"
 buffer_per = "{per}"
 [transport]
 recovery = "go-back-n"
-[[flow]]
-from = "1..2"
-to = 3
-size = "400 KB"
+{flow("1..2", 3, "400 KB")}
 """,
         encoding="utf-8",
     )

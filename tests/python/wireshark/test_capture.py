@@ -13,22 +13,15 @@ import pytest
 import backwater
 from backwater import _core
 from backwater.results import TABLES
+from kit.captures import Frame, read
 from kit.command import Command, start
+from kit.scenarios import flow, star
 from kit.tree import ROOT
 
 STUDY = ROOT / "studies" / "sfc-aidc-2025" / "scenario.toml"
-Frame = dict[str, Any]
 # How the study's frames go: 200 Gb/s is 40 ps a byte, a switch takes 300 ns, a link 150 ns.
 PS_PER_BYTE, LATENCY, DELAY = 40, 300_000, 150_000
 SFCM_BYTES, PFC_BYTES = 64, 64
-
-
-def read(file: Path) -> list[Frame]:
-    """The frames of a capture."""
-    items: list[Frame] = []
-    _core.read_capture(str(file), items.append)
-    assert all("kind" in item for item in items), items
-    return items
 
 
 def case_1(tmp_path: Path, **settings: str) -> tuple[backwater.Run, list[Frame]]:
@@ -263,18 +256,10 @@ def test_the_command_says_what_it_captured(command: Command, small: Path) -> Non
     assert "; the bound left out " in said.err.splitlines()[-1]
 
 
-LONG = """
-[topology]
-kind = "star"
-hosts = 4
-rate = "100 Gb/s"
-link_delay = "500 ns"
+LONG = f"""{star(4)}
 [switch]
 buffer_per = "none"
-[[flow]]
-from = "1..3"
-to = "h0"
-size = "100 GB"
+{flow("1..3", "h0", "100 GB")}
 """
 
 
@@ -316,7 +301,7 @@ def test_addresses_are_those_of_the_guide(small: Path, tmp_path: Path) -> None:
         assert frame["source"] == host_mac(number)
 
 
-QUEUES = """
+QUEUES = f"""
 [topology]
 kind = "leaf-spine"
 leaves = 2
@@ -332,10 +317,7 @@ queues = 2
 [pfc]
 xoff = "150 KB"
 signal = "timed"
-[[flow]]
-from = ["h0", "h1", "h2", "h4", "h5"]
-to = "h7"
-size = "1 MB"
+{flow(["h0", "h1", "h2", "h4", "h5"], "h7", "1 MB")}
 count = 4
 """
 

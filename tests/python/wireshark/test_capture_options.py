@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_capture import read
 
 import backwater
+from kit.captures import read
 
 if TYPE_CHECKING:
     from kit.command import Command

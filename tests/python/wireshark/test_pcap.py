@@ -13,6 +13,7 @@ from test_wireshark_script import moved
 
 import backwater
 from backwater import _core
+from kit.scenarios import flow, star
 
 if TYPE_CHECKING:
     from kit.command import Command
@@ -109,12 +110,7 @@ def foreign(frames: list[tuple[bytes, int]]) -> bytes:
     return head + b"".join(records)
 
 
-UEC = """
-[topology]
-kind = "star"
-hosts = 3
-rate = "100 Gb/s"
-link_delay = "1 us"
+UEC = f"""{star(3, link_delay="1 us")}
 [packet]
 payload = "4086 B"
 header = "64 B"
@@ -126,10 +122,7 @@ buffer_per = "queue"
 buffer = "20 KB"
 [transport]
 recovery = "rud"
-[[flow]]
-from = [1, 2]
-to = 0
-size = "100 KB"
+{flow([1, 2], 0, "100 KB")}
 [nscc]
 network_rtt = "4674240 ps"
 """

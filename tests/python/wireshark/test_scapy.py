@@ -5,9 +5,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from test_wireshark import read
-
 from backwater import _core
+from kit.captures import read
 
 if TYPE_CHECKING:
     from pathlib import Path

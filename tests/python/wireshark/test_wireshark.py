@@ -14,18 +14,11 @@ import pytest
 
 import backwater
 from backwater import _core
+from kit.captures import Frame, read
+from kit.scenarios import flow, star
 from kit.tree import ROOT
 
 SCRIPT = Path(backwater.__file__).parent / "wireshark" / "backwater.lua"
-Frame = dict[str, Any]
-
-
-def read(file: Path) -> list[Frame]:
-    """The frames of a capture, as the codec reads them."""
-    items: list[Frame] = []
-    _core.read_capture(str(file), items.append)
-    assert all("kind" in item for item in items), items
-    return items
 
 
 def dissect(
@@ -424,12 +417,7 @@ def test_messages_of_other_mechanisms(
     assert compare(tshark, capture.path)[kind] > 0
 
 
-CUTS = """
-[topology]
-kind = "star"
-hosts = 5
-rate = "100 Gb/s"
-link_delay = "500 ns"
+CUTS = f"""{star(5)}
 [packet]
 payload = "1000 B"
 header = "64 B"
@@ -443,10 +431,7 @@ buffer_per = "queue"
 recovery = "rud"
 window = "30 KB"
 [trim]
-[[flow]]
-from = "1..4"
-to = "h0"
-size = "100 KB"
+{flow("1..4", "h0", "100 KB")}
 """
 # Class selector 6 and 3, or 7 at the last hop.
 TRIMMED = (51, 55)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from test_wireshark import BCN, CIM, CNM, FLOW, SFCM, compare, dissect, read
+from test_wireshark import BCN, CIM, CNM, FLOW, SFCM, compare, dissect
 
 import backwater
 from backwater import _core
+from kit.captures import read
 from kit.tree import ROOT
 
 if TYPE_CHECKING:
