@@ -43,7 +43,7 @@ help:
 	@echo "make kills   sweeps killed at random instants, KILLS (100) times, and their rows (SEED=1)"
 	@echo "make stops   every command stopped by Ctrl-C and SIGTERM, and how long it takes to end"
 	@echo "make bench   instructions and time per packet-hop, and what runs of series and sweeps cost"
-	@echo "make reference  write the pages and tables of docs/ that come from the code: keys, commands, metrics, lists"
+	@echo "make reference  write the pages and tables of docs/ that come from the code: keys, commands, metrics, catalog"
 	@echo "make lock    renew requirements.lock from pyproject.toml, and that of the site"
 	@echo "make clean   remove what was built; results stay"
 

@@ -182,7 +182,7 @@ def page() -> str:
     lines = [
         "# Why: waits on critical paths, and experiments",
         "",
-        "Written by evidence.py. `why` explains the causes (docs/why.md).",
+        "Written by evidence.py. `why` explains the causes (docs/compare-and-why.md).",
         "",
         "## What the victim and the incast's last flow waited for",
         "",

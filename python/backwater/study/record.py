@@ -171,6 +171,23 @@ def claims_cell(summary: Summary) -> str:
     return f"{summary.hold} of {summary.claims}" + (f" ({', '.join(words)})" if words else "")
 
 
+def agreement(summary: Summary) -> str:
+    """Say in a few words how a study's numbers and claims came out; its page says the rest."""
+    parts = []
+    if summary.spread:
+        band = "" if summary.spread == summary.numbers else f" of {summary.numbers}"
+        within = f"{summary.within} of {summary.spread} numbers"
+        parts.append(f"{within} ({summary.agree}{band} in band)")
+    elif summary.numbers:
+        parts.append(f"{summary.agree} of {summary.numbers} numbers in band")
+    if summary.claims:
+        parts.append(f"{summary.hold} of {summary.claims} claims")
+    if summary.own:
+        claims = "" if summary.claims else "claims "
+        parts.append(f"{summary.own_hold} of {summary.own} {claims}of our own")
+    return ", ".join(parts)
+
+
 def readme_row(study: str) -> str:
     """Give a study's row in the table of the README, from its record and its headline.
 
@@ -178,13 +195,11 @@ def readme_row(study: str) -> str:
     """
     record = kept(study)
     head = toml(STUDIES / study / "study.toml")[HEADLINE]
-    summary = None if record is None else Summary(**record["summary"])
     cells = (
         f"[{study}](studies/{study}/README.md): {head['what']}",
-        head["size"],
-        NOT_RECORDED if summary is None else numbers_cell(summary),
-        NOT_RECORDED if summary is None else claims_cell(summary),
         head["found"],
+        NOT_RECORDED if record is None else agreement(Summary(**record["summary"])),
+        head["size"],
     )
     return f"| {' | '.join(cells)} |"
 

@@ -1,4 +1,4 @@
-"""Pages that are written from the code: commands, metrics, lists. `make reference` writes them."""
+"""Pages that are written from the code: commands, metrics, the catalog; by `make reference`."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def metrics() -> str:
     text = (
         "# Reference: every metric\n\n"
         "Written from the code by `make reference`, not by hand. `backwater compare --metric` and "
-        "sweeps take them\n([what a comparison says](why.md#metrics), "
+        "sweeps take them\n([what a comparison says](compare-and-why.md#metrics), "
         "[goals of a sweep](sweeps.md#a-goal)).\n"
     )
     for title, about, found in kinds:
@@ -157,9 +157,9 @@ def page(name: str) -> str:
     return f"[`{name}`]({file})"
 
 
-def lists() -> str:
+def catalog() -> str:
     text = (
-        "# Reference: what there is\n\n"
+        "# Reference: catalog\n\n"
         "Written from the code by `make reference`, not by hand: what `backwater list` prints.\n"
     )
     mechanisms = _core.items("mechanisms")
@@ -276,7 +276,7 @@ def test_how_several_hooks_become_one_is_told() -> None:
     )
 
 
-@pytest.mark.parametrize("what", [commands, metrics, lists])
+@pytest.mark.parametrize("what", [commands, metrics, catalog])
 def test_generated_pages_are_current(what: Callable[[], str]) -> None:
     file = DOCS / f"{what.__name__}.md"
     title, _, rest = re.sub(r" +$", "", what(), flags=re.MULTILINE).partition("\n\n")
