@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = ("*.md", "docs/**/*.md", "studies/*/*.md", "crates/*/src/**/README.md")
+DOCUMENTS = ("*.md", "benches/*.md", "docs/**/*.md", "studies/*/*.md", "crates/*/src/**/README.md")
 PICTURES = ("docs/*.svg",)
 COLUMNS = "docs/columns.md"
 LANGUAGES = {".rs": "rust", ".py": "python", ".toml": "toml", ".cff": "yaml", ".csv": "text"}

@@ -48,7 +48,7 @@ DOCUMENTS = [
 # Pages of the site's own lie elsewhere in it than in the tree: `make docs` checks their links.
 LINKING = [
     path
-    for pattern in ("*.md", "docs/**/*.md", "studies/*/*.md")
+    for pattern in ("*.md", "benches/*.md", "docs/**/*.md", "studies/*/*.md")
     for path in sorted(ROOT.glob(pattern))
     if ROOT / "docs" / "site" not in path.parents
 ]

@@ -32,6 +32,7 @@ def test_every_document_is_in_the_navigation() -> None:
     own = {name for name in own if not name.startswith("docs/site/")}
     own |= {page.relative_to(ROOT).as_posix() for page in ROOT.glob("studies/*/README.md")}
     own |= {page.relative_to(ROOT).as_posix() for page in ROOT.glob("*.md")}
+    own |= {page.relative_to(ROOT).as_posix() for page in ROOT.glob("benches/*.md")}
     own |= {
         page.relative_to(SOURCE / "pages").as_posix() for page in (SOURCE / "pages").glob("**/*.md")
     }
