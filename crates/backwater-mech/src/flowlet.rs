@@ -15,8 +15,12 @@
 //! A source that sends without a pause never has a second flowlet: then this is the least-loaded port at the flow's start. Pacing, PFC and
 //! SFC pauses make gaps. Acknowledgements and control messages keep to `ack.path`; a path that the scenario pins stays pinned.
 //!
-//! **Not modelled:** collisions in the flowlet table (each flow has an entry); CONGA's feedback of congestion beyond the switch.
-//! **Where we differ:** CONGA ages an entry by a bit at a fixed period, so that its gap is between one and two periods; here it is exact.
+//! # Not modelled
+//! - collisions in the flowlet table: each flow has an entry
+//! - CONGA's feedback about congestion beyond the switch
+//!
+//! # Differences
+//! - CONGA ages an entry by a bit at a fixed period, so that its gap is between one and two periods. Here the gap is exact.
 
 use backwater_derive::parameters;
 use backwater_engine::Time;

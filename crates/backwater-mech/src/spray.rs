@@ -13,9 +13,13 @@
 //!
 //! Acknowledgements and control messages are not sprayed: they take one path each flow, by `ack.path`. A path that the scenario pins stays pinned.
 //!
-//! **Not modelled:** spraying by the source (changing UDP ports); weights after failures; coalescing at the receiver.
-//! **Where we differ:** the paper keeps TCP, whose duplicate acknowledgements take reordering for loss; flows here have RoCEv2's
-//! transport.
+//! # Not modelled
+//! - spraying by the source (changing UDP ports)
+//! - weights after failures
+//! - coalescing at the receiver
+//!
+//! # Differences
+//! - The paper keeps TCP, whose duplicate acknowledgements take reordering for loss. Flows here have RoCEv2's transport.
 
 use backwater_derive::parameters;
 use backwater_net::hooks::{Absent, Activity, Claims, Mechanism, Profile, SwitchCx, SwitchShape, SwitchSide};

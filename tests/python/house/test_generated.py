@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 DOCS = ROOT / "docs"
 SIDES = ROOT / "crates/backwater-net/src/model/hooks/sides.rs"
+MECHANISMS = ROOT / "crates/backwater-mech/src"
 SIDE = re.compile(
     r"(?P<doc>(?:^///[^\n]*\n)+)#\[[^\n]*\]\n"
     r"pub trait (?P<name>\w+)(?:: \w+)? \{\n(?P<body>.*?)^\}",
@@ -218,8 +220,12 @@ JOINED = {
 def sentence(text: str) -> str:
     """Give the first sentence of a rustdoc, its links as code."""
     plain = re.sub(r"^ *///", "", text, flags=re.MULTILINE)
-    first = re.split(r"(?<=\.)\s", " ".join(plain.split()), maxsplit=1)[0]
-    return re.sub(r"\[`(?:(?:super|crate|[a-z_]+)::)*([^`]+)`\]", r"`\1`", first)
+    return without_paths(re.split(r"(?<=\.)\s", " ".join(plain.split()), maxsplit=1)[0])
+
+
+def without_paths(text: str) -> str:
+    """Give the links of a rustdoc as code."""
+    return re.sub(r"\[`(?:(?:super|crate|[a-z_]+)::)*([^`]+)`\]", r"`\1`", text)
 
 
 def joined(attribute: str) -> str:
@@ -290,12 +296,81 @@ def test_generated_pages_are_current(what: Callable[[], str]) -> None:
     assert file.read_text(encoding="utf-8") == fresh, "`make reference` writes it anew"
 
 
+SOURCE = re.compile(
+    r"(<!-- source: written by `make reference` from ([\w/., ]+) -->\n)"
+    r"(.*?)(<!-- end of source -->)",
+    re.DOTALL,
+)
+LABELLED = "Not modelled", "Differences"
+
+
+def header(file: Path) -> dict[str, str]:
+    """The parts of a mechanism's header that its page repeats: pseudo-code, and the two lists.
+
+    A second piece of pseudo-code keeps the sentence that leads to it.
+    """
+    text = file.read_text(encoding="utf-8")
+    written = re.match(r"(?://!.*\n)+", text)
+    assert written, file
+    plain = re.sub(r"^//! ?", "", written[0], flags=re.MULTILINE)
+    about, *rest = re.split(r"^# (.*)\n", plain, flags=re.MULTILINE)
+    found = dict(zip(rest[::2], (one.strip() for one in rest[1::2]), strict=True))
+    assert found.keys() <= set(LABELLED), f"{file}: {list(found)}"
+    code = ""
+    for leads, block in re.findall(r"([^\n].*?)?\n*(^```text\n.*?^```$)", about, re.M | re.S):
+        last = leads.strip().rpartition("\n\n")[2]
+        code += f"{without_paths(last)}\n\n" if code and last.endswith(":") else ""
+        code += f"{block}\n\n"
+    return {"Pseudo-code": code.strip(), **found}
+
+
+def from_source(names: str) -> str:
+    """What a page has from the headers of these files, with links that hold on the page."""
+    found = {name: header(MECHANISMS / name) for name in names.split(", ")}
+    text = ""
+    for title in ("Pseudo-code", *LABELLED):
+        said = {name: one[title] for name, one in found.items() if one.get(title)}
+        text += f"\n## {title}\n" if said else ""
+        for name, part in said.items():
+            text += f"\nOf `{Path(name).stem}`:\n\n" if len(found) > 1 else "\n"
+            text += f"{part}\n"
+    return text.replace("](docs/modelling/", "](").replace("](docs/", "](../") + "\n"
+
+
+@pytest.mark.parametrize(
+    "file",
+    [path for path in sorted((DOCS / "modelling").glob("*.md")) if SOURCE.search(path.read_text())],
+    ids=lambda path: path.stem,
+)
+def test_a_page_has_what_the_header_of_its_source_says(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    fresh = SOURCE.sub(lambda part: f"{part[1]}{from_source(part[2])}{part[4]}", text)
+    if os.environ.get("BLESS"):
+        file.write_text(fresh, encoding="utf-8")
+    else:
+        assert text == fresh, "`make reference` writes it anew"
+
+
+def test_the_parts_of_a_header_are_found(tmp_path: Path) -> None:
+    (tmp_path / "x.rs").write_text(
+        "//! X.\n//!\n//! ```text\n//! a\n//! ```\n//!\n//! More. With [`crate::x::B`]:\n//!\n"
+        "//! ```text\n//! b\n//! ```\n//!\n//! # Not modelled\n//! - c\n\nuse d;\n"
+    )
+    assert header(tmp_path / "x.rs") == {
+        "Pseudo-code": "```text\na\n```\n\nMore. With `B`:\n\n```text\nb\n```",
+        "Not modelled": "- c",
+    }
+
+
 @pytest.mark.parametrize("name", [one["name"] for one in _core.items("mechanisms")])
 def test_a_mechanism_s_page_says_what_is_modelled_and_what_is_not(name: str) -> None:
     text = (DOCS / "modelling" / f"{ELSEWHERE.get(name, name)}.md").read_text(encoding="utf-8")
     sections = re.findall(r"^## (.*)$", text, re.MULTILINE)
-    assert {"Not modelled", "Checked against"} <= set(sections)
+    assert {"Not modelled", "Checked against", "Pseudo-code"} <= set(sections)
     assert f"## Parameters of `[{name}]`" in text
+    sources = SOURCE.search(text)
+    assert sources
+    assert {f"{name}.rs", f"{name}/mod.rs"} & set(sources[2].split(", "))
     for title in ("Not modelled", "Checked against"):
         assert text.partition(f"## {title}\n")[2].partition("\n## ")[0].strip()
 

@@ -20,11 +20,18 @@
 //! idle       restarts in ProbeBW at BtlBw                                                                                         4.3.4.4
 //! ```
 //!
-//! **Not modelled:** policers; send quanta as bursts, since an interface paces each packet.
-//! **Where we differ:** send_quantum is one packet, where the draft sends up to 64 KB at a time above 24 Mb/s; losses are those
-//! of the transport. What is in flight is counted in payload from the first byte that is not acknowledged, so that under selective repeat
-//! what has come beyond a gap is in it until the gap is closed; delivered is what is acknowledged without a gap. Rates are of
-//! payload; a flow is paced at what they are with headers. An acknowledgement with the rest of a flow ends its rounds.
+//! # Not modelled
+//! - policers
+//! - bursts of a send quantum: an interface paces each packet
+//!
+//! # Differences
+//! - The send quantum is one packet. The draft sends up to 64 KB at a time above 24 Mb/s, and has three of these in flight besides the
+//!   product: more than most paths in a data centre hold.
+//! - Losses are those of the [transport](docs/modelling/connections.md).
+//! - In flight is the payload that has been sent beyond the first byte that is not acknowledged. Under selective repeat, what has come
+//!   beyond a gap is in it until the gap is closed. Delivered is what is acknowledged without a gap.
+//! - Rates are of payload. A flow is paced at what they are with headers, no faster than its link.
+//! - An acknowledgement with the rest of a flow ends its rounds.
 
 mod config;
 mod filter;

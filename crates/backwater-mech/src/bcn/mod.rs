@@ -26,11 +26,16 @@
 //! Gains by formula: `Gd = 1/2 / ((1 + 2W) Qeq)` and `Gi Ru = line rate/10 / ((1 + 2W) Qeq)`, so that the strongest message halves
 //! the rate or adds a tenth of the line. (1 + 2W) Qeq is the greatest |Fb| that the clamps leave.
 //!
-//! **Not modelled:** the octets of the tag in data frames; rounding of Qoff and Qdelta to pages of 64 B.
-//! **Where we differ:** the message carries Qeq, so that gains by formula follow each queue's; stations would be configured with them.
-//! The random part of a STOP is drawn by the congestion point, whose stream of random numbers it is, and travels in the message.
-//! Messages that arrive during a STOP are without effect: they speak of frames sent before it. A sampled frame that no flow sends
-//! (an acknowledgement) renews the sample and causes no message. Layout and size of the message are not published: 64 B is a choice.
+//! # Not modelled
+//! - the octets of the tag in data frames
+//! - the rounding of offset and change (Qoff, Qdelta) to pages of 64 B
+//!
+//! # Differences
+//! - The message carries `qeq`, so that gains by formula follow each queue's. Real stations would be configured with them.
+//! - The congestion point draws the random part of a STOP from its own stream of random numbers, and the message carries it.
+//! - Messages that arrive during a STOP have no effect. They are about frames sent before it.
+//! - A sampled frame that no flow sends (an acknowledgement) renews the sample and causes no message.
+//! - Layout and size of the message are not published. 64 B is a choice.
 
 mod config;
 pub mod cp;

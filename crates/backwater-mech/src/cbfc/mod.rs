@@ -21,11 +21,22 @@
 //! CF_Update gave by the next CF_Update. A CF_Update is a control ordered set of 8 octets, a CC_Update a frame of 64; both go between
 //! frames, before all that waits. A switch frees what it drops, cuts or consumes at once.
 //!
-//! **Not modelled:** shared credits of pools at the sender, and their dynamic thresholds; more VCs than classes, and best-effort VCs with counters;
-//! the exchange at link up; negative overheads; the pause between any two ordered sets (CTLOS_MIN_SPACING) where another mechanism sends some.
-//! **Where we differ:** CC_Updates are sent while credits are in use, and stop after `link::PATIENCE` in vain; a VC is told again once
-//! after CF_MAX_SPACING, and after each CC_Update, not for ever: a run ends. A CF_Update names one VC. An ordered set takes the gap of a
-//! frame besides its octets. Spacings keep the rate that the link has at the start.
+//! # Not modelled
+//! - shared credits of pools at the sender, and their static and dynamic thresholds
+//! - more virtual channels than classes; best-effort channels that are counted
+//! - the exchange when a link comes up; credits that a receiver sets
+//! - packet overheads below zero
+//! - the pause between any two ordered sets (CTLOS_MIN_SPACING) where another mechanism sends some
+//! - deadlocks of credits: the detector of [deadlocks](docs/modelling/deadlocks.md) knows pauses only. Where credits wait in a ring, the
+//!   run ends as stalled.
+//!
+//! # Differences
+//! - CC_Updates end when no credits are in use, and after 4,096 in a row in vain. CF_Updates are repeated once, after CF_MAX_SPACING, and
+//!   after each CC_Update. The standard goes on for ever; a run ends.
+//! - An ordered set takes the gap of a frame (`packet.gap`) besides its 8 octets. A CF_Update names one class.
+//! - Spacings keep the rate that a link has at the start, also when a fault changes it.
+//! - Captures: an ordered set is no frame. Both messages are frames of EtherType 0x88B6 there: the kind's name, the class (255: all), and
+//!   32 bits for each count. This is our choice.
 
 mod advice;
 mod config;

@@ -27,13 +27,19 @@
 //!
 //! Order within a flow is kept across both moves by the port ([`backwater_net::hooks::Steering`], `in_order`).
 //!
-//! **Not modelled:** LLDP: neighbours have the same queue map, and know of each other; a limit of the stream table.
-//! **Where we differ:** flows are those of the simulation, acknowledgements apart from data; control messages of mechanisms are no
-//! flows. Ageing is looked at when a flow's next packet comes, so that a run does not last longer for it.
-//! The simulations have "ECN is marked once a packet is isolated" and do not say by whom. By default the port marks that has found the flow
-//! (`ce_marking = "local"`). With `"isolated"` a port upstream, too, marks what a CIM has isolated, for all of `max_flow_life`,
-//! whatever the congestion does: in `scenarios/ci-victim.toml` DCQCN then takes 184 ms for what takes 1.7 ms. With `"found"` one
-//! packet is marked for each time that the port finds its flow, and what a CIM or another port has isolated is not.
+//! # Not modelled
+//! - LLDP: neighbours have the same queue map, and know of each other
+//! - a limit of the stream table
+//!
+//! # Differences
+//! - Flows are those of the simulation, with acknowledgements apart from data. Control messages of mechanisms are no flows.
+//! - Ageing is checked when the next packet of a flow comes, so that a run does not last longer for it.
+//! - The simulations have "ECN is marked once a packet is isolated" and do not say by whom. By default the port marks that has found the
+//!   flow (`ce_marking = "local"`).
+//! - With `ce_marking = "isolated"`, a port upstream also marks what a CIM has isolated, for all of `max_flow_life`, whatever the
+//!   congestion does. In `scenarios/ci-victim.toml` DCQCN then takes 184 ms for what takes 1.7 ms.
+//! - With `ce_marking = "found"`, one packet is marked each time that the port finds its flow. What a CIM or another port has isolated is
+//!   not marked.
 
 mod config;
 mod station;

@@ -16,10 +16,16 @@
 //! Two reaction points exist: [`paper::ReactionPoint`], the law above, and [`ns3::ReactionPoint`], the timer-driven form of the
 //! public ns-3 code, in which every marked acknowledgement counts and decreases happen on a timer.
 //!
-//! **Not modelled:** loss recovery; CNPs that several flows share.
-//! **Where we differ:** the byte counter counts payload and starts at zero at each stage; Rt may pass the line rate (`ns3` clamps it);
-//! a least rate `min_rate` exists (100 Mb/s, from ns3-rdma), of which the paper says nothing. Preset `htsim-aidc-2025` has one alpha for all flows of the run, decays it for every sending flow, and
-//! counts stages up to and including F as recovery. That is what the simulator behind the SFC-AIDC study of 2025 does, not DCQCN.
+//! # Not modelled
+//! - loss recovery (the [transport](docs/modelling/connections.md) does that)
+//! - CNPs that several flows share
+//!
+//! # Differences
+//! - The byte counter counts payload, and starts at zero at each stage.
+//! - The target rate may pass the line rate. `ns3` clamps it.
+//! - There is a least rate `min_rate`, 100 Mb/s as in ns3-rdma. The paper says nothing of one.
+//! - The preset `htsim-aidc-2025` has one alpha for all flows of the run. It decays alpha for every sending flow, and counts stages up to
+//!   and including F as recovery. That is what the simulator behind the SFC-AIDC study of 2025 does; it is not DCQCN.
 
 mod config;
 pub mod ns3;

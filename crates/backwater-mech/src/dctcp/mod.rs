@@ -18,12 +18,20 @@
 //!
 //! That is `law = "rfc8257"`. [`ns3::Sender`] is the DCTCP of the HPCC ns-3 code, which has a rate and no window of TCP's.
 //!
-//! **Not modelled:** handshakes, and with them the loss of a SYN; CWR and the receiver's state that waits for it; pacing.
-//! **Where we differ:** marks are echoed exactly while each packet is acknowledged (`ack.every = 1`); with more, an acknowledgement
-//! says that one of its packets was marked, and all its bytes count as marked (section 3.2 acknowledges at once when marks begin or
-//! end). Losses are the transport's: go-back-N or selective repeat with its timeout, not SACK and a retransmission timer of TCP.
-//! cwnd grows by bytes acknowledged (RFC 3465), and only while the flow fills half of it (RFC 7661): otherwise it would grow without end
-//! where the sender's own link is the bottleneck. The window counts payload, in whole packets.
+//! # Not modelled
+//! - handshakes, and with them the loss of a SYN
+//! - CWR, and the receiver's state that waits for it
+//! - pacing
+//!
+//! # Differences
+//! - Marks are echoed exactly while each packet is acknowledged (`ack.every = 1`). With more packets per acknowledgement, an
+//!   acknowledgement says that one of its packets was marked, and all its bytes count as marked. (Section 3.2 of the RFC acknowledges at
+//!   once when marks begin or end.)
+//! - Losses are those of the [transport](docs/modelling/connections.md): go-back-n or selective repeat with its timeout, not SACK and TCP's
+//!   retransmission timer.
+//! - The window grows by bytes acknowledged (RFC 3465), and only while the flow fills half of it (RFC 7661). Otherwise it would grow
+//!   without end where the sender's own link is the bottleneck.
+//! - The window counts payload, in whole packets.
 
 mod config;
 pub mod ns3;

@@ -13,9 +13,13 @@
 //! hosts mark nothing. `htsim_uec` does so where receivers give credit, which owns the last hop. Its rule for the other ports is that of
 //! `mark_at = "dequeue"`, `pmax = 1` and `switch.release_at = "end"`: by what data is left in the queue when a packet has left.
 //!
-//! **Not modelled:** dropping of packets that are not ECN-capable; the even spacing of RED's marks.
-//! **Where we differ:** a frame departs when counters fall: with `switch.release_at = "end"` (the default, and htsim's way) it is marked
-//! by the queue that it leaves behind when its last bit goes, where hardware must decide at the first; `"start"` does that.
+//! # Not modelled
+//! - dropping of packets that are not ECN-capable
+//! - the even spacing of RED's marks
+//!
+//! # Differences
+//! - A frame departs when the counters fall. With `switch.release_at = "end"` (the default, and htsim's way) the mark depends on the queue
+//!   that the frame leaves behind when its last bit goes. Hardware must decide at the first bit; `"start"` does that.
 
 mod advice;
 mod config;

@@ -17,7 +17,9 @@
 //!
 //! An answer goes back by the value of the packet that caused it. Control frames have no value.
 //!
-//! **Not modelled:** probes of ways; values of control frames.
+//! # Not modelled
+//! - probes of paths
+//! - values of control messages
 
 mod config;
 pub mod values;

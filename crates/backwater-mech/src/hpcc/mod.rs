@@ -23,12 +23,20 @@
 //!
 //! With `telemetry = "pint"` packets carry the load U itself, in an octet or two, which switches keep and draw: [`pint`]. ComputeWind is the same.
 //!
-//! **Not modelled:** the widths of INT's fields, and its units unless `int_multi` is given (128 B, 80 B): values are exact, and rates are in kb/s; an
-//! own rate for each hop (MULTI_RATE). Switches behind the fifth write no INT. Of PINT: that only some packets carry it (PINT_PROB), and
-//! that switches take logarithms from tables, and queues in units of 256 B.
-//! **Where we differ:** hops that are not those of the acknowledgement before, since the way has changed, are stored and not subtracted. In the
-//! HPCC ns-3 code they are. PINT's U knows all bytes that a port has sent since the data packet before. In the HPCC ns-3 code it knows the last packet's:
-//! `pint_counts = "last"`.
+//! # Not modelled
+//! - the widths of INT's fields, and its units unless `int_multi` is given: values are exact, and rates are in kb/s
+//! - PINT in some packets only (`PINT_PROB`); the tables from which switches take logarithms, and queues in units of 256 B
+//! - a rate of its own for each hop (`MULTI_RATE`)
+//! - more than five switches on a way with INT: those behind the fifth write nothing. `check` warns, as it does where packets of one flow
+//!   take several ways. `telemetry = "pint"` has neither limit.
+//!
+//! # Differences
+//! - Where one acknowledgement opens the window and cuts the rate, one packet leaves at the time of the old rate. The ns-3 code moves it
+//!   first. This is a [choice by outcome](docs/modelling/ns-3.md#what-is-still-different).
+//! - If a packet took another way than the one before, its hops are stored and not compared. The ns-3 code compares them.
+//! - PINT's load knows all bytes that a port has sent since the data packet before. In the ns-3 code it knows time and bytes of the frame
+//!   before alone, which may be an acknowledgement: what a port has sent before that is missing, and senders see a link that is less busy
+//!   than it is. `pint_counts = "last"` reproduces that code ([how much that is](docs/modelling/hpcc.md#pint)). No preset has it.
 
 mod config;
 mod int;

@@ -22,10 +22,21 @@
 //! nor are those of other mechanisms. All frames are, those of MAC control among them. Frames replayed go on as they
 //! were: no gate, no pause and no credit counts for them, and no queue has them.
 //!
-//! **Not modelled:** DATA_AGE_TIMEOUT; frames of a flush that are blocked or discarded in place of sent without protection; poisoned frames; numbers
-//! of 20 bits that wrap; the least spacing of ordered sets (CTLOS_MIN_SPACING); octets of the number, which is in the preamble.
-//! **Where we differ:** an ACK names the next number, not the last; the sender tells what it gives up (INIT) also after a flush, and an ACK is
-//! its echo; an ordered set takes the gap of a frame besides its octets. MAC control is not held back by the limits.
+//! # Not modelled
+//! - `DATA_AGE_TIMEOUT`; frames that a flush holds or discards: here they go without protection
+//! - poisoned frames; numbers of 20 bits that wrap; the least spacing of ordered sets (CTLOS_MIN_SPACING)
+//! - the number's octets: it is in the preamble
+//! - both ends of a link on different threads
+//!
+//! # Differences
+//! - An acknowledgement names the number that is expected next, not the last that was good.
+//! - The sender tells what it has given up (INIT) also after a flush, and an acknowledgement is the echo of that.
+//! - MAC control is not held back by the limits of what is outstanding. An ordered set takes the gap of a frame (`packet.gap`) besides its
+//!   8 octets.
+//! - `outstanding_frames` has a default of 1,024, where SAI's example has 100: 100 acknowledgements of 64 B would not fill a loop. SAI's
+//!   default of `replays` is 1.
+//! - Captures: an ordered set is no frame. It is one of EtherType 0x88B6 there: the kind's name, and the number in 32 bits. This is our
+//!   choice.
 
 mod config;
 mod link;

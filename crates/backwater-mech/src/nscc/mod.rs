@@ -22,10 +22,15 @@
 //!
 //! **Frames:** a probe is a control packet of UET, of type 6, with its number as the probe's opaque value; the answer is an ACK_CC with the flag P.
 //!
-//! **Not modelled:** the receiver's window penalty (`Rcv_Cwnd_Pen`), which the public program never sets.
-//! **Where we differ:** a probe takes the flow's way, without an entropy value of its own, and is never marked. Each flow is a connection, so
-//! that windows are not shared between messages.
-//! **Where the program and UEC 1.0.3 differ**, `variant` says whose rule is meant.
+//! # Not modelled
+//! - the receiver's window penalty (`Rcv_Cwnd_Pen`), which the public program never sets
+//! - with `sleek`: entropy values and marks of probes, which take the flow's own way
+//! - a window for each destination that several connections share
+//!
+//! # Differences
+//! - Each flow is a connection, so that windows are not shared between messages.
+//! - Where the program and UEC 1.0.3 differ, `variant` says whose rule is meant
+//!   ([list](docs/modelling/nscc.md#where-program-and-specification-differ)).
 
 mod config;
 pub mod sleek;

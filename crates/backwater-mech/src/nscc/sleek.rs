@@ -22,7 +22,7 @@
 //! So only an ACK moves packets past the window, at most cwnd/mss of them beyond cum. A timer retransmits nothing in a recovery, however
 //! often it expires.
 //!
-//! **Where we differ:** a packet that a timeout leaves in flight has a timer again. In the program it has none any more, and after a timeout of
+//! **Differences:** a packet that a timeout leaves in flight has a timer again. In the program it has none any more, and after a timeout of
 //! a packet that was retransmitted no timer runs before the next packet is sent: where no probe is answered, the flow hangs. Here a recovery
 //! ends when no ACK has come for a whole timeout, probes unanswered. The packet is lost then as outside a recovery: it shrinks the window, and
 //! its retransmission obeys it.

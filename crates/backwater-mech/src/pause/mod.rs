@@ -12,8 +12,12 @@
 //! With `ingress` a port is paused, too, while a frame of it is in headroom (`switch.headroom`): the shared memory is then full,
 //! whatever `xoff` says. It goes on when its headroom is empty, and `xoff - xon` of the pool are free again.
 //!
-//! **Not modelled:** negotiation of the capability; asymmetric pause.
-//! **Where we differ:** `signal = "ideal"` is not in the standard; published simulators use it.
+//! # Not modelled
+//! - negotiation of the capability
+//! - asymmetric pause
+//!
+//! # Differences
+//! - `signal = "ideal"` is not in the standard. Published simulators use it.
 
 mod config;
 

@@ -17,10 +17,14 @@
 //!
 //! A bridge may give up on a neighbour that pauses for too long: [`watchdog`].
 //!
-//! **Not modelled:** DCBX.
-//! **Where we differ:** a pause time runs from the end of `response`, not from receipt. `signal = "ideal"` (no frame, no timer) is not in the standard; htsim's model is that. With
-//! `counter = "egress"` the backlog of one egress queue pauses every other port, the pure output-queued reading; with `"queue"` it pauses
-//! those that fill it (`feeders.rs`), as simulations have it whose threshold is a part of a queue's length.
+//! # Not modelled
+//! - DCBX
+//!
+//! # Differences
+//! - A pause time runs from the end of `response`, not from the receipt of the frame.
+//! - `signal = "ideal"` (no frame, no timer) is not in the standard. The model of htsim is that.
+//! - `counter = "egress"` is the pure output-queued reading: the backlog of one egress queue pauses every other port. `counter = "queue"`
+//!   pauses those that fill it, as simulations have it whose threshold is a part of a queue's length.
 
 use self::config::Thresholds;
 use self::feeders::Feeders;

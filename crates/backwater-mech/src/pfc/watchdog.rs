@@ -17,7 +17,7 @@
 //!
 //! **Not modelled:** a watchdog of end stations; dropping at the ingress what comes in the class from the port in storm; a count that stands
 //! still while a port has no class left under PFC (Broadcom TH5 and TH6, which restore in a storm of all classes).
-//! **Where we differ:** SONiC polls; here T and R are exact.
+//! **Differences:** SONiC polls; here T and R are exact.
 
 use super::config::Action;
 use crate::mac_control::GateChange;

@@ -12,10 +12,13 @@
 //! always              bytes that are not acknowledged <= window;   bytes leave at rate
 //! ```
 //!
-//! **Not modelled:** hooks at switches and interfaces, frames of its own, and what a packet carries: these need a mechanism in Rust
-//! (`backwater new mechanism`).
-//! **Where we differ:** controls of all flows may share state, so that a run has one thread. A run cannot be saved, since nobody knows what
-//! such a control remembers.
+//! # Not modelled
+//! - hooks at switches and interfaces, control frames, and fields that packets carry: these need a mechanism in Rust (`backwater new
+//!   mechanism`)
+//!
+//! # Differences
+//! - A run with it has one thread, since controls of all flows may share state. It cannot be saved, since nobody knows what such a control
+//!   remembers.
 
 mod config;
 mod control;

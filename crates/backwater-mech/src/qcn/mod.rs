@@ -27,14 +27,20 @@
 //!         rpCurrentRate = (rpCurrentRate + rpTargetRate) / 2
 //! ```
 //!
-//! **Not modelled:** the CN-TAG (the simulated message names its flow); congestion notification domains and their defences;
-//! LLDP. A CNM whose flow has ended when it arrives is without effect, unless the flow shared its reaction point.
-//! **Where we differ:** a congestion point counts the octets of frames as buffers count them, headers and FCS, without preamble and
-//! gap; a reaction point counts those that it sends likewise. A sampled frame that no flow sends (an acknowledgement) renews the
-//! sample and causes no CNM. Rates are whole b/s and halving rounds up, so that rpCurrentRate reaches rpgMaxRate after at most 34
-//! halvings of 10 Gb/s; the reaction point then ends (the standard also waits for its queue to be empty). The MIB's default is one
-//! reaction point per port and priority (rppMaxRps = 1), a limit of hardware of its day; here `per` defaults to one per flow, what
-//! published simulations of QCN have, and `class` is the MIB's.
+//! # Not modelled
+//! - the CN-TAG: the simulated message names its flow
+//! - congestion notification domains and their defences
+//! - LLDP
+//!
+//! # Differences
+//! - A CNM whose flow has ended when it arrives has no effect, unless the flow shared its reaction point.
+//! - A congestion point counts the octets of frames as buffers count them: with headers and FCS, without preamble and gap. A reaction point
+//!   counts what it sends likewise.
+//! - A sampled frame that no flow sends (an acknowledgement) renews the sample and causes no CNM.
+//! - Rates are whole b/s, and halving rounds up. So the current rate reaches the greatest rate after at most 34 halvings of 10 Gb/s. The
+//!   reaction point then ends; the standard also waits until its queue is empty.
+//! - The default of the MIB is one reaction point per port and priority (`rppMaxRps` = 1), a limit of the hardware of its day. Here `per`
+//!   defaults to one per flow, as in published simulations of QCN. `per = "class"` is the MIB's default.
 
 mod config;
 pub mod cp;

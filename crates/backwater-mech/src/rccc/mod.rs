@@ -12,10 +12,16 @@
 //! oversubscription > 1:  pulls slow down with marks and cuts before the last hop ([`oversubscribed`])
 //! ```
 //!
-//! **Where we differ:** a request to send has no number among the packets; the pull that answers it gives nothing. It is also sent when a
-//! timeout has passed with nothing in flight while credit lacks, so that a lost pull cannot stop a flow: `request_interval` after the
-//! request before, and twice as long each time; after a pull that gives something twice the time since the one before that, at least
-//! `request_interval`. So senders that wait for their turn among a thousand do not fill the link with requests.
+//! # Not modelled
+//! - numbers for requests among the packets: they are not acknowledged, and the pull that answers one gives nothing
+//!
+//! # Differences
+//! - A request to send also goes when a timeout has passed with nothing in flight while credit lacks, so that a lost pull cannot stop a
+//!   flow: `request_interval` after the request before, and twice as long each time. After a pull that gives something it goes after twice
+//!   the time since the pull before that, at least `request_interval`. So senders that wait for their turn among a thousand do not fill the
+//!   link with requests.
+//! - [UEC's simulator](docs/modelling/uec-simulator.md) lists where that program differs from the specification, with the effect of each
+//!   point.
 
 mod config;
 pub mod credit;

@@ -18,15 +18,23 @@
 //! Acknowledgements and control frames of the host never wait. The isolation queue stands beside its egress queue and is served with it
 //! once it is open (see `backwater-net`, `port/isolation_queues.rs`); a packet leaves it before any later one of its flow passes.
 //!
-//! **Where we differ:** the document has one congestion queue, paused as a whole; here each (source, destination, class) or flow
-//! has an isolation queue, so that the end of one pause does not let go what another queue still pauses. What makes the switch fall back to
-//! PFC is by default the sum over the isolation queues of the port's class, since that is what PFC can stop: no host takes another's room.
-//! Per switch the isolation queues share their room as the document's one queue does, and hosts are paused whose packets come to a full one.
-//! R counts bytes: where one of several uplinks takes none, what leaves by the others meanwhile counts for what is still held.
 //! **Why R:** a relieved queue resumes all its sources at once. A host can then send no faster than its link, and what it has there is
 //! shared with others; isolation queues of many hosts empty at the rate of the switch's uplinks, and would fill the queue anew before a message
 //! can be back. R is of what the pause has held back and of nothing else: a flow is not shaped by it for longer.
 //! **What bounds an isolation queue in time:** every message carries its pause time; a lost resume costs the rest of that.
+//!
+//! # Not modelled
+//! - how a switch finds out which hosts need it: `sfc.at_source` says so
+//! - a limit of the number of isolation queues: memory is counted, isolation queues are not
+//!
+//! # Differences
+//! - The document has one congestion queue, which is paused as a whole. Here each flow or (source, destination, class) has an isolation
+//!   queue. So the end of one pause does not release what another queue still pauses.
+//! - By default the switch falls back to PFC by the sum over the isolation queues of the port's class, since that is what PFC can stop. No
+//!   host takes the room of another. With `isolation_per = "switch"` the isolation queues share their room as the document's one queue
+//!   does, and hosts are paused whose packets come to a full one.
+//! - `isolation_rate` counts bytes. Where one of several uplinks takes none, what leaves by the others meanwhile counts towards what is
+//!   still held back.
 
 use super::config::{Granularity, IsolationPer, Params};
 use super::pause_ends::{Change, PauseEnds};

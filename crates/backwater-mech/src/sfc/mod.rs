@@ -29,8 +29,13 @@
 //! `isolation.rs` and `cache.rs`. What it advises on stands in `advice.rs`, `formula.rs` (the document's numbers), `bound.rs` (this project's) and
 //! `advice_text.rs`; `incasts.rs` holds a scenario's settings against the former.
 //!
-//! **Where we differ:** clause 52.5 (variables, procedure, encoding) is not published; message size and class are choices. The
-//! trigger is the occupancy of the egress queue over all ingresses, so that a victim that shares only an ingress is not paused.
+//! # Not modelled
+//! - how stations find out who knows SFC: `sfc.at_source` says who acts, host by host or for all
+//! - checks of who may send a message
+//!
+//! # Differences
+//! - Clause 52.5 (variables, procedure, encoding) is not published. Size and class of the message are choices of this project.
+//! - The trigger is the occupancy of the egress queue over all ingress ports. So a victim that shares only an ingress port is not paused.
 
 mod advice;
 mod advice_text;

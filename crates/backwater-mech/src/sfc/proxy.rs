@@ -11,8 +11,12 @@
 //! Everything that pauses the port shares one state ([`SwitchCx::pause_peer`]): neither does a resume of SFC undo PFC's own
 //! pause of that link, nor the other way round.
 //!
-//! The contribution's pause of one queue is here a pause of one (queue, class) at the port, since a later and shorter pause
-//! by another congested queue must not cut a longer one: a choice.
+//! # Not modelled
+//! - how a switch finds out which hosts need it: `sfc.at_source` says so
+//!
+//! # Differences
+//! - The contribution pauses one queue. Here each congested queue has a pause of its own for the (port, priority). So a later and shorter
+//!   pause by another congested queue does not cut a longer one. This is a choice.
 
 use super::pause_ends::{Change, PauseEnds};
 use super::wire::Message;

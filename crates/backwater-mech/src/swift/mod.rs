@@ -20,10 +20,15 @@
 //!
 //! The paper gives the law, and for most parameters no value that would hold for every network.
 //!
-//! **Not modelled:** the delay in end hosts and its window (ecwnd, EWMA of the endpoint's delay): hosts here take no time; the exclusion
-//! of what an acknowledgement waits at the far end, for the same reason; an own class for acknowledgements (`ack.class`).
-//! **Where we differ:** losses are those of the transport, its gaps standing for fast recovery. With `ack.every` above one, the window is
-//! never narrower than what is acknowledged together, and the delay is that of the last packet of these.
+//! # Not modelled
+//! - the delay in end hosts and its window (`ecwnd`, the average of the endpoint's delay): hosts here take no time
+//! - the exclusion of what an acknowledgement waits at the far end, for the same reason
+//! - a class of Swift's own for acknowledgements (`ack.class` sets one)
+//!
+//! # Differences
+//! - Losses are those of the [transport](docs/modelling/connections.md). Its gaps stand for fast recovery.
+//! - With `ack.every` above one, the window is never narrower than what is acknowledged together. The delay is then that of the last of
+//!   these packets.
 
 mod config;
 

@@ -18,10 +18,14 @@
 //!
 //! The law has no single fixed point: flows that share a link keep whatever shares they have come to (Zhu et al., CoNEXT 2016).
 //!
-//! **Not modelled:** the octets of the time stamp (`packet.header`); segments that go out in one burst (the paper's engine sends a segment at line rate, and rests); the share of the
-//! link with which the paper's flows begin: they begin at line rate, as in the HPCC ns-3 code.
-//! **Where we differ:** a round trip is that of an event's last packet, which leaves out its segment's own serialisation, as the paper
-//! does. A new rate moves a packet that already waits for its turn; in the HPCC ns-3 code it does not.
+//! # Not modelled
+//! - the time stamp that packets carry: `packet.header` counts what it adds (8 B in the ns-3 code)
+//! - segments that go out in one burst (the paper's engine sends a segment at line rate, and rests): packets are paced
+//! - the share of the link with which the paper's flows begin: they begin at line rate, as in the ns-3 code
+//!
+//! # Differences
+//! - A round trip is that of an event's last packet. That leaves out the segment's own serialisation, as in the paper.
+//! - A new rate moves a packet that already waits for its turn. In the ns-3 code it does not.
 
 mod config;
 

@@ -18,7 +18,7 @@
 //! With `to = "source"` what is left goes back: the receiver's NACK from the switch, sooner by the way from there to the receiver and back.
 //!
 //! ```text
-//! on such a packet p:
+//! on such a packet p, with to = "source":
 //!     size(p) > trim_size:  n = NACK(flow(p), offset(p)) from destination(p) to source(p)
 //!                           size(n) = max(headers, trim_size);  class(n) = trim_class;  route and admit n at the ingress of p
 //!     no way back, or no memory for that either: lost
@@ -28,11 +28,21 @@
 //! headers back that find no memory themselves (Handley et al.). One NACK goes for each packet; a flow's controller
 //! hears of a loss, and of no acknowledgement: a round trip that ends at a switch is none.
 //!
-//! **Not modelled:** the rewriting of the DSCP (DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP; TRIM_DSCP_VALUE): a frame's class is what queues go by
-//! here; the scheduling weight that UEC recommends for the trimmed class (25 %): by number of class, as all are.
-//! **Where we differ:** `htsim_uec` may cut the only packet of a queue while it is being sent, since it takes a packet out of its queue when
-//! the last bit has left; here that one has left the queue at its first bit, and counts by `switch.release_at`. What mechanisms do by the
-//! packets that leave a queue they do by t, too, but for marks.
+//! # Not modelled
+//! - the rewriting of the DSCP (DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP; TRIM_DSCP_VALUE): the class says in which queue a frame waits; only
+//!   [captures](docs/captures.md) show one
+//! - the scheduling weight that UEC recommends for the trimmed class (25 %): the trimmed class is served by its number, as all are
+//! - payload that `trim.size` leaves: in a capture a trimmed packet has its headers only
+//!
+//! # Differences
+//! - `htsim_uec` takes a packet out of its queue when its last bit has left. So the newest packet of a queue may be the one that is being
+//!   sent, if nothing else waits, and is cut while it is. Here that one has left the queue at its first bit, and nothing gives way. That
+//!   makes a difference only to queues with memory for less than two packets.
+//! - `htsim_uec` cuts either of two packets, whatever they are. Here `trim.classes` and `trim.size` say which may be cut.
+//! - What mechanisms do by the packets that leave a queue they do by a packet that gives way, too, but for marks.
+//! - `htsim_uec` draws its coins from one generator for all queues. Shares can be compared, single packets cannot.
+//! - In `htsim_uec` the switch's latency passes before the queue is looked at: `switch.latency_at = "input"`. With `fabric`, the newest
+//!   packet is the last that has passed it, and packets that are on their way through the fabric stay.
 
 mod config;
 

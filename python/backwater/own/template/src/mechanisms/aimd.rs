@@ -11,8 +11,11 @@
 //! always            payload <= w
 //! ```
 //!
-//! **Not modelled:** slow start.
-//! **Where we differ:** the source has rounds of equal length for all users; here each flow has its own round trips.
+//! # Not modelled
+//! - slow start
+//!
+//! # Differences
+//! - The source has rounds of equal length for all users. Here each flow has its own round trips.
 
 use backwater_net::prelude::*;
 
