@@ -77,17 +77,15 @@ NAME = re.compile(r"(?<![\w.])(?:[A-Z]\w*[a-z]\w*|\w+(?=::)|[a-z]\w*_\w+)(?:::\w
 HEADING = re.compile(r"^#{1,6} +(?P<text>.*?)[ #]*$", re.MULTILINE)
 WIDTH = 120
 
-# What the three name that is in no file of the tree, and why.
-DESIGN = ["DESIGN.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
+# What they name that is in no file of the tree, and why.
+PARTS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/design/*.md"))
+DESIGN = ["DESIGN.md", *PARTS, "ARCHITECTURE.md", "CONTRIBUTING.md"]
 ELSEWHERE = {
     "ChangeRate": "a function of HPCC's ns-3 code",
     "ReceiveAck": "a function of HPCC's ns-3 code",
     "enum_dispatch": "a crate that is not used",
-    "on_message": "a hook of the first sketch",
-    "on_sent": "a hook that is gone, and said to be",
     "DIR/seed-7": "what a run writes",
     "observed/": "what a report writes",
-    "dist/docs": "what `make docs` writes",
     "crates/backwater-mech/src/yours/": "the reader's own",
     "yours.rs": "the reader's own",
     "docs/modelling/yours.md": "the reader's own",
@@ -321,6 +319,27 @@ def test_what_the_design_names_is_in_the_tree(name: str, tree: tuple[set[str], s
 def test_each_name_from_elsewhere_is_used(tree: tuple[set[str], set[str]]) -> None:
     texts = [(ROOT / name).read_text(encoding="utf-8") for name in DESIGN]
     assert ELSEWHERE.keys() <= {what for text in texts for what in unknown(text, *tree)}
+
+
+DECISION = re.compile(
+    r"- \*\*[^*]+\*\* \*\d{4}-\d\d-\d\d, (?:holds|supersedes [^*]+|superseded by [^*]+|open)\.\* \S"
+)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_decision_has_a_date_and_a_state(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    decisions = re.split(r"\n(?=- )", text.partition("\n- ")[2])
+    assert len(decisions) > 5
+    for decision in decisions:
+        assert DECISION.match(f"- {decision.removeprefix('- ')}".replace("\n  ", " ")), decision
+
+
+def test_the_design_is_indexed_and_no_longer_than_can_be_read() -> None:
+    index = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
+    assert all(f"]({name})" in index for name in PARTS)
+    lines = [len((ROOT / name).read_text().splitlines()) for name in ("DESIGN.md", *PARTS)]
+    assert sum(lines) <= 700
 
 
 def test_a_name_that_is_gone_is_found() -> None:

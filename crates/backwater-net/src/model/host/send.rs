@@ -426,7 +426,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         if !c.window_limited.is_empty() {
             // Whom the window lets go waits for a time that its hook forbids, and not for that of a new rate, which is in force from the
             // packet after: a choice by outcome. HPCC's ns-3 code has the rate first (ChangeRate), and with that order one case of the
-            // comparison with it was 2 to 3 % farther off (DESIGN.md, "When is a new rate in force?").
+            // comparison with it was 2 to 3 % farther off (docs/design/hosts.md, "Rates and windows").
             c.next = c.next.max(c.side.stopped_until());
             self.check_window(controller);
             let Some(same) = self.node.controller_mut(controller) else { return };
