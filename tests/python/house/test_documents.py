@@ -365,6 +365,13 @@ def test_prose_is_wrapped(document: Path) -> None:
     assert long_lines(document.read_text(encoding="utf-8")) == []
 
 
+@pytest.mark.parametrize("document", LINKING, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_number_at_the_end_of_a_sentence_becomes_a_list(document: Path) -> None:
+    """The site takes a line that begins with `2026. ` for one, within a list."""
+    text = prose(document.read_text(encoding="utf-8"))
+    assert re.findall(r"^ *\d{2,}\. .*", text, re.MULTILINE) == []
+
+
 def test_a_long_line_is_found() -> None:
     long = "word " * 30
     assert long_lines(f"{long}\n| {long} |\n```text\n{long}\n```\n") == [long]
