@@ -437,7 +437,8 @@ def test_results_of_another_format_or_build_are_refused_or_said(
     text = manifest.read_text(encoding="utf-8")
     build = backwater._core.version()["build"]
     manifest.write_text(text.replace(build, "0123456789abcdef", 1), encoding="utf-8")
-    said = "made by another version or build: backwater 0.1.0 build 0123456789abcdef"
+    version = backwater._core.version()["backwater"]
+    said = f"made by another version or build: backwater {version} build 0123456789abcdef"
     for words in (
         ("report", "run", "-o", "page.html"),
         ("why", "run"),
