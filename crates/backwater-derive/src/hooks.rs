@@ -400,13 +400,22 @@ fn stacked(set: &Ident, side: &Ident, hook: &Hook, at: usize) -> syn::Result<Tok
         let call = quote!(report(MechanismId($number), #side::#name(side, #(#names),*)));
         return Ok(quote!(#reports { $(if let Some(side) = self.$field.as_deref() { #call; })+ }));
     }
+    let next = quote!(if $number > 0 && $number % #GROUP == 0 && on >> $number == 0 { break 'asked; });
     if matches!(hook.rule, Rule::Levels) {
         return Ok(quote! {
             #signature {
+                const BY_LEVELS: MechanismSet =
+                    0 $(| (<$side as Defines<#set>>::HOOKS.has(#set::BY_LEVELS) as MechanismSet) << $number)+;
+                let on = self.on & BY_LEVELS;
                 let mut all = Levels::NONE;
-                $(if <$side as Defines<#set>>::HOOKS.has(#set::BY_LEVELS) && let Some(side) = self.$field.as_deref() {
-                    all = all.or(<$side as Defines<#set>>::HOOKS.of_levels(of, side.levels(seen, of)));
-                })+
+                'asked: {
+                    $(
+                        #next
+                        if <$side as Defines<#set>>::HOOKS.has(#set::BY_LEVELS) && let Some(side) = self.$field.as_deref() {
+                            all = all.or(<$side as Defines<#set>>::HOOKS.of_levels(of, side.levels(seen, of)));
+                        }
+                    )+
+                }
                 all
             }
         });
@@ -418,28 +427,34 @@ fn stacked(set: &Ident, side: &Ident, hook: &Hook, at: usize) -> syn::Result<Tok
     let call = quote!(#side::#name(side, #(#own),*));
     let asked = quote!(if #has && let Some(side) = self.$field.#borrow);
     let nobody = nobody(&hook.rule);
-    let next =
-        quote!(if $number > 0 && $number % #GROUP == 0 && (self.on & WITH[#at]) >> $number == 0 { return #nobody; });
+    let each = |of: TokenStream| quote!('asked: { $(#next #of)+ });
     let body = match &hook.rule {
-        Rule::Each => quote!($(#next #asked { #call; })+),
-        Rule::EachOfFlow => quote!($(#next #asked && !cx.leaves(MechanismId($number)) { #call; })+),
+        Rule::Each => each(quote!(#asked { #call; })),
+        Rule::EachOfFlow => each(quote!(#asked && !cx.leaves(MechanismId($number)) { #call; })),
         Rule::Until(other) => {
-            quote!($(#next #asked { let answer = #call; if answer != #other { return answer; } })+ #other)
+            let asked = each(quote!(#asked { let answer = #call; if answer != #other { return answer; } }));
+            quote!(#asked #other)
         }
-        Rule::Any => quote!(let mut any = false; $(#asked { any |= #call; })+ any),
-        Rule::All => quote!(let mut all = true; $(#asked { all &= #call; })+ all),
-        Rule::Least => quote! {
-            let mut least = None;
-            $(#asked && let Some(own) = #call {
-                least = Some(match least { Some(least) if least < own => least, _ => own });
-            })+
-            least
-        },
-        Rule::Latest => quote! {
-            let mut latest = ::backwater_engine::Time::ZERO;
-            $(#asked { latest = latest.max(#call); })+
-            latest
-        },
+        Rule::Any => {
+            let asked = each(quote!(#asked { any |= #call; }));
+            quote!(let mut any = false; #asked any)
+        }
+        Rule::All => {
+            let asked = each(quote!(#asked { all &= #call; }));
+            quote!(let mut all = true; #asked all)
+        }
+        Rule::Least => {
+            let asked = each(quote! {
+                #asked && let Some(own) = #call {
+                    least = Some(match least { Some(least) if least < own => least, _ => own });
+                }
+            });
+            quote!(let mut least = None; #asked least)
+        }
+        Rule::Latest => {
+            let asked = each(quote!(#asked { latest = latest.max(#call); }));
+            quote!(let mut latest = ::backwater_engine::Time::ZERO; #asked latest)
+        }
         Rule::Own(owner, nobody) => {
             quote!(let owner = #owner; $(if owner == MechanismId($number) { #asked { return #call; } return #nobody; })+ #nobody)
         }
@@ -447,10 +462,11 @@ fn stacked(set: &Ident, side: &Ident, hook: &Hook, at: usize) -> syn::Result<Tok
     };
     let inline = if hook.hot { quote!(#[inline(always)]) } else { quote!() };
     Ok(quote! {
-        #[allow(unused_mut)]
+        #[allow(unused_mut, unused_labels)]
         #inline
         #signature {
-            if self.on & WITH[#at] == 0 { return #nobody; }
+            let on = self.on & WITH[#at];
+            if on == 0 { return #nobody; }
             #body
         }
     })
