@@ -2,12 +2,11 @@
 
     python instants.py '[["COMMAND", "BEFORE"], ["COMMAND", "WORDS"]]' [MOST]
 
-The first command, which may be empty, prepares `o` each time; MOST: so many instants, the first.
-Commands run in children of this process, which does nothing but fork: each change (a file opened
-to be written, a name made, changed
-or removed) is seen by an audit hook in the child, which ends it there. Prints JSON: how many
-instants there are, and what is wrong after the command was given again: its code is not 0, or
-temporary files are left.
+The first command, which may be empty, prepares `o`, which is as it left it at each instant. MOST:
+so many instants, the first. Commands run in children of this process, which does nothing but copy
+and fork: each change (a file opened to be written, a name made, changed or removed) is seen by an
+audit hook in the child, which ends it there. Prints JSON: how many instants there are, and what is
+wrong after the command was given again: its code is not 0, or temporary files are left.
 """
 
 from __future__ import annotations
@@ -72,10 +71,15 @@ def everything() -> None:
     before, words = json.loads(sys.argv[1])
     most = int(sys.argv[2]) if len(sys.argv) > 2 else sys.maxsize
     number, wrong = 0, []
+    prepared = OUT.with_name("prepared")
+    if before:
+        if give(before):
+            sys.exit("the first command has failed")
+        OUT.rename(prepared)
     while number < most:
         shutil.rmtree(OUT, ignore_errors=True)
-        if before and give(before):
-            sys.exit("the first command has failed")
+        if before:
+            shutil.copytree(prepared, OUT)
         code = give(words, number + 1)
         if code != KILLED:
             if code:
@@ -92,7 +96,7 @@ def everything() -> None:
 
 if __name__ == "__main__":
     # All that a command needs, so that no child imports it.
-    for module in ("polars", "scipy.stats", "pyarrow.parquet", "pyarrow.compute"):
+    for module in ("polars", "scipy.stats", "pyarrow.parquet", "pyarrow.compute", "pandas"):
         importlib.import_module(module)
     for name in ("sweep", "numbers", "cli"):
         package = importlib.import_module(f"backwater.{name}")
