@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -105,12 +105,13 @@ class Figure:
         """The figure as SVG."""
         return Sheet().svg(self.chart)
 
-    @property
+    # A page asks for both several times, and each time Altair would write the chart anew.
+    @cached_property
     def svg(self) -> Markup:
         """The drawing, for the page."""
         return Markup(apart(self.drawing, self.id))
 
-    @property
+    @cached_property
     def spec(self) -> Markup | None:
         """What the page draws anew when it is looked at; None of what is only a drawing."""
         return None if isinstance(self.chart, str) else script_json(self._chart_spec())
