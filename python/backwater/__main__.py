@@ -97,7 +97,7 @@ def script() -> None:
     if code > SIGNALLED:
         # What libraries do at the end, such as to wait for their threads, has no bound.
         # A thread of a library may have started workers after the command has ended all.
-        getattr(sys.modules.get("backwater.sweep.clusters"), "end_children", bool)()
+        getattr(sys.modules.get("backwater.experiments.clusters"), "end_children", bool)()
         sys.modules["backwater.files"].drop_temporary_files()
         os._exit(code)
     sys.exit(code)

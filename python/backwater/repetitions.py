@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from backwater import _core
 from backwater.directory import STATISTICS, clear, locked, replaceable, standing
 from backwater.errors import InputError, ResultError
+from backwater.experiments.execute import run_jobs, taken_up
 from backwater.files import digest, regular
 from backwater.findings import over_runs as over_seeds
 from backwater.journal import JOURNAL, Journal, name_of, seed_of
@@ -21,7 +22,7 @@ from backwater.numbers.report import report
 from backwater.numbers.table import statistics_table, write_statistics
 from backwater.results import Run, member
 from backwater.run_one import Listener
-from backwater.running import Job, run_jobs, taken_up
+from backwater.running import Job
 from backwater.samples import MOST_SEEDS
 from backwater.series import opened
 from backwater.stopping import interruptible
@@ -191,9 +192,7 @@ def repeat(
     nothing: list[Run | None] = [None] * len(jobs)
     place = nullcontext(nothing) if out is None else taking_up(jobs, out, force=force)
     with place as done, interruptible() as stop:
-        missing = [job for job, run in zip(jobs, done, strict=True) if run is None]
-        fresh = iter(run_jobs(missing, listener, stop, kept))
-        outcomes = [next(fresh) if run is None else kept(run) for run in done]
+        outcomes = run_jobs(jobs, listener, stop, kept, there=done)
         errors = [one for one in outcomes if isinstance(one, _core.RunError)]
         # A signal that comes when all runs are over has stopped nothing.
         cut = any(one is None or _is_cut(one) for one in outcomes)

@@ -344,11 +344,7 @@ class MemorySink:
 
     def adopt(self, part: Part) -> None:
         """Take a part that was saved, before any row of the run that goes on."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        table = pq.ParquetFile(pa.BufferReader(part.read())).read()
-        self._batches.setdefault(part.table, []).extend(_core.batches(table))
+        self._batches.setdefault(part.table, []).extend(part.batches())
 
     def parts(self) -> list[Part]:
         """Give all rows so far, to be saved."""
@@ -385,6 +381,14 @@ class PartedSink(ABC):
     @abstractmethod
     def put(self, table: str, part: OpenPart) -> None:
         """Write a part, which has rows."""
+
+    @abstractmethod
+    def finish(self, status: str, summary: dict[str, Any], error: str | None = None) -> Run:
+        """Close every part and the manifest, and give the results."""
+
+    @abstractmethod
+    def abandon(self, error: BaseException) -> None:
+        """Have the results say that the run has failed by an error that is not its own."""
 
     def write(self, table: str, batch: Batch) -> None:
         """Take one closed batch of rows."""
@@ -457,11 +461,23 @@ class OwnSink(PartedSink):
         return list(self._stored)
 
 
-class SpoolSink(OwnSink):
-    """Keeps the parts of a run that is to be saved, and has no results of its own yet."""
+@dataclass(frozen=True)
+class Packed:
+    """The tables of a run as they travel; reads one when it is called."""
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__({})
+    parts: list[Part]
+
+    def __call__(self, table: str) -> pa.Table:
+        """Give one table."""
+        found = [batch for one in self.parts if one.table == table for batch in one.batches()]
+        return Kept({table: found} if found else {})(table)
+
+
+class SpoolSink(OwnSink):
+    """Keeps the parts of a run that is to be saved, or to travel, and has no place of its own."""
+
+    def __init__(self, directory: Path, manifest: dict[str, Any] | None = None) -> None:
+        super().__init__(manifest or {})
         self.kept = None
         self._directory = directory
 
@@ -470,6 +486,15 @@ class SpoolSink(OwnSink):
         place = self._directory / f"{len(self._stored)}-{table}.parquet"
         place.write_bytes(content)
         return place
+
+    def finish(self, status: str, summary: dict[str, Any], error: str | None = None) -> Run:
+        """Close the run, and give it with all its parts in memory."""
+        parts = [Part(one.table, one.rows, one.read()) for one in self.parts()]
+        self.close_manifest(status, summary, error)
+        return Run(self.manifest, None, Packed(parts))
+
+    def abandon(self, _error: BaseException) -> None:
+        """Leave the parts: their directory goes."""
 
 
 class DirectorySink(OwnSink):

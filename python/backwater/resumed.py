@@ -92,7 +92,7 @@ class Resumed:
         if changed:
             facts["changed"] = changed
         going_on = GoingOn(self.saved, unchanged, [key for key, _ in self.settings])
-        return Prepared(core, header["scenario"], text, warnings, facts, going_on)
+        return Prepared(core, header["scenario"], text, warnings, facts, going_on=going_on)
 
     def job(self, out: Path | None, saved: Saving | None = None) -> Job:
         """Make a checked job of it."""

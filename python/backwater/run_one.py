@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from backwater.running import run_job, taken_up
+from backwater.experiments.execute import taken_up
+from backwater.running import run_job
 from backwater.saving import save_at
 from backwater.stopping import interruptible
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from backwater import _core
     from backwater.results import Run
-    from backwater.running import Job
+    from backwater.running import Job, Standing
 
 
 class Listener:
@@ -24,9 +25,9 @@ class Listener:
         """Listen with this function."""
         self._call = call
 
-    def advanced(self, job: int, status: _core.Status) -> None:  # noqa: ARG002 - there is one
+    def advanced(self, job: int, status: Standing) -> None:  # noqa: ARG002 - there is one
         """Tell it how far the run is."""
-        self._call(status)
+        self._call(cast("_core.Status", status))
 
     def finished(self, job: int) -> None:
         """Tell nothing: the results are there."""

@@ -8,32 +8,30 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import threading
 import tomllib
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from backwater import _core
-from backwater.directory import locked, standing
+from backwater.directory import locked
 from backwater.errors import InputError, ResultError
 from backwater.files import digest
 from backwater.journal import name_of
-from backwater.results import DirectorySink, MemorySink, Run, earlier_run, opening
+from backwater.results import DirectorySink, MemorySink, Run, opening
 from backwater.saving import SLICE_MS, Saver, adopt, drain, start
-from backwater.series import SeriesWriter, earlier_runs
 from backwater.stopping import keeping
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from backwater.results import PartedSink
     from backwater.saving import GoingOn, Saving
+    from backwater.scenario import Scenario
+    from backwater.series import SeriesWriter
     from backwater.stopping import Stop
 
-T = TypeVar("T")
+    Sink = PartedSink | MemorySink
 
 # Each thread holds a network of its own.
 MOST_THREADS = 64
@@ -47,10 +45,25 @@ def check_threads(threads: int, said: str) -> None:
         )
 
 
+class Standing(Protocol):
+    """Where a run stands, as `_core.Status` says it, or a worker elsewhere."""
+
+    @property
+    def time_ps(self) -> int: ...  # noqa: D102 - as there
+    @property
+    def end_ps(self) -> int | None: ...  # noqa: D102
+    @property
+    def hops(self) -> int: ...  # noqa: D102
+    @property
+    def flows_done(self) -> int: ...  # noqa: D102
+    @property
+    def flows_total(self) -> int | None: ...  # noqa: D102
+
+
 class Progress(Protocol):
     """Told how runs advance; called from the threads that run them."""
 
-    def advanced(self, job: int, status: _core.Status) -> None:
+    def advanced(self, job: int, status: Standing) -> None:
         """One slice of job number `job` has passed."""
 
     def finished(self, job: int) -> None:
@@ -72,6 +85,8 @@ class Prepared:
     warnings: list[dict[str, str]]
     facts: dict[str, Any]
     """What the manifest says that does not depend on the seed."""
+    source: Scenario | None = None
+    """What it was made of, which may travel to a worker; None: it goes on from a saved run."""
     going_on: GoingOn | None = None
     """The saved run from which its run goes on; None: it begins at rest."""
 
@@ -93,6 +108,7 @@ class Prepared:
         facts: Mapping[str, Any],
         capture: _core.Capture | None = None,
         base: Path | None = None,
+        source: Scenario | None = None,
     ) -> Prepared:
         """Check a scenario; `facts` is where it comes from and what was changed.
 
@@ -114,6 +130,7 @@ class Prepared:
                 "scenario": resolved,
                 "origins": scenario.values(),
             },
+            source,
         )
 
 
@@ -191,47 +208,6 @@ class Job:
         return opening(seed=self.seed, **self.prepared.facts)
 
 
-class _Writers:
-    """The series that jobs write into, each open from the first of its jobs to the last."""
-
-    def __init__(self, jobs: Sequence[Job]) -> None:
-        self._jobs: dict[Path, list[Job]] = {}
-        for job in jobs:
-            if job.series is not None:
-                self._jobs.setdefault(job.series, []).append(job)
-        self._left = {series: len(mine) for series, mine in self._jobs.items()}
-        self._open: dict[Path, SeriesWriter] = {}
-        self._lock = threading.Lock()
-
-    def of(self, job: Job) -> SeriesWriter | None:
-        """Give the writer of a job's series; None: it writes into a directory of its own."""
-        series = job.series
-        if series is None:
-            return None
-        with self._lock:
-            if series not in self._open:
-                seeds = [one.seed for one in self._jobs[series]]
-                facts, scenario = job.prepared.facts, job.prepared.recorded
-                self._open[series] = SeriesWriter(series, facts, scenario, seeds)
-            return self._open[series]
-
-    def over(self, job: Job) -> None:
-        """Take note that a job is over."""
-        if job.series is None:
-            return
-        with self._lock:
-            self._left[job.series] -= 1
-            last = self._left[job.series] == 0
-            writer = self._open.pop(job.series, None) if last else None
-        if writer is not None:
-            writer.close()
-
-    def close(self) -> None:
-        """Close what is open, when no job is under way."""
-        while self._open:
-            self._open.popitem()[1].close()
-
-
 def run_job(
     job: Job,
     number: int,
@@ -247,32 +223,42 @@ def run_job(
     Raises `backwater.RunError` if the run broke a promise; its rows up to then are kept too. What
     an earlier run has left in its directory, which `find_done` has allowed, is removed first.
     """
+    with keeping_in(job, series) as sink:
+        return simulate(job, number, progress, stop, sink)
+
+
+@contextlib.contextmanager
+def keeping_in(job: Job, series: SeriesWriter | None) -> Iterator[Callable[[], Sink]]:
+    """Have the place of a job's results alone; gives what makes the sink that they go to."""
+
+    def sink() -> Sink:
+        if series is not None:
+            return series.sink(job.seed)
+        if job.out is not None:
+            return DirectorySink(job.out, job.manifest, job.prepared.recorded)
+        return MemorySink(job.manifest)
+
     # Who writes a series has locked it, or what it is part of.
     mine = contextlib.nullcontext() if job.out is None or series is not None else locked(job.out)
     with keeping(), mine:
-        return _run(job, number, progress, stop, series)
+        yield sink
 
 
-def _run(
+def simulate(
     job: Job,
     number: int,
     progress: Progress | None,
     stop: Stop,
-    series: SeriesWriter | None,
+    opened: Callable[[], Sink],
 ) -> Run | None:
+    """Run one job as `run_job` does, into a sink that is made once the network is built."""
     try:
         simulation = start(job, stop)
     except KeyboardInterrupt:
         if stop.is_set():
             return None
         raise
-    sink: PartedSink | MemorySink
-    if series is not None:
-        sink = series.sink(job.seed)
-    elif job.out is not None:
-        sink = DirectorySink(job.out, job.manifest, job.prepared.recorded)
-    else:
-        sink = MemorySink(job.manifest)
+    sink = opened()
     saver = Saver(job)
     if progress is not None and job.threads > 1:
         progress.noticed(number, used_threads(job, simulation.summary()))
@@ -309,7 +295,7 @@ def _run(
     return run
 
 
-def fraction(status: _core.Status) -> float | None:
+def fraction(status: Standing) -> float | None:
     """How much of a run is done, by flows or by simulated time; None if that cannot be told."""
     parts = []
     if status.end_ps:
@@ -345,81 +331,3 @@ def _capturing(capture: _core.Capture | None) -> Iterator[None]:
             f"{capture.path}: the capture cannot be written: {error}",
             "frames up to there are in the file",
         ) from None
-
-
-def run_jobs(
-    jobs: Sequence[Job],
-    progress: Progress | None,
-    stop: Stop,
-    digest: Callable[[Run], T],
-    workers: int | None = None,
-) -> list[T | _core.RunError | None]:
-    """Run jobs over the cores; gives, in the order of `jobs`, what `digest` makes of each run.
-
-    An error stands for a run that it ended, None for a job that `stop` kept from starting. A run is
-    forgotten once it is digested, so that hundreds of them need no memory. Runs that a Python class
-    controls are done one after another, in the thread of the caller: its objects may share state.
-    """
-
-    def work(number: int) -> T | _core.RunError | None:
-        if stop.is_set():
-            return None
-        job = jobs[number]
-        try:
-            run = run_job(job, number, progress, stop, writers.of(job))
-            found = None if run is None else digest(run)
-            writers.over(job)
-            return found
-        except _core.RunError as error:
-            writers.over(job)
-            return error
-        except BaseException:
-            # Whatever else went wrong (a full disk) would go wrong for the others too.
-            stop.set()
-            raise
-
-    with contextlib.closing(_Writers(jobs)) as writers:
-        if len(jobs) == 1 or any(job.prepared.in_python for job in jobs):
-            return [work(number) for number in range(len(jobs))]
-        with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-            return list(pool.map(work, range(len(jobs))))
-
-
-def find_done(jobs: Sequence[Job], *, force: bool = False) -> list[Run | None]:
-    """Find, for each job, the complete run of the same scenario, seed and version in its place.
-
-    A run of something else in its place is an error, unless `force` will have it replaced. What
-    Backwater did not write is an error always. Nothing is removed here.
-    """
-    series: dict[Path, dict[int, Run]] = {}
-    found: list[Run | None] = []
-    for job in jobs:
-        run = None
-        if job.out is not None:
-            try:
-                if job.series is None:
-                    run = earlier_run(job.out, job.manifest)
-                else:
-                    if job.series not in series:
-                        series[job.series] = {}
-                        series[job.series] = earlier_runs(job.series, job.prepared.facts)
-                    run = series[job.series].get(job.seed)
-            except InputError:
-                if not force:
-                    raise
-                standing(job.series or job.out)
-        found.append(run)
-    return found
-
-
-def taken_up(jobs: Sequence[Job], *, force: bool = False) -> list[Run | None]:
-    """Find, for each job, the complete run that it asks for; None: it is to be run.
-
-    `force` has all run anew; so have a capture, and a run that is to be saved on its way, which
-    results do not hold.
-    """
-    found = zip(jobs, find_done(jobs, force=force), strict=True)
-    return [
-        None if force or job.capture is not None or job.saving is not None else run
-        for job, run in found
-    ]

@@ -53,6 +53,13 @@ class Part:
         """Give its octets."""
         return octets_of(self.content) if isinstance(self.content, Path) else self.content
 
+    def batches(self) -> list[_core.Batch]:
+        """Give its rows."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        return _core.batches(pq.ParquetFile(pa.BufferReader(self.read())).read())
+
 
 def write(path: Path, facts: Mapping[str, Any], state: bytes, parts: Sequence[Part]) -> None:
     """Write a saved run; an earlier file in its place stays until the new one is on the disk.

@@ -424,7 +424,7 @@ class Scenario:
         from backwater.running import Prepared
 
         with self._judged():
-            return Prepared.of(self.complete(), self.facts, capture, self._base)
+            return Prepared.of(self.complete(), self.facts, capture, self._base, self)
 
     def complete(self) -> _core.Scenario:
         """Read the Parquet tables that the scenario may refer to, each file once."""

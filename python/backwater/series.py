@@ -242,7 +242,7 @@ class SeriesSink(PartedSink):
             # Before its line says that it has ended.
             self.close_parts()
         self.close_manifest(status, summary, error)
-        facts = ("status", "ended", "summary", "error")
+        facts = ("status", "started", "ended", "summary", "error")
         self._line |= {name: self.manifest[name] for name in facts if name in self.manifest}
         self._line["findings"] = summary.get("findings", [])
         if small is None:

@@ -18,6 +18,7 @@ from backwater.cli.views import View
 from backwater.comparison import OTHERS, UNLIKE, Difference, Row, judged, row
 from backwater.directory import locked, standing
 from backwater.errors import InputError, ResultError
+from backwater.experiments.execute import run_jobs, taken_up
 from backwater.findings import failures, headlines, over_runs
 from backwater.findings import remarks as noticed
 from backwater.manifest import COMPARISON, FORMATS, NAMES, write_manifest
@@ -25,7 +26,7 @@ from backwater.numbers.metrics import usual
 from backwater.numbers.run import groups, job_labels, job_steps, watchdogs
 from backwater.programs import in_python, why_not
 from backwater.results import Run
-from backwater.running import Job, fraction, run_jobs, taken_up
+from backwater.running import Job, fraction
 from backwater.samples import too_few
 from backwater.saving import SLICE_MS
 from backwater.stopping import interruptible

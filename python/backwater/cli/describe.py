@@ -135,7 +135,7 @@ def _has_sweep(file: str) -> bool:
 def _check_sweep(file: str, given: dict[str, Any], json: str | None) -> None:
     from backwater.cli.sweep_estimate import foresee
     from backwater.cli.sweep_plan import OPTIONS, sweeping
-    from backwater.sweep.clusters import processors
+    from backwater.experiments.clusters import processors
 
     asked = sweeping(file, dict.fromkeys(OPTIONS) | given, None)
     writable(json, Kind.JSON, file)

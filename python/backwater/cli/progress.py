@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress
 
-    from backwater._core import Status
+    from backwater.running import Standing
 
 LINE_SECONDS = 1.0
 # Where an end comes nearer by leaps, as with the last flows of an incast, a first guess is none.
@@ -41,7 +41,7 @@ class State:
     jobs: int
     started: float = field(default_factory=time.monotonic)
     ended: int = 0
-    running: dict[int, Status] = field(default_factory=dict)
+    running: dict[int, Standing] = field(default_factory=dict)
     past_hops: int = 0
     past_flows: int = 0
 
@@ -90,7 +90,7 @@ class State:
         return max((status.time_ps for status in self.running.values()), default=0)
 
 
-def _share(status: Status) -> float | None:
+def _share(status: Standing) -> float | None:
     """How much of a run is done. By few flows it cannot be told: one may be all the work."""
     few = status.flows_total is not None and status.flows_total < _FEW_FLOWS
     return None if few and not status.end_ps else fraction(status)
@@ -104,7 +104,7 @@ class Reporter:
         self._display = display
         self._lock = threading.Lock()
 
-    def advanced(self, job: int, status: Status) -> None:
+    def advanced(self, job: int, status: Standing) -> None:
         """One slice of job number `job` has passed."""
         with self._lock:
             self._state.running[job] = status

@@ -16,6 +16,7 @@ from backwater.cli.arguments import Force, Json, JsonProgress, Out, Set, With, o
 from backwater.cli.figures import FigureFiles, Font, Theme, Width, asked
 from backwater.cli.output import message, write_json
 from backwater.cli.targets import Kind, writable
+from backwater.cli.workers import Scheduler, SlurmJobs, check_workers, cluster, slurm_jobs
 from backwater.errors import InputError, Interrupted, stopped_by
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def reproduce(
     out: Out = None,
     json: Json = None,
     force: Force = False,
+    scheduler: Scheduler = None,
+    slurm: SlurmJobs = None,
     figure: FigureFiles = None,
     width: Width = None,
     font: Font = None,
@@ -75,7 +78,9 @@ def reproduce(
     value in every model, for example --set switch.architecture=voq; a key of a mechanism only where
     that is on. Models that --set or --with changes are not judged: bands and claims are for the
     study's own values. With the --out of an earlier command, only runs that are not there yet are
-    done; --force does all anew. --figure draws a figure of the study's report for a paper or slide.
+    done; --force does all anew. With --scheduler or --slurm workers of a cluster do the runs, as
+    those of a sweep; their rows come back, and the results are the same. --figure draws a figure of
+    the study's report for a paper or slide.
     """
     from backwater.cli.outcome import show_outcome, show_summaries
     from backwater.cli.progress import listening, reporting
@@ -90,6 +95,8 @@ def reproduce(
         load(name)
     writable(json, Kind.JSON)
     drawing = asked(figure, width, font, theme)
+    check_workers(scheduler, slurm)
+    workers = cluster(scheduler, slurm_jobs(slurm))
     if measured is not None and len(wanted) > 1:
         raise InputError(
             f"--measured {measured}: is of one study, and `all` runs {len(wanted)}",
@@ -118,6 +125,7 @@ def reproduce(
                     full=full and (study != "all" or has_full_size(name)),
                     force=force,
                     measured=measured,
+                    workers=workers,
                     progress=listening(display),
                 )
         except Interrupted as stop:
@@ -125,7 +133,8 @@ def reproduce(
             options: list[tuple[str, str | None]] = [("--case", case), ("--seeds", many)]
             options += [("--with", name) for name in mechanisms or ()]
             options += [("--set", text) for text in settings or ()]
-            options += [("--measured", measured), ("--json", json), ("--out", str(place))]
+            options += [("--measured", measured), ("--scheduler", scheduler), ("--slurm", slurm)]
+            options += [("--json", json), ("--out", str(place))]
             again = ["backwater", "reproduce", study, *(["--full"] if full else [])]
             for option, value in options:
                 again += [] if value is None else [option, value]

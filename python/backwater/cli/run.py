@@ -250,7 +250,7 @@ def _once(
 ) -> int:
     """Do one run unless it is in `base` already, print its report, and draw what was asked for."""
     from backwater.cli.runs import once
-    from backwater.running import taken_up
+    from backwater.experiments.execute import taken_up
 
     there = taken_up([job], force=force)[0]
     more = drawing is not None
@@ -280,7 +280,8 @@ def _watch(
     """Run what is in files each time that one of them is saved."""
     from backwater.cli.runs import once
     from backwater.cli.watching import watch
-    from backwater.running import Job, taken_up
+    from backwater.experiments.execute import taken_up
+    from backwater.running import Job
 
     for option, value in given.items():
         if value is not None:

@@ -11,13 +11,14 @@ from backwater.cli.output import message, put, show, write_json
 from backwater.cli.progress import Reporter, reporting
 from backwater.cli.views import View
 from backwater.errors import InputError
+from backwater.experiments.execute import run_jobs
 from backwater.findings import failures, headlines, hints, remarks
 from backwater.manifest import SEEDS, kind_of
 from backwater.naming import flow_name
 from backwater.numbers.repeats import fold, named, said_same
 from backwater.numbers.report import report
 from backwater.repetitions import of_whole, summed_up
-from backwater.running import run_jobs, used_threads
+from backwater.running import used_threads
 from backwater.saved import told as told_changes
 from backwater.saving import last_save, save_at
 from backwater.stopping import interruptible
@@ -161,20 +162,11 @@ def repeat(
 
     `allow` and `more` are as of `once`.
     """
-    missing = [job for job, run in zip(jobs, done, strict=True) if run is None]
-    if len(missing) < len(jobs):
-        message(f"{len(jobs) - len(missing)} of {len(jobs)} runs are in {base} already")
+    missing = done.count(None)
+    if missing < len(jobs):
+        message(f"{len(jobs) - missing} of {len(jobs)} runs are in {base} already")
     with interruptible() as stop, reporting(json=json_progress) as display:
-        fresh = dict(
-            zip(
-                (job.seed for job in missing),
-                run_jobs(missing, Reporter(len(missing), display), stop, of_whole),
-                strict=True,
-            )
-        )
-    outcomes = [
-        fresh[job.seed] if run is None else report(run) for job, run in zip(jobs, done, strict=True)
-    ]
+        outcomes = run_jobs(jobs, Reporter(missing, display), stop, of_whole, there=done)
     # A signal that comes when all runs are over has stopped nothing.
     cut = stop.is_set() and (more or None in outcomes)
     if cut and kind_of(base) != SEEDS:

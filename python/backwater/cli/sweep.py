@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backwater import wording
 from backwater.cli.arguments import (
     FORMS,
     Force,
@@ -24,14 +22,11 @@ from backwater.cli.sweep_estimate import counted, estimated, foresee, searching
 from backwater.cli.sweep_plan import sweeping
 from backwater.cli.targets import Kind, writable
 from backwater.cli.views import View
+from backwater.cli.workers import Scheduler, SlurmJobs, check_workers, cluster, here, slurm_jobs
 from backwater.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    from backwater.stopping import Stop
-    from backwater.sweep.clusters import Slurm
+    from backwater.experiments.hands import Workers
     from backwater.sweep.drive import State
     from backwater.sweep.pilot import Estimate
     from backwater.sweep.run import Sweeping
@@ -131,16 +126,8 @@ def sweep(
         str | None,
         typer.Option("--memory", metavar="SIZE", help="Limit of each of these, as 2GB."),
     ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option("--scheduler", metavar="ADDRESS", help="Use a Dask scheduler that is there."),
-    ] = None,
-    slurm: Annotated[
-        str | None,
-        typer.Option(
-            "--slurm", metavar="OPTIONS", help='Run in jobs of SLURM: "queue=q cores=8 jobs=4".'
-        ),
-    ] = None,
+    scheduler: Scheduler = None,
+    slurm: SlurmJobs = None,
     figure: FigureFiles = None,
     width: Width = None,
     font: Font = None,
@@ -179,15 +166,15 @@ def sweep(
         "with": mechanisms,
         "set": settings,
     }
-    _check_engine(workers, memory, scheduler, slurm)
+    check_workers(scheduler, slurm, workers=workers, memory=memory)
+    if workers is not None and not 1 <= workers <= 1024:
+        raise InputError(f"--workers {workers}: not from 1 to 1024", "one a core is the default")
     if figure and dry:
         raise InputError("--figure and --dry-run exclude each other", "nothing is run to be drawn")
     asked = sweeping(file, given, out)
     writable(json, Kind.JSON, file)
     drawing = drawings(figure, width, font, theme, file)
-    from backwater.sweep import clusters
-
-    jobs = None if slurm is None else clusters.Slurm.of(slurm)
+    jobs = slurm_jobs(slurm)
     if dry:
         told = foresee(asked, workers or _processors(), force=force)
         if jobs is not None:
@@ -195,16 +182,11 @@ def sweep(
         if json is not None:
             write_json(json, told)
         return 0
-    if jobs is not None:
-        message(
-            f"{wording.many(jobs.jobs, 'job')} of SLURM to be submitted; they may wait in its queue"
-        )
-        asked.wait = math.inf
     if workers is None and memory is None and scheduler is None and jobs is None:
         asked.alone = _ALONE
     code = _carry_out(
         asked,
-        _engine(workers, memory, scheduler, jobs),
+        cluster(scheduler, jobs) or here(workers, memory),
         json,
         force=force,
         retry=retry,
@@ -216,53 +198,15 @@ def sweep(
     return code
 
 
-def _check_engine(
-    workers: int | None, memory: str | None, scheduler: str | None, slurm: str | None
-) -> None:
-    if scheduler is not None and slurm is not None:
-        raise InputError("--scheduler and --slurm exclude each other", "give one of them")
-    for option, value in (("--workers", workers), ("--memory", memory)):
-        if value is not None and (scheduler is not None or slurm is not None):
-            raise InputError(
-                f"{option}: is of the processes on this machine", "a cluster has its own workers"
-            )
-    if workers is not None and not 1 <= workers <= 1024:
-        raise InputError(f"--workers {workers}: not from 1 to 1024", "one a core is the default")
-
-
 def _processors() -> int:
-    from backwater.sweep.clusters import processors
+    from backwater.experiments.clusters import processors
 
     return processors()
 
 
-def _engine(
-    workers: int | None, memory: str | None, scheduler: str | None, jobs: Slurm | None
-) -> Callable[[Stop], AbstractContextManager[Any]]:
-    from backwater.numbers.units import size_bytes
-    from backwater.optional_dependencies import see
-    from backwater.sweep import clusters
-
-    # It takes a second to import, which a sweep without workers does not need.
-    see("distributed", "sweep")
-    limit = None if memory is None else size_bytes(memory, "--memory")
-    if limit is not None and limit < clusters.LEAST_MEMORY:
-        raise InputError(
-            f"--memory {memory}: too little, a process takes some 150 MB before its first point",
-            f"{clusters.LEAST_MEMORY // 10**6} MB or more, as in --memory 2GB",
-        )
-    if scheduler is not None:
-        address = clusters.address_of(scheduler)
-        return lambda stop: clusters.connected(address, stop)
-    if jobs is not None:
-        clusters.check_sbatch()
-        return lambda stop: clusters.slurm(jobs, stop)
-    return lambda stop: clusters.local(workers or clusters.processors(), limit, stop)
-
-
 def _carry_out(
     asked: Sweeping,
-    engine: Callable[[Stop], AbstractContextManager[Any]],
+    engine: Workers,
     json: str | None,
     *,
     force: bool,
@@ -321,9 +265,8 @@ def carry_out_here(asked: Sweeping) -> int:
 
     message(searching(asked))
     asked.alone = _ALONE
-    engine = _engine(None, None, None, None)
     with interruptible() as stop, watching(json=False) as display:
-        asked.carry_out(engine, display, stop, lambda _: None)
+        asked.carry_out(here(None, None), display, stop, lambda _: None)
     return stop.exit_code if stop.is_set() else 0
 
 

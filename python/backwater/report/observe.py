@@ -14,13 +14,13 @@ import backwater
 from backwater._core import RunError
 from backwater.directory import OBSERVED
 from backwater.errors import InputError, ResultError
+from backwater.experiments.execute import find_done, run_jobs
 from backwater.journal import name_of
 from backwater.notices import say_again, seconds
 from backwater.numbers.units import time_ps
 from backwater.plot import data
 from backwater.programs import STANDING, control_of, why_not
 from backwater.report.assumptions import given_in_python, recorded
-from backwater.running import find_done, run_jobs
 from backwater.stopping import interruptible
 from backwater.wording import duration, series
 

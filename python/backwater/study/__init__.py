@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from backwater._core import version
 from backwater.directory import clear, locked, replaceable, standing
 from backwater.errors import InputError, ResultError
+from backwater.experiments.execute import find_done
 from backwater.files import digest, json_text, write_text
 from backwater.manifest import FORMATS, STUDY, read_manifest, write_manifest
-from backwater.running import Progress, find_done
 from backwater.stopping import interruptible
 from backwater.study.definition import Study, has_full_size, load, names
 from backwater.study.execute import Changes, Plan, execute, places, plan, seeds_of
@@ -33,6 +33,9 @@ from backwater.study.verdict import compare, compare_beside
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
+
+    from backwater.experiments.hands import Workers
+    from backwater.running import Progress
 
 __all__ = [
     "Outcome",
@@ -58,7 +61,7 @@ def reproduce(
     full: bool = False,
     force: bool = False,
     measured: str | os.PathLike[str] | None = None,
-    workers: int | None = None,
+    workers: int | Workers | None = None,
     progress: Callable[[int], Progress | None] | None = None,
 ) -> Outcome:
     """Rerun a study (one case of it) and compare.
@@ -70,8 +73,9 @@ def reproduce(
     it was published. With `out` every run and the tables are kept there; what an earlier
     reproduction has completed there is not run again, unless `force` replaces it. `measured` is a
     `measured.jsonl` of an earlier reproduction: what it knows, of the same build, is not run.
-    `workers` is the number of runs at a time, the number of cores if not given; the results do not
-    depend on it. `progress` makes a listener once it is known how many runs are to be done.
+    `workers` is the number of runs at a time, the number of cores if not given, or workers of Dask
+    (`backwater.experiments.clusters.scheduler(ADDRESS)`); the results do not depend on it.
+    `progress` makes a listener once it is known how many runs are to be done.
     """
     definition = load(study, full=full) if isinstance(study, str) else study
     directory = None if out is None else Path(out)
@@ -88,7 +92,7 @@ def _reproduce(
     directory: Path | None,
     earlier: Path | None,
     force: bool,
-    workers: int | None,
+    workers: int | Workers | None,
     progress: Callable[[int], Progress | None] | None,
 ) -> Outcome:
     definition = planned.study

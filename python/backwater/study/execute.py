@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from backwater import _core
 from backwater.errors import InputError
+from backwater.experiments.execute import run_jobs
 from backwater.numbers.repeats import Spread
-from backwater.running import Job, Progress, run_jobs
+from backwater.running import Job, Progress
 from backwater.scenario import load as load_scenario
 from backwater.study.claims import NotKnownError, NotMeasuredError
 from backwater.study.key import TABLE, Key
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from backwater.experiments.hands import Workers
     from backwater.results import Run
     from backwater.scenario import Scenario
     from backwater.stopping import Stop
@@ -281,7 +283,7 @@ def execute(
     measured: Measured,
     progress: Callable[[int], Progress | None] | None,
     stop: Stop,
-    workers: int | None = None,
+    workers: int | Workers | None = None,
 ) -> dict[Key, Point]:
     """Do the runs of a plan that are neither `there` nor `taken` as measured, and measure the rest.
 
@@ -289,7 +291,8 @@ def execute(
     """
 
     def measure(run: Run) -> Readings | None:
-        if run.status != "done":
+        # What is stopped is not judged, and to measure hundreds of runs takes its time.
+        if run.status != "done" or (stop.is_set() and any(run is one for one in there)):
             return None
         known = measured.of(run)
         if known is None:
@@ -298,23 +301,14 @@ def execute(
             measured.keep(run, known)
         return known
 
-    missing = [
-        number
-        for number, (run, readings) in enumerate(zip(there, taken, strict=True))
-        if run is None and readings is None
-    ]
-    listener = progress(len(missing)) if progress is not None else None
-    jobs = [plan.jobs[number] for number in missing]
-    fresh = dict(zip(missing, run_jobs(jobs, listener, stop, measure, workers), strict=True))
-
-    def outcome(number: int) -> Readings | _core.RunError | None:
-        run = there[number]
-        if number in fresh:
-            return fresh[number]
-        # What is stopped is not judged, and to measure hundreds of runs takes its time.
-        return taken[number] if run is None or stop.is_set() else measure(run)
-
-    outcomes = [outcome(number) for number in range(len(plan.jobs))]
+    asked = [number for number, readings in enumerate(taken) if readings is None]
+    done = [there[number] for number in asked]
+    listener = progress(done.count(None)) if progress is not None else None
+    jobs = [plan.jobs[number] for number in asked]
+    outcomes: list[Readings | _core.RunError | None] = list(taken)
+    found = run_jobs(jobs, listener, stop, measure, workers, done)
+    for number, outcome in zip(asked, found, strict=True):
+        outcomes[number] = outcome
     return {
         key: {
             m.name: Sample((), f"not valid: {plan.refused[key]}")

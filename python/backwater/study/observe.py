@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from backwater._core import RunError
 from backwater.errors import InputError, ResultError
+from backwater.experiments.execute import find_done, run_jobs
 from backwater.notices import say
-from backwater.running import Job, Progress, find_done, run_jobs
 from backwater.stopping import interruptible
 from backwater.study.execute import changed
 from backwater.study.key import TABLE, Key
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from backwater.results import Run
+    from backwater.running import Job, Progress
     from backwater.study.outcome import Outcome
 
 SAMPLES = ("queues", "links", "pauses", "flows")
@@ -68,19 +69,18 @@ def observe(
     """Do the runs that are not there yet, below `observed` of the study's directory."""
     jobs = [_job(outcome, one) for one in wanted]
     there = find_done(jobs, force=True)
-    missing = [job for job, run in zip(jobs, there, strict=True) if run is None]
+    missing = there.count(None)
     if missing:
-        are = "is" if len(missing) == 1 else "are"
-        again = f"{many(len(missing), 'run')} {are} done again with samples, to be drawn over time"
+        are = "is" if missing == 1 else "are"
+        again = f"{many(missing, 'run')} {are} done again with samples, to be drawn over time"
         say(again if outcome.directory is None else f"{outcome.directory}: {again}")
     with interruptible() as stop:
-        listener = progress(len(missing)) if progress is not None and missing else None
-        fresh = iter(run_jobs(missing, listener, stop, lambda run: run) if missing else [])
+        listener = progress(missing) if progress is not None and missing else None
+        done = run_jobs(jobs, listener, stop, lambda run: run, there=there)
         if stop.is_set():
             raise stop.interrupted()
     found: dict[str, Run] = {}
-    for one, run in zip(wanted, there, strict=True):
-        result = next(fresh) if run is None else run
+    for one, result in zip(wanted, done, strict=True):
         if result is None or isinstance(result, RunError):
             raise ResultError(f"the run {one.id} to be drawn failed: {result}")
         _same(outcome, one, result)

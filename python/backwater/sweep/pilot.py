@@ -6,8 +6,9 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from backwater.experiments.builds import code
 from backwater.sweep.drive import task
-from backwater.sweep.point import Cut, Recipe, code, run_points
+from backwater.sweep.point import Cut, Recipe, run_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,18 +6,15 @@ seed; what comes back are Arrow tables with a row a point.
 
 from __future__ import annotations
 
-import hashlib
 import pickle
-import socket
-import sys
 import time
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backwater import _core
 from backwater.errors import InputError, ResultError
+from backwater.experiments.builds import check_code
 from backwater.results import Run
 from backwater.running import fraction
 from backwater.saving import SLICE_MS
@@ -66,36 +63,6 @@ class Cut(Exception):  # noqa: N818 - it is no error
         super().__init__(done)
         self.done = done
         """How much of it was done, from 0 to 1; None: that cannot be told."""
-
-
-class OtherCodeError(InputError):
-    """A worker has another version or build than the sweep."""
-
-
-def code() -> dict[str, str]:
-    """Give version and build of the core, and a hash of what makes numbers of a run's rows."""
-    base = Path(__file__).resolve().parent.parent
-    hashing = hashlib.sha256()
-    for file in (*sorted((base / "numbers").glob("*.py")), base / "sweep" / "point.py"):
-        hashing.update(file.read_bytes())
-    return {**_core.version(), "numbers": hashing.hexdigest()[:16]}
-
-
-def check_code(wanted: Mapping[str, str]) -> None:
-    """Refuse to run what another version or build has asked for. Raises `OtherCodeError`."""
-    here = code()
-    if here != dict(wanted):
-        where = f"{socket.gethostname()} ({sys.executable})"
-        raise OtherCodeError(
-            f"the worker on {where} has another version or build: {told(here)}, "
-            f"and the sweep {told(wanted)}",
-            "install the same version of Backwater there, built from the same sources",
-        )
-
-
-def told(versions: Mapping[str, str]) -> str:
-    """Write versions for people."""
-    return ", ".join(f"{name} {value}" for name, value in versions.items())
 
 
 @lru_cache(maxsize=4)

@@ -19,15 +19,16 @@ from backwater.directory import (
     standing,
 )
 from backwater.errors import InputError, ResultError
+from backwater.experiments.builds import code, told
 from backwater.files import digest
 from backwater.manifest import FORMATS, NAMES, SWEEP, check_file, read_manifest, write_manifest
 from backwater.results import unwritable
 from backwater.running import inputs_of
 from backwater.stopping import StoppedError
 from backwater.sweep import seek
-from backwater.sweep.drive import WAIT_SECONDS, Drive, State
+from backwater.sweep.drive import Drive, State
 from backwater.sweep.pilot import Estimate, pilot, recipe_of
-from backwater.sweep.point import DONE, FAILED, code, told
+from backwater.sweep.point import DONE, FAILED
 from backwater.sweep.progress import Told
 from backwater.sweep.same import difference, in_order, named
 from backwater.sweep.store import POINTS, Store, files, table_of
@@ -36,9 +37,9 @@ from backwater.sweep.whole import missing as missing_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from backwater.experiments.hands import Workers
     from backwater.scenario import Scenario
     from backwater.stopping import Stop
     from backwater.sweep.drive import Watching
@@ -58,8 +59,6 @@ class Sweeping:
     """Where it comes from: title, file, with, set, and the options that it was given with."""
     metrics: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
-    wait: float = WAIT_SECONDS
-    """So many seconds there may be no worker; jobs may wait in a queue for as long as they will."""
     alone: float = 0.0
     """What takes so many seconds at most is run in this process: workers take longer to start."""
     seeking: Callable[[], Seeking] | None = None
@@ -192,7 +191,7 @@ class Sweeping:
 
     def carry_out(
         self,
-        engine: Callable[[Stop], AbstractContextManager[Any]],
+        engine: Workers,
         watching: Watching,
         stop: Stop,
         announce: Callable[[Estimate], None],
@@ -202,7 +201,7 @@ class Sweeping:
     ) -> State:
         """Run what is missing; gives where it stands at the end.
 
-        `engine` starts workers, and is not called if nothing is missing; `announce` is told the
+        `engine` starts workers, unless nothing is missing; `announce` is told the
         estimate before. `force` does all points anew, `retry` those that have failed.
         """
         with locked(self.directory):
@@ -285,7 +284,7 @@ class Sweeping:
         store: Store,
         state: State,
         told: Told,
-        engine: Callable[[Stop], AbstractContextManager[Any]],
+        engine: Workers,
         stop: Stop,
         announce: Callable[[Estimate], None],
     ) -> None:
@@ -300,8 +299,8 @@ class Sweeping:
             drive.alone(stop, _LONGER * self.alone)
         if not drive.left or stop.is_set():
             return
-        with contextlib.suppress(StoppedError), engine(stop) as client:
-            drive.run(client, stop, self.wait)
+        with contextlib.suppress(StoppedError), engine.connect(stop) as client:
+            drive.run(client, stop, engine.wait)
 
     def small(self, estimate: Estimate) -> bool:
         """Whether what is foreseen takes less than workers take to start."""
@@ -315,7 +314,7 @@ class Sweeping:
         store: Store,
         state: State,
         told: Told,
-        engine: Callable[[Stop], AbstractContextManager[Any]],
+        engine: Workers,
         stop: Stop,
         announce: Callable[[Estimate], None],
     ) -> None:
@@ -358,8 +357,8 @@ class Sweeping:
                     alone -= time.monotonic() - began
                 if not drive.left or stop.is_set():
                     continue
-                client = client or stack.enter_context(engine(stop))
-                drive.run(client, stop, self.wait)
+                client = client or stack.enter_context(engine.connect(stop))
+                drive.run(client, stop, engine.wait)
         if self.answering is not None and not stop.is_set():
             self.answer = self.answering(seeking, rounds, self._rows())
 

@@ -22,8 +22,9 @@ import pytest
 
 import backwater
 import backwater.why.evidence
-from backwater import _core, running
+from backwater import _core
 from backwater.errors import Interrupted
+from backwater.experiments import execute
 from backwater.repetitions import load_series
 from backwater.running import Job, run_job
 from backwater.stopping import Stop
@@ -232,7 +233,7 @@ def late(monkeypatch: pytest.MonkeyPatch) -> None:
     """A signal comes when the last run is over, and before the command has looked at it."""
 
     def jobs(some: object, progress: object, stop: Stop, *more: object, **named: object) -> object:
-        done = cast("Any", running.run_jobs)(some, progress, stop, *more, **named)
+        done = cast("Any", execute.run_jobs)(some, progress, stop, *more, **named)
         stop.signalled(signal.SIGINT)
         return done
 

@@ -19,9 +19,9 @@ import pytest
 from backwater import files
 from backwater.cli.streams import Unheard
 from backwater.errors import InputError
+from backwater.experiments import clusters
 from backwater.own.crate import named
 from backwater.stopping import Stop, StoppedError, waited
-from backwater.sweep import clusters
 from kit.command import run_apart, run_python
 from kit.sweeping import HOT, run_here
 from kit.tree import ROOT
@@ -159,7 +159,7 @@ READS = (r".read_text(", r".read_bytes(", '.open("rb")', "ParquetFile(", "read_s
 # The helpers themselves, files of the package, and streams.
 OWN = {
     *("files.py", "examples.py", "own/crate.py", "report/page.py", "cli/targets.py"),
-    *("sweep/point.py", "plot/engine.py", "results.py", "cli/pcap.py"),
+    *("experiments/builds.py", "plot/engine.py", "saved.py", "cli/pcap.py"),
 }
 
 

@@ -14,16 +14,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import backwater
+from backwater.experiments.hands import Workers
 from kit.scenarios import flow, star
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     import pytest
-
-    from backwater.stopping import Stop
 
 # Three hosts send into one, and one of them to another: a victim behind the pauses of `pfc`.
 HOT = f"""{star(5, rate="10 Gb/s", title="Hot")}
@@ -81,10 +79,8 @@ class Here:
 def run_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have `backwater sweep` run points in this process."""
 
-    def engine(*_: object) -> Callable[[Stop], AbstractContextManager[Here]]:
-        return lambda _: contextlib.nullcontext(Here())
-
-    monkeypatch.setattr("backwater.cli.sweep._engine", engine)
+    here = Workers(lambda _: contextlib.nullcontext(Here()))
+    monkeypatch.setattr("backwater.cli.sweep.here", lambda *_: here)
 
 
 def free_port() -> int:

@@ -326,7 +326,8 @@ def test_a_point_imports_no_library_of_tables(hot: Path) -> None:
     """They take longer than a hundred tiny points, in each worker."""
     script = (
         "import sys, backwater\n"
-        "from backwater.sweep.point import Recipe, code, run_points\n"
+        "from backwater.experiments.builds import code\n"
+        "from backwater.sweep.point import Recipe, run_points\n"
         f"case = backwater.load({str(hot)!r}).variant('pfc')\n"
         "recipe = Recipe({'pfc': case}, (), (), True, code())\n"
         "rows = run_points(recipe, [('0' * 16, 'pfc', (), (), 1)])\n"
@@ -690,7 +691,7 @@ def test_other_results_are_not_replaced(sweep: Sweeper, command: Command) -> Non
 def test_a_scheduler_that_does_not_answer_is_told(
     command: Command, hot: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backwater.sweep.clusters.CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr("backwater.experiments.clusters.CONNECT_SECONDS", 0.3)
     said = command(
         *("sweep", str(hot), "--vary", BUFFERS, "--out", "o"),
         *("--scheduler", "tcp://127.0.0.1:9"),

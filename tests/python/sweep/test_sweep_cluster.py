@@ -15,7 +15,7 @@ import pytest
 
 import backwater
 from backwater.errors import InputError
-from backwater.sweep.clusters import Slurm
+from backwater.experiments.clusters import Slurm
 from backwater.sweep.drive import Drive
 from backwater.sweep.store import POINTS as POINTS_TABLE
 from backwater.sweep.store import table_of

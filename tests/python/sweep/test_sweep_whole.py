@@ -15,6 +15,7 @@ import pytest
 
 import backwater
 from backwater.errors import ResultError
+from backwater.experiments.hands import Workers
 from backwater.manifest import SWEEP, read_manifest, write_manifest
 from backwater.sweep import store
 from backwater.sweep.drive import Drive
@@ -265,14 +266,11 @@ def test_what_takes_less_than_workers_do_is_run_by_the_command(
     (tmp_path / "hot.toml").write_text(HOT, encoding="utf-8")
     started = []
 
-    def engine(*_: object) -> Callable[[Stop], Any]:
-        def start(_: Stop) -> Any:  # noqa: ANN401 - a context
-            started.append(1)
-            return contextlib.nullcontext(Here())
+    def start(_: Stop) -> Any:  # noqa: ANN401 - a context
+        started.append(1)
+        return contextlib.nullcontext(Here())
 
-        return start
-
-    monkeypatch.setattr("backwater.cli.sweep._engine", engine)
+    monkeypatch.setattr("backwater.cli.sweep.here", lambda *_: Workers(start))
     goal = "smallest pfc.xoff in 5 KB..75 KB step 5 KB where pauses <= 4"
     for number, more in enumerate((("--vary", "pfc.xoff=20 KB,30 KB"), ("--goal", goal))):
         begin = ("sweep", "hot.toml", "--variant", "pfc", *more, "--seeds", "1..2")

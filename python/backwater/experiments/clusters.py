@@ -20,6 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError, ResultError
+from backwater.experiments.hands import Workers
 from backwater.files import temporary_directory
 from backwater.optional_dependencies import needed
 from backwater.stopping import Stop, StoppedError, waited
@@ -125,15 +126,19 @@ def end_children() -> None:
         child.kill()
 
 
-def address_of(text: str) -> str:
-    """See that a text may be the address of a scheduler. Raises `InputError`."""
+def _check_address(text: str) -> None:
     _dask()
     addressing = needed("distributed.comm.addressing", "sweep")
     try:
         addressing.get_address_host_port(text)
     except (ValueError, TypeError, ImportError, NotImplementedError) as error:
         raise InputError(f"--scheduler {text}: is no address: {error}", _ADDRESS) from None
-    return text
+
+
+def scheduler(address: str) -> Workers:
+    """Give the workers of a scheduler that is there. Raises `InputError` for what is no address."""
+    _check_address(address)
+    return Workers(lambda stop: connected(address, stop))
 
 
 @contextlib.contextmanager
@@ -191,7 +196,7 @@ def _started(
                     # port that another cluster may have unless it takes any.
                     scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
                     silence_logs=logging.CRITICAL,
-                    preload=["backwater.sweep.worker"],
+                    preload=["backwater.experiments.worker"],
                 )
         except (OSError, RuntimeError) as error:
             reason = error
@@ -251,7 +256,7 @@ class Slurm:
                     **self.options,
                     silence_logs="critical",
                     scheduler_options={"dashboard": False, "dashboard_address": ":0"},
-                    worker_extra_args=["--preload", "backwater.sweep.worker"],
+                    worker_extra_args=["--preload", "backwater.experiments.worker"],
                 )
         except (ValueError, TypeError, OSError, RuntimeError) as error:
             raise InputError(f"--slurm: {error}", "see the options of SLURMCluster") from None

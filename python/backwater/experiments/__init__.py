@@ -1,0 +1,1 @@
+"""What series, comparisons, studies and sweeps have in common: how their runs are carried out."""

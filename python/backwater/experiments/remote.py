@@ -1,0 +1,145 @@
+"""One run on a worker of Dask: what travels there, what it says meanwhile, and what comes back.
+
+A scenario travels as it was read, with its changes and the files that it names; the tables of its
+run come back as parts in Parquet. The worker keeps these on its own disk meanwhile.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backwater import _core
+from backwater.experiments.builds import check_code
+from backwater.files import temporary_directory
+from backwater.results import Packed, Run, SpoolSink, opening
+from backwater.running import Job, keeping_in, simulate
+from backwater.stopping import Stop
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backwater.running import Standing
+    from backwater.scenario import Scenario
+    from backwater.series import SeriesWriter
+
+# As often a worker says how far a run is, and looks whether it is still asked for.
+LOOK_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Standings:
+    """Where a run on a worker stands, as it is said."""
+
+    time_ps: int
+    end_ps: int | None
+    hops: int
+    flows_done: int
+    flows_total: int | None
+
+
+def packed(job: Job) -> bytes:
+    """Give the scenario of a job as it travels."""
+    assert job.prepared.source is not None
+    return pickle.dumps(job.prepared.source)
+
+
+def run_there(
+    wanted: Mapping[str, str], scenario: bytes, seed: int, topic: str, number: int
+) -> Run | _core.RunError | None:
+    """Run a job on this worker; gives its rows, an error with them, or None: nobody wants them.
+
+    Raises `OtherCodeError` if this is another build than that of the command.
+    """
+    # Before anything is unpacked that other code may know otherwise.
+    check_code(wanted)
+    case: Scenario = pickle.loads(scenario)
+    worker = importlib.import_module("distributed").get_worker()
+    with temporary_directory("backwater-run-") as folder:
+
+        def sink() -> SpoolSink:
+            return SpoolSink(Path(folder), opening())
+
+        job = Job(case.prepare(), seed, None)
+        try:
+            return simulate(job, number, _Saying(worker, topic), _Unwanted(worker), sink)
+        except _core.RunError as error:
+            return error
+
+
+class _Saying:
+    """Says how far a run is, to whoever has asked for it."""
+
+    def __init__(self, worker: Any, topic: str) -> None:  # noqa: ANN401 - the library has no types
+        self._worker, self._topic = worker, topic
+        self._next = 0.0
+
+    def advanced(self, job: int, status: Standing) -> None:
+        """Say it once a second."""
+        if (now := time.monotonic()) >= self._next:
+            self._next = now + LOOK_SECONDS
+            said = [getattr(status, name) for name in Standings.__dataclass_fields__]
+            self._worker.log_event(self._topic, (job, *said))
+
+    def finished(self, job: int) -> None:
+        """Say nothing: the rows come."""
+
+    def noticed(self, job: int, what: str) -> None:
+        """Say nothing: only runs that are saved, or on several threads, have anything to say."""
+
+
+class _Unwanted(Stop):
+    """Is set once nobody asks for the task at hand any more: its command was stopped, or killed."""
+
+    def __init__(self, worker: Any) -> None:  # noqa: ANN401 - the library has no types
+        super().__init__()
+        self._tasks, self._key = worker.state.tasks, worker.get_current_task()
+        self._next = 0.0
+
+    def is_set(self) -> bool:
+        """Look once a second."""
+        if (now := time.monotonic()) >= self._next:
+            self._next = now + LOOK_SECONDS
+            task = self._tasks.get(self._key)
+            if task is None or task.state == "cancelled":
+                self.set()
+        return super().is_set()
+
+
+def take_in(job: Job, run: Run | _core.RunError, series: SeriesWriter | None) -> Run:
+    """Write the rows of a run that has come from a worker, as if it had been run here.
+
+    Raises the `backwater.RunError` that has ended it.
+    """
+    error = run if isinstance(run, _core.RunError) else None
+    came: Run = run.run if isinstance(run, _core.RunError) else run
+    with keeping_in(job, series) as opened:
+        sink = opened()
+        try:
+            assert isinstance(came.read, Packed)
+            for part in came.read.parts:
+                for batch in part.batches():
+                    sink.write(part.table, batch)
+            sink.manifest["started"] = came.manifest["started"]
+            summary = {**came.summary, "findings": came.warnings}
+            done = sink.finish(came.status, summary, None if error is None else str(error))
+        except BaseException as failure:
+            sink.abandon(failure)
+            raise
+    if error is not None:
+        error.run = done
+        raise error
+    return done
+
+
+def lost(reason: str) -> _core.RunError:
+    """Make the error of a run over which workers die: it has no rows."""
+    error = _core.RunError(reason)
+    error.time_ps, error.reason, error.hint = 0, reason, None
+    manifest = opening() | {"status": "failed", "summary": {}, "warnings": []}
+    error.run = Run(manifest, None, Packed([]))
+    return error

@@ -1,0 +1,302 @@
+"""Studies whose runs are done by workers of Dask: real schedulers and workers, over TCP."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from test_study_seeds import PUBLISHED, SCENARIO, STUDY
+
+import backwater
+from backwater import study
+from backwater.errors import InputError, ResultError
+from backwater.experiments import clusters, execute
+from backwater.experiments.hands import Workers
+from backwater.manifest import read_manifest
+from backwater.results import SpoolSink, opening
+from backwater.running import Job, simulate
+from backwater.stopping import Stop
+from backwater.study import definition
+from kit.studies import write_study
+from kit.sweeping import Cluster, Done, Here, until
+from kit.tree import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from backwater import Run
+    from backwater.running import Standing
+
+TABLES = ("flows", "series", "ports")
+# Of a run what neither its place nor its time changes.
+FACTS = ("seed", "status", "summary", "warnings", "scenario", "origins", "inputs")
+# Of a second or two each.
+SECONDS = SCENARIO.replace('at = "2 ms"', 'at = "500 ms"')
+# So long that it is stopped in the middle.
+FAR = SCENARIO.replace('at = "2 ms"', 'at = "2 s"')
+
+
+@pytest.fixture
+def small_study(tmp_path: Path) -> definition.Study:
+    return definition.read(write_study(tmp_path, SCENARIO, STUDY, PUBLISHED))
+
+
+@pytest.fixture
+def cluster_of(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
+    made = []
+
+    def make(**options: object) -> Cluster:
+        made.append(Cluster(tmp_path / "cluster", **options))  # type: ignore[arg-type]
+        return made[-1].start()
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of two workers that nobody kills."""
+    one = Cluster(tmp_path_factory.mktemp("shared"))
+    yield one.start()
+    one.close()
+
+
+class Heard:
+    """Listens to runs."""
+
+    def __init__(self) -> None:
+        self.running: dict[int, list[int]] = {}
+        self.over: list[int] = []
+
+    def advanced(self, job: int, status: Standing) -> None:
+        self.running.setdefault(job, []).append(status.time_ps)
+
+    def finished(self, job: int) -> None:
+        self.over.append(job)
+
+    def noticed(self, job: int, what: str) -> None:
+        raise AssertionError(job, what)
+
+
+def runs(outcome: study.Outcome) -> dict[str, list[Run]]:
+    return {str(key): list(outcome.runs(key)) for key in outcome.points}
+
+
+def test_a_cluster_makes_the_results_of_one_machine(
+    small_study: definition.Study, shared: Cluster, tmp_path: Path
+) -> None:
+    heard = Heard()
+    there = clusters.scheduler(shared.address)
+    one = study.reproduce(small_study, out=tmp_path / "one")
+    other = study.reproduce(
+        small_study, out=tmp_path / "other", workers=there, progress=lambda _: heard
+    )
+    assert other.rows == one.rows
+    assert other.beside == one.beside
+    assert sorted(heard.over) == list(range(11))
+    here, elsewhere = runs(one), runs(other)
+    assert here.keys() == elsewhere.keys()
+    assert [len(some) for some in here.values()] == [6, 2, 3]
+    for key, some in here.items():
+        for mine, its in zip(some, elsewhere[key], strict=True):
+            assert {fact: mine.manifest[fact] for fact in FACTS} == {
+                fact: its.manifest[fact] for fact in FACTS
+            }
+            assert its.manifest["started"] <= its.manifest["ended"]
+            for table in TABLES:
+                assert mine.read(table).equals(its.read(table)), (key, table)
+    lines = [
+        {line["of"]: line["measures"] for line in map(json.loads, path.read_text().splitlines())}
+        for path in (tmp_path / "one" / "measured.jsonl", tmp_path / "other" / "measured.jsonl")
+    ]
+    assert lines[0] == lines[1]
+    # Nothing is missing, so no worker is asked.
+    nobody = Workers(lambda _: pytest.fail("workers are started"))
+    assert study.reproduce(small_study, out=tmp_path / "one", workers=nobody).rows == one.rows
+
+
+def jobs_of(text: str, many: int, series: Path | None) -> list[Job]:
+    prepared = backwater.parse(text).prepare()
+    return [Job.repeated(prepared, seed, series) for seed in range(1, many + 1)]
+
+
+def test_a_run_that_fails_there_fails_alone(shared: Cluster, tmp_path: Path) -> None:
+    """As it does here, with the rows up to then; the others go on."""
+    broken = backwater.load(ROOT / "scenarios" / "ring-deadlock.toml").prepare()
+    found = []
+    for name, workers in (("here", None), ("there", clusters.scheduler(shared.address))):
+        jobs = [Job(broken, 1, tmp_path / name), *jobs_of(SCENARIO, 1, None)]
+        found.append(
+            execute.run_jobs(jobs, None, Stop(), lambda run: f"{run.fingerprint}", workers)
+        )
+    (here, whole), (there, its) = found
+    assert whole == its
+    assert isinstance(here, backwater.RunError)
+    assert isinstance(there, backwater.RunError)
+    assert (str(there), there.reason, there.hint) == (str(here), here.reason, here.hint)
+    mine, other = (backwater.open_run(tmp_path / name, backwater.Run) for name in ("here", "there"))
+    assert other.status == "failed"
+    assert other.manifest["error"] == mine.manifest["error"] == str(there)
+    assert other.flows.equals(mine.flows)
+    assert other.flows.num_rows
+    assert there.run.ports.equals(mine.ports)
+
+
+def test_a_run_over_which_workers_die_fails_alone(tmp_path: Path) -> None:
+    """Which a client tells that is no Dask's; the others come to their end."""
+    killed = pytest.importorskip("distributed").KilledWorker
+
+    class Dead:
+        status = "error"
+
+        def add_done_callback(self, call: Callable[[Dead], object]) -> None:
+            call(self)
+
+        def exception(self) -> Exception:
+            return cast("Exception", killed("task", None, 3))
+
+    class Deadly(Here):
+        def submit(self, function: Callable[..., object], *given: object, pure: bool) -> Any:  # noqa: ANN401
+            del function, pure
+            number = cast("int", given[-1])
+            if number == 1:
+                return Dead()
+            folder = tmp_path / f"spool-{number}"
+            folder.mkdir()
+            sink = SpoolSink(folder, opening())
+            return Done(simulate(jobs[number], number, None, Stop(), lambda: sink))
+
+    jobs = jobs_of(SCENARIO, 3, tmp_path / "o")
+    workers = Workers(lambda _: nullcontext(Deadly()))
+    found = execute.run_jobs(jobs, None, Stop(), lambda run: run.seed, workers)
+    assert found[0] == 1
+    assert isinstance(found[1], backwater.RunError)
+    assert "its worker ended without a word" in found[1].reason
+    assert found[2] == 3
+    series = backwater.open_run(tmp_path / "o", backwater.Series)
+    assert [run.status for run in series.runs] == ["done", "failed", "done"]
+    assert series.status == "failed"
+
+
+def test_a_worker_that_dies_is_replaced(cluster_of: Callable[..., Cluster], tmp_path: Path) -> None:
+    cluster = cluster_of()
+    heard = Heard()
+    killed: list[int] = []
+    jobs = jobs_of(SECONDS, 4, tmp_path / "o")
+
+    def kill(job: int, status: Standing) -> None:
+        Heard.advanced(heard, job, status)
+        if not killed and status.time_ps > 10**9:
+            killed.append(job)
+            cluster.kill("worker-0")
+
+    heard.advanced = kill  # type: ignore[method-assign]
+    found = execute.run_jobs(
+        jobs, heard, Stop(), lambda run: run.fingerprint, clusters.scheduler(cluster.address)
+    )
+    assert killed
+    alone = jobs_of(SECONDS, 4, None)
+    assert found == execute.run_jobs(alone, None, Stop(), lambda run: run.fingerprint)
+
+
+def busy(address: str) -> int:
+    """How many tasks the workers of a scheduler run."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(address) as client:
+        states = client.run(lambda dask_worker: len(dask_worker.state.executing))
+    return sum(states.values())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_command_that_ends_has_no_run_go_on_for_nobody(
+    number: int, shared: Cluster, tmp_path: Path
+) -> None:
+    folder = write_study(tmp_path, FAR, STUDY, PUBLISHED)
+    shutil.copytree(folder, tmp_path / "studies" / "small-2026")
+    script = (
+        "import sys\nfrom pathlib import Path\n"
+        "from backwater.study import definition\n"
+        "definition.STUDIES = Path('studies')\n"
+        "from backwater.cli import main\nsys.exit(main(sys.argv[1:]))\n"
+    )
+    (tmp_path / "command.py").write_text(script, encoding="utf-8")
+    words = ("reproduce", "small-2026", "--case", "b", "--scheduler", shared.address, "--out", "o")
+    with subprocess.Popen(
+        [sys.executable, "command.py", *words],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert until(30, lambda: busy(shared.address) == 2), process.communicate()
+        process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+    if number == signal.SIGINT:
+        assert process.returncode == 130
+        assert "what was simulated by then is in o" in said
+        assert f"--scheduler {shared.address} --out o" in said
+        assert read_manifest(tmp_path / "o")["status"] == "interrupted"
+    assert until(10, lambda: busy(shared.address) == 0)
+
+
+def test_tables_of_flows_travel(shared: Cluster, tmp_path: Path) -> None:
+    """Those of a scenario whose names are relative, and those that Python has added."""
+    rows = "".join(f"{n},{1 + n % 2},0,20000,{n} us\n" for n in range(9))
+    (tmp_path / "flows.csv").write_text(f"id,src,dst,bytes,start\n{rows}", encoding="utf-8")
+    text = SCENARIO[: SCENARIO.index("[[flow]]")]
+    text += (
+        '[[flow]]\nlabel = "t"\ntable = "flows.csv"\n[output]\nflows = true\ninterval = "1 ms"\n'
+    )
+    (tmp_path / "case.toml").write_text(text, encoding="utf-8")
+    pa = pytest.importorskip("pyarrow")
+    more = pa.table({"id": [0], "src": [2], "dst": [0], "bytes": [3000], "start_ps": [0]})
+    prepared = backwater.load(tmp_path / "case.toml").flows(more).prepare()
+    [found] = execute.run_jobs(
+        [Job.repeated(prepared, 1, None)],
+        None,
+        Stop(),
+        lambda run: run,
+        clusters.scheduler(shared.address),
+    )
+    assert isinstance(found, backwater.Run)
+    assert found.flows.num_rows == 10
+    here = backwater.load(tmp_path / "case.toml").flows(more).run(seed=1)
+    assert found.fingerprint == here.fingerprint
+
+
+def test_a_worker_of_another_build_is_refused(
+    cluster_of: Callable[..., Cluster], tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(ROOT / "python", other, symlinks=True, ignore=shutil.ignore_patterns("*.so"))
+    for binding in (ROOT / "python" / "backwater").glob("*.so"):
+        (other / "backwater" / binding.name).symlink_to(binding)
+    numbers = other / "backwater" / "numbers" / "named.py"
+    numbers.write_text(numbers.read_text(encoding="utf-8") + "# Another one.\n", encoding="utf-8")
+    cluster = cluster_of(workers=1, environment={"PYTHONPATH": str(other)})
+    with pytest.raises(InputError, match="has another version or build"):
+        execute.run_jobs(
+            jobs_of(SCENARIO, 1, tmp_path / "o"),
+            None,
+            Stop(),
+            lambda run: run,
+            clusters.scheduler(cluster.address),
+        )
+    assert not (tmp_path / "o").exists()
+
+
+def test_runs_without_any_worker_end(cluster_of: Callable[..., Cluster], tmp_path: Path) -> None:
+    cluster = cluster_of(workers=0)
+    workers = Workers(clusters.scheduler(cluster.address).connect, 0.5)
+    with pytest.raises(ResultError, match="no worker has come within 0 s"):
+        execute.run_jobs(
+            jobs_of(SCENARIO, 1, tmp_path / "o"), None, Stop(), lambda run: run, workers
+        )
