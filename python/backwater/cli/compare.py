@@ -24,6 +24,7 @@ from backwater.cli.arguments import (
 )
 from backwater.cli.output import message, put, warn, write_json
 from backwater.cli.targets import Kind, writable
+from backwater.cli.workers import Scheduler, SlurmJobs, check_workers, cluster, slurm_jobs
 from backwater.errors import InputError
 from backwater.samples import LEAST
 
@@ -77,6 +78,8 @@ def compare(
     plan_only: Annotated[
         bool, typer.Option("--plan", help="Say what would be run, and stop.")
     ] = False,
+    scheduler: Scheduler = None,
+    slurm: SlurmJobs = None,
     json: Json = None,
     force: Force = False,
     allow: Allow = False,
@@ -86,7 +89,8 @@ def compare(
 
     All run with the same seeds, and differences are taken seed by seed: each has its 95 % interval
     (Student's t). A winner takes 5 seeds, intervals clear of zero, and --least. The plan comes
-    first; what has been run before is not run again, and Ctrl-C may stop it at any time.
+    first; what has been run before is not run again, and Ctrl-C may stop it at any time. With
+    --scheduler or --slurm workers of a cluster do the runs, and their rows come back.
     A run whose flows or jobs are not complete, though its scenario asked for no such end, is no
     value to compare: the output says so first, and the command ends with code 3.
 
@@ -100,6 +104,8 @@ def compare(
     from backwater.numbers.metrics import metric
 
     matters = share(least)
+    check_workers(scheduler, slurm)
+    workers = cluster(scheduler, slurm_jobs(slurm))
     wanted = [metric(name) for name in metrics or ()]
     if len(scenarios) < 2:
         raise InputError(
@@ -117,11 +123,11 @@ def compare(
         plan = Plan.of(cases, seeds(many, cases[0].seed), Path(out), given, force=force)
         plan.check_groups(wanted)
         writable(json, Kind.JSON, *files(scenarios))
-        message(*plan.words())
+        message(*plan.words(elsewhere=workers is not None))
         if plan_only:
             return 0
         code, rows, document = plan.carry_out(
-            wanted, matters, allow=allow, json_progress=json_progress
+            wanted, matters, workers, allow=allow, json_progress=json_progress
         )
     if rows is not None and document is not None:
         if json is not None:

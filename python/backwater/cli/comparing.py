@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from backwater.cli.subjects import Subject
+    from backwater.experiments.hands import Workers
     from backwater.numbers.metrics import Metric, Part
 
 FAILED, INCOMPLETE = 1, 3
@@ -100,8 +101,11 @@ class Plan:
                     needed.setdefault(job.out, (number, job))
         return list(needed.values())
 
-    def words(self) -> list[str]:
-        """Say what is to be run, and for how long, by a trial of some tenths of a second."""
+    def words(self, *, elsewhere: bool) -> list[str]:
+        """Say what is to be run, and for how long, by a trial of some tenths of a second.
+
+        `elsewhere`: on workers, of which nobody knows how many there will be.
+        """
         missing = self.missing
         total = len(self.cases) * len(self.seeds)
         first, last = self.seeds[0], self.seeds[-1]
@@ -121,14 +125,21 @@ class Plan:
             each = {number: _trial(self.jobs[number][0]) for number in left}
             if all(seconds is not None for seconds in each.values()):
                 work = sum((each[number] or 0.0) * left[number] for number in left)
-                seconds = max(1.0, work / min(cores, len(missing)))
-                lines.append(f"  about {duration(seconds)} on {cores} cores, by a trial of each")
+                seconds = max(1.0, work if elsewhere else work / min(cores, len(missing)))
+                on = "one processor together" if elsewhere else f"{cores} cores"
+                lines.append(f"  about {duration(seconds)} on {on}, by a trial of each")
             else:
                 lines.append("  how long that takes cannot be told beforehand")
         return lines
 
     def carry_out(
-        self, wanted: Sequence[Metric], least: float, *, allow: bool, json_progress: bool
+        self,
+        wanted: Sequence[Metric],
+        least: float,
+        workers: Workers | None,
+        *,
+        allow: bool,
+        json_progress: bool,
     ) -> tuple[int, list[Row] | None, dict[str, Any] | None]:
         """Do what is to be done, and compare: exit code, rows, JSON. No rows if it was stopped.
 
@@ -139,7 +150,7 @@ class Plan:
             _may_hold(self.base)
             self._keep("running", {})
             code, rows, document = self._carry_out(
-                wanted, least, allow=allow, json_progress=json_progress
+                wanted, least, workers, allow=allow, json_progress=json_progress
             )
             status = "interrupted" if document is None else "failed" if code == FAILED else "done"
             self._keep(status, document or {})
@@ -175,14 +186,20 @@ class Plan:
             ) from None
 
     def _carry_out(
-        self, wanted: Sequence[Metric], least: float, *, allow: bool, json_progress: bool
+        self,
+        wanted: Sequence[Metric],
+        least: float,
+        workers: Workers | None,
+        *,
+        allow: bool,
+        json_progress: bool,
     ) -> tuple[int, list[Row] | None, dict[str, Any] | None]:
         missing = self.missing
         with interruptible() as stop, reporting(json=json_progress) as display:
             progress = Reporter(max(1, len(missing)), display)
             jobs = [job for _, job in missing]
             outcomes = run_jobs(
-                jobs, progress, stop, lambda run: _measure(run, wanted, allow=allow)
+                jobs, progress, stop, lambda run: _measure(run, wanted, allow=allow), workers
             )
         errors = [
             f"error: {self.cases[number].label}, seed {job.seed}: {outcome}"

@@ -43,6 +43,7 @@ from backwater.cli.capture import (
 from backwater.cli.figures import DONE, Asked, FigureFiles, Font, Theme, Width, asked
 from backwater.cli.output import warn
 from backwater.cli.targets import Kind, writable
+from backwater.cli.workers import Scheduler, SlurmJobs, check_workers, cluster, slurm_jobs
 from backwater.errors import InputError
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ def run(
         str | None,
         typer.Option("--from", metavar="F", help="Go on from a saved run, in place of FILE."),
     ] = None,
+    scheduler: Scheduler = None,
+    slurm: SlurmJobs = None,
     watched: Annotated[
         bool, typer.Option("--watch", help="Run again each time that FILE is saved.")
     ] = False,
@@ -117,7 +120,8 @@ def run(
     Where flows or rounds of jobs are not complete though the scenario asked for no such end, the
     summary says so first, and the command ends with code 3.
     With --threads a large run is split over several processors, and its results are the same. A
-    run that cannot be split uses one thread and says why. Runs of --seeds use a processor each.
+    run that cannot be split uses one thread and says why. Runs of --seeds use a processor each, or
+    workers of a cluster with --scheduler or --slurm, and their rows come back.
     With --until T --save F all events up to T, T included, are simulated, and the run is saved to
     F. --from F goes on from there, as if it had never stopped; with --set values of mechanisms are
     others from T on, and the summary says so. With --save F --every T a run that is killed goes
@@ -151,6 +155,8 @@ def run(
             "--capture-class": classes,
             "--capture-snap": snap,
             "--capture-limit": limit,
+            "--scheduler": scheduler,
+            "--slurm": slurm,
             "--watch": watched or None,
         }
         return _go_on(
@@ -180,6 +186,10 @@ def run(
         raise InputError(
             "--threads and --seeds exclude each other", "the runs of --seeds use a processor each"
         )
+    if many is None and (scheduler is not None or slurm is not None):
+        option = "--slurm" if scheduler is None else "--scheduler"
+        raise InputError(f"{option}: is for the runs of --seeds", "one run is done here")
+    check_workers(scheduler, slurm)
     if watched:
         given = {
             "--seeds": many,
@@ -218,10 +228,12 @@ def run(
             case, job, base, json, drawing, allow=allow, force=force, progress=json_progress
         )
     jobs = [Job.repeated(prepared, number, base) for number in numbers]
+    workers = cluster(scheduler, slurm_jobs(slurm))
     with taking_up(jobs, base, force=force) as done:
         again = ["run", file, *beside]
         again += [*_options("--variant", variant), *_options("--with", mechanisms)]
         again += _options("--set", settings)
+        again += [*_options("--scheduler", scheduler), *_options("--slurm", slurm)]
         words = shlex.join([*again, "--seeds", str(many)])
         code = repeat(
             case,
@@ -230,6 +242,7 @@ def run(
             base,
             json,
             words,
+            workers,
             allow=allow,
             json_progress=json_progress,
             more=drawing is not None,

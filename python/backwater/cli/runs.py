@@ -39,6 +39,7 @@ from backwater.wording import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from backwater.experiments.hands import Workers
     from backwater.results import Run
     from backwater.resumed import Resumed
     from backwater.running import Job
@@ -153,6 +154,7 @@ def repeat(
     base: Path,
     json: str | None,
     again: str,
+    workers: Workers | None,
     *,
     allow: bool,
     json_progress: bool = False,
@@ -166,7 +168,7 @@ def repeat(
     if missing < len(jobs):
         message(f"{len(jobs) - missing} of {len(jobs)} runs are in {base} already")
     with interruptible() as stop, reporting(json=json_progress) as display:
-        outcomes = run_jobs(jobs, Reporter(missing, display), stop, of_whole, there=done)
+        outcomes = run_jobs(jobs, Reporter(missing, display), stop, of_whole, workers, done)
     # A signal that comes when all runs are over has stopped nothing.
     cut = stop.is_set() and (more or None in outcomes)
     if cut and kind_of(base) != SEEDS:

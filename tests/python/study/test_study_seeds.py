@@ -15,97 +15,17 @@ from backwater import study
 from backwater.errors import InputError
 from backwater.journal import Journal
 from backwater.study import definition
-from kit.scenarios import bare, star
-from kit.studies import DROPPED_AS_IT_IS, write_study
+from kit.studies import write_random_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kit.command import Command
 
-SCENARIO = f"""{star(3, rate="10 Gb/s", title="Two random senders")}
-{bare("1500 B")}
-[switch]
-buffer = "6 KB"
-buffer_per = "egress"
-[[flow]]
-label = "random"
-from = [1, 2]
-to = 0
-arrivals = "bernoulli"
-load = "40 %"
-[stop]
-at = "2 ms"
-[output]
-interval = "1 ms"
-flows = true
-[variant.larger]
-switch.buffer = "60 KB"
-"""
-STUDY = f"""
-title = "Small"
-scenario = "scenario.toml"
-seeds = "1..6"
-[mechanisms]
-"plain" = ""
-[[measure]]
-name = "rate"
-kind = "throughput"
-groups = ["random"]
-window = ["1 ms", "2 ms"]
-unit = "Mb/s"
-text = "received from 1 to 2 ms"
-{DROPPED_AS_IT_IS}
-[[case]]
-id = "b"
-text = "no number of it"
-mechanisms = ["plain"]
-seeds = "1..2"
-[case.set]
-"flow.random.load" = "20 %"
-[[beside]]
-id = "memory"
-title = "More memory"
-own = "6 KB"
-own_text = "the table's"
-cases = ["a"]
-mechanisms = ["plain"]
-seeds = "1..3"
-[[beside.setup]]
-id = "larger"
-label = "60 KB"
-text = "ten times as much"
-variant = "larger"
-"""
-PUBLISHED = """
-document = "none"
-[[row]]
-case = "a"
-mechanism = "plain"
-band = 0.5
-values = { rate = 8000 }
-[[row]]
-case = "a"
-mechanism = "plain"
-over = "max"
-first = 4
-band_factor = 2
-values = { rate = 8000 }
-[[row]]
-case = "a"
-mechanism = "plain"
-over = "std"
-first = 9
-band_absolute = 1
-required = false
-values = { rate = 8000 }
-"""
-
 
 @pytest.fixture
 def small_study(tmp_path: Path) -> definition.Study:
-    folder = write_study(tmp_path, SCENARIO, STUDY, PUBLISHED)
-    return definition.read(folder)
+    return definition.read(write_random_study(tmp_path))
 
 
 def rates(study: definition.Study, seeds: range) -> list[float]:

@@ -1,4 +1,4 @@
-"""Studies whose runs are done by workers of Dask: real schedulers and workers, over TCP."""
+"""Runs of studies, series and comparisons by workers of Dask: real ones, over TCP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from test_study_seeds import PUBLISHED, SCENARIO, STUDY
 
 import backwater
 from backwater import study
@@ -23,7 +22,7 @@ from backwater.results import SpoolSink, opening
 from backwater.running import Job, simulate
 from backwater.stopping import Stop
 from backwater.study import definition
-from kit.studies import write_study
+from kit.studies import RANDOM, write_random_study
 from kit.sweeping import Cluster, Done, Here, until
 from kit.tree import ROOT
 
@@ -33,19 +32,20 @@ if TYPE_CHECKING:
 
     from backwater import Run
     from backwater.running import Standing
+    from kit.command import Command
 
 TABLES = ("flows", "series", "ports")
 # Of a run what neither its place nor its time changes.
 FACTS = ("seed", "status", "summary", "warnings", "scenario", "origins", "inputs")
 # Of a second or two each.
-SECONDS = SCENARIO.replace('at = "2 ms"', 'at = "500 ms"')
+SECONDS = RANDOM.replace('at = "2 ms"', 'at = "500 ms"')
 # So long that it is stopped in the middle.
-FAR = SCENARIO.replace('at = "2 ms"', 'at = "2 s"')
+FAR = RANDOM.replace('at = "2 ms"', 'at = "2 s"')
 
 
 @pytest.fixture
 def small_study(tmp_path: Path) -> definition.Study:
-    return definition.read(write_study(tmp_path, SCENARIO, STUDY, PUBLISHED))
+    return definition.read(write_random_study(tmp_path))
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_a_run_that_fails_there_fails_alone(shared: Cluster, tmp_path: Path) -> 
     broken = backwater.load(ROOT / "scenarios" / "ring-deadlock.toml").prepare()
     found = []
     for name, workers in (("here", None), ("there", clusters.scheduler(shared.address))):
-        jobs = [Job(broken, 1, tmp_path / name), *jobs_of(SCENARIO, 1, None)]
+        jobs = [Job(broken, 1, tmp_path / name), *jobs_of(RANDOM, 1, None)]
         found.append(
             execute.run_jobs(jobs, None, Stop(), lambda run: f"{run.fingerprint}", workers)
         )
@@ -174,7 +174,7 @@ def test_a_run_over_which_workers_die_fails_alone(tmp_path: Path) -> None:
             sink = SpoolSink(folder, opening())
             return Done(simulate(jobs[number], number, None, Stop(), lambda: sink))
 
-    jobs = jobs_of(SCENARIO, 3, tmp_path / "o")
+    jobs = jobs_of(RANDOM, 3, tmp_path / "o")
     workers = Workers(lambda _: nullcontext(Deadly()))
     found = execute.run_jobs(jobs, None, Stop(), lambda run: run.seed, workers)
     assert found[0] == 1
@@ -219,7 +219,7 @@ def busy(address: str) -> int:
 def test_a_command_that_ends_has_no_run_go_on_for_nobody(
     number: int, shared: Cluster, tmp_path: Path
 ) -> None:
-    folder = write_study(tmp_path, FAR, STUDY, PUBLISHED)
+    folder = write_random_study(tmp_path, FAR)
     shutil.copytree(folder, tmp_path / "studies" / "small-2026")
     script = (
         "import sys\nfrom pathlib import Path\n"
@@ -251,7 +251,7 @@ def test_tables_of_flows_travel(shared: Cluster, tmp_path: Path) -> None:
     """Those of a scenario whose names are relative, and those that Python has added."""
     rows = "".join(f"{n},{1 + n % 2},0,20000,{n} us\n" for n in range(9))
     (tmp_path / "flows.csv").write_text(f"id,src,dst,bytes,start\n{rows}", encoding="utf-8")
-    text = SCENARIO[: SCENARIO.index("[[flow]]")]
+    text = RANDOM[: RANDOM.index("[[flow]]")]
     text += (
         '[[flow]]\nlabel = "t"\ntable = "flows.csv"\n[output]\nflows = true\ninterval = "1 ms"\n'
     )
@@ -284,7 +284,7 @@ def test_a_worker_of_another_build_is_refused(
     cluster = cluster_of(workers=1, environment={"PYTHONPATH": str(other)})
     with pytest.raises(InputError, match="has another version or build"):
         execute.run_jobs(
-            jobs_of(SCENARIO, 1, tmp_path / "o"),
+            jobs_of(RANDOM, 1, tmp_path / "o"),
             None,
             Stop(),
             lambda run: run,
@@ -297,6 +297,45 @@ def test_runs_without_any_worker_end(cluster_of: Callable[..., Cluster], tmp_pat
     cluster = cluster_of(workers=0)
     workers = Workers(clusters.scheduler(cluster.address).connect, 0.5)
     with pytest.raises(ResultError, match="no worker has come within 0 s"):
-        execute.run_jobs(
-            jobs_of(SCENARIO, 1, tmp_path / "o"), None, Stop(), lambda run: run, workers
-        )
+        execute.run_jobs(jobs_of(RANDOM, 1, tmp_path / "o"), None, Stop(), lambda run: run, workers)
+
+
+def test_commands_for_several_runs_take_a_cluster(
+    command: Command, shared: Cluster, tmp_path: Path
+) -> None:
+    """Their output and their tables are those of one machine."""
+    (tmp_path / "case.toml").write_text(RANDOM, encoding="utf-8")
+    there = ("--scheduler", shared.address)
+    for name, words in {
+        "series": ("run", "case.toml", "--seeds", "3"),
+        "comparison": ("compare", "case.toml", "case.toml@larger", "--seeds", "3"),
+    }.items():
+        here = command(*words, "--out", f"{name}-here", "--json", "here.json")
+        away = command(*words, "--out", f"{name}-away", "--json", "away.json", *there)
+        assert (away.code, away.out) == (here.code, here.out), away.err
+        texts = [(tmp_path / f"{one}.json").read_text(encoding="utf-8") for one in ("here", "away")]
+        assert texts[1].replace("-away", "-here") == texts[0]
+        # Nobody is asked for what is there.
+        nobody = ("--scheduler", "tcp://127.0.0.1:1")
+        again = command(*words, "--out", f"{name}-away", *nobody)
+        assert (again.code, again.out) == (here.code, here.out), again.err
+    one, other = (
+        backwater.open_run(tmp_path / f"series-{at}", backwater.Series) for at in ("here", "away")
+    )
+    for mine, its in zip(one.runs, other.runs, strict=True):
+        assert its.flows.equals(mine.flows)
+
+
+def test_a_cluster_is_for_several_runs(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "case.toml").write_text(RANDOM, encoding="utf-8")
+    said = command("run", "case.toml", "--scheduler", "tcp://127.0.0.1:1")
+    assert said.code == 2
+    assert "--scheduler: is for the runs of --seeds" in said.err
+    for words in (
+        ("run", "case.toml", "--seeds", "2"),
+        ("compare", "case.toml", "case.toml@larger"),
+    ):
+        said = command(*words, "--scheduler", "tcp://127.0.0.1:1", "--slurm", "jobs=1")
+        assert said.code == 2
+        assert "--scheduler and --slurm exclude each other" in said.err
+    assert [path.name for path in tmp_path.iterdir()] == ["case.toml"]
