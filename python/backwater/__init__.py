@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from backwater.control import Control
     from backwater.errors import InputError, Interrupted, OtherBuildWarning, ResultError
+    from backwater.experiments.points import query
     from backwater.explaining import explain, new_scenario, schema
     from backwater.exporting import export
     from backwater.import_files import Imported
@@ -56,6 +57,7 @@ else:
         ),
         "control": ("Control",),
         "errors": ("InputError", "Interrupted", "OtherBuildWarning", "ResultError"),
+        "experiments.points": ("query",),
         "explaining": ("explain", "new_scenario", "schema"),
         "exporting": ("export",),
         "import_files": ("Imported",),
@@ -111,6 +113,7 @@ __all__ = [
     "open_run",
     "open_sweep",
     "parse",
+    "query",
     "resume",
     "schema",
 ]

@@ -1,4 +1,4 @@
-"""`backwater query` and `backwater status`: what a sweep has come to."""
+"""`backwater query` and `backwater status`: what runs have come to, and how far a sweep is."""
 
 from __future__ import annotations
 
@@ -17,42 +17,44 @@ from backwater.directory import PROGRESS
 from backwater.files import text_of
 from backwater.wording import duration, figure, three
 
+Results = Annotated[str, typer.Argument(help="A directory of results.", metavar="DIR")]
 Sweep = Annotated[str, typer.Argument(help="A directory of `backwater sweep`.", metavar="DIR")]
 # A sweep that has not been heard of for so long was killed.
 SILENT_SECONDS = 10
 
 
 def query(
-    directory: Sweep,
+    directory: Results,
     sql: Annotated[
         str | None, typer.Argument(help="SQL, as DuckDB takes it.", metavar="[SQL]")
     ] = None,
     json: Json = None,
 ) -> None:
-    """Ask SQL of a sweep; without SQL, list what can be asked.
+    """Ask SQL of a sweep, a series, a comparison or a study; without SQL, list what can be asked.
 
-    Views are points, metrics, failed, timings, columns, and flows if they were kept. Columns have
-    plain names: sfc.threshold is sfc_threshold, p99_fct:victim is p99_fct_victim. Numbers are in
-    base units (B, ps, b/s) for parameters, and in the unit that `columns` says for metrics.
+    A row of points is a point of a sweep, or a run. Views are points, metrics, failed and columns;
+    of a sweep timings, and flows if they were kept; of runs all their tables. Columns have plain
+    names: sfc.threshold is sfc_threshold, p99_fct:victim is p99_fct_victim. Numbers are in base
+    units (B, ps, b/s) for parameters, and in the unit that `columns` says for metrics.
     """
-    from backwater.sweep.dataset import VIEWS, open_sweep
+    from backwater.experiments.points import points_of
 
-    sweep = open_sweep(directory)
+    opened = points_of(directory)
     writable(json, Kind.JSON)
     if sql is None:
         columns = [
             {"column": one.sql, "name": one.name, "unit": one.unit, "about": one.about}
-            for one in sweep.columns
+            for one in opened.columns
         ]
         if json is not None:
-            write_json(json, {"views": VIEWS, "columns": columns})
+            write_json(json, {"views": opened.views, "columns": columns})
         if json != "-":
-            listing(("view", "what it is"), list(VIEWS.items()), "")
+            listing(("view", "what it is"), list(opened.views.items()), "")
             put("")
             rows = [tuple(one.values()) for one in columns]
             listing(("column of points", "name", "unit", "what it is"), rows, "")
         return
-    answer = sweep.query(sql)
+    answer = opened.query(sql)
     rows_ = answer.to_pylist()
     if json is not None:
         write_json(json, [_plain(row) for row in rows_])

@@ -85,10 +85,9 @@ class Measured:
     def keep(self, run: Run, readings: Readings) -> None:
         """Keep what a run came to, on disk before this returns."""
         name = self._name(run.manifest)
-        where = run.directory
         line = {
             "of": name,
-            "run": None if where is None else f"{where.parent.name}/{where.name}",
+            "run": place_of(run),
             "seed": run.seed,
             "fingerprint": run.fingerprint,
             "measures": {key: asdict(one) for key, one in readings.items()},
@@ -116,6 +115,17 @@ class Measured:
             write_text(self._path, "".join(json.dumps(line) + "\n" for line in lines))
         except OSError as error:
             raise _unwritten(self._path, error) from None
+
+
+def place_of(run: Run) -> str | None:
+    """Say where a run of a study lies, as a line does."""
+    where = run.directory
+    return None if where is None else f"{where.parent.name}/{where.name}"
+
+
+def readings_in(path: Path) -> dict[str | None, Readings]:
+    """Give what runs came to, by where they lie; nothing if there is no such file."""
+    return {line["run"]: _readings(line) for line in _lines(path)}
 
 
 def _unwritten(path: Path, error: OSError) -> ResultError:

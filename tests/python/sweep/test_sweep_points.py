@@ -10,11 +10,13 @@ import pyarrow as pa
 import pytest
 
 from backwater.deck import said_sweep as said
+from backwater.experiments.sql import Column
 from backwater.plot.sweep import SweepPlots
-from backwater.sweep.dataset import Column, Sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from backwater.sweep.dataset import Sweep
 
 KEYS = ("pfc.xoff", "topology.link_delay")
 Point = tuple[str, int, int, int]
