@@ -16,14 +16,15 @@ from backwater.errors import InputError, ResultError
 from backwater.journal import Journal
 from backwater.numbers.metrics import metric
 from backwater.study import definition
-from conftest import ROOT, start, write_study
-from sweeping import HOT, until
-from test_study_seeds import PUBLISHED, SCENARIO, STUDY
+from kit.command import start
+from kit.studies import write_random_study
+from kit.sweeping import HOT, until
+from kit.tree import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Command
+    from kit.command import Command
 
 
 @pytest.fixture
@@ -108,7 +109,7 @@ def test_scenarios_of_a_comparison_tell_its_points(
 
 
 def test_points_of_a_study_have_what_was_measured(tmp_path: Path) -> None:
-    small = definition.read(write_study(tmp_path, SCENARIO, STUDY, PUBLISHED))
+    small = definition.read(write_random_study(tmp_path))
     outcome = study.reproduce(small, out=tmp_path / "o")
     asked = "select study_case, setup, seed, measure_rate rate, measure_drops drops from points"
     rows = backwater.query(tmp_path / "o", asked).to_pylist()
