@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
+import json as json_
 import sys
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from backwater.cli.output import message
 from backwater.running import fraction
@@ -16,10 +16,14 @@ from backwater.wording import count, duration, simulated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from rich.progress import Progress
 
     from backwater.running import Standing
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
 
 LINE_SECONDS = 1.0
 # Where an end comes nearer by leaps, as with the last flows of an incast, a first guess is none.
@@ -27,10 +31,10 @@ _LEAST_FRACTION = 0.001
 _FEW_FLOWS = 20
 
 
-class Display(Protocol):
+class Display(Protocol[T_contra]):
     """Shows one state of affairs."""
 
-    def show(self, state: State) -> None:
+    def show(self, state: T_contra) -> None:
         """Show it, or leave it if it is too early for the next one."""
 
 
@@ -99,7 +103,7 @@ def _share(status: Standing) -> float | None:
 class Reporter:
     """Gathers what the runs' threads tell and shows it."""
 
-    def __init__(self, jobs: int, display: Display) -> None:
+    def __init__(self, jobs: int, display: Display[State]) -> None:
         self._state = State(jobs)
         self._display = display
         self._lock = threading.Lock()
@@ -128,52 +132,68 @@ class Reporter:
 class _Quiet:
     """Says nothing: nobody looks."""
 
-    def show(self, state: State) -> None:
+    def show(self, state: object) -> None:
         """Show nothing."""
 
 
-class _Lines:
+class _Lines(Generic[T]):
     """JSON lines, for programs that watch: one a second."""
 
-    def __init__(self) -> None:
-        self._next = time.monotonic() + LINE_SECONDS
+    def __init__(
+        self, told: Callable[[T], dict[str, Any]], over: Callable[[T], bool] | None
+    ) -> None:
+        self._told, self._over = told, over
+        self._next = time.monotonic() + LINE_SECONDS if over is None else 0.0
 
-    def show(self, state: State) -> None:
+    def show(self, state: T) -> None:
         now = time.monotonic()
-        if now < self._next:
-            return
-        self._next = now + LINE_SECONDS
-        left, share = state.seconds_left, state.fraction
-        line = {
-            "event": "progress",
-            "time_ps": state.time_ps,
-            "hops": state.hops,
-            "hops_per_s": round(state.hops / max(state.seconds, 1e-9)),
-            "flows_done": state.flows_done,
-            "flows": state.flows_total,
-            "runs_done": state.ended,
-            "runs": state.jobs,
-            "share": None if share is None else round(share, 4),
-            "seconds_left": None if left is None else round(left, 1),
-        }
-        message(json.dumps(line))
+        if now >= self._next or (self._over is not None and self._over(state)):
+            self._next = now + LINE_SECONDS
+            message(json_.dumps({"event": "progress", **self._told(state)}))
 
 
-class _Bar:
+class _Bar(Generic[T]):
     """One live line on a terminal."""
 
-    def __init__(self, bar: Progress) -> None:
-        self._bar = bar
+    def __init__(
+        self, bar: Progress, line: Callable[[T], str], share: Callable[[T], float | None]
+    ) -> None:
+        self._bar, self._line, self._share = bar, line, share
         self._task = bar.add_task("", total=None, text="")
 
-    def show(self, state: State) -> None:
-        share = state.fraction
-        self._bar.update(
-            self._task,
-            total=None if share is None else 1.0,
-            completed=share or 0.0,
-            text=line(state),
-        )
+    def show(self, state: T) -> None:
+        share = self._share(state)
+        total = None if share is None else 1.0
+        text = self._line(state)
+        self._bar.update(self._task, total=total, completed=share or 0.0, text=text)
+
+
+@contextlib.contextmanager
+def showing(
+    line: Callable[[T], str],
+    share: Callable[[T], float | None],
+    told: Callable[[T], dict[str, Any]],
+    over: Callable[[T], bool] | None = None,
+    *,
+    json: bool,
+) -> Iterator[Display[T]]:
+    """Give a display for the time of a `with` block: nothing where nobody looks.
+
+    `line`, `share` and `told` say where things stand: for people, as a share of all, and as JSON.
+    `json`: lines of JSON, wherever they go. With `over` one comes at once, and one at the end.
+    """
+    if json:
+        yield _Lines(told, over)
+        return
+    if not sys.stderr.isatty():
+        yield _Quiet()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (BarColumn(bar_width=24), TextColumn("{task.fields[text]}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield _Bar(bar, line, share)
 
 
 def line(state: State) -> str:
@@ -195,26 +215,27 @@ def line(state: State) -> str:
     return " · ".join(parts)
 
 
-@contextlib.contextmanager
-def reporting(*, json: bool = False) -> Iterator[Display]:
-    """Give a display for the time of a `with` block: nothing where nobody looks.
-
-    `json`: lines of JSON, wherever they go.
-    """
-    if json:
-        yield _Lines()
-        return
-    if not sys.stderr.isatty():
-        yield _Quiet()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    columns = (BarColumn(bar_width=24), TextColumn("{task.fields[text]}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield _Bar(bar)
+def _told(state: State) -> dict[str, Any]:
+    """Say the same as JSON has it."""
+    left, share = state.seconds_left, state.fraction
+    return {
+        "time_ps": state.time_ps,
+        "hops": state.hops,
+        "hops_per_s": round(state.hops / max(state.seconds, 1e-9)),
+        "flows_done": state.flows_done,
+        "flows": state.flows_total,
+        "runs_done": state.ended,
+        "runs": state.jobs,
+        "share": None if share is None else round(share, 4),
+        "seconds_left": None if left is None else round(left, 1),
+    }
 
 
-def listening(display: Display) -> Callable[[int], Reporter]:
+def reporting(*, json: bool = False) -> AbstractContextManager[Display[State]]:
+    """Give a display of runs for the time of a `with` block; `json`: as lines of JSON."""
+    return showing(line, lambda state: state.fraction, _told, json=json)
+
+
+def listening(display: Display[State]) -> Callable[[int], Reporter]:
     """Make what shows the progress of so many runs."""
     return lambda runs: Reporter(runs, display)

@@ -2,63 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import json as json_
-import sys
-import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from backwater.cli.output import message
+from backwater.cli.progress import showing
 from backwater.wording import duration, three
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
-    from rich.progress import Progress
-
-    from backwater.sweep.drive import State, Watching
-
-LINE_SECONDS = 1.0
-
-
-class _Quiet:
-    """Says nothing."""
-
-    def stands(self, state: State) -> None:
-        """Take note of nothing."""
-
-
-class _Lines:
-    """JSON lines, for programs that watch."""
-
-    def __init__(self) -> None:
-        self._next = 0.0
-
-    def stands(self, state: State) -> None:
-        """Write a line a second, and one when all is over."""
-        now = time.monotonic()
-        if now >= self._next or state.done + state.failed == state.points:
-            self._next = now + LINE_SECONDS
-            message(json_.dumps({"event": "progress", **state.told()}))
-
-
-class _Bar:
-    """One live line on a terminal."""
-
-    def __init__(self, bar: Progress) -> None:
-        self._bar = bar
-        self._task = bar.add_task("", total=None, text="")
-
-    def stands(self, state: State) -> None:
-        """Renew it."""
-        over = state.done + state.failed
-        self._bar.update(self._task, total=state.points, completed=over, text=line(state))
+    from backwater.cli.progress import Display
+    from backwater.sweep.drive import State
 
 
 def line(state: State) -> str:
     """Say where a sweep stands, for people."""
-    over = state.done + state.failed
-    share = 100 * over // max(1, state.points)
+    share = 100 * (state.done + state.failed) // max(1, state.points)
     parts = [f"{share} %", f"{state.done} of {state.points} points"]
     if state.failed:
         parts.append(f"{state.failed} failed")
@@ -69,18 +27,18 @@ def line(state: State) -> str:
     return " · ".join(parts)
 
 
-@contextlib.contextmanager
-def watching(*, json: bool) -> Iterator[Watching]:
-    """Give what shows progress for the time of a `with` block: nothing where nobody looks."""
-    if json:
-        yield _Lines()
-        return
-    if not sys.stderr.isatty():
-        yield _Quiet()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
+def _share(state: State) -> float | None:
+    return (state.done + state.failed) / state.points if state.points else None
 
-    columns = (BarColumn(bar_width=24), TextColumn("{task.fields[text]}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield _Bar(bar)
+
+def _told(state: State) -> dict[str, Any]:
+    return state.told()
+
+
+def _over(state: State) -> bool:
+    return state.done + state.failed == state.points
+
+
+def watching(*, json: bool) -> AbstractContextManager[Display[State]]:
+    """Give a display of a sweep for the time of a `with` block; `json`: as lines of JSON."""
+    return showing(line, _share, _told, _over, json=json)

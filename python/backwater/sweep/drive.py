@@ -67,7 +67,7 @@ class State:
 class Watching(Protocol):
     """Is told where a sweep stands, several times a second."""
 
-    def stands(self, state: State) -> None:
+    def show(self, state: State) -> None:
         """Take note of it."""
 
 
@@ -145,7 +145,7 @@ class Drive(Work):
                 )
                 if time.monotonic() - self._since >= COMMIT_SECONDS:
                     self.commit()
-                self._watching.stands(self._state)
+                self._watching.show(self._state)
         except Cut:
             # It takes longer than was foreseen, and workers run it.
             return
@@ -214,4 +214,4 @@ class Drive(Work):
             if expected is not None and workers:
                 work = float(expected.sum()) + self._later * (self._costs.mean or 0.0)
                 self._state.seconds_left = work / workers
-            self._watching.stands(self._state)
+            self._watching.show(self._state)

@@ -28,9 +28,9 @@ class Told:
         self.whole = whole
         self._next = 0.0
 
-    def stands(self, state: State) -> None:
+    def show(self, state: State) -> None:
         """Take note of it."""
-        self._watching.stands(state)
+        self._watching.show(state)
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + 1.0
             self.close(state)

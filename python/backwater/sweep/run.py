@@ -6,7 +6,7 @@ import contextlib
 import math
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -36,14 +36,14 @@ from backwater.sweep.whole import Whole, unfinished
 from backwater.sweep.whole import missing as missing_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from backwater.experiments.hands import Workers
     from backwater.scenario import Scenario
     from backwater.stopping import Stop
     from backwater.sweep.drive import Watching
-    from backwater.sweep.plan import Plan, Point
+    from backwater.sweep.plan import Plan
     from backwater.sweep.seek import Batch, Rows, Seeking
 
 REPLACE = "give --out another name, or --force to do all of it anew"
@@ -201,8 +201,8 @@ class Sweeping:
     ) -> State:
         """Run what is missing; gives where it stands at the end.
 
-        `engine` starts workers, unless nothing is missing; `announce` is told the
-        estimate before. `force` does all points anew, `retry` those that have failed.
+        `engine` starts workers, unless nothing is missing; `announce` is told the estimate before.
+        `force` does all points anew, `retry` those that have failed.
         """
         with locked(self.directory):
             known = {} if force else self.known()
@@ -244,10 +244,15 @@ class Sweeping:
             told = Told(self.directory, watching, whole)
             told.close(state)
             try:
-                if self.seeking is not None:
-                    self._seek(self.seeking(), known, store, state, told, engine, stop, announce)
-                elif missing:
-                    self._run(missing, store, state, told, engine, stop, announce)
+                batches: Iterable[Batch]
+                batches = [seek.Batch(self.plan, missing, 0)] if missing else []
+                seeking = None if self.seeking is None else self.seeking()
+                rounds: list[Batch] = []
+                if seeking is not None:
+                    batches = self._asked(seeking, known, rounds, state, told, stop)
+                self._run(batches, store, state, told, engine, stop, announce)
+                if seeking is not None and self.answering is not None and not stop.is_set():
+                    self.answer = self.answering(seeking, rounds, self._rows())
                 store.close()
             except BaseException as error:
                 with contextlib.suppress(ResultError):
@@ -268,7 +273,7 @@ class Sweeping:
                 points=counts["points"],
                 **more,
             )
-            told.stands(state)
+            told.show(state)
             told.close(state)
             return state
 
@@ -280,7 +285,7 @@ class Sweeping:
 
     def _run(
         self,
-        missing: Sequence[Point],
+        batches: Iterable[Batch],
         store: Store,
         state: State,
         told: Told,
@@ -288,64 +293,18 @@ class Sweeping:
         stop: Stop,
         announce: Callable[[Estimate], None],
     ) -> None:
-        recipe = recipe_of(self.plan, self.metrics, self.keep)
-        estimate = pilot(self.plan, recipe, missing, 1, _PILOT_SECONDS, stop)
-        announce(estimate)
-        drive = Drive(self.plan, recipe, store, state, told, missing)
-        for place, rows in estimate.measured:
-            drive.here(place, rows)
-        drive.commit()
-        if self.small(estimate):
-            drive.alone(stop, _LONGER * self.alone)
-        if not drive.left or stop.is_set():
-            return
-        with contextlib.suppress(StoppedError), engine.connect(stop) as client:
-            drive.run(client, stop, engine.wait)
-
-    def small(self, estimate: Estimate) -> bool:
-        """Whether what is foreseen takes less than workers take to start."""
-        foreseen = math.inf if estimate.seconds is None else estimate.seconds * estimate.points
-        return foreseen <= self.alone
-
-    def _seek(
-        self,
-        seeking: Seeking,
-        known: dict[str, str],
-        store: Store,
-        state: State,
-        told: Told,
-        engine: Workers,
-        stop: Stop,
-        announce: Callable[[Estimate], None],
-    ) -> None:
-        """Run what a search asks for, batch by batch, with the same workers."""
-        rounds: list[Batch] = []
+        """Run batches of points that are missing, one after the other, with the same workers."""
+        client: Any = None
+        # Seconds that this process may still run points itself; None: nothing was foreseen yet.
+        alone: float | None = None
         with contextlib.suppress(StoppedError), contextlib.ExitStack() as stack:
-            client: Any = None
-            first = True
-            # Seconds that this process may still run points itself.
-            alone = 0.0
-            counted: set[str] = set()
-            while not stop.is_set() and (batch := seeking.ask(self._rows())) is not None:
-                rounds.append(batch)
-                if not batch.apart:
-                    self._apart -= {point.id for point in batch.points}
-                new = [point for point in batch.points if point.id not in counted]
-                counted |= {point.id for point in new}
-                told.whole.take(point.id for point in new)
-                there = [known[point.id] for point in new if point.id in known]
-                state.done += there.count(DONE)
-                state.failed += there.count(FAILED)
-                state.points = len(counted) + batch.later
-                missing = [point for point in new if point.id not in known]
-                if not missing:
-                    continue
-                recipe = recipe_of(batch.plan, self.metrics, self.keep)
-                drive = Drive(batch.plan, recipe, store, state, told, missing, batch.later)
-                if first:
-                    first = False
-                    estimate = pilot(batch.plan, recipe, missing, 1, _PILOT_SECONDS, stop)
-                    estimate.points += batch.later
+            for batch in batches:
+                plan, missing, later = batch.plan, batch.points, batch.later
+                recipe = recipe_of(plan, self.metrics, self.keep)
+                drive = Drive(plan, recipe, store, state, told, missing, later)
+                if alone is None:
+                    estimate = pilot(plan, recipe, missing, 1, _PILOT_SECONDS, stop)
+                    estimate.points += later
                     announce(estimate)
                     for place, rows in estimate.measured:
                         drive.here(place, rows)
@@ -355,12 +314,39 @@ class Sweeping:
                     began = time.monotonic()
                     drive.alone(stop, alone)
                     alone -= time.monotonic() - began
-                if not drive.left or stop.is_set():
-                    continue
-                client = client or stack.enter_context(engine.connect(stop))
-                drive.run(client, stop, engine.wait)
-        if self.answering is not None and not stop.is_set():
-            self.answer = self.answering(seeking, rounds, self._rows())
+                if drive.left and not stop.is_set():
+                    client = client or stack.enter_context(engine.connect(stop))
+                    drive.run(client, stop, engine.wait)
+
+    def small(self, estimate: Estimate) -> bool:
+        """Whether what is foreseen takes less than workers take to start."""
+        foreseen = math.inf if estimate.seconds is None else estimate.seconds * estimate.points
+        return foreseen <= self.alone
+
+    def _asked(
+        self,
+        seeking: Seeking,
+        known: Mapping[str, str],
+        rounds: list[Batch],
+        state: State,
+        told: Told,
+        stop: Stop,
+    ) -> Iterator[Batch]:
+        """Give what is missing of what a search asks for, batch by batch."""
+        counted: set[str] = set()
+        while not stop.is_set() and (batch := seeking.ask(self._rows())) is not None:
+            rounds.append(batch)
+            if not batch.apart:
+                self._apart -= {point.id for point in batch.points}
+            new = [point for point in batch.points if point.id not in counted]
+            counted |= {point.id for point in new}
+            told.whole.take(point.id for point in new)
+            there = [known[point.id] for point in new if point.id in known]
+            state.done += there.count(DONE)
+            state.failed += there.count(FAILED)
+            state.points = len(counted) + batch.later
+            if missing := [point for point in new if point.id not in known]:
+                yield replace(batch, points=missing)
 
     def _rows(self) -> Rows:
         found = table_of(self.directory, POINTS)
