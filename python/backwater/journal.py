@@ -155,12 +155,23 @@ def _seal(text: str) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def _read(text: bytes) -> dict[str, Any] | None:
-    """Read a line; None if it is not one that was written."""
+def unsealed(text: bytes) -> dict[str, Any] | None:
+    """Give a line without its seal; None if it is not one that was written."""
     try:
         line: dict[str, Any] = json.loads(text)
         seal = line.pop("sha256")
-        if seal != _seal(json.dumps(line)):
+        # Those of measured values were sealed in the order of their keys before.
+        written = (json.dumps(line, sort_keys=in_order) for in_order in (False, True))
+        return line if seal in map(_seal, written) else None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def _read(text: bytes) -> dict[str, Any] | None:
+    """Read a line of a journal; None if it is not one that was written."""
+    line = unsealed(text)
+    try:
+        if line is None:
             return None
         if "part" in line:
             return line if _PART.fullmatch(line["part"]) and isinstance(line["hash"], str) else None
@@ -169,5 +180,5 @@ def _read(text: bytes) -> dict[str, Any] | None:
             for number, first, rows in slices:
                 sound = sound and min(number, first, rows) >= 0
         return line if sound and isinstance(line["findings"], list) else None
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         return None

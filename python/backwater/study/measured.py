@@ -17,6 +17,7 @@ definition of a measure all make it another.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import threading
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError, ResultError
 from backwater.files import octets_of, write_text
+from backwater.journal import sealed_line, unsealed
 from backwater.study.measures import Reading
 
 if TYPE_CHECKING:
@@ -92,7 +94,6 @@ class Measured:
             "fingerprint": run.fingerprint,
             "measures": {key: asdict(one) for key, one in readings.items()},
         }
-        line["sha256"] = _seal(line)
         with self._lock:
             if name in self._known:
                 return
@@ -100,7 +101,7 @@ class Measured:
             if self._path is not None:
                 try:
                     with self._path.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(line) + "\n")
+                        file.write(sealed_line(line))
                 except OSError as error:
                     raise _unwritten(self._path, error) from None
 
@@ -112,7 +113,7 @@ class Measured:
     def _write(self, lines: Iterable[Mapping[str, Any]]) -> None:
         assert self._path is not None
         try:
-            write_text(self._path, "".join(json.dumps(line) + "\n" for line in lines))
+            write_text(self._path, "".join(map(sealed_line, lines)))
         except OSError as error:
             raise _unwritten(self._path, error) from None
 
@@ -154,19 +155,13 @@ def _lines(path: Path) -> list[dict[str, Any]]:
         return []
     found = []
     for text in texts:
-        try:
-            line = json.loads(text)
-            _readings(line)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            continue
-        if line.get("sha256") == _seal(line) and isinstance(line.get("of"), str):
-            found.append(line)
+        line = unsealed(text)
+        # What is sealed may be of another version.
+        with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+            if line is not None and isinstance(line.get("of"), str):
+                _readings(line)
+                found.append(line)
     return found
-
-
-def _seal(line: Mapping[str, Any]) -> str:
-    rest = {name: value for name, value in line.items() if name != "sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def _readings(line: Mapping[str, Any]) -> Readings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import statistics
@@ -233,3 +234,20 @@ def test_an_edited_line_is_measured_anew(small_study: definition.Study, tmp_path
     assert study.reproduce(small_study, out=out, seeds=first(1)).rows == rows
     again = [json.loads(line) for line in known.read_text(encoding="utf-8").splitlines()]
     assert next(line["measures"]["rate"]["value"] for line in again) == rows[0].measured
+
+
+def test_lines_sealed_in_the_order_of_their_keys_are_taken(
+    small_study: definition.Study, tmp_path: Path
+) -> None:
+    """As they were at first."""
+    first_ = study.reproduce(small_study, out=tmp_path / "o", seeds=first(2))
+    path = tmp_path / "measured.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for text in (tmp_path / "o" / "measured.jsonl").read_text(encoding="utf-8").splitlines():
+            line = json.loads(text)
+            del line["sha256"]
+            seal = hashlib.sha256(json.dumps(line, sort_keys=True).encode()).hexdigest()
+            file.write(json.dumps(line | {"sha256": seal}) + "\n")
+    again = study.reproduce(small_study, measured=path, seeds=first(2))
+    assert again.rows == first_.rows
+    assert again.taken == 6
