@@ -16,6 +16,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from backwater.numbers.registry import MORE
 from backwater.numbers.repeats import Spread
 from backwater.samples import LEAST, PAIRS
 
@@ -56,6 +57,7 @@ class Difference:
 
 ALIKE, NOT_TOLD = "no difference that matters", "not told apart"
 UNLIKE, OTHERS = "references differ", "complete flows differ"
+NEITHER = "neither is better"
 SAME = 1e-9
 """Shares by which references may differ that are the same: they are sums of floats."""
 
@@ -94,7 +96,8 @@ class Row:
     all), `complete flows differ` (times are of those that are complete, and these are others:
     whoever completes only its fast flows is no faster) or `references differ` (what the values are
     held against, such as bounds or the time sampled, is not the same, and who is better depends on
-    it: less above a higher bound is no merit)."""
+    it: less above a higher bound is no merit), or `neither is better` (the metric says how much
+    there is, and not how good that is)."""
     samples: list[int | None]
     """Complete flows behind each scenario's values, of the seed with fewest; None: no number of
     flows."""
@@ -112,7 +115,7 @@ class Row:
         return {
             "metric": self.metric.name,
             "unit": self.metric.unit,
-            "better": "more" if self.metric.quantity.more_is_better else "less",
+            "better": self.metric.quantity.better,
             "verdict": self.verdict,
             "winners": [labels[number] for number in self.winners],
             "seeds": self.seeds,
@@ -290,7 +293,9 @@ def _judged(
         return [], "values missing"
     if seeds < PAIRS:
         return [], "too few seeds"
-    sign = -1.0 if metric.quantity.more_is_better else 1.0
+    if metric.quantity.better is None:
+        return [], NEITHER
+    sign = -1.0 if metric.quantity.better == MORE else 1.0
 
     def beats(one: int, other: int) -> bool:
         found = Difference.of(paired[one], paired[other])

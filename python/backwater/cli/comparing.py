@@ -22,7 +22,7 @@ from backwater.experiments.execute import run_jobs, taken_up
 from backwater.findings import failures, headlines, over_runs
 from backwater.findings import remarks as noticed
 from backwater.manifest import COMPARISON, FORMATS, NAMES, write_manifest
-from backwater.numbers.metrics import usual
+from backwater.numbers.metrics import Tables, usual
 from backwater.numbers.run import groups, job_labels, job_steps, watchdogs
 from backwater.programs import in_python, why_not
 from backwater.results import Run
@@ -311,22 +311,23 @@ def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
     # A copy, so that its tables go when they have been read.
     run = Run(run.manifest, run.directory, run.read, run.within)
     metrics = wanted or usual(groups(run), job_steps(run), job_labels(run))
+    tables = Tables(run)
     # Times of the flows that were complete are those of survivors.
     counts = run.complete or (allow and run.status == "done")
     values = {
-        metric: metric.of(run) if counts or metric.quantity.of_failed else None
+        metric: metric.of(tables) if counts or metric.quantity.of_failed else None
         for metric in metrics
     }
-    flows = {metric: metric.count(run) if counts else None for metric in metrics}
+    flows = {metric: metric.count(tables) if counts else None for metric in metrics}
     references = {
-        metric: metric.reference(run)
+        metric: metric.reference(tables)
         for metric, value in values.items()
         if value is not None and metric.held_against is not None
     }
     parts = {
         metric: part
         for metric, value in values.items()
-        if value is not None and (part := metric.part(run)) is not None
+        if value is not None and (part := metric.part(tables)) is not None
     }
     done = run.status == "done"
     ports = [f"{one['node']} -> {one['peer']}" for one in watchdogs(run)]

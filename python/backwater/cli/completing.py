@@ -43,13 +43,12 @@ def studies(incomplete: str) -> list[str]:
 
 def metrics(incomplete: str) -> list[str]:
     """Metrics of all flows, of all jobs and of the run."""
-    from backwater.numbers.metrics import QUANTITIES
+    from backwater.numbers.registry import QUANTITIES
 
     statistics = ("mean", "median", "min", "max", "p99")
     found = []
     for name, one in QUANTITIES.items():
-        whole = one.alone or one.reduced is not None
-        found += [name] if whole else [f"{part}_{name}" for part in statistics]
+        found += [f"{part}_{name}" for part in statistics] if one.has_statistics else [name]
     return _beginning(found, incomplete)
 
 

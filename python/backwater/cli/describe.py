@@ -229,17 +229,18 @@ def list_items(
     elif what is Listable.FORMATS:
         entries = _core.formats()
     elif what is Listable.METRICS:
-        from backwater.numbers.metrics import QUANTITIES, STATISTICS
+        from backwater.numbers.metrics import STATISTICS
+        from backwater.numbers.registry import QUANTITIES
 
         remarks = [f"STATISTIC: {STATISTICS}. `compare --metric` and goals of sweeps take them."]
         entries = [
             {
-                "name": one.written(name),
+                "name": one.written,
                 "summary": one.text,
                 "unit": one.unit,
-                "better": "more" if one.more_is_better else "less",
+                "better": one.better or "",
             }
-            for name, one in QUANTITIES.items()
+            for one in QUANTITIES.values()
         ]
     elif what is Listable.FAULTS:
         kind = _core.explain("fault.kind")

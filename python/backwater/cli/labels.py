@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backwater.errors import InputError
+from backwater.numbers.registry import CLASS, COLLECTIVE, KIND
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +35,7 @@ def check_labels(wanted: Sequence[Metric], scenarios: Sequence[str]) -> None:
                     f"--metric {metric.name}: has no value: {'; '.join(map(str, reasons))}",
                     "marked_frames counts what is marked",
                 )
-        if metric.group is None:
+        if metric.group is None or metric.quantity.of in (CLASS, KIND):
             continue
         known = list(dict.fromkeys(label for one in labels for label in one.known(metric)))
         if not any(_named(metric.group, label) for label in known):
@@ -70,7 +71,8 @@ class _Labels:
         """Give the labels that a metric may name."""
         if not metric.quantity.of_jobs:
             return self.groups
-        return [*self.jobs, *self.steps] if metric.quantity.of_steps else self.jobs
+        of_steps = metric.quantity.of == COLLECTIVE
+        return [*self.jobs, *self.steps] if of_steps else self.jobs
 
 
 def _named(given: str, label: str) -> bool:
@@ -80,4 +82,4 @@ def _named(given: str, label: str) -> bool:
 def _what(metric: Metric) -> str:
     if not metric.quantity.of_jobs:
         return "group of flows"
-    return "job or step" if metric.quantity.of_steps else "job"
+    return "job or step" if metric.quantity.of == COLLECTIVE else "job"

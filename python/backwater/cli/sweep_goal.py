@@ -221,7 +221,8 @@ def show_answer(directory: Path, answer: dict[str, Any], *, loud: bool) -> bool:
 
 
 def _show_tests(title: str, tests: Sequence[Mapping[str, Any]], base: str | None) -> None:
-    from backwater.sweep.words import interval, remarks, unit_of
+    from backwater.numbers.metrics import unit_of
+    from backwater.sweep.words import interval, remarks
 
     view = View()
     view.add_column("metric")

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from backwater.numbers.registry import GROUP, QUANTITIES
 from backwater.numbers.statistics import TOLD
 from backwater.wording import figure
 
@@ -59,19 +60,8 @@ def student_t(degrees: int) -> float:
     return float(stdtrit(degrees, 0.975))
 
 
-# Unit of each number of a run's summary and of its ports; None: a count.
 SUMMARY_UNITS = {"time_ps": "ps", "paused_ps": "ps"}
-GROUP_UNITS = {
-    "flows": "flows",
-    "complete": "flows",
-    "failed": "flows",
-    "unfinished": "flows",
-    "bytes": "B",
-    "received": "B",
-    "retransmitted": "packets",
-    "inferred_lost": "packets",
-    "timeouts": "",
-}
+"""Units of what a run's summary and its ports have that is no count."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +77,7 @@ class Quantity:
 def quantities(report: Mapping[str, Any]) -> list[Quantity]:
     """Every number of a run's report (`backwater.numbers.report`), in its order."""
     found = []
+    counts = {one.report: one.unit for one in QUANTITIES.values() if one.of == GROUP and one.kept}
     for job in report.get("jct", []):
         # Of a job of which an instance is not complete no time is told, as in a single run.
         took = job["duration_us"] if job["complete"] == job["instances"] else None
@@ -97,8 +88,7 @@ def quantities(report: Mapping[str, Any]) -> list[Quantity]:
         ]
     for group in report["groups"]:
         found += [
-            Quantity(group["group"], name, unit, group.get(name))
-            for name, unit in GROUP_UNITS.items()
+            Quantity(group["group"], name, unit, group.get(name)) for name, unit in counts.items()
         ]
         for name, unit in (("fct_last_byte_us", "us"), ("fct_last_ack_us", "us"), ("slowdown", "")):
             times = group.get(name) or dict.fromkeys(TOLD)
@@ -136,16 +126,8 @@ def over_runs(reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-# What reports of runs call the quantities of metrics.
-_METRICS = {
-    "fct_last_byte_us": "fct_last_byte",
-    "fct_last_ack_us": "fct",
-    "slowdown": "slowdown",
-    "jct_us": "jct",
-    "duration_us": "cct",
-    "bound_us": "bound",
-    "busbw_gbps": "busbw",
-}
+_METRICS = {one.report: one.name for one in QUANTITIES.values() if one.has_statistics}
+"""The metrics of what summaries of runs have statistics of."""
 
 
 def named(quantity: str) -> str:

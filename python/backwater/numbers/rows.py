@@ -17,7 +17,7 @@ from backwater.numbers import statistics
 from backwater.stored import RUN_COLUMN, Kept, Stored, check_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import polars as pl
 
@@ -58,21 +58,54 @@ class Rows(Protocol):
     def ordered(self, name: str) -> Ordered:
         """Give the values of a column by their ascending order, without those that are missing."""
 
+    def made(self, make: Callable[..., float | None], *names: str) -> Ordered:
+        """Give what is made of some columns of each row that has all of them, in ascending order.
+
+        What becomes None is left out.
+        """
+
+
+class _Columns(dict[str, list[Any]]):
+    """Columns, each read when it is first asked for."""
+
+    def __init__(self, read: Callable[[str], list[Any]]) -> None:
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, name: str) -> list[Any]:
+        self[name] = found = self._read(name)
+        return found
+
 
 @dataclass(frozen=True)
 class Short:
     """Rows as lists."""
 
-    columns: dict[str, list[Any]]
+    count: int
+    columns: _Columns
+
+    @staticmethod
+    def of(batches: Sequence[_core.Batch]) -> Short:
+        """Take those of batches."""
+
+        def read(name: str) -> list[Any]:
+            return [value for batch in batches for value in batch.column(name)]
+
+        return Short(sum(map(len, batches)), _Columns(read))
 
     def __len__(self) -> int:
-        return len(next(iter(self.columns.values()), ()))
+        return self.count
 
     def _at(self, places: Iterable[int]) -> Short:
         kept = list(places)
-        if len(kept) == len(self):
+        if len(kept) == self.count:
             return self
-        return Short({name: [column[n] for n in kept] for name, column in self.columns.items()})
+
+        def read(name: str) -> list[Any]:
+            column = self.columns[name]
+            return [column[n] for n in kept]
+
+        return Short(len(kept), _Columns(read))
 
     def only(self, **equal: Any) -> Short:  # noqa: ANN401 - as the column has it
         """Give the rows whose columns have these values."""
@@ -108,6 +141,15 @@ class Short:
     def ordered(self, name: str) -> list[Any]:
         """Give the values of a column in ascending order, without those that are missing."""
         return sorted(value for value in self.columns[name] if value is not None)
+
+    def made(self, make: Callable[..., float | None], *names: str) -> list[float]:
+        """Give what is made of some columns of each row that has all of them, in ascending order.
+
+        What becomes None is left out.
+        """
+        rows = zip(*(self.columns[name] for name in names), strict=True)
+        found = (make(*row) for row in rows if None not in row)
+        return sorted(value for value in found if value is not None)
 
 
 T = TypeVar("T")
@@ -161,6 +203,21 @@ class Long:
         """Give the values of a column, without those that are missing."""
         return Values(self.scan.known(name), name)
 
+    def made(self, make: Callable[..., float | None], *names: str) -> Ordered:
+        """Give what is made of some columns of each row that has all of them, in ascending order.
+
+        What becomes None is left out. They are in memory, 8 B each.
+        """
+        import numpy as np
+
+        scan = self.scan
+        for name in names:
+            scan = scan.known(name)
+        rows = zip(*(Values(scan, name) for name in names), strict=True)
+        found = (value for row in rows if (value := make(*row)) is not None)
+        ordered: Ordered = np.sort(np.fromiter(found, np.float64))
+        return ordered
+
 
 class Values:
     """The values of a column: what is at a place of their ascending order is looked for.
@@ -192,12 +249,12 @@ class Values:
         return self._found[place]
 
 
-def rows(run: Run, table: str, *names: str) -> Rows:
-    """Give some columns of a run's table. Raises `ResultError` if they cannot be read."""
+def rows(run: Run, table: str) -> Rows:
+    """Give the rows of a run's table. Raises `ResultError` if they cannot be read."""
     if isinstance(run.read, Stored):
         slices = run.read.slices(table)
         if not slices:
-            return Short({name: [] for name in names})
+            return Short(0, _Columns(lambda _: []))
         found = [(str(one.file), one.first, one.rows) for one in slices]
         return Long(_read(lambda: _core.Scan(table, found)))
     if isinstance(run.read, Kept):
@@ -206,9 +263,7 @@ def rows(run: Run, table: str, *names: str) -> Rows:
         batches = _core.batches(run.read(table))
     if sum(map(len, batches)) > SHORT:
         return Long(_core.Scan.of(batches))
-    every = [[batch.column(name) for batch in batches] for name in names]
-    columns = ([value for part in parts for value in part] for parts in every)
-    return Short(dict(zip(names, columns, strict=True)))
+    return Short.of(batches)
 
 
 def scan(run: Run, table: str) -> pl.LazyFrame | None:

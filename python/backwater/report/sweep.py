@@ -9,12 +9,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError
+from backwater.numbers.metrics import unit_of
 from backwater.plot.sweep import SweepPlots
 from backwater.report.page import Code, Column, Figure, Page, Section, Table
 from backwater.report.run import made_by
 from backwater.report.sweep_setup import assumptions
 from backwater.samples import PAIRS
-from backwater.sweep.words import front, interval, remarks, tables, unit_of, words
+from backwater.sweep.words import front, interval, remarks, tables, words
 from backwater.wording import many, sentence, series
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backwater.errors import InputError
-from backwater.numbers.run import count_control, port_totals
+from backwater.numbers.metrics import metric
+from backwater.numbers.run import port_totals
 from backwater.numbers.statistics import NAMES, statistic
 from backwater.numbers.units import (
     BITS,
@@ -392,7 +393,7 @@ def utilisation(
 @kind("control_messages", counts=True)
 def control_messages(run: Observed, message: str) -> Reading:
     """Control messages of a kind that were sent."""
-    return Reading(count_control(run.run, message))
+    return Reading(metric(f"control_messages:{message}").of(run.run))
 
 
 @kind("paused_ports", counts=True)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError
-from backwater.numbers.named import KNOWN
 from backwater.sweep.conditions import check_units, held, names
 from backwater.sweep.values import Axis, Interval, axis, plain
 
@@ -99,6 +98,7 @@ class Goal:
         from backwater.numbers.metrics import metric
 
         asked = []
+        units: dict[str, str | None] = {}
         self.holds([])
         for name in self.named:
             if name in keys or ("." in name and ":" not in name):
@@ -106,14 +106,19 @@ class Goal:
                     f"--goal {self.text}: {name} is a key, and a condition of a goal is of metrics",
                     f'--where "{name} …" leaves points out before they are run',
                 )
-            if name.partition(":")[0] in KNOWN:
-                continue
             try:
                 wanted = metric(name)
             except InputError as error:
                 raise InputError(f"--goal {self.text}: {error.reason}", error.hint) from None
-            asked.append(wanted)
-        units = {plain(one.name): one.unit for one in asked}
+            if wanted.unit == "ps":
+                raise InputError(
+                    f"--goal {self.text}: {name} is in ps, and a condition has times in us",
+                    "metrics of times, such as max_fct, are in us",
+                )
+            units[plain(name)] = wanted.unit
+            # Points have totals in any case.
+            if not wanted.quantity.kept or wanted.quantity.has_statistics:
+                asked.append(wanted)
         check_units(self.where, units, f"--goal {self.text}")
         return asked
 

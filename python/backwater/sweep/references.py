@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from backwater import _core
 from backwater.comparison import apart
 from backwater.errors import InputError
-from backwater.numbers.metrics import metric
+from backwater.numbers.metrics import Tables, metric
 from backwater.numbers.rows import rows
 from backwater.results import Run
 from backwater.saving import SLICE_MS
@@ -56,7 +56,11 @@ def moved(plan: Plan, names: Sequence[str]) -> Iterator[Moved]:
     What the scenario refuses, or what is known after a run alone, is passed over; so are values
     with which other flows begin: what these are held against is not all of it.
     """
-    asked = [one for one in _known(names) if one.quantity.reference is not None]
+    asked = [
+        one
+        for one in _known(names)
+        if one.quantity.reference is not None and one.quantity.reference.of is not None
+    ]
     until = time.monotonic() + _SECONDS
     high = tuple(axis.share(1.0) for axis in plan.axes)
     of_variants = []
@@ -107,7 +111,8 @@ def _references(
     for table, batch in simulation.batches():
         batches.setdefault(table, []).append(batch)
     run = Run({"seed": points[0].seed, "summary": simulation.summary()}, None, Kept(batches))
-    flows = rows(run, "flows", "bytes")
+    flows = rows(run, "flows")
     begun = len(flows), flows.total("bytes"), len(rows(run, "collectives"))
-    found = {one.name: one.reference(run, begun=True) for one in asked}
+    tables = Tables(run)
+    found = {one.name: one.reference(tables, begun=True) for one in asked}
     return {name: _Begun(value, begun) for name, value in found.items() if value is not None}

@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import socket
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from backwater.numbers.arrays import array, table
-from backwater.numbers.named import REFERENCE, Named, named, reference
+from backwater.numbers.metrics import Tables, metric
+from backwater.numbers.named import REFERENCE, named, reference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,6 +65,15 @@ def parameters(columns: Sequence[tuple[str, str | None]]) -> list[pa.Field[Any]]
     return found
 
 
+class Number(NamedTuple):
+    """A number of a point."""
+
+    name: str
+    unit: str
+    about: str
+    value: float | None
+
+
 class Rows:
     """Gathers the rows of points."""
 
@@ -71,7 +81,7 @@ class Rows:
         self._recipe = recipe
         self._tasks: list[Task] = []
         self._outcomes: list[Outcome] = []
-        self._numbers: dict[str, tuple[Named, list[float | None]]] = {}
+        self._numbers: dict[str, tuple[Number, list[float | None]]] = {}
         self._timings: dict[str, list[Any]] = {name: [] for name in TIMINGS.names}
         self._flows: list[pa.Table] = []
 
@@ -93,23 +103,20 @@ class Rows:
             ids = array([task[0]] * len(flows), pa.string())
             self._flows.append(flows.add_column(0, _BEGIN[0], ids))
 
-    def _named(self, outcome: Outcome) -> list[Named]:
+    def _named(self, outcome: Outcome) -> list[Number]:
         if outcome.run is None:
             return []
-        found = list(named(outcome.run))
-        if self._recipe.metrics:
-            from backwater.numbers.metrics import metric
-
-            known = {one.name for one in found}
-            for name in self._recipe.metrics:
-                asked = metric(name)
-                if name not in known:
-                    value = asked.of(outcome.run)
-                    found.append(Named(name, asked.unit, asked.quantity.text, value))
-                if asked.held_against is not None:
-                    of, unit = asked.held_against
-                    about = f"{of}: what {name} is held against"
-                    found.append(Named(reference(name), unit, about, asked.reference(outcome.run)))
+        tables = Tables(outcome.run)
+        found = [Number(one.name, one.unit, one.about, value) for one, value in named(tables)]
+        known = {one.name for one in found}
+        for name in self._recipe.metrics:
+            asked = metric(name)
+            if name not in known:
+                found.append(Number(name, asked.unit, asked.about, asked.of(tables)))
+            if asked.held_against is not None:
+                of, unit = asked.held_against
+                about = f"{of}: what {name} is held against"
+                found.append(Number(reference(name), unit, about, asked.reference(tables)))
         return found
 
     def tables(self) -> dict[str, pa.Table]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from backwater.numbers.metrics import QUANTITIES
+from backwater.numbers.metrics import unit_of
 from backwater.sweep.answer import (
     ELSEWHERE,
     EVERYWHERE,
@@ -343,15 +343,6 @@ def _rounded(points: Sequence[Mapping[str, Any]]) -> list[str]:
             if shown(key, value, DIGITS) != shown(key, value, 28):
                 return [f"values to {DIGITS} digits; the exact ones are in the data (`--json`)"]
     return []
-
-
-def unit_of(name: str) -> str:
-    """Give the unit of a metric by its name."""
-    quantity = name.partition(":")[0]
-    for part in (quantity, quantity.partition("_")[2]):
-        if part in QUANTITIES:
-            return QUANTITIES[part].unit
-    return "us" if "fct" in quantity else ""
 
 
 def with_unit(metric: str) -> str:

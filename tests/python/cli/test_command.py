@@ -279,6 +279,7 @@ def test_lists_of_metrics_and_faults(
 
 def test_every_metric_is_asked_for_as_its_list_says(command: Command) -> None:
     parts = {"STATISTIC": "mean", "[:GROUP]": ":a", "[:JOB]": ":a", "[:JOB[/STEP]]": ":a/b"}
+    parts |= {"[:CLASS]": ":3", "[:KIND]": ":cnp"}
     for entry in json.loads(command("list", "metrics", "--json", "-").out):
         name = entry["name"]
         for part, text in parts.items():

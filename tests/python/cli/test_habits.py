@@ -180,7 +180,7 @@ TABS = {
     "backwater run --set switc": ["switch."],
     "backwater run --with sf": ["sfc"],
     "backwater compare --metric max_c": ["max_cct"],
-    "backwater compare --metric unf": ["unfinished_jobs", "unfinished"],
+    "backwater compare --metric unf": ["unfinished", "unfinished_jobs"],
     "backwater reproduce uec": ["uec-2025"],
     "backwater explain pfc.xof": ["pfc.xoff"],
     "backwater list sc": ["scenarios"],

@@ -13,7 +13,8 @@ from backwater import _core
 from backwater.cli.app import COMMANDS, built
 from backwater.examples import names as scenarios
 from backwater.examples import shipped
-from backwater.numbers.metrics import QUANTITIES, STATISTICS
+from backwater.numbers import registry
+from backwater.numbers.metrics import STATISTICS
 from backwater.study import load, names
 from kit.tree import ROOT
 
@@ -102,24 +103,23 @@ def commands() -> str:
 
 
 def metrics() -> str:
-    better = {True: "more", False: "less"}
     kinds = (
         (
             "Of flows",
             "Written as `STATISTIC_QUANTITY` or `STATISTIC_QUANTITY:GROUP`, as in "
             f"`p99_fct:victim`. Statistics are {STATISTICS}.",
-            [(name, one) for name, one in QUANTITIES.items() if one.of_flows],
+            (registry.FLOW,),
         ),
         (
             "Of the flows of a group together",
             "Written as `QUANTITY` or `QUANTITY:GROUP`, as in `fairness:incast`.",
-            [(name, one) for name, one in QUANTITIES.items() if one.reduced is not None],
+            (registry.GROUP,),
         ),
         (
             "Of jobs",
             "Written as `STATISTIC_QUANTITY:JOB`, as in `max_jct:train`. What collectives have can "
             "be asked of a step, too: `max_cct:train/sum`.",
-            [(name, one) for name, one in QUANTITIES.items() if one.of_jobs],
+            (registry.JOB, registry.ROUND, registry.COLLECTIVE),
         ),
         (
             "Of queues",
@@ -130,23 +130,36 @@ def metrics() -> str:
             "over time, and percentiles of time. They are those of the port where they are "
             "greatest, and take `output.queues`. Where `output.nodes` leaves out a switch at which "
             "more may have waited, there is none.",
-            [(name, one) for name, one in QUANTITIES.items() if one.sampled is not None],
+            (registry.QUEUE,),
         ),
         (
-            "Of the run",
-            "One number, written by its name alone.",
-            [(name, one) for name, one in QUANTITIES.items() if one.alone],
+            "Of a priority",
+            "Written as `QUANTITY` or `QUANTITY:CLASS`, as in `pause_frames:3`. Without a class "
+            "all count, and pauses of the whole link.",
+            (registry.CLASS,),
         ),
+        (
+            "Of messages",
+            "Written as `QUANTITY` or `QUANTITY:KIND`, as in `control_messages:cnp`; the column "
+            "`kind` of the [table control](results.md) names the kinds.",
+            (registry.KIND,),
+        ),
+        ("Of the run", "One number, written by its name alone.", (registry.RUN,)),
     )
     text = (
         "# Reference: every metric\n\n"
         "Written from the code by `make reference`, not by hand. `backwater compare --metric` and "
         "sweeps take them\n([what a comparison says](compare-and-why.md#metrics), "
-        "[goals of a sweep](sweeps.md#a-goal)).\n"
+        "[goals of a sweep](sweeps.md#a-goal)). Where nothing is better, a metric says how much "
+        "there is.\n"
     )
-    for title, about, found in kinds:
+    every = registry.QUANTITIES.values()
+    assert {one.of for one in every} <= {of for _, _, some in kinds for of in some}
+    for title, about, some in kinds:
         rows = [
-            (f"`{name}`", one.unit, better[one.more_is_better], one.text) for name, one in found
+            (f"`{one.name}`", one.unit, one.better or "", one.text)
+            for one in every
+            if one.of in some
         ]
         text += f"\n## {title}\n\n{about}\n\n{table(('metric', 'unit', 'better', 'is'), rows)}"
     return text

@@ -12,7 +12,8 @@ import pytest
 import backwater
 from backwater.comparison import Difference, judged, row
 from backwater.errors import InputError
-from backwater.numbers.metrics import QUANTITIES, metric
+from backwater.numbers.metrics import metric
+from backwater.numbers.registry import QUANTITIES
 from kit.scenarios import RING, star
 from kit.tree import ROOT
 
