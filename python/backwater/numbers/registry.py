@@ -134,6 +134,11 @@ class Quantity:
         return self.of in (JOB, ROUND, COLLECTIVE)
 
     @property
+    def counts(self) -> bool:
+        """Whether it is a whole number of things."""
+        return self.number is not None and self.per == 1 and self.unit != "%"
+
+    @property
     def has_statistics(self) -> bool:
         """Whether a statistic is part of its name."""
         return "STATISTIC" in WRITTEN[self.of]

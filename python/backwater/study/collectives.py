@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from backwater.errors import InputError
+from backwater.numbers.registry import MORE
 from backwater.numbers.units import BPS_PER_GBPS, PS_PER_US
 from backwater.study.measures import NotThereError, Observed, Reading, kind, statistic_of
 
@@ -69,7 +70,7 @@ def _microseconds(times_ps: Iterable[int]) -> list[float]:
     return [time / PS_PER_US for time in times_ps]
 
 
-@kind("job_completion")
+@kind("job_completion", "us")
 def job_completion(
     run: Observed,
     job: str,
@@ -90,7 +91,7 @@ def job_completion(
     return Reading(statistic_of(_microseconds(ends), of))
 
 
-@kind("collective_time")
+@kind("collective_time", "us")
 def collective_time(
     run: Observed, job: str, step: str, of_round: int | None = None, of: str = "max"
 ) -> Reading:
@@ -102,7 +103,7 @@ def collective_time(
     return Reading(statistic_of(_microseconds(took), of))
 
 
-@kind("job_bound")
+@kind("job_bound", "us")
 def job_bound(run: Observed, job: str, step: str, of: str = "max") -> Reading:
     """Time that the busiest host links alone need for all rounds of each instance, in us.
 
@@ -120,7 +121,7 @@ def job_bound(run: Observed, job: str, step: str, of: str = "max") -> Reading:
     return Reading(statistic_of(_microseconds(sums), of))
 
 
-@kind("over_bound")
+@kind("over_bound", "")
 def over_bound(run: Observed, job: str, step: str, of: str = "mean") -> Reading:
     """Time of each collective over what the busiest host link alone needs for it, a ratio.
 
@@ -135,7 +136,7 @@ def over_bound(run: Observed, job: str, step: str, of: str = "mean") -> Reading:
     return Reading(statistic_of([(r["end_ps"] - r["start_ps"]) / r["bound_ps"] for r in found], of))
 
 
-@kind("bandwidth")
+@kind("bandwidth", "Gb/s", MORE)
 def bandwidth(run: Observed, job: str, step: str, which: str, of: str = "mean") -> Reading:
     """Algorithm (`algbw`) or bus (`busbw`) bandwidth of a step's collectives, in Gb/s."""
     if which not in ("algbw", "busbw"):

@@ -7,9 +7,11 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from backwater.numbers.metrics import metric
+from backwater.numbers.registry import MORE
 from backwater.numbers.statistics import jain
 from backwater.numbers.units import PS_PER_S, size_bytes
-from backwater.study.measures import NotThereError, Observed, Reading, kind
+from backwater.study.measures import NotThereError, Observed, Reading, count_of, kind
 
 
 def octets_of(message: str, sizes: Mapping[str, str], scenario: Mapping[str, Any]) -> int:
@@ -34,13 +36,13 @@ def _size(term: str, scenario: Mapping[str, Any]) -> int:
     return size_bytes(found)
 
 
-@kind("all_control_messages", counts=True)
+@kind("all_control_messages", "messages", counts=True)
 def all_control_messages(run: Observed) -> Reading:
     """Control messages of all kinds, MAC control among them; a signal without a frame counts."""
-    return Reading(run.run.control.num_rows)
+    return count_of(run, "control_messages")
 
 
-@kind("control_octets")
+@kind("control_octets", "KB")
 def control_octets(
     run: Observed, octets: Mapping[str, str], in_every_frame: Mapping[str, str] | None = None
 ) -> Reading:
@@ -62,25 +64,25 @@ def control_octets(
     return Reading(total / 1e3)
 
 
-@kind("queue_peak")
+@kind("queue_peak", "KB")
 def queue_peak(run: Observed) -> Reading:
     """Most that waited at once for one port of a switch, in KB."""
     switches = run.run.ports.filter(pc.field("tier") != "host")
     if switches.num_rows == 0:
         raise NotThereError("the run has no table of ports of switches")
-    return Reading((pc.max(switches["max_egress_bytes"]).as_py() or 0) / 1e3)
+    return Reading((metric("max_queue").of(run.run) or 0) / 1e3)
 
 
-@kind("ingress_peak")
+@kind("ingress_peak", "KB")
 def ingress_peak(run: Observed) -> Reading:
     """Most that a switch held at once of what had come in by one port, in KB."""
     switches = run.run.ports.filter(pc.field("tier") != "host")
     if switches.num_rows == 0:
         raise NotThereError("the run has no table of ports of switches")
-    return Reading((pc.max(switches["max_ingress_bytes"]).as_py() or 0) / 1e3)
+    return Reading((metric("ingress_peak").of(run.run) or 0) / 1e3)
 
 
-@kind("fairness")
+@kind("fairness", "", MORE)
 def fairness(run: Observed, group: str) -> Reading:
     """Jain's index of a group's flows, 1 if all had the same rate: (sum x)^2 / (n sum x^2).
 

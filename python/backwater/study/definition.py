@@ -40,7 +40,7 @@ class Measure:
 
     name: str
     kind: str
-    """Its function in `study.measures`."""
+    """What is read: a kind of `study.measures`, or a metric."""
     unit: str
     text: str
     """Which statistic of what it is."""
@@ -49,11 +49,8 @@ class Measure:
     parameters: dict[str, Any]
     bound: str | None
     """Its lower bound in `study.bounds`, if it has one."""
-
-    @property
-    def counts(self) -> bool:
-        """Whether it is a number of things."""
-        return self.kind in measures.COUNTS
+    counts: bool
+    """Whether it is a number of things."""
 
 
 @dataclass(frozen=True)
@@ -400,17 +397,19 @@ def _measure(entry: dict[str, Any]) -> Measure:
     known = ("name", "kind", "unit", "text", "label", "bound")
     parameters = {key: value for key, value in entry.items() if key not in known}
     measures.check(entry["kind"], parameters)
+    kind = measures.named(entry["kind"])
     bound = entry.get("bound")
     if bound is not None and bound not in BOUNDS:
         raise InputError(f"there is no bound {bound!r}", f"there are {', '.join(BOUNDS)}")
     return Measure(
         name=entry["name"],
         kind=entry["kind"],
-        unit=entry["unit"],
-        text=entry["text"],
+        unit=entry.get("unit", kind.unit),
+        text=entry.get("text", kind.text),
         label=entry.get("label", entry["name"]),
         parameters=parameters,
         bound=bound,
+        counts=kind.counts,
     )
 
 

@@ -1,7 +1,8 @@
-"""What a study can measure: functions of a run, registered under the name that study.toml calls.
+"""What a study can measure: metrics by name, and functions of a run that take parameters.
 
-A kind takes a `Window` on one run and its parameters, and gives a `Reading`. Times in study.toml
-are written as in scenarios (`"5 ms"`); the unit of each kind is stated here and in its measure.
+A kind is an entry beside its function: the name that study.toml calls, unit, better direction. It
+takes a run and its parameters, and gives a `Reading`. Times in study.toml are written as in
+scenarios (`"5 ms"`). Whatever else study.toml names as a kind is a metric (`numbers.metrics`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pyarrow.compute as pc
 
 from backwater.errors import InputError
 from backwater.numbers.metrics import metric
-from backwater.numbers.run import port_totals
+from backwater.numbers.registry import LESS, MORE
 from backwater.numbers.statistics import NAMES, statistic
 from backwater.numbers.units import (
     BITS,
@@ -190,39 +191,93 @@ class Observed:
 EXACT = "exact-"
 """Begins a percentile that is told of however few values."""
 
-Kind = Callable[..., Reading]
+Read = Callable[..., Reading]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of measure: what a study reads from a run by parameters."""
+
+    name: str
+    """As study.toml calls it."""
+    unit: str
+    better: str | None
+    """`less`, `more`, or None: it says how much there is."""
+    counts: bool
+    """Whether its readings are whole numbers of things."""
+    read: Read
+
+    @property
+    def text(self) -> str:
+        """What it is."""
+        return " ".join((inspect.getdoc(self.read) or "").partition("\n\n")[0].split())
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of what it takes beside a run."""
+        return list(inspect.signature(self.read).parameters)[1:]
+
+
 KINDS: dict[str, Kind] = {}
-COUNTS: set[str] = set()
-"""Kinds whose readings are whole numbers of things."""
 
 
-def kind(name: str, *, counts: bool = False) -> Callable[[Kind], Kind]:
+def kind(
+    name: str, unit: str, better: str | None = LESS, *, counts: bool = False
+) -> Callable[[Read], Read]:
     """Register a function as a kind of measure under the name that study.toml calls."""
 
-    def register(function: Kind) -> Kind:
-        KINDS[name] = function
-        if counts:
-            COUNTS.add(name)
+    def register(function: Read) -> Read:
+        KINDS[name] = Kind(name, unit, better, counts, function)
         return function
 
     return register
 
 
+def _metric(name: str) -> Kind:
+    """Give a metric as a kind that takes no parameters. Raises `InputError`."""
+    try:
+        asked = metric(name)
+    except InputError:
+        raise InputError(
+            f"there is no kind of measure {name!r}",
+            f"there are {', '.join(KINDS)}, and all metrics (`backwater list metrics`)",
+        ) from None
+
+    def of(run: Observed) -> Reading:
+        value = asked.of(run.run)
+        if value is not None:
+            return Reading(int(value) if asked.quantity.counts else value)
+        problem = asked.lacking(run.run) or asked.why_not(asked.count(run.run) or 0)
+        return Reading(None, problem or f"the run has no {name}")
+
+    quantity = asked.quantity
+    return Kind(name, asked.unit, quantity.better, quantity.counts, of)
+
+
+def named(name: str) -> Kind:
+    """Give a kind of measure by its name. Raises `InputError`."""
+    return KINDS[name] if name in KINDS else _metric(name)
+
+
+def count_of(run: Observed, name: str) -> Reading:
+    """Read a metric that every run has and that counts things."""
+    return Reading(int(metric(name).of(run.run) or 0))
+
+
 def check(kind: str, parameters: Mapping[str, Any]) -> None:
     """Complain about a measure that names no kind, or parameters that its kind does not have."""
-    if kind not in KINDS:
-        raise InputError(f"there is no kind of measure {kind!r}", f"there are {', '.join(KINDS)}")
+    found = named(kind)
     try:
-        inspect.signature(KINDS[kind]).bind(None, **parameters)
+        inspect.signature(found.read).bind(None, **parameters)
     except TypeError as error:
-        names = list(inspect.signature(KINDS[kind]).parameters)[1:]
-        raise InputError(f"measure {kind}: {error}", f"it takes {', '.join(names)}") from None
+        hint = f"it takes {', '.join(found.parameters) or 'none'}"
+        raise InputError(f"measure {kind}: {error}", hint) from None
 
 
 def read(run: Observed, kind: str, parameters: Mapping[str, Any]) -> Reading:
     """Read one measure from a run."""
     try:
-        return KINDS[kind](run, **parameters)
+        return named(kind).read(run, **parameters)
     except NotThereError as error:
         return Reading(None, str(error))
 
@@ -246,7 +301,7 @@ def statistic_of(values: Iterable[float] | pl.Series, name: str) -> float:
     return statistic(ordered, bare)
 
 
-@kind("fct")
+@kind("fct", "us")
 def fct(run: Observed, group: str, of: str = "mean", until: str = "last_ack") -> Reading:
     """Completion times of a group's flows, all of which must be complete, in us."""
     flows = run.run.flows.filter(pc.field("group") == group)
@@ -261,7 +316,7 @@ def fct(run: Observed, group: str, of: str = "mean", until: str = "last_ack") ->
     return Reading(statistic_of(pl.Series(times) / PS_PER_US, of), None, sizes)
 
 
-@kind("finish")
+@kind("finish", "us")
 def finish(run: Observed, of: str = "max", until: str = "last_ack", per: str = "flow") -> Reading:
     """Times of day at which flows were complete, all of which must be, in us: start and time.
 
@@ -290,7 +345,7 @@ def _last_of_connections(run: Observed, ends: pl.Series) -> pl.Series:
     return told.group_by("group", "src", "dst", "alone").agg(pl.col("end").max())["end"]
 
 
-@kind("transaction_time")
+@kind("transaction_time", "us")
 def transaction_time(run: Observed, groups: Sequence[str], of: str = "variance") -> Reading:
     """Times to the last byte of the flows of some groups that were complete, in us (us²)."""
     flows = [flow for group in groups for flow in run.group(group)]
@@ -300,7 +355,7 @@ def transaction_time(run: Observed, groups: Sequence[str], of: str = "variance")
     return Reading(statistic_of([time / PS_PER_US for time in times], of))
 
 
-@kind("throughput")
+@kind("throughput", "Mb/s", MORE)
 def throughput(
     run: Observed,
     groups: Sequence[str],
@@ -318,7 +373,7 @@ def throughput(
     return Reading(payload * (sizes["payload"] + sizes["header"]) / sizes["payload"])
 
 
-@kind("rms_fairness")
+@kind("rms_fairness", "")
 def rms_fairness(
     run: Observed, groups: Sequence[str], target: str, window: Sequence[str]
 ) -> Reading:
@@ -328,7 +383,7 @@ def rms_fairness(
     return Reading(math.sqrt(math.fsum(error**2 for error in errors) / len(errors)))
 
 
-@kind("drops", counts=True)
+@kind("drops", "frames", counts=True)
 def drops(run: Observed, nodes: Sequence[str] | None = None) -> Reading:
     """Frames dropped for want of memory in the whole run, at some nodes or at all."""
     ports = run.run.ports
@@ -337,16 +392,14 @@ def drops(run: Observed, nodes: Sequence[str] | None = None) -> Reading:
     return Reading(int(pc.sum(ports["drop_frames"]).as_py() or 0))
 
 
-@kind("retransmissions", counts=True)
+@kind("retransmissions", "packets", counts=True)
 def retransmissions(run: Observed, group: str | None = None) -> Reading:
     """Data packets retransmitted by all flows, or by those of a group: after losses, timeouts."""
-    flows = run.run.flows
-    if group is not None:
-        flows = flows.filter(pc.field("group") == group)
-    return Reading(int(pc.sum(flows["retransmitted"]).as_py() or 0))
+    name = "retransmitted" if group is None else f"retransmitted:{group}"
+    return count_of(run, name)
 
 
-@kind("queue")
+@kind("queue", "KB")
 def queue(run: Observed, node: str, to: str, window: Sequence[str], of: str = "mean") -> Reading:
     """What waited for the port from a node to another, exactly: mean, std, max in KB; empty in %.
 
@@ -374,7 +427,7 @@ def queue(run: Observed, node: str, to: str, window: Sequence[str], of: str = "m
     return Reading(math.sqrt(max(0.0, square - mean**2)) / 1e3)
 
 
-@kind("utilisation")
+@kind("utilisation", "%", MORE)
 def utilisation(
     run: Observed, node: str, to: str, window: Sequence[str], rate: str | None = None
 ) -> Reading:
@@ -390,13 +443,13 @@ def utilisation(
     return Reading(100 * sent * PS_PER_S / ((end - begin) * full))
 
 
-@kind("control_messages", counts=True)
+@kind("control_messages", "messages", counts=True)
 def control_messages(run: Observed, message: str) -> Reading:
     """Control messages of a kind that were sent."""
-    return Reading(metric(f"control_messages:{message}").of(run.run))
+    return count_of(run, f"control_messages:{message}")
 
 
-@kind("paused_ports", counts=True)
+@kind("paused_ports", "ports", counts=True)
 def paused_ports(run: Observed) -> Reading:
     """Ports that received a pause."""
-    return Reading(port_totals(run.run).get("ports_paused", 0))
+    return count_of(run, "ports_paused")

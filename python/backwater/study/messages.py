@@ -51,7 +51,7 @@ def chosen(
     return run.completions.filter(wanted)
 
 
-@kind("message_time")
+@kind("message_time", "us")
 def message_time(
     run: Observed,
     group: str,
@@ -85,7 +85,7 @@ def message_time(
     return Reading(statistic_of(pl.Series(times) / PS_PER_US, of))
 
 
-@kind("messages", counts=True)
+@kind("messages", "messages", None, counts=True)
 def messages(
     run: Observed,
     group: str,
@@ -101,7 +101,7 @@ def messages(
     return Reading(found.num_rows)
 
 
-@kind("held")
+@kind("held", "KB")
 def held(run: Observed, tier: str, of: str = "p99.9") -> Reading:
     """What one switch of a tier let wait in isolation queues, at the switch with most of it, in KB.
 
@@ -117,7 +117,7 @@ def held(run: Observed, tier: str, of: str = "p99.9") -> Reading:
     return Reading(float(most or 0) / 1e3)
 
 
-@kind("pauses", counts=True)
+@kind("pauses", "pauses", counts=True)
 def pauses(run: Observed, at: str) -> Reading:
     """Pauses that were obeyed: by `hosts`, or by `switches`, which is congestion spreading."""
     if at not in ("hosts", "switches"):

@@ -8,13 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backwater.errors import InputError
+from backwater.numbers.pauses import REQUESTS, requested_ps
 from backwater.numbers.units import PS_PER_MS, time_ps
-from backwater.study.measures import NotThereError, Observed, Reading, kind
+from backwater.study.measures import NotThereError, Observed, Reading, count_of, kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-MAC_CONTROL = "mac-control"
 
 
 def _frames(
@@ -28,7 +27,7 @@ def _frames(
 
     `to`: only those to `hosts`, or to `switches`.
     """
-    wanted = pc.field("kind") == MAC_CONTROL
+    wanted = pc.field("kind") == REQUESTS
     if classes is not None:
         wanted &= pc.field("class").isin(list(classes))
     if after is not None:
@@ -66,7 +65,7 @@ def _hosts(run: Observed) -> int:
     return hosts
 
 
-@kind("pause_frames", counts=True)
+@kind("pause_frames", "frames", counts=True)
 def pause_frames(
     run: Observed,
     classes: Sequence[int] | None = None,
@@ -82,14 +81,14 @@ def pause_frames(
     return Reading(frames.filter(pc.field("value") > 0).num_rows)
 
 
-@kind("pause_frames_per_host")
+@kind("pause_frames_per_host", "frames/host")
 def pause_frames_per_host(run: Observed, before: str | None = None) -> Reading:
     """Frames that asked a neighbour to pause, divided by the number of hosts in the network."""
     frames = _frames(run, None, None, before)
     return Reading(frames.filter(pc.field("value") > 0).num_rows / _hosts(run))
 
 
-@kind("victims_per_host")
+@kind("victims_per_host", "flows/host")
 def victims_per_host(run: Observed, group: str) -> Reading:
     """Flows of a group that a pause kept from being complete earlier, by hosts of the network.
 
@@ -102,7 +101,7 @@ def victims_per_host(run: Observed, group: str) -> Reading:
     return Reading(victims / _hosts(run))
 
 
-@kind("pause_time")
+@kind("pause_time", "ms")
 def pause_time(
     run: Observed,
     classes: Sequence[int] | None = None,
@@ -118,19 +117,11 @@ def pause_time(
     frames = _frames(run, classes, None, before).select(columns).to_pydict()
     start = 0 if after is None else time_ps(after)
     end = run.end_ps if before is None else min(run.end_ps, time_ps(before))
-    since: dict[tuple[str, int, int | None], int] = {}
-    total = 0
-    for time, *place, value in zip(*(frames[name] for name in columns), strict=True):
-        key = (place[0], place[1], place[2])
-        if value > 0:
-            since.setdefault(key, time)
-        elif key in since:
-            total += max(0, time - max(start, since.pop(key)))
-    total += sum(max(0, end - max(start, begin)) for begin in since.values())
-    return Reading(total / PS_PER_MS)
+    asked = zip(*(frames[name] for name in columns), strict=True)
+    return Reading(requested_ps(asked, start, end) / PS_PER_MS)
 
 
-@kind("loss_rate")
+@kind("loss_rate", "%")
 def loss_rate(run: Observed) -> Reading:
     """Frames lost for want of memory, in % of the data frames that hosts sent."""
     ports = run.run.ports
@@ -142,7 +133,7 @@ def loss_rate(run: Observed) -> Reading:
     return Reading(100 * (pc.sum(ports["drop_frames"]).as_py() or 0) / sent)
 
 
-@kind("deadlocks", counts=True)
+@kind("deadlocks", "", counts=True)
 def deadlocks(run: Observed) -> Reading:
     """1 if pauses of switches waited for each other in a cycle, 0 if they never did."""
-    return Reading(int(run.run.summary.get("deadlock") is not None))
+    return count_of(run, "deadlocks")

@@ -102,7 +102,7 @@ def compared(row: Row) -> str:
 
 def as_shown(measure: Measure, row: Row) -> Measure:
     """A reduction in % counts no things, whatever its measure counts."""
-    return measure if row.against is None else replace(measure, kind="", unit=row.unit)
+    return measure if row.against is None else replace(measure, counts=False, unit=row.unit)
 
 
 def over_text(row: Row) -> str:

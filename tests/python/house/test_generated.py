@@ -16,6 +16,7 @@ from backwater.examples import shipped
 from backwater.numbers import registry
 from backwater.numbers.metrics import STATISTICS
 from backwater.study import load, names
+from backwater.study.measures import KINDS, Kind
 from kit.tree import ROOT
 
 if TYPE_CHECKING:
@@ -162,7 +163,20 @@ def metrics() -> str:
             if one.of in some
         ]
         text += f"\n## {title}\n\n{about}\n\n{table(('metric', 'unit', 'better', 'is'), rows)}"
-    return text
+    header = ("kind", "unit", "better", "is", "takes")
+    rows_ = [
+        (f"`{one.name}`", one.unit, one.better or "", one.text, parameters_of(one))
+        for one in KINDS.values()
+    ]
+    return text + (
+        "\n## Of studies\n\nA measure of a [study](guide.md#what-a-study-measures) has a metric as "
+        "its `kind`, or one of these, which take parameters.\n\n"
+        f"{table(header, rows_)}"
+    )
+
+
+def parameters_of(one: Kind) -> str:
+    return ", ".join(f"`{name}`" for name in one.parameters)
 
 
 def page(name: str) -> str:

@@ -9,7 +9,8 @@ import pytest
 import backwater
 from backwater.errors import InputError
 from backwater.numbers.units import time_ps, window_ps
-from backwater.study.measures import KINDS, Observed, check, read
+from backwater.study import load, names
+from backwater.study.measures import KINDS, Observed, check, named, read
 from kit.studies import value
 
 # A frame of 1000 B takes 0.8 us on a link; links and the switch add nothing.
@@ -169,4 +170,23 @@ def test_a_measure_names_a_kind_and_its_parameters() -> None:
         check("fct", {"group": "incast", "grup": "incast"})
     with pytest.raises(InputError, match="missing a required argument: 'group'"):
         check("fct", {})
-    assert all(function.__doc__ for function in KINDS.values())
+    assert all(one.text for one in KINDS.values())
+
+
+def test_a_measure_may_be_of_any_metric() -> None:
+    run = observe(ONE, PAIR)
+    assert value(run, "bytes:pair") == 2000
+    assert value(run, "max_fct_last_byte:one") > 10
+    few = read(run, "p99_fct:pair", {})
+    assert (few.value, few.problem) == (None, "p99 of 2 complete flows: it takes 100")
+    with pytest.raises(InputError, match="unexpected keyword argument 'group'"):
+        check("max_fct", {"group": "one"})
+
+
+@pytest.mark.parametrize("study", names())
+def test_studies_give_units_as_their_kinds_do(study: str) -> None:
+    """But for counts, which are of whatever the document counts."""
+    for measure in load(study).measures:
+        unit = named(measure.kind).unit or "times"
+        unit = {"variance": f"{unit}²", "empty": "%"}.get(measure.parameters.get("of", ""), unit)
+        assert measure.counts or (measure.unit or "times") == unit, measure.name
