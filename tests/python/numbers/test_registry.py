@@ -16,7 +16,7 @@ from backwater.numbers.run import group_times
 from backwater.study.measures import Observed, check, read
 from backwater.sweep.goal import Goal
 from backwater.sweep.point import Recipe, run_points
-from test_generated import metrics
+from kit.reference import metrics
 
 if TYPE_CHECKING:
     from kit.command import Command
