@@ -70,6 +70,16 @@ def us(value: float | None) -> str:
     return f"{value:.2f}" if abs(value) < 10_000 else f"{value:.1f}"
 
 
+def us_of(time_ps: int | None) -> str:
+    """A time in microseconds to the nanosecond, without its unit."""
+    return "-" if time_ps is None else f"{time_ps / 1e6:,.3f}"
+
+
+def us_text(time_ps: int) -> str:
+    """A time in microseconds to the nanosecond."""
+    return f"{us_of(time_ps)} us"
+
+
 def figure(value: float | None) -> str:
     """A number of any unit to the digits that matter: six, and no more than it has."""
     if value is None:
@@ -84,8 +94,18 @@ def figure(value: float | None) -> str:
 
 def difference(mean: float, half: float | None) -> str:
     """A difference with its sign, and half of its interval: four digits, and two; no exponent."""
-    told = f"{'+' if mean > 0 else ''}{figure(float(f'{mean:.4g}'))}"
-    return f"{told} ±{figure(float(f'{half:.2g}'))}" if half else told
+    told = f"{'+' if mean > 0 else ''}{digits(mean, 4)}"
+    return f"{told} ±{digits(half, 2)}" if half else told
+
+
+def digits(value: float | None, count: int) -> str:
+    """A number to so many digits, never as a power of ten."""
+    return "-" if value is None else figure(float(f"{value:.{count}g}"))
+
+
+def share_text(ratio: float) -> str:
+    """A ratio as a percentage, to a tenth."""
+    return f"{100 * ratio:.1f} %"
 
 
 def percent(value: float | None, *, signed: bool = True) -> str:
@@ -99,13 +119,33 @@ def prefixed(value: float) -> str:
     """A large number to four digits, with a decimal prefix: `12.35 M`, never a power of ten."""
     for factor, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):
         if abs(value) >= factor:
-            return f"{figure(float(f'{value / factor:.4g}'))} {prefix}"
-    return figure(float(f"{value:.4g}"))
+            return f"{digits(value / factor, 4)} {prefix}"
+    return digits(value, 4)
 
 
 def three(value: float) -> str:
     """A number to three digits, never as a power of ten."""
-    return figure(float(f"{value:.3g}"))
+    return digits(value, 3)
+
+
+def short(value: float | None) -> str:
+    """A number to three digits or so, with thousands apart, as labels and captions have it."""
+    if value is None:
+        return "-"
+    if value == 0 or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def unit_beside(name: str, unit: str) -> str:
+    """The unit of a metric beside its name; empty where it is a word of the name."""
+    return "" if unit in name.partition(":")[0].split("_") else unit
+
+
+def with_unit(name: str, unit: str) -> str:
+    """The name of a metric with its unit, where that is no word of it: `mean_fct:a (us)`."""
+    beside = unit_beside(name, unit)
+    return f"{name} ({beside})" if beside else name
 
 
 def many(count: int, what: str) -> str:
@@ -135,12 +175,30 @@ def count(value: float, unit: str) -> str:
     return f"{value:.0f} {unit}"
 
 
+_TIMES = ((1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns"))
+_SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
+
+
+def time_text(time_ps: float, form: str = ".4g") -> str:
+    """A time in the unit that suits it."""
+    return _suited(time_ps, _TIMES, "ps", form)
+
+
 def simulated(time_ps: float) -> str:
-    """A simulated time in the unit that suits it."""
-    for factor, unit in ((1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns")):
-        if time_ps >= factor:
-            return f"{time_ps / factor:.3f} {unit}"
-    return f"{time_ps:.0f} ps"
+    """When a run is, in the unit that suits it: with all places, as that goes on."""
+    return time_text(time_ps, ".3f")
+
+
+def size(octets: float, form: str = ".6g") -> str:
+    """A size in the unit that suits it, KB being 1000 B."""
+    return _suited(octets, _SIZES, "B", form)
+
+
+def _suited(value: float, units: Sequence[tuple[float, str]], base: str, form: str) -> str:
+    for factor, unit in units:
+        if value >= factor:
+            return f"{value / factor:{form}} {unit}"
+    return f"{value:.0f} {base}"
 
 
 def duration(seconds: float) -> str:

@@ -9,6 +9,7 @@ import typer
 from backwater import _core
 from backwater.cli.arguments import option_of
 from backwater.errors import InputError
+from backwater.wording import size
 
 PANEL = "Capture"
 OPTIONS = {
@@ -135,16 +136,9 @@ def told(capture: _core.Capture | None, outcome: object) -> list[str]:
     said = f"capture: {capture.path}"
     if not isinstance(outcome, dict):
         return [said]
-    size = outcome["summary"]["capture"]
-    ports = "1 port" if size["ports"] == 1 else f"{size['ports']} ports"
-    said += f", {size['frames']} frames of {ports}, {_size(size['bytes'])}"
-    if size["left_out"]:
-        said += f"; the bound left out {size['left_out']} more"
+    found = outcome["summary"]["capture"]
+    ports = "1 port" if found["ports"] == 1 else f"{found['ports']} ports"
+    said += f", {found['frames']} frames of {ports}, {size(found['bytes'], '.1f')}"
+    if found["left_out"]:
+        said += f"; the bound left out {found['left_out']} more"
     return [said]
-
-
-def _size(size: int) -> str:
-    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
-        if size >= factor:
-            return f"{size / factor:.1f} {unit}"
-    return f"{size} B"

@@ -30,7 +30,14 @@ from backwater.running import Job, fraction
 from backwater.samples import too_few
 from backwater.saving import SLICE_MS
 from backwater.stopping import interruptible
-from backwater.wording import difference, duration, figure, given_up_ports, many
+from backwater.wording import (
+    difference,
+    digits,
+    duration,
+    given_up_ports,
+    many,
+    unit_beside,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -455,8 +462,8 @@ def table(rows: Sequence[Row], seeds: int) -> View:
         name = one.metric.name
         view.add_row(
             name if len(name) <= LONG_METRIC else name.replace(":", ":\n  ", 1),
-            "" if one.metric.unit == name else one.metric.unit,
-            *(_value(mean) for mean in one.means),
+            unit_beside(name, one.metric.unit),
+            *(digits(mean, 6) for mean in one.means),
             *(_against(one, number, letters) for number in range(1, len(letters))),
             *([str(len(one.seeds))] if fewer else []),
             _flows(one),
@@ -567,7 +574,7 @@ def _references(one: Row, letters: Sequence[str]) -> str:
     assert one.metric.held_against is not None
     of, unit = one.metric.held_against
     said = (
-        f"{letter} {_value(reference)} {unit}"
+        f"{letter} {digits(reference, 6)} {unit}"
         for letter, reference in zip(letters, one.references, strict=True)
         if reference is not None
     )
@@ -576,10 +583,6 @@ def _references(one: Row, letters: Sequence[str]) -> str:
 
 def _letter(number: int) -> str:
     return chr(ord("A") + number) if number < 26 else f"S{number + 1}"
-
-
-def _value(value: float | None) -> str:
-    return "-" if value is None else figure(float(f"{value:.6g}"))
 
 
 def _against(one: Row, number: int, letters: Sequence[str]) -> str:

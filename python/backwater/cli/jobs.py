@@ -13,6 +13,7 @@ from backwater.cli.targets import Kind, writable
 from backwater.errors import ResultError
 from backwater.findings import undone
 from backwater.naming import flow_in_group, host_names
+from backwater.wording import us_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +72,7 @@ def jobs(
             "instance": _plain("instance"),
             "ranks": _plain("ranks"),
             "rounds complete": lambda row: f"{row['complete_rounds']} of {row['rounds']}",
-            "completion us": lambda row: _us(row["duration_ps"]),
+            "completion us": lambda row: us_of(row["duration_ps"]),
         },
         whole=True,
     )
@@ -97,8 +98,8 @@ def jobs(
             "from": _rank("src", names),
             "to": _rank("dst", names),
             "bytes": _plain("bytes"),
-            "start us": lambda row: _us(row["start_ps"]),
-            "end us": lambda row: _us(row["end_ps"]),
+            "start us": lambda row: us_of(row["start_ps"]),
+            "end us": lambda row: us_of(row["end_ps"]),
             "after": _after,
         },
     )
@@ -148,12 +149,6 @@ def _rank(side: str, names: Callable[[int], str]) -> Callable[[dict[str, Any]], 
         return names(host) if host == rank else f"{names(host)} (rank {rank})"
 
     return cell
-
-
-def _us(time_ps: int | None) -> str:
-    from backwater.numbers.units import PS_PER_US
-
-    return "-" if time_ps is None else f"{time_ps / PS_PER_US:.3f}"
 
 
 def _after(row: dict[str, Any]) -> str:

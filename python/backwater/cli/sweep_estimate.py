@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater.cli.output import message
 from backwater.stopping import Stop
-from backwater.wording import duration, many
+from backwater.wording import duration, many, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,16 +104,9 @@ def estimated(estimate: Estimate, workers: int | None) -> str:
         on = "process" if workers == 1 else "processes"
         said += f", {duration(whole / workers)} for {estimate.points} on {workers} {on}"
     if estimate.nbytes is not None:
-        said += f", {_size(estimate.nbytes * estimate.points)} of disk at most"
+        said += f", {size(estimate.nbytes * estimate.points, '.1f')} of disk at most"
     return said
 
 
 def _took(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms" if seconds < 1 else duration(seconds)
-
-
-def _size(nbytes: float) -> str:
-    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
-        if nbytes >= factor:
-            return f"{nbytes / factor:.1f} {unit}"
-    return f"{nbytes:.0f} B"

@@ -6,10 +6,10 @@ import shlex
 from typing import TYPE_CHECKING
 
 from backwater.cli.output import listing, message, put
+from backwater.numbers.metrics import unit_of
 from backwater.sweep.dataset import open_sweep
 from backwater.sweep.points import SweepPoints
-from backwater.sweep.words import with_unit
-from backwater.wording import many, three
+from backwater.wording import many, three, with_unit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,5 +66,5 @@ def _ends(points: SweepPoints, metrics: list[str]) -> None:
         if not found:
             continue
         (least, at), (most, there) = min(found), max(found)
-        rows.append((with_unit(metric), three(least), at, three(most), there))
+        rows.append((with_unit(metric, unit_of(metric)), three(least), at, three(most), there))
     listing(("metric", "least", "at", "greatest", "at"), rows, _over(points).partition(",")[0])

@@ -10,13 +10,12 @@ from backwater.deck import said
 from backwater.deck.content import Pen, Talk, again, notes, parameters, results, setup
 from backwater.deck.model import date_of
 from backwater.errors import ResultError
-from backwater.plot.marks import short
 from backwater.report.assumptions import Assumptions
 from backwater.report.compare import compare_page, groups_of, labelled_runs, labels_of, look
 from backwater.report.film import moments, shoot
 from backwater.report.page import Figure, Table
 from backwater.report.run import made_by
-from backwater.wording import percent, series
+from backwater.wording import percent, series, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -10,12 +10,10 @@ from backwater.numbers.rows import scan
 from backwater.numbers.run import group_times, port_totals
 from backwater.numbers.statistics import statistic
 from backwater.numbers.units import PS_PER_US
-from backwater.plot import data
 from backwater.plot.jobs import collective_times
-from backwater.plot.marks import short
 from backwater.plot.points import StudyPoints
 from backwater.plot.timeline import timelines
-from backwater.wording import many, percent, series
+from backwater.wording import many, percent, series, short, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -275,7 +273,7 @@ def paused(run: Run) -> str:
     if not totals or not totals["ports_paused"]:
         return "no port is paused"
     ports = "1 port is" if totals["ports_paused"] == 1 else f"{totals['ports_paused']} ports are"
-    return f"{ports} paused, for {data.time_text(totals['paused_ps'])} in all"
+    return f"{ports} paused, for {time_text(totals['paused_ps'])} in all"
 
 
 def messages(run: Run) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from backwater.plot.marks import short
 from backwater.sweep.effects import written
 from backwater.sweep.points import order
 from backwater.sweep.values import shown
-from backwater.wording import many, series
+from backwater.wording import many, series, short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +48,8 @@ def curve(plots: SweepPoints, key: str, metrics: Sequence[str]) -> str:
 
 
 def _unit(plots: SweepPoints, metric: str) -> str:
-    unit = plots.units.get(metric, "")
-    return f" {unit}" if unit and unit != metric else ""
+    unit = plots.unit(metric)
+    return f" {unit}" if unit else ""
 
 
 def _extremes(plots: SweepPoints, metric: str) -> str:

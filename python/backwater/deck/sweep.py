@@ -15,14 +15,13 @@ from backwater.deck.layout import Rows
 from backwater.deck.model import date_of
 from backwater.directory import PROGRESS
 from backwater.files import text_of
-from backwater.plot.marks import short
 from backwater.plot.sweep import SweepPlots
 from backwater.report.page import Code, Table
 from backwater.report.run import made_by
 from backwater.report.sweep import sweep_page, warnings_of
 from backwater.report.sweep_setup import Probe, same_everywhere
 from backwater.sweep.values import shown
-from backwater.wording import many, sentence, series
+from backwater.wording import many, sentence, series, short
 
 if TYPE_CHECKING:
     from backwater.deck.model import Slide

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater.numbers.registry import GROUP, QUANTITIES
 from backwater.numbers.statistics import TOLD
-from backwater.wording import figure
+from backwater.wording import figure, unit_beside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -137,8 +137,8 @@ def named(quantity: str) -> str:
     return f"{'median' if statistic == 'p50' else statistic}_{name}" if statistic else name
 
 
-def _with_unit(row: Mapping[str, Any]) -> str:
-    unit = "" if row["unit"] == row["quantity"] else row["unit"]
+def _count(row: Mapping[str, Any]) -> str:
+    unit = unit_beside(row["quantity"], row["unit"])
     return f"{named(row['quantity'])} {figure(row['mean'])} {unit}".rstrip()
 
 
@@ -165,7 +165,7 @@ def fold(rows: Sequence[dict[str, Any]], runs: int) -> Folded:
         if same and not row["mean"]:
             found.zeros.setdefault(named(quantity), []).append(of)
         elif same and not dot:
-            found.counts.setdefault(of, []).append(_with_unit(row))
+            found.counts.setdefault(of, []).append(_count(row))
         elif not same or (of, base, row["mean"]) not in told:
             told.update({(of, base, row["mean"])} if same else ())
             found.rows.append((row, same))

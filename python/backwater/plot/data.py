@@ -237,11 +237,3 @@ SHARES = (0.5, 0.9, 0.99)
 def shares(count: int) -> list[float]:
     """Give those of SHARES that so many values have: the 99th percentile needs 100."""
     return [share for share in SHARES if has(share, count)]
-
-
-def time_text(ps: float) -> str:
-    """Write a time in the unit that suits it."""
-    for factor, unit in ((1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns")):
-        if ps >= factor:
-            return f"{ps / factor:.4g} {unit}"
-    return f"{ps:.0f} ps"

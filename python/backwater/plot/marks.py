@@ -48,12 +48,3 @@ def header(cases: Sequence[str]) -> alt.Header:
 def angle(cases: Sequence[str]) -> int:
     """Turn the names of cases where they are long."""
     return 0 if max(map(len, cases)) <= 10 else -30
-
-
-def short(value: float | None) -> str:
-    """Three digits or so, as labels and captions have them."""
-    if value is None:
-        return "-"
-    if value == 0 or abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"

@@ -11,6 +11,7 @@ from backwater.errors import InputError
 from backwater.numbers.rows import scan
 from backwater.plot import data
 from backwater.plot.theme import COLOURS, HEIGHT, WIDTH, clock, colour, dash, of, title
+from backwater.wording import time_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,8 +114,7 @@ class RunRows:
         times, together = data.grid(begin, end, interval, most)
         if times.is_empty() or not lines:
             raise InputError(
-                "none of the samples, taken every "
-                f"{data.time_text(interval)}, found anything to draw",
+                f"none of the samples, taken every {time_text(interval)}, found anything to draw",
                 "a shorter output.interval sees more",
             )
         time, unit_ps, unit = self._clock(begin, end)
@@ -148,11 +148,11 @@ class RunRows:
             strokeDash=dash("link", lines),
             tooltip=tips,
         )
-        said, further = f"sampled every {data.time_text(interval)}", None
+        said, further = f"sampled every {time_text(interval)}", None
         layers: list[Any] = [line]
         if most == RATE_STEPS:
             step = together * interval
-            said += f"; mean over {data.time_text(step)}, shorter bursts are levelled"
+            said += f"; mean over {time_text(step)}, shorter bursts are levelled"
             further = data.coarse(self._run, step)
         elif banded:
             # Its colour by no scale: the legend would show pale patches instead of dashes.
@@ -160,9 +160,7 @@ class RunRows:
                 y="low:Q", y2="high:Q", fill=alt.Fill("shade:N", scale=None), detail="link:N"
             )
             layers = [band, line]
-            said += (
-                f"; line: mean over {data.time_text(together * interval)}, band: least to greatest"
-            )
+            said += f"; line: mean over {time_text(together * interval)}, band: least to greatest"
         before = head.subtitle if isinstance(head.subtitle, list) else []
         below = [*before, said, *([further] if further else [])]
         return alt.layer(*layers).properties(

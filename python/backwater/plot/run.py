@@ -14,6 +14,7 @@ from backwater.plot import data
 from backwater.plot.jobs import JobPlots
 from backwater.plot.rows import CAPPED, RATE_STEPS
 from backwater.plot.theme import INK, SKY, WIDTH, clock, title
+from backwater.wording import time_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,7 +141,7 @@ class RunPlots(JobPlots):
         if held.is_empty():
             raise InputError(
                 "no sample found a port paused",
-                f"there is one every {data.time_text(interval)}; pauses() has the whole run's",
+                f"there is one every {time_text(interval)}; pauses() has the whole run's",
             )
         breaks = (pl.col("time_ps").diff().fill_null(0) != interval).cum_sum()
         spans = (
@@ -173,7 +174,7 @@ class RunPlots(JobPlots):
                 height=alt.Step(18),
                 title=title(
                     "Ports that their neighbours held",
-                    f"looked at every {data.time_text(interval)}{left}",
+                    f"looked at every {time_text(interval)}{left}",
                 ),
             )
         )
@@ -250,7 +251,7 @@ class RunPlots(JobPlots):
             .properties(
                 width=WIDTH,
                 height=90,
-                title=title("Control messages", f"sent in each {data.time_text(width)}"),
+                title=title("Control messages", f"sent in each {time_text(width)}"),
             )
         )
         return drawn

@@ -16,7 +16,7 @@ from backwater.errors import InputError
 from backwater.numbers.repeats import Spread
 from backwater.numbers.rows import scan
 from backwater.plot import curves
-from backwater.plot.marks import angle, diamonds, header, short, tooltips, whiskers
+from backwater.plot.marks import angle, diamonds, header, tooltips, whiskers
 from backwater.plot.own import charts
 from backwater.plot.points import StudyPoints, frame_of
 from backwater.plot.theme import (
@@ -35,6 +35,7 @@ from backwater.plot.theme import (
 )
 from backwater.plot.together import together
 from backwater.study.key import TABLE, Key
+from backwater.wording import short
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

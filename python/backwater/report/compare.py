@@ -24,8 +24,7 @@ from backwater.report.overtime import SAMPLED, drawn, film_figure, film_part
 from backwater.report.page import Code, Column, Page, Section, Table
 from backwater.report.run import made_by, sentences, warned
 from backwater.samples import too_few
-from backwater.wording import difference, given_up_ports, many, percent, series
-from backwater.wording import figure as number
+from backwater.wording import difference, digits, given_up_ports, many, percent, series, with_unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -241,8 +240,8 @@ def _table(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], least: 
         winners = [labels[one] for one in row["winners"]]
         told.append(
             [
-                _with_unit(row),
-                number(_digits(of[first]["mean"])),
+                with_unit(row["metric"], row["unit"]),
+                digits(of[first]["mean"], 6),
                 *(_beside(of[name]) for name in others),
                 _samples(of.values()),
                 judged(row["verdict"], winners, _with_values(row)),
@@ -278,19 +277,10 @@ def _samples(scenarios: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(told if len(set(told)) > 1 else told[:1]) or "-"
 
 
-def _with_unit(row: Mapping[str, Any]) -> str:
-    bare = row["unit"] in ("", row["metric"])
-    return str(row["metric"]) if bare else f"{row['metric']} ({row['unit']})"
-
-
 def _beside(one: Mapping[str, Any]) -> str:
     """Give a mean with its difference against the first."""
-    mean = number(_digits(one["mean"]))
+    mean = digits(one["mean"], 6)
     return mean if one["difference"] is None else f"{mean} ({_difference(one['difference'])})"
-
-
-def _digits(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.6g}")
 
 
 def _difference(of: Mapping[str, Any]) -> str:

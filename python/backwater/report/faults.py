@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from backwater.naming import host_names
 from backwater.numbers.units import rate_bps, time_ps
-from backwater.plot import data
 from backwater.plot.theme import VERMILLION
+from backwater.wording import time_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,9 +100,9 @@ def _pausing(fault: Mapping[str, Any], name: str) -> str:
     else:
         named = ", ".join(map(str, classes))
         what = f"{'class' if len(classes) == 1 else 'classes'} {named} of its links"
-    begin = f"from {data.time_text(_at(fault))}" if _at(fault) else "from the start"
+    begin = f"from {time_text(_at(fault))}" if _at(fault) else "from the start"
     until = fault.get("until")
-    when = begin if until is None else f"{begin} until {data.time_text(time_ps(str(until)))}"
+    when = begin if until is None else f"{begin} until {time_text(time_ps(str(until)))}"
     if slow:
         at = f"takes frames at {fault['rate']} alone {when}"
         return f"{name} {at}, and pauses {what} while its buffer is full"
@@ -136,8 +136,8 @@ def _outage(
         if rate is None
         else (f"{a} → {b} sends at {rate}", SLOW)
     )
-    until = "" if end is None else f" until {data.time_text(end)}"
-    return [Outage(ends, begin, end, f"{what} from {data.time_text(begin)}{until}", sign)]
+    until = "" if end is None else f" until {time_text(end)}"
+    return [Outage(ends, begin, end, f"{what} from {time_text(begin)}{until}", sign)]
 
 
 def failed(

@@ -22,6 +22,7 @@ from backwater.report import draw
 from backwater.report.faults import Outage, outages
 from backwater.report.key import key
 from backwater.report.layout import WIDTH, Layout
+from backwater.wording import time_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -165,7 +166,7 @@ def shoot(
     if grid.is_empty():
         raise InputError(
             "no sample lies within the time to be filmed: there is one every "
-            f"{data.time_text(interval)}",
+            f"{time_text(interval)}",
             "a shorter output.interval takes more",
         )
     frames = grid["step"].n_unique()
@@ -270,7 +271,7 @@ def stills(film: Film, named: set[int], count: int = 4) -> str:
     cell = film.layout.height + head
     parts = []
     for row, frame in enumerate(_moments(film, count)):
-        time = data.time_text(film.time_ps(frame))
+        time = time_text(film.time_ps(frame))
         for column, track in enumerate(tracks):
             x, y = column * (width + 2 * pad) + pad, row * cell
             parts.append(
@@ -310,7 +311,7 @@ def moments(film: Film, named: set[int], most: int = 3) -> list[str]:
     signs, high = film.key((WIDTH + left) / KEY)
     made = []
     for track in film.tracks[:most]:
-        time = data.time_text(film.time_ps(frame))
+        time = time_text(film.time_ps(frame))
         bottom = film.layout.height + top + 8
         parts = [
             draw.words(0, 18, f"{track.label}, after {time}", 17),

@@ -13,8 +13,8 @@ from backwater.numbers.statistics import spread
 from backwater.numbers.units import PS_PER_US
 from backwater.plot.timeline import timelines
 from backwater.report.page import Column, Figure, Section, Table
-from backwater.why.words import size
 from backwater.wording import figure as number
+from backwater.wording import size
 
 if TYPE_CHECKING:
     from backwater.jobs import Leg

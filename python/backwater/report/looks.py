@@ -20,8 +20,8 @@ from backwater.numbers.run import cut_by_port, groups
 from backwater.numbers.units import BITS, PS_PER_S
 from backwater.plot import data
 from backwater.why.waits import COUNTS
-from backwater.why.words import CAUSES, size
-from backwater.wording import many, sent_again
+from backwater.why.words import CAUSES
+from backwater.wording import many, sent_again, size, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,7 +125,7 @@ def _ports(run: Run, grid: _Grid, port_of: pl.DataFrame, most: int) -> list[dict
                 ["link", f"{row['rate_bps'] / 1e9:g} Gb/s"],
                 ["sent", size(row["tx_bytes"])],
                 ["deepest queue", size(row["max_egress_bytes"])],
-                ["paused", f"{data.time_text(row['paused_ps'])}, {_times(row['pauses_received'])}"],
+                ["paused", f"{time_text(row['paused_ps'])}, {_times(row['pauses_received'])}"],
                 ["dropped", many(row["drop_frames"], "frame")],
                 *_cut(cut, row),
             ],
@@ -190,8 +190,8 @@ def _flows(run: Run, hosts: Sequence[str], most: int) -> tuple[list[dict[str, An
                 "end_us": None if took is None else (row["start_ps"] + took) / 1e6,
                 "facts": [
                     ["size", size(row["bytes"])],
-                    ["start", data.time_text(row["start_ps"])],
-                    ["last byte after", "-" if took is None else data.time_text(took)],
+                    ["start", time_text(row["start_ps"])],
+                    ["last byte after", "-" if took is None else time_text(took)],
                     ["slowdown", "-" if row["slowdown"] is None else f"{row['slowdown']:.3g}"],
                     ["state", row["state"]],
                     ["retransmitted", _again(row)],
@@ -230,8 +230,8 @@ def _collectives(run: Run, most: int) -> tuple[list[dict[str, Any]], pl.DataFram
                 "facts": [
                     ["ranks", f"{row['ranks']:,}"],
                     ["transfers", f"{row['transfers']:,}"],
-                    ["took", "-" if took is None else data.time_text(took)],
-                    ["bound by host links", "-" if bound is None else data.time_text(bound)],
+                    ["took", "-" if took is None else time_text(took)],
+                    ["bound by host links", "-" if bound is None else time_text(bound)],
                 ],
             }
         )

@@ -22,7 +22,7 @@ from backwater.plot import data
 from backwater.programs import STANDING, control_of, why_not
 from backwater.report.assumptions import given_in_python, recorded
 from backwater.stopping import interruptible
-from backwater.wording import duration, series
+from backwater.wording import duration, series, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,4 +158,4 @@ def interval(run: Run) -> str:
     least = max(1000, end // STEPS)
     digits = 10 ** (len(str(least)) - 1)
     whole = next(n * digits for n in (1, 2, 5, 10) if n * digits >= least)
-    return data.time_text(whole)
+    return time_text(whole)

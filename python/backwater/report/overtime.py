@@ -18,6 +18,7 @@ from backwater.report.key import Sign, signs
 from backwater.report.layout import WIDTH
 from backwater.report.looks import looks, port_edges
 from backwater.report.page import Figure, Section, script_json
+from backwater.wording import time_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,7 +79,7 @@ def film_part(
         picture = draw.svg(WIDTH, film.layout.height + 12, [drawn], label, 'class="fabric"')
         tracks.append({"label": track.label, "svg": Markup(picture)})
     caption = (
-        f"{about}A step is {data.time_text(film.step_ps)}: utilisation is the mean over it, a "
+        f"{about}A step is {time_text(film.step_ps)}: utilisation is the mean over it, a "
         "queue its deepest sample, a port is marked if any sample found it paused. The strip above "
         "each fabric is all that waits, over time."
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from backwater._core import CONTROL_TABLE
 from backwater.findings import SETTING, remarks, undone
 from backwater.numbers.run import group_times, port_totals, watchdogs
-from backwater.plot import data
 from backwater.programs import control_of, in_python, why_not
 from backwater.report.assumptions import OUTPUT, Assumptions, given_in_python, recorded, tables_of
 from backwater.report.faults import pausing
@@ -19,7 +18,7 @@ from backwater.report.overtime import completion, drawn, over_time
 from backwater.report.page import Code, Column, Page, Section, Table
 from backwater.saved import told
 from backwater.wording import figure as number
-from backwater.wording import given_up, many, offered, sentence
+from backwater.wording import given_up, many, offered, sentence, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,7 +73,7 @@ def _lead(run: Run) -> list[str]:
     flushed = f"{many(thrown, 'frame')} flushed from queues; " if thrown else ""
     said = (
         f"{_scenario(run)}{facts['flows_done']:,} of {facts['flows']:,} flows complete in "
-        f"{data.time_text(facts['time_ps'])} of simulated time; {pauses}{facts['drops']:,} frames "
+        f"{time_text(facts['time_ps'])} of simulated time; {pauses}{facts['drops']:,} frames "
         f"dropped for want of memory; {cuts}{flushed}{faults}seed {run.seed}."
     )
     return [said]

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backwater.errors import InputError
+from backwater.numbers.metrics import unit_of
 from backwater.sweep.effects import Analysis, Rank, effects, ranks
 from backwater.sweep.findings import Design, designs, spread_told, takes
 from backwater.sweep.values import shown
-from backwater.sweep.words import interval, with_unit
-from backwater.wording import many, series
+from backwater.sweep.words import interval
+from backwater.wording import digits, many, series, unit_beside, with_unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -106,7 +107,7 @@ class SweepPoints:
             return ""
         known = {name: self._means(name) for name in dict.fromkeys([*self._asked, *self._usual()])}
         told = [
-            " ".join(part for part in (name, f"{value:.6g}", self._unit(name)) if part)
+            " ".join(part for part in (name, digits(value, 6), self.unit(name)) if part)
             for name, means in known.items()
             if len(means) == 1 and not self._lacking(name)
             for value in means
@@ -140,9 +141,9 @@ class SweepPoints:
         whole = [all(row["status"] == "done" for row in one.rows) for one in self.designs]
         return sum(whole)
 
-    def _unit(self, metric: str) -> str:
-        unit = self.units.get(metric, "")
-        return "" if unit == metric else unit
+    def unit(self, metric: str) -> str:
+        """Give the unit of a metric, where that is no word of its name."""
+        return unit_beside(metric, self.units.get(metric, ""))
 
     def _means(self, metric: str) -> set[float]:
         spreads = [one.spread(metric) for one in self.designs]
@@ -159,7 +160,7 @@ class SweepPoints:
             row += [shown(key, one.values[self.place(key)]) for key in varied]
             row += ["-" if each is None else interval(spread_told(each)) for each in spreads]
             rows.append((one, row))
-        return [*variants, *varied, *map(with_unit, metrics)], rows
+        return [*variants, *varied, *(with_unit(name, unit_of(name)) for name in metrics)], rows
 
     def place(self, key: str) -> int:
         """Give the number of a key. Raises `InputError`."""

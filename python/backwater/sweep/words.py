@@ -16,7 +16,7 @@ from backwater.sweep.answer import (
     VALUELESS,
 )
 from backwater.sweep.values import axis, shown
-from backwater.wording import figure, many, series
+from backwater.wording import digits, figure, many, series, with_unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,7 +87,7 @@ def front(answer: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
         bases = (tests[name].get("base") for name in names)
         rows.append(["base", *blank[1:], *("-" if one is None else interval(one) for one in bases)])
     titles = [*(["variant"] if variants else []), *keys, *(["points"] if several else [])]
-    return [*titles, *map(with_unit, names)], rows
+    return [*titles, *(with_unit(name, unit_of(name)) for name in names)], rows
 
 
 def _values(key: str, points: Sequence[Mapping[str, Any]]) -> str:
@@ -303,7 +303,7 @@ def _held_against(one: Mapping[str, Any]) -> str:
 
 def ends(one: Mapping[str, Any]) -> str:
     """Write between what a reference lies, with its unit."""
-    low, high = (figure(float(f"{one[end]:.4g}")) for end in ("least", "most"))
+    low, high = (digits(one[end], 4) for end in ("least", "most"))
     return f"{low} to {high} {one['unit']}"
 
 
@@ -343,12 +343,6 @@ def _rounded(points: Sequence[Mapping[str, Any]]) -> list[str]:
             if shown(key, value, DIGITS) != shown(key, value, 28):
                 return [f"values to {DIGITS} digits; the exact ones are in the data (`--json`)"]
     return []
-
-
-def with_unit(metric: str) -> str:
-    """Give a metric's name with its unit, where that is not in the name."""
-    unit = unit_of(metric)
-    return f"{metric} ({unit})" if unit and unit not in metric else metric
 
 
 def interval(spread: Mapping[str, Any]) -> str:

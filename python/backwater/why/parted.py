@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backwater.naming import flow_name
-from backwater.why.words import us
+from backwater.wording import us_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,7 +70,7 @@ def _sided(
 
 
 def _said(row: dict[str, Any]) -> str:
-    parts = [f"at {us(row['time_ps'])} {row['node']} sent {row['kind']}"]
+    parts = [f"at {us_text(row['time_ps'])} {row['node']} sent {row['kind']}"]
     if row["to"] is not None:
         parts.append(f"to {row['to_host']}")
     if row["port"] is not None:
@@ -86,7 +86,7 @@ def _left(row: dict[str, Any]) -> str:
     marked = ", marked (ECN)" if row["marked"] else ""
     where = f"{row['node']} port {row['port']} (to {row['peer']})"
     sent = f"{row['bytes']} B of {row['kind']}{flow}{offset}{marked}"
-    return f"at {us(row['time_ps'])} {where} had sent {sent}"
+    return f"at {us_text(row['time_ps'])} {where} had sent {sent}"
 
 
 def _fired(frames: Pair, control: Pair | None, a: str, b: str) -> str:
@@ -95,7 +95,7 @@ def _fired(frames: Pair, control: Pair | None, a: str, b: str) -> str:
     if said:
         first = min(said, key=lambda row: row["time_ps"])
         only = a if control is not None and control[0] is first else b
-        when = f"at {us(first['time_ps'])} in {first['node']}"
+        when = f"at {us_text(first['time_ps'])} in {first['node']}"
         return f"So {first['kind']} fired first: {when}, in {only}."
     one, other = frames
     if one is not None and other is not None and one["marked"] != other["marked"]:

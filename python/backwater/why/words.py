@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backwater.naming import flow_in_group, flow_name
-from backwater.numbers.units import PS_PER_US
 from backwater.why.pauses import STORM
-from backwater.wording import many, sent_again
+from backwater.wording import many, sent_again, size, us_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,19 +40,6 @@ CAUSES = {
 }
 
 
-def us(time_ps: int) -> str:
-    """A time in microseconds, to the nanosecond."""
-    return f"{time_ps / PS_PER_US:,.3f} us"
-
-
-def size(number: int) -> str:
-    """A number of bytes in the unit that suits it, KB being 1000 B."""
-    for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "KB")):
-        if number >= factor:
-            return f"{number / factor:.6g} {unit}"
-    return f"{number} B"
-
-
 def run_words(facts: dict[str, Any]) -> Iterator[str]:
     """Say what happened in one run, line by line."""
     again = ", done again with its causes recorded" if facts["repeated"] else ""
@@ -75,7 +61,7 @@ def run_words(facts: dict[str, Any]) -> Iterator[str]:
     if deadlock := facts["deadlock"]:
         cycle = " -> ".join([*deadlock["cycle"], deadlock["cycle"][0]])
         yield ""
-        yield f"Deadlock, found at {us(deadlock['time_ps'])}: {cycle}."
+        yield f"Deadlock, found at {us_text(deadlock['time_ps'])}: {cycle}."
         yield f"Each waits for the next to resume; {size(deadlock['waiting_bytes'])} wait in them."
     yield from _unfinished(facts)
     for path in facts["jobs"]:
@@ -93,7 +79,7 @@ def _first(facts: dict[str, Any]) -> Iterator[str]:
         instead = f"; {many(cut, 'packet')} trimmed instead" if cut else ""
         yield f"First drop: none, no frame was dropped for want of memory{instead}."
     else:
-        yield f"First drop: at {us(drop['time_ps'])} {_drop(drop)}{_asked(facts)}"
+        yield f"First drop: at {us_text(drop['time_ps'])} {_drop(drop)}{_asked(facts)}"
     if pause is None and facts["unrecorded"]:
         yield f"First pause: not recorded ({', '.join(facts['unrecorded'])})."
     elif pause is None:
@@ -106,8 +92,8 @@ def _first(facts: dict[str, Any]) -> Iterator[str]:
         )
         behind = "" if pause.get("cause") == STORM else f"; behind {pause['behind']}"
         yield (
-            f"First pause: asked at {us(pause['asked_ps'])} by {pause['node']}, {where}; "
-            f"in force from {us(pause['start_ps'])} at {pause['paused']}{behind}."
+            f"First pause: asked at {us_text(pause['asked_ps'])} by {pause['node']}, {where}; "
+            f"in force from {us_text(pause['start_ps'])} at {pause['paused']}{behind}."
         )
 
 
@@ -151,8 +137,8 @@ def _roots(facts: dict[str, Any]) -> Iterator[str]:
         "A root is a queue that was not paused itself while others waited behind it, or a fault."
     )
     for root in roots[:BRANCHES]:
-        held = f"{many(root['pauses'], 'pause')}, {us(root['paused_ps'])} in all"
-        yield f"root: {root['where']}: {held}, the first at {us(root['first_ps'])}"
+        held = f"{many(root['pauses'], 'pause')}, {us_text(root['paused_ps'])} in all"
+        yield f"root: {root['where']}: {held}, the first at {us_text(root['first_ps'])}"
         yield from _branches(root, "  ")
     if len(roots) > BRANCHES:
         yield f"... and {many(len(roots) - BRANCHES, 'further root')} (--json has all)"
@@ -162,7 +148,7 @@ def _branches(above: dict[str, Any], margin: str) -> Iterator[str]:
     for branch in above["branches"][:BRANCHES]:
         yield (
             f"{margin}paused {branch['where']}: {many(branch['pauses'], 'pause')}, "
-            f"{us(branch['paused_ps'])} in all, the longest {us(branch['longest_ps'])}"
+            f"{us_text(branch['paused_ps'])} in all, the longest {us_text(branch['longest_ps'])}"
         )
         yield from _branches(branch, margin + "  ")
     if len(above["branches"]) > BRANCHES:
@@ -251,7 +237,7 @@ def _control(facts: dict[str, Any]) -> Iterator[str]:
         port = "" if row["port"] is None else f" port {row['port']}"
         of = "" if row["class"] is None else f" class {row['class']}"
         where = f"{row['node']}{port}{of}"
-        yield f"  {row['kind']}: {row['messages']}, the first at {us(row['time_ps'])}, {where}"
+        yield f"  {row['kind']}: {row['messages']}, the first at {us_text(row['time_ps'])}, {where}"
 
 
 def _unfinished(facts: dict[str, Any]) -> Iterator[str]:
@@ -275,22 +261,24 @@ def _unfinished(facts: dict[str, Any]) -> Iterator[str]:
 def _flow(flow: dict[str, Any]) -> Iterator[str]:
     who = f"{flow_name(flow)}, {size(flow['bytes'])}"
     if flow["delay_ps"] is None:
-        yield f"{who}, {flow['state']}: waited for {us(flow['waited_ps'])}"
+        yield f"{who}, {flow['state']}: waited for {us_text(flow['waited_ps'])}"
     else:
         yield (
-            f"{who}: {us(flow['fct_last_byte_ps'])} to its last byte, "
-            f"{us(flow['ideal_fct_ps'])} in an idle network: delayed by {us(flow['delay_ps'])}"
+            f"{who}: {us_text(flow['fct_last_byte_ps'])} to its last byte, "
+            f"{us_text(flow['ideal_fct_ps'])} in an idle network: delayed by "
+            f"{us_text(flow['delay_ps'])}"
         )
     whole = flow["delay_ps"] or flow["waited_ps"]
     for item in flow["items"][:ITEMS]:
         share = f"{item['wait_ps'] / whole:.1%}" if whole else ""
-        yield f"  {us(item['wait_ps']):>15}  {share:>6}  {_place(item)}: {_cause(item)}"
+        yield f"  {us_text(item['wait_ps']):>15}  {share:>6}  {_place(item)}: {_cause(item)}"
     yield from _rest(flow["items"][ITEMS:])
     if flow["own_ps"]:
         below = ": while it waited they waited less for each other" if flow["own_ps"] < 0 else ""
-        yield f"  {us(flow['own_ps']):>15}          its own frames, against the idle network{below}"
+        own = f"{us_text(flow['own_ps']):>15}"
+        yield f"  {own}          its own frames, against the idle network{below}"
     if flow["delay_ps"] is not None and flow["items"]:
-        yield f"  {us(flow['waited_ps'] + flow['own_ps']):>15}          together"
+        yield f"  {us_text(flow['waited_ps'] + flow['own_ps']):>15}          together"
     yield from _packets(flow)
 
 
@@ -312,7 +300,7 @@ def _rest(items: list[dict[str, Any]]) -> Iterator[str]:
     for cause in dict.fromkeys(item["cause"] for item in items):
         of = [item for item in items if item["cause"] == cause]
         time = sum(item["wait_ps"] for item in of)
-        yield f"  {us(time):>15}          {many(len(of), 'further wait')}: {cause}"
+        yield f"  {us_text(time):>15}          {many(len(of), 'further wait')}: {cause}"
 
 
 def path_words(path: dict[str, Any]) -> Iterator[str]:
@@ -325,27 +313,29 @@ def path_words(path: dict[str, Any]) -> Iterator[str]:
         return
     whole = sum(leg["duration_ps"] for leg in legs)
     until = "complete" if path["complete"] else "not complete; to the end of the run"
-    yield f"Job {path['job']}{which}: {until} after {us(whole)}. Its critical path, summed up:"
+    yield f"Job {path['job']}{which}: {until} after {us_text(whole)}. Its critical path, summed up:"
     for one in path["by_kind"]:
         what = LEGS[one["kind"]].format(one["label"])
         times = "" if one["legs"] == 1 else f", {one['legs']} times"
         share = f"{one['time_ps'] / whole:.1%}" if whole else ""
-        yield f"  {us(one['time_ps']):>15}  {share:>6}  {what}{times}"
+        yield f"  {us_text(one['time_ps']):>15}  {share:>6}  {what}{times}"
     if path["waited"]:
-        causes = ", ".join(f"{us(one['wait_ps'])} {one['cause']}" for one in path["waited"])
-        yield f"  of it in an idle network {us(path['ideal_ps'])}; its transfers waited {causes}"
+        causes = ", ".join(f"{us_text(one['wait_ps'])} {one['cause']}" for one in path["waited"])
+        ideal = us_text(path["ideal_ps"])
+        yield f"  of it in an idle network {ideal}; its transfers waited {causes}"
     shown = set(sorted(range(len(legs)), key=lambda n: -legs[n]["duration_ps"])[:LEGS_TOLD])
     yield "In order of time:" if len(shown) == len(legs) else "Its longest parts, in order of time:"
     for number in sorted(shown):
         yield from _leg(legs[number])
     if len(shown) < len(legs):
         left = sum(leg["duration_ps"] for n, leg in enumerate(legs) if n not in shown)
-        yield f"  {us(left):>15}  {many(len(legs) - len(shown), 'shorter part')} (--json has all)"
-    yield f"  {us(whole):>15}  together"
+        shorter = many(len(legs) - len(shown), "shorter part")
+        yield f"  {us_text(left):>15}  {shorter} (--json has all)"
+    yield f"  {us_text(whole):>15}  together"
 
 
 def _leg(leg: dict[str, Any]) -> Iterator[str]:
-    begun = f"  {us(leg['duration_ps']):>15}  from {us(leg['start_ps'])}: "
+    begun = f"  {us_text(leg['duration_ps']):>15}  from {us_text(leg['start_ps'])}: "
     if leg["kind"] != "transfer":
         yield begun + LEGS[leg["kind"]].format(leg["label"])
         return
@@ -361,10 +351,10 @@ def _leg(leg: dict[str, Any]) -> Iterator[str]:
     for of in told[:LEG_WAITS]:
         why = _cause(of[0]) if len(of) == 1 else f"the port sent data of {len(of)} other flows"
         time = sum(item["wait_ps"] for item in of)
-        yield f"  {'':>15}    waited {us(time)} {_place(of[0])}: {why}"
+        yield f"  {'':>15}    waited {us_text(time)} {_place(of[0])}: {why}"
     if rest := [item for of in told[LEG_WAITS:] for item in of]:
         time = sum(item["wait_ps"] for item in rest)
-        yield f"  {'':>15}    waited {us(time)} in {many(len(told) - LEG_WAITS, 'other way')}"
+        yield f"  {'':>15}    waited {us_text(time)} in {many(len(told) - LEG_WAITS, 'other way')}"
 
 
 def _sums(waits: dict[str, Any]) -> Iterator[str]:
@@ -372,7 +362,7 @@ def _sums(waits: dict[str, Any]) -> Iterator[str]:
     if not waits["total_ps"]:
         return
     yield ""
-    yield f"All flows together waited {us(waits['total_ps'])}:"
+    yield f"All flows together waited {us_text(waits['total_ps'])}:"
     for key, by, name in (
         ("causes", "cause", lambda row: row["cause"]),
         ("links", "link", lambda row: f"{row['node']} port {row['port']} (to {row['peer']})"),
@@ -384,9 +374,9 @@ def _sums(waits: dict[str, Any]) -> Iterator[str]:
         ("groups", "group", lambda row: row["group"]),
     ):
         rows = waits[key]
-        told = [f"{name(row)} {us(row['wait_ps'])}" for row in rows[:BRANCHES]]
+        told = [f"{name(row)} {us_text(row['wait_ps'])}" for row in rows[:BRANCHES]]
         if more := rows[BRANCHES:]:
-            told.append(f"{len(more)} more {us(sum(row['wait_ps'] for row in more))}")
+            told.append(f"{len(more)} more {us_text(sum(row['wait_ps'] for row in more))}")
         if told:
             yield f"  by {by}: {'; '.join(told)}"
 

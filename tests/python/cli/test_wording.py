@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backwater.wording import MANY_NAMES, meant, sentence, series
+from backwater.wording import (
+    MANY_NAMES,
+    digits,
+    meant,
+    sentence,
+    series,
+    short,
+    simulated,
+    size,
+    time_text,
+    unit_beside,
+    us_of,
+    with_unit,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +37,28 @@ def test_a_hint_lists_no_hundred_names() -> None:
 def test_names_in_a_sentence() -> None:
     assert series(["a"]) == "a"
     assert series(["a", "b", "c"]) == "a, b and c"
+
+
+def test_numbers_in_the_unit_that_suits() -> None:
+    assert [time_text(ps) for ps in (999, 1500, 2_000_000, 3.25e9)] == [
+        *("999 ps", "1.5 ns", "2 us", "3.25 ms"),
+    ]
+    assert simulated(1.5e12) == "1.500 s"
+    assert [size(octets) for octets in (999, 1500, 1_234_567)] == ["999 B", "1.5 KB", "1.23457 MB"]
+    assert size(1_234_567, ".1f") == "1.2 MB"
+    assert [us_of(1_234_567_890), us_of(None)] == ["1,234.568", "-"]
+    assert [digits(1_234_567.0, 3), digits(0.00123456, 3), digits(None, 3)] == [
+        *("1230000", "0.00123", "-"),
+    ]
+    assert [short(1234.5), short(99.44), short(0), short(None)] == ["1,234", "99.4", "0", "-"]
+
+
+def test_a_unit_is_left_out_where_it_is_a_word_of_the_name() -> None:
+    assert with_unit("mean_fct:cluster", "us") == "mean_fct:cluster (us)"
+    assert with_unit("fault_losses", "frames") == "fault_losses (frames)"
+    assert with_unit("marked_frames", "frames") == "marked_frames"
+    assert with_unit("over_bound", "") == "over_bound"
+    assert [unit_beside("pauses", "pauses"), unit_beside("busbw:a/us", "us")] == ["", "us"]
 
 
 def test_a_sentence_leaves_keys_and_commands_as_they_are() -> None:

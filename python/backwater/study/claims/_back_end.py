@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from backwater.study.claims.base import Claims, Finding, Numbers, percent, reduction, with_interval
+from backwater.study.claims.base import Claims, Finding, Numbers, reduction, with_interval
+from backwater.wording import share_text
 
 PFC, SFC, DCQCN = "pfc", "pfc+sfc", "pfc+dcqcn"
 BY_FLOW = "pfc+sfc, by flow"
@@ -28,7 +29,7 @@ def back_end_claims(case: str, quantity: str, seeded: str) -> Claims:
             holds=gain > 0,
             value=100 * gain,
             unit="%",
-            detail=f"{percent(gain)} shorter than PFC's",
+            detail=f"{share_text(gain)} shorter than PFC's",
             cases=case,
             mechanism=SFC,
         )
@@ -41,7 +42,7 @@ def back_end_claims(case: str, quantity: str, seeded: str) -> Claims:
             holds=ratio < 1,
             value=ratio,
             unit="ratio",
-            detail=f"{percent(ratio)} of DCQCN's",
+            detail=f"{share_text(ratio)} of DCQCN's",
             cases=case,
             mechanism=SFC,
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from backwater.numbers.repeats import Spread
+from backwater.wording import share_text
 
 
 class NotKnownError(LookupError):
@@ -69,11 +70,6 @@ class Claims(dict[str, Predicate]):
         return register
 
 
-def percent(ratio: float) -> str:
-    """Give a ratio as a percentage."""
-    return f"{100 * ratio:.1f} %"
-
-
 def with_interval(spread: Spread, unit: str = "", digits: int = 1) -> str:
     """Give a mean over seeds with its 95 % interval, if it has one."""
     mean = f"{spread.mean:.{digits}f}{unit}"
@@ -108,8 +104,8 @@ class Ratio:
     def __str__(self) -> str:
         """Give it as a percentage with its interval."""
         if self.low == self.high == self.mean:
-            return percent(self.mean)
-        return f"{percent(self.mean)} (95 %: {percent(self.low)} to {percent(self.high)})"
+            return share_text(self.mean)
+        return f"{share_text(self.mean)} (95 %: {share_text(self.low)} to {share_text(self.high)})"
 
 
 def ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from backwater.study.claims.base import Claims, Finding, Numbers, percent
+from backwater.study.claims.base import Claims, Finding, Numbers
+from backwater.wording import share_text
 
 BCN = "bcn"
 LINE = 10_000
@@ -95,7 +96,8 @@ def oversubscription(n: Numbers) -> Finding:
         holds=single > multi,
         value=100 * (single - multi),
         unit="percentage points",
-        detail=f"unused: {percent(single)} of the single hop, {percent(multi)} in several stages",
+        detail=f"unused: {share_text(single)} of the single hop, "
+        f"{share_text(multi)} in several stages",
         cases="single-500us,multi-500us",
         mechanism=BCN,
     )

@@ -7,11 +7,11 @@ from backwater.study.claims.base import (
     Finding,
     Numbers,
     Ratio,
-    percent,
     ratio,
     reduction,
     with_interval,
 )
+from backwater.wording import share_text
 
 INCASTS = ("1", "2", "3")
 PERMUTATION = "permutation"
@@ -61,7 +61,7 @@ def sfc_victim(n: Numbers) -> Finding:
         value=worst.mean,
         unit="ratio",
         detail="victim of PFC's: "
-        + ", ".join(f"{percent(one.mean)} {s} in case {c}" for (c, s), one in found.items()),
+        + ", ".join(f"{share_text(one.mean)} {s} in case {c}" for (c, s), one in found.items()),
         cases=",".join(INCASTS),
         mechanism="sfc",
         seeds=worst.seeds,
@@ -82,7 +82,7 @@ def last_flow(n: Numbers) -> Finding:
         holds=least >= 0.99,
         value=least,
         unit="ratio",
-        detail=f"least {percent(least)} of PFC's ({scheme} in case {case})",
+        detail=f"least {share_text(least)} of PFC's ({scheme} in case {case})",
         cases=",".join(INCASTS),
         mechanism=scheme,
     )
@@ -100,7 +100,7 @@ def credits_spread(n: Numbers) -> Finding:
         value=furthest,
         unit="ratio",
         detail="victim of PFC's: "
-        + ", ".join(f"{percent(one)} in case {case}" for case, one in found.items()),
+        + ", ".join(f"{share_text(one)} in case {case}" for case, one in found.items()),
         cases=",".join(INCASTS),
         mechanism="cbfc",
     )
@@ -133,7 +133,7 @@ def back(n: Numbers) -> Finding:
         value=furthest.mean,
         unit="ratio",
         detail="last flow of NSCC's: "
-        + ", ".join(f"{percent(one.mean)} in case {case}" for case, one in found.items()),
+        + ", ".join(f"{share_text(one.mean)} in case {case}" for case, one in found.items()),
         cases=",".join(INCASTS),
         mechanism="nscc-back",
     )

@@ -6,7 +6,8 @@ from dataclasses import replace
 from statistics import fmean
 
 from backwater.numbers.repeats import Spread
-from backwater.study.claims.base import Claims, Finding, Numbers, percent, with_interval
+from backwater.study.claims.base import Claims, Finding, Numbers, with_interval
+from backwater.wording import share_text
 
 PFC, SFC, DCQCN = "pfc", "pfc+sfc", "pfc+dcqcn"
 
@@ -31,7 +32,7 @@ def sfc_helps_victim(n: Numbers) -> Finding:
         holds=worst < 1 and dearest <= 1.02,
         value=worst,
         unit="ratio",
-        detail=f"victim at most {percent(worst)} of PFC's, incast at most {percent(dearest)}",
+        detail=f"victim at most {share_text(worst)} of PFC's, incast at most {share_text(dearest)}",
         cases="1-6",
         mechanism=SFC,
     )
@@ -45,7 +46,7 @@ def _severity(n: Numbers, mechanism: str) -> Finding:
         holds=points > 0,
         value=points,
         unit="percentage points",
-        detail=f"saves the victim {percent(saved['1'])} at 3:1, {percent(saved['3'])} at 6:1",
+        detail=f"saves the victim {share_text(saved['1'])} at 3:1, {share_text(saved['3'])} at 6:1",
         cases="1,3",
         mechanism=mechanism,
     )
@@ -73,7 +74,7 @@ def dcqcn_short(n: Numbers) -> Finding:
         holds=min(incast, victim) > 1,
         value=min(incast, victim),
         unit="ratio",
-        detail=f"incast {percent(incast)} of PFC's, victim {percent(victim)}",
+        detail=f"incast {share_text(incast)} of PFC's, victim {share_text(victim)}",
         cases="1",
         mechanism=DCQCN,
     )
@@ -87,7 +88,8 @@ def dcqcn_duration(n: Numbers) -> Finding:
         holds=r1 > r2 > r6 and r2 < 1 and r6 < 1,
         value=r6,
         unit="ratio",
-        detail=f"victim {percent(r1)}, {percent(r2)}, {percent(r6)} of PFC's in cases 1, 2, 6",
+        detail=f"victim {share_text(r1)}, {share_text(r2)}, {share_text(r6)} of PFC's "
+        "in cases 1, 2, 6",
         cases="1,2,6",
         mechanism=DCQCN,
     )
@@ -105,7 +107,7 @@ def over_pause(n: Numbers) -> Finding:
         value=100 * min(rises),
         unit="percent",
         detail=f"incast {100 * rises[0]:+.1f} % to 30 us, {100 * rises[1]:+.1f} % to 50 us; "
-        f"victims within {percent(width)} elsewhere",
+        f"victims within {share_text(width)} elsewhere",
         cases="2,7,8,8',9,10,11",
         mechanism=SFC,
     )
@@ -167,7 +169,7 @@ def last_flow(n: Numbers) -> Finding:
         value=dearest,
         unit="ratio",
         detail="last flow of PFC's: "
-        + ", ".join(f"{percent(ratio)} in case {c}" for c, ratio in found.items()),
+        + ", ".join(f"{share_text(ratio)} in case {c}" for c, ratio in found.items()),
         cases="1,2,6",
         mechanism=SFC,
     )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backwater.study.claims.base import Claims, Finding, Numbers, Place, Ratio, percent, ratio
+from backwater.study.claims.base import Claims, Finding, Numbers, Place, Ratio, ratio
+from backwater.wording import share_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -134,8 +135,8 @@ def rerun3(n: Numbers, mean: str) -> Finding:
     worst = max(found.high for found in against)
     words = (
         f"greatest to least mean: isolation's {less} of the proxy's; isolation at "
-        f"most {percent(max(found.mean for found in against))} of the proxy in models 1 to 3 "
-        f"(upper end {percent(worst)})"
+        f"most {share_text(max(found.mean for found in against))} of the proxy in models 1 to 3 "
+        f"(upper end {share_text(worst)})"
     )
     return _finding(less.high < 1 and worst <= 1, less, words, MODELS, ISOLATION)
 
@@ -177,7 +178,7 @@ def no_spreading(n: Numbers) -> Finding:
         shares = [p / d if d else float(p > 0) for p, d in zip(proxy, dcqcn, strict=True)]
         worst = max(worst, *shares)
         words.append(f"{sum(proxy) / len(proxy):.0f} of {sum(dcqcn) / len(dcqcn):.0f}")
-    said = f"models 0 to 3: {', '.join(words)}; with the worst seed {percent(worst)}"
+    said = f"models 0 to 3: {', '.join(words)}; with the worst seed {share_text(worst)}"
     return Finding(worst <= 0.05, worst, "ratio", said, ",".join(MODELS), PROXY)
 
 
