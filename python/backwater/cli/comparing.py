@@ -23,6 +23,7 @@ from backwater.findings import failures, headlines, over_runs
 from backwater.findings import remarks as noticed
 from backwater.manifest import COMPARISON, FORMATS, NAMES, write_manifest
 from backwater.numbers.metrics import Tables, usual
+from backwater.numbers.registry import MORE
 from backwater.numbers.run import groups, job_labels, job_steps, watchdogs
 from backwater.programs import in_python, why_not
 from backwater.results import Run
@@ -36,6 +37,7 @@ from backwater.wording import (
     duration,
     given_up_ports,
     many,
+    series,
     unit_beside,
 )
 
@@ -59,6 +61,9 @@ LONGEST_NAME = 60
 
 # A longer name of a metric has its group in a line of its own.
 LONG_METRIC = 20
+
+# Metrics that are known to be so without their names.
+RATES = ("throughput", "algbw", "busbw")
 
 # Wall time for which a run is tried, to see how long it will take.
 TRIAL_SLICES = 3
@@ -505,9 +510,9 @@ def _remarks(
         f"{over}; differences are taken seed by seed, ± half of their 95 % interval (Student's t).",
         "A winner is clear of zero against each other one, and better by at least "
         f"{100 * least:g} % (--least). What lies within that with its whole interval is equal; "
-        "what may differ by more is not told apart (A or B), and more seeds would tell. Less is "
-        "better, but for throughputs and bandwidths. Times are of complete flows, collectives, "
-        "rounds; `samples` is how many, of the seed with fewest.",
+        f"what may differ by more is not told apart (A or B), and more seeds would tell. "
+        f"{_better(rows)} Times are of complete flows, collectives, rounds; `samples` is how many, "
+        "of the seed with fewest.",
     ]
     if (few := too_few(n)) is not None:
         remarks.append(few)
@@ -557,6 +562,16 @@ def _remarks(
         for found in noticed(scenario["warnings"]):
             remarks.append(f"{_letter(number)}: {found['message']}.")
     return remarks
+
+
+def _better(rows: Sequence[Row]) -> str:
+    """Say in which metrics more is better, and in which neither is."""
+    of = {one.metric.quantity.name: one.metric.quantity.better for one in rows}
+    more = [name for name, better in of.items() if better == MORE and name not in RATES]
+    but = series(["throughputs", "bandwidths", *more])
+    neither = [name for name, better in of.items() if better is None]
+    said = f" Neither is better in {series(neither)}." if neither else ""
+    return f"Less is better, but for {but}.{said}"
 
 
 def _complete(one: Row, letters: Sequence[str]) -> str:

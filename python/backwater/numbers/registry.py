@@ -192,7 +192,8 @@ def _mean_bound(rows: Rows) -> float | None:
 def _ideal(rows: Rows) -> float | None:
     # Flows that are drawn differ in size from seed to seed: the time of a byte differs by the
     # network, and by the headers of packets.
-    return rows.total("ideal_fct_ps") / rows.total("bytes") if len(rows) else None
+    size = rows.total("bytes")
+    return rows.total("ideal_fct_ps") / size if size else None
 
 
 def _depths(run: Run, statistic: str) -> pl.Series:

@@ -19,6 +19,7 @@ from backwater.cli.labels import check_labels
 from backwater.errors import InputError, ResultError
 from backwater.numbers import rows
 from backwater.numbers.metrics import metric
+from backwater.numbers.registry import QUANTITIES
 from backwater.numbers.run import group_times, groups, job_steps, job_times, port_totals, waiting
 from backwater.numbers.run import round_times as rounds
 from backwater.numbers.statistics import jain, quantile, spread, statistic
@@ -72,6 +73,19 @@ def test_short_and_long_runs_have_the_same_numbers(
     assert short[0]
     monkeypatch.setattr(rows, "SHORT", -1)
     assert [of(run) for of in every] == short
+
+
+@pytest.mark.parametrize("name", ["incast-victim", "ai-training"])
+def test_short_and_long_runs_have_the_same_metrics(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = backwater.load(ROOT / "scenarios" / f"{name}.toml").run()
+    names = {one.name: "median_" if one.has_statistics else "" for one in QUANTITIES.values()}
+    every = [metric(f"{before}{name}") for name, before in names.items() if name != "queue"]
+    short = [(one.name, one.of(run), one.count(run), one.reference(run)) for one in every]
+    monkeypatch.setattr(rows, "SHORT", -1)
+    assert [(one.name, one.of(run), one.count(run), one.reference(run)) for one in every] == short
+    assert sum(value is not None for _, value, _, _ in short) > 35
 
 
 def test_numbers_of_a_run_are_those_of_its_directory(tmp_path: Path) -> None:
