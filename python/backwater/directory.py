@@ -13,6 +13,7 @@ import fcntl
 import os
 import re
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backwater import _core
@@ -34,7 +35,6 @@ from backwater.manifest import (
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
-    from pathlib import Path
 
 DESCRIBED = dict(_core.tables())
 """What a row is of each result table."""
@@ -426,6 +426,19 @@ def _lock(path: Path, file: Path) -> int:
                 return descriptor
         # Its holder removed the file between our opening and locking it.
         os.close(descriptor)
+
+
+def writer(path: Path) -> str | None:
+    """Say which process writes into a directory, if one does; of other machines nobody can tell."""
+    try:
+        said = octets_of(path / LOCK).decode("utf-8", "replace")
+    except OSError:
+        return None
+    found = re.fullmatch(r"process (\d+) on (.+)", said)
+    if found is None:
+        return None
+    here = found[2] == os.uname().nodename
+    return said if not here or Path("/proc", found[1]).exists() else None
 
 
 def free_name(base: Path) -> Path:

@@ -13,12 +13,11 @@ import typer
 from backwater.cli.arguments import Json
 from backwater.cli.output import listing, put, write_json
 from backwater.cli.targets import Kind, writable
-from backwater.directory import PROGRESS
+from backwater.directory import PROGRESS, writer
 from backwater.files import text_of
 from backwater.wording import duration, figure, three
 
 Results = Annotated[str, typer.Argument(help="A directory of results.", metavar="DIR")]
-Sweep = Annotated[str, typer.Argument(help="A directory of `backwater sweep`.", metavar="DIR")]
 # A sweep that has not been heard of for so long was killed.
 SILENT_SECONDS = 10
 
@@ -90,43 +89,47 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a table holds
     return value if isinstance(value, bool | int | float | str | None) else str(value)
 
 
-def status(directory: Sweep, json: Json = None) -> int:
-    """Say how far a sweep is, also one that runs elsewhere.
+def status(directory: Results, json: Json = None) -> int:
+    """Say how far a sweep, a series, a comparison or a study is, also one that runs elsewhere.
 
-    It counts all points that commands have asked for in the directory, not the last one's alone.
-    Ends with 0 if it is done, 3 if points are missing, 1 if points have failed.
+    Of a sweep it counts all points that commands have asked for in the directory, not the last
+    one's alone. Ends with 0 if all is done, 3 if points or runs are missing, 1 if some have failed.
     """
-    from backwater.manifest import SWEEP, read_manifest
-    from backwater.sweep.store import counts
+    from backwater.experiments import counting
+    from backwater.manifest import COMPARISON, SEEDS, STUDY, SWEEP, read_manifest
+    from backwater.sweep import store
 
     path = Path(directory)
-    manifest = read_manifest(path, SWEEP)
+    manifest = read_manifest(path, SWEEP, SEEDS, COMPARISON, STUDY)
     writable(json, Kind.JSON)
-    facts = _progress(path / PROGRESS)
-    points = manifest["points"]
-    # Of a sweep that was killed, or whose disk is full, the last words are old.
-    facts = {"status": manifest["status"], "points": points} | facts | counts(path)
+    facts: dict[str, Any] = {"status": manifest["status"]}
+    if manifest["kind"] == SWEEP:
+        # Of a sweep that was killed, or whose disk is full, the last words are old.
+        facts |= {"points": manifest["points"]} | _progress(path / PROGRESS) | store.counts(path)
+        said = _alive(facts)
+    else:
+        facts |= counting.counts(path, manifest)
+        said = _under_way(facts, writer(path))
     facts["unfinished_goals"] = [one["goal"] for one in manifest.get("unfinished") or ()]
-    said = _alive(facts)
     facts["heard"] = said
     if json is not None:
         write_json(json, facts)
     if json != "-":
         put(f"{manifest.get('title') or directory}: {said}")
-        _show(facts, directory)
+        _show(facts, directory, "points" if manifest["kind"] == SWEEP else "runs")
     if facts["failed"]:
         return 1
     whole = facts["done"] == facts["points"] and not facts["unfinished_goals"]
     return 0 if whole and facts["status"] == "done" else 3
 
 
-def _show(facts: dict[str, Any], directory: str) -> None:
+def _show(facts: dict[str, Any], directory: str, what: str) -> None:
     over = facts["done"] + facts["failed"]
     share = 100 * over // max(1, facts["points"])
-    put(f"{share} % · {facts['done']} of {facts['points']} points done")
+    put(f"{share} % · {facts['done']} of {facts['points']} {what} done")
     if facts["failed"]:
         put(
-            f"{facts['failed']} points have failed; `backwater query {directory} "
+            f"{facts['failed']} {what} have failed; `backwater query {directory} "
             '"select * from failed"` says why'
         )
     for goal in facts["unfinished_goals"]:
@@ -146,6 +149,13 @@ def _progress(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found
+
+
+def _under_way(facts: dict[str, Any], holder: str | None) -> str:
+    """Say whether runs go on, by the process that writes them."""
+    if facts["status"] != "running":
+        return str(facts["status"])
+    return "killed" if holder is None else f"running, {holder}"
 
 
 def _alive(facts: dict[str, Any]) -> str:
