@@ -10,6 +10,7 @@ import importlib
 import pickle
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,11 +60,9 @@ def run_there(
     check_code(wanted)
     case: Scenario = pickle.loads(scenario)
     worker = importlib.import_module("distributed").get_worker()
-    with temporary_directory("backwater-run-") as folder:
-
-        def sink() -> SpoolSink:
-            return SpoolSink(Path(folder), opening())
-
+    # Where its options say that it has room, and not among the temporary files.
+    with temporary_directory("backwater-run-", Path(worker.local_directory)) as folder:
+        sink = partial(SpoolSink, folder, opening())
         job = Job(case.prepare(), seed, None)
         try:
             return simulate(job, number, _Saying(worker, topic), _Unwanted(worker), sink)

@@ -17,11 +17,13 @@ from backwater import study
 from backwater.errors import InputError, ResultError
 from backwater.experiments import clusters, execute
 from backwater.experiments.hands import Workers
+from backwater.journal import Journal
 from backwater.manifest import read_manifest
 from backwater.results import SpoolSink, opening
 from backwater.running import Job, simulate
 from backwater.stopping import Stop
 from backwater.study import definition
+from kit.command import start
 from kit.studies import RANDOM, write_random_study
 from kit.sweeping import Cluster, Done, Here, until
 from kit.tree import ROOT
@@ -40,7 +42,7 @@ FACTS = ("seed", "status", "summary", "warnings", "scenario", "origins", "inputs
 # Of a second or two each.
 SECONDS = RANDOM.replace('at = "2 ms"', 'at = "500 ms"')
 # So long that it is stopped in the middle.
-FAR = RANDOM.replace('at = "2 ms"', 'at = "2 s"')
+FAR = RANDOM.replace('at = "2 ms"', 'at = "1000 s"')
 
 
 @pytest.fixture
@@ -245,6 +247,31 @@ def test_a_command_that_ends_has_no_run_go_on_for_nobody(
         assert f"--scheduler {shared.address} --out o" in said
         assert read_manifest(tmp_path / "o")["status"] == "interrupted"
     assert until(10, lambda: busy(shared.address) == 0)
+
+
+def test_a_series_killed_on_a_cluster_goes_on_here(shared: Cluster, tmp_path: Path) -> None:
+    text = RANDOM.replace('at = "2 ms"', 'at = "1500 ms"')
+    (tmp_path / "case.toml").write_text(text, encoding="utf-8")
+    words = ("run", "case.toml", "--seeds", "20", "--out", "s", "--allow-unfinished")
+    with start(*words, "--scheduler", shared.address, cwd=tmp_path) as process:
+        assert until(60, lambda: len(Journal.read(tmp_path / "s").runs) > 2)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    before = Journal.read(tmp_path / "s").runs
+    assert 2 < len(before) < 20
+    assert {line["status"] for line in before.values()} == {"done"}
+    with start(*words, cwd=tmp_path) as process:
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert f"{len(before)} of 20 runs are in s already" in said
+    after = Journal.read(tmp_path / "s").runs
+    assert {seed: after[seed] for seed in before} == before
+    whole = backwater.load(tmp_path / "case.toml").run(seeds=20)
+    series = backwater.open_run(tmp_path / "s", backwater.Series)
+    assert [run.fingerprint for run in series.runs] == [run.fingerprint for run in whole.runs]
+    assert all(
+        mine.flows.equals(its.flows) for mine, its in zip(series.runs, whole.runs, strict=True)
+    )
 
 
 def test_tables_of_flows_travel(shared: Cluster, tmp_path: Path) -> None:
