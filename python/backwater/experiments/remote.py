@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from backwater import _core
 from backwater.experiments.builds import check_code
+from backwater.experiments.unwanted import LOOK_SECONDS, unwanted
 from backwater.files import temporary_directory
 from backwater.results import Packed, Run, SpoolSink, opening
 from backwater.running import Job, keeping_in, simulate
-from backwater.stopping import Stop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from backwater.running import Standing
     from backwater.scenario import Scenario
     from backwater.series import SeriesWriter
-
-# As often a worker says how far a run is, and looks whether it is still asked for.
-LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ def run_there(
         sink = partial(SpoolSink, folder, opening())
         job = Job(case.prepare(), seed, None)
         try:
-            return simulate(job, number, _Saying(worker, topic), _Unwanted(worker), sink)
+            return simulate(job, number, _Saying(worker, topic), unwanted(), sink)
         except _core.RunError as error:
             return error
 
@@ -89,24 +86,6 @@ class _Saying:
 
     def noticed(self, job: int, what: str) -> None:
         """Say nothing: only runs that are saved, or on several threads, have anything to say."""
-
-
-class _Unwanted(Stop):
-    """Is set once nobody asks for the task at hand any more: its command was stopped, or killed."""
-
-    def __init__(self, worker: Any) -> None:  # noqa: ANN401 - the library has no types
-        super().__init__()
-        self._tasks, self._key = worker.state.tasks, worker.get_current_task()
-        self._next = 0.0
-
-    def is_set(self) -> bool:
-        """Look once a second."""
-        if (now := time.monotonic()) >= self._next:
-            self._next = now + LOOK_SECONDS
-            task = self._tasks.get(self._key)
-            if task is None or task.state == "cancelled":
-                self.set()
-        return super().is_set()
 
 
 def take_in(job: Job, run: Run | _core.RunError, series: SeriesWriter | None) -> Run:

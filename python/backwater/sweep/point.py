@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from backwater import _core
 from backwater.errors import InputError, ResultError
 from backwater.experiments.builds import check_code
+from backwater.experiments.unwanted import unwanted
 from backwater.results import Run
 from backwater.running import fraction
 from backwater.saving import SLICE_MS
@@ -80,7 +81,7 @@ def run_batch(
     Raises `OtherCodeError` if this is another build than the sweep's.
     """
     check_code(wanted)
-    return run_points(_recipe(packed), tasks)
+    return run_points(_recipe(packed), tasks, unwanted().is_set)
 
 
 def run_points(

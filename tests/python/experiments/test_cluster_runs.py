@@ -249,6 +249,16 @@ def test_a_command_that_ends_has_no_run_go_on_for_nobody(
     assert until(10, lambda: busy(shared.address) == 0)
 
 
+def test_a_sweep_that_is_killed_has_no_point_go_on(shared: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "far.toml").write_text(FAR, encoding="utf-8")
+    words = ("sweep", "far.toml", "--vary", "switch.buffer=6 KB,7 KB,8 KB", "--out", "o")
+    with start(*words, "--scheduler", shared.address, cwd=tmp_path) as process:
+        assert until(30, lambda: busy(shared.address) == 2)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert until(10, lambda: busy(shared.address) == 0)
+
+
 def test_a_series_killed_on_a_cluster_goes_on_here(shared: Cluster, tmp_path: Path) -> None:
     text = RANDOM.replace('at = "2 ms"', 'at = "1500 ms"')
     (tmp_path / "case.toml").write_text(text, encoding="utf-8")
