@@ -132,7 +132,7 @@ def test_points_of_a_study_have_what_was_measured(tmp_path: Path) -> None:
 
 def test_a_killed_series_has_the_points_that_it_has_written(hot: Path, tmp_path: Path) -> None:
     hot.write_text(HOT.replace('"90 KB"', '"30 MB"'), encoding="utf-8")
-    with start("run", "hot.toml", "--seeds", "400", "--out", "s", cwd=tmp_path) as process:
+    with start("run", "hot.toml@pfc", "--seeds", "400", "--out", "s", cwd=tmp_path) as process:
         assert until(30, lambda: len(Journal.read(tmp_path / "s").runs) > 2)
         process.send_signal(signal.SIGKILL)
         process.communicate()

@@ -40,7 +40,7 @@ def test_a_series_under_way_and_one_that_was_killed(
     command: Command, hot: Path, tmp_path: Path
 ) -> None:
     hot.write_text(HOT.replace('"90 KB"', '"30 MB"'), encoding="utf-8")
-    with start("run", "hot.toml", "--seeds", "400", "--out", "s", cwd=tmp_path) as process:
+    with start("run", "hot.toml@pfc", "--seeds", "400", "--out", "s", cwd=tmp_path) as process:
         assert until(30, lambda: (tmp_path / "s" / "runs.jsonl").exists())
         assert until(30, lambda: command("status", "s").out.startswith("s: running, process"))
         assert until(30, lambda: int(str(told(command, "s")[1]["done"])) > 1)
