@@ -128,6 +128,16 @@ def three(value: float) -> str:
     return digits(value, 3)
 
 
+def places(value: float | None, count: int) -> str:
+    """A number to so many places behind the point, and no more than it has."""
+    return "-" if value is None else figure(round(float(value), count))
+
+
+def chance(p: float | None) -> str:
+    """The p of a test, to two digits."""
+    return "-" if p is None else f"{p:.2g}"
+
+
 def short(value: float | None) -> str:
     """A number to three digits or so, with thousands apart, as labels and captions have it."""
     if value is None:

@@ -232,13 +232,16 @@ def list_items(
         from backwater.numbers.metrics import STATISTICS
         from backwater.numbers.registry import QUANTITIES
 
-        remarks = [f"STATISTIC: {STATISTICS}. `compare --metric` and goals of sweeps take them."]
+        remarks = [
+            f"STATISTIC: {STATISTICS}. `compare --metric`, goals of sweeps and measures of studies "
+            "take them."
+        ]
         entries = [
             {
                 "name": one.written,
                 "summary": one.text,
                 "unit": one.unit,
-                "better": one.better or "",
+                "better": one.better,
             }
             for one in QUANTITIES.values()
         ]
@@ -262,7 +265,7 @@ def list_items(
         view.add_column(name)
     for entry in entries:
         cells = (entry[name] for name in others)
-        told = (", ".join(one) if isinstance(one, list) else one for one in cells)
+        told = (", ".join(one) if isinstance(one, list) else one or "" for one in cells)
         view.add_row(entry["name"], entry["summary"], *told)
     show(view, None, *remarks)
 

@@ -12,7 +12,7 @@ from backwater.cli.views import View
 from backwater.directory import FIGURES, SUMMARY, TRIALS
 from backwater.errors import InputError
 from backwater.manifest import SWEEP, read_manifest
-from backwater.wording import many
+from backwater.wording import chance, many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -241,7 +241,7 @@ def _show_tests(title: str, tests: Sequence[Mapping[str, Any]], base: str | None
                 cells += [
                     interval(test["base"]),
                     interval(test["difference"]),
-                    "-" if p is None else f"{p:.2g}",
+                    chance(p),
                 ]
             else:
                 cells += ["-", "-", "-"]

@@ -10,11 +10,11 @@ import polars as pl
 from backwater.errors import InputError
 from backwater.jobs import COMPUTE, UNRECORDED, collective_costs
 from backwater.numbers.statistics import spread
-from backwater.numbers.units import PS_PER_US
+from backwater.numbers.units import BPS_PER_GBPS, PS_PER_US
 from backwater.plot.timeline import timelines
 from backwater.report.page import Column, Figure, Section, Table
 from backwater.wording import figure as number
-from backwater.wording import size
+from backwater.wording import places, size
 
 if TYPE_CHECKING:
     from backwater.jobs import Leg
@@ -131,7 +131,7 @@ def _steps(costs: pl.DataFrame) -> Table:
                 *(_us(took.get(name)) for name in ("mean", "p99", "max")),
                 _us(done["bound_ps"].mean()),
                 _us(done["above_bound_ps"].mean()),
-                number(_rounded(done["busbw_bps"].mean(), 1e9)),
+                _gbps(done["busbw_bps"].mean()),
                 *(number(_known(of[name])) for name in ("marked", "retransmitted")),
                 _us(_known(of["paused_ps"])),
             ]
@@ -173,9 +173,9 @@ def _known(values: pl.Series) -> Any:  # noqa: ANN401 - polars' sums are of any 
     return None if values.null_count() == values.len() else values.sum()
 
 
-def _rounded(value: Any, unit: float) -> float | None:  # noqa: ANN401 - polars' means, too
-    return None if value is None else round(float(value) / unit, 2)
+def _us(time_ps: Any) -> str:  # noqa: ANN401 - polars' means, too
+    return places(None if time_ps is None else time_ps / PS_PER_US, 2)
 
 
-def _us(time_ps: Any) -> str:  # noqa: ANN401 - as above
-    return number(_rounded(time_ps, PS_PER_US))
+def _gbps(rate_bps: Any) -> str:  # noqa: ANN401 - as above
+    return places(None if rate_bps is None else rate_bps / BPS_PER_GBPS, 2)

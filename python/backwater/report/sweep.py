@@ -16,7 +16,7 @@ from backwater.report.run import made_by
 from backwater.report.sweep_setup import assumptions
 from backwater.samples import PAIRS
 from backwater.sweep.words import front, interval, remarks, tables, words
-from backwater.wording import many, sentence, series
+from backwater.wording import chance, many, sentence, series
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -112,7 +112,7 @@ def tests_table(title: str, tests: Sequence[Mapping[str, Any]], base: str | None
         if against and "base" in test:
             p = test["p"]
             row += [interval(test["base"]), interval(test["difference"])]
-            row.append("-" if p is None else f"{p:.2g}")
+            row.append(chance(p))
         elif against:
             row += ["-"] * 3
         rows.append(row)

@@ -15,6 +15,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from backwater.wording import chance
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -238,4 +240,4 @@ def _rank(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
 
 def written(p: float) -> str:
     """Write a p for people."""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+    return "p < 0.001" if p < 0.001 else f"p = {chance(p)}"

@@ -60,3 +60,11 @@ def test_a_series_imports_no_pandas(small: Path, tmp_path: Path) -> None:
 def test_a_short_run_imports_nothing_heavy(small: Path, tmp_path: Path) -> None:
     arguments = ("run", str(small), "--seed", "7", "--out", "o", "--json", "o.json")
     assert heavy(*arguments, cwd=tmp_path) == []
+
+
+def test_metrics_import_no_library_of_tables(small: Path, tmp_path: Path) -> None:
+    """Neither where they are listed nor where they are compared."""
+    tables = {"pandas", "polars", "pyarrow"}
+    assert tables.isdisjoint(heavy("list", "metrics", cwd=tmp_path))
+    scenarios = (str(small), f"{small},switch.buffer=9MB")
+    assert tables.isdisjoint(heavy("compare", *scenarios, "--seeds", "2", cwd=tmp_path))
