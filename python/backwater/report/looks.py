@@ -21,7 +21,7 @@ from backwater.numbers.units import BITS, PS_PER_S
 from backwater.plot import data
 from backwater.why.waits import COUNTS
 from backwater.why.words import CAUSES
-from backwater.wording import many, sent_again, size, time_text
+from backwater.wording import digits, many, sent_again, size, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -192,7 +192,7 @@ def _flows(run: Run, hosts: Sequence[str], most: int) -> tuple[list[dict[str, An
                     ["size", size(row["bytes"])],
                     ["start", time_text(row["start_ps"])],
                     ["last byte after", "-" if took is None else time_text(took)],
-                    ["slowdown", "-" if row["slowdown"] is None else f"{row['slowdown']:.3g}"],
+                    ["slowdown", digits(row["slowdown"], 3)],
                     ["state", row["state"]],
                     ["retransmitted", _again(row)],
                 ],

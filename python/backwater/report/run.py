@@ -17,8 +17,7 @@ from backwater.report.observe import Observed
 from backwater.report.overtime import completion, drawn, over_time
 from backwater.report.page import Code, Column, Page, Section, Table
 from backwater.saved import told
-from backwater.wording import figure as number
-from backwater.wording import given_up, many, offered, sentence, time_text
+from backwater.wording import digits, given_up, many, offered, places, sentence, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -178,10 +177,7 @@ def groups_table(run: Run) -> Table:
     until = "ack" if any(one["fct_last_ack_us"] for one in found) else "byte"
     for one in found:
         took = one[f"fct_last_{until}_us"] or {}
-        times = [
-            number(None if (time := took.get(name)) is None else round(time, 2))
-            for name in ("mean", "p50", "p99", "max")
-        ]
+        times = [places(took.get(name), 2) for name in ("mean", "p50", "p99", "max")]
         slowdown = (one["slowdown"] or {}).get("p50")
         rows.append(
             [
@@ -190,7 +186,7 @@ def groups_table(run: Run) -> Table:
                 f"{one['complete']:,}",
                 *times,
                 f"last {'ACK' if until == 'ack' else until}",
-                number(None if slowdown is None else float(f"{slowdown:.3g}")),
+                digits(slowdown, 3),
             ]
         )
     note = (
