@@ -60,6 +60,8 @@ def student_t(degrees: int) -> float:
     return float(stdtrit(degrees, 0.975))
 
 
+_UNITS = {one.report: one.unit for one in QUANTITIES.values() if one.has_statistics}
+"""Units of what summaries of runs have statistics of."""
 SUMMARY_UNITS = {"time_ps": "ps", "paused_ps": "ps"}
 """Units of what a run's summary and its ports have that is no count."""
 
@@ -83,24 +85,24 @@ def quantities(report: Mapping[str, Any]) -> list[Quantity]:
         took = job["duration_us"] if job["complete"] == job["instances"] else None
         named = [("jct_us", "max")] if job["instances"] == 1 else [(f"jct_us.{s}", s) for s in TOLD]
         found += [
-            Quantity(job["job"], name, "us", None if took is None else took[statistic])
+            Quantity(job["job"], name, _UNITS["jct_us"], None if took is None else took[statistic])
             for name, statistic in named
         ]
     for group in report["groups"]:
         found += [
             Quantity(group["group"], name, unit, group.get(name)) for name, unit in counts.items()
         ]
-        for name, unit in (("fct_last_byte_us", "us"), ("fct_last_ack_us", "us"), ("slowdown", "")):
+        for name in ("fct_last_byte_us", "fct_last_ack_us", "slowdown"):
             times = group.get(name) or dict.fromkeys(TOLD)
             found += [
-                Quantity(group["group"], f"{name}.{statistic}", unit, times[statistic])
+                Quantity(group["group"], f"{name}.{statistic}", _UNITS[name], times[statistic])
                 for statistic in TOLD
             ]
     for step in report.get("jobs", []):
         of = f"{step['job']}/{step['step']}"
-        for name, unit in (("duration_us", "us"), ("bound_us", "us"), ("busbw_gbps", "Gb/s")):
+        for name in ("duration_us", "bound_us", "busbw_gbps"):
             values = step[name] or dict.fromkeys(TOLD)
-            found += [Quantity(of, f"{name}.{one}", unit, values[one]) for one in TOLD]
+            found += [Quantity(of, f"{name}.{one}", _UNITS[name], values[one]) for one in TOLD]
     for of, numbers in (("ports", report["ports"]), ("run", report["summary"])):
         found += [
             Quantity(of, name, SUMMARY_UNITS.get(name, ""), value)
