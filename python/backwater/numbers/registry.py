@@ -242,6 +242,18 @@ def _sum(
     return Quantity(name, unit, text, better, of, **facts | more)
 
 
+def _counted(
+    name: str,
+    text: str,
+    better: str | None,
+    number: Callable[[Rows, Run], float],
+    **more: Any,  # noqa: ANN401 - as above
+) -> Quantity:
+    """Make an entry of a number of flows, which is known of runs that failed, too."""
+    facts: dict[str, Any] = {"number": number, "report": name, "kept": True, "of_failed": True}
+    return Quantity(name, "flows", text, better, GROUP, **facts | more)
+
+
 def _summed(
     name: str, unit: str, text: str, better: str | None = None, *, where_some: bool = False
 ) -> Quantity:
@@ -304,39 +316,16 @@ _FLOWS = (
         needs=("fct_last_byte_ps",),
         reduced=jain,
     ),
-    Quantity(
-        *("flows", "flows", "flows", None, GROUP),
-        number=lambda rows, _: len(rows),
-        report="flows",
-        kept=True,
-        of_failed=True,
-    ),
-    Quantity(
-        *("complete", "flows", "complete flows", MORE, GROUP),
-        number=_state("complete"),
-        report="complete",
-        kept=True,
-        of_failed=True,
-    ),
-    Quantity(
-        *("failed", "flows", "flows that gave up", LESS, GROUP),
-        number=_state("failed"),
-        report="failed",
-        kept=True,
-        of_failed=True,
-    ),
-    Quantity(
+    _counted("flows", "flows", None, lambda rows, _: len(rows)),
+    _counted("complete", "complete flows", MORE, _state("complete")),
+    _counted("failed", "flows that gave up", LESS, _state("failed")),
+    _counted(
         "unfinished",
-        "flows",
         "flows that did not complete; of a group: those of them that did not give up",
         LESS,
-        GROUP,
-        number=_state("unfinished"),
+        _state("unfinished"),
         whole=_state("unfinished", "failed"),
-        report="unfinished",
-        kept=True,
         total=True,
-        of_failed=True,
     ),
     _sum(GROUP, "bytes", "B", "payload to be sent", None),
     _sum(GROUP, "packets", "packets", "data packets sent", None, kept=False),
