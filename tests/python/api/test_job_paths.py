@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from test_jobs import job
@@ -13,12 +14,8 @@ import backwater
 from backwater.jobs import collective_costs, critical_path, last_instances
 from backwater.report.jobs import jobs_section
 from backwater.why import evidence, facts
+from kit.command import Command
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kit.command import Command
 
 US = 1_000_000
 PREFILL = ROOT / "scenarios" / "ai-prefill.toml"

@@ -6,7 +6,8 @@ import json
 import re
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,14 +18,9 @@ from backwater.numbers.metrics import metric
 from backwater.numbers.repeats import over_runs
 from backwater.numbers.run import job_times, round_times
 from backwater.wording import us
-from kit.command import start
+from kit.command import Command, start
 from kit.scenarios import star
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kit.command import Command
 
 STAR: dict[str, Any] = {
     "topology": {"kind": "star", "hosts": 8, "rate": "100 Gb/s", "link_delay": "500 ns"},

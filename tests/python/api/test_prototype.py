@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 import pickle
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import polars
@@ -19,14 +20,9 @@ import pytest
 
 import backwater
 from backwater import Acknowledgement, Control, InputError, RunError, Scenario, ScenarioError
+from backwater.scenario import Value
+from kit.command import Command
 from kit.scenarios import flow, star
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from backwater.scenario import Value
-    from kit.command import Command
 
 INCAST = f"""{star(9, title="Incast")}
 [switch]

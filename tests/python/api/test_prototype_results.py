@@ -8,15 +8,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import backwater
+from kit.command import Command
 from kit.scenarios import flow, star
-
-if TYPE_CHECKING:
-    from kit.command import Command
 
 PROGRAM = """
 import backwater

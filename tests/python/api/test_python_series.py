@@ -11,20 +11,17 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import backwater
 from backwater import Acknowledgement, Control, InputError, RunError, Scenario
+from kit.command import Command
 from kit.scenarios import star
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kit.command import Command
 
 # Flows of random arrivals, so that seeds differ; the switch has room for a window of each.
 RANDOM = f"""{star(5, title="Random")}

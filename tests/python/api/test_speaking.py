@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import backwater
-from kit.command import run_python
+from backwater import Scenario
+from kit.command import Command, run_python
 from kit.sweeping import HOT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from backwater import Scenario
-    from kit.command import Command
 
 
 def test_whatever_is_public_says_what_it_is() -> None:

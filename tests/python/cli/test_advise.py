@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kit.command import Command
 from kit.scenarios import flow, incast_star
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kit.command import Command
 
 STAR = incast_star('buffer = "400 KB"', "PFC")
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import backwater
+from kit.command import Command
 from kit.scenarios import flow
-
-if TYPE_CHECKING:
-    from kit.command import Command
 
 FABRIC = f"""
 lossless = true

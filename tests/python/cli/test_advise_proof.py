@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import backwater
-from kit.command import run_apart
+from kit.command import Command, run_apart
 from kit.scenarios import incast_star
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kit.command import Command
 
 STAR = incast_star(
     switch='buffer = "100 KB"\nbuffer_per = "ingress"\n[transport]\nloss = "expected"',

@@ -6,11 +6,14 @@ import json
 import re
 import shlex
 import signal
+import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import backwater
 from backwater.cli.describe import Listable
@@ -19,12 +22,6 @@ from backwater.numbers.metrics import metric
 from kit.command import Command, run_apart, start
 from kit.scenarios import LOSSY
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Callable
-
-    from syrupy.assertion import SnapshotAssertion
 
 SCENARIO = ROOT / "studies" / "sfc-aidc-2025" / "scenario.toml"
 COMMANDS = [

@@ -9,15 +9,12 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from backwater import report
 from backwater.files import write_file
-
-if TYPE_CHECKING:
-    from kit.command import Command
+from kit.command import Command
 
 # Each writes one named file, given as the last argument.
 WRITERS = {

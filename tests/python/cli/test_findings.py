@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 import pytest
 
 import backwater
+from kit.command import Command
 from kit.scenarios import LOSSY, flow, star
-
-if TYPE_CHECKING:
-    from kit.command import Command
 
 # Every frame from h0 is lost at once: no round can end.
 JOB = f"""{star(4)}

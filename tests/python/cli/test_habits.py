@@ -8,10 +8,10 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
@@ -24,13 +24,8 @@ from backwater.cli.runs import _scaled, _short
 from backwater.cli.watching import differences
 from backwater.examples import names, shipped
 from backwater.wording import prefixed, three
-from kit.command import run_python, start
+from kit.command import Command, run_python, start
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    import subprocess
-
-    from kit.command import Command
 
 
 def test_without_arguments_three_commands_are_named_that_work(command: Command) -> None:

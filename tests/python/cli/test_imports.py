@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kit.command import run_python
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # What takes 20 ms or 5 MB and more.
 HEAVY = (

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import backwater
+from kit.command import Command
 from kit.scenarios import flow
-
-if TYPE_CHECKING:
-    from kit.command import Command
 
 # Host 0 is gpu-a, host 1 gpu-b. Within 20 us neither flow gets through.
 TWO = """

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import backwater
+from kit.command import Command
+from kit.results import Shared
 from kit.scenarios import flow, star
 from kit.sweeping import HOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kit.command import Command
-    from kit.results import Shared
 
 MATRIX = "Nodes 2\nConnections 1\n0->1 id 1 start 0 size 1000\n"
 ASKED: dict[str, str] = {

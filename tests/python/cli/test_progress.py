@@ -9,22 +9,18 @@ import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
 import backwater
-from backwater import notices
+from backwater import Run, notices
+from backwater._core import Status
 from backwater.cli import progress
 from backwater.stopping import Stop
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from backwater import Run
-    from backwater._core import Status
-    from kit.command import Command
+from kit.command import Command
 
 LONG = ["--set", "flow.incast.size=100 GB"]
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

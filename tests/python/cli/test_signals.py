@@ -15,8 +15,10 @@ import sys
 import termios
 import textwrap
 import time
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -31,10 +33,6 @@ from backwater.stopping import Stop
 from backwater.sweep.store import Store
 from kit.command import Command, run_python, start
 from kit.scenarios import flow, star
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 # The way of each of 500,000 pairs is looked for among 11,001 nodes: half a minute of work in
 # checking as in building, and next to no memory.

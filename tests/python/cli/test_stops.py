@@ -11,8 +11,8 @@ import signal
 import socket
 import textwrap
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,14 +22,9 @@ from backwater.errors import InputError
 from backwater.experiments import clusters
 from backwater.own.crate import named
 from backwater.stopping import Stop, StoppedError, waited
-from kit.command import run_apart, run_python
+from kit.command import Command, run_apart, run_python
 from kit.sweeping import HOT, run_here
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kit.command import Command
 
 SIZES = ("--vary", "flow.hot.size=1 KB,2 KB")
 

@@ -7,14 +7,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import backwater
-
-if TYPE_CHECKING:
-    from kit.command import Command
+from kit.command import Command
 
 # What people keep beside scenarios, by names that say nothing of what they are.
 OWN: dict[str, bytes] = {

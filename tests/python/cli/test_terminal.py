@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
@@ -17,10 +16,7 @@ from rich.console import Console
 import backwater
 from backwater.cli.output import PLAIN_WIDTH, listing
 from backwater.wording import visible
-from kit.command import run_apart, start
-
-if TYPE_CHECKING:
-    from kit.command import Command
+from kit.command import Command, run_apart, start
 
 # Clear the screen, set the window's title, C1's control sequence introducer, bidi, a bell, DEL.
 EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\u2066\x7f\r"

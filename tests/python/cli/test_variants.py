@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from backwater import _core
 from backwater.cli.app import COMMANDS, built
+from kit.command import Command
 from kit.scenarios import flow, star
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kit.command import Command
 
 SCENARIO = f"""{star(4, rate="10 Gb/s", title="Hot")}
 [switch]

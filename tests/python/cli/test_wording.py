@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from backwater.wording import (
     MANY_NAMES,
@@ -18,11 +18,7 @@ from backwater.wording import (
     us_of,
     with_unit,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kit.command import Command
+from kit.command import Command
 
 
 def test_a_hint_lists_no_hundred_names() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -14,13 +16,8 @@ import backwater
 from backwater import _core
 from backwater.jobs import critical_path
 from backwater.report.assumptions import tables_of
+from backwater.results import Run
 from kit.scenarios import star
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from backwater.results import Run
 
 SCENARIO = f"""{star(4)}
 

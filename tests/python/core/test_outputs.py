@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow.compute as pc
 import pytest
 
 import backwater
+from backwater.results import Run
 from kit.scenarios import flow, star
-
-if TYPE_CHECKING:
-    from backwater.results import Run
 
 # Two flows end, one loses its last frames: the sentence of what it waits for speaks of them.
 LOSSY = f"""{star(4)}

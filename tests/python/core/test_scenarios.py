@@ -5,16 +5,14 @@ Times are kept to 0.1 us: what an example shows, not the last digit of the traje
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import backwater
 from backwater.numbers.run import group_times, port_totals
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from syrupy.assertion import SnapshotAssertion
 
 FOLDER = ROOT / "scenarios"
 # Those that show how a run fails.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pypdf
 import pytest
@@ -15,20 +16,13 @@ from pptx.util import Pt
 
 import backwater
 from backwater import deck
-from backwater.deck import layout, said
+from backwater.deck import Deck, layout, said
 from backwater.deck.layout import Rows
-from backwater.deck.model import HEIGHT, LINE, PAD_X, PAD_Y, WIDTH, Drawing, Grid, Text
+from backwater.deck.model import HEIGHT, LINE, PAD_X, PAD_Y, WIDTH, Drawing, Grid, Slide, Text
 from backwater.errors import InputError
 from backwater.plot import sheet
-from kit.command import run_python
+from kit.command import Command, run_python
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from backwater.deck import Deck
-    from backwater.deck.model import Slide
-    from kit.command import Command
 
 DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 LEAST = 12

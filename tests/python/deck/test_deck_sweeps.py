@@ -6,7 +6,8 @@ import io
 import os
 import re
 import statistics
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pypdf
 import pytest
@@ -15,16 +16,10 @@ from pptx import Presentation
 import backwater
 from backwater import deck
 from backwater.cli import main
-from backwater.deck.model import HEIGHT, WIDTH, Drawing, Grid, Text
+from backwater.deck import Deck
+from backwater.deck.model import HEIGHT, WIDTH, Drawing, Grid, Slide, Text
 from kit.command import run_python
 from kit.sweeping import HOT, rows, run_here
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from backwater.deck import Deck
-    from backwater.deck.model import Slide
 
 SWEEPS = {
     "grid": (

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import backwater
 from backwater.exporting.network import Network
 from kit.exports import STAR, TWO_TIERS, build, exported, flow, run_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 # Both flows in order of completion. The first: propagation there and back 2 x 1000 ns, 1000 B on

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
@@ -12,10 +11,8 @@ import backwater
 from backwater.directory import TABLES
 from backwater.exporting import FORMATS, rows
 from backwater.results import Run
+from kit.command import Command
 from kit.exports import STAR, build, exported, flow, run_of
-
-if TYPE_CHECKING:
-    from kit.command import Command
 
 
 def test_tables_as_csv(tmp_path: Path) -> None:

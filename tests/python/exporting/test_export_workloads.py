@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import tomli_w
 
 import backwater
 from kit.exports import STAR, build, chain, exported, flow
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_connection_matrix(tmp_path: Path) -> None:

@@ -6,18 +6,14 @@ A parent and its child may import each other: a folder is one thing to whoever s
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from pathlib import Path
 
 import pytest
 
 from kit import rust_modules
+from kit.rust_modules import Name
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from pathlib import Path
-
-    from kit.rust_modules import Name
 
 # Modules whose imports by name would make a circle, and why they may.
 BY_NAME: dict[Name, str] = {

@@ -23,10 +23,11 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 import backwater
@@ -34,11 +35,6 @@ from backwater.cli import main
 from backwater.numbers.table import statistics_schema
 from backwater.results import TABLES
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pyarrow as pa
 
 DOCUMENTS = [
     path

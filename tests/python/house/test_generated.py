@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,6 @@ from backwater.examples import shipped
 from backwater.study import load, names
 from kit.reference import metrics, table
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DOCS = ROOT / "docs"
 SIDES = ROOT / "crates/backwater-net/src/model/hooks/sides.rs"

@@ -10,7 +10,8 @@ import json
 import os
 import re
 import time
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import polars as pl
 import pytest
@@ -19,9 +20,6 @@ from playwright.sync_api import Browser, Page, expect
 import backwater
 from kit.browsing import CHROMIUM
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PAGE = ROOT / "playground" / "dist" / "index.html"
 SCENARIOS = ROOT / "scenarios"

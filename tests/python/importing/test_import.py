@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import backwater
 from backwater.errors import InputError, ResultError
 from backwater.import_files import imported
+from kit.command import Command
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from kit.command import Command
 
 FILES = ROOT / "crates/backwater-import/tests/files/htsim"
 UEC = "htsim_uec -end 1000 -sender_cc_only"

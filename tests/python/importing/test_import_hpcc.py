@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 import backwater
+from kit.command import Command
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kit.command import Command
 
 FILES = ROOT / "crates/backwater-import/tests/files/hpcc"
 

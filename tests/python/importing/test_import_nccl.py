@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import backwater
+from kit.command import Command
 from kit.scenarios import bare, flow
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kit.command import Command
 
 FILES = ROOT / "crates/backwater-import/tests/files/nccl"
 PACKETS = 20

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import backwater
 from kit.scenarios import bare, star
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FABRIC = f"""
 {bare("1000 B")}

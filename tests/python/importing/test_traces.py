@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import backwater
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILES = ROOT / "crates/backwater-import/tests/files"
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import altair as alt
 import polars as pl
-
-if TYPE_CHECKING:
-    import altair as alt
 
 
 def rows(chart: alt.TopLevelMixin, *columns: str) -> pl.DataFrame:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 import backwater
 from backwater.results import Run
 from backwater.stored import columns
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # 1000 B of payload are 1048 B on a link, which take 83.84 ns.
 STAR: dict[str, Any] = {

@@ -25,15 +25,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import backwater
 from backwater.sweep.store import POINTS, table_of
 from kit.sweeping import LONG, Cluster, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 psutil: Any = importlib.import_module("psutil")
 

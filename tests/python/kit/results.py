@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 from backwater.journal import Journal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 class Shared:

@@ -7,15 +7,12 @@ macro, or inside a function. A re-exported name counts as a use of the module th
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import tree_sitter_rust
 from tree_sitter import Language, Node, Parser
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PARSER = Parser(Language(tree_sitter_rust.language()))
 

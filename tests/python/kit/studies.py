@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from backwater.study.measures import Observed, read
 from kit.scenarios import bare, star
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DROPPED_AS_IT_IS = """
 [[measure]]

@@ -10,18 +10,16 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 import backwater
 from backwater.experiments.hands import Workers
 from kit.scenarios import flow, star
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    import pytest
 
 # Three hosts send into one, and one of them to another: a victim behind the pauses of `pfc`.
 HOT = f"""{star(5, rate="10 Gb/s", title="Hot")}

@@ -7,7 +7,7 @@ were to leave by the one port that is short of memory.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
@@ -19,12 +19,8 @@ from backwater.report.assumptions import Assumptions
 from backwater.report.film import places, shoot
 from backwater.report.looks import looks, port_edges
 from backwater.sweep.point import Recipe, run_points
+from kit.command import Command
 from kit.scenarios import TRIMMED, flow, star
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kit.command import Command
 
 INCAST = f"""{star(9, link_delay="1 us")}
 [switch]

@@ -6,17 +6,13 @@ The drop rule takes two data frames by number, so the count is known without the
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import backwater
+from kit.command import Command
 from kit.scenarios import flow, star
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kit.command import Command
 
 BASE = f"""{star(3)}
 [transport]

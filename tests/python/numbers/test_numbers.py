@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -27,9 +28,6 @@ from backwater.numbers.units import rate_bps, size_bytes, time_ps
 from backwater.sweep.point import Recipe, run_points
 from kit.scenarios import LOSSY
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 VALUES = st.lists(st.integers(0, 10**15), min_size=1, max_size=40).map(sorted)
 # Shared machines may take a second for what takes a millisecond.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,9 +14,7 @@ from backwater.numbers.statistics import spread
 from backwater.plot import data
 from backwater.samples import needed
 from backwater.study.measures import NotThereError, statistic_of
-
-if TYPE_CHECKING:
-    from kit.command import Command
+from kit.command import Command
 
 
 @pytest.mark.parametrize(

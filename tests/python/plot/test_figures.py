@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import polars as pl
@@ -17,13 +18,9 @@ from backwater.plot.measure import balanced, broken, width
 from backwater.plot.shades import THEMES, themed
 from backwater.plot.sheet import Sheet, family, length
 from backwater.plot.theme import COLOURS, INK
+from backwater.results import Run
+from kit.command import Command
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from backwater.results import Run
-    from kit.command import Command
 
 POINT = 96 / 72
 """CSS pixels."""

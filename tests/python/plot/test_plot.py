@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
@@ -15,14 +15,9 @@ from backwater import _core
 from backwater.plot import theme
 from backwater.plot.together import together
 from backwater.report.page import Figure
-from backwater.results import MemorySink
+from backwater.results import MemorySink, Run
 from kit.charts import rows
 from kit.tree import ROOT, load_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from backwater.results import Run
 
 SAMPLES = ("queues", "links", "pauses", "flows")
 

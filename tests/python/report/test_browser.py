@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 import pytest
+from playwright.sync_api import Browser
 
 import backwater
 from backwater import report
 from kit.browsing import CONTRAST, SIZES, opened
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from playwright.sync_api import Browser
-
-    from kit.results import Shared
+from kit.results import Shared
 
 NAME = "<img src=x onerror=alert(1)> & <b>bold</b>"
 

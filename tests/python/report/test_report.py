@@ -9,7 +9,7 @@ import shutil
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,11 +25,9 @@ from backwater.report.assumptions import Assumptions
 from backwater.report.film import shoot
 from backwater.report.layout import lay_out, only_way
 from backwater.report.page import script_json
+from kit.command import Command
 from kit.results import change_line
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from kit.command import Command
 
 # Not those that the embedded scripts hold.
 HEADINGS = re.compile(r"^<h2>(.*?)</h2>$", re.MULTILINE)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
 
 import pytest
+from playwright.sync_api import Browser, Page
 
 import backwater
 from backwater import report
 from backwater.cli import main
 from kit.browsing import CONTRAST, SIZES, Opened, opened
+from kit.results import Shared
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from playwright.sync_api import Browser, Page
-
-    from kit.results import Shared
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,6 @@ from backwater.report import looks as module
 from backwater.report.assumptions import Assumptions
 from backwater.report.film import Film, places, shoot
 from backwater.report.looks import looks, port_edges
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import statistics
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,13 +15,9 @@ from backwater import report
 from backwater.manifest import COMPARISON, read_manifest, write_manifest
 from backwater.plot.seeds import _place, completion
 from backwater.report.compare import _table
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from backwater.report.page import Page
-    from kit.command import Command
-    from kit.results import Shared
+from backwater.report.page import Page
+from kit.command import Command
+from kit.results import Shared
 
 # Half of the 95 % interval of a mean of three, in standard errors: Student's t with 2 degrees.
 T_OF_THREE = 4.302653

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,11 +14,7 @@ from backwater import report
 from backwater.errors import ResultError
 from backwater.manifest import read_manifest, write_manifest
 from backwater.report.observe import interval
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kit.command import Command
+from kit.command import Command
 
 HEADINGS = re.compile(r"^<h2>(.*?)</h2>$", re.MULTILINE)
 FILM = "The fabric over time"

@@ -7,7 +7,7 @@ import re
 import shutil
 import tomllib
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -24,14 +24,10 @@ from backwater.study.execute import Sample
 from backwater.study.key import Key
 from backwater.study.observe import Observation, observe
 from kit.charts import rows
+from kit.command import Command
 from kit.results import change_line
 from kit.studies import one_seed
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kit.command import Command
 
 STUDIES = sorted(path.parent.name for path in (ROOT / "studies").glob("*/figures.toml"))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,11 +13,9 @@ from backwater.comparison import Difference, judged, row
 from backwater.errors import InputError
 from backwater.numbers.metrics import metric
 from backwater.numbers.registry import QUANTITIES
+from kit.command import Command
 from kit.scenarios import RING, star
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from kit.command import Command
 
 # Arrivals drawn at random, so that seeds matter.
 RANDOM = f"""{star(6)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import pytest
@@ -16,11 +16,9 @@ from backwater.numbers.metrics import Part, metric
 from backwater.plot import data
 from backwater.plot.seeds import differences
 from backwater.reading import Comparison, open_run
+from kit.command import Command
+from kit.results import Shared
 from kit.scenarios import flow, star
-
-if TYPE_CHECKING:
-    from kit.command import Command
-    from kit.results import Shared
 
 # A host pauses for ever. Half of the victims stands behind it; the watchdog sets it free, late.
 STORM = f"""

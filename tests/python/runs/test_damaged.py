@@ -6,7 +6,9 @@ import contextlib
 import json
 import os
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,10 +22,6 @@ from backwater.cli.runs import INCOMPLETE
 from backwater.errors import InputError, ResultError
 from backwater.manifest import FORMATS, read_manifest, write_manifest
 from backwater.results import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 SETTINGS = settings(
     # FUZZ=1000 looks at a thousand for each test: two minutes.

@@ -9,8 +9,8 @@ import os
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -18,13 +18,8 @@ import pytest
 import backwater
 from backwater import directory, study
 from backwater.errors import InputError, ResultError
-from kit.command import start
+from kit.command import Command, start
 from kit.results import change_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kit.command import Command
 
 FOREIGN = b"the user's own"
 SEED_2 = ("--set", "seed=2")

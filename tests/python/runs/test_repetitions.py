@@ -8,7 +8,7 @@ import re
 import signal
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -19,11 +19,8 @@ from backwater import _core
 from backwater.journal import Journal
 from backwater.numbers.repeats import Spread, fold, named, over_runs, said_same, student_t
 from backwater.report.repeated import _plus_minus
-from kit.command import start
+from kit.command import Command, start
 from kit.results import change_line
-
-if TYPE_CHECKING:
-    from kit.command import Command
 
 
 def statistics(file: str) -> dict[tuple[str, str], dict[str, Any]]:

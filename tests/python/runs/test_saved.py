@@ -7,7 +7,7 @@ import os
 import random
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,11 +17,9 @@ from backwater.errors import InputError, ResultError
 from backwater.results import load_run
 from backwater.saved import Part, SavedRun, write
 from backwater.wording import simulated
+from kit.command import Command
 from kit.scenarios import flow, star
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from kit.command import Command
 
 STAR = f"""{star(6, title="Four to one")}
 [switch]

@@ -6,7 +6,6 @@ import json
 import shutil
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
@@ -16,11 +15,8 @@ from backwater import series
 from backwater.errors import ResultError
 from backwater.journal import Journal, sealed_line, seed_of
 from backwater.results import TABLES
-from kit.command import run_python, start
+from kit.command import Command, run_python, start
 from kit.results import change_line
-
-if TYPE_CHECKING:
-    from kit.command import Command
 
 
 def lines(directory: str | Path) -> list[bytes]:

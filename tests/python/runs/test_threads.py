@@ -6,17 +6,14 @@ import json
 import os
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import backwater
 from backwater import running
 from backwater.errors import InputError
+from kit.command import Command
 from kit.scenarios import flow
-
-if TYPE_CHECKING:
-    from kit.command import Command
 
 TREE = f"""
 [topology]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,9 +10,6 @@ import pytest
 from backwater.samples import RUNS
 from backwater.study import prediction
 from backwater.study.prediction import interval
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DOCUMENTS = 3000
 # The standard error of a share of .95 over so many documents, four times.

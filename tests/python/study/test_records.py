@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,15 +17,10 @@ from backwater.study import definition, record
 from backwater.study.execute import Changes, plan
 from backwater.study.outcome import Outcome
 from backwater.study.rows import Summary, summarise
+from kit.command import Command
 from kit.scenarios import LOSSY
 from kit.studies import DROPPED_AS_IT_IS, write_study
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from kit.command import Command
 
 NOTHING = summarise(definition.load("sfc-buffer"), [])
 

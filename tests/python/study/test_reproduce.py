@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import backwater
 from backwater import study
+from kit.command import Command
 from kit.studies import one_seed
-
-if TYPE_CHECKING:
-    from kit.command import Command
 
 COLUMNS = {
     "study",

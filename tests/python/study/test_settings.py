@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,12 +16,10 @@ from backwater.errors import InputError
 from backwater.study import definition, verdict
 from backwater.study.claims import Claims, Finding, Numbers
 from backwater.study.execute import Changes, plan
+from kit.command import Command
 from kit.scenarios import flow, star
 from kit.studies import write_study
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from kit.command import Command
 
 AIDC = str(ROOT / "studies" / "sfc-aidc-2025" / "scenario.toml")
 THRESHOLD = "sfc.threshold=150 KB"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -12,16 +13,10 @@ from backwater import study
 from backwater.errors import InputError
 from backwater.scenario import load as load_scenario
 from backwater.study import definition
-from backwater.study.claims import NotKnownError, predicates
+from backwater.study.claims import Finding, NotKnownError, predicates
+from backwater.study.definition import Study
 from backwater.study.execute import Changes, plan
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from backwater.study.claims import Finding
-    from backwater.study.definition import Study
-    from kit.command import Command
+from kit.command import Command
 
 NAME = "sfc-proxy"
 CLAIMS = predicates(NAME)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from backwater.study.prediction import interval
 from backwater.study.texts import band_text
 from kit.scenarios import bare, flow, star
 from kit.studies import write_study
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # A frame of 1000 B takes 0.8 us on a link, and there are two. The second flow begins 10 us later.
 SCENARIO = f"""{star(3, rate="10 Gb/s", link_delay="0 ns")}

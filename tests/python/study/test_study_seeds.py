@@ -6,8 +6,8 @@ import hashlib
 import json
 import shutil
 import statistics
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,12 +16,8 @@ from backwater import study
 from backwater.errors import InputError
 from backwater.journal import Journal
 from backwater.study import definition
+from kit.command import Command
 from kit.studies import write_random_study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kit.command import Command
 
 
 @pytest.fixture

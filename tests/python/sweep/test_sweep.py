@@ -12,7 +12,8 @@ import socketserver
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,15 +29,9 @@ from backwater.sweep.costs import Costs
 from backwater.sweep.plan import Plan, Point, Sampling
 from backwater.sweep.store import POINTS, Span, Store, files, read, spans
 from backwater.sweep.values import axis, plain
-from kit.command import run_apart
+from kit.command import Command, Said, run_apart
 from kit.scenarios import star
 from kit.sweeping import HOT, Cluster, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from kit.command import Command, Said
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,8 @@ Searches run here in this process, point by point, without a cluster.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,14 +24,10 @@ from backwater.sweep.point import run_points
 from backwater.sweep.seek import known
 from backwater.sweep.values import shown
 from backwater.sweep.words import hints, remarks, tables, words
+from kit.command import Command
 from kit.scenarios import RING
 from kit.sweeping import HOT, run_here
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kit.command import Command
 
 
 def sought(hot: Path, goal: str, *vary: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401

@@ -8,28 +8,23 @@ import random
 import shutil
 import signal
 import stat
+import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 import backwater
 from backwater.errors import InputError
 from backwater.experiments.clusters import Slurm
+from backwater.stopping import Stop
 from backwater.sweep.drive import Drive
 from backwater.sweep.store import POINTS as POINTS_TABLE
 from backwater.sweep.store import table_of
-from kit.command import start
+from kit.command import Command, start
 from kit.sweeping import HOT, LONG, Cluster, rows, until
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from backwater.stopping import Stop
-    from kit.command import Command
 
 # Of some milliseconds each, so that there is time to kill. `make kills` kills as often as is asked.
 MANY = 600

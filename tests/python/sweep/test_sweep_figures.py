@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -12,13 +13,8 @@ import backwater
 from backwater import report
 from backwater.errors import InputError
 from backwater.plot.sweep import SweepPlots
+from kit.command import Command
 from kit.sweeping import HOT, rows, run_here
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kit.command import Command
-
 
 SWEPT = (
     *("hot.toml", "--variant", "pfc", "--vary", "pfc.xoff=5 KB,20 KB,60 KB"),

@@ -9,7 +9,9 @@ import random
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,13 +24,8 @@ from backwater.sweep.conditions import SHOWN, names, sql
 from backwater.sweep.goal import Goal
 from backwater.sweep.plan import Plan
 from backwater.sweep.values import axis
+from kit.command import Command, Said
 from kit.sweeping import HOT, Cluster, rows, run_here, until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from kit.command import Command, Said
 
 
 @pytest.fixture

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -12,11 +13,7 @@ import pytest
 from backwater.deck import said_sweep as said
 from backwater.experiments.sql import Column
 from backwater.plot.sweep import SweepPlots
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from backwater.sweep.dataset import Sweep
+from backwater.sweep.dataset import Sweep
 
 KEYS = ("pfc.xoff", "topology.link_delay")
 Point = tuple[str, int, int, int]

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from backwater.sweep.goal import Goal
 from backwater.wording import figure
+from kit.command import Command
 from kit.scenarios import flow, star
 from kit.sweeping import HOT, run_here
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kit.command import Command
 
 
 @pytest.fixture(autouse=True)

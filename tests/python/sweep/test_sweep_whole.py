@@ -7,8 +7,9 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,16 +18,12 @@ import backwater
 from backwater.errors import ResultError
 from backwater.experiments.hands import Workers
 from backwater.manifest import SWEEP, read_manifest, write_manifest
+from backwater.stopping import Stop
 from backwater.sweep import store
 from backwater.sweep.drive import Drive
 from backwater.sweep.store import POINTS, Store, settled, table_of
+from kit.command import Command, Said
 from kit.sweeping import HOT, Here, rows, run_here
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from backwater.stopping import Stop
-    from kit.command import Command, Said
 
 BUFFERS = "switch.buffer=100 KB..200 KB step 50 KB"
 

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,11 +17,9 @@ from backwater.manifest import write_manifest
 from backwater.why import diverge, evidence, facts
 from backwater.why.pauses import DEPTH, flat, tree
 from backwater.why.words import run_words
+from kit.command import Command
 from kit.scenarios import flow, star
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from kit.command import Command
 
 STUDY = ROOT / "studies" / "sfc-aidc-2025" / "scenario.toml"
 CASE_2 = {"flow.incast.size": "20 MB", "flow.victim.size": "50 MB"}

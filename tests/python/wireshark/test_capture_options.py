@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import backwater
 from kit.captures import read
-
-if TYPE_CHECKING:
-    from kit.command import Command
+from kit.command import Command
 
 
 @pytest.mark.parametrize(

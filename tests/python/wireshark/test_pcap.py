@@ -6,17 +6,14 @@ import gzip
 import json
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from test_wireshark_script import moved
 
 import backwater
 from backwater import _core
+from kit.command import Command
 from kit.scenarios import flow, star
-
-if TYPE_CHECKING:
-    from kit.command import Command
 
 
 @pytest.fixture

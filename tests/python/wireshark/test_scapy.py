@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from backwater import _core
 from kit.captures import read
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCAPY = {
     "opcode": "opcode",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from test_wireshark import BCN, CIM, CNM, FLOW, SFCM, compare, dissect
 
@@ -11,9 +11,6 @@ import backwater
 from backwater import _core
 from kit.captures import read
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_messages_about_ipv6(tshark: str, tmp_path: Path) -> None:
