@@ -37,17 +37,21 @@ def pytest_configure() -> None:
 def command(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Command:
-    """Run `backwater ARGUMENTS` in an empty directory, at the width of a plain terminal."""
+    """Run `backwater ARGUMENTS` in an empty directory, at the width of a plain terminal.
+
+    `code` is the one that it must end with.
+    """
     monkeypatch.chdir(tmp_path)
     for name, value in {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("BACKWATER_DEBUG", raising=False)
 
-    def run(*arguments: str) -> Said:
+    def run(*arguments: str, code: int | None = None) -> Said:
         capsys.readouterr()
-        code = main(arguments)
-        said = capsys.readouterr()
-        return Said(code, said.out, said.err)
+        ended = main(arguments)
+        heard = capsys.readouterr()
+        assert code in (None, ended), (arguments, ended, heard.err)
+        return Said(ended, heard.out, heard.err)
 
     return run
 

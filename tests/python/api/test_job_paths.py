@@ -139,8 +139,7 @@ def test_waits_are_summed_by_cause_link_host_and_group_to_the_same_total() -> No
 
 
 def test_why_says_the_path_in_words(command: Command) -> None:
-    said = command("why", str(PREFILL))
-    assert said.code == 0, said.err
+    said = command("why", str(PREFILL), code=0)
     assert "Its critical path, summed up:" in said.out
     assert "All flows together waited" in said.out
     assert "further item" not in said.out
@@ -185,8 +184,7 @@ def test_pauses_of_collectives_that_were_not_recorded_are_unknown() -> None:
 def test_the_list_of_messages_and_of_volumes(command: Command, tmp_path: Path) -> None:
     scenario = job(send("a", [0, 1]), think("t", 1, 10, "a"), send("b", [1, 2], "t", size="20 KB"))
     run = scenario.run(out=tmp_path / "run")
-    said = command("jobs", str(tmp_path / "run"), "--json", "jobs.json")
-    assert said.code == 0, said.err
+    said = command("jobs", str(tmp_path / "run"), "--json", "jobs.json", code=0)
     assert "h0 port 0 (to " in said.out
     told = json.loads((tmp_path / "jobs.json").read_text(encoding="utf-8"))
     a, b = told["transfers"]
@@ -223,9 +221,8 @@ def test_columns_that_are_the_same_in_all_rows_are_a_line_above(command: Command
 
 
 def test_a_run_without_jobs_has_no_list(command: Command, small: Path) -> None:
-    assert command("run", str(small), "--out", "plain").code == 0
-    said = command("jobs", "plain")
-    assert said.code == 1
+    command("run", str(small), "--out", "plain", code=0)
+    said = command("jobs", "plain", code=1)
     assert "the run has no jobs" in said.err
 
 

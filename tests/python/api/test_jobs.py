@@ -149,16 +149,16 @@ def test_metrics_of_jobs_are_their_closed_forms() -> None:
 
 def test_a_comparison_shows_jobs(command: Command) -> None:
     scenario = str(ROOT / "scenarios" / "ai-prefill.toml")
-    said = command("compare", scenario, f"{scenario}@balanced", "--seeds", "1", "--json", "c.json")
-    assert said.code == 0, said.err
+    said = command(
+        "compare", scenario, f"{scenario}@balanced", "--seeds", "1", "--json", "c.json", code=0
+    )
     for name in ("max_jct:prefill", "mean_busbw:prefill/experts", "mean_over_bound:prefill"):
         # A long name has its group in a line of its own.
         assert {name, name.partition(":")[0] + ":"} & set(said.out.split()), name
 
 
 def test_the_command_tells_collectives_and_rounds(command: Command) -> None:
-    said = command("run", str(ROOT / "scenarios" / "ai-prefill.toml"), "--out", "run")
-    assert said.code == 0, said.err
+    said = command("run", str(ROOT / "scenarios" / "ai-prefill.toml"), "--out", "run", code=0)
     assert "prefill/experts  all-to-all-v (direct)" in said.out
     assert "prefill: round 1 was over at" in said.out
     report = command(
@@ -185,8 +185,7 @@ SMALLER = "p.toml,job.training.pipeline.size=1KB"
 
 def test_the_command_tells_when_a_pipeline_was_complete(command: Command, tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(PIPELINE)
-    said = command("run", "p.toml", "--json", "p.json")
-    assert said.code == 0, said.err
+    said = command("run", "p.toml", "--json", "p.json", code=0)
     [jct] = json.loads((tmp_path / "p.json").read_text())["jct"]
     # Two forward passes, two backward ones that are twice as long, and two short messages.
     assert (jct["job"], jct["instances"], jct["complete"]) == ("training", 1, 1)
@@ -211,8 +210,7 @@ def test_a_comparison_shows_a_pipeline_without_being_asked(
 ) -> None:
     (tmp_path / "p.toml").write_text(PIPELINE)
     slower = "p.toml,job.training.pipeline.size=4MB"
-    said = command("compare", "p.toml", slower, "--seeds", "1", "--json", "c.json")
-    assert said.code == 0, said.err
+    command("compare", "p.toml", slower, "--seeds", "1", "--json", "c.json", code=0)
     rows = {row["metric"]: row for row in json.loads((tmp_path / "c.json").read_text())["rows"]}
     assert {"mean_jct:training", "max_jct:training", "unfinished_jobs"} <= rows.keys()
     [short, long] = rows["max_jct:training"]["scenarios"]
@@ -234,8 +232,7 @@ def test_a_metric_of_nothing_says_what_there_is(
     metric: str, reason: str, hint: str, command: Command, tmp_path: Path
 ) -> None:
     (tmp_path / "p.toml").write_text(PIPELINE)
-    said = command("compare", "p.toml", SMALLER, "--seeds", "1", "--metric", metric)
-    assert said.code == 2
+    said = command("compare", "p.toml", SMALLER, "--seeds", "1", "--metric", metric, code=2)
     assert f"--metric {metric}: {reason}" in said.err
     assert hint in said.err
 
@@ -243,7 +240,7 @@ def test_a_metric_of_nothing_says_what_there_is(
 def test_messages_of_a_pipeline_are_groups(command: Command, tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(PIPELINE)
     words = ("--seeds", "1", "--metric", "max_fct:training/gradients")
-    assert command("compare", "p.toml", SMALLER, *words).code == 0
+    command("compare", "p.toml", SMALLER, *words, code=0)
 
 
 def test_the_jobs_of_a_run_that_failed_say_why(command: Command, tmp_path: Path) -> None:
@@ -269,8 +266,7 @@ def test_no_statistics_of_what_is_not_complete() -> None:
 def test_statistics_over_seeds_have_job_completion_times(command: Command, tmp_path: Path) -> None:
     """Drawn loads of experts make the seeds differ; the table of jobs gives each run's time."""
     file = ROOT / "scenarios" / "ai-experts.toml"
-    said = command("run", str(file), "--seeds", "1..3", "--out", "s")
-    assert said.code == 0, said.err
+    said = command("run", str(file), "--seeds", "1..3", "--out", "s", code=0)
     runs = [backwater.open_run(tmp_path / "s" / f"seed-{seed}") for seed in (1, 2, 3)]
     took: list[list[int]] = [run.jobs.to_pydict()["duration_ps"] for run in runs]
     label = runs[0].jobs["job"].to_pylist()[0]

@@ -51,8 +51,7 @@ def runs(command: Command) -> None:  # noqa: ARG001 - for its working directory
 @pytest.mark.usefixtures("runs")
 def test_why_uses_what_is_recorded(command: Command) -> None:
     for name in ("full", "waits"):
-        said = command("why", name, "--json", "w.json")
-        assert said.code == 0, said.err
+        said = command("why", name, "--json", "w.json", code=0)
         [told] = json.loads(Path("w.json").read_text())["runs"]
         run = backwater.open_run(name)
         assert (told["repeated"], told["fingerprint"]) == (False, run.fingerprint)
@@ -63,16 +62,14 @@ def test_why_uses_what_is_recorded(command: Command) -> None:
         assert (unrecorded, told["unrecorded"] != []) == (
             (True, True) if name == "waits" else (0, 0)
         )
-    two = command("why", "full", "plain.toml")
-    assert two.code == 0, two.err
+    two = command("why", "full", "plain.toml", code=0)
     assert "Where they part cannot be found here: full: its control Fixed-" in two.out
 
 
 @pytest.mark.usefixtures("runs")
 @pytest.mark.parametrize("what", ["bare", "full,pfc.xoff=30KB"])
 def test_what_is_not_recorded_is_not_run_here(what: str, command: Command) -> None:
-    said = command("why", what)
-    assert said.code == 2
+    said = command("why", what, code=2)
     assert "is a class of a Python program, and runs only there" in said.err
     advice = '.set("output.waits", ["all"]).set("output.pause_causes", True).prototype(CLASS).run('
     assert advice in said.err
@@ -80,21 +77,18 @@ def test_what_is_not_recorded_is_not_run_here(what: str, command: Command) -> No
 
 @pytest.mark.usefixtures("runs")
 def test_a_comparison_is_lent_the_run(command: Command) -> None:
-    said = command("compare", "bare", "plain.toml", "--seeds", "1..1", "--json", "-")
-    assert said.code == 0, said.err
+    said = command("compare", "bare", "plain.toml", "--seeds", "1..1", "--json", "-", code=0)
     [row] = [r for r in json.loads(said.out)["rows"] if r["metric"] == "mean_fct:incast"]
     times = backwater.open_run("bare").flows["fct_last_ack_ps"].to_pylist()
     assert row["scenarios"][0]["mean"] == pytest.approx(sum(times) / len(times) / 1e6)
-    more = command("compare", "plain.toml", "bare", "--seeds", "1..3")
-    assert more.code == 2
+    more = command("compare", "plain.toml", "bare", "--seeds", "1..3", code=2)
     assert "bare: lacks 2 runs (seed 2, 3), and none can be done here: its control" in more.err
     assert "--seeds 1..1 takes what is there" in more.err
 
 
 @pytest.mark.usefixtures("runs")
 def test_a_report_advises_python(command: Command) -> None:
-    said = command("report", "bare", "-o", "bare.html")
-    assert said.code == 0, said.err
+    command("report", "bare", "-o", "bare.html", code=0)
     page = html.unescape(Path("bare.html").read_text(encoding="utf-8"))
     assert 'run it in its program: scenario.set("output.interval", "1 us")' in page
     assert 'scenario.prototype(CLASS).run(out="again", seed=1)' in page

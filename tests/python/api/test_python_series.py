@@ -56,7 +56,7 @@ def prints(runs: list[backwater.Run]) -> list[tuple[int, str | None]]:
 
 def test_it_is_the_series_of_the_command(command: Command, tmp_path: Path) -> None:
     (tmp_path / "random.toml").write_text(RANDOM, encoding="utf-8")
-    assert command("run", "random.toml", "--seeds", "3", "--out", "told").code == 0
+    command("run", "random.toml", "--seeds", "3", "--out", "told", code=0)
     series = backwater.load("random.toml").run(seeds=3, out="made")
     told = backwater.open_run("told", backwater.Series)
     assert prints(series.runs) == prints(told.runs)
@@ -222,15 +222,13 @@ def test_the_command_compares_the_seeds_of_a_class(command: Command, tmp_path: P
     (tmp_path / "random.toml").write_text(RANDOM, encoding="utf-8")
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     subprocess.run([sys.executable, "program.py"], check=True)
-    said = command("compare", "random.toml", "mine", "--seeds", "5", "--json", "-")
-    assert said.code == 0, said.err
+    said = command("compare", "random.toml", "mine", "--seeds", "5", "--json", "-", code=0)
     assert "5 are done already, 5 to do" in said.err
     [row] = [r for r in json.loads(said.out)["rows"] if r["metric"] == "mean_fct:rpc"]
     assert (row["verdict"], row["winners"]) == ("winner", ["random.toml"])
     assert row["scenarios"][1]["difference"]["ci_low"] > 0
-    assert command("report", "mine", "-o", "page.html").code == 0
-    more = command("compare", "random.toml", "mine", "--seeds", "1..7")
-    assert more.code == 2
+    command("report", "mine", "-o", "page.html", code=0)
+    more = command("compare", "random.toml", "mine", "--seeds", "1..7", code=2)
     assert (
         "scenario.prototype(CLASS).run(out=DIR, seeds=range(1, 8)); --seeds 1..5 takes" in more.err
     )

@@ -81,8 +81,7 @@ def test_contradictions_are_refused_as_ever(
 ) -> None:
     file = tmp_path / "star.toml"
     file.write_text(STAR.replace("PFC", pfc), encoding="utf-8")
-    ran = command("advise", "pfc", "--scenario", str(file))
-    assert ran.code == 2
+    ran = command("advise", "pfc", "--scenario", str(file), code=2)
     assert reason in ran.err
 
 
@@ -342,8 +341,7 @@ def test_without_pfc_the_limit_of_sfc_is_the_memory(command: Command, tmp_path: 
 def test_a_misspelt_key_is_refused_as_ever(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "star.toml"
     file.write_text(STAR.replace("PFC", 'xof = "200 KB"'), encoding="utf-8")
-    ran = command("advise", "pfc", "--scenario", str(file))
-    assert ran.code == 2
+    ran = command("advise", "pfc", "--scenario", str(file), code=2)
     assert "xof" in ran.err
 
 
@@ -360,8 +358,7 @@ size = "32 KB"
 """
     file = tmp_path / "star.toml"
     file.write_text(STAR.replace("PFC", 'xoff = "200 KB"').replace(flow, job), encoding="utf-8")
-    ran = command("advise", "sfc", "--scenario", str(file))
-    assert ran.code == 2
+    ran = command("advise", "sfc", "--scenario", str(file), code=2)
     assert "which flows of jobs are there at once is not known beforehand" in ran.err
     assert "--senders" in ran.err
     assert "no flows" not in ran.err

@@ -71,8 +71,7 @@ def test_the_least_headroom_is_the_one_of_single_runs(star: Path) -> None:
 def test_proofs_that_cannot_be_made_say_so(
     command: Command, star: Path, words: list[str], reason: str, hint: str
 ) -> None:
-    said = command("advise", *(str(star) if word == "FILE" else word for word in words))
-    assert said.code == 2, said
+    said = command("advise", *(str(star) if word == "FILE" else word for word in words), code=2)
     assert reason in said.err
     assert hint in said.err
 
@@ -80,8 +79,7 @@ def test_proofs_that_cannot_be_made_say_so(
 def test_an_option_is_simulated_or_refused(command: Command, star: Path) -> None:
     """A pause that is asked about is simulated; another rate is another network."""
     words = ("advise", "sfc", "--scenario", str(star), "--with", "sfc", "--prove", "--seeds", "1")
-    said = command(*words, "--rate", "40 Gb/s")
-    assert said.code == 2
+    said = command(*words, "--rate", "40 Gb/s", code=2)
     assert "--prove and --rate exclude each other: the scenario is simulated" in said.err
     assert command(*words, "--pause", "9 us", "--out", "asked").code in (0, 1)
     assert backwater.open_sweep(star.parent / "asked").manifest["set"]["sfc.pause"] == "9 us"
@@ -89,8 +87,7 @@ def test_an_option_is_simulated_or_refused(command: Command, star: Path) -> None
 
 def test_the_option_that_is_varied_is_not_to_be_set_either(command: Command, star: Path) -> None:
     words = ("advise", "sfc", "--scenario", str(star), "--with", "sfc", "--prove")
-    said = command(*words, "--threshold", "50 KB")
-    assert said.code == 2
+    said = command(*words, "--threshold", "50 KB", code=2)
     assert "--prove and --threshold exclude each other" in said.err
     assert "leave --threshold out: --prove varies sfc.threshold" in said.err
     assert "--set" not in said.err
@@ -138,8 +135,7 @@ def test_a_key_that_has_no_effect_is_not_varied(command: Command, star: Path) ->
         words = ["--set", "pfc.threshold=dynamic", "--set", f"switch.buffer_per={per}"]
         text = STAR.replace('xoff = "60 KB"', "").replace('xon = "50 KB"', "")
         star.write_text(text, encoding="utf-8")
-        said = command("advise", "pfc", "--scenario", str(star), "--prove", *words)
-        assert said.code == 2, said
+        said = command("advise", "pfc", "--scenario", str(star), "--prove", *words, code=2)
         reason = 'pfc.xoff is without effect: it is read only with threshold = "static"'
         assert said.err.startswith(f"error: --prove: {reason}\nhint: a dynamic threshold moves")
         assert "--prove is for static thresholds" in said.err
@@ -158,8 +154,7 @@ def test_a_scenario_that_never_pauses_proves_nothing(star: Path) -> None:
 
 def test_what_is_set_and_varied_is_named_by_the_options_given(command: Command, star: Path) -> None:
     words = ("advise", "pfc", "--scenario", str(star), "--prove", "--set", "pfc.xoff=50 KB")
-    said = command(*words)
-    assert said.code == 2, said
+    said = command(*words, code=2)
     assert "--vary" not in said.err
     assert "--prove and --set pfc.xoff exclude each other" in said.err
 

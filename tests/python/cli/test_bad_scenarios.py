@@ -98,8 +98,7 @@ TEXTS: dict[str, str | bytes] = {
 def refused(command: Command, tmp_path: Path, *arguments: str) -> str:
     """See that a command refuses its input cleanly; gives what it said."""
     before = sorted(tmp_path.rglob("*"))
-    said = command(*arguments)
-    assert said.code == 2, said.err
+    said = command(*arguments, code=2)
     assert said.out == ""
     assert said.err.count("error:") == 1
     assert "Traceback" not in said.err
@@ -170,9 +169,8 @@ def test_bad_stdin(
 def test_headroom_is_a_warning_where_nothing_is_promised(command: Command, tmp_path: Path) -> None:
     text = STAR + '[pfc]\nxoff = "399 KB"\n' + FLOW
     (tmp_path / "case.toml").write_text(text, encoding="utf-8")
-    said = command("run", "case.toml", "--out", "out")
+    said = command("run", "case.toml", "--out", "out", code=3)
     # What was warned of comes to pass, and nothing sends the lost frames again.
-    assert said.code == 3
     assert "warning: pfc.xoff" in said.err
     kept = backwater.open_run("out").warnings
     assert [warning["key"] for warning in kept if "key" in warning] == ["pfc.xoff"]
@@ -182,8 +180,7 @@ def test_headroom_is_a_warning_where_nothing_is_promised(command: Command, tmp_p
 def test_a_broken_promise_fails_the_run(command: Command, tmp_path: Path) -> None:
     text = "lossless = true\n" + STAR + FLOW
     (tmp_path / "case.toml").write_text(text, encoding="utf-8")
-    said = command("run", "case.toml", "--out", "out")
-    assert said.code == 1
+    said = command("run", "case.toml", "--out", "out", code=1)
     assert "Traceback" not in said.err
     assert "lossless" in said.err
     assert backwater.open_run("out").status == "failed"

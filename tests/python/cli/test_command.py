@@ -43,8 +43,7 @@ HELP = [[], *([name] for name in COMMANDS), ["advise"], ["advise", "sfc"], ["adv
 
 @pytest.mark.parametrize("path", HELP, ids=lambda path: " ".join(path) or "backwater")
 def test_help(path: list[str], command: Command, snapshot: SnapshotAssertion) -> None:
-    said = command(*path, "--help")
-    assert said.code == 0
+    said = command(*path, "--help", code=0)
     assert said.err == ""
     assert said.out == snapshot
 
@@ -89,8 +88,7 @@ def test_bad_input(
     alone = small.read_text(encoding="utf-8").partition("[[flow]]")[0]
     (tmp_path / "alone.toml").write_text(alone, encoding="utf-8")
     before = sorted(tmp_path.iterdir())
-    said = command(*BAD_INPUT[case])
-    assert said.code == 2
+    said = command(*BAD_INPUT[case], code=2)
     assert said.out == ""
     assert "Traceback" not in said.err
     assert said.err.replace(str(tmp_path), "DIR") == snapshot
@@ -99,8 +97,7 @@ def test_bad_input(
 
 
 def test_run_keeps_its_results(command: Command, small: Path) -> None:
-    said = command("run", str(small))
-    assert said.code == 0, said.err
+    said = command("run", str(small), code=0)
     assert "results: results/small" in said.err
     run = backwater.open_run("results/small")
     assert run.status == "done"
@@ -111,10 +108,10 @@ def test_run_keeps_its_results(command: Command, small: Path) -> None:
 
 
 def test_run_replaces_results_only_when_told(command: Command, small: Path) -> None:
-    assert command("run", str(small), "--out", "here").code == 0
+    command("run", str(small), "--out", "here", code=0)
     other = ("run", str(small), "--seed", "2", "--out", "here")
-    assert command(*other).code == 2
-    assert command(*other, "--force").code == 0
+    command(*other, code=2)
+    command(*other, "--force", code=0)
 
 
 def test_json_is_all_there_is_on_stdout(command: Command, small: Path) -> None:
@@ -131,8 +128,7 @@ def test_same_seed_same_fingerprint(command: Command, small: Path) -> None:
 
 
 def test_seeds_repeat_a_run(command: Command, small: Path) -> None:
-    said = command("run", str(small), "--seeds", "4..6", "--json", "seeds.json", "--out", "o")
-    assert said.code == 0, said.err
+    command("run", str(small), "--seeds", "4..6", "--json", "seeds.json", "--out", "o", code=0)
     repeated = json.loads(Path("seeds.json").read_text(encoding="utf-8"))
     assert [report["seed"] for report in repeated["runs"]] == [4, 5, 6]
     assert {row["n"] for row in repeated["statistics"]} == {3}
@@ -178,9 +174,8 @@ def test_illegal_sfc_settings_run_with_a_warning(case: str, tmp_path: Path) -> N
 
 def test_advice_from_a_scenario(command: Command) -> None:
     study = ["advise", "sfc", "--scenario", str(SCENARIO), "--variant", "pfc-sfc", "--json", "-"]
-    said = command(*study)
+    said = command(*study, code=0)
     # By the document's formula 6 us are legal; by the bound they are not.
-    assert said.code == 0
     assert "caution: by our bound a pause of 6 us is shorter than 6.55824 us" in said.err
     own = json.loads(said.out)
     same = command(
@@ -190,12 +185,10 @@ def test_advice_from_a_scenario(command: Command) -> None:
     assert own["headroom_bytes"] == json.loads(same.out)["headroom_bytes"] == 120_000
     # The study's messages are shorter than those of the default.
     assert own["with_serialisation"]["headroom_bytes"] == 144_768
-    six = command(*study, "--senders", "6")
-    assert six.code == 1
+    six = command(*study, "--senders", "6", code=1)
     assert json.loads(six.out)["headroom_bytes"] == 300_000
     assert "at most 80 KB" in six.err
-    late = command(*study, "--set", "sfc.pause=30 us")
-    assert late.code == 1
+    late = command(*study, "--set", "sfc.pause=30 us", code=1)
     assert "a pause of 30 us is not shorter" in late.err
 
 
@@ -235,10 +228,10 @@ def test_the_summary_of_a_run_fits_into_80_columns(command: Command, small: Path
 
 
 def test_new_writes_a_scenario_that_runs(command: Command) -> None:
-    assert command("new", "fresh.toml").code == 0
-    assert command("check", "fresh.toml").code == 0
+    command("new", "fresh.toml", code=0)
+    command("check", "fresh.toml", code=0)
     assert command("new", "-").out == Path("fresh.toml").read_text(encoding="utf-8")
-    assert command("new", "fresh.toml", "--force").code == 0
+    command("new", "fresh.toml", "--force", code=0)
 
 
 def test_the_new_scenario_says_of_its_pause_what_advise_says(command: Command) -> None:
@@ -285,15 +278,14 @@ def test_every_metric_is_asked_for_as_its_list_says(command: Command) -> None:
 
 
 def test_a_report_is_no_other_kind_of_file(command: Command, small: Path) -> None:
-    assert command("run", f"{small}", "--out", "r").code == 0
+    command("run", f"{small}", "--out", "r", code=0)
     for name in ("x.md", "x.pdf", "x.HTML.txt"):
-        said = command("report", "r", "-o", name)
-        assert said.code == 2
+        said = command("report", "r", "-o", name, code=2)
         assert f"-o {name}: a report is HTML" in said.err
         assert "hint: a name that ends with .html" in said.err
         assert not Path(name).exists()
     for name in ("x.HTM", "x"):
-        assert command("report", "r", "-o", name).code == 0
+        command("report", "r", "-o", name, code=0)
 
 
 def test_what_became_of_flows_is_said(command: Command, tmp_path: Path) -> None:
@@ -321,8 +313,7 @@ def test_our_own_fault_ends_in_one_message(
         raise KeyError("lost")
 
     monkeypatch.setattr("backwater.cli.runs.run_jobs", fail)
-    said = command("run", str(small))
-    assert said.code == 1
+    said = command("run", str(small), code=1)
     assert "error: Backwater is at fault" in said.err
     assert "hint: please report" in said.err
     assert "Traceback" not in said.err
@@ -338,8 +329,7 @@ def test_a_panic_in_rust_ends_in_one_message(
         raise panic("index out of bounds")
 
     monkeypatch.setattr("backwater.cli.runs.run_jobs", fail)
-    said = command("run", str(small))
-    assert said.code == 1
+    said = command("run", str(small), code=1)
     assert "error: Backwater is at fault: PanicException: index out of bounds" in said.err
     assert "hint: please report" in said.err
     assert "Traceback" not in said.err
@@ -350,8 +340,7 @@ def test_debugging_shows_where_it_happened(
 ) -> None:
     monkeypatch.setenv("BACKWATER_DEBUG", "1")
     monkeypatch.setattr("backwater.cli.runs.run_jobs", None)
-    said = command("run", str(small))
-    assert said.code == 1
+    said = command("run", str(small), code=1)
     assert "Traceback" in said.err
     assert "error: Backwater is at fault: TypeError" in said.err
 
@@ -405,8 +394,8 @@ def test_an_interrupted_study_says_how_to_go_on(
         "reproduce",
         "sfc-aidc-2025-training",
         *("--seeds", "2", "--case", "pipeline", "--set", "switch.buffer=4 MB", "--full"),
+        code=code,
     )
-    assert said.code == code
     assert f"{word}; what was simulated by then is in " in said.err
     [hint] = [line for line in said.err.splitlines() if line.startswith("hint: ")]
     program, *again = shlex.split(hint.partition("from there: ")[2])

@@ -36,9 +36,8 @@ def device(path: str) -> tuple[int, int]:
 @pytest.mark.parametrize("writer", WRITERS)
 def test_devices_are_written_to_and_stay(writer: str, command: Command) -> None:
     before = device("/dev/full"), device("/dev/null")
-    assert command(*WRITERS[writer], "/dev/null").code == 0
-    full = command(*WRITERS[writer], "/dev/full")
-    assert full.code == 1
+    command(*WRITERS[writer], "/dev/null", code=0)
+    full = command(*WRITERS[writer], "/dev/full", code=1)
     assert "/dev/full: cannot be written: No space left on device" in full.err
     assert (device("/dev/full"), device("/dev/null")) == before
 
@@ -46,8 +45,8 @@ def test_devices_are_written_to_and_stay(writer: str, command: Command) -> None:
 def test_figures_and_captures_leave_devices(command: Command, small: Path, tmp_path: Path) -> None:
     before = device("/dev/null")
     capture = ("--capture", "leaf0", "-o", "/dev/null", "--out", "c")
-    assert command("run", str(small), *capture).code == 0
-    assert command("report", "c", "-o", "/dev/null", "--figures", "f").code == 0
+    command("run", str(small), *capture, code=0)
+    command("report", "c", "-o", "/dev/null", "--figures", "f", code=0)
     chart = next((tmp_path / "f").glob("*.svg"))
     chart.unlink()
     chart.symlink_to("/dev/null")
@@ -81,8 +80,7 @@ def test_links_are_followed_and_modes_kept(writer: str, command: Command, tmp_pa
     target.chmod(0o640)
     link.symlink_to(Path("elsewhere") / "file")
     before = target.stat().st_ino
-    said = command(*WRITERS[writer], "link")
-    assert said.code == 0, said.err
+    command(*WRITERS[writer], "link", code=0)
     assert link.readlink() == Path("elsewhere/file")
     assert target.stat().st_size > 100
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
@@ -92,7 +90,7 @@ def test_links_are_followed_and_modes_kept(writer: str, command: Command, tmp_pa
 
 def test_a_link_to_nothing_makes_its_target(command: Command, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("target")
-    assert command("schema", "--json", "link").code == 0
+    command("schema", "--json", "link", code=0)
     assert (tmp_path / "link").is_symlink()
     assert json.loads((tmp_path / "target").read_text(encoding="utf-8"))
 
@@ -100,7 +98,7 @@ def test_a_link_to_nothing_makes_its_target(command: Command, tmp_path: Path) ->
 def test_new_files_have_the_usual_mode(command: Command, tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
-        assert command("schema", "--json", "made.json").code == 0
+        command("schema", "--json", "made.json", code=0)
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "made.json").stat().st_mode) == 0o640

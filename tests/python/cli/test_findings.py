@@ -40,8 +40,7 @@ def lossy(tmp_path: Path) -> str:
 
 
 def test_an_incomplete_run_says_so_first(command: Command, lossy: str) -> None:
-    said = command("run", lossy, "--out", "o", "--json", "o.json")
-    assert said.code == 3
+    said = command("run", lossy, "--out", "o", "--json", "o.json", code=3)
     first = said.out.splitlines()[0]
     assert first.startswith("incomplete: ")
     assert "flows unfinished: " in first
@@ -62,36 +61,30 @@ def test_an_incomplete_run_says_so_first(command: Command, lossy: str) -> None:
 
 
 def test_allowed_or_asked_for_it_is_no_failure(command: Command, lossy: str) -> None:
-    allowed = command("run", lossy, "--allow-unfinished", "--json", "-")
-    assert allowed.code == 0
+    allowed = command("run", lossy, "--allow-unfinished", "--json", "-", code=0)
     assert "incomplete: " in allowed.err
-    expected = command("run", lossy, "--set", "transport.loss=expected", "--json", "-")
-    assert expected.code == 0, expected.err
+    expected = command("run", lossy, "--set", "transport.loss=expected", "--json", "-", code=0)
     warnings = json.loads(expected.out)["warnings"]
     assert not [one for one in warnings if one["kind"] == "incomplete"]
-    again = command("run", lossy, "--set", "transport.recovery=go-back-n")
-    assert again.code == 0, again.err
+    again = command("run", lossy, "--set", "transport.recovery=go-back-n", code=0)
     assert "incomplete" not in again.out
 
 
 def test_an_end_that_was_asked_for(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "long.toml"
     path.write_text(LOSSY.replace('buffer = "30 KB"', 'buffer_per = "none"'), encoding="utf-8")
-    cut = command("run", str(path), "--set", "stop.at=100 us")
-    assert cut.code == 0, cut.err
+    cut = command("run", str(path), "--set", "stop.at=100 us", code=0)
     assert "incomplete" not in cut.out
     # Losses that nothing repairs are said whatever the end.
     path.write_text(LOSSY, encoding="utf-8")
-    lost = command("run", str(path), "--set", "stop.at=100 us")
-    assert lost.code == 3
+    lost = command("run", str(path), "--set", "stop.at=100 us", code=3)
     assert "unfinished at `stop.at`: " in lost.out.splitlines()[0]
 
 
 def test_rounds_of_a_job(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "job.toml"
     path.write_text(JOB, encoding="utf-8")
-    said = command("run", str(path))
-    assert said.code == 3
+    said = command("run", str(path), code=3)
     line = " ".join(said.out.splitlines()[:4])
     assert line.startswith("incomplete: job a2a: 0 of 3 rounds complete; ")
     # Of the 12 transfers of a round the three from h0 lose their data, and the three to it their
@@ -103,37 +96,34 @@ def test_rounds_of_a_job(command: Command, tmp_path: Path) -> None:
 
 
 def test_several_seeds(command: Command, lossy: str) -> None:
-    said = command("run", lossy, "--seeds", "1..2", "--out", "o", "--json", "o.json")
-    assert said.code == 3
+    said = command("run", lossy, "--seeds", "1..2", "--out", "o", "--json", "o.json", code=3)
     assert said.out.startswith("incomplete: 2 of 2 runs; seed 1: ")
     told = json.loads(Path("o.json").read_text(encoding="utf-8"))
     [found] = told["warnings"]
     assert (found["kind"], found["seeds"]) == ("incomplete", [1, 2])
     manifest = json.loads(Path("o/manifest.json").read_text(encoding="utf-8"))
     assert manifest["warnings"] == told["warnings"]
-    assert command("run", lossy, "--seeds", "2", "--allow-unfinished").code == 0
-    report = command("report", "o", "-o", "o.html")
-    assert report.code == 0, report.err
+    command("run", lossy, "--seeds", "2", "--allow-unfinished", code=0)
+    command("report", "o", "-o", "o.html", code=0)
     assert "Incomplete: 2 of 2 runs" in Path("o.html").read_text(encoding="utf-8")
 
 
 def test_a_comparison_does_not_judge_by_survivors(command: Command, lossy: str) -> None:
     good = lossy.replace("lossy.toml", "good.toml")
     Path(good).write_text(LOSSY.replace('"30 KB"', '"30 MB"'), encoding="utf-8")
-    said = command("compare", lossy, good, "--seeds", "2", "--json", "c.json")
-    assert said.code == 3
+    said = command("compare", lossy, good, "--seeds", "2", "--json", "c.json", code=3)
     assert "lossy.toml: incomplete: 2 of 2 runs; seed 1: " in " ".join(said.out.splitlines()[:2])
     assert "A incomplete 2 of 2" in said.out
     told = json.loads(Path("c.json").read_text(encoding="utf-8"))
     assert [one["incomplete"] for one in told["scenarios"]] == [2, 0]
     rows = {row["metric"]: row for row in told["rows"]}
     assert rows["p99_fct:hot"]["scenarios"][0]["n"] == 0
-    assert command("compare", lossy, good, "--seeds", "2", "--allow-unfinished").code == 0
+    command("compare", lossy, good, "--seeds", "2", "--allow-unfinished", code=0)
 
 
 def test_a_report_begins_with_it(command: Command, lossy: str) -> None:
     command("run", lossy, "--out", "o")
-    assert command("report", "o", "-o", "o.html").code == 0
+    command("report", "o", "-o", "o.html", code=0)
     page = Path("o.html").read_text(encoding="utf-8")
     assert "Incomplete: " in page
     assert page.index("flows unfinished: ") < page.index("flows complete in")
@@ -161,8 +151,7 @@ def test_a_mechanism_that_never_acted_is_named_with_its_margin(
 ) -> None:
     path = tmp_path / "idle.toml"
     path.write_text(IDLE, encoding="utf-8")
-    said = command("run", str(path), "--out", "o")
-    assert said.code == 0, said.err
+    said = command("run", str(path), "--out", "o", code=0)
     text = " ".join(said.out.split())
     assert "`pfc` never paused a neighbour: peak " in text
     assert " of 400 KB (most bytes of a class from one port, at s0)" in text
@@ -180,7 +169,7 @@ def test_a_mechanism_that_never_acted_is_named_with_its_margin(
     # With a threshold below it, PFC acts, and nothing is said of it.
     acted = backwater.load(path).set("pfc.xoff", "1 KB").run()
     assert "pfc" not in {one.get("mechanism") for one in acted.warnings}
-    assert command("report", "o", "-o", "o.html").code == 0
+    command("report", "o", "-o", "o.html", code=0)
     assert "never paused a neighbour" in Path("o.html").read_text(encoding="utf-8")
 
 
@@ -215,15 +204,12 @@ def test_a_lossless_scenario_keeps_every_class(command: Command, tmp_path: Path)
     """Acknowledgements in a class that PFC does not know share the memory of what it keeps."""
     path = tmp_path / "acks.toml"
     path.write_text("lossless = true\n" + IDLE, encoding="utf-8")
-    assert command("check", str(path)).code == 0
-    bad = command("check", str(path), "--set", "ack.class=0")
-    assert bad.code == 2
+    command("check", str(path), code=0)
+    bad = command("check", str(path), "--set", "ack.class=0", code=2)
     assert "ack.class" in bad.err
     assert "acknowledgements travel in class 0: at s0 only class 3 is kept" in bad.err
-    cured = command("check", str(path), "--set", "ack.class=0", "--set", "pfc.classes=[0, 3]")
-    assert cured.code == 0, cured.err
-    data = command("check", str(path), "--set", "flow.0.class=4")
-    assert data.code == 2
+    command("check", str(path), "--set", "ack.class=0", "--set", "pfc.classes=[0, 3]", code=0)
+    data = command("check", str(path), "--set", "flow.0.class=4", code=2)
     assert "data travels in class 4" in data.err
 
 
@@ -232,14 +218,11 @@ def test_a_job_that_never_ends_is_a_failure_though_losses_are_expected(
 ) -> None:
     path = tmp_path / "job.toml"
     path.write_text(JOB + '[transport]\nrecovery = "none"\nloss = "expected"\n', encoding="utf-8")
-    said = command("run", str(path), "--out", "o")
-    assert said.code == 3
+    said = command("run", str(path), "--out", "o", code=3)
     assert said.out.splitlines()[0].startswith("incomplete: job a2a: 0 of 3 rounds complete; ")
     assert "stop.at" in said.err
     # Whoever reads the results later hears of it, too.
     for words in (("report", "o"), ("jobs", "o")):
-        told = command(*words)
-        assert told.code == 0
+        told = command(*words, code=0)
         assert "ncomplete: job a2a: 0 of 3 rounds complete" in told.err
-    stopped = command("run", str(path), "--set", "stop.at=10 us")
-    assert stopped.code == 0, stopped.out
+    command("run", str(path), "--set", "stop.at=10 us", code=0)

@@ -37,8 +37,7 @@ def test_without_arguments_three_commands_are_named_that_work(command: Command) 
     commands = re.findall(r"^  backwater (.*?)  ", said.out, re.MULTILINE)
     assert [line.split()[0] for line in commands] == ["new", "run", "report"]
     for line in commands:
-        done = command(*line.split())
-        assert done.code == 0, done.err
+        done = command(*line.split(), code=0)
     assert Path("results/first/report.html").exists() or "html" in done.err + done.out
 
 
@@ -54,8 +53,7 @@ def test_every_scenario_of_the_tree_is_shipped_and_listed(command: Command) -> N
 
 @pytest.mark.parametrize("name", names())
 def test_a_copy_of_a_shipped_scenario_is_whole(name: str, command: Command) -> None:
-    said = command("new", "--from", name)
-    assert said.code == 0, said.err
+    command("new", "--from", name, code=0)
     copy, own = Path(f"{name}.toml"), ROOT / "scenarios" / f"{name}.toml"
     assert tomllib.loads(copy.read_text("utf-8")) == tomllib.loads(own.read_text("utf-8"))
     assert "scenarios/" + name not in copy.read_text("utf-8"), "comments name the copy"
@@ -68,15 +66,14 @@ def test_a_copy_replaces_nothing_unasked(command: Command) -> None:
     unknown = command("new", "--from", "ring-deadlok")
     assert (unknown.code, unknown.out) == (2, "")
     assert "did you mean ring-deadlock?" in unknown.err
-    assert command("new").code == 2
+    command("new", code=2)
     Path("poisson-star.csv").write_text("mine\n", encoding="utf-8")
-    said = command("new", "mine.toml", "--from", "poisson-star")
-    assert said.code == 2
+    said = command("new", "mine.toml", "--from", "poisson-star", code=2)
     assert said.err.startswith("error: poisson-star.csv: exists already\nhint: ")
     assert Path("poisson-star.csv").read_text(encoding="utf-8") == "mine\n"
     assert not Path("mine.toml").exists()
-    assert command("new", "mine.toml", "--from", "poisson-star", "--force").code == 0
-    assert command("run", "mine.toml").code == 0
+    command("new", "mine.toml", "--from", "poisson-star", "--force", code=0)
+    command("run", "mine.toml", code=0)
     shown = command("new", "-", "--from", "poisson-star")
     assert shown.out == shipped("poisson-star").text
     assert "poisson-star.csv" in shown.err
@@ -156,7 +153,7 @@ def test_watching_excludes_what_it_cannot_do(
 
 def test_watching_takes_a_file_that_is_there(command: Command) -> None:
     assert "there is no such file" in command("run", "nowhere.toml", "--watch").err
-    assert command("run", "-", "--watch").code == 2
+    command("run", "-", "--watch", code=2)
 
 
 def test_differences_of_values_are_told() -> None:
@@ -251,8 +248,7 @@ def test_no_number_is_a_power_of_ten(command: Command) -> None:
     assert [prefixed(number) for number in (1.5e7, 2.5e10, -3e12)] == ["15 M", "25 G", "-3 T"]
     assert [three(number) for number in (0.00123, 2.951, 1234.0)] == ["0.00123", "2.95", "1230"]
     command("new", "--from", "poisson-star")
-    said = command("run", "poisson-star.toml", "--seeds", "2")
-    assert said.code == 0
+    said = command("run", "poisson-star.toml", "--seeds", "2", code=0)
     assert re.search(r"^run +time +us ", said.out, re.MULTILINE)
     assert not re.search(r"\de[+-]\d", said.out)
 
@@ -293,7 +289,6 @@ def test_the_schema_accepts_what_the_command_accepts() -> None:
 def test_an_unknown_option_names_one_that_may_be_meant(
     command: Command, given: tuple[str, ...], said: str, unsaid: str
 ) -> None:
-    done = command(*given)
-    assert done.code == 2
+    done = command(*given, code=2)
     assert said in done.err
     assert unsaid not in done.err

@@ -48,8 +48,7 @@ def test_run_and_why_name_flows_by_their_group_and_hosts_by_their_names(command:
         Path("two.toml").write_text(
             TWO + FLOWS + '[stop]\nat = "20 us"\n[variant.other]\npacket.payload = "1 KB"\n'
         )
-        told = command(*words)
-        assert told.code == 0, told.err
+        told = command(*words, code=0)
         assert f"{NAME}: " in told.out
         assert "by sending host: gpu-a" in told.out
         for wrong in (" h0", "(h0", " h1", str(2**40)):
@@ -58,7 +57,7 @@ def test_run_and_why_name_flows_by_their_group_and_hosts_by_their_names(command:
 
 def test_why_takes_the_number_of_a_flow_in_its_group(command: Command) -> None:
     Path("two.toml").write_text(TWO + FLOWS)
-    assert command("run", "two.toml", "--out", "r").code == 0
+    command("run", "two.toml", "--out", "r", code=0)
     by_name, by_id = (
         command("why", "r", "--flow", flow, "--json", "-") for flow in ("second:0", str(2**40))
     )
@@ -70,14 +69,13 @@ def test_why_takes_the_number_of_a_flow_in_its_group(command: Command) -> None:
         "gpu-a",
         "gpu-b",
     )
-    wrong = command("why", "r", "--flow", "second:1")
-    assert wrong.code == 2
+    wrong = command("why", "r", "--flow", "second:1", code=2)
     assert "GROUP:N" in wrong.err
 
 
 def test_jobs_and_their_paths_name_them_alike(command: Command) -> None:
     Path("job.toml").write_text(TWO + JOB)
-    assert command("run", "job.toml", "--out", "r").code == 0
+    command("run", "job.toml", "--out", "r", code=0)
     listed, why = command("jobs", "r").out, command("why", "r").out
     assert "gpu-a" in listed
     assert "rank 1 (gpu-b) to 0 (gpu-a), flow 1\n" in why

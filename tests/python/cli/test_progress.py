@@ -36,9 +36,15 @@ def test_a_program_gets_lines_of_json(
 ) -> None:
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     said = command(
-        "run", str(small), "--set", "flow.incast.size=200 MB", "--json-progress", "--out", "o"
+        "run",
+        str(small),
+        "--set",
+        "flow.incast.size=200 MB",
+        "--json-progress",
+        "--out",
+        "o",
+        code=0,
     )
-    assert said.code == 0
     *lines, last = said.err.splitlines()
     assert last == "results: o"
     told = [json.loads(line) for line in lines]
@@ -124,7 +130,7 @@ def test_what_runs_again_says_so_first(
     """Each once; where nothing runs again, nothing is said."""
     # However long a loaded machine took for it.
     monkeypatch.setattr(notices, "seconds", lambda _: 0.0)
-    assert command("run", str(small), "--out", "r").code == 0
+    command("run", str(small), "--out", "r", code=0)
     samples = "r: runs again with a sample every 1 us"
     for words, said in (
         (("why", "r"), ["r: runs again with waits and causes of pauses recorded"]),

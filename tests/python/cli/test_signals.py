@@ -144,8 +144,7 @@ def test_what_is_no_regular_file_is_no_scenario(
 ) -> None:
     """Nobody may ever write to a pipe with a name of its own, and a device may have no end."""
     os.mkfifo(tmp_path / "pipe.toml")
-    said = command(*arguments, name)
-    assert said.code == 2
+    said = command(*arguments, name, code=2)
     assert "is not a regular file" in said.err
 
 
@@ -255,8 +254,9 @@ def test_runs_that_are_over_are_not_stopped(command: Command, small: Path, tmp_p
     said = command("run", f"{small}", "--seeds", "2", "--out", "out")
     assert (said.code, said.err.splitlines()[-1]) == (0, "results: out")
     assert load_series(tmp_path / "out").status == "done"
-    left = command("run", f"{small}", "--seeds", "2", "--out", "out2", "--figure", "f.svg")
-    assert left.code == 130
+    left = command(
+        "run", f"{small}", "--seeds", "2", "--out", "out2", "--figure", "f.svg", code=130
+    )
     assert left.err.splitlines()[-1] == "stopped; 2 of 2 runs are complete in out2"
     assert load_series(tmp_path / "out2").status == "done"
     assert backwater.load(small).run(seeds=2).status == "done"

@@ -142,8 +142,7 @@ def test_a_scenario_names_regular_files(
 def test_no_other_tool_s_file_leads_to_a_device(command: Command, tmp_path: Path) -> None:
     text = "TOPOLOGY_FILE /dev/zero\nFLOW_FILE /dev/zero\nSIMULATOR_STOP_TIME 1\nCC_MODE 3\n"
     (tmp_path / "config.txt").write_text(text, encoding="utf-8")
-    said = command("import", "config.txt", "--out", "new.toml")
-    assert said.code == 2
+    said = command("import", "config.txt", "--out", "new.toml", code=2)
     assert (
         "config.txt:1: `/dev/zero`: TOPOLOGY_FILE names /dev/zero, which cannot be read" in said.err
     )
@@ -191,14 +190,13 @@ def test_a_linked_table_is_not_followed(
     run_here(monkeypatch)
     (tmp_path / "hot.toml").write_text(HOT, encoding="utf-8")
     asked = ("sweep", "hot.toml", *SIZES, "--out", "o")
-    assert command(*asked).code == 0
+    command(*asked, code=0)
     (tmp_path / "o" / "points").rename(tmp_path / "kept")
     (tmp_path / "o" / "points").symlink_to(tmp_path / "kept")
     before = {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
     assert before
     for more in ((), ("--force",)):
-        said = command(*asked, *more)
-        assert said.code == 2
+        said = command(*asked, *more, code=2)
         assert "o/points: is a link" in said.err
     assert {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()} == before
 
@@ -209,7 +207,7 @@ def test_status_counts_what_is_there(
     """The last words of a sweep whose disk is full are old."""
     run_here(monkeypatch)
     (tmp_path / "hot.toml").write_text(HOT, encoding="utf-8")
-    assert command("sweep", "hot.toml", *SIZES, "--out", "o").code == 0
+    command("sweep", "hot.toml", *SIZES, "--out", "o", code=0)
     progress = tmp_path / "o" / "progress.json"
     words = json.loads(progress.read_text(encoding="utf-8"))
     progress.write_text(json.dumps(words | {"done": 0, "failed": 1}), encoding="utf-8")
@@ -245,7 +243,7 @@ def test_a_query_reads_the_sweep_and_nothing_else(
     run_here(monkeypatch)
     (tmp_path / "hot.toml").write_text(HOT, encoding="utf-8")
     (tmp_path / "hot.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    assert command("sweep", "hot.toml", *SIZES, "--out", "o").code == 0
+    command("sweep", "hot.toml", *SIZES, "--out", "o", code=0)
     (part,) = (tmp_path / "o" / "points").iterdir()
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     for sql in (*WRITES, *READS_OTHERS):
@@ -261,7 +259,7 @@ def test_a_query_reads_the_sweep_and_nothing_else(
         "(select 1) union (select 2)",
         "describe points",
     ):
-        assert command("query", "o", sql).code == 0, sql
+        command("query", "o", sql, code=0)
 
 
 LONG = "n" * 300

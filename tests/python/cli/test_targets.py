@@ -67,17 +67,16 @@ def test_what_is_no_such_product_stays(kind: str, command: Command) -> None:
 def test_an_earlier_product_is_replaced(kind: str, command: Command) -> None:
     Path("x").touch()
     for _ in range(2):
-        said = command(*KINDS[kind], "x")
-        assert said.code == 0, said.err
+        command(*KINDS[kind], "x", code=0)
     for other in KINDS.values():
         if other != KINDS[kind]:
-            assert command(*other, "x").code == 2
+            command(*other, "x", code=2)
 
 
 def test_what_a_command_reads_is_not_written_over(command: Command) -> None:
     """Whatever it is called, and by whichever name."""
     Path("odd.json").write_text(backwater.new_scenario())
-    assert command("pcap", "sample", "cap.json").code == 0
+    command("pcap", "sample", "cap.json", code=0)
     for words in (
         ("run", "odd.json"),
         ("check", "odd.json"),
@@ -102,7 +101,7 @@ def test_json_that_is_too_long_for_a_scenario_is_known_by_its_ends(
     monkeypatch.setattr("backwater.cli.targets.LONGEST", 10)
     for content, code in (('{"frames": [1, 2, 3]}\n', 0), ("{ = what is this? = \n", 2)):
         Path("x.json").write_text(content)
-        assert command("explain", "pfc.xoff", "--json", "x.json").code == code
+        command("explain", "pfc.xoff", "--json", "x.json", code=code)
     assert Path("x.json").read_text().startswith("{ =")
 
 
@@ -121,28 +120,26 @@ def test_the_commands_own_stdout_and_stderr_may_be_any_file(tmp_path: Path) -> N
 
 
 def test_figures_take_the_place_of_figures_alone(command: Command, small: Path) -> None:
-    assert command("run", str(small), "--out", "r").code == 0
+    command("run", str(small), "--out", "r", code=0)
     report = ("report", "r", "-o", "r.html", "--figures", "figures")
-    assert command(*report).code == 0
-    assert command(*report).code == 0
+    command(*report, code=0)
+    command(*report, code=0)
     for name in ("completion.svg", "completion.png", "completion.pdf"):
         path = Path("figures", name)
         before = path.read_bytes()
         path.write_text("my own")
-        said = command(*report)
-        assert said.code == 2
+        said = command(*report, code=2)
         assert said.err.startswith(f"error: {path}: is there and is no {path.suffix[1:].upper()}")
         assert path.read_text() == "my own"
         path.write_bytes(before)
 
 
 def test_what_a_scenario_among_results_leads_to_stays(command: Command, small: Path) -> None:
-    assert command("run", str(small), "--out", "r").code == 0
+    command("run", str(small), "--out", "r", code=0)
     Path("r/scenario.toml").rename("mine.toml")
     Path("r/scenario.toml").symlink_to("../mine.toml")
     before = Path("mine.toml").read_bytes()
-    said = command("run", str(small), "--set", "seed=2", "--out", "r", "--force")
-    assert said.code == 2
+    said = command("run", str(small), "--set", "seed=2", "--out", "r", "--force", code=2)
     assert said.err.startswith("error: r/scenario.toml: is a link")
     assert Path("mine.toml").read_bytes() == before
 
@@ -169,8 +166,7 @@ def test_what_may_not_be_written_ends_every_command_alike(
     # Whoever runs the tests may be allowed everything.
     monkeypatch.setattr("backwater.cli.targets.os.access", lambda *_: False)
     monkeypatch.setattr(Path, "mkdir", refused)
-    said = command(*(part.format(small=small) for part in asked))
-    assert said.code == 1, said.err
+    said = command(*(part.format(small=small) for part in asked), code=1)
     assert "ermission denied" in said.err
     assert not list(Path("there").iterdir())
 

@@ -132,15 +132,13 @@ def test_of_two_files_the_one_without_a_variant_has_that_of_the_option(command: 
     other = command("compare", "hot.toml@slow", "hot.toml@late", *asked)
     assert (one.code, other.code) == (0, 0), (one.err, other.err)
     assert found(one.out) == found(other.out)
-    twice = command("compare", "hot.toml", "hot.toml@slow", "--variant", "slow", *asked)
-    assert twice.code == 2
+    twice = command("compare", "hot.toml", "hot.toml@slow", "--variant", "slow", *asked, code=2)
     assert "hot.toml@slow: is given twice" in twice.err
 
 
 def test_a_variant_without_its_file_is_told_how(command: Command) -> None:
     for words in (("compare",), ("why",)):
-        said = command(*words, "hot.toml", "slow")
-        assert said.code == 2
+        said = command(*words, "hot.toml", "slow", code=2)
         assert "slow: there is no such file or directory" in said.err
         assert "hint: slow is a variant: hot.toml@slow" in said.err
 
@@ -153,16 +151,15 @@ def test_the_file_of_a_sweep_names_variants_as_scenarios_do(name: str, command: 
     assert {one.code for one in said} == {0}, [one.err for one in said]
     if name == "sweep":
         assert found(said[0].out) == found(said[1].out) == found(said[2].out)
-    both = command(name, "points.toml@slow", "--variant", "late", *after)
-    assert both.code == 2
+    both = command(name, "points.toml@slow", "--variant", "late", *after, code=2)
     assert "points.toml@slow and --variant late: each names a variant" in both.err
     # What the option says is in place of what the file says.
-    assert command(name, "slow.toml", "--variant", "late", *after).code == 0
+    command(name, "slow.toml", "--variant", "late", *after, code=0)
 
 
 def test_the_runs_of_a_sweep_are_of_the_variant(command: Command) -> None:
     for given in (("points.toml@slow",), ("slow.toml",), ("hot.toml@slow", *SIZES)):
-        assert command("sweep", *given, "--out", "o", "--force").code == 0
+        command("sweep", *given, "--out", "o", "--force", code=0)
         said = command("query", "o", "select distinct variant from points", *FOUND)
         assert json.loads(said.out) == [{"variant": "slow"}]
 
@@ -184,8 +181,7 @@ def test_where_results_are_asked_for_a_scenario_is_told_to_be_run(
     words: tuple[str, ...], run: str, file: str, command: Command
 ) -> None:
     name, *more = words
-    said = command(name, file, *more)
-    assert said.code == 1
+    said = command(name, file, *more, code=1)
     assert f"error: {file}: is a scenario, not a result directory" in said.err
     place = "results/hot-slow" if "@" in file else "results/hot"
     assert f"hint: run it first: `backwater {run} {file} --out {place}`" in said.err

@@ -212,8 +212,7 @@ def test_the_command_on_the_last_slide_gives_the_same_run(
 
     words = shlex.split(again)
     assert words[0] == "backwater"
-    said = command(*words[1:])
-    assert said.code == 0, said.err
+    command(*words[1:], code=0)
     first, second = backwater.open_run(results), backwater.open_run(tmp_path / "again")
     assert first.fingerprint == second.fingerprint
 
@@ -258,7 +257,7 @@ def test_themes_change_colours_and_not_places(results: Path, slides: Deck, theme
 
 def test_a_series_has_statistics_and_its_seeds(command: Command, tmp_path: Path) -> None:
     file = ROOT / "scenarios" / "incast-victim.toml"
-    assert command("run", str(file), "--seeds", "2..4", "--out", "s").code == 0
+    command("run", str(file), "--seeds", "2..4", "--out", "s", code=0)
     made = deck.of(tmp_path / "s")
     check_fits(made)
     # Ratios have no unit: without a size an empty cell has 18 points, and its row is higher.
@@ -342,8 +341,7 @@ def test_bad_decks_are_errors_with_place_and_hint(
     (tmp_path / "run").symlink_to(results)
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     (tmp_path / "mine.pptx").write_bytes(b"PK\x03\x04 mine")
-    said = command("deck", *given)
-    assert said.code == code, said.err
+    said = command("deck", *given, code=code)
     assert f"error: {place}" in said.err
     assert "hint: " in said.err
     assert (tmp_path / "mine.pptx").read_bytes() == b"PK\x03\x04 mine"
@@ -352,13 +350,11 @@ def test_bad_decks_are_errors_with_place_and_hint(
 def test_the_command_writes_slides_and_replaces_with_force(
     command: Command, results: Path, tmp_path: Path
 ) -> None:
-    said = command("deck", str(results), "-o", "talk.pdf", "--theme", "print")
-    assert said.code == 0, said.err
+    said = command("deck", str(results), "-o", "talk.pdf", "--theme", "print", code=0)
     before = (tmp_path / "talk.pdf").read_bytes()
     assert re.search(r"\d+ slides: talk\.pdf", said.err)
-    assert command("deck", str(results), "-o", "talk.pdf").code == 2
-    said = command("deck", str(results), "-o", "talk.pdf", "--force")
-    assert said.code == 0, said.err
+    command("deck", str(results), "-o", "talk.pdf", code=2)
+    command("deck", str(results), "-o", "talk.pdf", "--force", code=0)
     assert (tmp_path / "talk.pdf").read_bytes() != before
 
 
@@ -387,9 +383,8 @@ def test_a_comparison_has_what_differs_and_the_table_of_differences(
     command: Command, tmp_path: Path
 ) -> None:
     file = str(ROOT / "scenarios" / "incast-victim.toml")
-    assert command("compare", file, f"{file}@sfc", "--seeds", "3", "--out", "c").code == 0
-    said = command("deck", "c", "-o", "c.pdf")
-    assert said.code == 0, said.err
+    command("compare", file, f"{file}@sfc", "--seeds", "3", "--out", "c", code=0)
+    command("deck", "c", "-o", "c.pdf", code=0)
     made = deck.of(tmp_path / "c")
     check_fits(made)
     kinds = list(dict.fromkeys(slide.kind for slide in made.slides))
@@ -421,8 +416,7 @@ def test_parameters_of_an_import_stand_together_without_folders(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     matrix = "Nodes 16\nConnections 2\n1->0 start 0 size 20000\n2->0 start 0 size 20000\n"
     (tmp_path / "burst.cm").write_text(matrix, encoding="utf-8")
-    said = command("run", "burst.cm", "--set", "seed=7", "--out", "m")
-    assert said.code == 0, said.err
+    command("run", "burst.cm", "--set", "seed=7", "--out", "m", code=0)
     made = deck.of(tmp_path / "m")
     check_fits(made)
     assert "/imported/" not in str([slide.parts for slide in made.slides])
@@ -515,9 +509,8 @@ def test_collectives_that_took_the_same_have_bars(trained: Path) -> None:
 
 def test_pauses_that_one_of_two_scenarios_has_alone_are_told(command: Command, small: Path) -> None:
     names = (str(small), f"{small}@sfc")
-    assert command("compare", *names, "--seeds", "1", "--out", "both").code == 0
-    said = command("deck", "both", "-o", "both.pdf")
-    assert said.code == 0, said.err
+    command("compare", *names, "--seeds", "1", "--out", "both", code=0)
+    command("deck", "both", "-o", "both.pdf", code=0)
     [paused] = [
         one for one in deck.of("both").slides if one.title == "Ports that their neighbours held"
     ]

@@ -54,7 +54,7 @@ def test_a_run_of_a_series(tmp_path: Path, command: Command) -> None:
         STAR, flow("a", [1, 2], 0, "30 KB", count=3, arrivals="poisson", interval="10 us")
     ).resolved()
     file.write_text(text, encoding="utf-8")
-    assert command("run", str(file), "--seeds", "1..3", "--out", "many").code == 0
+    command("run", str(file), "--seeds", "1..3", "--out", "many", code=0)
     for seed in (1, 2, 3):
         alone = backwater.load(file).run(seed=seed)
         wanted = exported(alone, "fct", tmp_path)
@@ -62,7 +62,7 @@ def test_a_run_of_a_series(tmp_path: Path, command: Command) -> None:
             said = command("export", *arguments, "--to", "fct")
             assert (said.code, said.out) == (0, wanted)
             assert said.err == ""
-    assert command("export", "many", "--to", "fct").code == 1
+    command("export", "many", "--to", "fct", code=1)
     assert "many/seed-4" in command("export", "many", "--run", "4", "--to", "fct").err
 
 
@@ -82,7 +82,7 @@ def test_rows_come_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_nothing_is_replaced_unasked(tmp_path: Path, command: Command) -> None:
     build(STAR, flow("a", 1, 0, "2 KB")).run(out=tmp_path / "r")
-    assert command("export", "r", "--to", "cm", "-o", "x.cm").code == 0
+    command("export", "r", "--to", "cm", "-o", "x.cm", code=0)
     before = Path("x.cm").read_text()
     Path("own").write_text("mine")
     for target in ("x.cm", "own"):
@@ -93,7 +93,7 @@ def test_nothing_is_replaced_unasked(tmp_path: Path, command: Command) -> None:
             "hint: give another name, or --force to replace it\n"
         )
     assert (Path("x.cm").read_text(), Path("own").read_text()) == (before, "mine")
-    assert command("export", "r", "--to", "fct", "-o", "x.cm", "--force").code == 0
+    command("export", "r", "--to", "fct", "-o", "x.cm", "--force", code=0)
     assert Path("x.cm").read_text() == command("export", "r", "--to", "fct").out
     said = command("export", "r", "--to", "cm", "-o", "r/scenario.toml", "--force")
     assert (said.code, "is part of a directory of results" in said.err) == (2, True)
@@ -103,7 +103,7 @@ def test_nothing_is_replaced_unasked(tmp_path: Path, command: Command) -> None:
     said = command("export", "r", "--to", "ns3", "-o", "folder")
     assert (said.code, "folder/flow.txt: is there already" in said.err) == (2, True)
     assert sorted(file.name for file in Path("folder").iterdir()) == ["flow.txt", "keep"]
-    assert command("export", "r", "--to", "ns3", "-o", "folder", "--force").code == 0
+    command("export", "r", "--to", "ns3", "-o", "folder", "--force", code=0)
     assert (Path("folder") / "keep").exists()
 
 

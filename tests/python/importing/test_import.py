@@ -85,15 +85,13 @@ def test_a_serial_all_to_all_runs_to_its_end_in_the_order_of_its_triggers() -> N
 
 def test_the_command_says_what_it_has_left_out(command: Command) -> None:
     shutil.copy(FILES / "one.cm", "one.cm")
-    done = command("import", "one.cm", "--command", f"{UEC} -qa_gate 2")
-    assert done.code == 0
+    done = command("import", "one.cm", "--command", f"{UEC} -qa_gate 2", code=0)
     assert "--command: ignored: -qa_gate 2: the gate of quick adapt is an eighth" in done.err
     assert "one.toml: written; `backwater run one.toml` runs it" in done.err
     assert sorted(path.name for path in Path().iterdir()) == ["one.cm", "one.flows.csv", "one.toml"]
-    again = command("import", "one.cm")
-    assert again.code == 2
+    again = command("import", "one.cm", code=2)
     assert "one.toml: exists already" in again.err
-    assert command("import", "one.cm", "--force").code == 0
+    command("import", "one.cm", "--force", code=0)
 
 
 def test_options_and_fractions_that_are_not_taken_over_are_told(
@@ -102,8 +100,7 @@ def test_options_and_fractions_that_are_not_taken_over_are_told(
     matrix = "Nodes 16\nConnections 1\n1->0 id 1 msg start 1.5 size 20000\n"
     (tmp_path / "f.cm").write_text(matrix, encoding="utf-8")
     line = "htsim_uec -end 500 -seed 7"
-    said = command("import", "f.cm", "--command", line, "--out", "f.toml")
-    assert said.code == 0, said
+    said = command("import", "f.cm", "--command", line, "--out", "f.toml", code=0)
     for told in ("ignored: -end 500", "ignored: -seed 7", "f.cm:3: differs: starts are whole"):
         assert told in said.err
     [start] = backwater.load(tmp_path / "f.toml").run().flows["start_ps"].to_pylist()
@@ -115,8 +112,9 @@ def test_notes_name_all_that_they_are_about(command: Command, tmp_path: Path) ->
     matrix = f"Nodes 54\nConnections 15\n{flows}"
     (tmp_path / "f.cm").write_text(matrix, encoding="utf-8")
     line = "htsim_uec -Ai 1 -Md 2 -alpha 3"
-    said = command("import", "f.cm", "--command", line, "--out", "f.toml", "--json", "notes.json")
-    assert said.code == 0, said
+    said = command(
+        "import", "f.cm", "--command", line, "--out", "f.toml", "--json", "notes.json", code=0
+    )
     told = "--command: ignored: -Ai 1, -Md 2, -alpha 3: constants of pulls that slow down"
     assert told in said.err
     whole = "f.cm:3: differs: starts are whole microseconds, as htsim_uec reads them: what is"
@@ -129,14 +127,13 @@ def test_notes_name_all_that_they_are_about(command: Command, tmp_path: Path) ->
 
 def test_run_and_check_take_a_matrix_as_it_is(command: Command) -> None:
     shutil.copy(FILES / "one.cm", "one.cm")
-    checked = command("check", "one.cm")
-    assert checked.code == 0
+    checked = command("check", "one.cm", code=0)
     assert "one.cm: assumed: no program is named: transport and queues" in checked.err
-    assert command("run", "one.cm", "--out", "there").code == 0
+    command("run", "one.cm", "--out", "there", code=0)
     assert backwater.open_run("there").flows["bytes"].to_pylist() == [2_000_000]
-    assert command("compare", "one.cm", "one.cm,ack.bytes=64 B", "--out", "both").code == 0
+    command("compare", "one.cm", "one.cm,ack.bytes=64 B", "--out", "both", code=0)
     # The table that a result names is where the scenario beside it says.
-    assert command("run", "there/scenario.toml", "--out", "again").code == 0
+    command("run", "there/scenario.toml", "--out", "again", code=0)
 
 
 # Two servers of two GPUs, what they send, and the program's configuration.
@@ -155,22 +152,20 @@ def test_run_and_check_take_files_that_belong_together(command: Command) -> None
     files = list(SIMAI)
     for name, content in SIMAI.items():
         Path(name).write_text(content)
-    assert command("import", *files, "--out", "whole.toml").code == 0
-    assert command("run", "whole.toml", "--out", "imported").code == 0
-    checked = command("check", *files, "--json", "check.json")
-    assert checked.code == 0, checked
+    command("import", *files, "--out", "whole.toml", code=0)
+    command("run", "whole.toml", "--out", "imported", code=0)
+    checked = command("check", *files, "--json", "check.json", code=0)
     assert "workload.txt, topology.txt and SimAI.conf: good" in checked.err
-    done = command("run", *files, "--out", "given")
-    assert done.code == 0, done
+    done = command("run", *files, "--out", "given", code=0)
     assert "SimAI.conf:" in done.err
     given = backwater.open_run("given")
     assert given.fingerprint == backwater.open_run("imported").fingerprint
     assert given.manifest["beside"] == ["topology.txt", "SimAI.conf"]
     # What is said of the results knows all of the files again.
-    assert command("compare", "given", "given+ecn", "--out", "both").code == 0
+    command("compare", "given", "given+ecn", "--out", "both", code=0)
     assert backwater.load(*files).run().fingerprint == given.fingerprint
     # Seeds of a series, and the command that goes on with it.
-    assert command("run", *files, "--seeds", "2", "--out", "series").code == 0
+    command("run", *files, "--seeds", "2", "--out", "series", code=0)
 
 
 def test_a_scenario_is_given_alone(command: Command) -> None:
@@ -208,8 +203,7 @@ def test_a_scenario_is_given_alone(command: Command) -> None:
             assert reason in done.err, (given, done)
             assert hint in done.err, (given, done)
     # What the hint says works.
-    done = command("import", "one.cm", "--fabric", "a.toml", "--out", "NAME.toml")
-    assert done.code == 0, done
+    command("import", "one.cm", "--fabric", "a.toml", "--out", "NAME.toml", code=0)
 
 
 def named_flows(size: int) -> str:
@@ -223,21 +217,21 @@ def test_files_that_an_imported_file_names_are_imported_anew(command: Command) -
     Path("config.txt").write_text(f"TOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\n{control}")
     Path("topology.txt").write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
     Path("flow.txt").write_text(named_flows(1000))
-    assert command("run", "config.txt", "--out", "first").code == 0
+    command("run", "config.txt", "--out", "first", code=0)
     first = {path: path.read_bytes() for path in Path("cache").rglob("*") if path.is_file()}
     Path("flow.txt").write_text(named_flows(2000))
-    assert command("run", "config.txt", "--out", "second").code == 0
+    command("run", "config.txt", "--out", "second", code=0)
     assert set(backwater.open_run("first").flows["bytes"].to_pylist()) == {1000}
     assert set(backwater.open_run("second").flows["bytes"].to_pylist()) == {2000}
     # What the first result names is as it was, and so is its run.
     assert len(first) == 2
     assert {path: path.read_bytes() for path in first} == first
-    assert command("run", "first/scenario.toml", "--out", "again").code == 0
+    command("run", "first/scenario.toml", "--out", "again", code=0)
     again, before = (backwater.open_run(name).flows for name in ("again", "first"))
     assert again.equals(before)
     # The same files lead to the same place.
     count = len(list(Path("cache").rglob("*")))
-    assert command("run", "config.txt", "--out", "third").code == 0
+    command("run", "config.txt", "--out", "third", code=0)
     assert len(list(Path("cache").rglob("*"))) == count
     Path("topology.txt").write_text("3 1 2\n2\n0 2 50Gbps 1us 0\n1 2 50Gbps 1us 0\n")
     assert "50 Gb/s" in backwater.load("config.txt").resolved()
@@ -289,18 +283,15 @@ def test_flows_behind_a_wide_trunk_end_when_they_do_in_ns3() -> None:
 
 def test_what_is_no_such_file_is_refused_with_its_line(command: Command) -> None:
     Path("bad.cm").write_text("Nodes 16\nConnections 1\n0->1 start 0 size 1 colour 3\n")
-    done = command("import", "bad.cm")
-    assert done.code == 2
+    done = command("import", "bad.cm", code=2)
     assert done.err.startswith("error: bad.cm:3: `colour`: is no word of a connection")
     assert "hint: " in done.err
     # Nothing is left behind.
     assert [path.name for path in Path().iterdir()] == ["bad.cm"]
     Path("nothing.txt").write_text("hello\n")
-    done = command("import", "nothing.txt")
-    assert done.code == 2
+    done = command("import", "nothing.txt", code=2)
     assert "nothing.txt: its content is of no kind that can be imported" in done.err
-    done = command("import", "absent.cm")
-    assert done.code == 2
+    done = command("import", "absent.cm", code=2)
     assert "absent.cm: there is no such file" in done.err
 
 
@@ -311,7 +302,7 @@ def test_a_workload_runs_on_the_fabric_of_a_scenario(command: Command) -> None:
         'rate = "400 Gb/s"\nlink_delay = "1 us"\n'
     )
     Path("star.toml").write_text(fabric)
-    assert command("import", "one.cm", "--fabric", "star.toml", "-o", "on-star.toml").code == 0
+    command("import", "one.cm", "--fabric", "star.toml", "-o", "on-star.toml", code=0)
     assert backwater.load("on-star.toml").resolved().count('kind = "star"') == 1
     assert len(ends(Path("on-star.toml"))) == 1
 
@@ -324,19 +315,18 @@ def test_a_matrix_comes_back_as_it_was(command: Command) -> None:
     )
     Path("three.cm").write_text(text)
     # Times of an export are picoseconds unless it is told otherwise.
-    assert command("import", "three.cm", "--start-unit", "ps").code == 0
-    assert command("run", "three.toml", "--out", "there").code == 0
-    assert command("export", "there", "--to", "cm", "-o", "back.cm").code == 0
+    command("import", "three.cm", "--start-unit", "ps", code=0)
+    command("run", "three.toml", "--out", "there", code=0)
+    command("export", "there", "--to", "cm", "-o", "back.cm", code=0)
     assert Path("back.cm").read_text() == text
     # And its table, which the second import writes anew.
     before = Path("three.flows.csv").read_text()
-    assert command("import", "back.cm", "--start-unit", "ps").code == 0
+    command("import", "back.cm", "--start-unit", "ps", code=0)
     assert Path("back.flows.csv").read_text() == before
 
 
 def test_formats_are_listed(command: Command) -> None:
-    done = command("list", "formats")
-    assert done.code == 0
+    done = command("list", "formats", code=0)
     assert "htsim-cm" in done.out
 
 
@@ -369,7 +359,7 @@ def test_an_import_in_the_cache_that_was_changed_is_made_anew(
 
 def test_what_is_there_is_kept_without_force(command: Command) -> None:
     shutil.copy(FILES / "one.cm", "one.cm")
-    assert command("import", "one.cm").code == 0
+    command("import", "one.cm", code=0)
     again = command("import", "one.cm")
     assert again.code != 0
     assert "hint: give another name, or --force to replace it" in again.err
@@ -377,7 +367,7 @@ def test_what_is_there_is_kept_without_force(command: Command) -> None:
     shutil.move("one.toml", "other.toml")
     again = command("import", "one.cm")
     assert "hint: give the scenario another name, or --force to replace it" in again.err
-    assert command("import", "one.cm", "--force").code == 0
+    command("import", "one.cm", "--force", code=0)
 
 
 def test_a_place_that_may_not_be_written_is_said_once_the_files_are_read(

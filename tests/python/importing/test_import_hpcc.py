@@ -166,15 +166,13 @@ def test_the_caller_says_which_time_is_zero(command: Command, tmp_path: Path) ->
     flows = tmp_path / "flow.txt"
     flows.write_text("1\n0 1 3 100 1000 2.000001\n")
     out = str(tmp_path / "ours.toml")
-    assert command("import", str(flows), "-o", out, "--zero-at", "1.5 s").code == 0
+    command("import", str(flows), "-o", out, "--zero-at", "1.5 s", code=0)
     (flow,) = backwater.load(out).run().flows.to_pylist()
     assert flow["start_ps"] == 500_001_000_000
     done = backwater.import_(flows, out, zero_at="2 s", force=True)
     (flow,) = backwater.load(done.path).run().flows.to_pylist()
     assert flow["start_ps"] == 1_000_000
-    late = command("import", str(flows), "-o", out, "--zero-at", "3 s", "--force")
-    assert late.code == 2
+    late = command("import", str(flows), "-o", out, "--zero-at", "3 s", "--force", code=2)
     assert "flow.txt:2: starts at 2000.001 ms, before 3 s" in late.err
-    unitless = command("import", str(flows), "-o", out, "--zero-at", "3", "--force")
-    assert unitless.code == 2
+    unitless = command("import", str(flows), "-o", out, "--zero-at", "3", "--force", code=2)
     assert "--zero-at" in unitless.err

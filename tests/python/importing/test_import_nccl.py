@@ -46,13 +46,11 @@ def test_transfers_take_their_closed_form(tmp_path: Path) -> None:
 def test_the_command_says_which_nic_serves_which_gpu(command: Command, tmp_path: Path) -> None:
     out = tmp_path / "servers.toml"
     words = ("import", str(FILES / "ndv5-topo.xml"), "-o", str(out), "--servers")
-    done = command(*words, "3")
-    assert done.code == 0
+    done = command(*words, "3", code=0)
     said = "verdict: GPU 3 (0008:00:00.0) uses NIC 0104:00:00.0: PIX, 384 Gb/s by NCCL's reckoning"
     assert said in done.err
     # Eight rails of three servers.
     topology = tomllib.loads(out.read_text())["topology"]
     assert (topology["hosts_per_leaf"], topology["rails"]) == (3, 8)
-    refused = command(*words, "0", "--force")
-    assert refused.code == 2
+    refused = command(*words, "0", "--force", code=2)
     assert "servers 0: out of range" in refused.err

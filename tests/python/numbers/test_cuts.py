@@ -57,7 +57,7 @@ def test_a_run_why_and_a_report_name_them(
     port = {"node": "s0", "port": 0, "peer": "h0", "packets": cut}
     assert told["cut"] == {"packets": cut, "ports": [port]}
     page = tmp_path / "r.html"
-    assert command("report", out, "-o", str(page)).code == 0
+    command("report", out, "-o", str(page), code=0)
     lead = f"dropped for want of memory; {cut:,} packets trimmed; seed"
     assert lead in page.read_text(encoding="utf-8")
 

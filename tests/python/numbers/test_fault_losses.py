@@ -37,11 +37,10 @@ def test_a_run_and_its_report_name_them(
 ) -> None:
     lost, whole = files
     for file, out in ((lost, "a"), (whole, "b")):
-        said = command("run", file, "--out", str(tmp_path / out))
-        assert said.code == 0, said.err
+        said = command("run", file, "--out", str(tmp_path / out), code=0)
         assert ("0 frames dropped, 2 lost by faults," in said.out) == (file == lost)
         page = tmp_path / f"{out}.html"
-        assert command("report", str(tmp_path / out), "-o", str(page)).code == 0
+        command("report", str(tmp_path / out), "-o", str(page), code=0)
         text = page.read_text(encoding="utf-8")
         assert "dropped for want of memory" in text
         assert ("2 lost by faults; seed" in text) == (file == lost)
@@ -108,7 +107,7 @@ def test_a_report_says_that_a_fault_took_no_frame(command: Command, tmp_path: Pa
     file = tmp_path / "spared.toml"
     fault = '[[fault]]\nkind = "link-down"\nat = "1 us"\na = "h2"\nb = "s0"\n'
     file.write_text(BASE + fault, encoding="utf-8")
-    assert command("run", str(file), "--out", str(tmp_path / "c")).code == 0
+    command("run", str(file), "--out", str(tmp_path / "c"), code=0)
     page = tmp_path / "c.html"
-    assert command("report", str(tmp_path / "c"), "-o", str(page)).code == 0
+    command("report", str(tmp_path / "c"), "-o", str(page), code=0)
     assert "none lost by faults; seed" in page.read_text(encoding="utf-8")

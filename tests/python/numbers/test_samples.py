@@ -78,8 +78,7 @@ def test_zero_against_something_matters() -> None:
 
 
 def test_a_percentile_of_too_few_has_no_value(command: Command, small: Path) -> None:
-    said = command("run", str(small), "--json", "r.json")
-    assert said.code == 0, said.err
+    said = command("run", str(small), "--json", "r.json", code=0)
     assert "99th" not in said.out, "no group has a column of it to fill"
     groups = json.loads(Path("r.json").read_text())["groups"]
     for group in groups:
@@ -88,9 +87,17 @@ def test_a_percentile_of_too_few_has_no_value(command: Command, small: Path) -> 
     other = Path("other.toml")
     other.write_text(small.read_text(encoding="utf-8"), encoding="utf-8")
     said = command(
-        "compare", str(small), str(other), "--seeds", "2", "--metric", "p99_fct", "--json", "c.json"
+        "compare",
+        str(small),
+        str(other),
+        "--seeds",
+        "2",
+        "--metric",
+        "p99_fct",
+        "--json",
+        "c.json",
+        code=0,
     )
-    assert said.code == 0, said.err
     assert "it takes 100" in " ".join(said.out.split())
     assert "--seeds 5" in said.out
     one = json.loads(Path("c.json").read_text())["rows"][0]
@@ -100,8 +107,7 @@ def test_a_percentile_of_too_few_has_no_value(command: Command, small: Path) -> 
 
 @pytest.mark.parametrize("text", ["x", "100%", "-1%", "nan", "1.5"])
 def test_a_share_that_is_none_is_refused(command: Command, small: Path, text: str) -> None:
-    said = command("compare", str(small), "other.toml", "--least", text)
-    assert said.code == 2
+    said = command("compare", str(small), "other.toml", "--least", text, code=2)
     assert "--least" in said.err
     assert "hint: " in said.err
 
@@ -109,8 +115,7 @@ def test_a_share_that_is_none_is_refused(command: Command, small: Path, text: st
 def test_nobody_is_shown_a_percentile_of_too_few_unasked(command: Command, small: Path) -> None:
     other = Path("other.toml")
     other.write_text(small.read_text(encoding="utf-8"), encoding="utf-8")
-    said = command("compare", str(small), str(other), "--seeds", "1", "--json", "c.json")
-    assert said.code == 0, said.err
+    command("compare", str(small), str(other), "--seeds", "1", "--json", "c.json", code=0)
     metrics = [one["metric"] for one in json.loads(Path("c.json").read_text())["rows"]]
     assert any(name.startswith("max_fct") for name in metrics)
     assert not any(name.startswith("p99") for name in metrics)

@@ -188,15 +188,14 @@ def test_a_typeface_that_is_not_there_is_refused() -> None:
 
 
 def test_commands_draw_figures(command: Command, small: Path, tmp_path: Path) -> None:
-    said = command(
+    command(
         *("run", str(small), "--out", "r", "--figure", "a.pdf", "--figure", "pauses=b.png"),
         *("--width", "8.5cm", "--theme", "print", "--font", "Arial"),
+        code=0,
     )
-    assert said.code == 0, said.err
     assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
     assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
-    said = command("report", "r", "--figures", "f", "--width", "12cm", "--figure", "c.svg")
-    assert said.code == 0, said.err
+    command("report", "r", "--figures", "f", "--width", "12cm", "--figure", "c.svg", code=0)
     for file in (tmp_path / "c.svg", tmp_path / "f" / "completion.svg"):
         assert 'width="120.00mm"' in file.read_text(encoding="utf-8")
 
@@ -219,8 +218,7 @@ def test_bad_figures_are_errors_with_place_and_hint(
     command: Command, small: Path, tmp_path: Path, given: list[str], place: str
 ) -> None:
     (tmp_path / "notes.svg").write_text("my notes", encoding="utf-8")
-    said = command("run", str(small), "--out", "r", *given)
-    assert said.code == 2
+    said = command("run", str(small), "--out", "r", *given, code=2)
     assert f"error: {place}" in said.err
     assert "hint: " in said.err
     # All but an unknown name, which takes the results to know, is told before anything runs.

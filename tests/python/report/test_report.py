@@ -147,8 +147,8 @@ def test_names_with_markup_are_text(command: Command, small: Path, tmp_path: Pat
     assert label is not None
     evil = named.replace(label[0], 'label = "<script>alert(2)</script>"', 1)
     small.write_text(evil, encoding="utf-8")
-    assert command("run", str(small), "--out", "run", *SAMPLED).code == 0
-    assert command("report", "run", "-o", "page.html").code == 0
+    command("run", str(small), "--out", "run", *SAMPLED, code=0)
+    command("report", "run", "-o", "page.html", code=0)
     page = Elements((tmp_path / "page.html").read_text(encoding="utf-8"))
     tags = [tag for tag, _ in page.found]
     assert "img" not in tags
@@ -170,7 +170,7 @@ def test_json_cannot_end_its_script() -> None:
 def test_a_series_that_is_not_complete_says_so(
     command: Command, small: Path, tmp_path: Path
 ) -> None:
-    assert command("run", str(small), "--seeds", "1..3", "--out", "seeds", *SAMPLED).code == 0
+    command("run", str(small), "--seeds", "1..3", "--out", "seeds", *SAMPLED, code=0)
     page = tmp_path / "page.html"
     command("report", "seeds", "-o", "page.html")
     whole = page.read_text(encoding="utf-8")
@@ -179,7 +179,7 @@ def test_a_series_that_is_not_complete_says_so(
     assert "Fingerprint of the result with seed 1:" in whole
     for seed, status in (("1", "interrupted"), ("3", "running")):
         change_line(tmp_path / "seeds", int(seed), status=status)
-    assert command("report", "seeds", "-o", "page.html").code == 0
+    command("report", "seeds", "-o", "page.html", code=0)
     text = page.read_text(encoding="utf-8")
     assert "1 of these 3 runs are complete" in text
     assert "Not complete: seed 1, 3." in text
@@ -187,16 +187,14 @@ def test_a_series_that_is_not_complete_says_so(
 
 
 def test_damaged_results_are_named(command: Command, small: Path, tmp_path: Path) -> None:
-    assert command("run", str(small), "--out", "run", *SAMPLED).code == 0
+    command("run", str(small), "--out", "run", *SAMPLED, code=0)
     part = tmp_path / "run" / "flows" / "part-00000.parquet"
     part.write_bytes(part.read_bytes()[:300])
-    cut = command("report", "run", "-o", "page.html")
-    assert cut.code == 1
+    cut = command("report", "run", "-o", "page.html", code=1)
     assert "flows" in cut.err
     assert "run it again" in cut.err
     part.unlink()
-    gone = command("report", "run", "-o", "page.html")
-    assert gone.code == 1
+    gone = command("report", "run", "-o", "page.html", code=1)
     assert "1 of 1 parts are not there" in gone.err
     assert not (tmp_path / "page.html").exists()
     with pytest.raises(ResultError, match="1 of 1 parts are not there"):
@@ -236,7 +234,7 @@ def test_a_film_does_not_say_of_pauses_what_was_not_recorded(
     command: Command, small: Path, page: str
 ) -> None:
     options = [*SAMPLED, "--set", "output.pauses=false"]
-    assert command("run", str(small), "--out", "run", *options).code == 0
+    command("run", str(small), "--out", "run", *options, code=0)
     made = command("report", "run", "-o", "-", "--no-rerun").out
     said = "Pauses were not recorded of this run."
     assert made.count(said) == 2
@@ -267,9 +265,8 @@ def test_a_run_with_a_flow_table_runs_again_as_it_is(
     scenario = folder.parent / "case.toml"
     text = small.read_text(encoding="utf-8")
     scenario.write_text(text.replace("[variant", WATCHED.format(name) + "[variant", 1), "utf-8")
-    assert command("run", "elsewhere/case.toml", "--out", "first").code == 0
-    said = command("run", "first/scenario.toml", "--out", "again")
-    assert said.code == 0, said.err
+    command("run", "elsewhere/case.toml", "--out", "first", code=0)
+    command("run", "first/scenario.toml", "--out", "again", code=0)
     first, again = backwater.open_run("first"), backwater.open_run("again")
     assert again.fingerprint == first.fingerprint
     # What a run is known by does not tell where its files lie.
@@ -285,8 +282,7 @@ def test_a_run_with_a_flow_table_runs_again_as_it_is(
     (folder / name).unlink()
     texts = " ".join(Elements(report.of("first", rerun=False).html()).texts)
     assert "watched: its table is not there" in texts
-    said = command("run", "first/scenario.toml", "--out", "third")
-    assert said.code == 2
+    said = command("run", "first/scenario.toml", "--out", "third", code=2)
     assert f"elsewhere/tables/{name}" in said.err
     assert "hint:" in said.err
 
@@ -295,14 +291,14 @@ def test_the_first_sentence_names_variant_and_settings(command: Command) -> None
     text = backwater.new_scenario()
     Path("s.toml").write_text(text, encoding="utf-8")
     settings = ("--variant", "sfc", "--set", "sfc.threshold=100 KB", "--set", "packet.payload=1 KB")
-    assert command("run", "s.toml", *settings, "--out", "run").code == 0
+    command("run", "s.toml", *settings, "--out", "run", code=0)
     texts = " ".join(Elements(report.of("run", rerun=False).html()).texts)
     # As they were given: a unit in small letters would be another one.
     assert "Variant sfc, --set sfc.threshold=100 KB, --set packet.payload=1 KB: 4 of 4" in texts
     many = [f"--set=topology.{key}={n}" for key, n in (("leaves", 4), ("spines", 2))]
     many += [f"--set=pfc.{key}={n} KB" for key, n in (("xoff", 200), ("xon", 100))]
     many += ["--set=output.queues=false", "--set=packet.payload=1 KB", "--set=seed=1"]
-    assert command("run", "s.toml", *many, "--out", "many").code == 0
+    command("run", "s.toml", *many, "--out", "many", code=0)
     [lead] = report.of("many", rerun=False).lead
     assert ", --set packet.payload=1 KB, and 1 more of these: 4 of 4 flows" in lead
 
@@ -313,10 +309,10 @@ def test_a_warning_and_what_the_run_showed_are_one_statement(
     """A bound of a formula guarantees something; beyond it the run itself says how it went."""
     (tmp_path / "s.toml").write_text(backwater.new_scenario(), encoding="utf-8")
     over, settings = "sfc.threshold=250 KB", ("--set", "sfc.threshold=250 KB", "--out")
-    assert command("run", "s.toml@sfc", *settings, "run").code == 0
-    assert command("run", "s.toml@sfc", "--seeds", "2", *settings, "runs").code == 0
+    command("run", "s.toml@sfc", *settings, "run", code=0)
+    command("run", "s.toml@sfc", "--seeds", "2", *settings, "runs", code=0)
     names = ("s.toml", f"s.toml@sfc,{over}")
-    assert command("compare", *names, "--seeds", "2", "--out", "both").code == 0
+    command("compare", *names, "--seeds", "2", "--out", "both", code=0)
     [warned] = backwater.open_run("run", backwater.Run).warnings[:1]
     assert "a sufficient bound" in warned["hint"]
     for name, of in (("run", "the run"), ("runs", "the 2 runs"), ("both", "the 2 runs")):
@@ -340,7 +336,7 @@ def test_a_large_flow_table_is_not_read_to_be_drawn(
 ) -> None:
     shutil.copy(ROOT / "scenarios" / "poisson-star.csv", tmp_path)
     shutil.copy(ROOT / "scenarios" / "poisson-star.toml", tmp_path)
-    assert command("run", "poisson-star.toml", "--out", "run").code == 0
+    command("run", "poisson-star.toml", "--out", "run", code=0)
     monkeypatch.setattr("backwater.report.assumptions.TABLE_BYTES", 100)
     texts = " ".join(Elements(report.of("run", rerun=False).html()).texts)
     assert "watched: its table is too large to be drawn from" in texts
@@ -422,56 +418,48 @@ def test_a_link_is_drawn_as_busy_as_it_is(
 def test_samples_too_far_apart_for_a_film_are_said(command: Command) -> None:
     scenario = str(ROOT / "scenarios" / "incast-victim.toml")
     options = [*SAMPLED, "--set", "output.interval=300 us"]
-    assert command("run", scenario, "--out", "run", *options).code == 0
-    said = command("report", "run", "-o", "-", "--no-rerun")
-    assert said.code == 0, said.err
+    command("run", scenario, "--out", "run", *options, code=0)
+    said = command("report", "run", "-o", "-", "--no-rerun", code=0)
     assert "film: no sample lies within the time to be filmed" in said.out
 
 
 def test_what_is_no_result_is_said(command: Command) -> None:
-    said = command("report", ".", "-o", "page.html")
-    assert said.code == 1
+    said = command("report", ".", "-o", "page.html", code=1)
     assert "not a result directory" in said.err
     assert "hint:" in said.err
 
 
 def test_a_study_that_is_misspelt_is_guessed(command: Command) -> None:
-    said = command("report", "sfc-aidc", "-o", "page.html")
-    assert said.code == 1
+    said = command("report", "sfc-aidc", "-o", "page.html", code=1)
     assert said.err.startswith("error: sfc-aidc: neither a directory nor a study")
     assert "did you mean sfc-aidc-2025" in said.err
     assert not Path("page.html").exists()
 
 
 def test_of_what_resembles_no_study_all_are_listed(command: Command) -> None:
-    said = command("report", "nowhere", "-o", "page.html")
-    assert said.code == 1
+    said = command("report", "nowhere", "-o", "page.html", code=1)
     for name in ("bcn-pause-2006", "sfc-proxy", "backwater run --out"):
         assert name in said.err
 
 
 def test_a_scenario_is_to_be_run_before_it_is_reported(command: Command, small: Path) -> None:
-    said = command("report", str(small), "-o", "page.html")
-    assert said.code == 1
+    said = command("report", str(small), "-o", "page.html", code=1)
     assert "is a scenario, not a result directory" in said.err
     assert f"backwater run {small} --out results/small" in said.err
     table = small.with_name("other.parquet")
     table.write_bytes(b"")
-    said = command("report", str(table), "-o", "page.html")
-    assert said.code == 1
+    said = command("report", str(table), "-o", "page.html", code=1)
     assert "backwater run" not in said.err.partition("hint:")[0]
 
 
 def test_a_scenario_that_is_not_there_is_no_study(command: Command) -> None:
-    said = command("report", "missing.toml", "-o", "page.html")
-    assert said.code == 1
+    said = command("report", "missing.toml", "-o", "page.html", code=1)
     assert "missing.toml: neither a directory nor a study" in said.err
 
 
 def test_a_page_is_not_written_into_nowhere(command: Command, small: Path) -> None:
-    assert command("run", str(small), "--out", "run").code == 0
-    said = command("report", "run", "-o", "missing/page.html")
-    assert said.code == 2
+    command("run", str(small), "--out", "run", code=0)
+    said = command("report", "run", "-o", "missing/page.html", code=2)
     assert "does not exist" in said.err
 
 

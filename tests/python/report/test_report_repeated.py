@@ -102,13 +102,12 @@ def test_a_series_shows_numbers_with_their_intervals(repeated: Path) -> None:
 
 
 def test_broken_statistics_are_named(command: Command, small: Path, tmp_path: Path) -> None:
-    assert command("run", str(small), "--seeds", "1..2", "--out", "seeds").code == 0
+    command("run", str(small), "--seeds", "1..2", "--out", "seeds", code=0)
     # A folder that somebody else put there is none of the runs.
     (tmp_path / "seeds" / "seed-old").mkdir()
-    assert command("report", "seeds", "-o", "page.html", "--no-rerun").code == 0
+    command("report", "seeds", "-o", "page.html", "--no-rerun", code=0)
     (tmp_path / "seeds" / "statistics.parquet").write_bytes(b"not a table")
-    said = command("report", "seeds", "-o", "page.html")
-    assert said.code == 1
+    said = command("report", "seeds", "-o", "page.html", code=1)
     assert "statistics.parquet" in said.err
     assert "at fault" not in said.err
 
@@ -148,7 +147,7 @@ def test_warnings_of_scenarios_stand_with_their_results(
     small.write_text(text.replace("[variant.sfc.sfc]\n", both_keys), encoding="utf-8")
     warning = "Warning: sfc.isolation_threshold = 1 KB: without effect"
     both = ("compare", str(small), f"{small}@sfc", "--seeds", "1..2", "--out", "c")
-    assert command(*both).code == 0
+    command(*both, code=0)
     [results] = [one for one in report.of(tmp_path / "c").sections if one.id == "results"]
     # What the check said, and with it what the runs showed.
     [told] = results.text
@@ -156,7 +155,7 @@ def test_warnings_of_scenarios_stand_with_their_results(
     assert said.startswith(f"{small.stem}@sfc: {warning}")
     assert showed.startswith("0 pauses sent, 0 frames dropped. 2 of 2 runs; seed 1: `pfc` never")
     series = ("run", str(small), "--variant", "sfc", "--seeds", "2", "--out", "s")
-    assert command(*series).code == 0
+    command(*series, code=0)
     [results] = [one for one in report.of(tmp_path / "s").sections if one.id == "results"]
     assert any(line.startswith(warning) for line in results.text)
 
@@ -166,7 +165,7 @@ def test_few_seeds_name_no_winner_and_the_command_has_all_that_was_set(
 ) -> None:
     """What is skipped where its mechanism is off was given for all scenarios."""
     both = ("compare", str(small), f"{small}@sfc", "--seeds", "1..2", "--out", "c")
-    assert command(*both, "--set", "sfc.pause=8 us", "--with", "ecn").code == 0
+    command(*both, "--set", "sfc.pause=8 us", "--with", "ecn", code=0)
     page = report.of(tmp_path / "c")
     assert page.lead == ["2 seeds are too few to name a winner: --seeds 5 or more."]
     again = page.sections[-1].parts[0].text
@@ -178,7 +177,7 @@ def test_what_one_scenario_has_alone_is_not_given_to_all(
 ) -> None:
     cases = (str(small), f"{small},switch.buffer=900KB", f"{small}@sfc+ecn")
     more = ("--seeds", "1..2", "--out", "c", "--set", "sfc.pause=8 us", "--with", "pfc")
-    assert command("compare", *cases, *more).code == 0
+    command("compare", *cases, *more, code=0)
     again = report.of(tmp_path / "c").sections[-1].parts[0].text
     told = shlex.split(again.splitlines()[0])
     assert told[2:5] == list(cases)
@@ -221,7 +220,7 @@ def test_films_of_different_networks_are_not_put_together(
     command: Command, small: Path, tmp_path: Path
 ) -> None:
     both = (str(small), f"{small},topology.spines=3")
-    assert command("compare", *both, "--seeds", "1", "--out", "c").code == 0
+    command("compare", *both, "--seeds", "1", "--out", "c", code=0)
     html = report.of(tmp_path / "c").html()
     assert "film: the scenarios have different networks" in html
     assert '<figure id="queue">' in html
@@ -231,9 +230,9 @@ def test_who_replaces_a_comparison_replaces_what_was_done_again(
     command: Command, small: Path, tmp_path: Path
 ) -> None:
     both = ("compare", str(small), f"{small}@sfc", "--seeds", "1", "--out", "c")
-    assert command(*both).code == 0
-    assert command("report", "c").code == 0
+    command(*both, code=0)
+    command("report", "c", code=0)
     assert len(list((tmp_path / "c").glob("*/observed/seed-1"))) == 2
     assert "2 are done already" in command(*both, "--plan").err
-    assert command("run", str(small), "--out", "c", "--force").code == 0
+    command("run", str(small), "--out", "c", "--force", code=0)
     assert not list((tmp_path / "c").glob("*/observed"))

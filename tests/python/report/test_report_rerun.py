@@ -75,15 +75,15 @@ def test_who_replaces_results_replaces_what_was_done_again(
     command: Command, small: Path, tmp_path: Path, seeds: tuple[str, ...]
 ) -> None:
     options = ("run", str(small), "--out", "there", *seeds)
-    assert command(*options).code == 0
-    assert command("report", "there").code == 0
+    command(*options, code=0)
+    command("report", "there", code=0)
     observed = tmp_path / "there" / "observed"
     assert (observed / "seed-1" / "series").is_dir()
     (observed / "mine.txt").write_text("mine", encoding="utf-8")
     # Taken up as it is, and replaced only by force; what is not Backwater's stays.
-    assert command(*options).code == 0
+    command(*options, code=0)
     assert (observed / "seed-1").is_dir()
-    assert command(*options, "--force", "--set", "packet.payload=2 KB").code == 0
+    command(*options, "--force", "--set", "packet.payload=2 KB", code=0)
     assert [one.name for one in observed.iterdir()] == ["mine.txt"]
 
 

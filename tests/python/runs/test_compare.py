@@ -119,8 +119,7 @@ def test_who_has_no_values_voids_no_row() -> None:
 def test_runs_that_fail_are_counted(command: Command) -> None:
     ring = ROOT / "scenarios" / "ring-deadlock.toml"
     names = [f"{ring}", f"{ring}@sfc", f"{ring}@watchdog"]
-    said = command("compare", *names, "--seeds", "5", "--json", "c.json")
-    assert said.code == 1
+    said = command("compare", *names, "--seeds", "5", "--json", "c.json", code=1)
     assert "A failed 5 of 5" in said.out
     assert "C - B: " in said.out
     told = json.loads(Path("c.json").read_text())
@@ -167,13 +166,11 @@ def test_unknown_metrics_say_what_there_is(text: str) -> None:
 
 def test_plan_runs_and_what_is_found_again(command: Command, random: Path) -> None:
     names = [f"{random}", f"{random}@slow", f"{random}@same"]
-    said = command("compare", *names, "--seeds", "1..5", "--plan")
-    assert said.code == 0
+    said = command("compare", *names, "--seeds", "1..5", "--plan", code=0)
     assert "3 scenarios, 5 seeds (1..5): 15 runs; 0 are done already, 15 to do" in said.err
     assert not Path("results").exists()
     asked = ("compare", *names, "--seeds", "1..5", "--json", "c.json")
-    said = command(*asked)
-    assert said.code == 0, said.err
+    said = command(*asked, code=0)
     rows = {one["metric"]: one for one in json.loads(Path("c.json").read_text())["rows"]}
     mean = rows["mean_fct:rpc"]
     assert mean["verdict"] == "no difference that matters"
@@ -204,8 +201,7 @@ def test_plan_runs_and_what_is_found_again(command: Command, random: Path) -> No
 def test_result_directories_lend_their_runs(command: Command, random: Path) -> None:
     command("run", str(random), "--seeds", "1..3", "--out", "mine")
     command("run", str(random), "--variant", "slow", "--seed", "2", "--out", "one")
-    said = command("compare", "mine", "one", "--seeds", "1..3", "--metric", "mean_fct")
-    assert said.code == 0, said.err
+    said = command("compare", "mine", "one", "--seeds", "1..3", "--metric", "mean_fct", code=0)
     assert "4 are done already, 2 to do" in said.err
     assert "mean_fct" in said.out
     single = command("compare", "mine", "one", "--seeds", "2..2", "--metric", "mean_fct")
@@ -216,8 +212,7 @@ def test_one_content_under_two_names_runs_once(command: Command, random: Path) -
     Path("other").mkdir()
     other = Path("other", random.name)
     other.write_text(RANDOM, encoding="utf-8")
-    said = command("compare", str(random), str(other), "--seeds", "2", "--json", "c.json")
-    assert said.code == 0, said.err
+    said = command("compare", str(random), str(other), "--seeds", "2", "--json", "c.json", code=0)
     assert "4 runs; 0 are done already, 2 to do" in said.err
     rows = json.loads(Path("c.json").read_text())["rows"]
     assert {one["verdict"] for one in rows} == {"too few seeds"}
@@ -239,8 +234,7 @@ def test_one_content_under_two_names_runs_once(command: Command, random: Path) -
 def test_what_cannot_be_compared(
     command: Command, random: Path, arguments: list[str], text: str
 ) -> None:
-    said = command("compare", *(one.format(random) for one in arguments))
-    assert said.code == 2
+    said = command("compare", *(one.format(random) for one in arguments), code=2)
     assert said.err.startswith("error: ")
     assert text in said.err
     assert "hint: " in said.err
@@ -262,8 +256,7 @@ def test_a_slower_link_wins_nothing_that_is_held_against_its_bound(
     held = ["mean_bound", "mean_above_bound", "mean_over_bound"]
     names = [*(f"{name}:train/sum" for name in held), "mean_slowdown:alone", "mean_cct:train/sum"]
     wanted = [argument for name in names for argument in ("--metric", name)]
-    said = command("compare", f"{file}", f"{file}@gray", *wanted, "--json", f"{out}")
-    assert said.code == 0
+    said = command("compare", f"{file}", f"{file}@gray", *wanted, "--json", f"{out}", code=0)
     rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
     found = {one["metric"]: (one["verdict"], one["winners"]) for one in rows}
     assert found == {
@@ -274,8 +267,7 @@ def test_a_slower_link_wins_nothing_that_is_held_against_its_bound(
     plain, gray = (one["reference"] for one in rows[0]["scenarios"])
     assert gray == pytest.approx(2 * plain, rel=1e-6)
     assert "mean_above_bound:train/sum: no winner, as what it is held against differs" in said.out
-    same = command("compare", f"{file}", f"{file},ack.path=reverse", *wanted, "--json", f"{out}")
-    assert same.code == 0
+    command("compare", f"{file}", f"{file},ack.path=reverse", *wanted, "--json", f"{out}", code=0)
     rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
     assert {one["verdict"] for one in rows} == {"no difference that matters"}
 
@@ -284,13 +276,11 @@ def test_one_scenario_that_is_wrong_leaves_the_others_compared(
     command: Command, random: Path
 ) -> None:
     wrong = f"{random},flow.rpc.from=h9"
-    said = command("compare", str(random), wrong, f"{random}@slow", "--seeds", "1")
-    assert said.code == 1
+    said = command("compare", str(random), wrong, f"{random}@slow", "--seeds", "1", code=1)
     assert "flow.rpc.from" in said.err
     assert f"{wrong} is left out, and the others are compared" in said.err
     assert f"B = {random}@slow" in said.out
-    alone = command("compare", str(random), wrong, "--seeds", "1")
-    assert alone.code == 2
+    alone = command("compare", str(random), wrong, "--seeds", "1", code=2)
     assert "left out" not in alone.err
 
 
@@ -308,10 +298,9 @@ def test_one_scenario_that_cannot_be_read_leaves_the_others_compared(
     command: Command, random: Path, change: str, text: str
 ) -> None:
     wrong = f"{random}{change}"
-    said = command("compare", str(random), wrong, f"{random}@slow", "--seeds", "1")
-    assert said.code == 1, said.err
+    said = command("compare", str(random), wrong, f"{random}@slow", "--seeds", "1", code=1)
     assert text in said.err
     assert "hint: " in said.err
     assert f"{wrong} is left out, and the others are compared" in said.err
     assert f"B = {random}@slow" in said.out
-    assert command("compare", str(random), wrong).code == 2
+    command("compare", str(random), wrong, code=2)

@@ -86,8 +86,9 @@ def test_times_of_other_flows_have_no_winner(command: Command, storm: Path) -> N
     file = str(storm / "storm.toml")
     both = [file, f"{file}@wd", "--seeds", "1..5"]
     wanted = ("mean_slowdown:victim", "mean_throughput:victim", "max_fct:victim")
-    said = command("compare", *both, *(word for name in wanted for word in ("--metric", name)))
-    assert said.code == 0, said.err
+    said = command(
+        "compare", *both, *(word for name in wanted for word in ("--metric", name)), code=0
+    )
     told = " ".join(said.out.split())
     assert (
         f"{', '.join(wanted)}: no winner, as other flows are complete (A 1 of 2, B 2 of 2), and "
@@ -185,7 +186,7 @@ def test_who_flushed_frames_is_said(command: Command, storm: Path) -> None:
     page = report.of(Path("f")).html()
     assert "at 220.507 us: frames were forwarded." in page
     assert "flushed from queues" not in page
-    assert command("run", f"{file}@wd", "--out", "d").code == 0
+    command("run", f"{file}@wd", "--out", "d", code=0)
     [lead] = report.of(Path("d")).lead
     assert "frames flushed from queues; " in lead
 
@@ -229,8 +230,7 @@ recovery = "go-back-n"
 
 def verdicts(command: Command, *words: str) -> dict[str, tuple[str, list[str]]]:
     """Compare over five seeds; gives the verdict and the winners of each metric."""
-    said = command("compare", *words, "--seeds", "5", "--json", "c.json")
-    assert said.code == 0, said.err
+    command("compare", *words, "--seeds", "5", "--json", "c.json", code=0)
     rows = json.loads(Path("c.json").read_text(encoding="utf-8"))["rows"]
     return {one["metric"]: (one["verdict"], one["winners"]) for one in rows}
 
@@ -305,19 +305,16 @@ def test_who_reacts_to_acknowledgements_has_no_number_of_cnps(
     file.write_text(MARKED, encoding="utf-8")
     why = 'dcqcn.law = "ns3" reacts to marks in acknowledgements, and no CNPs are sent'
     both = (f"{file}", f"{file}@echoed")
-    said = command("compare", *both, "--metric", "cnps", "--seeds", "5", "--json", "c.json")
-    assert said.code == 0, said.err
+    command("compare", *both, "--metric", "cnps", "--seeds", "5", "--json", "c.json", code=0)
     [one] = json.loads(Path("c.json").read_text(encoding="utf-8"))["rows"]
     assert one["verdict"] == "no values"
     assert one["scenarios"][0]["mean"] > 0
     assert (one["scenarios"][1]["mean"], one["scenarios"][1]["reason"]) == (None, why)
     goal = ("--variant", "echoed", "--vary", "ecn.kmin=5 KB,10 KB", "--goal", "cnps min")
-    said = command("sweep", str(file), *goal, "--seeds", "1", "--out", "s")
-    assert said.code == 2
+    said = command("sweep", str(file), *goal, "--seeds", "1", "--out", "s", code=2)
     assert f"cnps: has no value: {why}" in said.err
     assert "hint: marked_frames" in said.err
-    said = command("compare", both[1], f"{both[1]},ecn.kmin=5KB", "--metric", "cnps")
-    assert said.code == 2
+    said = command("compare", both[1], f"{both[1]},ecn.kmin=5KB", "--metric", "cnps", code=2)
     assert why in said.err
 
 

@@ -51,15 +51,15 @@ def survived(planted: list[Path]) -> bool:
 def test_replacing_a_run_leaves_what_is_not_backwaters(
     command: Command, small: Path, tmp_path: Path
 ) -> None:
-    assert command("run", str(small), "--out", "o").code == 0
+    command("run", str(small), "--out", "o", code=0)
     out = tmp_path / "o"
     planted = plant(out, out / "flows")
     (out / "control" / "part-00009.parquet.bak").write_bytes(FOREIGN)
-    assert command("run", str(small), *SEED_2, "--out", "o", "--force").code == 0
+    command("run", str(small), *SEED_2, "--out", "o", "--force", code=0)
     assert survived([*planted, out / "control" / "part-00009.parquet.bak"])
     assert backwater.open_run("o").seed == 2
     # As a series, which has other names: those of a run go, the user's stay.
-    assert command("run", str(small), "--seeds", "2", "--out", "o", "--force").code == 0
+    command("run", str(small), "--seeds", "2", "--out", "o", "--force", code=0)
     assert survived(planted)
     assert sorted(path.name for path in (out / "flows").iterdir() if path.is_file()) == [
         "notes.txt",
@@ -70,7 +70,7 @@ def test_replacing_a_run_leaves_what_is_not_backwaters(
     mine = plant(out / "seed-1")
     (out / "seed-7").mkdir()
     (out / "seed-7" / "manifest.json").write_text('{"kind": "web app"}', encoding="utf-8")
-    assert command("run", str(small), "--out", "o", "--force").code == 0
+    command("run", str(small), "--out", "o", "--force", code=0)
     assert survived([*planted, *mine])
     assert not (out / "runs.jsonl").exists()
     assert not (out / "statistics.parquet").exists()
@@ -81,12 +81,11 @@ def test_replacing_a_run_leaves_what_is_not_backwaters(
 def test_an_unfinished_seed_is_cleared_of_backwaters_files_only(
     command: Command, small: Path, tmp_path: Path
 ) -> None:
-    assert command("run", str(small), "--seeds", "1..2", "--out", "o").code == 0
+    command("run", str(small), "--seeds", "1..2", "--out", "o", code=0)
     folder = tmp_path / "o"
     planted = plant(folder, folder / "ports")
     change_line(folder, 2, status="running")
-    said = command("run", str(small), "--seeds", "1..2", "--out", "o")
-    assert said.code == 0, said.err
+    said = command("run", str(small), "--seeds", "1..2", "--out", "o", code=0)
     assert "1 of 2 runs are in o already" in said.err
     assert backwater.open_run(folder / "seed-2").status == "done"
     assert survived(planted)
@@ -116,14 +115,11 @@ def test_a_directory_of_others_is_refused(
     before = content(tmp_path / "o")
     many = ("--seeds", "2") if where == "o/seed-1" else ()
     for force in ((), ("--force",)):
-        said = command("run", str(small), *many, "--out", "o", *force)
-        assert said.code == 2
+        said = command("run", str(small), *many, "--out", "o", *force, code=2)
         assert "is not empty and holds no results of Backwater's" in said.err
         assert content(tmp_path / "o") == before
         if not many:
-            assert (
-                command("compare", "small.toml", "small.toml@sfc", "--out", "o", *force).code == 2
-            )
+            command("compare", "small.toml", "small.toml@sfc", "--out", "o", *force, code=2)
             with pytest.raises(InputError):
                 backwater.load(small).run(out="o", force=bool(force))
             with pytest.raises(InputError):
@@ -169,12 +165,11 @@ def test_results_being_replaced_are_unfinished_at_every_moment(
 def test_a_table_that_is_a_link_is_not_followed(
     command: Command, small: Path, tmp_path: Path
 ) -> None:
-    assert command("run", str(small), "--out", "o").code == 0
+    command("run", str(small), "--out", "o", code=0)
     (tmp_path / "o" / "flows").rename(tmp_path / "kept")
     (tmp_path / "o" / "flows").symlink_to(tmp_path / "kept")
     before = content(tmp_path / "kept")
-    said = command("run", str(small), *SEED_2, "--out", "o", "--force")
-    assert said.code == 2
+    said = command("run", str(small), *SEED_2, "--out", "o", "--force", code=2)
     assert "o/flows: is a link, and what it leads to would be replaced" in said.err
     assert content(tmp_path / "kept") == before
 
@@ -188,7 +183,7 @@ def test_replacing_a_study_leaves_what_is_not_backwaters(
     for place in ("runs/a", "runs/b/seed-1", "observed/c"):
         run.run(out=out / place)
     series = str(out / "runs" / "d")
-    assert command("run", str(small), "--seeds", "2", "--out", series).code == 0
+    command("run", str(small), "--seeds", "2", "--out", series, code=0)
     (out / "manifest.json").write_text('{"kind": "study", "format": 2}', encoding="utf-8")
     (out / "table.json").write_text("[]", encoding="utf-8")
     planted = plant(
@@ -221,7 +216,7 @@ def test_an_empty_directory_is_used_as_it_is(
     (tmp_path / "link").symlink_to(target)
     before = target.stat().st_ino
     for force in ((), ("--force",)):
-        assert command("run", scenario, *many, "--out", "link", *force).code == 0
+        command("run", scenario, *many, "--out", "link", *force, code=0)
         assert (tmp_path / "link").is_symlink()
         assert target.stat().st_ino == before
         assert (target / "manifest.json").is_file()
@@ -230,7 +225,7 @@ def test_an_empty_directory_is_used_as_it_is(
     monkeypatch.chdir(here)
     before = here.stat().st_ino
     for force in ((), ("--force",)):
-        assert command("run", scenario, *many, "--out", ".", *force).code == 0
+        command("run", scenario, *many, "--out", ".", *force, code=0)
         assert here.stat().st_ino == before
         assert Path("manifest.json").is_file()
 
@@ -258,18 +253,16 @@ def test_a_mount_point_is_used_as_it_is(small: Path, tmp_path: Path) -> None:
 
 def test_a_link_to_nothing_is_named(command: Command, small: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("nowhere")
-    said = command("run", str(small), "--out", "link")
-    assert said.code == 2
+    said = command("run", str(small), "--out", "link", code=2)
     assert "link: is a link to nothing" in said.err
 
 
 def test_a_wrong_scenario_is_told_before_what_is_in_the_way(
     command: Command, small: Path, tmp_path: Path
 ) -> None:
-    assert command("run", str(small), "--out", "o").code == 0
+    command("run", str(small), "--out", "o", code=0)
     for wrong in (("--set", "pfc.xof=1 KB"), ("--set", "pfc.xoff=1 GB")):
-        said = command("run", str(small), *wrong, "--out", "o")
-        assert said.code == 2
+        said = command("run", str(small), *wrong, "--out", "o", code=2)
         assert "earlier" not in said.err
         assert "holds" not in said.err
         assert "xof" in said.err
@@ -290,8 +283,7 @@ def test_the_same_run_is_taken_up(command: Command, small: Path, tmp_path: Path)
     assert run.flows.num_rows > 0
     assert content(tmp_path / "o") == before, "nothing was run or written"
     for change, what in ((SEED_2, "scenario"), (("--seed", "3"), "seed")):
-        other = command("run", str(small), *change, "--out", "o")
-        assert other.code == 2
+        other = command("run", str(small), *change, "--out", "o", code=2)
         assert f"o: holds a run of another {what}" in other.err
         assert "--force" in other.err
     with pytest.raises(InputError, match="holds a run of another seed"):
@@ -302,9 +294,9 @@ def test_the_same_run_is_taken_up(command: Command, small: Path, tmp_path: Path)
 
 
 def test_a_capture_needs_the_run(command: Command, small: Path, tmp_path: Path) -> None:
-    assert command("run", str(small), "--out", "o").code == 0
+    command("run", str(small), "--out", "o", code=0)
     capture = ("--capture", "leaf0", "-o", "leaf0.pcapng")
-    assert command("run", str(small), "--out", "o", *capture).code == 0
+    command("run", str(small), "--out", "o", *capture, code=0)
     assert (tmp_path / "leaf0.pcapng").stat().st_size > 1000
 
 
@@ -318,11 +310,10 @@ def test_a_flow_table_is_part_of_the_scenario(command: Command, small: Path) -> 
         "[variant", '[[flow]]\nlabel = "mine"\ntable = "flows.csv"\n\n[variant', 1
     )
     small.write_text(text, encoding="utf-8")
-    assert command("run", str(small), "--out", "o").code == 0
+    command("run", str(small), "--out", "o", code=0)
     assert "in o already" in command("run", str(small), "--out", "o").err
     flows.write_text(TABLE.replace("10000", "20000"), encoding="utf-8")
-    said = command("run", str(small), "--out", "o")
-    assert said.code == 2
+    said = command("run", str(small), "--out", "o", code=2)
     assert "o: holds a run of another scenario: files or tables of flows differ" in said.err
 
 
@@ -338,7 +329,7 @@ def test_flows_from_python_are_part_of_the_scenario(tmp_path: Path) -> None:
 
 
 def test_series_and_comparisons_are_opened_too(command: Command, small: Path) -> None:
-    assert command("run", str(small), "--seeds", "1..3", "--out", "s").code == 0
+    command("run", str(small), "--seeds", "1..3", "--out", "s", code=0)
     series = backwater.open_run("s", backwater.Series)
     assert [run.seed for run in series.runs] == [1, 2, 3]
     assert series.status == "done"
@@ -348,15 +339,15 @@ def test_series_and_comparisons_are_opened_too(command: Command, small: Path) ->
     with pytest.raises(ResultError, match="s: holds a series of runs, not a run"):
         backwater.open_run("s", backwater.Run)
     pair = ("small.toml", "small.toml@sfc")
-    assert command("compare", *pair, "--seeds", "2", "--out", "c", "--json", "c.json").code == 0
+    command("compare", *pair, "--seeds", "2", "--out", "c", "--json", "c.json", code=0)
     compared = backwater.open_run("c", backwater.Comparison)
     assert {name: [run.seed for run in runs] for name, runs in compared.runs.items()} == {
         name: [1, 2] for name in pair
     }
     assert compared.rows == json.loads(Path("c.json").read_text(encoding="utf-8"))["rows"]
     # Comparisons share a directory, and other results may not be among them.
-    assert command("compare", *pair, "--seeds", "2", "--out", "c").code == 0
-    assert command("compare", *pair, "--seeds", "2", "--out", "s").code == 2
+    command("compare", *pair, "--seeds", "2", "--out", "c", code=0)
+    command("compare", *pair, "--seeds", "2", "--out", "s", code=2)
 
 
 HASHED = {
@@ -448,8 +439,7 @@ def test_results_of_another_format_or_build_are_refused_or_said(
         ("why", "run"),
         ("compare", "run", "small.toml@sfc", "--seeds", "1"),
     ):
-        refused = command(*words)
-        assert refused.code == 1
+        refused = command(*words, code=1)
         assert "format 3 is another than this version's, 2" in refused.err
     with pytest.raises(ResultError, match="format 3"):
         backwater.open_run("run")
@@ -471,8 +461,7 @@ def test_one_process_at_a_time_writes(command: Command, small: Path, tmp_path: P
     try:
         wait_for(tmp_path / "o" / "manifest.json", first)
         for change in (SLOW, (*SLOW, "--force"), ("--force",), ("--seeds", "2", "--force")):
-            second = command("run", str(small), *change, "--out", "o")
-            assert second.code == 2
+            second = command("run", str(small), *change, "--out", "o", code=2)
             assert "o: another process writes its results there: process " in second.err
             assert str(first.pid) in second.err
         with pytest.raises(InputError, match="another process"):
@@ -482,8 +471,7 @@ def test_one_process_at_a_time_writes(command: Command, small: Path, tmp_path: P
         assert backwater.open_run("o").status == "running"
         # The lock has gone with its process, though its file is there still.
         assert (tmp_path / "o" / directory.LOCK).exists()
-        said = command("run", str(small), "--out", "o", "--force")
-        assert said.code == 0, said.err
+        command("run", str(small), "--out", "o", "--force", code=0)
         assert not (tmp_path / "o" / directory.LOCK).exists()
     finally:
         first.kill()
@@ -511,8 +499,7 @@ def test_a_run_killed_at_any_moment_is_taken_up(
         assert left in (None, "run")
         if left is not None:
             assert backwater.open_run(out).status in ("running", "done")
-    said = command("run", str(small), "--set", "flow.incast.size=20 MB", "--out", "o")
-    assert said.code == 0, said.err
+    command("run", str(small), "--set", "flow.incast.size=20 MB", "--out", "o", code=0)
     assert backwater.open_run(out).fingerprint == reference
     assert not list(out.rglob("*.tmp"))
 
@@ -536,14 +523,14 @@ def test_a_full_disk_leaves_no_run_under_way(
     said = command("report", "r")
     assert (said.code, "Traceback" in said.err) == (0, False)
     assert "No space left on device" in said.err
-    assert command("run", str(small), "--out", "r").code == 0
+    command("run", str(small), "--out", "r", code=0)
 
 
 @pytest.mark.parametrize("option", ["--json", "-o"])
 def test_output_takes_the_place_of_no_scenario_and_no_result(
     command: Command, small: Path, option: str
 ) -> None:
-    assert command("run", str(small), "--out", "r").code == 0
+    command("run", str(small), "--out", "r", code=0)
     own = Path("own.toml")
     own.write_text(small.read_text())
     Path("link.json").symlink_to(own)
@@ -557,15 +544,14 @@ def test_output_takes_the_place_of_no_scenario_and_no_result(
         assert said.err.startswith(f"error: {name}: is ")
         assert "would be replaced" in said.err
         assert Path(name).read_bytes() == before
-    assert command("run", "own.toml", "--json", "list.json").code == 0
+    command("run", "own.toml", "--json", "list.json", code=0)
 
 
 def test_a_scenario_that_somebody_edited_among_results_stays(command: Command, small: Path) -> None:
-    assert command("run", str(small), "--out", "r").code == 0
+    command("run", str(small), "--out", "r", code=0)
     mine = Path("r/scenario.toml")
     mine.write_text(mine.read_text() + "# my notes\n")
-    said = command("run", str(small), "--set", "seed=2", "--out", "r", "--force")
-    assert said.code == 2
+    said = command("run", str(small), "--set", "seed=2", "--out", "r", "--force", code=2)
     assert said.err.startswith("error: r/scenario.toml: was changed since it was written")
     assert mine.read_text().endswith("# my notes\n")
 
@@ -576,8 +562,7 @@ def test_a_manifest_of_another_program_is_not_ours(command: Command, small: Path
     theirs = json.dumps({"format": 1, "kind": "run", "versions": {"tool": "7"}})
     (folder / "manifest.json").write_text(theirs)
     (folder / "scenario.toml").write_text("mine = true\n")
-    said = command("run", str(small), "--out", "theirs", "--force")
-    assert said.code == 2
+    said = command("run", str(small), "--out", "theirs", "--force", code=2)
     assert "holds no results of Backwater's" in said.err
     assert (folder / "scenario.toml").read_text() == "mine = true\n"
 
@@ -588,7 +573,7 @@ def test_a_scenario_edited_after_a_kill_stays(
 ) -> None:
     """Killed while it ran, after another had been replaced by it, or while that was removed."""
     if after != "run":
-        assert command("run", str(small), "--out", "o").code == 0
+        command("run", str(small), "--out", "o", code=0)
     if after == "clearing":
         with pytest.MonkeyPatch.context() as patch:
 
@@ -616,8 +601,7 @@ def test_a_scenario_edited_after_a_kill_stays(
     edited = mine.read_text() + "# my notes\n"
     mine.write_text(edited)
     for words in ((), ("--force",), SLOW, (*SLOW, "--force"), ("--seeds", "2", "--force")):
-        said = command("run", str(small), *words, "--out", "o")
-        assert said.code == 2
+        said = command("run", str(small), *words, "--out", "o", code=2)
         assert mine.read_text() == edited
         if words in ((*SLOW, "--force"), ("--force",), ("--seeds", "2", "--force")):
             assert said.err.startswith("error: o/scenario.toml: was changed since it was written")
@@ -625,13 +609,12 @@ def test_a_scenario_edited_after_a_kill_stays(
 
 def test_no_edited_scenario_below_is_lost(command: Command, small: Path, tmp_path: Path) -> None:
     """A series has one scenario, and is not replaced by another if somebody has worked on it."""
-    assert command("run", str(small), "--seeds", "2", "--out", "o").code == 0
+    command("run", str(small), "--seeds", "2", "--out", "o", code=0)
     mine = tmp_path / "o" / "scenario.toml"
     mine.write_text(mine.read_text() + "# my notes\n")
     before = content(tmp_path / "o")
     for words in (SEED_2, ("--seeds", "2", "--set", "flow.incast.size=3 MB")):
-        said = command("run", str(small), *words, "--out", "o", "--force")
-        assert said.code == 2
+        said = command("run", str(small), *words, "--out", "o", "--force", code=2)
         assert "error: o/scenario.toml: was changed since it was written" in said.err
         assert content(tmp_path / "o") == before
 
@@ -639,7 +622,7 @@ def test_no_edited_scenario_below_is_lost(command: Command, small: Path, tmp_pat
 def test_the_beginning_of_a_manifest_is_swept(command: Command, small: Path) -> None:
     Path("o").mkdir()
     Path("o/.manifest.json.5a42976d.tmp").write_text("{")
-    assert command("run", str(small), "--out", "o").code == 0
+    command("run", str(small), "--out", "o", code=0)
     assert not list(Path("o").rglob("*.tmp"))
 
 
@@ -648,15 +631,15 @@ def test_force_does_all_runs_anew(command: Command, small: Path) -> None:
         ("run", str(small), "--seeds", "2", "--out", "o"),
         ("compare", str(small), f"{small}@sfc", "--seeds", "2", "--out", "c"),
     ):
-        assert command(*words).code == 0
+        command(*words, code=0)
         runs = sorted(Path(words[-1]).rglob("part-00000.parquet"))
         written = [run.stat().st_mtime_ns for run in runs]
-        assert command(*words).code == 0
+        command(*words, code=0)
         assert [run.stat().st_mtime_ns for run in runs] == written
         # Its own scenario is not written again, whoever has worked on it.
         mine = next(Path(words[-1]).rglob("scenario.toml"))
         mine.write_text(mine.read_text() + "# my notes\n")
-        assert command(*words, "--force").code == 0
+        command(*words, "--force", code=0)
         assert not {run.stat().st_mtime_ns for run in runs} & {*written}
         assert mine.read_text().endswith("# my notes\n")
 
@@ -665,7 +648,7 @@ def test_force_does_all_runs_anew(command: Command, small: Path) -> None:
 def test_a_scenario_of_which_nobody_can_tell_is_kept(
     command: Command, small: Path, broken: str
 ) -> None:
-    assert command("run", str(small), "--out", "r").code == 0
+    command("run", str(small), "--out", "r", code=0)
     mine, manifest = Path("r/scenario.toml"), Path("r/manifest.json")
     mine.write_text(mine.read_text() + "# my notes\n")
     text = manifest.read_text()
@@ -676,6 +659,6 @@ def test_a_scenario_of_which_nobody_can_tell_is_kept(
         told = told | {"format": 1} if broken == "older" else told
         gone = ("files", "sha256") if broken == "without hashes" else ()
         manifest.write_text(json.dumps({k: v for k, v in told.items() if k not in gone}))
-    assert command("run", str(small), "--set", "seed=2", "--out", "r", "--force").code == 0
+    command("run", str(small), "--set", "seed=2", "--out", "r", "--force", code=0)
     assert Path("r/scenario.toml.kept-1").read_text().endswith("# my notes\n")
     assert "seed = 2" in mine.read_text()

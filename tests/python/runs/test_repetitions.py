@@ -63,8 +63,7 @@ def test_statistics_are_over_runs_that_have_the_number() -> None:
 
 
 def test_table_json_and_file_say_the_same(command: Command, small: Path) -> None:
-    said = command("run", str(small), "--seeds", "1..5", "--out", "o", "--json", "o.json")
-    assert said.code == 0, said.err
+    said = command("run", str(small), "--seeds", "1..5", "--out", "o", "--json", "o.json", code=0)
     rows = statistics("o.json")
     victim = rows["incast", "fct_last_ack_us.mean"]
     runs = [backwater.open_run(f"o/seed-{seed}") for seed in range(1, 6)]
@@ -132,7 +131,7 @@ def ended(directory: Path) -> dict[int, tuple[str, int]]:
 
 @pytest.mark.usefixtures("ungrouped")
 def test_only_what_is_not_there_is_run(command: Command, small: Path) -> None:
-    assert command("run", str(small), "--seeds", "1..4", "--out", "o").code == 0
+    command("run", str(small), "--seeds", "1..4", "--out", "o", code=0)
     before = ended(Path("o"))
     # Cut short, damaged and gone: each is run again.
     change_line(Path("o"), 2, status="interrupted")
@@ -141,8 +140,7 @@ def test_only_what_is_not_there_is_run(command: Command, small: Path) -> None:
     damaged.write_bytes(damaged.read_bytes()[:-1])
     del journal.runs[4]
     journal.write(Path("o"))
-    said = command("run", str(small), "--seeds", "1..5", "--out", "o", "--json", "o.json")
-    assert said.code == 0, said.err
+    said = command("run", str(small), "--seeds", "1..5", "--out", "o", "--json", "o.json", code=0)
     assert "1 of 5 runs are in o already" in said.err
     after = ended(Path("o"))
     assert set(after) == {1, 2, 3, 4, 5}
@@ -158,28 +156,26 @@ def test_only_what_is_not_there_is_run(command: Command, small: Path) -> None:
 
 
 def test_a_different_run_is_replaced_only_when_told(command: Command, small: Path) -> None:
-    assert command("run", str(small), "--seeds", "1..3", "--out", "o").code == 0
+    command("run", str(small), "--seeds", "1..3", "--out", "o", code=0)
     before = ended(Path("o"))
     change = ("run", str(small), "--set", "flow.incast.size=1 MB", "--seeds", "2..4", "--out", "o")
-    said = command(*change)
-    assert said.code == 2
+    said = command(*change, code=2)
     assert said.err.count("error") == 1
     assert "o: holds runs of another scenario" in said.err
     assert "--force" in said.err
     assert ended(Path("o")) == before, "an error has changed nothing"
-    assert command(*change, "--force").code == 0
+    command(*change, "--force", code=0)
     assert set(ended(Path("o"))) == {2, 3, 4}
     assert command(*change).err.startswith("3 of 3 runs")
     Path("o/manifest.json").write_text("{", encoding="utf-8")
-    damaged = command(*change)
-    assert damaged.code == 2
+    damaged = command(*change, code=2)
     assert "o/manifest.json" in damaged.err
     assert "--force" in damaged.err
-    assert command(*change, "--force").code == 0
+    command(*change, "--force", code=0)
 
 
 def test_runs_of_another_core_are_not_taken_up(command: Command, small: Path) -> None:
-    assert command("run", str(small), "--seeds", "1..2", "--out", "o").code == 0
+    command("run", str(small), "--seeds", "1..2", "--out", "o", code=0)
     before = ended(Path("o"))
     build = _core.version()["build"]
     assert re.fullmatch("[0-9a-f]{16}", build)
@@ -187,24 +183,21 @@ def test_runs_of_another_core_are_not_taken_up(command: Command, small: Path) ->
     text = manifest.read_text(encoding="utf-8")
     assert build in text
     manifest.write_text(text.replace(build, "0123456789abcdef"), encoding="utf-8")
-    said = command("run", str(small), "--seeds", "1..2", "--out", "o")
-    assert said.code == 2
+    said = command("run", str(small), "--seeds", "1..2", "--out", "o", code=2)
     assert "o: holds runs of another version" in said.err
     assert ended(Path("o")) == before
-    assert command("run", str(small), "--seeds", "1..2", "--out", "o", "--force").code == 0
+    command("run", str(small), "--seeds", "1..2", "--out", "o", "--force", code=0)
     assert build in manifest.read_text(encoding="utf-8")
 
 
 def test_results_of_another_kind_are_in_the_way(command: Command, small: Path) -> None:
-    assert command("run", str(small), "--out", "o").code == 0
-    said = command("run", str(small), "--seeds", "2", "--out", "o")
-    assert said.code == 2
+    command("run", str(small), "--out", "o", code=0)
+    said = command("run", str(small), "--seeds", "2", "--out", "o", code=2)
     assert "holds earlier results" in said.err
-    assert command("run", str(small), "--seeds", "2", "--out", "o", "--force").code == 0
+    command("run", str(small), "--seeds", "2", "--out", "o", "--force", code=0)
     assert pl.read_parquet("o/flows/*.parquet")["run"].unique().sort().to_list() == [1, 2]
     Path("o/manifest.json").unlink()
-    said = command("run", str(small), "--seeds", "2", "--out", "o")
-    assert said.code == 2
+    said = command("run", str(small), "--seeds", "2", "--out", "o", code=2)
     assert "holds no results of Backwater's" in said.err
 
 
@@ -255,8 +248,7 @@ def test_what_is_the_same_in_all_runs_has_one_row_or_none() -> None:
 
 def test_a_percentile_that_no_group_has_takes_no_room(command: Command, small: Path) -> None:
     """Groups of one and three flows: neither a column without a number, nor a line for each."""
-    said = command("run", str(small))
-    assert said.code == 0
+    said = command("run", str(small), code=0)
     assert "99th" not in said.out
     assert "p99" not in said.out
     more = ("--set", "flow.incast.count=34", "--set", "flow.incast.size=4 KB")

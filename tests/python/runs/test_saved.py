@@ -277,8 +277,7 @@ def test_another_build_is_refused(four: Path) -> None:
 
 @pytest.mark.usefixtures("four")
 def test_the_command(command: Command) -> None:
-    saved = command("run", "star.toml", "--until", "40 us", "--save", "there.run")
-    assert saved.code == 0
+    saved = command("run", "star.toml", "--until", "40 us", "--save", "there.run", code=0)
     assert "saved at 40 us: there.run" in saved.err
     assert not Path("results").exists(), "there are no results yet"
     again = command("run", "--from", "there.run", "--json", "-", "--out", "again")
@@ -316,8 +315,7 @@ def test_the_command(command: Command) -> None:
 )
 @pytest.mark.usefixtures("four")
 def test_what_the_command_refuses(command: Command, arguments: list[str], said: str) -> None:
-    done = command("run", *arguments)
-    assert done.code == 2
+    done = command("run", *arguments, code=2)
     assert said in done.err
     assert "Traceback" not in done.err
 
@@ -385,10 +383,8 @@ def test_a_run_of_a_matrix_goes_on_from_anywhere(tables: Path) -> None:
 
 
 def test_a_run_that_is_there_is_done_again_to_be_saved(command: Command, four: Path) -> None:
-    assert command("run", str(four), "--out", "there").code == 0
-    assert (
-        command("run", str(four), "--out", "there", "--save", "s.run", "--every", "20 us").code == 0
-    )
+    command("run", str(four), "--out", "there", code=0)
+    command("run", str(four), "--out", "there", "--save", "s.run", "--every", "20 us", code=0)
     assert Path("s.run").is_file()
 
 
@@ -402,16 +398,14 @@ def test_a_run_that_is_there_is_done_again_to_be_saved(command: Command, four: P
 def test_options_that_would_do_nothing_are_refused(
     command: Command, four: Path, options: tuple[str, ...]
 ) -> None:
-    said = command("run", str(four), *options)
-    assert said.code == 2
+    said = command("run", str(four), *options, code=2)
     assert "exclude each other" in said.err
     assert not Path("s.run").exists()
 
 
 def test_options_of_a_capture_do_not_go_with_from(command: Command, four: Path) -> None:
     backwater.load(four).save("there.run", "20 us")
-    said = command("run", "--from", "there.run", "--capture-snap", "64 B")
-    assert said.code == 2
+    said = command("run", "--from", "there.run", "--capture-snap", "64 B", code=2)
     assert "--capture-snap and --from exclude each other" in said.err
 
 
@@ -450,8 +444,9 @@ def test_a_save_that_fails_leaves_the_one_before_and_the_run_goes_on(
 
     times.clear()
     failing |= set(range(2, 100))
-    said = command("run", "star.toml", "--save", "t.run", "--every", "100 us", "--out", "there")
-    assert said.code == 0
+    said = command(
+        "run", "star.toml", "--save", "t.run", "--every", "100 us", "--out", "there", code=0
+    )
     expected = "t.run: cannot save the run: No space left on device, at {}; "
     expected += "t.run has it as it was at 100.000 us"
     for late in times[1:]:
@@ -529,7 +524,7 @@ def test_a_run_with_values_changed_on_the_way_stands_for_no_scenario(
         assert (
             "fork: values were changed under way (from 40.000 us on: pfc.xoff = 30 KB)" in said.err
         )
-    assert command("report", "fork", "-o", "fork.html").code == 0
+    command("report", "fork", "-o", "fork.html", code=0)
     page = Path("fork.html").read_text(encoding="utf-8")
     assert "from 40.000 us on: pfc.xoff = 30 KB." in page
 
@@ -549,7 +544,7 @@ def test_a_saved_run_takes_the_place_of_no_other_file(
         assert target.read_bytes() == before
         with pytest.raises(InputError, match=r"is there and is no saved run|part of a dir"):
             backwater.load(four).save(target, "40 us")
-    assert command("run", str(four), *how, "--save", "-").code == 2
+    command("run", str(four), *how, "--save", "-", code=2)
     assert not Path("-").exists()
     assert not Path("results").exists(), "nothing has been run or written"
 
@@ -569,8 +564,7 @@ def test_a_stopped_run_says_from_where_it_goes_on_and_is_not_begun_anew(
         backwater.load(four).run(out="there", save="s.run", every="100 us", progress=stop)
     saved = backwater.resume("s.run").time_ps
     before = Path("s.run").read_bytes()
-    said = command(*words)
-    assert said.code == 2
+    said = command(*words, code=2)
     assert f"s.run: holds this run as it was at {simulated(saved)}" in said.err
     assert "--from s.run" in said.err
     with pytest.raises(InputError, match="holds this run"):

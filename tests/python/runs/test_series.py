@@ -27,7 +27,7 @@ def test_each_run_is_as_it_is_alone(
     command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(series, "GROUP_SECONDS", 3600.0)
-    assert command("run", str(small), "--seeds", "3..7", "--out", "o").code == 0
+    command("run", str(small), "--seeds", "3..7", "--out", "o", code=0)
     runs = backwater.open_run("o", backwater.Series).runs
     assert [run.seed for run in runs] == [3, 4, 5, 6, 7]
     scenario = backwater.load(small)
@@ -58,13 +58,13 @@ def test_each_run_is_as_it_is_alone(
 
 
 def test_a_run_is_taken_by_its_name_as_a_directory_is(command: Command, small: Path) -> None:
-    assert command("run", str(small), "--seeds", "1..3", "--out", "o").code == 0
-    assert command("run", str(small), "--set", "seed=2", "--out", "alone").code == 0
+    command("run", str(small), "--seeds", "1..3", "--out", "o", code=0)
+    command("run", str(small), "--set", "seed=2", "--out", "alone", code=0)
     for words in (("why",), ("jobs",), ("compare", "--seeds", "2..2", "small.toml@sfc")):
         first, second = (command(*words, place) for place in ("o/seed-2", "alone"))
         assert first.code == second.code
         assert first.out.replace("o/seed-2", "alone") == second.out
-    assert command("report", "o/seed-2", "-o", "page.html").code == 0
+    command("report", "o/seed-2", "-o", "page.html", code=0)
     assert "Fingerprint" in Path("page.html").read_text(encoding="utf-8")
     run = backwater.open_run("o/seed-2", backwater.Run)
     assert run.directory == Path("o/seed-2")
@@ -80,9 +80,9 @@ def test_a_run_is_taken_by_its_name_as_a_directory_is(command: Command, small: P
 
 
 def test_seeds_are_added_to_a_series(command: Command, small: Path) -> None:
-    assert command("run", str(small), "--seeds", "1..2", "--out", "o").code == 0
+    command("run", str(small), "--seeds", "1..2", "--out", "o", code=0)
     before = lines("o")
-    assert command("run", str(small), "--seeds", "2..4", "--out", "o").code == 0
+    command("run", str(small), "--seeds", "2..4", "--out", "o", code=0)
     assert set(before) <= set(lines("o"))
     assert [run.seed for run in backwater.open_run("o", backwater.Series).runs] == [2, 3, 4]
     assert (
@@ -115,8 +115,7 @@ def test_what_a_killed_series_has_written_is_read_and_taken_up(
     shutil.copy("o/ports/part-00000.parquet", "o/ports/part-00099.parquet")
     with Path("o/runs.jsonl").open("ab") as file:
         file.write(b'{"seed": 4000, "status": "done"')
-    said = command("run", str(small), "--seeds", f"1..{most + 5}", "--out", "o")
-    assert said.code == 0, said.err
+    said = command("run", str(small), "--seeds", f"1..{most + 5}", "--out", "o", code=0)
     assert f"{len(written)} of {most + 5} runs are in o already" in said.err
     again = backwater.open_run("o", backwater.Series)
     assert again.status == "done"
@@ -127,7 +126,7 @@ def test_what_a_killed_series_has_written_is_read_and_taken_up(
 
 
 def test_a_damaged_line_is_named_and_its_run_done_again(command: Command, small: Path) -> None:
-    assert command("run", str(small), "--seeds", "1..3", "--out", "o").code == 0
+    command("run", str(small), "--seeds", "1..3", "--out", "o", code=0)
     kept = Path("o/runs.jsonl")
     whole = kept.read_text(encoding="utf-8").splitlines()
     [number] = [n for n, line in enumerate(whole) if json.loads(line).get("seed") == 2]
@@ -165,9 +164,9 @@ def test_what_no_writer_says_is_no_line(tmp_path: Path) -> None:
 def test_a_large_run_has_parts_of_its_own(
     command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert command("run", str(small), "--seeds", "1..3", "--out", "few").code == 0
+    command("run", str(small), "--seeds", "1..3", "--out", "few", code=0)
     monkeypatch.setattr("backwater.results.PART_ROWS", 1)
-    assert command("run", str(small), "--seeds", "1..3", "--out", "many").code == 0
+    command("run", str(small), "--seeds", "1..3", "--out", "many", code=0)
     few = backwater.open_run("few", backwater.Series).runs
     many = backwater.open_run("many", backwater.Series).runs
     for one, other in zip(few, many, strict=True):

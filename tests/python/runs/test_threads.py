@@ -67,8 +67,7 @@ def test_results_are_the_same_on_any_number_of_threads(threads: int) -> None:
 
 
 def test_the_command_runs_on_threads(command: Command, tree: Path) -> None:
-    said = command("run", str(tree), "--threads", "2", "--out", "two", "--json", "two.json")
-    assert said.code == 0
+    said = command("run", str(tree), "--threads", "2", "--out", "two", "--json", "two.json", code=0)
     assert said.err.splitlines().count("threads: 2 of 2") == 2, "at the beginning and at the end"
     summary = json.loads(Path("two.json").read_text(encoding="utf-8"))["summary"]
     assert summary["threads"] == 2
@@ -78,8 +77,7 @@ def test_the_command_runs_on_threads(command: Command, tree: Path) -> None:
 
 
 def test_a_run_that_cannot_be_split_says_why(command: Command, tree: Path) -> None:
-    said = command("run", str(tree), "--threads", "2", "--set", "ack.enabled=false")
-    assert said.code == 0
+    said = command("run", str(tree), "--threads", "2", "--set", "ack.enabled=false", code=0)
     expected = (
         "threads: one, not 2: without acknowledgements a sender knows at once what has arrived"
     )
@@ -97,12 +95,11 @@ def test_a_run_that_cannot_be_split_says_why(command: Command, tree: Path) -> No
 def test_bad_numbers_of_threads_do_nothing(
     command: Command, tree: Path, options: str, reason: str
 ) -> None:
-    said = command("run", str(tree), "--out", "r", *options.split())
-    assert said.code == 2
+    said = command("run", str(tree), "--out", "r", *options.split(), code=2)
     assert said.err.startswith(f"error: {reason}")
     assert "hint: " in said.err
     assert not Path("r").exists()
-    assert command("run", str(tree), *options.split()).code == 2
+    command("run", str(tree), *options.split(), code=2)
     assert not Path("results").exists()
 
 

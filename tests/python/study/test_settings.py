@@ -35,14 +35,12 @@ def test_compare_leaves_the_baseline_alone(command: Command) -> None:
     names = [f"{AIDC}@pfc", f"{AIDC}@pfc-sfc"]
     metric = ("--metric", "mean_fct:victim")
     asked = (*names, "--set", THRESHOLD, "--seeds", "5", *metric, "--json", "c.json")
-    said = command("compare", *asked)
-    assert said.code == 0, said.err
+    said = command("compare", *asked, code=0)
     document = told("c.json")
     [row] = document["rows"]
     assert row["winners"] == [names[1]]
     # Each mechanism by itself, as `run` has it.
-    apart = command("compare", *names, "--seeds", "5", *metric, "--json", "d.json")
-    assert apart.code == 0
+    command("compare", *names, "--seeds", "5", *metric, "--json", "d.json", code=0)
     baseline = told("d.json")["rows"][0]["scenarios"][0]["mean"]
     pfc, sfc = row["scenarios"]
     assert pfc["mean"] == baseline
@@ -71,8 +69,7 @@ def test_a_run_is_written_in_a_line() -> None:
 
 def test_compare_sets_a_value_for_one_scenario(command: Command) -> None:
     names = [f"{AIDC}@pfc-sfc", f"{AIDC}@pfc-sfc,sfc.threshold=150KB,sfc.pause=8us"]
-    said = command("compare", *names, "--seeds", "1", "--json", "c.json")
-    assert said.code == 0, said.err
+    command("compare", *names, "--seeds", "1", "--json", "c.json", code=0)
     first, second = told("c.json")["scenarios"]
     assert (first["set"], first["skipped"]) == ({}, [])
     assert second["set"] == {"sfc.threshold": "150KB", "sfc.pause": "8us"}
@@ -85,8 +82,9 @@ def test_compare_sets_a_value_for_one_scenario(command: Command) -> None:
 
 def test_compare_switches_a_mechanism_on_for_one_scenario(command: Command, small: Path) -> None:
     both = "+ecn+dcqcn,dcqcn.preset=paper,ecn.kmin=50KB,ecn.kmax=100KB"
-    said = command("compare", "small.toml", f"small.toml{both}", "--seeds", "1", "--json", "c.json")
-    assert said.code == 0, said.err
+    command(
+        "compare", "small.toml", f"small.toml{both}", "--seeds", "1", "--json", "c.json", code=0
+    )
     plain, changed = told("c.json")["scenarios"]
     assert (plain["with"], changed["with"]) == ([], ["ecn", "dcqcn"])
     run = backwater.open_run(Path(changed["directory"], "seed-1"))
@@ -169,14 +167,13 @@ def test_how_a_scenario_cannot_be_named(
 def test_a_variant_stands_behind_its_file(
     words: tuple[str, ...], command: Command, small: Path
 ) -> None:
-    said = command(*words, f"{small.name}@sfc")
-    assert said.code == 0
+    said = command(*words, f"{small.name}@sfc", code=0)
     option = command(*words, small.name, "--variant", "sfc")
     # `advise` names what it read.
     assert (option.code, option.out.split()) == (0, said.out.replace("@sfc", "").split())
     # A file may be called so.
     small.rename(small.with_name(f"{small.name}@sfc"))
-    assert command("check", f"{small.name}@sfc").code == 0
+    command("check", f"{small.name}@sfc", code=0)
 
 
 @pytest.mark.parametrize("name", ["run", "why"])
@@ -193,8 +190,7 @@ def test_seeds_are_given_once(command: Command, small: Path) -> None:
     assert (said.code, said.out) == (2, "")
     assert "error: --seed and --set seed exclude each other" in said.err
     for many, seeds in (("2", [7, 8]), ("1..2", [1, 2])):
-        done = command("run", small.name, "--seeds", many, "--set", "seed=7", "--out", many)
-        assert done.code == 0
+        command("run", small.name, "--seeds", many, "--set", "seed=7", "--out", many, code=0)
         assert [run.seed for run in backwater.open_run(many, backwater.Series).runs] == seeds
 
 
@@ -209,11 +205,9 @@ def test_a_mechanism_is_not_switched_on_and_off(name: str, command: Command, sma
 
 
 def test_unknown_names_after_a_scenario(command: Command, small: Path) -> None:
-    said = command("compare", small.name, f"{small.name}+sfcc")
-    assert said.code == 2
+    said = command("compare", small.name, f"{small.name}+sfcc", code=2)
     assert "`sfcc` is no mechanism" in said.err
-    said = command("compare", small.name, f"{small.name}@sfcc,seed=3")
-    assert said.code == 2
+    said = command("compare", small.name, f"{small.name}@sfcc,seed=3", code=2)
     assert "there is no variant `sfcc`" in said.err
 
 
@@ -234,8 +228,7 @@ def test_a_mechanism_that_is_on_nowhere_is_an_error(name: str, command: Command)
     mechanism = arguments[-1].partition(".")[0]
     if name == "check of all":
         arguments = [*arguments[:-1], "swift.beta=0.5"]
-    said = command(*arguments)
-    assert said.code == 2, said.out
+    said = command(*arguments, code=2)
     assert f"`{mechanism}` is off" in said.err
     assert f"hint: --with {mechanism} switches it on" in said.err
     assert not Path("results").exists()
@@ -244,35 +237,31 @@ def test_a_mechanism_that_is_on_nowhere_is_an_error(name: str, command: Command)
 def test_a_setting_skips_the_setups_whose_mechanism_is_off(command: Command) -> None:
     # Beside BCN stand QCN and PFC with DCQCN, and the null model has no BCN either.
     case = ("--case", "single-500us", "--seeds", "1", "--set", "stop.at=100 ms")
-    said = command("reproduce", "bcn-delay-2007", *case, "--set", "bcn.oversampling=1")
-    assert said.code == 0, said.err
+    said = command("reproduce", "bcn-delay-2007", *case, "--set", "bcn.oversampling=1", code=0)
     assert "Skipped: --set bcn.oversampling=1 in bcn, where `bcn` is off" in " ".join(
         said.out.split()
     )
 
 
 def test_with_switches_a_mechanism_on(command: Command, small: Path) -> None:
-    said = command("run", small.name, "--set", "sfc.pause=8us", "--with", "sfc")
-    assert said.code == 2
+    said = command("run", small.name, "--set", "sfc.pause=8us", "--with", "sfc", code=2)
     assert "--with sfc: sfc.threshold: is missing" in said.err
     values = ("--with", "sfc", "--set", "sfc.threshold=150KB", "--set", "sfc.pause=7us")
-    assert command("run", small.name, *values, "--json", "r.json").code == 0
+    command("run", small.name, *values, "--json", "r.json", code=0)
     report = told("r.json")
     assert (report["with"], report["skipped"]) == (["sfc"], [])
     assert report["directory"] == "results/small+sfc"
     variant = backwater.load(small).variant("sfc").run()
     assert report["fingerprint"] == variant.fingerprint, "as the variant of the same values"
-    again = command("why", "results/small+sfc")
-    assert again.code == 0, again.err
+    command("why", "results/small+sfc", code=0)
     for arguments in (["check", small.name, *values], ["why", small.name, *values]):
-        assert command(*arguments).code == 0
+        command(*arguments, code=0)
     advice = command("advise", "sfc", "--scenario", small.name, *values)
     assert "150" in advice.out
 
 
 def test_check_says_where_a_setting_applies(command: Command, small: Path) -> None:
-    said = command("check", small.name, "--set", "sfc.threshold=150 KB", "--json", "c.json")
-    assert said.code == 0
+    said = command("check", small.name, "--set", "sfc.threshold=150 KB", "--json", "c.json", code=0)
     assert f"skipped: --set {THRESHOLD}: `sfc` is off; it applies to the variants sfc" in said.err
     assert told("c.json")["skipped"] == [SKIPPED]
     said = command("check", small.name, "--set", "sfc.threshold=1 MB")
@@ -403,11 +392,10 @@ def test_a_study_judges_only_models_that_are_as_they_were(
     command: Command, small_study: definition.Study
 ) -> None:
     asked = ("reproduce", small_study.id)
-    assert command(*asked, "--json", "b.json", "--out", "b").code == 0
+    command(*asked, "--json", "b.json", "--out", "b", code=0)
     before = told("b.json")
     assert {row["verdict"] for row in before} == {"agrees", "holds"}
-    said = command(*asked, "--set", "sfc.threshold=50 KB", "--json", "c.json", "--out", "o")
-    assert said.code == 0, said.err
+    said = command(*asked, "--set", "sfc.threshold=50 KB", "--json", "c.json", "--out", "o", code=0)
     rows = told("c.json")
     assert verdicts(rows) == [
         ("pfc", "agrees", False),
@@ -436,7 +424,7 @@ def test_a_study_judges_only_models_that_are_as_they_were(
     again = study.open_study("o")
     assert [row.as_dict() for row in again.rows] == rows
     assert again.summary.not_judged == 4
-    assert command("report", "o", "-o", "report.html").code == 0
+    command("report", "o", "-o", "report.html", code=0)
     page = Path("report.html").read_text(encoding="utf-8")
     assert "a model that was changed is not judged" in page
     assert "not judged" in page
@@ -445,8 +433,9 @@ def test_a_study_judges_only_models_that_are_as_they_were(
 def test_a_study_with_a_mechanism_more_is_not_judged(
     command: Command, small_study: definition.Study
 ) -> None:
-    said = command("reproduce", small_study.id, "--with", "ecn", "--json", "c.json", "--out", "o")
-    assert said.code == 0, said.err
+    said = command(
+        "reproduce", small_study.id, "--with", "ecn", "--json", "c.json", "--out", "o", code=0
+    )
     assert {row["verdict"] for row in told("c.json")} == {"not judged"}
     assert told("o/manifest.json")["with"] == ["ecn"]
     assert not any(word in said.out for word in ("agrees", "holds", "differs", "fails"))
@@ -534,16 +523,14 @@ def test_several_values_of_a_key_are_sent_to_vary(given: str, command: Command) 
         assert (said.code, said.out) == (2, "")
         assert f"error: --set {given}: is several values, and one is set" in said.err
         assert f'hint: `backwater sweep` takes several: --vary "{given}"' in said.err
-    own = command("compare", AIDC, f"{AIDC}@pfc,{given}", "--plan")
-    assert own.code == 2
+    own = command("compare", AIDC, f"{AIDC}@pfc,{given}", "--plan", code=2)
     if ".." in given:
         assert f'hint: `backwater sweep` takes several: --vary "{given}"' in own.err
 
 
 @pytest.mark.parametrize("given", ["1..3", "1,2,3"])
 def test_several_seeds_are_sent_to_seeds(given: str, command: Command) -> None:
-    said = command("run", AIDC, "--set", f"seed={given}")
-    assert said.code == 2
+    said = command("run", AIDC, "--set", f"seed={given}", code=2)
     assert "hint: --seeds A..B runs several" in said.err
 
 
@@ -552,6 +539,5 @@ def test_sets_of_hosts_and_titles_are_no_ranges(command: Command, hot: Path) -> 
         said = command("check", hot.name, "--set", given)
         assert "is several values" not in said.err
         assert said.code == 0
-    said = command("check", hot.name, "--set", "flow.hot.from=0..999")
-    assert said.code == 2
+    said = command("check", hot.name, "--set", "flow.hot.from=0..999", code=2)
     assert "sweep" not in said.err

@@ -51,9 +51,9 @@ class Sweeper:
     def __init__(self, command: Command, cluster: Cluster, file: Path) -> None:
         self.command, self.cluster, self.file = command, cluster, file
 
-    def __call__(self, *arguments: str) -> Said:
+    def __call__(self, *arguments: str, code: int | None = None) -> Said:
         where = ("--scheduler", self.cluster.address)
-        return self.command("sweep", str(self.file), *arguments, *where)
+        return self.command("sweep", str(self.file), *arguments, *where, code=code)
 
 
 @pytest.fixture
@@ -376,9 +376,8 @@ def test_costs_are_told_apart_by_values() -> None:
 
 def test_a_sweep_keeps_the_numbers_of_single_runs(sweep: Sweeper, tmp_path: Path) -> None:
     said = sweep(
-        "--vary", "pfc.xoff=10KB,20KB", "--seeds", "1..2", "--variant", "pfc", "--out", "o"
+        "--vary", "pfc.xoff=10KB,20KB", "--seeds", "1..2", "--variant", "pfc", "--out", "o", code=0
     )
-    assert said.code == 0, said.err
     assert "4 points: 2 of pfc.xoff, 2 seeds" in said.err
     found = rows(tmp_path / "o")
     assert len(found) == 4
@@ -422,31 +421,27 @@ def test_what_is_added_is_all_that_runs(sweep: Sweeper, tmp_path: Path) -> None:
 def test_another_sweep_is_refused_unless_asked_for(
     sweep: Sweeper, more: tuple[str, ...], reason: str
 ) -> None:
-    assert sweep("--vary", BUFFERS, "--out", "o").code == 0
-    said = sweep("--vary", BUFFERS, *more, "--out", "o")
-    assert said.code == 2
+    sweep("--vary", BUFFERS, "--out", "o", code=0)
+    said = sweep("--vary", BUFFERS, *more, "--out", "o", code=2)
     assert reason in said.err
     assert "--force to do all of it anew" in said.err
-    said = sweep("--vary", BUFFERS, *more, "--out", "o", "--force", "--json", "-")
-    assert said.code == 0
+    said = sweep("--vary", BUFFERS, *more, "--out", "o", "--force", "--json", "-", code=0)
     assert json.loads(said.out)["fresh"] >= 3
 
 
 def test_a_changed_file_is_told_by_its_values_not_its_text(sweep: Sweeper) -> None:
-    assert sweep("--vary", BUFFERS, "--out", "o").code == 0
+    sweep("--vary", BUFFERS, "--out", "o", code=0)
     sweep.file.write_text(f"# A remark.\n{HOT}", encoding="utf-8")
-    assert sweep("--vary", BUFFERS, "--out", "o").code == 0
+    sweep("--vary", BUFFERS, "--out", "o", code=0)
     sweep.file.write_text(HOT.replace('"90 KB"', '"91 KB"'), encoding="utf-8")
-    said = sweep("--vary", BUFFERS, "--out", "o")
-    assert said.code == 2
+    said = sweep("--vary", BUFFERS, "--out", "o", code=2)
     assert "o: holds points of another scenario: flow.0.size is 91 KB, and was 90 KB" in said.err
 
 
 def test_keys_in_another_order_are_the_same_sweep(sweep: Sweeper, tmp_path: Path) -> None:
-    assert sweep("--vary", BUFFERS, "--vary", DELAYS, "--out", "o").code == 0
+    sweep("--vary", BUFFERS, "--vary", DELAYS, "--out", "o", code=0)
     before = rows(tmp_path / "o")
-    said = sweep("--vary", DELAYS, "--vary", BUFFERS, "--out", "o", "--json", "-")
-    assert said.code == 0, said.err
+    said = sweep("--vary", DELAYS, "--vary", BUFFERS, "--out", "o", "--json", "-", code=0)
     assert json.loads(said.out)["fresh"] == 0
     assert rows(tmp_path / "o") == before
     said = sweep("--vary", DELAYS, "--vary", f"{BUFFERS},1 MB", "--out", "o", "--json", "-")
@@ -463,11 +458,10 @@ def test_samples_of_keys_in_another_order_are_the_same(how: str) -> None:
 
 def refused(sweep: Sweeper, again: tuple[str, ...], change: Callable[[], object]) -> str:
     """Give what a command says that goes on, and does not after a change."""
-    assert sweep(*again).code == 0
-    assert sweep(*again).code == 0
+    sweep(*again, code=0)
+    sweep(*again, code=0)
     change()
-    said = sweep(*again)
-    assert said.code == 2
+    said = sweep(*again, code=2)
     return said.err
 
 
@@ -506,16 +500,14 @@ def test_a_changed_base_is_told(sweep: Sweeper) -> None:
 
 @pytest.mark.parametrize("odd", ["40 Kbytes", "200 K", "0.6 usec", "3 kb"])
 def test_a_unit_that_there_is_not_is_refused(sweep: Sweeper, odd: str) -> None:
-    said = sweep("--vary", BUFFERS, "--where", f"switch.buffer > {odd}", "--out", "o")
-    assert said.code == 2
+    said = sweep("--vary", BUFFERS, "--where", f"switch.buffer > {odd}", "--out", "o", code=2)
     assert f"`{odd}` in a condition: is no size, time or rate" in said.err
 
 
 def test_another_build_is_refused(sweep: Sweeper, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert sweep("--vary", BUFFERS, "--out", "o").code == 0
+    sweep("--vary", BUFFERS, "--out", "o", code=0)
     monkeypatch.setattr("backwater.sweep.run.code", lambda: {"backwater": "9.9", "build": "x"})
-    said = sweep("--vary", BUFFERS, "--out", "o")
-    assert said.code == 2
+    said = sweep("--vary", BUFFERS, "--out", "o", code=2)
     assert "was made by another version or build" in said.err
 
 
@@ -538,8 +530,7 @@ def test_a_point_that_fails_is_a_row_and_is_retried(sweep: Sweeper, tmp_path: Pa
 
 
 def test_a_sweep_of_nothing_but_errors_is_refused(sweep: Sweeper, tmp_path: Path) -> None:
-    said = sweep("--variant", "pfc", "--vary", "pfc.xoff=1KB,1500B", "--out", "o")
-    assert said.code == 2
+    said = sweep("--variant", "pfc", "--vary", "pfc.xoff=1KB,1500B", "--out", "o", code=2)
     assert "xon (2 KB) is above xoff (1 KB)" in said.err
     assert not (tmp_path / "o").exists()
 
@@ -559,17 +550,16 @@ keep = ["flows"]
 """,
         encoding="utf-8",
     )
-    assert command("sweep", str(file), "--out", "a", "--scheduler", sweep.cluster.address).code == 0
+    command("sweep", str(file), "--out", "a", "--scheduler", sweep.cluster.address, code=0)
     options = ["--vary", BUFFERS, "--vary", DELAYS, "--seeds", "1..2", "--keep", "flows"]
-    assert sweep(*options, "--where", "switch.buffer > 100 KB", "--out", "b").code == 0
+    sweep(*options, "--where", "switch.buffer > 100 KB", "--out", "b", code=0)
     assert rows(tmp_path / "a") == rows(tmp_path / "b")
     assert len(rows(tmp_path / "a")) == 8
     flows = backwater.open_sweep(tmp_path / "a").arrow("flows")
     assert flows.num_rows == 8 * 4
     assert set(flows["point"].to_pylist()) == {row["point"] for row in rows(tmp_path / "a")}
     file.write_text("[sweep]\nscenario = 'hot.toml'\nvery = 3\n", encoding="utf-8")
-    said = command("sweep", str(file))
-    assert said.code == 2
+    said = command("sweep", str(file), code=2)
     assert "very" in said.err
     assert "it may say: scenario, vary, variants" in said.err
 
@@ -588,14 +578,13 @@ def test_check_knows_a_sweep(sweep: Sweeper, command: Command, tmp_path: Path) -
     text = "[sweep]\nscenario = 'hot.toml'\nvary = { 'switch.buffer' = ['1 MB', '2 MB'] }\n"
     file.write_text(text, encoding="utf-8")
     assert sweep.file.exists()
-    said = command("check", str(file))
-    assert said.code == 0
+    said = command("check", str(file), code=0)
     assert "2 points: 2 of switch.buffer, 1 seed" in said.err
     assert "a point by a pilot" in said.err
 
 
 def test_sql_is_asked_by_plain_names(sweep: Sweeper, command: Command) -> None:
-    assert sweep("--vary", BUFFERS, "--seeds", "1..2", "--out", "o").code == 0
+    sweep("--vary", BUFFERS, "--seeds", "1..2", "--out", "o", code=0)
     ask = 'select switch_buffer, count(*) n, max("drops") d from points group by 1 order by 1'
     said = command("query", "o", ask, "--json", "-")
     answer = json.loads(said.out)
@@ -610,14 +599,13 @@ def test_sql_is_asked_by_plain_names(sweep: Sweeper, command: Command) -> None:
     listed = command("query", "o")
     assert "p99_fct_victim" in listed.out
     assert "points that have failed" in listed.out
-    said = command("query", "o", "select nothing from points")
-    assert said.code == 2
+    said = command("query", "o", "select nothing from points", code=2)
     assert "hint: views: points, metrics" in said.err
     assert "Traceback" not in said.err
 
 
 def test_a_sweep_is_a_table_of_polars_and_pandas(sweep: Sweeper) -> None:
-    assert sweep("--vary", BUFFERS, "--out", "o").code == 0
+    sweep("--vary", BUFFERS, "--out", "o", code=0)
     opened = backwater.open_run("o", of=backwater.Sweep)
     assert opened.status == "done"
     assert sorted(opened.polars()["switch.buffer"]) == [100_000, 150_000, 200_000]
@@ -627,21 +615,20 @@ def test_a_sweep_is_a_table_of_polars_and_pandas(sweep: Sweeper) -> None:
 
 
 def test_a_damaged_part_is_refused(sweep: Sweeper, tmp_path: Path) -> None:
-    assert sweep("--vary", BUFFERS, "--out", "o").code == 0
+    sweep("--vary", BUFFERS, "--out", "o", code=0)
     [part] = (tmp_path / "o" / "points").iterdir()
     content = bytearray(part.read_bytes())
     content[100] ^= 1
     part.write_bytes(content)
     with pytest.raises(ResultError, match="is not what was written"):
         backwater.open_sweep("o")
-    said = sweep("--vary", BUFFERS, "--seeds", "1..2", "--out", "o")
-    assert said.code == 1
+    said = sweep("--vary", BUFFERS, "--seeds", "1..2", "--out", "o", code=1)
     assert "is not what was written" in said.err
-    assert sweep("--vary", BUFFERS, "--seeds", "1..2", "--out", "o", "--force").code == 0
+    sweep("--vary", BUFFERS, "--seeds", "1..2", "--out", "o", "--force", code=0)
 
 
 def test_status_says_how_far_it_is(sweep: Sweeper, command: Command, tmp_path: Path) -> None:
-    assert sweep("--vary", BUFFERS, "--out", "o").code == 0
+    sweep("--vary", BUFFERS, "--out", "o", code=0)
     said = command("status", "o")
     assert (said.code, said.out) == (0, "Hot: done\n100 % · 3 of 3 points done\n")
     file = tmp_path / "o" / "progress.json"
@@ -652,8 +639,7 @@ def test_status_says_how_far_it_is(sweep: Sweeper, command: Command, tmp_path: P
     from backwater.manifest import SWEEP, read_manifest, write_manifest
 
     write_manifest(tmp_path / "o", read_manifest(tmp_path / "o", SWEEP) | {"status": "running"})
-    said = command("status", "o")
-    assert said.code == 3
+    said = command("status", "o", code=3)
     assert "Hot: not heard of for" in said.out
     assert "33 % · 3 of 9 points done" in said.out
 
@@ -669,12 +655,10 @@ def test_progress_is_told_to_machines_and_not_to_logs(sweep: Sweeper) -> None:
 
 def test_other_results_are_not_replaced(sweep: Sweeper, command: Command) -> None:
     assert command("run", str(sweep.file), "--out", "o").code in (0, 3)
-    said = sweep("--vary", BUFFERS, "--out", "o")
-    assert said.code == 2
+    said = sweep("--vary", BUFFERS, "--out", "o", code=2)
     assert "holds results of a run" in said.err
-    assert sweep("--vary", BUFFERS, "--out", "o", "--force").code == 0
-    said = command("run", str(sweep.file), "--out", "o")
-    assert said.code == 2
+    sweep("--vary", BUFFERS, "--out", "o", "--force", code=0)
+    command("run", str(sweep.file), "--out", "o", code=2)
 
 
 def test_a_scheduler_that_does_not_answer_is_told(
@@ -684,8 +668,8 @@ def test_a_scheduler_that_does_not_answer_is_told(
     said = command(
         *("sweep", str(hot), "--vary", BUFFERS, "--out", "o"),
         *("--scheduler", "tcp://127.0.0.1:9"),
+        code=2,
     )
-    assert said.code == 2
     assert "--scheduler tcp://127.0.0.1:9: does not answer" in said.err
     assert "`dask scheduler`" in said.err
 
@@ -726,8 +710,7 @@ def test_a_page_in_place_of_a_scheduler_is_told(command: Command, hot: Path) -> 
 def test_options_that_cannot_be_meant_are_refused(
     command: Command, hot: Path, tmp_path: Path, more: tuple[str, ...], reason: str
 ) -> None:
-    said = command("sweep", str(hot), "--variant", "pfc", "--out", "o", *more)
-    assert said.code == 2
+    said = command("sweep", str(hot), "--variant", "pfc", "--out", "o", *more, code=2)
     assert f"error: {reason}" in said.err
     assert "hint: " in said.err
     assert not (tmp_path / "o").exists()
@@ -753,8 +736,7 @@ def test_a_full_disk_is_told(sweep: Sweeper, monkeypatch: pytest.MonkeyPatch) ->
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("backwater.sweep.store.replacing", full)
-    said = sweep("--vary", BUFFERS, "--out", "o")
-    assert said.code == 1
+    said = sweep("--vary", BUFFERS, "--out", "o", code=1)
     assert "cannot write results: No space left on device" in said.err
     assert "make room, and the same command goes on" in said.err
     monkeypatch.undo()

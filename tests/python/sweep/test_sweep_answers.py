@@ -88,14 +88,14 @@ def test_a_scenario_that_is_refused_with_its_own_values_has_no_base(
     hot.write_text(HOT.replace('xoff = "20 KB"', 'xoff = "1 KB"'), encoding="utf-8")
     run_here(monkeypatch)
     goal = ("--goal", "max_fct:victim min", "--vary", "pfc.xoff=20 KB,40 KB")
-    said = command("sweep", str(hot), "--variant", "pfc", *goal, "--out", "o")
-    assert said.code == 0, said.err
+    said = command("sweep", str(hot), "--variant", "pfc", *goal, "--out", "o", code=0)
     assert "no base: the scenario is refused with its own values: xon (2 KB)" in said.err
     assert "best: pfc, pfc.xoff = " in said.out
     assert "difference" not in said.out
     # Whoever asks for one is told.
-    said = command("sweep", str(hot), "--variant", "pfc", *goal, "--base", "pfc", "--out", "p")
-    assert said.code == 2
+    said = command(
+        "sweep", str(hot), "--variant", "pfc", *goal, "--base", "pfc", "--out", "p", code=2
+    )
     assert "pfc.xon: xon (2 KB) is above xoff (1 KB)" in said.err
 
 
@@ -117,8 +117,9 @@ def test_points_of_a_grid_that_are_illegal_are_counted(hot: Path) -> None:
 def test_a_range_without_a_legal_point_is_refused(
     command: Command, hot: Path, tmp_path: Path, goal: str, vary: tuple[str, ...]
 ) -> None:
-    said = command("sweep", str(hot), "--variant", "pfc", *vary, "--goal", goal, "--out", "o")
-    assert said.code == 2
+    said = command(
+        "sweep", str(hot), "--variant", "pfc", *vary, "--goal", goal, "--out", "o", code=2
+    )
     assert "pfc.xon: xon (2 KB) is above xoff" in said.err
     assert not (tmp_path / "o").exists()
 
@@ -333,8 +334,7 @@ def test_a_report_draws_no_front_where_there_is_none(
     command: Command, ring: Path, tmp_path: Path
 ) -> None:
     goal = "mean_over_bound min, mean_cct min"
-    said = command("sweep", f"{ring}", "--vary", RATES, "--goal", goal, "--out", "o")
-    assert said.code == 1
+    said = command("sweep", f"{ring}", "--vary", RATES, "--goal", goal, "--out", "o", code=1)
     assert "no front: mean_over_bound is held against mean bound" in " ".join(said.out.split())
     sweep = backwater.open_sweep(tmp_path / "o")
     page = sweep_page(sweep)

@@ -216,8 +216,7 @@ def test_jobs_of_slurm_run_the_points(
         (tools / name).write_text(text.format(place=place), encoding="utf-8")
         (tools / name).chmod(stat.S_IRWXU)
     options = "queue=short cores=2 memory=2GB jobs=1 interface=lo walltime=01:00:00 --constraint=x"
-    said = command("sweep", "long.toml", "--slurm", options)
-    assert said.code == 2
+    said = command("sweep", "long.toml", "--slurm", options, code=2)
     assert "there is no `sbatch` here" in said.err
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
     code, told = ended(place, *FEW, "--out", "o", "--slurm", options)
@@ -261,8 +260,7 @@ def test_jobs_may_wait_in_a_queue(
         run(self, client, stop, wait)
 
     monkeypatch.setattr(Drive, "run", seen)
-    said = command(*FEW, "--out", "o", "--slurm", "queue=short interface=lo memory=2GB")
-    assert said.code == 0, said.err
+    said = command(*FEW, "--out", "o", "--slurm", "queue=short interface=lo memory=2GB", code=0)
     assert waits == [math.inf]
     assert "1 job of SLURM to be submitted; they may wait in its queue" in said.err
 
@@ -272,8 +270,8 @@ def test_the_script_of_a_job_is_shown(command: Command, place: Path) -> None:
     said = command(
         *("sweep", "long.toml", "--dry-run"),
         *("--slurm", "queue=q account=a cores=4 memory=8GB --gres=none"),
+        code=0,
     )
-    assert said.code == 0
     lines = said.out.splitlines()
     assert lines[0].startswith("#!")
     for line in ("-p q", "-A a", "--cpus-per-task=4", "--mem=8G", "--gres=none"):

@@ -31,8 +31,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 def swept(command: Command, tmp_path: Path) -> Path:
     """A grid of two keys and two seeds."""
     (tmp_path / "hot.toml").write_text(HOT, encoding="utf-8")
-    said = command("sweep", *SWEPT)
-    assert said.code == 0, said
+    command("sweep", *SWEPT, code=0)
     return tmp_path / "o"
 
 
@@ -79,11 +78,11 @@ def test_what_cannot_be_drawn_is_said(swept: Path) -> None:
 
 def test_many_settings_are_averaged_if_all_are_there(command: Command, swept: Path) -> None:
     """Eight settings beside a key: one line, which is the mean over them, seed by seed."""
-    said = command(
+    command(
         *("sweep", "hot.toml", "--variant", "pfc", "--vary", "pfc.xoff=5 KB,60 KB"),
         *("--vary", "topology.link_delay=100ns..800ns in 8", "--out", "many"),
+        code=0,
     )
-    assert said.code == 0, said
     place = swept.parent / "many"
     drawn = values(SweepPlots(backwater.open_sweep(place)).curve("pfc.xoff", ["mean_fct:hot"]))
     for at in (5, 60):
@@ -95,8 +94,7 @@ def test_many_settings_are_averaged_if_all_are_there(command: Command, swept: Pa
 def test_an_answer_is_kept_with_its_figures(command: Command, swept: Path) -> None:
     goal = "smallest pfc.xoff in 5 KB..60 KB step 5 KB where pauses <= 4"
     begin = ("sweep", "hot.toml", "--variant", "pfc", "--goal", goal, "--seeds", "1..2")
-    said = command(*begin, "--out", "g")
-    assert said.code == 0, said
+    command(*begin, "--out", "g", code=0)
     place = swept.parent / "g"
     summary = (place / "summary.txt").read_text()
     [found] = re.findall(r"smallest pfc\.xoff: (\d+ KB), with all of 2 seeds", summary)
@@ -112,13 +110,12 @@ def test_an_answer_is_kept_with_its_figures(command: Command, swept: Path) -> No
     assert marks == [{"x": float(found.split()[0]), "t": found}]
     # Another goal replaces them, and --force removes what is of Backwater's alone.
     (place / "figures" / "mine.txt").write_text("mine")
-    assert command(*begin, "--out", "g", "--force").code == 0
+    command(*begin, "--out", "g", "--force", code=0)
     assert (place / "figures" / "mine.txt").read_text() == "mine"
 
 
 def test_a_sweep_has_a_page(command: Command, swept: Path, tmp_path: Path) -> None:
-    said = command("report", str(swept), "-o", "page.html", "--figures", "figures")
-    assert said.code == 0, said
+    command("report", str(swept), "-o", "page.html", "--figures", "figures", code=0)
     page = report.of(swept)
     assert [figure.id for figure in page.figures] == [
         *("curve-1", "curve-2", "map-1", "effects-1", "effects-2", "effects-3"),
@@ -133,8 +130,7 @@ def test_a_sweep_has_a_page(command: Command, swept: Path, tmp_path: Path) -> No
     table = listed.parts[0]
     assert [column.title for column in table.columns][:2] == ["pfc.xoff", "topology.link_delay"]
     assert len(table.rows) == 6
-    again = command("sweep", *SWEPT)
-    assert again.code == 0
+    again = command("sweep", *SWEPT, code=0)
     told = [line.split() for line in again.out.splitlines()]
     for row in table.rows:
         assert " ".join(row[:3]).split() in [
@@ -149,8 +145,7 @@ def test_points_that_failed_say_why_and_many_are_told_by_their_ends(
     """A threshold below its xon cannot be; of twenty points the ends have a row each."""
     (tmp_path / "hot.toml").write_text(HOT)
     varied = ("--variant", "pfc", "--vary", "pfc.xoff=1KB..39KB step 2KB", "--seeds", "1")
-    said = command("sweep", "hot.toml", *varied, "--out", "o")
-    assert said.code == 1
+    said = command("sweep", "hot.toml", *varied, "--out", "o", code=1)
     by_xoff = {row["pfc.xoff"]: row["pauses"] for row in rows(tmp_path / "o")}
     least = min(count for count in by_xoff.values() if count is not None)
     [line] = [line for line in said.out.splitlines() if line.startswith("pauses ")]
@@ -172,7 +167,7 @@ def test_a_page_says_that_nothing_differs(command: Command, tmp_path: Path) -> N
     """When a run without an end is given up does not matter to runs that end."""
     (tmp_path / "hot.toml").write_text(HOT)
     varied = ("--vary", "stop.stall=50 ms,60 ms", "--seeds", "1..2", "--out", "same")
-    assert command("sweep", "hot.toml", *varied).code == 0
+    command("sweep", "hot.toml", *varied, code=0)
     page = report.of(tmp_path / "same")
     assert not page.figures
     assert "No metric differs between them: what is varied changes nothing here." in page.lead
@@ -184,5 +179,5 @@ def test_a_page_draws_what_differs_where_nothing_is_asked_for(
     """Marks of an ECN that nobody hears change, and no completion time."""
     (tmp_path / "hot.toml").write_text(HOT)
     varied = ("--with", "ecn", "--vary", "ecn.kmax=10 KB,90 KB", "--set", "ecn.kmin=5 KB")
-    assert command("sweep", "hot.toml", *varied, "--seeds", "1..2", "--out", "marks").code == 0
+    command("sweep", "hot.toml", *varied, "--seeds", "1..2", "--out", "marks", code=0)
     assert [figure.id for figure in report.of(tmp_path / "marks").figures] == ["curve-1"]

@@ -149,8 +149,7 @@ def test_goals_that_cannot_be_meant_are_refused(
 ) -> None:
     variant = [] if goal == "max_fct:victim min" else ["--variant", "pfc"]
     vary = ["--vary", "switch.buffer=200 KB,300 KB"] if goal[:6] in ("max_fc", "victim") else []
-    said = command("sweep", str(hot), *variant, *(vary if variant else []), "--goal", goal)
-    assert said.code == 2, said
+    said = command("sweep", str(hot), *variant, *(vary if variant else []), "--goal", goal, code=2)
     assert reason in said.err
     assert "hint: " in said.err
 
@@ -175,8 +174,7 @@ def test_goals_that_cannot_be_meant_are_refused(
 def test_options_of_goals_that_exclude_each_other(
     command: Command, hot: Path, options: list[str], reason: str
 ) -> None:
-    said = command("sweep", str(hot), "--variant", "pfc", "--vary", BUFFERS, *options)
-    assert said.code == 2
+    said = command("sweep", str(hot), "--variant", "pfc", "--vary", BUFFERS, *options, code=2)
     assert reason in said.err
 
 
@@ -195,9 +193,8 @@ def test_a_threshold_is_the_one_of_the_whole_grid(
     """Against all points of the grid, looked at one by one."""
     goal = "smallest pfc.xoff where pauses <= 4"
     begin = ("sweep", str(hot), "--variant", "pfc", "--seeds", "1..3")
-    assert command(*begin, "--vary", XOFF, "--out", "all").code == 0
-    said = command(*begin, "--vary", XOFF, "--goal", goal, "--out", "sought")
-    assert said.code == 0, said
+    command(*begin, "--vary", XOFF, "--out", "all", code=0)
+    said = command(*begin, "--vary", XOFF, "--goal", goal, "--out", "sought", code=0)
     held: dict[int, bool] = {}
     for row in rows(tmp_path / "all"):
         held[row["pfc.xoff"]] = held.get(row["pfc.xoff"], True) and row["pauses"] <= 4
@@ -222,8 +219,7 @@ def test_a_threshold_is_the_one_of_the_whole_grid(
 
 def test_a_goal_that_nothing_meets_is_said(command: Command, hot: Path) -> None:
     goal = "largest pfc.xoff in 5 KB..25 KB step 5 KB where unfinished > 0"
-    said = command("sweep", str(hot), "--variant", "pfc", "--goal", goal, "--out", "o")
-    assert said.code == 1
+    said = command("sweep", str(hot), "--variant", "pfc", "--goal", goal, "--out", "o", code=1)
     assert "no pfc.xoff from 5 KB to 25 KB" in said.out
     goal = "max_fct:victim min where unfinished > 0"
     said = command(
@@ -238,27 +234,26 @@ def test_a_goal_that_nothing_meets_is_said(command: Command, hot: Path) -> None:
             goal,
             "--out",
             "p",
-        )
+        ),
+        code=1,
     )
-    assert said.code == 1
     assert "no point: 2 sets of values were looked at, 0 of which meet" in said.out
 
 
 def test_a_percentile_of_too_few_flows_is_no_goal(command: Command, hot: Path) -> None:
     goal = ["--goal", "p99_fct:victim min"]
     begin = ("sweep", str(hot), "--variant", "pfc", "--vary", BUFFERS)
-    said = command(*begin, *goal, "--out", "o")
-    assert said.code == 2
+    said = command(*begin, *goal, "--out", "o", code=2)
     assert "p99_fct:victim has no value at any point" in said.err
     assert "max_" in said.err
 
 
 def test_the_best_point_is_that_of_all_points(command: Command, hot: Path, tmp_path: Path) -> None:
-    said = command(
+    command(
         *("sweep", str(hot), "--variant", "pfc", "--vary", XOFF, "--seeds", "1..3"),
         *("--goal", "mean_fct:hot min where drops == 0", "--out", "o"),
+        code=0,
     )
-    assert said.code == 0, said
     means: dict[str, list[float]] = {}
     for row in rows(tmp_path / "o"):
         means.setdefault(f"{row['pfc.xoff'] // 1000} KB", []).append(row["mean_fct:hot"])
@@ -311,8 +306,7 @@ def test_a_search_is_estimated_before_it_runs(
     command: Command, hot: Path, tmp_path: Path, goal: str, more: list[str], most: int
 ) -> None:
     begin = ("sweep", str(hot), "--variant", "pfc", "--seeds", "1..2", "--goal", goal, *more)
-    said = command(*begin, "--dry-run", "--json", "-", "--out", "o")
-    assert said.code == 0, said
+    said = command(*begin, "--dry-run", "--json", "-", "--out", "o", code=0)
     assert json.loads(said.out)["points"] == most
     assert f"at most {most} points" in said.err
     assert not (tmp_path / "o").exists()
@@ -337,7 +331,7 @@ def test_a_killed_search_ends_with_the_same_points(
 ) -> None:
     begin = ["sweep", str(hot), "--variant", "pfc", "--seeds", "1..8", *cluster]
     begin += ["--goal", "smallest pfc.xoff in 3 KB..130 KB step 1 KB where pauses == 0"]
-    assert command(*begin, "--out", "whole").code == 0
+    command(*begin, "--out", "whole", code=0)
     wanted = rows(tmp_path / "whole")
     for parts in (1, 3):
         process = subprocess.Popen(
@@ -352,11 +346,11 @@ def test_a_killed_search_ends_with_the_same_points(
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         assert len(rows(tmp_path / "killed")) < len(wanted)
-    assert command("status", "killed").code == 3
-    assert command(*begin, "--out", "killed").code == 0
+    command("status", "killed", code=3)
+    command(*begin, "--out", "killed", code=0)
     assert rows(tmp_path / "killed") == wanted
     assert answer(tmp_path / "killed") == answer(tmp_path / "whole")
-    assert command("status", "killed").code == 0
+    command("status", "killed", code=0)
 
 
 def test_a_threshold_is_sought_for_each_other_value(
@@ -389,7 +383,7 @@ def test_a_threshold_is_sought_for_each_other_value(
     assert said.out.split() == ["d", "500000"]
     # Points that are asked for by a later command are no longer apart.
     more = ("--vary", "pfc.xoff=20 KB", "--vary", "topology.link_delay=500ns")
-    assert command("sweep", str(hot), "--variant", "pfc", *more, "--out", "o").code == 0
+    command("sweep", str(hot), "--variant", "pfc", *more, "--out", "o", code=0)
     assert SweepPlots(backwater.open_sweep(tmp_path / "o")).apart == 0
     said = command("query", "o", "select count(*) n from points where base")
     assert said.out.split() == ["n", "0"]
@@ -400,7 +394,7 @@ def test_a_file_may_say_the_goal(command: Command, hot: Path, tmp_path: Path) ->
         f'[sweep]\nscenario = "{hot.name}"\nvariants = ["pfc"]\n'
         'goal = "smallest pfc.xoff in 5 KB..75 KB step 5 KB where pauses <= 4"\n'
     )
-    assert command("sweep", "s.toml", "--out", "o").code == 0
+    command("sweep", "s.toml", "--out", "o", code=0)
     assert answer(tmp_path / "o")["kind"] == "threshold"
 
 

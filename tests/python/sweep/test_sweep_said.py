@@ -91,8 +91,7 @@ def test_a_metric_that_some_points_lack_is_not_the_same_at_all(
     words = " ".join(said.out.split())
     assert "fairness at 1 of 2, as it takes that all of its flows are complete" in words
     assert "the same at every point: fairness" not in words
-    page = command("report", "f", "-o", "f.html")
-    assert page.code == 0, page.err
+    command("report", "f", "-o", "f.html", code=0)
     assert "Points without a value: fairness at 1 of 2" in (tmp_path / "f.html").read_text("utf-8")
 
 
@@ -119,13 +118,11 @@ def test_a_query_answers_whatever_sql_has(
     file = tmp_path / "c.toml"
     file.write_text(CONGESTED, encoding="utf-8")
     vary = ("--vary", "switch.buffer=4 MB", "--seeds", "2", "--out", "s")
-    assert command("sweep", str(file), *vary).code == 0
+    command("sweep", str(file), *vary, code=0)
     question = ("query", "s", f"select {sql} as x from points limit 1")
-    said = command(*question)
-    assert said.code == 0, said.err
+    said = command(*question, code=0)
     assert said.out.splitlines() == ["x", shown]
-    said = command(*question, "--json", "-")
-    assert said.code == 0, said.err
+    said = command(*question, "--json", "-", code=0)
     assert json.loads(said.out, parse_constant=_refuse) == [{"x": found}]
 
 
@@ -143,12 +140,10 @@ def test_a_base_is_a_variant_or_the_file_without_one(command: Command, tmp_path:
     goal = ("--goal", "max_fct:victim min", "--vary", "pfc.xoff=20 KB,40 KB", "--seeds", "1")
     begin = ("sweep", str(file), "--variant", "pfc", *goal)
     for wrong in ("none", "default", "hot.toml"):
-        said = command(*begin, "--base", wrong, "--out", "w")
-        assert said.code == 2
+        said = command(*begin, "--base", wrong, "--out", "w", code=2)
         assert said.err.startswith(f"error: --base {wrong}: there is no such variant\n")
         assert 'hint: there are pfc, and "" is the file without a variant' in said.err
-    said = command(*begin, "--base", "", "--out", "o")
-    assert said.code == 0, said.err
+    said = command(*begin, "--base", "", "--out", "o", code=0)
     assert "base: without a variant." in said.out
 
 
@@ -158,13 +153,12 @@ def test_points_of_a_front_that_are_the_same_are_one_row(command: Command, tmp_p
     file.write_text(HOT, encoding="utf-8")
     vary = ("--vary", "switch.buffer=900 KB,1 MB,2 MB,30 KB", "--seeds", "1")
     goal = ("--goal", "max_fct:hot max, drops min")
-    said = command("sweep", str(file), *vary, *goal, "--out", "f")
-    assert said.code == 0, said.err
+    said = command("sweep", str(file), *vary, *goal, "--out", "f", code=0)
     lines = [line.split("  ") for line in said.out.splitlines()]
     row = next(line for line in lines if line[0].startswith("900 KB to 2 MB"))
     assert [cell for cell in row if cell][1].strip() == "3"
     assert sum(line[0].startswith("switch.buffer") for line in lines) <= 2, "one table, perhaps cut"
-    assert command("report", "f", "-o", "f.html").code == 0
+    command("report", "f", "-o", "f.html", code=0)
     page = (tmp_path / "f.html").read_text("utf-8")
     assert "Points of the front" in page
     assert "900 KB to 2 MB" in page

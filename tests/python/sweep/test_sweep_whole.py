@@ -271,16 +271,16 @@ def test_what_takes_less_than_workers_do_is_run_by_the_command(
     goal = "smallest pfc.xoff in 5 KB..75 KB step 5 KB where pauses <= 4"
     for number, more in enumerate((("--vary", "pfc.xoff=20 KB,30 KB"), ("--goal", goal))):
         begin = ("sweep", "hot.toml", "--variant", "pfc", *more, "--seeds", "1..2")
-        assert command(*begin, "--out", f"a{number}").code == 0
+        command(*begin, "--out", f"a{number}", code=0)
         assert not started
         if number == 0:
             # Where they are asked for, workers run it.
-            assert command(*begin, "--workers", "1", "--out", "b").code == 0
+            command(*begin, "--workers", "1", "--out", "b", code=0)
             assert started.pop()
             assert rows(tmp_path / "a0") == rows(tmp_path / "b")
         # Foreseen to take no time, it takes some; and none is left.
         monkeypatch.setattr("backwater.sweep.run._LONGER", 0.0005)
-        assert command(*begin, "--out", f"c{number}").code == 0
+        command(*begin, "--out", f"c{number}", code=0)
         monkeypatch.setattr("backwater.sweep.run._LONGER", 2.0)
         assert started.pop()
         assert rows(tmp_path / f"a{number}") == rows(tmp_path / f"c{number}")
@@ -300,8 +300,7 @@ def test_a_sweep_without_workers_does_without_their_library(
     said = subprocess.check_output([sys.executable, "-c", script], text=True, cwd=tmp_path)
     assert said.splitlines()[-1] == "[]"
     monkeypatch.setitem(sys.modules, "distributed", None)
-    refused = command(*words, "--force")
-    assert refused.code == 2
+    refused = command(*words, "--force", code=2)
     assert "error: the library distributed is not installed" in refused.err
     assert "pip install 'backwater[sweep]'" in refused.err
 

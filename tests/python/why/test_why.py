@@ -90,8 +90,7 @@ def test_sfc_leaves_the_victim_nothing_but_the_shared_uplink() -> None:
 
 def test_words(command: Command, small: Path) -> None:
     command("run", str(small), "--out", "r")
-    said = command("why", "r", "--json", "w.json")
-    assert said.code == 0, said.err
+    said = command("why", "r", "--json", "w.json", code=0)
     [told] = json.loads(Path("w.json").read_text())["runs"]
     assert (told["repeated"], told["cut_short"]) == (True, None)
     assert told["fingerprint"] == backwater.open_run("r").fingerprint
@@ -100,7 +99,7 @@ def test_words(command: Command, small: Path) -> None:
     assert "in an idle network: delayed by" in said.out
     again = command("why", str(small))
     assert again.out.splitlines()[1:] == said.out.splitlines()[1:], "the scenario says the same"
-    recorded = command(
+    command(
         "run",
         str(small),
         "--out",
@@ -109,8 +108,8 @@ def test_words(command: Command, small: Path) -> None:
         'output.waits=["all"]',
         "--set",
         "output.pause_causes=true",
+        code=0,
     )
-    assert recorded.code == 0
     assert "done again" not in command("why", "w").out
     assert "done again" in said.out
 
@@ -121,8 +120,7 @@ def test_a_run_that_cannot_be_repeated(command: Command, small: Path) -> None:
     text = manifest.read_text(encoding="utf-8")
     fingerprint = json.loads(text)["summary"]["fingerprint"]
     manifest.write_text(text.replace(fingerprint, "0" * 16), encoding="utf-8")
-    said = command("why", "r")
-    assert said.code == 2
+    said = command("why", "r", code=2)
     assert "cannot be repeated as it was" in said.err
 
 
@@ -139,11 +137,11 @@ def test_a_run_that_was_cut_short_is_answered_for_whole(
 
         with monkeypatch.context() as patched:
             patched.setattr("backwater.results.replacing", full)
-            assert command("run", str(small), "--out", "r").code == 1
+            command("run", str(small), "--out", "r", code=1)
         reason = json.loads(Path("r/manifest.json").read_text())["error"].splitlines()[0]
         words = f"the run is failed: {reason}"
     else:
-        assert command("run", str(small), "--out", "r").code == 0
+        command("run", str(small), "--out", "r", code=0)
         manifest = json.loads(Path("r/manifest.json").read_text())
         if how == "killed":
             manifest = {key: manifest[key] for key in manifest if key not in ("summary", "tables")}
@@ -154,8 +152,7 @@ def test_a_run_that_was_cut_short_is_answered_for_whole(
             manifest["summary"]["fingerprint"] = "0" * 16
         del manifest["sha256"]
         write_manifest(Path("r"), manifest)
-    said = command("why", "r", "--json", "w.json")
-    assert said.code == 0, said.err
+    said = command("why", "r", "--json", "w.json", code=0)
     assert f"r: {words}; it is done again to its end" in said.err
     title, *rest = said.out.splitlines()
     assert title.endswith(f", done again with its causes recorded; earlier: {words})")
@@ -166,10 +163,8 @@ def test_a_run_that_was_cut_short_is_answered_for_whole(
 
 def test_a_run_with_a_flow_table_beside_its_scenario(command: Command) -> None:
     scenario = ROOT / "scenarios" / "poisson-star.toml"
-    done = command("run", str(scenario), "--set", "stop.at=20 us", "--out", "r")
-    assert done.code == 0, done.err
-    said = command("why", "r", "--flow", "watched")
-    assert said.code == 0, said.err
+    command("run", str(scenario), "--set", "stop.at=20 us", "--out", "r", code=0)
+    said = command("why", "r", "--flow", "watched", code=0)
     assert "the same fingerprint" in said.out
     assert " of watched (" in said.out
 
@@ -178,8 +173,7 @@ def test_drops_and_headroom(command: Command, small: Path) -> None:
     shutil.copy(small, "tight.toml")
     text = Path("tight.toml").read_text(encoding="utf-8").replace("lossless = true", "")
     Path("tight.toml").write_text(text, encoding="utf-8")
-    said = command("why", "tight.toml", "--set", "pfc.xoff=398 KB", "--json", "w.json")
-    assert said.code == 0, said.err
+    said = command("why", "tight.toml", "--set", "pfc.xoff=398 KB", "--json", "w.json", code=0)
     [told] = json.loads(Path("w.json").read_text())["runs"]
     assert told["first_drop"]["pause_asked"]
     assert told["dropped"]
@@ -211,8 +205,7 @@ class = LOSSY
     # 399 KB leave less above them than any headroom is.
     text = text.replace("LOSSY", str(lossy)).replace("XOFF", "399 KB" if headroom else "100 KB")
     Path("mixed.toml").write_text(text, encoding="utf-8")
-    said = command("why", "mixed.toml")
-    assert said.code == 0, said.err
+    said = command("why", "mixed.toml", code=0)
     shown = " ".join(said.out.split())
     assert "it had asked h1 to pause" in shown
     assert ("its headroom was short" in shown) is headroom
@@ -220,8 +213,7 @@ class = LOSSY
 
 
 def test_a_deadlock_is_named(command: Command) -> None:
-    said = command("why", str(ROOT / "scenarios" / "ring-deadlock.toml"))
-    assert said.code == 0, said.err
+    said = command("why", str(ROOT / "scenarios" / "ring-deadlock.toml"), code=0)
     assert "The run ended before its time" in said.out
     assert "Deadlock, found at" in said.out
     assert "did not finish" in said.out
@@ -229,9 +221,8 @@ def test_a_deadlock_is_named(command: Command) -> None:
 
 def test_frames_lost_otherwise_are_told(command: Command) -> None:
     said = command(
-        "why", f"{ROOT / 'scenarios' / 'ring-deadlock.toml'}@watchdog", "--json", "w.json"
+        "why", f"{ROOT / 'scenarios' / 'ring-deadlock.toml'}@watchdog", "--json", "w.json", code=0
     )
-    assert said.code == 0, said.err
     [told] = json.loads(Path("w.json").read_text())["runs"]
     flushed = told["flushed"]
     assert flushed["frames"] == sum(port["flushed_frames"] for port in flushed["ports"]) > 0
@@ -310,8 +301,7 @@ def test_a_fault_that_pauses_is_the_root(
     # What waits behind the port that the fault has paused is paused, too, by the switch.
     [port] = places[root]["branches"]
     assert {branch["asked_by"] for branch in port["branches"]} == {"s0"}
-    said = command("why", str(file))
-    assert said.code == 0, said.err
+    said = command("why", str(file), code=0)
     assert f"root: {root}" in said.out
     assert "receive buffer or fabric" not in said.out
     table = backwater.load(file).set("output.pause_causes", True).run().pauses
@@ -346,8 +336,7 @@ def test_pauses_round_a_ring_do_not_pile_up() -> None:
 
 def test_two_runs(command: Command) -> None:
     file = ROOT / "scenarios" / "incast-victim.toml"
-    said = command("why", str(file), f"{file}@sfc", "--json", "w.json")
-    assert said.code == 0, said.err
+    said = command("why", str(file), f"{file}@sfc", "--json", "w.json", code=0)
     apart = json.loads(Path("w.json").read_text())["divergence"]
     assert any(one["key"].startswith("sfc.") for one in apart["keys"])
     assert "So sfc-pause fired first: at" in said.out
@@ -374,8 +363,7 @@ def test_a_mark_is_a_difference_and_other_networks_are_refused(
         '[[flow]]\nfrom = "h1"\nto = "h0"\nsize = "1 KB"\n',
         encoding="utf-8",
     )
-    said = command("why", str(small), "star.toml")
-    assert said.code == 2
+    said = command("why", str(small), "star.toml", code=2)
     assert "networks of the two runs differ" in said.err
 
 
@@ -390,8 +378,7 @@ def test_a_mark_is_a_difference_and_other_networks_are_refused(
 def test_what_cannot_be_explained(
     command: Command, small: Path, arguments: list[str], text: str
 ) -> None:
-    said = command("why", *(one.format(small) for one in arguments))
-    assert said.code == 2
+    said = command("why", *(one.format(small) for one in arguments), code=2)
     assert text in said.err
 
 
@@ -417,8 +404,7 @@ def test_a_flow_tells_of_its_losses_and_timeouts(command: Command) -> None:
     for its window alone would not say that.
     """
     Path("one.toml").write_text(ONE_AT_A_TIME, encoding="utf-8")
-    said = command("why", "one.toml", "--json", "w.json")
-    assert said.code == 0, said.err
+    said = command("why", "one.toml", "--json", "w.json", code=0)
     [told] = json.loads(Path("w.json").read_text())["runs"]
     flow = of_group(told, "one")
     assert (flow["packets"], flow["retransmitted"], flow["timeouts"]) == (5, 1, 1)
@@ -457,8 +443,7 @@ recovery = "go-back-n"
 """,
         encoding="utf-8",
     )
-    said = command("why", "full.toml", "--json", "w.json")
-    assert said.code == 0, said.err
+    said = command("why", "full.toml", "--json", "w.json", code=0)
     [told] = json.loads(Path("w.json").read_text())["runs"]
     drop = told["first_drop"]
     assert (drop["memory_per"], drop["egress_port"], drop["egress_peer"]) == (per, 3, "h3")

@@ -39,8 +39,7 @@ def test_bad_options_do_nothing(
     command: Command, small: Path, options: str, reason: str, hint: str
 ) -> None:
     words = [word.replace("_", " ") for word in options.split()]
-    said = command("run", str(small), "--out", "r", *words)
-    assert said.code == 2
+    said = command("run", str(small), "--out", "r", *words, code=2)
     error, hinted = said.err.splitlines()
     assert error.startswith(f"error: {reason}")
     assert hinted.startswith("hint: ")
@@ -104,8 +103,7 @@ def test_what_is_no_capture_is_not_written_over(
 ) -> None:
     own, text = Path("own.toml"), small.read_text()
     own.write_text(text)
-    said = command(*words)
-    assert said.code == 2
+    said = command(*words, code=2)
     why = "what the command reads" if words[0] == "run" else "there and is no capture of Backwater"
     assert said.err.startswith(f"error: own.toml: is {why}")
     assert own.read_text() == text

@@ -128,7 +128,7 @@ network_rtt = "4674240 ps"
 def test_what_was_cut_says_so(command: Command) -> None:
     text = UEC + '[trim]\nsize = "64 B"\nclass = 7\n'
     Path("cut.toml").write_text(text, encoding="utf-8")
-    assert command("run", "cut.toml", "--capture", "all", "-o", "cut.pcapng").code == 0
+    command("run", "cut.toml", "--capture", "all", "-o", "cut.pcapng", code=0)
     shown = command("pcap", "show", "cut.pcapng", "--kind", "data", "--most", "0").out
     # The star's one switch is the last hop. A packet has 4086 B, the last one of 100 KB 1936 B.
     lines = shown.splitlines()[1:-1]
@@ -140,9 +140,8 @@ def test_an_answer_to_a_probe_is_shown(command: Command) -> None:
     text = UEC + 'sleek = true\n[[fault]]\nkind = "drop-nth"\nfrom = "h1"\nto = "s0"\n'
     text += 'frame = "data"\nnth = 25\n'
     Path("probe.toml").write_text(text, encoding="utf-8")
-    assert command("run", "probe.toml", "--capture", "all", "-o", "probe.pcapng").code == 0
-    said = command("pcap", "show", "probe.pcapng", "--kind", "ack", "--most", "0")
-    assert said.code == 0, said.err
+    command("run", "probe.toml", "--capture", "all", "-o", "probe.pcapng", code=0)
+    said = command("pcap", "show", "probe.pcapng", "--kind", "ack", "--most", "0", code=0)
     assert ", probe 1, all to " in said.out
 
 
@@ -153,8 +152,7 @@ def test_foreign_files_with_cut_and_broken_frames(command: Command, tmp_path: Pa
     strange = [(bytes(60), 60), (b"\xff" * 60, 60), (b"\x02" * 12 + b"\x81\x00" * 24, 60)]
     file = tmp_path / "foreign.pcap"
     file.write_bytes(foreign(cut + strange + whole))
-    said = command("pcap", "show", str(file), "--json", "all.json", "--kind", "all")
-    assert said.code == 0
+    said = command("pcap", "show", str(file), "--json", "all.json", "--kind", "all", code=0)
     found = json.loads(Path("all.json").read_text(encoding="utf-8"))
     # What is shorter than an Ethernet header is told; all others are there.
     assert len(found["problems"]) == 3 * len(frames)
@@ -191,8 +189,7 @@ def test_a_file_that_ends_early(command: Command, sample: Path) -> None:
 def test_what_is_no_capture(command: Command, tmp_path: Path, content: bytes, reason: str) -> None:
     file = tmp_path / "x"
     file.write_bytes(content)
-    said = command("pcap", "show", str(file))
-    assert said.code == 2
+    said = command("pcap", "show", str(file), code=2)
     assert said.err.startswith(f"error: {file}: {reason}")
     assert "hint: captures are pcapng or pcap files" in said.err
 
@@ -203,8 +200,7 @@ def test_errors(command: Command, sample: Path) -> None:
         2,
         "error: none.pcapng: cannot be read: No such file or directory",
     )
-    said = command("pcap", "show", str(sample), "--kind", "pcf")
-    assert said.code == 2
+    said = command("pcap", "show", str(sample), "--kind", "pcf", code=2)
     assert said.err.startswith("error: --kind pcf: no kind of frame\nhint: kinds: data, ack, pause")
     assert said.err.endswith("other, broken; control (all but data and ack); all\n")
     for option, number, least in (
@@ -213,19 +209,16 @@ def test_errors(command: Command, sample: Path) -> None:
         ("--cim-port", "high", "1"),
         ("--bcn-ethertype", "0x5ff", "1536"),
     ):
-        said = command("pcap", "show", str(sample), option, number)
-        assert said.code == 2
+        said = command("pcap", "show", str(sample), option, number, code=2)
         error, hint = said.err.splitlines()
         assert error == f"error: {option} {number}: no such number"
         assert hint.startswith(f"hint: {least} to 65535, or 0x")
-    said = command("pcap", "show", str(sample.parent))
-    assert said.code == 2
+    said = command("pcap", "show", str(sample.parent), code=2)
     assert "is a directory" in said.err
 
 
 def test_the_sample_and_the_script(command: Command) -> None:
-    said = command("pcap", "sample", "s.pcapng")
-    assert said.code == 0
+    said = command("pcap", "sample", "s.pcapng", code=0)
     assert len(said.out.splitlines()) == len(_core.sample_frames())
     assert "CIM, layer 3 over IPv6" in said.out
     shown = command("pcap", "show", "s.pcapng")
