@@ -108,6 +108,17 @@ def browser() -> Iterator[Browser]:
         yield one
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have pages with words, numbers and data, but with no drawings, which take most of their time.
+
+    For tests that look for words; what pages draw is tested where they are looked at.
+    """
+    empty = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" viewBox="0 0 9 9"></svg>'
+    monkeypatch.setattr("backwater.plot.sheet._drawn", lambda _specification: empty)
+    monkeypatch.setattr("backwater.report.page._bundle", str)
+
+
 @pytest.fixture(scope="session")
 def tshark() -> str:
     found = shutil.which("tshark")

@@ -243,6 +243,7 @@ def test_messages_of_a_pipeline_are_groups(command: Command, tmp_path: Path) -> 
     command("compare", "p.toml", SMALLER, *words, code=0)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_jobs_of_a_run_that_failed_say_why(command: Command, tmp_path: Path) -> None:
     """In the same words as the report of it."""
     done = job({"kind": "all-gather", "size": "8 KB"}).run(out=tmp_path / "r")

@@ -86,7 +86,7 @@ def test_a_comparison_is_lent_the_run(command: Command) -> None:
     assert "--seeds 1..1 takes what is there" in more.err
 
 
-@pytest.mark.usefixtures("runs")
+@pytest.mark.usefixtures("runs", "undrawn")
 def test_a_report_advises_python(command: Command) -> None:
     command("report", "bare", "-o", "bare.html", code=0)
     page = html.unescape(Path("bare.html").read_text(encoding="utf-8"))

@@ -217,6 +217,7 @@ backwater.load("random.toml").prototype(Halved).run(seeds=5, out="mine")
 """
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_command_compares_the_seeds_of_a_class(command: Command, tmp_path: Path) -> None:
     """With intervals and a winner, though the class is in another program."""
     (tmp_path / "random.toml").write_text(RANDOM, encoding="utf-8")

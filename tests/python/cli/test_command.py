@@ -277,6 +277,7 @@ def test_every_metric_is_asked_for_as_its_list_says(command: Command) -> None:
         assert metric(name).quantity.text == entry["summary"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_report_is_no_other_kind_of_file(command: Command, small: Path) -> None:
     command("run", f"{small}", "--out", "r", code=0)
     for name in ("x.md", "x.pdf", "x.HTML.txt"):

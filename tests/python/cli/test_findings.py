@@ -95,6 +95,7 @@ def test_rounds_of_a_job(command: Command, tmp_path: Path) -> None:
     assert f"{lost} frames lost by the fault on the link from h0 to s0" in line
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_several_seeds(command: Command, lossy: str) -> None:
     said = command("run", lossy, "--seeds", "1..2", "--out", "o", "--json", "o.json", code=3)
     assert said.out.startswith("incomplete: 2 of 2 runs; seed 1: ")
@@ -121,6 +122,7 @@ def test_a_comparison_does_not_judge_by_survivors(command: Command, lossy: str) 
     command("compare", lossy, good, "--seeds", "2", "--allow-unfinished", code=0)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_report_begins_with_it(command: Command, lossy: str) -> None:
     command("run", lossy, "--out", "o")
     command("report", "o", "-o", "o.html", code=0)
@@ -146,6 +148,7 @@ preset = "paper"
 """
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_mechanism_that_never_acted_is_named_with_its_margin(
     command: Command, tmp_path: Path
 ) -> None:
@@ -213,6 +216,7 @@ def test_a_lossless_scenario_keeps_every_class(command: Command, tmp_path: Path)
     assert "data travels in class 4" in data.err
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_job_that_never_ends_is_a_failure_though_losses_are_expected(
     command: Command, tmp_path: Path
 ) -> None:

@@ -28,6 +28,7 @@ from kit.command import Command, run_python, start
 from kit.tree import ROOT
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_without_arguments_three_commands_are_named_that_work(command: Command) -> None:
     said = command()
     assert said.out == START + "\n"

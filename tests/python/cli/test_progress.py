@@ -124,6 +124,7 @@ def test_what_runs_again_says_how_long_it_took() -> None:
     ]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_runs_again_says_so_first(
     command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +142,7 @@ def test_what_runs_again_says_so_first(
         assert (done.code, done.err.splitlines()) == (0, said)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_run_that_was_stopped_is_reported_as_it_is(
     command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,7 +62,7 @@ def test_what_is_no_such_product_stays(kind: str, command: Command) -> None:
         assert Path(name).read_bytes() == content
 
 
-@pytest.mark.usefixtures("run_there")
+@pytest.mark.usefixtures("run_there", "undrawn")
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_earlier_product_is_replaced(kind: str, command: Command) -> None:
     Path("x").touch()
@@ -119,6 +119,7 @@ def test_the_commands_own_stdout_and_stderr_may_be_any_file(tmp_path: Path) -> N
         assert read.read_text().startswith("kept = 1\n")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_figures_take_the_place_of_figures_alone(command: Command, small: Path) -> None:
     command("run", str(small), "--out", "r", code=0)
     report = ("report", "r", "-o", "r.html", "--figures", "figures")

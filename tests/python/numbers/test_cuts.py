@@ -43,6 +43,7 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, int]:
     return str(path), sum(row["retransmitted"] for row in flows)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_run_why_and_a_report_name_them(
     command: Command, file: tuple[str, int], tmp_path: Path
 ) -> None:

@@ -32,6 +32,7 @@ def files(tmp_path: Path) -> tuple[str, str]:
     return str(tmp_path / "lost.toml"), str(tmp_path / "whole.toml")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_run_and_its_report_name_them(
     command: Command, files: tuple[str, str], tmp_path: Path
 ) -> None:
@@ -102,6 +103,7 @@ def test_what_waits_at_a_port_is_lost_when_its_link_goes_down(spines: int) -> No
         assert arrived <= 125_000 // 4096, "what was sent later has none"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_report_says_that_a_fault_took_no_frame(command: Command, tmp_path: Path) -> None:
     """The host at the failing link neither sends nor receives."""
     file = tmp_path / "spared.toml"

@@ -167,6 +167,7 @@ def test_json_cannot_end_its_script() -> None:
     assert json.loads(text) == hostile
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_series_that_is_not_complete_says_so(
     command: Command, small: Path, tmp_path: Path
 ) -> None:
@@ -201,6 +202,7 @@ def test_damaged_results_are_named(command: Command, small: Path, tmp_path: Path
         _ = backwater.open_run(tmp_path / "run").flows
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_a_killed_run_has_left_is_reported(made: Path, tmp_path: Path) -> None:
     """A killed run has no summary and no table of ports, but closed parts of others."""
     run = tmp_path / "killed"
@@ -217,6 +219,7 @@ def test_what_a_killed_run_has_left_is_reported(made: Path, tmp_path: Path) -> N
     assert "The fabric over time" not in HEADINGS.findall(page.html())
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_of_a_failed_run_says_why(command: Command) -> None:
     scenario = str(ROOT / "scenarios" / "ring-deadlock.toml")
     assert command("run", scenario, "--out", "run").code != 0
@@ -230,6 +233,7 @@ def test_the_page_of_a_failed_run_says_why(command: Command) -> None:
     assert [html.unescape(line) for line in shown] == [*page.failed, *page.lead]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_film_does_not_say_of_pauses_what_was_not_recorded(
     command: Command, small: Path, page: str
 ) -> None:
@@ -252,6 +256,7 @@ table = "tables/{}"
 
 
 @pytest.mark.parametrize("name", ["flows.csv", "flows.parquet"])
+@pytest.mark.usefixtures("undrawn")
 def test_a_run_with_a_flow_table_runs_again_as_it_is(
     command: Command, small: Path, tmp_path: Path, name: str
 ) -> None:
@@ -287,6 +292,7 @@ def test_a_run_with_a_flow_table_runs_again_as_it_is(
     assert "hint:" in said.err
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_first_sentence_names_variant_and_settings(command: Command) -> None:
     text = backwater.new_scenario()
     Path("s.toml").write_text(text, encoding="utf-8")
@@ -303,6 +309,7 @@ def test_the_first_sentence_names_variant_and_settings(command: Command) -> None
     assert ", --set packet.payload=1 KB, and 1 more of these: 4 of 4 flows" in lead
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_warning_and_what_the_run_showed_are_one_statement(
     command: Command, tmp_path: Path
 ) -> None:
@@ -331,6 +338,7 @@ def test_a_warning_and_what_the_run_showed_are_one_statement(
         assert any(said.replace("`", "") in text for text in texts)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_large_flow_table_is_not_read_to_be_drawn(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -342,6 +350,7 @@ def test_a_large_flow_table_is_not_read_to_be_drawn(
     assert "watched: its table is too large to be drawn from" in texts
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_flows_that_were_given_in_python_are_said_to_be_in_no_file(tmp_path: Path) -> None:
     table = pa.table({"id": [7], "src": [9], "dst": [2], "bytes": [10_000], "start_ps": [0]})
     scenario = backwater.parse(backwater.new_scenario()).flows(table, "given")
@@ -415,6 +424,7 @@ def test_a_link_is_drawn_as_busy_as_it_is(
     assert 24 <= receiving <= 25
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_samples_too_far_apart_for_a_film_are_said(command: Command) -> None:
     scenario = str(ROOT / "scenarios" / "incast-victim.toml")
     options = [*SAMPLED, "--set", "output.interval=300 us"]

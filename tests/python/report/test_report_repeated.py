@@ -101,6 +101,7 @@ def test_a_series_shows_numbers_with_their_intervals(repeated: Path) -> None:
     assert "Seed 1, the first of 3. A step is" in html
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_broken_statistics_are_named(command: Command, small: Path, tmp_path: Path) -> None:
     command("run", str(small), "--seeds", "1..2", "--out", "seeds", code=0)
     # A folder that somebody else put there is none of the runs.
@@ -216,6 +217,7 @@ def test_differences_are_told_as_the_terminal_tells_them() -> None:
     assert table.note.endswith("All 0: drops.")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_films_of_different_networks_are_not_put_together(
     command: Command, small: Path, tmp_path: Path
 ) -> None:
@@ -226,6 +228,7 @@ def test_films_of_different_networks_are_not_put_together(
     assert '<figure id="queue">' in html
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_who_replaces_a_comparison_replaces_what_was_done_again(
     command: Command, small: Path, tmp_path: Path
 ) -> None:

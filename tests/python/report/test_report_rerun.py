@@ -27,6 +27,7 @@ def run(small: Path, tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_run_without_samples_is_done_again_with_them_once(run: Path) -> None:
     first = backwater.open_run(run, backwater.Run)
     page = report.of(run).html()
@@ -45,6 +46,7 @@ def test_a_run_without_samples_is_done_again_with_them_once(run: Path) -> None:
     assert (again / "manifest.json").stat().st_mtime_ns == written
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_it_is_not_done_again_for_who_does_not_want_it(command: Command, run: Path) -> None:
     page = command("report", str(run), "-o", "-", "--no-rerun").out
     assert FILM not in HEADINGS.findall(page)
@@ -52,6 +54,7 @@ def test_it_is_not_done_again_for_who_does_not_want_it(command: Command, run: Pa
     assert not (run / "observed").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_long_run_is_done_again_only_for_who_asks(command: Command, run: Path) -> None:
     manifest = read_manifest(run)
     times = {"started": "2026-01-01T00:00:00+00:00", "ended": "2026-01-01T00:10:01+00:00"}
@@ -71,6 +74,7 @@ def test_another_run_than_the_reported_one_is_not_drawn(run: Path) -> None:
 
 
 @pytest.mark.parametrize("seeds", [(), ("--seeds", "1..2")])
+@pytest.mark.usefixtures("undrawn")
 def test_who_replaces_results_replaces_what_was_done_again(
     command: Command, small: Path, tmp_path: Path, seeds: tuple[str, ...]
 ) -> None:

@@ -161,6 +161,7 @@ def test_shares_are_of_all_that_there_are() -> None:
     assert (values[-1], shares[-1]) == (999.0, 0.25)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_who_flushed_frames_is_said(command: Command, storm: Path) -> None:
     """The watchdog throws away what waits for the host that pauses, and says so everywhere."""
     told = json.loads((storm / "c.json").read_text(encoding="utf-8"))

@@ -414,6 +414,7 @@ def test_the_manifest_has_what_sha256sum_prints(made: Path) -> None:
         assert entry["sha256"] == [hashlib.sha256(one.read_bytes()).hexdigest() for one in parts]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_results_of_another_format_or_build_are_refused_or_said(
     command: Command, made: Path, tmp_path: Path
 ) -> None:
@@ -527,6 +528,7 @@ def test_a_full_disk_leaves_no_run_under_way(
 
 
 @pytest.mark.parametrize("option", ["--json", "-o"])
+@pytest.mark.usefixtures("undrawn")
 def test_output_takes_the_place_of_no_scenario_and_no_result(
     command: Command, small: Path, option: str
 ) -> None:

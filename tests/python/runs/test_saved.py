@@ -512,6 +512,7 @@ def test_a_saved_run_that_is_replaced_meanwhile_is_told(four: Path) -> None:
         resumed.run()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_run_with_values_changed_on_the_way_stands_for_no_scenario(
     command: Command, four: Path
 ) -> None:

@@ -388,6 +388,7 @@ def verdicts(rows: list[dict[str, Any]]) -> list[tuple[str, str, bool]]:
     return [(row["mechanism"], row["verdict"], row["against"] is not None) for row in rows]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_study_judges_only_models_that_are_as_they_were(
     command: Command, small_study: definition.Study
 ) -> None:

@@ -81,6 +81,7 @@ def test_a_best_point_says_what_it_knows_nothing_of(command: Command, tmp_path: 
     assert "mean_fct:in of complete flows alone" in words
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_metric_that_some_points_lack_is_not_the_same_at_all(
     command: Command, tmp_path: Path
 ) -> None:
@@ -147,6 +148,7 @@ def test_a_base_is_a_variant_or_the_file_without_one(command: Command, tmp_path:
     assert "base: without a variant." in said.out
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_points_of_a_front_that_are_the_same_are_one_row(command: Command, tmp_path: Path) -> None:
     """More buffer than is ever held changes nothing: one row for all of that."""
     file = tmp_path / "hot.toml"
