@@ -182,6 +182,14 @@ def test_python_imports_in_one_direction() -> None:
     assert circles(between_equals(edges)) == []
 
 
+def test_tests_lie_where_what_they_test_lies() -> None:
+    tests, package = ROOT / "tests" / "python", ROOT / "python" / "backwater"
+    rooms = {path.parent.name for path in tests.glob("*/*.py")}
+    parts = {path.name for path in package.iterdir() if path.is_dir()}
+    assert rooms <= parts | {"api", "core", "house", "importing", "kit", "runs"}
+    assert [path.name for path in tests.glob("*.py")] == ["conftest.py"]
+
+
 def test_each_import_by_name_in_the_list_makes_a_circle() -> None:
     known = python_modules()
     for allowed in BY_NAME:
