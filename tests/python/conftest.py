@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,10 +15,10 @@ from backwater.cli import main
 from kit.command import Command, Said, run_apart
 from kit.results import Shared
 from kit.studies import one_seed
-from kit.sweeping import HOT
+from kit.sweeping import HOT, Cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser
@@ -110,13 +110,35 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have pages with words, numbers and data, but with no drawings, which take most of their time.
+    """Have pages and slides with words, numbers and data, but without drawings: half their time.
 
-    For tests that look for words; what pages draw is tested where they are looked at.
+    For tests that look for words; what is drawn is tested where it is looked at.
     """
     empty = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" viewBox="0 0 9 9"></svg>'
     monkeypatch.setattr("backwater.plot.sheet._drawn", lambda _specification: empty)
     monkeypatch.setattr("backwater.report.page._bundle", str)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of two workers that nobody kills."""
+    one = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield one.start()
+    one.close()
+
+
+@pytest.fixture
+def cluster_of(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
+    """Start clusters of a test's own."""
+    made = []
+
+    def make(**options: Any) -> Cluster:  # noqa: ANN401 - fields of a cluster
+        made.append(Cluster(tmp_path / "cluster", **options))
+        return made[-1].start()
+
+    yield make
+    for one in made:
+        one.close()
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ from backwater.deck.model import HEIGHT, LINE, PAD_X, PAD_Y, WIDTH, Drawing, Gri
 from backwater.errors import InputError
 from backwater.plot import sheet
 from kit.command import Command, run_python
+from kit.scenarios import sampled
 from kit.tree import ROOT
 
 DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -33,11 +34,8 @@ LEAST = 12
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of the incast with a victim that took samples."""
     scenario = backwater.load(ROOT / "scenarios" / "incast-victim.toml").variant("sfc")
-    scenario = scenario.set("output.interval", "1 us")
-    for name in ("queues", "links", "pauses", "flows"):
-        scenario = scenario.set(f"output.{name}", True)
     place = tmp_path_factory.mktemp("results") / "run"
-    scenario.run(out=place)
+    sampled(scenario).run(out=place)
     return place
 
 
@@ -450,6 +448,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_sentences_are_of_what_their_figures_show(trained: Path) -> None:
     run = backwater.open_run(trained)
     rows = [row for row in run.collectives.to_pylist() if row["step"] == "grads"]
@@ -507,6 +506,7 @@ def test_collectives_that_took_the_same_have_bars(trained: Path) -> None:
     )
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_pauses_that_one_of_two_scenarios_has_alone_are_told(command: Command, small: Path) -> None:
     names = (str(small), f"{small}@sfc")
     command("compare", *names, "--seeds", "1", "--out", "both", code=0)

@@ -7,34 +7,28 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 import backwater
-from backwater import study
+from backwater import Run, study
 from backwater.errors import InputError, ResultError
 from backwater.experiments import clusters, execute
 from backwater.experiments.hands import Workers
 from backwater.journal import Journal
 from backwater.manifest import read_manifest
 from backwater.results import SpoolSink, opening
-from backwater.running import Job, simulate
+from backwater.running import Job, Standing, simulate
 from backwater.stopping import Stop
 from backwater.study import definition
-from kit.command import start
+from kit.command import Command, start
 from kit.studies import RANDOM, write_random_study
-from kit.sweeping import Cluster, Done, Here, until
+from kit.sweeping import Cluster, Done, Here, other_build, until
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from backwater import Run
-    from backwater.running import Standing
-    from kit.command import Command
 
 TABLES = ("flows", "series", "ports")
 # Of a run what neither its place nor its time changes.
@@ -48,27 +42,6 @@ FAR = RANDOM.replace('at = "2 ms"', 'at = "1000 s"')
 @pytest.fixture
 def small_study(tmp_path: Path) -> definition.Study:
     return definition.read(write_random_study(tmp_path))
-
-
-@pytest.fixture
-def cluster_of(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
-    made = []
-
-    def make(**options: object) -> Cluster:
-        made.append(Cluster(tmp_path / "cluster", **options))  # type: ignore[arg-type]
-        return made[-1].start()
-
-    yield make
-    for one in made:
-        one.close()
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of two workers that nobody kills."""
-    one = Cluster(tmp_path_factory.mktemp("shared"))
-    yield one.start()
-    one.close()
 
 
 class Heard:
@@ -93,10 +66,10 @@ def runs(outcome: study.Outcome) -> dict[str, list[Run]]:
 
 
 def test_a_cluster_makes_the_results_of_one_machine(
-    small_study: definition.Study, shared: Cluster, tmp_path: Path
+    small_study: definition.Study, cluster: Cluster, tmp_path: Path
 ) -> None:
     heard = Heard()
-    there = clusters.scheduler(shared.address)
+    there = clusters.scheduler(cluster.address)
     one = study.reproduce(small_study, out=tmp_path / "one")
     other = study.reproduce(
         small_study, out=tmp_path / "other", workers=there, progress=lambda _: heard
@@ -130,11 +103,11 @@ def jobs_of(text: str, many: int, series: Path | None) -> list[Job]:
     return [Job.repeated(prepared, seed, series) for seed in range(1, many + 1)]
 
 
-def test_a_run_that_fails_there_fails_alone(shared: Cluster, tmp_path: Path) -> None:
+def test_a_run_that_fails_there_fails_alone(cluster: Cluster, tmp_path: Path) -> None:
     """As it does here, with the rows up to then; the others go on."""
     broken = backwater.load(ROOT / "scenarios" / "ring-deadlock.toml").prepare()
     found = []
-    for name, workers in (("here", None), ("there", clusters.scheduler(shared.address))):
+    for name, workers in (("here", None), ("there", clusters.scheduler(cluster.address))):
         jobs = [Job(broken, 1, tmp_path / name), *jobs_of(RANDOM, 1, None)]
         found.append(
             execute.run_jobs(jobs, None, Stop(), lambda run: f"{run.fingerprint}", workers)
@@ -219,7 +192,7 @@ def busy(address: str) -> int:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_command_that_ends_has_no_run_go_on_for_nobody(
-    number: int, shared: Cluster, tmp_path: Path
+    number: int, cluster: Cluster, tmp_path: Path
 ) -> None:
     folder = write_random_study(tmp_path, FAR)
     shutil.copytree(folder, tmp_path / "studies" / "small-2026")
@@ -230,7 +203,7 @@ def test_a_command_that_ends_has_no_run_go_on_for_nobody(
         "from backwater.cli import main\nsys.exit(main(sys.argv[1:]))\n"
     )
     (tmp_path / "command.py").write_text(script, encoding="utf-8")
-    words = ("reproduce", "small-2026", "--case", "b", "--scheduler", shared.address, "--out", "o")
+    words = ("reproduce", "small-2026", "--case", "b", "--scheduler", cluster.address, "--out", "o")
     with subprocess.Popen(
         [sys.executable, "command.py", *words],
         cwd=tmp_path,
@@ -238,32 +211,32 @@ def test_a_command_that_ends_has_no_run_go_on_for_nobody(
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
-        assert until(30, lambda: busy(shared.address) == 2), process.communicate()
+        assert until(30, lambda: busy(cluster.address) == 2), process.communicate()
         process.send_signal(number)
         _, said = process.communicate(timeout=30)
     if number == signal.SIGINT:
         assert process.returncode == 130
         assert "what was simulated by then is in o" in said
-        assert f"--scheduler {shared.address} --out o" in said
+        assert f"--scheduler {cluster.address} --out o" in said
         assert read_manifest(tmp_path / "o")["status"] == "interrupted"
-    assert until(10, lambda: busy(shared.address) == 0)
+    assert until(10, lambda: busy(cluster.address) == 0)
 
 
-def test_a_sweep_that_is_killed_has_no_point_go_on(shared: Cluster, tmp_path: Path) -> None:
+def test_a_sweep_that_is_killed_has_no_point_go_on(cluster: Cluster, tmp_path: Path) -> None:
     (tmp_path / "far.toml").write_text(FAR, encoding="utf-8")
     words = ("sweep", "far.toml", "--vary", "switch.buffer=6 KB,7 KB,8 KB", "--out", "o")
-    with start(*words, "--scheduler", shared.address, cwd=tmp_path) as process:
-        assert until(30, lambda: busy(shared.address) == 2)
+    with start(*words, "--scheduler", cluster.address, cwd=tmp_path) as process:
+        assert until(30, lambda: busy(cluster.address) == 2)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-    assert until(10, lambda: busy(shared.address) == 0)
+    assert until(10, lambda: busy(cluster.address) == 0)
 
 
-def test_a_series_killed_on_a_cluster_goes_on_here(shared: Cluster, tmp_path: Path) -> None:
+def test_a_series_killed_on_a_cluster_goes_on_here(cluster: Cluster, tmp_path: Path) -> None:
     text = RANDOM.replace('at = "2 ms"', 'at = "1500 ms"')
     (tmp_path / "case.toml").write_text(text, encoding="utf-8")
     words = ("run", "case.toml", "--seeds", "20", "--out", "s", "--allow-unfinished")
-    with start(*words, "--scheduler", shared.address, cwd=tmp_path) as process:
+    with start(*words, "--scheduler", cluster.address, cwd=tmp_path) as process:
         assert until(60, lambda: len(Journal.read(tmp_path / "s").runs) > 2)
         process.send_signal(signal.SIGKILL)
         process.communicate()
@@ -284,7 +257,7 @@ def test_a_series_killed_on_a_cluster_goes_on_here(shared: Cluster, tmp_path: Pa
     )
 
 
-def test_tables_of_flows_travel(shared: Cluster, tmp_path: Path) -> None:
+def test_tables_of_flows_travel(cluster: Cluster, tmp_path: Path) -> None:
     """Those of a scenario whose names are relative, and those that Python has added."""
     rows = "".join(f"{n},{1 + n % 2},0,20000,{n} us\n" for n in range(9))
     (tmp_path / "flows.csv").write_text(f"id,src,dst,bytes,start\n{rows}", encoding="utf-8")
@@ -301,7 +274,7 @@ def test_tables_of_flows_travel(shared: Cluster, tmp_path: Path) -> None:
         None,
         Stop(),
         lambda run: run,
-        clusters.scheduler(shared.address),
+        clusters.scheduler(cluster.address),
     )
     assert isinstance(found, backwater.Run)
     assert found.flows.num_rows == 10
@@ -312,12 +285,7 @@ def test_tables_of_flows_travel(shared: Cluster, tmp_path: Path) -> None:
 def test_a_worker_of_another_build_is_refused(
     cluster_of: Callable[..., Cluster], tmp_path: Path
 ) -> None:
-    other = tmp_path / "other"
-    shutil.copytree(ROOT / "python", other, symlinks=True, ignore=shutil.ignore_patterns("*.so"))
-    for binding in (ROOT / "python" / "backwater").glob("*.so"):
-        (other / "backwater" / binding.name).symlink_to(binding)
-    numbers = other / "backwater" / "numbers" / "named.py"
-    numbers.write_text(numbers.read_text(encoding="utf-8") + "# Another one.\n", encoding="utf-8")
+    other = other_build(tmp_path)
     cluster = cluster_of(workers=1, environment={"PYTHONPATH": str(other)})
     with pytest.raises(InputError, match="has another version or build"):
         execute.run_jobs(
@@ -338,11 +306,11 @@ def test_runs_without_any_worker_end(cluster_of: Callable[..., Cluster], tmp_pat
 
 
 def test_commands_for_several_runs_take_a_cluster(
-    command: Command, shared: Cluster, tmp_path: Path
+    command: Command, cluster: Cluster, tmp_path: Path
 ) -> None:
     """Their output and their tables are those of one machine."""
     (tmp_path / "case.toml").write_text(RANDOM, encoding="utf-8")
-    there = ("--scheduler", shared.address)
+    there = ("--scheduler", cluster.address)
     for name, words in {
         "series": ("run", "case.toml", "--seeds", "3"),
         "comparison": ("compare", "case.toml", "case.toml@larger", "--seeds", "3"),
@@ -365,14 +333,12 @@ def test_commands_for_several_runs_take_a_cluster(
 
 def test_a_cluster_is_for_several_runs(command: Command, tmp_path: Path) -> None:
     (tmp_path / "case.toml").write_text(RANDOM, encoding="utf-8")
-    said = command("run", "case.toml", "--scheduler", "tcp://127.0.0.1:1")
-    assert said.code == 2
+    said = command("run", "case.toml", "--scheduler", "tcp://127.0.0.1:1", code=2)
     assert "--scheduler: is for the runs of --seeds" in said.err
     for words in (
         ("run", "case.toml", "--seeds", "2"),
         ("compare", "case.toml", "case.toml@larger"),
     ):
-        said = command(*words, "--scheduler", "tcp://127.0.0.1:1", "--slurm", "jobs=1")
-        assert said.code == 2
+        said = command(*words, "--scheduler", "tcp://127.0.0.1:1", "--slurm", "jobs=1", code=2)
         assert "--scheduler and --slurm exclude each other" in said.err
     assert [path.name for path in tmp_path.iterdir()] == ["case.toml"]

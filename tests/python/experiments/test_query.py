@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
@@ -16,15 +16,10 @@ from backwater.errors import InputError, ResultError
 from backwater.journal import Journal
 from backwater.numbers.metrics import metric
 from backwater.study import definition
-from kit.command import start
+from kit.command import Command, start
 from kit.studies import write_random_study
 from kit.sweeping import HOT, until
 from kit.tree import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kit.command import Command
 
 
 @pytest.fixture
@@ -81,7 +76,7 @@ def test_scenarios_of_a_comparison_tell_its_points(
     command: Command, hot: Path, tmp_path: Path
 ) -> None:
     words = ("hot.toml", "hot.toml@pfc,topology.link_delay=1 us", "--seeds", "2", "--out", "c")
-    assert command("compare", *words).code == 0
+    command("compare", *words, code=0)
     assert hot.exists()
     comparison = backwater.open_run(tmp_path / "c", backwater.Comparison)
     rows = backwater.query(
@@ -155,8 +150,7 @@ def test_a_run_that_failed_says_why(tmp_path: Path) -> None:
 
 def test_the_command_lists_what_can_be_asked(command: Command, hot: Path, tmp_path: Path) -> None:
     backwater.load(hot).run(seeds=2, out=tmp_path / "s")
-    said = command("query", "s", "--json", "-")
-    assert said.code == 0
+    said = command("query", "s", "--json", "-", code=0)
     told = json.loads(said.out)
     of_runs = ("flows", "ports", "switches")
     assert [*told["views"]] == ["points", "metrics", "failed", "columns", *of_runs]

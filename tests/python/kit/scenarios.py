@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+
+import backwater
 
 
 def star(
@@ -66,3 +69,16 @@ size = "60 KB"
 {flow("h0", "h1", "60 KB", "alone")}
 start = "1 ms"
 """
+
+
+SAMPLES = ("queues", "links", "pauses", "flows")
+
+
+def sampled(
+    scenario: backwater.Scenario, interval: str = "1 us", names: Sequence[str] = SAMPLES
+) -> backwater.Scenario:
+    """The scenario with samples of what pages and charts show over time."""
+    scenario = scenario.set("output.interval", interval)
+    for name in names:
+        scenario = scenario.set(f"output.{name}", True)
+    return scenario

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -20,6 +20,7 @@ import pytest
 import backwater
 from backwater.experiments.hands import Workers
 from kit.scenarios import flow, star
+from kit.tree import ROOT
 
 # Three hosts send into one, and one of them to another: a victim behind the pauses of `pfc`.
 HOT = f"""{star(5, rate="10 Gb/s", title="Hot")}
@@ -143,12 +144,15 @@ class Cluster:
             one.wait()
 
 
-def points_there(directory: Path) -> int:
-    """How many points a sweep says that it has done."""
-    try:
-        return int(json.loads((directory / "progress.json").read_text())["done"])
-    except (OSError, ValueError, KeyError):
-        return 0
+def other_build(place: Path) -> Path:
+    """A copy of the package with one line more, for workers of another build."""
+    other = place / "other"
+    shutil.copytree(ROOT / "python", other, symlinks=True, ignore=shutil.ignore_patterns("*.so"))
+    for binding in (ROOT / "python" / "backwater").glob("*.so"):
+        (other / "backwater" / binding.name).symlink_to(binding)
+    with (other / "backwater" / "numbers" / "named.py").open("a", encoding="utf-8") as numbers:
+        numbers.write("# Another one.\n")
+    return other
 
 
 def until(seconds: float, done: Any) -> bool:  # noqa: ANN401 - any function

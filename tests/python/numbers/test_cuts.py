@@ -20,7 +20,7 @@ from backwater.report.film import places, shoot
 from backwater.report.looks import looks, port_edges
 from backwater.sweep.point import Recipe, run_points
 from kit.command import Command
-from kit.scenarios import TRIMMED, flow, star
+from kit.scenarios import TRIMMED, flow, sampled, star
 
 INCAST = f"""{star(9, link_delay="1 us")}
 [switch]
@@ -75,10 +75,7 @@ def test_the_panel_of_a_port_has_them_beside_dropped_frames(
     file: tuple[str, int], tmp_path: Path
 ) -> None:
     path, cut = file
-    scenario = backwater.load(path).set("output.interval", "1 us")
-    for key in ("queues", "links", "pauses", "flows"):
-        scenario = scenario.set(f"output.{key}", True)
-    run = scenario.set("output.waits", ["all"]).run(out=tmp_path / "run")
+    run = sampled(backwater.load(path)).set("output.waits", ["all"]).run(out=tmp_path / "run")
     assert cut_by_port(run) == {("s0", 0): cut}
     film = shoot(Assumptions(run).layout, [("run", run)])
     found = looks(run, film, port_edges(film.tracks[0].edges, places(film.layout, run)))

@@ -20,10 +20,9 @@ from backwater.plot.sheet import Sheet, family, length
 from backwater.plot.theme import COLOURS, INK
 from backwater.results import Run
 from kit.command import Command
+from kit.scenarios import sampled
 from kit.tree import ROOT
 
-POINT = 96 / 72
-"""CSS pixels."""
 CHARTS = ["completion", "queue", "throughput", "paused", "pauses", "control"]
 SVG = "{http://www.w3.org/2000/svg}"
 COLOUR = re.compile(r'(?:fill|stroke|stop-color)="(#[0-9a-f]{6}|rgb\([^)]*\))"')
@@ -33,10 +32,7 @@ COLOUR = re.compile(r'(?:fill|stroke|stop-color)="(#[0-9a-f]{6}|rgb\([^)]*\))"')
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The incast with a victim, sampled every microsecond."""
     scenario = backwater.load(ROOT / "scenarios" / "incast-victim.toml")
-    scenario = scenario.set("output.interval", "1 us")
-    for name in ("queues", "links", "pauses", "flows"):
-        scenario = scenario.set(f"output.{name}", True)
-    return scenario.run(out=tmp_path_factory.mktemp("run"))
+    return sampled(scenario).run(out=tmp_path_factory.mktemp("run"))
 
 
 def bars(mechanisms: int) -> Any:  # noqa: ANN401 - some Altair chart

@@ -17,18 +17,16 @@ from backwater.plot.together import together
 from backwater.report.page import Figure
 from backwater.results import MemorySink, Run
 from kit.charts import rows
+from kit.scenarios import SAMPLES, sampled
 from kit.tree import ROOT, load_file
-
-SAMPLES = ("queues", "links", "pauses", "flows")
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """An incast of three with PFC, sampled every microsecond, kept on disk."""
-    scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "1 us")
-    for name in SAMPLES:
-        scenario = scenario.set(f"output.{name}", True)
-    return scenario.run(out=tmp_path_factory.mktemp("run"))
+    return sampled(backwater.parse(backwater.new_scenario())).run(
+        out=tmp_path_factory.mktemp("run")
+    )
 
 
 def titles(spec: object) -> list[str]:
@@ -88,9 +86,8 @@ def test_no_rate_is_beyond_what_links_carry(run: Run) -> None:
 
 def test_what_was_not_sampled_is_not_drawn() -> None:
     """Samples of other quantities are no reason to draw a flow's whole payload at its end."""
-    scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "1 us")
-    for name in ("queues", "links", "pauses"):
-        scenario = scenario.set(f"output.{name}", True)
+    scenario = backwater.parse(backwater.new_scenario())
+    scenario = sampled(scenario, names=("queues", "links", "pauses"))
     with pytest.raises(backwater.InputError, match="no samples of flow_received_bytes"):
         scenario.run().plot.throughput()
     # Of flows, those of the nodes named are sampled: here none that sends.
@@ -311,11 +308,9 @@ def test_a_band_leaves_the_legend_to_its_line() -> None:
 @pytest.mark.parametrize("name", ["throughput", "sent"])
 def test_a_step_of_few_packets_is_said(name: str) -> None:
     scenario = backwater.parse(backwater.new_scenario())
-    for key in SAMPLES:
-        scenario = scenario.set(f"output.{key}", True)
     said = {}
     for interval in ("200 ns", "20 us"):
-        chart = getattr(scenario.set("output.interval", interval).run().plot, name)
+        chart = getattr(sampled(scenario, interval).run().plot, name)
         window = ("0 us", "15 us") if interval == "200 ns" else None
         said[interval] = " ".join(chart(window=window).to_dict()["title"]["subtitle"])
     assert "mean over 200 ns" in said["200 ns"]

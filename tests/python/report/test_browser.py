@@ -13,6 +13,7 @@ import backwater
 from backwater import report
 from kit.browsing import CONTRAST, SIZES, opened
 from kit.results import Shared
+from kit.scenarios import sampled
 
 NAME = "<img src=x onerror=alert(1)> & <b>bold</b>"
 
@@ -126,10 +127,8 @@ def test_a_name_with_markup_is_shown_as_text(browser: Browser, tmp_path: Path) -
 
 
 def test_a_film_says_where_pauses_were_not_recorded(browser: Browser, tmp_path: Path) -> None:
-    scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "2 us")
-    for key in ("queues", "links"):
-        scenario = scenario.set(f"output.{key}", True)
-    scenario.run(out=tmp_path / "run")
+    scenario = backwater.parse(backwater.new_scenario())
+    sampled(scenario, "2 us", ("queues", "links")).run(out=tmp_path / "run")
     file = tmp_path / "page.html"
     file.write_text(report.of(tmp_path / "run", rerun=False).html(), encoding="utf-8")
     seen = opened(browser, file, "screen")

@@ -27,6 +27,7 @@ from backwater.report.layout import lay_out, only_way
 from backwater.report.page import script_json
 from kit.command import Command
 from kit.results import change_line
+from kit.scenarios import SAMPLES
 from kit.tree import ROOT
 
 # Not those that the embedded scripts hold.
@@ -34,7 +35,7 @@ HEADINGS = re.compile(r"^<h2>(.*?)</h2>$", re.MULTILINE)
 MARKUP = "<img src=x onerror=alert(1)></script><b>bold</b> & 'quotes'"
 SAMPLED = (
     *("--set", "output.interval=2 us"),
-    *(f"--set=output.{key}=true" for key in ("queues", "links", "pauses", "flows")),
+    *(f"--set=output.{key}=true" for key in SAMPLES),
     '--set=output.waits=["all"]',
 )
 

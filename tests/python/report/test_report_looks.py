@@ -14,15 +14,13 @@ from backwater.report import looks as module
 from backwater.report.assumptions import Assumptions
 from backwater.report.film import Film, places, shoot
 from backwater.report.looks import looks, port_edges
+from kit.scenarios import SAMPLES, sampled
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> backwater.Run:
     """An incast with a victim, and all that is recorded of it."""
-    scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "1 us")
-    for key in ("queues", "links", "pauses", "flows"):
-        scenario = scenario.set(f"output.{key}", True)
-    scenario = scenario.set("output.waits", ["all"])
+    scenario = sampled(backwater.parse(backwater.new_scenario())).set("output.waits", ["all"])
     return scenario.run(out=tmp_path_factory.mktemp("looks") / "run")
 
 
@@ -98,8 +96,7 @@ def test_what_a_flow_waited_for_and_its_own_frames_are_its_delay(tmp_path: Path)
             "transport": {"recovery": "selective-repeat", "window": "4 KiB", "timeout": "50 us"},
             "flow": [{"label": "pair", "from": "1..2", "to": 0, "size": "16 KiB"}],
             "fault": [drop],
-            "output": {"interval": "1 us", "waits": ["all"]}
-            | dict.fromkeys(("queues", "links", "pauses", "flows"), True),
+            "output": {"interval": "1 us", "waits": ["all"]} | dict.fromkeys(SAMPLES, True),
         }
     )
     run = scenario.run(out=tmp_path / "run")
@@ -186,10 +183,8 @@ def test_hosts_have_the_names_that_the_scenario_gives_them(tmp_path: Path) -> No
 
 
 def test_without_records_nothing_is_told(tmp_path: Path) -> None:
-    scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "1 us")
-    for key in ("queues", "links"):
-        scenario = scenario.set(f"output.{key}", True)
-    run = scenario.run(out=tmp_path / "run")
+    scenario = backwater.parse(backwater.new_scenario())
+    run = sampled(scenario, names=("queues", "links")).run(out=tmp_path / "run")
     film = shoot(Assumptions(run).layout, [("run", run)])
     assert film.packed()["waits"] is False
     for one in told(run, film)["flows"]:

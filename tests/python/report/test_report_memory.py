@@ -15,6 +15,7 @@ from backwater.files import digest
 from backwater.journal import Journal, part_name
 from backwater.manifest import read_manifest, write_manifest
 from kit.command import run_python
+from kit.scenarios import sampled
 from kit.tree import ROOT
 
 pytestmark = pytest.mark.skipif(
@@ -102,10 +103,7 @@ def fill_series(series: Path, rows: int) -> None:
 
 
 def test_a_run_of_many_flows_is_reported_in_little_memory(tmp_path: Path) -> None:
-    scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "2 us")
-    for key in ("queues", "links", "pauses", "flows"):
-        scenario = scenario.set(f"output.{key}", True)
-    scenario.run(out=tmp_path / "run")
+    sampled(backwater.parse(backwater.new_scenario()), "2 us").run(out=tmp_path / "run")
     few = peak(tmp_path / "run")
     fill(tmp_path / "run", ROWS)
     assert backwater.open_run(tmp_path / "run").flows.num_rows == ROWS

@@ -12,7 +12,7 @@ import socketserver
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,14 +32,6 @@ from backwater.sweep.values import axis, plain
 from kit.command import Command, Said, run_apart
 from kit.scenarios import star
 from kit.sweeping import HOT, Cluster, rows
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    one = Cluster(tmp_path_factory.mktemp("cluster"))
-    yield one.start()
-    one.close()
-
 
 BUFFERS = "switch.buffer=100 KB..200 KB step 50 KB"
 DELAYS = "topology.link_delay=500ns,1us"

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import os
 import random
-import shutil
 import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,8 +22,7 @@ from backwater.sweep.drive import Drive
 from backwater.sweep.store import POINTS as POINTS_TABLE
 from backwater.sweep.store import table_of
 from kit.command import Command, start
-from kit.sweeping import HOT, LONG, Cluster, rows, until
-from kit.tree import ROOT
+from kit.sweeping import HOT, LONG, Cluster, other_build, rows, until
 
 # Of some milliseconds each, so that there is time to kill. `make kills` kills as often as is asked.
 MANY = 600
@@ -39,27 +37,6 @@ FEW = (*SWEEP, "--vary", "topology.link_delay=500 ns..640 ns step 10 ns")
 def place(tmp_path: Path) -> Path:
     (tmp_path / "long.toml").write_text(LONG, encoding="utf-8")
     return tmp_path
-
-
-@pytest.fixture
-def cluster_of(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
-    made = []
-
-    def make(**options: object) -> Cluster:
-        made.append(Cluster(tmp_path / "cluster", **options))  # type: ignore[arg-type]
-        return made[-1].start()
-
-    yield make
-    for one in made:
-        one.close()
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of two workers that nobody kills."""
-    one = Cluster(tmp_path_factory.mktemp("shared"))
-    yield one.start()
-    one.close()
 
 
 def ended(place: Path, *arguments: str, **environment: str) -> tuple[int, str]:
@@ -80,11 +57,11 @@ def written(directory: Path) -> int:
     return len(table_of(directory, POINTS_TABLE))
 
 
-def test_a_cluster_makes_the_dataset_of_one_machine(place: Path, shared: Cluster) -> None:
+def test_a_cluster_makes_the_dataset_of_one_machine(place: Path, cluster: Cluster) -> None:
     """A scheduler and two workers: three processes with directories of their own, over TCP."""
     scratch = place / "tmp"
     scratch.mkdir()
-    for name, more in (("here", LOCAL), ("there", ("--scheduler", shared.address))):
+    for name, more in (("here", LOCAL), ("there", ("--scheduler", cluster.address))):
         asked = (*FEW, "--keep", "flows", "--out", name, *more)
         code, said = ended(place, *asked, TMPDIR=str(scratch))
         assert (code, list(scratch.iterdir())) == (0, []), said
@@ -98,11 +75,11 @@ def test_a_cluster_makes_the_dataset_of_one_machine(place: Path, shared: Cluster
 def test_killed_at_any_instant_it_comes_to_the_same_rows(
     place: Path,
     cluster_of: Callable[..., Cluster],
-    shared: Cluster,
+    cluster: Cluster,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Driver, workers and scheduler are killed; timings are in a table of their own."""
-    alone = ("--scheduler", shared.address)
+    alone = ("--scheduler", cluster.address)
     assert ended(place, *POINTS, "--out", "whole", *alone)[0] == 0
     whole = rows(place / "whole")
     assert len(whole) == MANY
@@ -116,20 +93,20 @@ def test_killed_at_any_instant_it_comes_to_the_same_rows(
     before = written(place / "here")
     assert 1 < before < MANY
     # There: a worker, the driver, and the scheduler with all its workers.
-    cluster = cluster_of()
-    there = (*POINTS, "--out", "here", "--scheduler", cluster.address)
+    mortal = cluster_of()
+    there = (*POINTS, "--out", "here", "--scheduler", mortal.address)
     # So long a command looks for a scheduler that is gone; ten seconds, if nobody says so.
     monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "2s")
     with start(*there, cwd=place) as process:
         assert until(30, lambda: written(place / "here") > before + 1)
-        cluster.kill("worker-0")
-        cluster.worker(0)
+        mortal.kill("worker-0")
+        mortal.worker(0)
         process.kill()
     before = written(place / "here")
     # A command runs one point before it is connected.
     with start(*there, cwd=place) as process:
         assert until(30, lambda: written(place / "here") > before + 1)
-        cluster.kill("scheduler")
+        mortal.kill("scheduler")
         _, said = process.communicate(timeout=60)
     if process.returncode:
         assert "Traceback" not in said
@@ -154,12 +131,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(place: Path) -> None:
 def test_a_worker_of_another_build_is_refused(
     place: Path, cluster_of: Callable[..., Cluster]
 ) -> None:
-    other = place / "other"
-    shutil.copytree(ROOT / "python", other, symlinks=True, ignore=shutil.ignore_patterns("*.so"))
-    for binding in (ROOT / "python" / "backwater").glob("*.so"):
-        (other / "backwater" / binding.name).symlink_to(binding)
-    numbers = other / "backwater" / "numbers" / "named.py"
-    numbers.write_text(numbers.read_text(encoding="utf-8") + "# Another one.\n", encoding="utf-8")
+    other = other_build(place)
     cluster = cluster_of(workers=1, environment={"PYTHONPATH": str(other)})
     code, said = ended(place, *POINTS, "--out", "o", "--scheduler", cluster.address)
     assert code == 2
