@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from backwater.numbers import registry
 from backwater.numbers.metrics import STATISTICS
 from backwater.study.measures import KINDS, Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 def cell(text: str) -> str:

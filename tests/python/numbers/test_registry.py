@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,10 +15,8 @@ from backwater.numbers.run import group_times
 from backwater.study.measures import Observed, check, read
 from backwater.sweep.goal import Goal
 from backwater.sweep.point import Recipe, run_points
+from kit.command import Command
 from kit.reference import metrics
-
-if TYPE_CHECKING:
-    from kit.command import Command
 
 HALF = Quantity(
     "half_packets",
@@ -59,8 +56,7 @@ def test_summaries_and_studies_have_it(small: Path) -> None:
 
 def test_comparisons_have_it(command: Command, small: Path) -> None:
     asked = ("compare", str(small), f"{small},switch.buffer=9MB", "--seeds", "1", "--metric")
-    said = command(*asked, "half_packets", "--json", "c.json")
-    assert said.code == 0, said.err
+    said = command(*asked, "half_packets", "--json", "c.json", code=0)
     assert "half_packets" in said.out
     [row] = json.loads(Path("c.json").read_text(encoding="utf-8"))["rows"]
     run = backwater.load(small).run()
