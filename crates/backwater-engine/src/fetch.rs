@@ -1,8 +1,8 @@
-//! Asking the memory for what will soon be needed.
+//! Prefetching: memory that will soon be needed is requested early.
 
 use std::slice;
 
-/// Asks for the cache line in which `what` begins, and does not wait for it. Nothing is read: it may hold anything.
+/// Requests the cache line in which `what` begins, without waiting for it. Nothing is read, so its content may be anything.
 #[inline(always)]
 pub fn fetch<T>(what: &T) {
     prefetch_index::prefetch_index(slice::from_ref(what), 0);

@@ -1,8 +1,8 @@
 //! The fingerprint of a trajectory: one number that changes when any event moves.
 //!
-//! Each place (a port) folds its own events, in its own order, into its own lane; the run's fingerprint folds the lanes by
-//! number. It therefore depends on what every place saw and when, and not on how places were interleaved, so a run that
-//! is split over threads has the fingerprint of the serial one.
+//! Each place (a port) folds its own events, in its own order, into its own lane; the run's fingerprint folds the lanes by number. It
+//! therefore depends on what every place saw and when, not on how places were interleaved: a run that is split over threads has the
+//! fingerprint of the serial one.
 
 /// One lane: the running hash of one place's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -1,11 +1,10 @@
 //! A discrete-event kernel that has never heard of packets.
 //!
-//! Time is a whole number of picoseconds ([`Time`]); events are ordered by their content, never by who inserted
-//! them first ([`queue::EventQueue`]); random numbers come from named streams ([`rng::stream`]); a run is
-//! summarised by the fingerprint of its trajectory ([`fingerprint::Fingerprint`]). What is under way can be saved and loaded
-//! ([`state::State`]).
+//! Time is a whole number of picoseconds ([`Time`]); events are ordered by their content, never by who inserted them first
+//! ([`queue::EventQueue`]); random numbers come from named streams ([`rng::stream`]); a run is summarised by the fingerprint of its
+//! trajectory ([`fingerprint::Fingerprint`]). The state of a run can be saved and loaded ([`state::State`]).
 //!
-//! Not here: anything about networks, files or users.
+//! Nothing here concerns networks, files or users.
 
 mod fetch;
 pub mod fingerprint;

@@ -1,21 +1,21 @@
 //! Exact reading of a decimal number with a unit, such as `"5.12 ns"` or `"400 KB"`.
 //!
-//! The number is kept as digits and a power of ten, so that no value passes through a float. Which units exist is the
-//! business of the type that is read ([`Time`](crate::Time) here, rates and sizes elsewhere).
+//! The number is kept as digits and a power of ten, so that no value passes through a float. The type that is read defines its units
+//! ([`Time`](crate::Time) here, rates and sizes elsewhere).
 
 use std::fmt;
 
-/// Why there is a largest value of each kind, as a hint.
+/// A hint: why each kind has a largest value.
 pub const TOO_MUCH: &str = "beyond this, sums could no longer be counted";
 
-/// Why a text is not the quantity that was asked for. The text names the value, the reason and a hint.
+/// Why a text is not the expected quantity. The text names the value, the reason and a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuantityError {
     /// The text as given.
     pub value: String,
-    /// What is wrong with it.
+    /// The error.
     pub reason: String,
-    /// What would be right.
+    /// The correction.
     pub hint: String,
 }
 

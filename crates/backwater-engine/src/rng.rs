@@ -1,7 +1,7 @@
 //! Named streams of random numbers.
 //!
-//! A stream is determined by the run's seed, a purpose and a place, and by nothing else: adding a flow, a node or a
-//! mechanism moves no draw of any other. The generator is PCG XSL-RR 128/64 (O'Neill 2014).
+//! A stream is determined by the run's seed, a purpose and a place, and by nothing else. An added flow, node or mechanism therefore changes
+//! no other draw. The generator is PCG XSL-RR 128/64 (O'Neill 2014).
 
 use crate::fingerprint::mix;
 use rand::SeedableRng;
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
     use rand::Rng as _;
 
-    /// Majors of `rand` may change streams, and with them every published run: these values must not move.
+    /// A new major version of `rand` may change streams, and with them every published run: these values must not change.
     #[test]
     fn golden_values() {
         let mut a = stream(1, "arrivals", 0);

@@ -1,11 +1,11 @@
-//! State that is saved and loaded again: a run that is resumed has what it had.
+//! State that is saved and loaded: a resumed run has the state of the saved one.
 //!
-//! A model is built from its parameters as always, and [`State::load`] then puts what it had come to over it. What follows from parameters is
-//! never saved. So a run that is resumed with other parameters has these from then on. `#[derive(State)]` of `backwater-derive` writes both
+//! A model is built from its parameters as always; [`State::load`] then restores the saved state. What follows from parameters is never
+//! saved, so a run that is resumed with other parameters uses these from then on. `#[derive(State)]` of `backwater-derive` writes both
 //! directions from one list of fields.
 //!
-//! Values are encoded by serde in the format of `postcard`: no field names, numbers by their size. Only the build that has saved a state reads
-//! it.
+//! Values are encoded by serde in the format of `postcard`: no field names, numbers by their size. Only the build that saved a state can
+//! read it.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,32 +16,32 @@ use std::hash::{BuildHasher, Hash};
 
 /// Something with state.
 pub trait State {
-    /// Saves what has changed since it was built.
+    /// Saves the changes since it was built.
     fn save(&self, to: &mut Saver);
 
-    /// Takes over what was saved of one that was built in the same way.
+    /// Restores the state of a value that was built in the same way.
     ///
     /// # Errors
-    /// What does not fit. It is then in an unknown state.
+    /// The saved state does not fit. `self` is then in an undefined state.
     fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit>;
 }
 
 /// Why a state cannot be saved or loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
-    /// Of which part of the state this is said.
+    /// The part of the state that does not fit.
     pub place: String,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
 }
 
 impl Unfit {
-    /// Of a part that is yet to be named.
+    /// An error for a part that is not named yet.
     pub fn new(reason: impl Into<String>) -> Unfit {
         Unfit { place: String::new(), reason: reason.into() }
     }
 
-    /// Says in which part it is, from the inside out.
+    /// Adds the name of the enclosing part.
     #[must_use]
     pub fn within(self, place: &str) -> Unfit {
         let inner = if self.place.is_empty() { String::new() } else { format!(" {}", self.place) };
@@ -55,7 +55,7 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// Takes state that is saved.
+/// Collects state that is saved.
 pub struct Saver {
     octets: Vec<u8>,
     types: Vec<TypeId>,
@@ -63,7 +63,7 @@ pub struct Saver {
 }
 
 impl Saver {
-    /// Nothing yet. Values may name these types, by their numbers.
+    /// An empty saver. Values may refer to these types by their numbers.
     pub fn new(types: Vec<TypeId>) -> Saver {
         Saver { octets: Vec::new(), types, wrong: None }
     }
@@ -77,7 +77,7 @@ impl Saver {
         }
     }
 
-    /// Saves which type a value is of.
+    /// Saves the type of a value.
     pub fn put_type(&mut self, of: TypeId, what: &str) {
         match self.types.iter().position(|one| *one == of) {
             Some(number) => self.put(&number),
@@ -85,7 +85,7 @@ impl Saver {
         }
     }
 
-    /// It cannot be saved. The first reason is kept.
+    /// Records that the state cannot be saved. The first reason is kept.
     pub fn fail(&mut self, why: Unfit) {
         self.wrong.get_or_insert(why);
     }
@@ -93,20 +93,20 @@ impl Saver {
     /// All that was saved.
     ///
     /// # Errors
-    /// What could not be.
+    /// The first reason why something could not be saved.
     pub fn finish(self) -> Result<Vec<u8>, Unfit> {
         self.wrong.map_or(Ok(self.octets), Err)
     }
 }
 
-/// Gives state that was saved, in the same order.
+/// Returns saved state, in the same order.
 pub struct Loader<'a> {
     rest: &'a [u8],
     types: Vec<TypeId>,
 }
 
 impl<'a> Loader<'a> {
-    /// Of what a [`Saver`] of the same types has given.
+    /// A loader for the output of a [`Saver`] with the same types.
     pub fn new(octets: &'a [u8], types: Vec<TypeId>) -> Loader<'a> {
         Loader { rest: octets, types }
     }
@@ -114,7 +114,7 @@ impl<'a> Loader<'a> {
     /// Loads a value.
     ///
     /// # Errors
-    /// If there is none of this type.
+    /// No value of this type comes next.
     pub fn take<T: DeserializeOwned>(&mut self) -> Result<T, Unfit> {
         let (value, rest) = postcard::take_from_bytes(self.rest)
             .map_err(|error| Unfit::new(format!("it cannot be decoded: {error}")))?;
@@ -122,7 +122,7 @@ impl<'a> Loader<'a> {
         Ok(value)
     }
 
-    /// Loads which type a value is of.
+    /// Loads the type of a value.
     ///
     /// # Errors
     /// If there is no such type.
@@ -131,10 +131,10 @@ impl<'a> Loader<'a> {
         self.types.get(number).copied().ok_or_else(|| Unfit::new(format!("there is no type of number {number}")))
     }
 
-    /// All has been loaded.
+    /// Ends loading.
     ///
     /// # Errors
-    /// If something is left.
+    /// Something is left.
     pub fn finish(self) -> Result<(), Unfit> {
         if self.rest.is_empty() { Ok(()) } else { Err(Unfit::new(format!("{} B are left over", self.rest.len()))) }
     }
@@ -148,7 +148,7 @@ pub fn save_sorted<K: Ord + Serialize, V: Serialize, S>(map: &HashMap<K, V, S>, 
 /// Loads what [`save_sorted`] has saved.
 ///
 /// # Errors
-/// If it is no such map.
+/// The saved value is no such map.
 pub fn load_sorted<K, V, S>(map: &mut HashMap<K, V, S>, from: &mut Loader<'_>) -> Result<(), Unfit>
 where
     K: Eq + Hash + Ord + DeserializeOwned,
@@ -159,15 +159,15 @@ where
     Ok(())
 }
 
-/// Loads a value that must be as it was, since what else is saved would not fit to another one.
+/// Loads a value that must be unchanged, since the rest of the saved state would not fit to another one.
 ///
 /// # Errors
-/// If it is another one.
+/// The value is another one.
 pub fn load_same<T: PartialEq + DeserializeOwned>(own: &T, from: &mut Loader<'_>) -> Result<(), Unfit> {
     if from.take::<T>()? == *own { Ok(()) } else { Err(Unfit::new("this cannot change while a run is under way")) }
 }
 
-/// How many there are must be as it was: it follows from parameters.
+/// Checks that the number of entries is unchanged: it follows from parameters.
 fn same_number(own: usize, from: &mut Loader<'_>) -> Result<(), Unfit> {
     let saved: usize = from.take()?;
     if saved == own { Ok(()) } else { Err(Unfit::new(format!("it has {own} entries, and {saved} were saved"))) }
@@ -230,11 +230,10 @@ impl State for () {
     }
 }
 
-/// A text of the program. By this name a derived `Deserialize` does not take it for one that lies in what is read.
+/// A text of the program. Under this name a derived `Deserialize` does not borrow it from the input.
 pub type Text = &'static str;
 
-/// Texts of the program that values hold, as they are saved: each is kept once for the rest of the process when it is loaded. There are as
-/// many as the program has.
+/// Saves texts of the program. Each is kept once for the rest of the process when it is loaded; their number is bounded by the program.
 pub mod text {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use std::collections::BTreeSet;
@@ -322,7 +321,7 @@ mod tests {
         from.finish()
     }
 
-    /// What follows from parameters stays that of the one that is loaded into.
+    /// Loading leaves what follows from parameters as it was.
     #[test]
     fn a_state_comes_over_what_was_built() {
         let before = vec![Some(Counter { limit: 5, count: 3 }), None];

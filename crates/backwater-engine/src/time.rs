@@ -24,7 +24,7 @@ impl Time {
     pub const ZERO: Time = Time(0);
     /// Later than every event: "until further notice".
     pub const NEVER: Time = Time(u64::MAX);
-    /// Longest time that a scenario or a table may give: 100 days. Sums of two fit.
+    /// Longest time that a scenario or a table may give: 100 days. The sum of two such times fits.
     pub const MOST: Time = Time::ms(100 * 24 * 3600 * 1000);
 
     /// A time of `n` picoseconds.
@@ -59,7 +59,7 @@ impl Time {
     pub const fn since(self, other: Time) -> Time {
         Time(self.0.saturating_sub(other.0))
     }
-    /// `self + other`, staying at [`Time::NEVER`] on overflow.
+    /// `self + other`; an overflow gives [`Time::NEVER`].
     pub const fn after(self, other: Time) -> Time {
         Time(self.0.saturating_add(other.0))
     }

@@ -4,10 +4,9 @@
 //! of what arrives). The queue never numbers its events, so the order of a run does not depend on the order of insertion.
 //! Two events with equal keys leave in an unspecified but repeatable order; a model makes its keys differ.
 //!
-//! Buckets are 2^shift ps wide and taken out a batch of neighbours at a time. Buckets are narrow, about one event each:
-//! so a batch comes out nearly sorted, and its events, which lie all over the memory, are fetched at once and not one after
-//! the other along a list. The width follows the density of events; it decides speed only, never order. Pushing is a list
-//! insertion, popping the end of a short sorted vector.
+//! Buckets are 2^shift ps wide, and a batch of neighbours is taken out at a time. A bucket holds about one event, so a batch comes out
+//! nearly sorted. Its events lie all over the memory; they are fetched at once, not one after the other along a list. The width follows the
+//! density of events; it decides speed only, never order. A push inserts into a list; a pop takes the end of a short sorted vector.
 
 use crate::state::{Loader, Saver, State, Unfit};
 use crate::{Time, fetch};
@@ -24,17 +23,18 @@ const WORDS: usize = BUCKETS / 64;
 const NIL: u32 = u32::MAX;
 /// Time of a slot without an event.
 const FREE: u64 = u64::MAX;
-/// Reviews that keep buckets from becoming narrower once that was too narrow.
+/// Reviews after which narrower buckets are tried again, once they were too narrow.
 const PATIENCE: u32 = 32;
-/// Pending events that a processor's cache surely holds.
+/// Pending events that certainly fit into a processor's cache.
 const FITS: usize = 1 << 13;
-/// Events between two looks at the density.
+/// Events between two reviews of the density.
 const REVIEW: u64 = 1 << 16;
 /// log2 of the widest buckets, in ps.
 const WIDEST: u32 = 40;
-/// Most events that are taken out of a batch at once: what a model fetches for the first must still be there for the last.
+/// Most events that are taken out of a batch at once. The model fetches for all of them, and the last must still be cached when it is
+/// handled.
 const AT_HAND: usize = 64;
-/// Mean events per batch outside of which the width changes.
+/// Mean events per batch that leave the width as it is.
 const DENSITY: std::ops::RangeInclusive<u64> = 3..=31;
 
 /// A pending event. With 12 bytes of data it is half a cache line, and never in two.
@@ -81,15 +81,15 @@ pub struct EventQueue<T> {
     batch: u64,
     /// Events of the current batch, the next one last.
     current: Vec<Slot<T>>,
-    /// Those of them that come after `current`, the next one last: events in step share a batch, however narrow it is.
+    /// Events of the current batch that come after `current`, the next one last. Simultaneous events share a batch, however narrow it is.
     rest: Vec<Slot<T>>,
     heads: Box<[u32; BUCKETS]>,
     occupied: Box<[u64; WORDS]>,
-    /// Which words of `occupied` are not zero.
+    /// The words of `occupied` that are not zero, a bit each.
     summary: [u64; WORDS / 64],
     slots: Vec<Slot<T>>,
-    /// Slots that are taken next, a list: of a small queue those that were freed last, which the cache still holds. Of a large one all
-    /// that were free when the list was made, in the order of memory.
+    /// List of the slots that are used next. In a small queue: those freed last, which the cache still holds. In a large queue: all that
+    /// were free when the list was made, in the order of memory.
     free: u32,
     wheel_len: usize,
     far: BinaryHeap<Reverse<Far<T>>>,
@@ -98,9 +98,9 @@ pub struct EventQueue<T> {
     drains: u32,
     drained: u64,
     far_pushes: u64,
-    /// Narrower buckets did not reach as far as events lay ahead.
+    /// A narrower shift than this failed: the wheel did not reach far enough ahead.
     least_shift: u32,
-    /// Reviews since then that would have narrowed them.
+    /// Reviews since then that wanted narrower buckets.
     refused: u32,
 }
 
@@ -144,7 +144,7 @@ impl<T: Copy> EventQueue<T> {
         self.current.len() + self.rest.len() + self.wheel_len + self.far.len()
     }
 
-    /// Whether nothing is pending.
+    /// Returns whether nothing is pending.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -177,7 +177,7 @@ impl<T: Copy> EventQueue<T> {
         self.wheel_len += 1;
     }
 
-    /// An event of the current batch, or far ahead, or one more than there ever were.
+    /// Adds an event of the current batch, one far ahead, or one that needs a new slot.
     #[cold]
     #[inline(never)]
     fn push_otherwise(&mut self, mut slot: Slot<T>) {
@@ -204,8 +204,8 @@ impl<T: Copy> EventQueue<T> {
         }
     }
 
-    /// The key of the next event, or less: what can be said of it without looking for it. An event that is pushed later may
-    /// still come before it. `None`: nothing is pending.
+    /// A lower bound of the next event's key, found without a search. An event pushed later may still come before it. `None`: nothing is
+    /// pending.
     pub fn at_least(&self) -> Option<(Time, u64)> {
         if let Some(next) = self.current.last().or(self.rest.last()) {
             return Some((Time(next.time), next.order));
@@ -229,27 +229,26 @@ impl<T: Copy> EventQueue<T> {
         self.take()
     }
 
-    /// Takes the next event of those that [`Self::fill`] has made sure of; `None`: nothing is pending.
+    /// Takes the next event that [`Self::fill`] has prepared; `None`: nothing is pending.
     #[inline(always)]
     pub fn take(&mut self) -> Option<(Time, u64, T)> {
         let s = self.current.pop()?;
         Some((Time(s.time), s.order, s.data))
     }
 
-    /// Makes sure that the next events are at hand. Returns whether they have just been fetched: then [`Self::at_hand`]
-    /// has some that were not there before.
+    /// Prepares the next events. Returns whether events have just been fetched: [`Self::at_hand`] then has new ones.
     #[inline(always)]
     pub fn fill(&mut self) -> bool {
         self.current.is_empty() && self.refill()
     }
 
-    /// The key of the next event of those at hand; `None`: they have all been taken.
+    /// The key of the next prepared event; `None`: all have been taken.
     #[inline(always)]
     pub fn first_at_hand(&self) -> Option<(Time, u64)> {
         self.current.last().map(|s| (Time(s.time), s.order))
     }
 
-    /// The next few events, in no order that matters: what a model will soon ask its memory for.
+    /// The next few events, in no particular order. A model prefetches the memory that they need.
     pub fn at_hand(&self) -> impl Iterator<Item = &T> {
         self.current.iter().map(|s| &s.data)
     }
@@ -338,7 +337,7 @@ impl<T: Copy> EventQueue<T> {
         }
     }
 
-    /// Asks the memory for the first event of each bucket of a batch: while this batch is handled they come.
+    /// Prefetches the first event of each bucket of a batch, while this batch is handled.
     #[inline(never)]
     fn fetch(&self, batch: u64) {
         let first = batch as usize * BATCH % BUCKETS;
@@ -369,7 +368,7 @@ impl<T: Copy> EventQueue<T> {
         if self.wheel_len == 0 {
             return None;
         }
-        // The first occupied bucket from `start` on, or, round the wheel, from its beginning.
+        // The first occupied bucket from `start` on; if there is no such bucket, the search wraps to the beginning of the wheel.
         let start = (self.batch + 1) as usize * BATCH % BUCKETS;
         let found = self.occupied_from(start).or_else(|| self.occupied_from(0))?;
         Some(self.batch + 1 + ((found + BUCKETS - start) % BUCKETS / BATCH) as u64)
@@ -399,8 +398,8 @@ impl<T: Copy> EventQueue<T> {
         None
     }
 
-    /// The width for so many events a batch, unless the wheel would no longer reach the next ones: what is in step comes together
-    /// in buckets of any width. Now and then it is tried all the same.
+    /// The width for this mean of events a batch, unless the wheel would then not reach the next events: simultaneous events share a bucket
+    /// of any width. Every [`PATIENCE`] reviews it is tried all the same.
     fn narrower(&mut self, mean: u64) -> u32 {
         if self.shift > self.least_shift {
             return self.shift.saturating_sub((mean / 16).ilog2().max(1)).max(self.least_shift);
@@ -413,7 +412,7 @@ impl<T: Copy> EventQueue<T> {
         self.shift - 1
     }
 
-    /// Fits the bucket width to the density of events seen since the last review.
+    /// Fits the bucket width to the density of events since the last review.
     #[cold]
     fn review(&mut self) {
         let mean = self.drained / u64::from(self.drains.max(1));
@@ -457,7 +456,7 @@ impl<T: Copy> EventQueue<T> {
     }
 }
 
-/// Events that are equal leave in the same order as without: each comes back to its place.
+/// Loading keeps the order of equal events: each returns to its place.
 impl<T: Copy + Serialize + DeserializeOwned> State for EventQueue<T> {
     fn save(&self, to: &mut Saver) {
         to.put(&(self.shift, self.batch, self.drains, self.drained, self.far_pushes, self.least_shift, self.refused));
@@ -501,7 +500,7 @@ impl<T: Copy + Serialize + DeserializeOwned> State for EventQueue<T> {
 
 const BATCH_BITS: u64 = (1 << BATCH) - 1;
 
-/// Sorts events, latest first. They are few and nearly sorted: insertion beats the library's sort by far.
+/// Sorts events, latest first. They are few and nearly sorted: insertion is much faster than the library's sort.
 #[inline(always)]
 fn sort<T: Copy>(events: &mut [Slot<T>]) {
     if events.len() > 4 * BATCH {

@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 proptest! {
-    /// Whatever the spacing, events leave as a sorted list would give them, also when new ones come in between.
+    /// Whatever the spacing, events leave in the order of a sorted list, even when new ones are pushed in between.
     #[test]
     fn pops_in_order(steps in prop::collection::vec((0u64..4, 0u64..1u64 << 34, any::<u64>()), 1..600), scale in 0u32..34) {
         let mut queue = EventQueue::new();
@@ -25,7 +25,7 @@ proptest! {
     }
 }
 
-/// A queue that was saved and loaded at any time goes on like the one that was not, equal events and the width of buckets included.
+/// A queue that is saved and loaded at any time continues like an undisturbed one, including equal events and the width of buckets.
 #[test]
 fn goes_on_where_it_was_saved() {
     for gap in [1u64, 7, 40_000, 900_000_000] {
@@ -59,7 +59,7 @@ fn goes_on_where_it_was_saved() {
     }
 }
 
-/// Events in step, more than a batch is to hold, keep their order, and the wheel keeps its reach: none waits in the heap.
+/// Simultaneous events that exceed a batch keep their order, and the wheel keeps its reach: no event waits in the heap.
 #[test]
 fn keeps_events_in_step_in_the_wheel() {
     const IN_STEP: u64 = 500;
@@ -72,7 +72,7 @@ fn keeps_events_in_step_in_the_wheel() {
         let (t, o, ()) = queue.pop().unwrap();
         assert!((t.0, o) >= last);
         last = (t.0, o);
-        // Some come at once, to their place among those of the same instant.
+        // Some are due at once, among those of the same instant.
         let delay = if n % 7 == 0 { 0 } else { 81_280 };
         queue.push(Time(t.0 + delay), if delay == 0 { o } else { n % IN_STEP }, ());
         far += usize::from(!queue.far.is_empty());
