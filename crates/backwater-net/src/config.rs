@@ -1,5 +1,5 @@
-//! The parameters of the stage: frames, acknowledgements, switches, NICs. Each field's text is what
-//! `backwater explain` prints; units are part of the types.
+//! The parameters of the stage: frames, acknowledgements, switches, NICs. `backwater explain` prints each field's text; units are part of
+//! the types.
 
 use crate::model::packet::Control;
 use crate::units::{Bytes, Rate};
@@ -38,22 +38,22 @@ impl PacketParams {
         bytes.saturating_add(packets.saturating_mul(self.header.0 + self.gap.0))
     }
 
-    /// Octets on the wire of the shortest frame: of data with so much payload, an acknowledgement (of length `ack`, where there are any),
-    /// or a control frame. A byte at least: of nothing there is no frame.
+    /// Octets on the wire of the shortest frame: data with so much payload, an acknowledgement (of length `ack`, if there are any), or a
+    /// control frame. At least one byte: a frame is never empty.
     pub fn shortest(&self, payload: Bytes, ack: Option<Bytes>) -> Bytes {
         let control = Bytes(u64::from(Control::MIN_FRAME));
         let frames = (self.header + payload).min(control).min(ack.unwrap_or(control));
         (frames + self.gap).max(Bytes(1))
     }
 
-    /// \[bytes\] Payload of the last packet of a message of so many.
+    /// \[bytes\] Payload of the last packet of a message of so many bytes.
     pub fn last_payload(&self, bytes: Bytes) -> Bytes {
         let payload = self.payload.0.max(1);
         Bytes(bytes.0 - bytes.0.saturating_sub(1) / payload * payload)
     }
 
-    /// By how much the clock may make a link faster than its `rate`, as a fraction, where no frame is shorter than `shortest`. A frame
-    /// that takes between k and k + 1 ticks takes k: at most (k + 1) / k, the most for the shortest.
+    /// The largest factor by which the clock may make a link faster than its `rate`, as a fraction, if no frame is shorter than `shortest`.
+    /// A frame that takes between k and k + 1 ticks takes k: at most (k + 1) / k, the most for the shortest.
     pub fn overrun(&self, shortest: Bytes, rate: Rate) -> (u64, u64) {
         let Some(clock) = self.clock else { return (1, 1) };
         let ticks = (rate.time_for(shortest).0 / clock.0.max(1)).max(1);
@@ -105,13 +105,13 @@ pub struct AckParams {
 }
 
 impl AckParams {
-    /// Packets that a flow of which nothing has come counts as not yet acknowledged, so that its first one is the last of `every`.
+    /// The initial count of unacknowledged packets of a flow before its first packet, so that its first one is the last of `every`.
     pub(crate) fn pending_at_first(&self) -> u16 {
         let before = self.every.saturating_sub(1);
         if self.first_packet { u16::try_from(before).unwrap_or(u16::MAX) } else { 0 }
     }
 
-    /// Payload that is acknowledged at a time. With a narrower window the receiver would wait for packets that the sender may not send.
+    /// Payload that is acknowledged together. With a narrower window the receiver would wait for packets that the sender may not send.
     pub fn together(&self, payload: Bytes) -> Bytes {
         Bytes(payload.0 * u64::from(self.every.max(1)))
     }
@@ -160,19 +160,19 @@ pub struct TransportParams {
 }
 
 impl TransportParams {
-    /// Whether what is lost is retransmitted.
+    /// Returns whether lost packets are retransmitted.
     #[inline(always)]
     pub fn retransmits(&self) -> bool {
         self.recovery != Recovery::None
     }
 
-    /// Whether packets are acknowledged one by one, in any order, with the headers of UET.
+    /// Returns whether packets are acknowledged one by one, in any order, with the headers of UET.
     pub fn acknowledges_packets(&self) -> bool {
         self.recovery == Recovery::Rud
     }
 }
 
-/// A number of retries as it is written: no number is `unlimited`.
+/// A number of retries as it is written: `None` is `unlimited`.
 mod retries {
     use schemars::JsonSchema;
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -225,7 +225,7 @@ pub enum Losses {
     Expected,
 }
 
-/// How much a flow may leave unacknowledged.
+/// Most that a flow may have unacknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     /// So many payload bytes.
@@ -302,12 +302,12 @@ pub enum BufferPer {
 }
 
 impl BufferPer {
-    /// Whether an ingress has memory set aside in a buffer: what comes in knows which memory it will take.
+    /// Returns whether an ingress has its own part of a buffer: an arriving frame then determines which memory it will take.
     pub fn is_carved(self) -> bool {
         matches!(self, BufferPer::Switch | BufferPer::Ingress)
     }
 
-    /// Its name, as scenarios have it.
+    /// Its name in scenarios.
     pub fn name(self) -> &'static str {
         match self {
             BufferPer::Switch => "switch",
@@ -418,8 +418,8 @@ pub struct SwitchParams {
 }
 
 impl SwitchParams {
-    /// Packet memory of one unit of `buffer_per`; where queues have memories of their own the least of those with the numbers of
-    /// `classes` (a bit each), or of all where that names none.
+    /// Packet memory of one unit of `buffer_per`. If queues have memories of their own: the least of those of `classes` (a bit each), or of
+    /// all if `classes` is empty.
     pub fn buffer_of(&self, classes: u8) -> Bytes {
         let Some(sizes) = self.queue_buffers.filter(|_| self.buffer_per == BufferPer::Queue) else {
             return self.buffer;
@@ -429,7 +429,8 @@ impl SwitchParams {
         least.unwrap_or(self.buffer)
     }
 
-    /// Whether a packet that waits in a queue may have the memory that one that comes lacks: it is that of their egress, or nobody lacks any.
+    /// Returns whether a waiting packet may give its memory to an arriving one: both use memory of their egress. Also true if memory is
+    /// unlimited.
     pub fn may_give_way(&self) -> bool {
         match self.buffer_per {
             BufferPer::Queue | BufferPer::Egress => self.architecture == Architecture::OutputQueued,
@@ -443,8 +444,8 @@ impl SwitchParams {
         if self.queue_buffers.is_some() { "switch.queue_buffers" } else { "switch.buffer" }
     }
 
-    /// What may wait for one egress port, or for each of its queues at least, where the switch limits that: for the slowest of ports of
-    /// these rates.
+    /// Returns the most bytes that may wait for one egress port, at least for each of its queues, if the switch limits them: for the
+    /// slowest of ports of these rates.
     pub fn port_buffer(&self, rates: impl Iterator<Item = Rate>) -> Option<Bytes> {
         let slowest = rates.min().filter(|_| matches!(self.buffer_per, BufferPer::Egress | BufferPer::Queue))?;
         Some(self.buffer_of(0).at_rate(slowest, self.reference_rate))
@@ -504,7 +505,7 @@ pub struct NicParams {
     pub issue: Time,
 }
 
-/// What differs at the interfaces of one host; `None`: it is as at all others.
+/// Differences at the interfaces of one host; `None`: no difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NicTimes {
     /// See [`NicParams::control_delay`].

@@ -1,8 +1,8 @@
 //! The stage: packets, links, ports, gates, buffers, switches, NICs, flows, and the hooks that mechanisms act through.
 //!
-//! Four rooms, each of which may use those before it: [`topology`] (who is joined to whom, and the paths), [`workload`] (who sends what, and
-//! when), `model` (what a packet meets: links, switches, hosts, transports, hooks), and `run` (the event loop, the life of flows, probes,
-//! threads). Read [`hooks`] first. Nothing here knows any mechanism by name.
+//! Four modules, each of which may use those before it: [`topology`] (nodes, links and paths), [`workload`] (flows and their starts),
+//! `model` (links, switches, hosts, transports, hooks), and `run` (the event loop, the life of flows, probes, threads). Read [`hooks`]
+//! first. No code here knows a mechanism by name.
 
 pub mod bench;
 pub mod config;

@@ -1,4 +1,4 @@
-//! What the file of a mechanism imports: `use backwater_net::prelude::*;`.
+//! The imports of a mechanism's file: `use backwater_net::prelude::*;`.
 
 pub use crate::model::hooks::attachment::Attachment;
 pub use crate::model::hooks::{

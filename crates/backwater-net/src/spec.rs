@@ -1,4 +1,4 @@
-//! Everything that a run is built from.
+//! The input of a run.
 
 use crate::config::{AckParams, NicParams, NicTimes, PacketParams, SwitchParams, TransportParams};
 use crate::model::packet::{Class, HostId, NodeId};
@@ -11,16 +11,16 @@ use backwater_engine::Time;
 
 pub use crate::workload::flow_spec::{FlowSpec, QueuePairs, Share, Stream, Way};
 
-/// Something that goes wrong, or changes, at a time.
+/// An event of the scenario at a given time: a failure, or a change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     /// When it begins.
     pub at: Time,
-    /// What happens.
+    /// The event.
     pub kind: FaultKind,
 }
 
-/// What happens.
+/// The kinds of events.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FaultKind {
     /// From now on frames on links are lost at random.
@@ -29,7 +29,7 @@ pub enum FaultKind {
         from: Option<NodeId>,
         /// Receiving end; none: any.
         to: Option<NodeId>,
-        /// Which frames; none: all. A later fault about the same frames of a link replaces this one.
+        /// The kind of frames; none: all. A later fault for the same frames of a link replaces this one.
         what: Option<FrameKind>,
         /// Probability of loss of each frame, 0 to 1.
         probability: f64,
@@ -40,12 +40,12 @@ pub enum FaultKind {
         from: NodeId,
         /// Receiving end.
         to: NodeId,
-        /// Which frames count.
+        /// The kind of frames that is counted.
         what: FrameKind,
-        /// Which of them from now on is lost, from 1.
+        /// The number of the frame that is lost, counted from now on, from 1.
         nth: u64,
     },
-    /// All links between two nodes carry nothing, in both directions; frames under way are lost.
+    /// All links between two nodes carry nothing, in both directions; frames in flight are lost.
     LinkDown {
         /// One end.
         a: NodeId,
@@ -65,12 +65,12 @@ pub enum FaultKind {
         from: NodeId,
         /// Receiving end.
         to: NodeId,
-        /// From now on.
+        /// The new rate.
         rate: Rate,
     },
-    /// A host takes frames from its receive buffer slowly, and pauses a class of its link, or all of it, while that is too full. A host has
-    /// one buffer, for frames of all classes: faults of several classes all act, and the lowest of their rates is that of the buffer. A later
-    /// fault of the same class replaces this one.
+    /// A host takes frames from its receive buffer slowly, and pauses a class of its link, or the whole link, while the buffer is too full.
+    /// A host has one buffer, for frames of all classes: faults of several classes all act, and the lowest of their rates empties the
+    /// buffer. A later fault of the same class replaces this one.
     SlowReceiver {
         /// The host.
         host: HostId,
@@ -83,18 +83,18 @@ pub enum FaultKind {
         /// Class that it pauses; `None`: the whole link.
         class: Option<Class>,
     },
-    /// A host pauses classes of all its links, whatever it has room for, until as many storms of a class have ended as have begun.
+    /// A host pauses classes of all its links, regardless of its buffer, until as many storms of a class have ended as have begun.
     PauseStorm {
         /// The host.
         host: HostId,
-        /// A bit for each class, and behind them one for the whole link.
+        /// A bit for each class, then one for the whole link.
         classes: u16,
     },
-    /// Such a storm ends.
+    /// A pause storm ends.
     PauseStormEnd {
         /// The host.
         host: HostId,
-        /// A bit for each class, and behind them one for the whole link.
+        /// A bit for each class, then one for the whole link.
         classes: u16,
     },
 }
@@ -110,27 +110,28 @@ pub enum FrameKind {
     Control(String),
 }
 
-/// What is recorded beside flows, ports and control messages.
+/// Time series to be recorded beside flows, ports and control messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesSpec {
     /// Time between two samples.
     pub interval: Time,
-    /// Record the egress depth of every queue that is not empty, and what waits in a switch's isolation queues \[bytes\].
+    /// Record the egress depth of every queue that is not empty, and the bytes in a switch's isolation queues \[bytes\].
     pub queues: bool,
     /// Record bytes sent since the last sample by every port that sent \[bytes\].
     pub links: bool,
-    /// Record every class of every port that is held by its neighbour (1 = paused).
+    /// Record every class of every port that its neighbour pauses (1 = paused).
     pub pauses: bool,
-    /// Record of every active flow the rate at which it sent payload since the last sample, again or not \[b/s\], and the payload received \[bytes\].
+    /// Record for every active flow the rate at which it sent payload since the last sample, including retransmissions \[b/s\], and the
+    /// payload received \[bytes\].
     pub flows: bool,
-    /// Record statistics of what waited for every switch port since the last sample.
+    /// Record statistics of the bytes that waited for every switch port since the last sample.
     pub backlogs: bool,
     /// Nodes to record; empty: all.
     pub nodes: Vec<NodeId>,
 }
 
 impl SeriesSpec {
-    /// Whether a node is recorded.
+    /// Returns whether a node is recorded.
     pub fn records(&self, node: NodeId) -> bool {
         self.nodes.is_empty() || self.nodes.contains(&node)
     }
@@ -154,7 +155,7 @@ pub struct Spec<A> {
     pub nic: NicParams,
     /// Classes that have several queues at each host.
     pub queues: HostQueues,
-    /// Hosts whose interfaces take other times than `nic` says; of several entries of a host each value that is given last counts.
+    /// Hosts whose interfaces have other times than `nic`; if a host has several entries, the last given value counts.
     pub nics_at: Vec<(HostId, NicTimes)>,
     /// The mechanisms.
     pub actors: A,
@@ -162,10 +163,10 @@ pub struct Spec<A> {
     pub groups: Vec<String>,
     /// Per group: the queue pairs of its messages. `None`, and groups beyond its end: each message is one flow.
     pub queue_pairs: Vec<Option<QueuePairs>>,
-    /// Groups whose flows the run waits for: it ends with the last of them. None: it waits for all. The flows of a source are then of one
-    /// group, so that a source whose next flow is not awaited will not bring one that is.
+    /// Groups whose flows the run waits for: it ends with the last of them. Empty: it waits for all. The flows of a source then belong to
+    /// one group, so the next flow of a source is awaited if and only if its later flows are.
     pub awaited: Vec<u32>,
-    /// Where flows come from; each yields its flows by ascending start.
+    /// The sources of flows; each yields its flows by ascending start.
     pub sources: Vec<Box<dyn FlowSource>>,
     /// Sources of flows that wait for each other.
     pub jobs: Vec<Box<dyn Dependent>>,
@@ -175,23 +176,23 @@ pub struct Spec<A> {
     pub faults: Vec<Fault>,
     /// End of the run; `None`: when every flow is complete.
     pub stop_at: Option<Time>,
-    /// A deadlock ends the run; otherwise it is only recorded.
+    /// A deadlock ends the run; otherwise it is recorded only.
     pub deadlock_ends: bool,
-    /// The run ends when no flow has got further for so long and nothing else is to come. `None`: 100 timeouts, at least 100 ms.
+    /// The run ends when no flow has made progress for so long and nothing else is pending. `None`: 100 timeouts, at least 100 ms.
     pub stall: Option<Time>,
     /// A drop breaks the run's promise and ends it.
     pub lossless: bool,
     /// Time series, if any.
     pub series: Option<SeriesSpec>,
-    /// What is recorded of causes.
+    /// Recording of causes.
     pub causes: CausesSpec,
 }
 
-/// What is recorded of why flows took as long as they did. Off, it costs nothing.
+/// Recording of the causes for which flows took their time. If it is off, it costs nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CausesSpec {
-    /// Per group, whether what its flows waited for is; groups beyond its end are not. Never of streams.
+    /// Per group, whether the waits of its flows are recorded; groups beyond the end are not recorded. Streams are never recorded.
     pub waits: Vec<bool>,
-    /// Whether every pause is, and what stood behind it.
+    /// True if every pause is recorded, with the frames behind it.
     pub pauses: bool,
 }

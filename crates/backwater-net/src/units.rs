@@ -1,4 +1,4 @@
-//! Sizes and rates as types, and the one place where they meet time.
+//! Sizes and rates as types, and the only conversions between them and time.
 
 use backwater_engine::Time;
 use backwater_engine::quantity::{self, QuantityError, Unit};
@@ -53,20 +53,20 @@ impl Bytes {
     pub const MAX: Bytes = Bytes(u64::MAX);
     /// Largest size that a scenario or a table may give. Sums of several fit.
     pub const MOST: Bytes = Bytes(1_000_000_000_000_000_000);
-    /// `self - other`, or zero where `other` is larger.
+    /// `self - other`, or zero if `other` is larger.
     pub const fn saturating_sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))
     }
 
-    /// That times a factor, rounded down. Of more than 2^63 bytes, which no memory has, it takes as many.
+    /// The size times a factor, rounded down. A size above 2^63 bytes, which no memory has, counts as that.
     #[inline(always)]
     pub fn times(self, factor: f64) -> Bytes {
-        // A signed number is converted by one instruction, an unsigned one by a dozen.
+        // Converting a signed number takes one instruction, an unsigned one takes a dozen.
         Bytes((factor * self.0.min(i64::MAX as u64) as i64 as f64).max(0.0) as i64 as u64)
     }
 
-    /// What a threshold that is meant for ports of a `reference` rate is at a port of `rate`: in proportion, rounded down. Without a reference
-    /// the same at all.
+    /// Returns the threshold at a port of `rate` that corresponds to this one at a `reference` rate: in proportion, rounded down. Without a
+    /// reference it is the same at all ports.
     pub fn at_rate(self, rate: Rate, reference: Option<Rate>) -> Bytes {
         let Some(reference) = reference else { return self };
         let scaled = u128::from(self.0) * u128::from(rate.0) / u128::from(reference.0.max(1));
@@ -103,18 +103,18 @@ impl Rate {
     }
 }
 
-/// Serialisation times on one link: exact, and one multiplication where the rate divides 8 Tb/s, as all Ethernet rates do.
+/// Serialisation times on one link: exact, and one multiplication if the rate divides 8 Tb/s, as all Ethernet rates do.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Serialiser {
     rate: Rate,
-    /// 0: not a whole number, or cut off to a clock.
+    /// 0: not a whole number, or rounded down to a clock.
     ps_per_byte: u32,
     /// \[ps\] 0: exact.
     clock: u32,
 }
 
 impl Serialiser {
-    /// For a link of `rate`. Times are cut off to whole multiples of `clock` (at most 4 ms), where there is one.
+    /// For a link of `rate`. Times are rounded down to whole multiples of `clock` (at most 4 ms), if given.
     pub fn new(rate: Rate, clock: Option<Time>) -> Serialiser {
         let clock = clock.map_or(0, |clock| u32::try_from(clock.0).unwrap_or(u32::MAX));
         let exact = clock == 0 && rate.0 != 0 && 8_000_000_000_000u64.is_multiple_of(rate.0);

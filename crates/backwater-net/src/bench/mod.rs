@@ -1,7 +1,7 @@
 //! For tests of mechanisms: contexts without a network. Set counters, call a hook, read the actions.
 //!
-//! Counters are set as a whole: `set_ingress` charges one (port, class) with that many bytes in one piece, as one frame
-//! would, so memory limits and pools are the switch's own.
+//! Counters are set as a whole: `set_ingress` charges one (port, class) with that many bytes in one piece, as one frame would, so it
+//! applies the switch's memory limits and pools.
 
 #[cfg(test)]
 mod alone;
@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 /// The mechanism under test has this number.
 pub const OWNER: MechanismId = MechanismId(0);
 
-/// A switch that is nothing but counters and a list of actions. Port i leads to host i.
+/// A switch that consists of counters and a list of actions only. Port i leads to host i.
 pub struct SwitchBench {
     /// The time that hooks see.
     pub now: Time,
@@ -36,12 +36,12 @@ pub struct SwitchBench {
 }
 
 impl SwitchBench {
-    /// With `ports` links of `rate`, 150 ns long, to hosts; `lossless` has a bit for each class that has headroom.
+    /// A switch with `ports` links of `rate`, 150 ns long, to hosts; `lossless` has a bit for each class with headroom.
     pub fn new(params: &SwitchParams, ports: u16, rate: Rate, lossless: u8) -> SwitchBench {
         SwitchBench::of_rates(params, &vec![rate; usize::from(ports)], lossless)
     }
 
-    /// With a link of each of these rates.
+    /// A switch with a link of each of these rates.
     pub fn of_rates(params: &SwitchParams, rates: &[Rate], lossless: u8) -> SwitchBench {
         let ports = rates.len() as u16;
         let port = |p: u16| PortShape {
@@ -68,17 +68,17 @@ impl SwitchBench {
         }
     }
 
-    /// What a mechanism sees of the switch at start.
+    /// Returns the switch's shape as a mechanism sees it at start.
     pub fn shape(&self) -> &SwitchShape {
         &self.home.shape
     }
 
-    /// Says that a switch is at the other end of `port`, no host.
+    /// Puts a switch, not a host, at the other end of `port`.
     pub fn lead_to_switch(&mut self, port: Port) {
         self.home.shape.ports[usize::from(port.0)].host = None;
     }
 
-    /// Says that `bytes` of `class` that came in at `port` are in the switch.
+    /// Sets the bytes of `class` in the switch that arrived at `port`.
     pub fn set_ingress(&mut self, port: Port, class: Class, bytes: u64) {
         let at = place(port, port, class);
         if let Some((old, pool)) = self.charged.remove(&(port, class)) {
@@ -89,7 +89,7 @@ impl SwitchBench {
         self.charged.insert((port, class), (bytes, pool));
     }
 
-    /// Says that `bytes` wait in `queue` of `port`.
+    /// Sets the bytes that wait in `queue` of `port`.
     pub fn set_egress(&mut self, port: Port, queue: Queue, bytes: u64) {
         let at = place(port, port, Class(queue.0));
         let old = self.occupancy.egress(port, queue).0;
@@ -103,7 +103,7 @@ impl SwitchBench {
         &self.occupancy
     }
 
-    /// Says that `bytes` more of `class` that came in at `port` wait in an isolation queue of the mechanism.
+    /// Adds `bytes` of `class` that arrived at `port` to an isolation queue of the mechanism.
     pub fn divert(&mut self, port: Port, class: Class, number: u32, bytes: u64) {
         self.occupancy.isolated.add(
             &place(port, port, class),
@@ -113,7 +113,7 @@ impl SwitchBench {
         );
     }
 
-    /// Says that `bytes` of them have left the isolation queue.
+    /// Removes `bytes` from the isolation queue.
     pub fn discard_before(&mut self, port: Port, class: Class, number: u32, bytes: u64) {
         self.occupancy.isolated.take(
             &place(port, port, class),
@@ -134,13 +134,13 @@ impl SwitchBench {
         }
     }
 
-    /// The actions that hooks have asked for since the last call.
+    /// The actions that hooks have requested since the last call.
     pub fn actions(&mut self) -> Vec<SwitchAction> {
         std::mem::take(&mut self.actions)
     }
 }
 
-/// A NIC that is nothing but a list of actions.
+/// A NIC that consists of a list of actions only.
 pub struct NicBench {
     /// The time that hooks see.
     pub now: Time,
@@ -149,7 +149,7 @@ pub struct NicBench {
 }
 
 impl NicBench {
-    /// Of `host` with a link of `rate`.
+    /// A NIC of `host` with a link of `rate`.
     pub fn new(host: HostId, rate: Rate) -> NicBench {
         NicBench { now: Time::ZERO, shape: NicShape { host, rate, queues: HostQueues::default() }, actions: Vec::new() }
     }
@@ -160,7 +160,7 @@ impl NicBench {
         self
     }
 
-    /// What a mechanism sees of the NIC at start.
+    /// Returns the NIC's shape as a mechanism sees it at start.
     pub fn shape(&self) -> &NicShape {
         &self.shape
     }
@@ -170,31 +170,31 @@ impl NicBench {
         NicCx { now: self.now, owner: OWNER, shape: &self.shape, left: 0, over: false, actions: &mut self.actions }
     }
 
-    /// The actions that hooks have asked for since the last call.
+    /// The actions that hooks have requested since the last call.
     pub fn actions(&mut self) -> Vec<NicAction> {
         std::mem::take(&mut self.actions)
     }
 }
 
-/// A flow that is nothing but a list of actions.
+/// A flow that consists of a list of actions only.
 pub struct FlowBench {
     /// The time that hooks see.
     pub now: Time,
     shape: FlowShape,
-    /// What hooks see of what is left to be sent \[bytes\].
+    /// \[bytes\] left to be sent, as hooks see it.
     pub backlog: Bytes,
     actions: Vec<FlowAction>,
 }
 
 impl FlowBench {
-    /// From host 0 to host 1 in class 3, over a link of `line` and three switches, in packets of 1000 bytes.
+    /// A flow from host 0 to host 1 in class 3, over a link of `line` and three switches, in packets of 1000 bytes.
     pub fn new(line: Rate) -> FlowBench {
         let (payload, frame) = (Bytes(1000), Bytes(1064));
         let shape = FlowShape { src: HostId(0), dst: HostId(1), class: Class(3), line, payload, frame, hops: 3 };
         FlowBench { now: Time::ZERO, shape, backlog: Bytes::ZERO, actions: Vec::new() }
     }
 
-    /// What a mechanism sees of the flow at start.
+    /// Returns the flow's shape as a mechanism sees it at start.
     pub fn shape(&self) -> &FlowShape {
         &self.shape
     }
@@ -231,7 +231,7 @@ impl Unsent for Bytes {
     }
 }
 
-/// A place whose queue is that of the class.
+/// A place whose queue has the number of the class.
 pub fn place(ingress: Port, egress: Port, class: Class) -> Place {
     Place { ingress, egress, class, queue: Queue(class.0), own: false }
 }
@@ -254,13 +254,13 @@ pub fn at_offset(packet: Packet, offset: u64) -> Packet {
     Packet { body, ..packet }
 }
 
-/// The acknowledgement of a data packet, as long as that.
+/// The acknowledgement of a data packet, with the packet's length.
 pub fn ack(packet: Packet) -> Packet {
     let src = packet.data().map_or(HostId(0), |data| data.src);
     Packet { body: Body::Ack(AckHeader { src: packet.dst, received: 0, gap: None }), dst: src, ..packet }
 }
 
-/// A control frame to the host of a data packet, as long as that.
+/// A control frame to the host of a data packet, with the packet's length.
 pub fn control(packet: Packet) -> Packet {
     Packet { body: Body::Control(ControlHeader { from: NodeId(0), to: Some(packet.dst), content: 0 }), ..packet }
 }

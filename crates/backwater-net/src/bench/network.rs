@@ -1,7 +1,7 @@
-//! For tests of whole networks: says in a few words what a test runs, runs it, and keeps every row.
+//! For tests of whole networks: a short description of a run, which runs it and keeps every row.
 //!
-//! Frames are the SFC study's (4000 B and 64 B of header, no gap, 64 B acknowledgements along the data's path backwards)
-//! unless a test says otherwise. Memory has no limit, so that a limit in a test is there on purpose.
+//! Frames are the SFC study's (4000 B and 64 B of header, no gap, 64 B acknowledgements along the data's path backwards) unless a test says
+//! otherwise. Memory is unlimited unless a test limits it.
 
 use crate::config::{AckParams, AckPath, BufferPer, NicParams, NicTimes, PacketParams, SwitchParams, TransportParams};
 use crate::model::packet::{Class, HostId, NodeId};
@@ -16,7 +16,7 @@ use backwater_engine::Time;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a test runs.
+/// The description of a test's run.
 #[derive(Clone)]
 pub struct Bench<A> {
     /// Seed of all random streams.
@@ -31,13 +31,13 @@ pub struct Bench<A> {
     pub transport: TransportParams,
     /// All switches.
     pub switch: SwitchParams,
-    /// Switches by name that differ; the last entry counts.
+    /// Switches by name with other parameters; the last entry counts.
     pub at: Vec<(String, SwitchParams)>,
     /// All NICs.
     pub nic: NicParams,
     /// Classes that have several queues at each host.
     pub queues: HostQueues,
-    /// Hosts whose interfaces have times of their own.
+    /// Hosts whose interfaces have other times.
     pub nics_at: Vec<(HostId, NicTimes)>,
     /// Per group: the queue pairs of its messages.
     pub queue_pairs: Vec<Option<QueuePairs>>,
@@ -49,22 +49,22 @@ pub struct Bench<A> {
     pub faults: Vec<Fault>,
     /// End of the run; `None`: with the last flow.
     pub stop_at: Option<Time>,
-    /// Whether a deadlock ends it.
+    /// True if a deadlock ends it.
     pub deadlock_ends: bool,
     /// Time without progress after which it ends.
     pub stall: Option<Time>,
-    /// Groups that it waits for; none: all.
+    /// Groups that it waits for; empty: all.
     pub awaited: Vec<u32>,
-    /// Whether a drop ends it.
+    /// True if a drop ends it.
     pub lossless: bool,
     /// Time series, if any.
     pub series: Option<SeriesSpec>,
-    /// What is recorded of causes.
+    /// The recording of causes.
     pub causes: CausesSpec,
 }
 
 impl<A: Actors + Clone + Default> Bench<A> {
-    /// Of this network.
+    /// A run on this network.
     pub fn new(graph: Graph) -> Bench<A> {
         Bench {
             seed: 1,
@@ -150,7 +150,7 @@ impl<A: Actors + Clone + Default> Bench<A> {
         self.path(&[&format!("h{src}"), &from, &format!("spine{spine}"), &to, &format!("h{dst}")])
     }
 
-    /// The run, under these mechanisms.
+    /// The spec of the run, with these mechanisms.
     pub fn spec(&self, actors: A) -> Spec<A> {
         let params = |node: NodeId| {
             let name = &self.graph.nodes[node.0 as usize].name;
@@ -201,7 +201,7 @@ impl<A: Actors + Clone + Default> Bench<A> {
     }
 }
 
-/// A network of named switches and of hosts `h0`…, with links of its own.
+/// A network of named switches and of hosts `h0`…, with the given links.
 pub fn network(hosts: u32, switches: &[&str], links: &[(&str, &str, Rate, Time)]) -> Graph {
     let mut graph = Graph::default();
     for h in 0..hosts {
@@ -235,17 +235,17 @@ impl FlowSource for Listed {
     }
 }
 
-/// What came of it.
+/// The outcome of a run.
 pub struct Outcome {
     /// All rows.
     pub rows: Rows,
-    /// How far it came.
+    /// Its progress.
     pub progress: Progress,
-    /// What is left that should not be.
+    /// Everything that is not at rest at the end; empty after a complete run.
     pub unrest: Vec<String>,
-    /// Of all arrivals.
+    /// The fingerprint of all arrivals.
     pub fingerprint: u64,
-    /// Which promise was broken.
+    /// The broken promise.
     pub broken: Option<Broken>,
     /// The deadlock that was found.
     pub deadlock: Option<Deadlock>,

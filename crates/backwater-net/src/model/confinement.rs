@@ -1,10 +1,10 @@
-//! Which mechanisms leave which flows alone, settled once for every group and class of a run. A flow keeps one octet of it.
+//! The mechanisms that leave flows alone, determined once for every group and class of a run. A flow stores one octet of it.
 
 use crate::model::hooks::Overhead;
 use crate::model::hooks::place::MechanismSet;
 use crate::model::packet::{CLASSES, Class};
 
-/// What differs for flows that some mechanisms leave alone.
+/// The differences for flows that some mechanisms leave alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Excluded {
     /// These mechanisms, a bit each.
@@ -15,18 +15,18 @@ pub(crate) struct Excluded {
     pub ack: u32,
 }
 
-/// The flows of a run by what leaves them alone.
+/// The flows of a run, by the mechanisms that leave them alone.
 #[derive(Debug, Default)]
 pub(crate) struct Confinement {
-    /// Each once; the first is nothing. Empty where no mechanism is confined.
+    /// Each combination once; the first is empty. The list is empty if no mechanism is confined.
     all: Vec<Excluded>,
-    /// By group and class: a place in `all`.
+    /// By group and class: an index into `all`.
     of: Vec<[u8; CLASSES]>,
 }
 
 impl Confinement {
-    /// For groups of these labels: `leaves` are the mechanisms that leave flows of a class and label alone, `overhead` what these would add
-    /// to frames.
+    /// The confinement of groups with these labels: `leaves` gives the mechanisms that leave flows of a class and label alone, `overhead`
+    /// the bytes that these would add to frames.
     pub fn new(
         groups: &[String],
         leaves: impl Fn(Class, &str) -> MechanismSet,
@@ -49,23 +49,23 @@ impl Confinement {
         Ok(Confinement { all, of })
     }
 
-    /// The place of what leaves flows of a group and class alone; 0: nothing does.
+    /// The index for flows of a group and class; 0: no mechanism leaves them alone.
     pub fn place(&self, group: u32, class: Class) -> u8 {
         self.of.get(group as usize).map_or(0, |by_class| by_class[usize::from(class.0) % CLASSES])
     }
 
-    /// What stands there.
+    /// Returns the entry at an index.
     #[inline(always)]
     pub fn at(&self, place: u8) -> Excluded {
         if place == 0 { Excluded::default() } else { self.all.get(usize::from(place)).copied().unwrap_or_default() }
     }
 
-    /// All places.
+    /// All indices.
     pub fn places(&self) -> impl Iterator<Item = u8> + '_ {
         (0..=u8::MAX).take(self.all.len().max(1))
     }
 
-    /// Mechanisms that leave any flow alone: what a packet of a flow that is over may be of is not known.
+    /// Mechanisms that leave any flow alone: for a packet of an ended flow the exact ones are unknown.
     pub fn any(&self) -> MechanismSet {
         self.all.iter().fold(0, |owners, left| owners | left.owners)
     }

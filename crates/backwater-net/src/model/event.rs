@@ -1,8 +1,8 @@
-//! Events, and the order of those of one instant.
+//! Events, and their order within one instant.
 //!
-//! An order word is made of content: the kind, then the place or a hash of what the event concerns. Slots of the slab and of
-//! flows are never part of it, since they depend on who came first. Frames that arrive at one instant are ordered by
-//! [`uid`](crate::model::packet::Packet::uid), a hash: whoever pushes them passes it (`NodeCx::transmit`).
+//! An order word is made of content: the kind, then the place or a hash of what the event concerns. Slots of the slab and of flows are
+//! never part of it, since they depend on the order of allocation. Frames that arrive at one instant are ordered by
+//! [`uid`](crate::model::packet::Packet::uid), a hash, which the sender passes (`NodeCx::transmit`).
 
 use crate::model::slab::Ix;
 
@@ -17,7 +17,7 @@ pub(crate) enum Event {
         port: u32,
         pkt: Ix,
     },
-    /// A frame joins its egress queue, the fabric's latency having passed.
+    /// A frame joins its egress queue after the fabric's latency.
     Enqueue {
         switch: u32,
         pkt: Ix,
@@ -34,13 +34,13 @@ pub(crate) enum Event {
         control: u32,
         number: u16,
     },
-    /// A held neighbour may need another frame.
+    /// A paused neighbour may need another frame.
     Refresh {
         port: u32,
         class: u8,
-        /// Further classes that have been told in the same frame, a bit each.
+        /// Further classes named in the same frame, a bit each.
         others: u8,
-        /// Or a pause that lasts until it is lifted is to be: its end has come.
+        /// Or a pause without a time ends here and must be lifted.
         lifts: bool,
     },
     SwitchTimer {
@@ -64,7 +64,7 @@ pub(crate) enum Event {
         controller: u32,
         tag: u16,
     },
-    /// A host acts on a control message that came some time ago.
+    /// A host acts on a control message that arrived some time ago.
     ControlDue {
         host: u32,
         pkt: Ix,
@@ -81,7 +81,7 @@ pub(crate) enum Event {
     Job {
         job: u32,
     },
-    /// A posted flow sets out: its interface has issued it, and fetched its first frame where it does that.
+    /// A posted flow begins: its interface has issued it, and fetched its first frame if it does that.
     Begin {
         slot: u32,
         tag: u32,
@@ -105,14 +105,14 @@ pub(crate) enum Event {
         port: u32,
     },
     Sample,
-    /// All frames of this instant are in: match ingresses to egresses.
+    /// All frames of this instant have arrived: match ingresses to egresses.
     Match {
         switch: u32,
     },
     Stop,
-    /// Pauses last: is there a deadlock?
+    /// Pauses last: check for a deadlock.
     Look,
-    /// A flow has ended whose sender is another part's.
+    /// A flow whose sender belongs to another part has ended.
     Over {
         slot: u32,
     },
@@ -124,8 +124,8 @@ pub(crate) fn order(kind: u64, detail: u64) -> u64 {
 }
 
 impl Event {
-    /// Whether it only keeps itself going: samples, looks, refreshes of a pause, and timers of rate controllers, which arm themselves
-    /// anew for as long as their flow lives. A retransmission timer whose flow is over idles, too: `SenderCommon::idles` says so.
+    /// Returns whether it only keeps itself going: samples, looks, refreshes of a pause, and timers of rate controllers, which are rearmed
+    /// as long as their flow lives. A retransmission timer of an ended flow idles, too: see `SenderCommon::idles`.
     pub(crate) fn idles(&self) -> bool {
         matches!(
             self,
@@ -137,7 +137,7 @@ impl Event {
         )
     }
 
-    /// Whether it changes nothing of what it looks at.
+    /// Returns whether it observes without changing anything.
     #[inline(always)]
     pub(crate) fn is_observer(&self) -> bool {
         matches!(self, Event::Sample | Event::Look)
@@ -185,14 +185,14 @@ impl Event {
             Event::Match { switch } => order(17, at(switch)),
             Event::Stop => order(18, 0),
             Event::Timeout { tag, .. } => order(19, at(tag)),
-            // After all that may complete a flow at this instant; 20 is `ControlDue`.
+            // After every event that may complete a flow at this instant; 20 is `ControlDue`.
             Event::Job { job } => order(21, at(job)),
             Event::Look => order(22, 0),
         }
     }
 }
 
-/// The order word of an event of a controller: by the hash of what it controls, not by where its state lies.
+/// The order word of a controller's event: by the hash of the controlled flow, not by where its state lies.
 pub(crate) fn controller_order(event: Event, key: u32) -> u64 {
     let at = u64::from(key) << 32;
     match event {

@@ -1,6 +1,6 @@
-//! What a packet meets on its way: the two ends of a link, switches, hosts with their NICs and transports, and the hooks of mechanisms.
+//! Everything that a packet meets: the two ends of a link, switches, hosts with their NICs and transports, and the hooks of mechanisms.
 //!
-//! Nothing here knows of more than one node at a time ([`node::NodeCx`]); what concerns several is the run's business.
+//! Code here knows one node at a time ([`node::NodeCx`]); the run handles what concerns several.
 
 pub(crate) mod confinement;
 pub(crate) mod event;

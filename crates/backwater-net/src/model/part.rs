@@ -1,7 +1,7 @@
-//! A part of a network that is simulated in parts: which nodes are its own, and what it sends to the others.
+//! A part of a network that is simulated in parts: its nodes, and what it sends to the other parts.
 //!
-//! Each part is a network of all nodes, and handles the events of its own; its copies of the other nodes rest. What crosses is a value:
-//! no part reads another's memory. Slots of flows are the same in all parts, since each starts all flows in the same order.
+//! Each part is a network of all nodes, and handles the events of its own nodes; its copies of other nodes stay idle. Parts exchange
+//! values: no part reads another's memory. Slots of flows are the same in all parts, since each starts all flows in the same order.
 
 use crate::model::hooks::attachment::Attachment;
 use crate::model::host::flow::RecvFlow;
@@ -10,13 +10,13 @@ use crate::workload::Reached;
 use backwater_engine::Time;
 use std::sync::Arc;
 
-/// When an event is, and its order word.
+/// An event's time, and its order word.
 pub(crate) type Key = (Time, u64);
 
 /// Later than everything.
 pub(crate) const NEVER: Key = (Time::NEVER, u64::MAX);
 
-/// Which part handles which node.
+/// The part that handles each node.
 #[derive(Debug)]
 pub(crate) struct Ownership {
     pub ports: Vec<u16>,
@@ -25,7 +25,7 @@ pub(crate) struct Ownership {
 }
 
 impl Ownership {
-    /// Of a network that is one part.
+    /// A network that is one part.
     pub const WHOLE: Ownership = Ownership { ports: Vec::new(), switches: Vec::new(), hosts: Vec::new() };
 
     pub fn of_port(&self, port: u32) -> usize {
@@ -39,30 +39,30 @@ impl Ownership {
     }
 }
 
-/// Without parts there is one.
+/// The part at this index; an empty list means one part.
 fn of(all: &[u16], at: u32) -> usize {
     all.get(at as usize).map_or(0, |part| usize::from(*part))
 }
 
-/// What a part keeps beside its network.
+/// The data of a part beside its network.
 pub(crate) struct Part {
     pub me: usize,
     pub owners: Arc<Ownership>,
-    /// By part: what goes there.
+    /// By part: mail for it.
     pub out: Vec<Vec<Mail>>,
     /// Keys of the rows of flows and of control messages that wait to be handed out, and the flow whose receiver's half is missing.
     pub flows: Vec<(Key, Option<u32>)>,
     pub control: Vec<Key>,
-    /// Receivers' halves of flows whose senders are another part's.
+    /// Receivers' halves of flows whose senders belong to another part.
     pub halves: Vec<Half>,
-    /// Since when nothing but what keeps itself going has been left to happen here, and for which times that was so before.
+    /// Since when only self-sustaining events have been left here, and the earlier periods in which that was so.
     pub quiet: Option<Key>,
     pub quiets: Vec<(Key, Key)>,
-    /// Moments at which the run has ended, if no part had anything else.
+    /// Moments at which the run has ended, if no other part has anything left.
     pub ends: Vec<Key>,
     /// Flows that have begun anywhere.
     pub begun: u64,
-    /// Why this run cannot go on in parts.
+    /// The reason why this run cannot continue in parts.
     pub doubt: Option<&'static str>,
 }
 
@@ -87,13 +87,13 @@ impl Part {
         self.out[to].push(mail);
     }
 
-    /// Tells all other parts.
+    /// Posts to all other parts.
     pub fn post_to_all(&mut self, mail: impl Fn() -> Mail) {
         let me = self.me;
         self.out.iter_mut().enumerate().filter(|(to, _)| *to != me).for_each(|(_, out)| out.push(mail()));
     }
 
-    /// Something has been left to happen here, or nothing has, since an event with this key.
+    /// From the event with this key on, something is left to happen here, or nothing is.
     pub fn set_quiet(&mut self, key: Key, quiet: bool) {
         match self.quiet {
             None if quiet => self.quiet = Some(key),
@@ -107,40 +107,40 @@ impl Part {
         }
     }
 
-    /// Whether nothing was left at that moment.
+    /// Returns whether nothing was left at that moment.
     pub fn was_quiet(&self, key: Key) -> bool {
         self.quiet.is_some_and(|since| since <= key)
             || self.quiets.iter().any(|(since, until)| *since <= key && key < *until)
     }
 
-    /// Whether a host is this part's.
+    /// Returns whether a host belongs to this part.
     pub fn has(&self, host: HostId) -> bool {
         self.owners.of_host(host) == self.me
     }
 }
 
-/// What one part tells another.
+/// A message from one part to another.
 pub(crate) enum Mail {
     Frame(Crossing),
     Signal(Box<Signal>),
     /// A flow has ended, by the event with this key.
     Over(Key, u32),
-    /// A flow has come to a moment that a job awaits.
+    /// A flow has reached a moment that a job waits for.
     Completed(Completion),
 }
 
-/// A flow of a job has come to a moment that the job awaits.
+/// A flow of a job has reached a moment that the job waits for.
 #[derive(Clone, Copy)]
 pub(crate) struct Completion {
-    /// The event that did it.
+    /// The event that caused it.
     pub by: Key,
-    /// When the job will be asked about that instant.
+    /// The time at which the job is called for it.
     pub at: Time,
     pub job: u32,
     pub reached: Reached,
 }
 
-/// A frame on its way.
+/// A frame in flight.
 pub(crate) struct Crossing {
     pub at: Time,
     /// The event that sent it.
@@ -150,7 +150,7 @@ pub(crate) struct Crossing {
     pub beside: Option<Box<Beside>>,
 }
 
-/// What lies beside a packet.
+/// The data beside a packet.
 pub(crate) struct Beside {
     pub control: Option<Control>,
     pub carried: Option<Attachment>,
@@ -166,7 +166,7 @@ pub(crate) struct Signal {
     pub control: Control,
 }
 
-/// What a flow's row has of the receiver.
+/// The receiver's share of a flow's row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Half {
     pub slot: u32,
@@ -177,7 +177,7 @@ pub(crate) struct Half {
 }
 
 impl Half {
-    /// What the receiver of the flow in this slot knows.
+    /// Returns the receiver's data on the flow in this slot.
     pub fn of(slot: u32, recv: &RecvFlow) -> Half {
         let (last_byte, received) = (recv.last_byte, recv.received);
         Half { slot, last_byte, received, reordered: recv.reordered, marked: recv.marked }

@@ -9,19 +9,19 @@ use backwater_engine::{Time, fetch};
 pub(crate) type Ix = u32;
 pub(crate) const NIL: Ix = u32::MAX;
 
-/// A packet and where it stands. All that a switch needs of it lies in the first cache line.
+/// A packet and its place. The fields that a switch needs lie in the first cache line.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 #[repr(C, align(128))]
 pub(crate) struct Slot {
-    /// It may not be transmitted before.
+    /// Earliest time of its transmission.
     pub ready: Time,
     pub place: Place,
-    /// \[bytes\] It was as long when it joined its egress queue: what the accounts of the switch have of it from then on.
+    /// \[bytes\] Its length when it joined its egress queue: the switch's accounts count this from then on.
     pub queued: u32,
     pub pool: Pool,
     /// It is in the ingress account.
     pub charged: bool,
-    /// It came to this switch with its mark, or a port has counted it.
+    /// It came to this switch with its mark, or a port has counted the mark.
     mark_counted: bool,
     pub pkt: Packet,
 }
@@ -46,7 +46,7 @@ impl Slot {
         if self.charged { u64::from(self.pkt.size) } else { 0 }
     }
 
-    /// Whether it has been marked in this switch since this was last asked: every mark is counted here, whichever hook has set it.
+    /// Returns whether it has been newly marked in this switch since the last call: this counts every mark, whichever hook has set it.
     #[inline(always)]
     pub fn newly_marked(&mut self) -> bool {
         let marked = self.pkt.is_marked() && !self.mark_counted;
@@ -61,10 +61,10 @@ const NOWHERE: Place = Place { ingress: Port(0), egress: Port(0), class: Class(0
 #[derive(Default, backwater_derive::State)]
 pub(crate) struct Slab {
     slots: Vec<Slot>,
-    /// What is behind each packet in the list that it is in. Apart from the slots, so that joining a list leaves the packet before
-    /// alone, whose cache line is long gone.
+    /// The next packet behind each packet in its list. Separate from the slots: joining a list then does not touch the packet before, whose
+    /// cache line is no longer cached.
     links: Vec<Ix>,
-    /// The first of the slots that are free.
+    /// The free slots, as a list.
     free: Fifo,
     used: usize,
     #[state(within)]
@@ -108,7 +108,7 @@ impl Slab {
         self.slots.get(ix as usize)
     }
 
-    /// Asks the memory for a packet: for what a switch needs of it.
+    /// Prefetches the part of a packet that a switch needs.
     #[inline(always)]
     pub fn fetch(&self, ix: Ix) {
         if let Some(slot) = self.get(ix) {
@@ -116,7 +116,7 @@ impl Slab {
         }
     }
 
-    /// Asks the memory for the word that says what is behind a packet.
+    /// Prefetches the word that names the packet behind this one.
     #[inline(always)]
     pub fn fetch_link(&self, ix: Ix) {
         if let Some(link) = self.links.get(ix as usize) {
@@ -136,7 +136,7 @@ impl Slab {
         self.used
     }
 
-    /// Keeps the content of a control frame; returns where.
+    /// Stores the content of a control frame; returns its index.
     pub fn insert_control(&mut self, frame: Control) -> u32 {
         let Controls { frames, free } = &mut self.controls;
         if let Some(at) = free.pop() {
@@ -152,7 +152,7 @@ impl Slab {
         self.controls.frames[at as usize]
     }
 
-    /// The same, which is let go.
+    /// Removes and returns it.
     pub fn take_control(&mut self, at: u32) -> Control {
         self.controls.free.push(at);
         self.controls.frames[at as usize]
@@ -198,7 +198,7 @@ impl Fifo {
         (self.head != NIL).then_some(self.head)
     }
 
-    /// All packets, the first first.
+    /// All packets, from the first on.
     pub fn iter<'a>(&self, slab: &'a Slab) -> impl Iterator<Item = Ix> + use<'a> {
         let following = |ix: &Ix| Some(slab.links[*ix as usize]).filter(|next| *next != NIL);
         std::iter::successors(self.head(), following)
@@ -222,14 +222,14 @@ impl Fifo {
         Some(head)
     }
 
-    /// Takes out the first packet, which this is. Returns whether the queue is empty now.
+    /// Removes the first packet, which is `head`. Returns whether the queue is empty now.
     #[inline(always)]
     pub fn drop_head(&mut self, slab: &Slab, head: Ix) -> bool {
         self.head = slab.links[head as usize];
         self.head == NIL
     }
 
-    /// Takes out the last packet. The list leads one way: what is before that one is looked for from the first on.
+    /// Removes the last packet. The list leads forwards only, so the packet before it is searched from the first on.
     #[cold]
     pub fn pop_last(&mut self, slab: &mut Slab) -> Option<Ix> {
         let last = self.tail()?;
@@ -253,7 +253,7 @@ mod tests {
     use crate::bench::data;
     use crate::model::packet::HostId;
 
-    /// Of three packets the last leaves, then the last of two and the only one; what comes then goes behind what is left.
+    /// The last of three packets leaves, then the last of two, then the only one; a new packet joins behind those that are left.
     #[test]
     fn the_last_of_a_queue_leaves_it() {
         let (mut slab, mut fifo) = (Slab::default(), Fifo::default());

@@ -1,4 +1,4 @@
-//! What all nodes share: the time, what is to come, what is in flight, the ways between them, and what they leave to the run.
+//! The data that all nodes share: the time, pending events, packets in flight, the paths between nodes, and effects for the run.
 
 use crate::config::{AckParams, NicParams, PacketParams, TransportParams};
 use crate::model::confinement::Confinement;
@@ -21,20 +21,20 @@ use backwater_engine::{EventQueue, State, Time, rng};
 /// The random streams by which links lose frames, one for each port that sends.
 pub(crate) const LINK_LOSS: &str = "link loss";
 
-/// Time between two looks.
+/// Time between two checks for a deadlock.
 pub(crate) const LOOK: Time = Time::us(100);
 
-/// What every node may see and change: the time, what is to come, what is in flight, and what is left to be done or handed out.
+/// The data that every node may see and change: the time, pending events, packets in flight, and effects and rows to be handed out.
 pub(crate) struct World {
     pub now: Time,
-    /// Order word of the event that is handled.
+    /// Order word of the current event.
     pub order: u64,
     pub queue: EventQueue<Event>,
     pub slab: Slab,
     pub attachments: Carried<Attachment>,
-    /// What acknowledgements say of single packets.
+    /// Reports of acknowledgements on single packets.
     pub reports: Carried<Report>,
-    /// How frames that their ports keep come over their links.
+    /// Link numbers of frames that their ports keep.
     pub numbers: Carried<Numbered>,
     pub actions: Actions,
     pub totals: Totals,
@@ -43,12 +43,12 @@ pub(crate) struct World {
     pub effects: Vec<RunEffect>,
     pub fabric: Fabric,
     pub probes: Probes,
-    /// What this network keeps as a part of a larger one.
+    /// The state of this network as a part of a larger one.
     pub part: Option<Box<Part>>,
 }
 
 impl World {
-    /// Before anything has happened.
+    /// The world before any event.
     pub fn new(rules: Rules, fabric: Fabric) -> World {
         World {
             now: Time::ZERO,
@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// Now, for a transport.
+    /// The current moment, for a transport.
     pub fn moment(&self) -> Moment<'_> {
         let rules = &self.rules;
         Moment { now: self.now, step: u64::from(rules.payload), params: &rules.transport, ack: &rules.ack }
@@ -82,7 +82,7 @@ impl World {
         self.queue.push(at, event.order(), event);
     }
 
-    /// Takes a packet out of the world, and the control frame in it.
+    /// Removes a packet, and the control frame in it.
     pub fn forget(&mut self, pkt: Ix) {
         if let Some(header) = self.slab[pkt].pkt.control_header() {
             self.slab.take_control(header.content);
@@ -90,14 +90,14 @@ impl World {
         self.slab.remove(pkt);
     }
 
-    /// A promise is broken: the run ends.
+    /// Reports a broken promise: the run ends.
     #[cold]
     pub fn broken(&mut self, reason: String, hint: &str) {
         self.totals.stopped = true;
         self.totals.broken = Some(Broken { time: self.now, reason, hint: hint.into() });
     }
 
-    /// This part cannot know what is asked of it: the run begins again on one thread.
+    /// This part lacks the information for the right result: the run restarts on one thread.
     #[cold]
     pub fn doubt(&mut self, why: &'static str) {
         if let Some(part) = &mut self.part {
@@ -106,17 +106,17 @@ impl World {
         }
     }
 
-    /// A pause without an end has been asked for: looks for a deadlock some time later.
+    /// A pause without an end has been requested: schedules a deadlock check.
     #[inline]
     pub fn watch_pause(&mut self) {
         self.arm_look(self.now + LOOK);
     }
 
-    /// Looks at `at`, or before.
+    /// Schedules a deadlock check at `at` or earlier.
     pub fn arm_look(&mut self, at: Time) {
         if at < self.totals.deadlock_check_at {
             self.totals.deadlock_check_at = at;
-            // Parts are looked at together.
+            // Parts are checked together.
             if self.part.is_none() {
                 self.push(at, Event::Look);
             }
@@ -125,7 +125,7 @@ impl World {
 }
 
 impl Rules {
-    /// With frames of these lengths; an error says which is too long.
+    /// Rules with these frame lengths; an error names the one that is too long.
     pub fn new(
         seed: u64,
         packet: &PacketParams,
@@ -150,7 +150,7 @@ impl Rules {
         })
     }
 
-    /// \[bytes\] of header of a data packet, where the mechanisms of this place leave its flow alone
+    /// \[bytes\] of header of a data packet, if the mechanisms of this entry leave its flow alone
     #[inline(always)]
     pub fn header(&self, left: u8) -> u32 {
         self.header.saturating_sub(self.confinement.at(left).data)
@@ -162,13 +162,13 @@ impl Rules {
         (self.ack.size.0 as u32).saturating_sub(self.confinement.at(left).ack)
     }
 
-    /// \[bytes\] Narrower a window must not be.
+    /// \[bytes\] The least useful window.
     pub fn least_window(&self) -> u64 {
         self.ack.together(Bytes(u64::from(self.payload))).0
     }
 }
 
-/// What does not change in a run, and holds for every node.
+/// The constants of a run that hold for every node.
 pub(crate) struct Rules {
     pub seed: u64,
     pub clock: Option<Time>,
@@ -180,15 +180,15 @@ pub(crate) struct Rules {
     pub transport: TransportParams,
     pub nic: NicParams,
     pub lossless: bool,
-    /// Whether mechanisms choose paths: `Actors::chooses` of the run.
+    /// True if mechanisms choose paths: `Actors::chooses` of the run.
     pub chooses: bool,
     /// The hooks that mechanisms of this run have.
     pub hooks: Hooks,
-    /// Which mechanisms leave which flows alone.
+    /// The mechanisms that leave flows alone.
     pub confinement: Confinement,
 }
 
-/// Where nodes are, and the ways between them.
+/// The positions of nodes, and the paths between them.
 pub(crate) struct Fabric {
     pub graph: Graph,
     /// Per node: its first port.
@@ -197,7 +197,7 @@ pub(crate) struct Fabric {
     pub switch_of: Vec<u32>,
     /// Per host: its node.
     pub host_node: Vec<u32>,
-    /// Per host the number of its first interface, and that of all interfaces: each link of a host has one.
+    /// Per host, the number of its first interface; the last entry is the number of all interfaces. Each link of a host has one.
     pub first_nic: Vec<u32>,
     pub neighbours: Neighbours,
     pub routes: EcmpTable,
@@ -206,7 +206,7 @@ pub(crate) struct Fabric {
 }
 
 impl Fabric {
-    /// The nodes of a graph, with the ports of all nodes in their order. An error says what of the graph cannot be.
+    /// The nodes of a graph, with the ports of all nodes in their order. An error says what is impossible in the graph.
     pub fn new(graph: Graph, seed: u64, clock: Option<Time>) -> Result<(Fabric, Vec<Port>), String> {
         if let Some(link) = graph.links.iter().find(|link| link.a == link.b) {
             return Err(format!("a link joins {} with itself", graph.nodes[link.a.0 as usize].name));
@@ -271,7 +271,7 @@ impl Fabric {
         ))
     }
 
-    /// What mechanisms see of a node's ports, which these are.
+    /// Returns a node's ports as mechanisms see them.
     pub fn port_shapes(&self, node: NodeId, ports: &[Port]) -> Vec<PortShape> {
         let shape = |(port, (peer, _)): (&Port, &(u32, bool))| {
             let host = self.host_node.binary_search(peer).ok().map(|host| HostId(host as u32));
@@ -286,19 +286,19 @@ impl Fabric {
         self.first_nic[host.0 as usize]..self.first_nic[host.0 as usize + 1]
     }
 
-    /// Whether some host has several links.
+    /// Returns whether some host has several links.
     pub fn has_several(&self) -> bool {
         self.first_nic.len() <= self.first_nic.last().map_or(0, |all| *all as usize)
     }
 
-    /// Finds the routes to a host, where nothing has gone to it yet.
+    /// Finds the routes to a host, unless they are known.
     pub fn find_routes(&mut self, host: HostId) {
         if !self.routes.knows(host) {
             self.routes.learn(&self.neighbours, &self.switch_of, host);
         }
     }
 
-    /// Saves which links are down, to which hosts the ways are known, and what is pinned.
+    /// Saves the links that are down, the hosts with known routes, and the pinned paths.
     pub fn save(&self, to: &mut Saver) {
         let down: Vec<(usize, usize)> = (0..)
             .zip(&self.neighbours)
@@ -309,7 +309,7 @@ impl Fabric {
         self.paths.save(to);
     }
 
-    /// Takes it over. Ways are found anew, over the same links.
+    /// Restores it. Routes are found anew, over the same links.
     pub fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
         self.neighbours.iter_mut().flatten().for_each(|(_, up)| *up = true);
         for (node, port) in from.take::<Vec<(usize, usize)>>()? {
@@ -332,7 +332,7 @@ impl Fabric {
         NodeId(self.neighbours[node.0 as usize][usize::from(port)].0)
     }
 
-    /// Which switch of a pinned path this one is, from 0; the first is the node `first`.
+    /// Returns the position of this switch on a pinned path, from 0; the path's first switch is the node `first`.
     pub fn position(&self, path: PathRef, first: NodeId, switch: u32) -> Option<u8> {
         let mut node = first.0;
         for hop in 0..self.paths.len(path) {
@@ -345,22 +345,22 @@ impl Fabric {
     }
 }
 
-/// What has come of a node's doing, to be carried out once it is done.
+/// An effect of a node's event, carried out after it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RunEffect {
     /// The last bit of a frame that is captured, watched or lost has left this port, which is idle now.
     Sent { port: u32, pkt: Ix, wire: u8 },
-    /// A frame that this port sent could not go on, and is lost.
+    /// A frame that this port sent could not continue, and is lost.
     LostFrom(u32),
-    /// The last byte of a flow has come.
+    /// The last byte of a flow has arrived.
     LastByte { slot: u32 },
-    /// More of a flow has come whose sender knows that at once, since nothing is acknowledged.
+    /// More of a flow has arrived, and its sender knows it at once, since nothing is acknowledged.
     Received { slot: u32 },
     /// All of a flow is acknowledged.
     Complete { slot: u32 },
-    /// All of a message has come, of those that share a connection; the offset of its first packet names it.
+    /// A message on a shared connection has arrived completely; the offset of its first packet names it.
     MessageCame { slot: u32, from: u64 },
-    /// All of one is acknowledged.
+    /// A message on a shared connection is fully acknowledged.
     MessageDone { slot: u32, from: u64 },
     /// A sender has given up.
     Failed { slot: u32 },
@@ -368,7 +368,7 @@ pub(crate) enum RunEffect {
     TimedOut { tries: u32 },
 }
 
-/// What runs beside the model: counters and the end.
+/// Data of the run beside the model: counters and the end.
 #[derive(backwater_derive::State)]
 pub(crate) struct Totals {
     pub progress: Progress,
@@ -378,22 +378,22 @@ pub(crate) struct Totals {
     pub stopped: bool,
     /// Pending events that only keep themselves going.
     pub keepalive_events: u64,
-    /// When the last event happened that was neither a frame's nor a timer.
+    /// When the last event happened that was neither a frame's, nor a timer.
     pub last_progress: Time,
-    /// Pending events that only look on.
+    /// Pending events of observers.
     pub observer_events: u64,
-    /// When one of these last was, and when anything else had last happened by then.
+    /// When the last observer event happened, and when anything else had last happened by then.
     pub last_observed: Time,
     pub happened: Time,
     /// Nothing is left to happen.
     pub at_rest: bool,
-    /// When the next look is due; `NEVER`: none is.
+    /// When the next deadlock check is due; `NEVER`: none is.
     pub deadlock_check_at: Time,
     pub deadlock: Option<Deadlock>,
     pub first_drop: Option<FirstDrop>,
-    /// Order word of the event of that.
+    /// Order word of that event.
     pub first_drop_order: u64,
-    /// How far flows were when they had last got further, once something gave reason to watch.
+    /// The progress of flows at their last change, since something gave reason to watch.
     pub watched: Option<Watched>,
 }
 
@@ -419,7 +419,7 @@ impl Default for Totals {
     }
 }
 
-/// How far all flows are together, and since when.
+/// The progress of all flows together, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Watched {
     /// Flows done, failed and in progress, and bytes received of the latter.

@@ -1,4 +1,4 @@
-//! What follows from the declaration of parameters (`#[backwater_derive::parameters]`): their list, their ranges, their schema.
+//! Derived from the declaration of parameters (`#[backwater_derive::parameters]`): their list, their ranges, their schema.
 
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
@@ -6,26 +6,26 @@ use schemars::Schema;
 use serde_json::Value as Json;
 use std::fmt;
 
-/// What is wrong with a mechanism's parameters.
+/// An error or a warning about a mechanism's parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Whether the run must not start.
+    /// True if the run must not start.
     pub fatal: bool,
     /// The key within the mechanism's table.
     pub key: &'static str,
-    /// What is wrong.
+    /// The problem.
     pub reason: String,
-    /// What would be right.
+    /// The correction.
     pub hint: String,
 }
 
 impl Finding {
-    /// One with which the run must not start.
+    /// A finding that stops the run from starting.
     pub fn fatal(key: &'static str, reason: impl Into<String>, hint: impl Into<String>) -> Finding {
         Finding { fatal: true, key, reason: reason.into(), hint: hint.into() }
     }
 
-    /// One that is worth a warning.
+    /// A finding that is a warning.
     pub fn warning(key: &'static str, reason: impl Into<String>, hint: impl Into<String>) -> Finding {
         Finding { fatal: false, key, reason: reason.into(), hint: hint.into() }
     }
@@ -33,9 +33,9 @@ impl Finding {
 
 /// The parameters of a table, each declared once.
 pub trait Parameters {
-    /// All, in the order of the declaration; those of a table that is flattened into it are in that table's list.
+    /// All, in the order of the declaration; those of a flattened table are in that table's list.
     fn list() -> Vec<Parameter>;
-    /// Those of these values that are out of their range, all fatal.
+    /// The parameters that are out of their range, all fatal.
     fn out_of_range(&self) -> Vec<Finding>;
 }
 
@@ -44,32 +44,32 @@ pub trait Parameters {
 pub struct Parameter {
     /// Its key within the table.
     pub key: &'static str,
-    /// What the source calls it.
+    /// Its name in the source.
     pub symbol: Option<&'static str>,
     /// Its unit, where the type does not say it.
     pub unit: Option<&'static str>,
-    /// Where it, or its default, comes from.
+    /// The source of it, or of its default.
     pub source: &'static str,
     /// Another name of the key.
     pub alias: Option<&'static str>,
-    /// What it may be, as it is told; nothing where its entries have `bounds`.
+    /// Its range as text; `None` if its entries have `bounds`.
     pub range: Option<String>,
     /// Bounds by their keywords in JSON Schema, where they are numbers.
     pub bounds: Vec<(&'static str, Json)>,
-    /// Whether these are of each entry of a list.
+    /// True if these apply to each entry of a list.
     pub each: bool,
     /// Bounds that the reader of a scenario checks, by their keywords in the schema.
     pub limits: Vec<(&'static str, Json)>,
-    /// Whether a value may be given for each direction of a link.
+    /// True if a value may be given for each direction of a link.
     pub per_direction: bool,
 }
 
-/// Writes what is declared of `P` into its schema: `x-symbol`, `x-unit`, `x-source`, `x-range`, `x-alias` and the bounds of numbers.
+/// Adds the declarations of `P` to its schema: `x-symbol`, `x-unit`, `x-source`, `x-range`, `x-alias` and the bounds of numbers.
 pub fn describe<P: Parameters>(schema: &mut Schema) {
     let Some(properties) = schema.get_mut("properties").and_then(Json::as_object_mut) else { return };
     for parameter in P::list() {
         let Some(about) = properties.get_mut(parameter.key).and_then(Json::as_object_mut) else { continue };
-        // Keywords of JSON Schema stand together.
+        // Keeps the keywords of JSON Schema together.
         let default = about.shift_remove_entry("default");
         let (own, keywords): (Vec<_>, Vec<_>) =
             parameter.limits.into_iter().partition(|(key, _)| key.starts_with("x-"));
@@ -87,14 +87,14 @@ pub fn describe<P: Parameters>(schema: &mut Schema) {
     }
 }
 
-/// What is said of a parameter that is out of its range.
+/// Texts for messages about a parameter that is out of its range.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
     /// Its key within the table.
     pub key: &'static str,
-    /// What is wrong with a value outside.
+    /// Why a value outside is wrong.
     pub why: Option<&'static str>,
-    /// What it is.
+    /// Its meaning.
     pub meaning: &'static str,
 }
 
@@ -103,7 +103,7 @@ pub struct About {
 pub enum Bound<T> {
     /// A value.
     Value(T),
-    /// What another parameter is, where it is known.
+    /// Another parameter, with its value if it is known.
     Key(&'static str, Option<T>),
 }
 
@@ -126,18 +126,18 @@ impl<T: Scalar> fmt::Display for Bound<T> {
     }
 }
 
-/// What a parameter may be.
+/// The permitted values of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Range<T> {
     /// The lower bound.
     pub least: Option<Bound<T>>,
-    /// Whether that itself is left out.
+    /// True if the lower bound itself is excluded.
     pub above: bool,
     /// The upper bound.
     pub most: Option<Bound<T>>,
-    /// Whether that itself is left out.
+    /// True if the upper bound itself is excluded.
     pub below: bool,
-    /// The upper bound as it is told, where only a run knows it.
+    /// The text of an upper bound that only a run knows.
     pub up_to: Option<&'static str>,
 }
 
@@ -179,7 +179,7 @@ impl<T: Scalar> Range<T> {
         least.into_iter().chain(self.bounds()).collect()
     }
 
-    /// What is wrong with the first of `values` that is outside, if one is. `usual` is the default.
+    /// Returns the problem with the first of `values` that is out of range, if any. `usual` is the default.
     pub fn finding(&self, about: &About, values: &impl Values<T>, usual: &impl Values<T>) -> Option<Finding> {
         let wrong = values.all().find_map(|value| self.wrong(about.key, value))?;
         let why = about.why.map_or_else(String::new, |why| format!(": {why}"));
@@ -214,13 +214,13 @@ impl<T: Scalar> Range<T> {
     }
 }
 
-/// A value that can have a range.
+/// A value type that can have a range.
 pub trait Scalar: PartialOrd + Clone + fmt::Display + 'static {
     /// The value as a number of JSON, if it is written as one.
     fn number(&self) -> Option<Json> {
         None
     }
-    /// Whether it is a number that something can be compared with.
+    /// Returns whether it is a number that can be compared.
     fn is_finite(&self) -> bool {
         true
     }
@@ -250,7 +250,7 @@ macro_rules! whole {
 }
 whole!(u8, u16, u32, u64, i8, i64);
 
-/// The values that a parameter has: one, none where it is absent, or those of a list.
+/// The values of a parameter: one, none if it is absent, or those of a list.
 pub trait Values<T: Scalar> {
     /// All.
     fn all(&self) -> impl Iterator<Item = &T>;

@@ -6,10 +6,10 @@ use backwater_engine::Time;
 use backwater_engine::state::shared_text;
 use std::sync::Arc;
 
-/// What let something of a job begin, as the last of all that it waited for.
+/// The last of the conditions that let a part of a job begin.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Release {
-    /// The transfer that was completed; `None`: the job had just begun.
+    /// The completed transfer; `None`: the start of the job.
     pub flow: Option<u64>,
     /// The computations that followed it.
     pub computed: Option<Computed>,
@@ -25,7 +25,7 @@ pub struct Computed {
 }
 
 impl Computed {
-    /// Computations that are named; rounds without transfers would make the text as long as the run.
+    /// Most computations that are named: the text of rounds without transfers would otherwise grow with the run.
     const MOST_NAMED: u8 = 16;
 
     /// A computation by the label of its step.

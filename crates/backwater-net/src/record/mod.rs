@@ -1,5 +1,5 @@
 //! Result rows, as a run hands them out. The struct of a row declares the columns of its table ([`Table`](macro@backwater_derive::Table)):
-//! what a field's doc comment says stands in every batch and every Parquet file, and in docs/results.md.
+//! each field's doc comment is the description in every batch, in every Parquet file, and in docs/results.md.
 
 use crate::config::BufferPer;
 use crate::model::hooks::activity::Activity;
@@ -19,25 +19,25 @@ mod table;
 /// A frame at a captured port, or a pause signal without a frame, which takes no time on the link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrameRow {
-    /// Outbound: when its last bit had left. Inbound: when its last bit had come.
+    /// Outbound: when its last bit had left. Inbound: when its last bit had arrived.
     pub time: Time,
     /// The node.
     pub node: NodeId,
     /// Its port.
     pub port: Port,
-    /// Whether it left.
+    /// True if it left.
     pub outbound: bool,
-    /// Its header, as it is there.
+    /// Its header at that time.
     pub packet: Packet,
     /// The control frame in it.
     pub control: Option<Control>,
-    /// What an acknowledgement says of single packets, where it does.
+    /// The report of an acknowledgement on single packets, if it has one.
     pub report: Option<Report>,
-    /// The flow that it belongs to or speaks of, while that lives.
+    /// The flow that it belongs to or names, while that is in progress.
     pub flow: Option<FlowIdentity>,
 }
 
-/// What a frame's flow is.
+/// The identity of a frame's flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowIdentity {
     /// Identity.
@@ -48,7 +48,7 @@ pub struct FlowIdentity {
     pub dst: HostId,
     /// DS field with which its data leaves its source.
     pub ds: DsField,
-    /// \[bytes\] Payload made available so far; of a flow that is no stream, its size.
+    /// \[bytes\] Payload made available so far; without a stream, its size.
     pub bytes: u64,
     /// \[bytes\] Offset of its first packet: above 0 for a message on a connection that has carried others.
     pub from: u64,
@@ -99,7 +99,7 @@ pub struct QueuePairRow {
 }
 
 impl QueuePairRow {
-    /// What the queue pair of this number has carried, as the flow that it is.
+    /// Returns the share of the queue pair of this number, which is the given flow.
     pub(crate) fn new(pair: u32, segments: u64, flow: &FlowRow) -> QueuePairRow {
         QueuePairRow {
             id: flow.id,
@@ -193,7 +193,7 @@ pub enum State {
     Complete,
     /// It timed out too often.
     Failed,
-    /// The run ended first, when the flow waited for what this says, and where.
+    /// The run ended first; the text names what the flow waited for, and where.
     Unfinished(String),
 }
 
@@ -375,16 +375,16 @@ pub struct CounterRow {
     pub value: u64,
 }
 
-/// What a mechanism has done in the whole run.
+/// The activity of a mechanism in the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActivityRow {
     /// Its mechanism.
     pub mechanism: &'static str,
-    /// What it has not done where it never acted, as in "never paused a neighbour".
+    /// The text for a mechanism that never acted, as in "never paused a neighbour".
     pub idle: &'static str,
-    /// How often it acted, and how near it came where it was nearest.
+    /// How often it acted, and how near it came at its nearest.
     pub activity: Activity,
-    /// Where that was; `None`: at no node that can be named.
+    /// The node where it was nearest; `None`: no node can be named.
     pub node: Option<NodeId>,
 }
 
@@ -492,7 +492,7 @@ pub struct FirstDrop {
     pub time: Time,
     /// Where.
     pub node: NodeId,
-    /// The port at which it came in.
+    /// The port at which it arrived.
     pub port: Port,
     /// Its class.
     pub class: Class,
@@ -500,26 +500,26 @@ pub struct FirstDrop {
     pub egress: Port,
     /// The queue of that port.
     pub queue: Queue,
-    /// What that port leads to.
+    /// The node at the other end of that port.
     pub to: NodeId,
-    /// Whose memory was full.
+    /// The unit whose memory was full.
     pub memory: BufferPer,
     /// \[bytes\] Its length.
     pub size: u64,
-    /// \[bytes\] in the node that had come in at that port.
+    /// \[bytes\] in the node that had arrived at that port.
     pub ingress: u64,
-    /// \[bytes\] in the node that waited for its queue; where all queues of a port share memory, for its port.
+    /// \[bytes\] in the node that waited for its queue; if all queues of a port share memory, for its port.
     pub waiting: u64,
     /// \[bytes\] in the node.
     pub total: u64,
-    /// Whether the neighbour had been asked to pause that class, or the link.
+    /// True if the neighbour had been asked to pause that class, or the link.
     pub asked: bool,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Progress {
-    /// Whether it is over.
+    /// True if it has ended.
     pub done: bool,
     /// Simulated time.
     pub time: Time,
@@ -533,7 +533,7 @@ pub struct Progress {
     pub flows_done: u64,
     /// Flows that timed out too often.
     pub flows_failed: u64,
-    /// Flows under way.
+    /// Flows in progress.
     pub flows_active: u64,
     /// Frames dropped for want of memory.
     pub drops: u64,
@@ -559,9 +559,9 @@ pub struct Deadlock {
 pub struct Broken {
     /// When.
     pub time: Time,
-    /// What and where.
+    /// The promise or state, and where.
     pub reason: String,
-    /// What may help.
+    /// A hint.
     pub hint: String,
 }
 

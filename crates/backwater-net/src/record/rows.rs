@@ -1,4 +1,4 @@
-//! All kinds of rows: what hands them out, takes them, and keeps them.
+//! All kinds of rows: the traits and types that hand them out, take them, and keep them.
 
 use super::table::{Cell, Column, Columns, Table};
 use super::{
@@ -17,7 +17,7 @@ pub trait Sink {
 pub struct TableInfo {
     /// Its name.
     pub name: &'static str,
-    /// What a row is.
+    /// The description of a row.
     pub description: &'static str,
     /// Adds its columns, in their order.
     pub columns: fn(&mut Vec<Column>),
@@ -41,7 +41,7 @@ macro_rules! rows {
             $(TableInfo { name: <$table_row>::NAME, description: <$table_row>::DESCRIPTION, columns: <$table_row>::columns },)+
         ];
 
-        /// Rows, kind by kind.
+        /// Rows of each kind.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct Rows {
             $($(#[$about])+ pub $tables: Vec<$table_row>,)+
@@ -56,10 +56,10 @@ macro_rules! rows {
         }
 
         impl Row<'_> {
-            /// How many kinds there are.
+            /// The number of kinds.
             pub const KINDS: usize = [$(Number::$table,)+ $(Number::$other,)+].len();
 
-            /// The number of its kind: of a row of a table that of the table in [`TABLES`], and more of others.
+            /// The number of its kind: for a row of a table, the index in [`TABLES`]; other kinds have larger numbers.
             pub fn kind(self) -> usize {
                 match self {
                     $(Row::$table(_) => Number::$table as usize,)+
@@ -94,7 +94,7 @@ macro_rules! rows {
         }
 
         impl Rows {
-            /// Adds those of `other`, which has none then.
+            /// Moves the rows of `other` here; `other` is empty then.
             pub fn append(&mut self, other: &mut Rows) {
                 $(self.$tables.append(&mut other.$tables);)+
                 $(self.$others.append(&mut other.$others);)+
@@ -111,9 +111,9 @@ macro_rules! rows {
 
 rows! {
     tables:
-    /// Flows that are complete, or over with the run.
+    /// Flows that are complete, or ended with the run.
     Flow(FlowRow) in flows;
-    /// What queue pairs have carried of messages. A message's own row comes with the last of them.
+    /// The queue pairs of messages. A message's own row comes with the last of them.
     QueuePair(QueuePairRow) in queue_pairs;
     /// Totals of ports, at the end.
     Port(PortRow) in ports;
@@ -123,7 +123,7 @@ rows! {
     Series(SeriesRow) in series;
     /// Totals of switches, at the end.
     Switch(SwitchRow) in switches;
-    /// Instances of jobs that are complete, or over with the run.
+    /// Instances of jobs that are complete, or ended with the run.
     Instance(InstanceRow) in instances;
     /// Rounds of instances.
     Round(RoundRow) in rounds;
@@ -131,17 +131,17 @@ rows! {
     Collective(CollectiveRow) in collectives;
     /// Transfers of jobs.
     Transfer(TransferRow) in transfers;
-    /// What steps of jobs have put on links, at the end.
+    /// Loads of jobs' steps on links, at the end.
     Load(LoadRow) in loads;
     /// Counters of mechanisms, at the end.
     Counter(CounterRow) in counters;
-    /// What recorded flows have waited for.
+    /// Waits of recorded flows.
     Wait(WaitRow) in waits;
     /// Recorded pauses.
     Pause(PauseRow) in pauses;
     others:
     /// Frames that have passed captured ports.
     Frame(FrameRow) in frames;
-    /// What mechanisms have done in all, at the end.
+    /// Activity of mechanisms, at the end.
     Activity(ActivityRow) in activity;
 }

@@ -1,4 +1,4 @@
-//! What a result table is: its columns, and the cells of a row. `#[derive(Table)]` on the struct of a row declares it.
+//! The parts of a result table: its columns, and the cells of a row. `#[derive(Table)]` on the struct of a row declares it.
 
 use super::State;
 use crate::model::hooks::place::MechanismId;
@@ -9,15 +9,15 @@ use std::sync::Arc;
 /// A column of a result table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name, with the unit where that is in use: `start_ps`.
+    /// Its name, with the unit if the name includes it: `start_ps`.
     pub name: String,
     /// Type of its values.
     pub kind: Kind,
-    /// Whether a row may have no value in it.
+    /// True if a row may lack a value.
     pub nullable: bool,
-    /// Its unit; empty where there is none.
+    /// Its unit; empty without one.
     pub unit: &'static str,
-    /// What its values mean.
+    /// The meaning of its values.
     pub description: &'static str,
 }
 
@@ -27,12 +27,12 @@ impl Column {
         Column { name: name.into(), kind: T::KIND, nullable: T::NULLABLE, unit: T::UNIT, description }
     }
 
-    /// A column that is named as its field, a time with its unit.
+    /// A column with the name of its field; a time has its unit added.
     pub fn of_field<T: Value>(field: &str, description: &'static str) -> Column {
         Column::new::<T>(&format!("{field}{}", T::SUFFIX), description)
     }
 
-    /// The same in a unit that its type does not say.
+    /// The same in a unit that its type does not define.
     #[must_use]
     pub fn in_unit(self, unit: &'static str) -> Column {
         Column { unit, ..self }
@@ -56,22 +56,22 @@ pub enum Kind {
     Text,
 }
 
-/// A value of a row. What it names by a number becomes a text where names are known.
+/// A value of a row. Numbers of nodes, groups and mechanisms become texts where names are known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {
     /// No value.
     Null,
-    /// Of [`Kind::U8`].
+    /// A value of [`Kind::U8`].
     U8(u8),
-    /// Of [`Kind::U32`].
+    /// A value of [`Kind::U32`].
     U32(u32),
-    /// Of [`Kind::U64`].
+    /// A value of [`Kind::U64`].
     U64(u64),
-    /// Of [`Kind::I64`].
+    /// A value of [`Kind::I64`].
     I64(i64),
-    /// Of [`Kind::F64`].
+    /// A value of [`Kind::F64`].
     F64(f64),
-    /// Of [`Kind::Text`].
+    /// A value of [`Kind::Text`].
     Text(&'a str),
     /// The name of a node.
     Node(NodeId),
@@ -87,11 +87,11 @@ pub enum Cell<'a> {
 pub trait Value {
     /// The column's type.
     const KIND: Kind;
-    /// The unit of all such values; empty: the column says it, or there is none.
+    /// The unit of all such values; empty: the column declares it, or there is no unit.
     const UNIT: &'static str = "";
-    /// What stands behind the field in the column's name.
+    /// The suffix that follows the field in the column's name.
     const SUFFIX: &'static str = "";
-    /// Whether there may be no value.
+    /// True if a value may be absent.
     const NULLABLE: bool = false;
 
     /// The value.
@@ -110,7 +110,7 @@ pub trait Columns {
 pub trait Table: Columns {
     /// Name of the table.
     const NAME: &'static str;
-    /// What a row is.
+    /// The description of a row.
     const DESCRIPTION: &'static str;
 }
 
@@ -149,10 +149,10 @@ pub struct Group(pub u32);
 /// The tier of a node.
 pub struct Tier(pub NodeId);
 
-/// Who asked for a pause: a mechanism, or a fault.
+/// The owner of a pause: a mechanism, or a fault.
 pub struct Asker(pub MechanismId);
 
-/// Declares how values of a type stand in a column.
+/// Declares the columns and cells of a type's values.
 macro_rules! values {
     ($($of:ty: $kind:ident $([$($name:ident $text:literal),+])?, |$value:ident| $cell:expr;)+) => {
         $(impl Value for $of {

@@ -1,4 +1,4 @@
-//! From a spec to a network at rest.
+//! Builds an idle network from a spec.
 
 use super::jobs::Jobs;
 use super::messages::Messages;
@@ -21,7 +21,7 @@ use crate::topology::routing::EcmpPaths;
 use backwater_engine::Time;
 
 impl<A: Actors> Network<A> {
-    /// Builds it. Errors say what about the spec cannot be.
+    /// Builds it. Errors name what is impossible in the spec.
     pub fn new(spec: Spec<A>) -> Result<Network<A>, String> {
         const { assert!(A::OWNERS <= MechanismId::MOST, "a bit and an order for each mechanism, the last are the stage's") };
         let kept = spec.queue_pairs.iter().flatten().any(|pairs| pairs.kept);
@@ -95,7 +95,7 @@ impl<A: Actors> Network<A> {
         }
         let shared = spec.actors.shared();
         let stall = spec.stall.unwrap_or_else(|| super::stall::patience(spec.transport.timeout));
-        // What a connection waits for is no single message's.
+        // The waits of a connection belong to no single message.
         let kept = |group: usize| spec.queue_pairs.get(group).copied().flatten().is_some_and(|pairs| pairs.kept);
         let waits = spec.causes.waits.iter().enumerate().map(|(group, recorded)| *recorded && !kept(group)).collect();
         let waits = Waits::new(waits, ports.len());
@@ -161,7 +161,7 @@ impl<A: Actors> Network<A> {
         for i in 0..network.faults.len() {
             let (at, event) = (network.faults[i].at, Event::Fault { fault: i as u32 });
             if at == Time::ZERO {
-                // What holds from the start holds for what the first flows send, too.
+                // Faults from the start also apply to the first flows.
                 network.apply_fault(i);
             } else {
                 network.world.queue.push(at, event.order(), event);

@@ -1,4 +1,4 @@
-//! Connections that messages share (`host/messages.rs`): which one a message takes, and what its row says.
+//! Connections that messages share (`host/messages.rs`): the connection for a message, and the message's row.
 
 use super::{Actors, Network};
 use crate::config::LinkChoice;
@@ -11,8 +11,8 @@ use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 
 impl<A: Actors> Network<A> {
-    /// A message is posted on the connection of its group from its source to its destination, which begins with the first of them. Returns the
-    /// interface by which it leaves.
+    /// Posts a message on the connection of its group from its source to its destination; the first message opens it. Returns the interface
+    /// that sends it.
     pub(super) fn post_on_connection(&mut self, spec: &FlowSpec, (message, pair): (u32, u32)) -> u32 {
         let between = (spec.group, spec.src.0, spec.dst.0, pair);
         let slot = match self.messages.connections.get(&between) {
@@ -40,7 +40,7 @@ impl<A: Actors> Network<A> {
         if self.world.rules.nic.link == LinkChoice::LeastLoaded {
             self.hosts[nic as usize].unfinished += spec.bytes;
         }
-        // What is posted later is not issued before.
+        // A message that is posted later is not issued earlier.
         let due = self.hosts[nic as usize].issue_at(now).after(self.fetch_time(nic, spec.bytes, left)).max(before);
         self.tables.flows.send[at].issued_at(due);
         if due == now {
@@ -51,14 +51,14 @@ impl<A: Actors> Network<A> {
         nic
     }
 
-    /// A connection opens, with nothing to send yet. Its identity is that of its ends, whichever message comes first, and another once it has
-    /// failed: what is in progress of the old one is not of the new one.
+    /// Opens a connection, without anything to send. Its identity is that of its ends, whichever message comes first. After a failure it
+    /// gets another identity: packets of the old connection in flight do not belong to the new one.
     fn open_connection(&mut self, spec: &FlowSpec, pair: u32, failed: u64) -> u32 {
         let ends = u64::from(spec.src.0) << 32 | u64::from(spec.dst.0);
         let first = mix(mix(self.world.rules.seed) ^ mix(u64::from(spec.group) << 32 | u64::from(pair)) ^ ends);
         let hash = if failed == 0 { first } else { mix(first ^ mix(failed)) };
         let slot = self.open(&FlowSpec { bytes: 0, ..spec.clone() }, hash, true);
-        // Its messages are what is in flight.
+        // Its messages are counted, not the connection.
         self.tables.flows.active -= 1;
         slot
     }
@@ -69,7 +69,7 @@ impl<A: Actors> Network<A> {
         self.host_at(nic).begin_message(at as u32);
     }
 
-    /// All of a message has come.
+    /// A message has arrived completely.
     pub(super) fn message_came(&mut self, at: usize, from: u64) {
         let (group, step) = (self.tables.flows.send[at].group, u64::from(self.world.rules.payload));
         let messages = self.tables.flows.send[at].messages();
@@ -81,13 +81,13 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// All of a message is acknowledged.
+    /// A message is fully acknowledged.
     pub(super) fn message_done(&mut self, at: usize, from: u64) {
         self.end_message(at, from, State::Complete);
         self.world.totals.last_progress = self.world.now;
     }
 
-    /// A message ends so on a connection: with the last of its queue pairs it is counted, as the worst of them.
+    /// Ends a message on a connection. It is counted with its last queue pair, with the worst state of all of them.
     fn end_message(&mut self, at: usize, from: u64, state: State) {
         let Some((group, id, state)) = self.message_is_over(at, from, state) else { return };
         match state {
@@ -100,7 +100,7 @@ impl<A: Actors> Network<A> {
         self.one_ended(group);
     }
 
-    /// A connection ends with all of its messages: its sender has given up. The next message opens another.
+    /// Ends a connection with all of its messages: its sender has given up. The next message opens another.
     pub(super) fn close_connection(&mut self, at: usize, state: State) {
         for from in self.messages_of(at) {
             self.end_message(at, from, state.clone());
@@ -114,11 +114,11 @@ impl<A: Actors> Network<A> {
             }
             stays
         });
-        // It counts until it has left the tables, as all flows do.
+        // It counts until it has left the tables, like any flow.
         self.tables.flows.active += 1;
     }
 
-    /// The run is over, and so are a flow or the messages of a connection.
+    /// The run has ended, and with it a flow or the messages of a connection.
     pub(super) fn rows_are_over(&mut self, at: usize, state: State) {
         if !self.tables.flows.send[at].kept {
             self.row_is_over(at, state);
@@ -126,7 +126,7 @@ impl<A: Actors> Network<A> {
         }
         for from in self.messages_of(at) {
             self.message_is_over(at, from, state.clone());
-            // As the flows that the run has left open.
+            // Counted like flows that the run leaves unfinished.
             self.tables.flows.active += 1;
         }
     }
@@ -137,8 +137,8 @@ impl<A: Actors> Network<A> {
         messages.map_or(Vec::new(), |all| all.iter().map(|message| message.from).collect())
     }
 
-    /// A message is over: hands out its row, or with the last of its queue pairs that of all. Returns whose group, which
-    /// one is over, and how.
+    /// A message has ended: hands out its row, or with the last of its queue pairs the row of the whole message. Returns its group, its
+    /// number, and how it ended.
     fn message_is_over(&mut self, at: usize, from: u64, state: State) -> Option<(u32, u64, State)> {
         let (send, recv) = (&mut self.tables.flows.send[at], &mut self.tables.flows.recv[at]);
         let message = send.messages_mut()?.take(from)?;
@@ -176,7 +176,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// The oldest message in flight of a connection, and what has come of it; of a flow what it is itself. `None`: the connection rests.
+    /// The oldest message in flight of a connection, and its received bytes; for a flow, its own. `None`: the connection is idle.
     pub(super) fn oldest_message(&self, slot: u32) -> Option<(u64, u64)> {
         let (send, recv) = (&self.tables.flows.send[slot as usize], &self.tables.flows.recv[slot as usize]);
         if !send.kept {

@@ -1,7 +1,7 @@
 //! Deadlock: pauses that wait for each other in a cycle.
 //!
-//! A switch whose memory for what came in at a port is full asks the neighbour there to pause. The pause ends when frames leave;
-//! where these wait in queues that are paused themselves, it waits for those. Around a cycle nobody goes on.
+//! A switch whose memory for frames from a port is full asks the neighbour there to pause. The pause ends when frames leave. If these wait
+//! in queues that are paused themselves, it waits for those queues' pauses. In a cycle of such waits nothing moves.
 //!
 //! ```text
 //! ask (port r, class c)     r's switch asks its neighbour to pause, without an end
@@ -11,20 +11,20 @@
 //!                           crossbar, the queue that its head is for
 //! ```
 //!
-//! Where flows are kept in order between queues, a queue whose head waits for others of its flow stands behind the queue of those.
+//! If flows are kept in order between queues, a queue whose head waits for other packets of its flow stands behind the queue of those.
 //!
 //! **The condition.** Let `A` be the largest set of asks such that each still holds frames, all of these stand in queues (none is on a
-//! wire, in the fabric or yet to be enqueued), and every such queue is held and waits for an ask in `A`. The network is deadlocked
-//! if and only if `A` is not empty: no frame behind an ask in `A` can leave before another one has. Every ask in `A` waits for
-//! another in `A`, so that there is a cycle to be named.
+//! wire, in the fabric or yet to be enqueued), and every such queue is paused and waits for an ask in `A`. The network is deadlocked if and
+//! only if `A` is not empty: no frame behind an ask in `A` can leave before another one has. Every ask in `A` waits for another in `A`, so
+//! it contains a cycle that can be named.
 //!
-//! Whatever may end a pause otherwise keeps its ask out of `A`: an end that is set (a pause for a time, not until release), a
-//! mechanism that gives up (a watchdog), a host at the other end, a queue without a shut gate (it may be starved, but can send), a
-//! link out of the asking port that may lose the refresh of a pause. While a fault is still to come, nothing is called a deadlock.
-//! A queue of which some frames can leave is none either: they leave, and the next look sees what is left. So there is no false alarm.
+//! Anything else that may end a pause keeps its ask out of `A`: an end that is set (a pause for a time, not until release), a mechanism
+//! that gives up (a watchdog), a host at the other end, a queue without a shut gate (it may be starved, but can send), a link out of the
+//! asking port that may lose the refresh of a pause. While a fault is pending, nothing is called a deadlock. A queue with some frames that
+//! can leave is no deadlock either: they leave, and the next check sees the rest. So there is no false alarm.
 //!
-//! Looking costs nothing per packet. A pause without an end arms a look, 100 us later, over all ports and over the frames in
-//! switches that ask; it arms the next while such pauses last. When no event is left, there is a last look.
+//! The check costs nothing per packet. A pause without an end schedules a check 100 us later, over all ports and over the frames in
+//! switches that ask; it schedules the next while such pauses last. When no event is left, a last check follows.
 
 use super::view::View;
 use super::{Actors, Network};
@@ -43,12 +43,12 @@ pub(super) type PortQueue = (u32, u8);
 /// Global number of the port that asks, and the class, or `CLASSES` for the link.
 pub(super) type Ask = (u32, u8);
 
-/// Frames that have something in common: bytes, and the queues that they stand in.
+/// Frames with a common property: their bytes, and their queues.
 #[derive(Clone, Default)]
 struct Standing {
     bytes: u64,
     queues: BTreeSet<PortQueue>,
-    /// The last one that was put in: frames come queue by queue.
+    /// The last queue that was added: frames come queue by queue.
     last: Option<PortQueue>,
 }
 
@@ -61,7 +61,7 @@ impl Standing {
     }
 }
 
-/// The frames that stand in a switch, by (ingress, class) and by (egress, queue).
+/// The frames in a switch's queues, by (ingress, class) and by (egress, queue).
 struct Census {
     ingress: Vec<Standing>,
     egress: Vec<Standing>,
@@ -78,20 +78,20 @@ impl Census {
     }
 }
 
-/// The queues that frames of these parts stand in, if there are any frames and all of them, `counted` bytes, stand.
+/// The queues of the frames in these parts, if there are frames and all `counted` bytes of them stand in queues.
 fn all_standing(parts: &[Standing], counted: u64) -> Option<BTreeSet<PortQueue>> {
     let bytes: u64 = parts.iter().map(|part| part.bytes).sum();
     (bytes != 0 && bytes == counted).then(|| parts.iter().flat_map(|part| part.queues.iter().copied()).collect())
 }
 
 impl<A: Actors> Network<A> {
-    /// Looks for a deadlock, and whether flows get on.
+    /// Checks for a deadlock, and whether flows make progress.
     pub(super) fn look(&mut self) {
         if self.world.now == self.world.totals.deadlock_check_at {
             self.world.totals.deadlock_check_at = Time::NEVER;
         }
         if self.world.queue.len() as u64 == self.world.totals.observer_events {
-            // Nothing else happens any more: neither does time pass.
+            // Nothing else happens any more, so time does not pass.
             self.world.now = self.last_happened();
         }
         let asks = self.view().asks();
@@ -108,7 +108,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Nothing but what keeps itself going is left to happen.
+    /// Only self-sustaining events are left.
     #[cold]
     pub(super) fn nothing_pending(&mut self) {
         self.world.now = self.last_happened();
@@ -132,7 +132,7 @@ impl<A: Actors> Network<A> {
     }
 }
 
-/// A deadlock, where it ends the run.
+/// The outcome of a deadlock, if it ends the run.
 pub(super) fn broken_by(found: &Deadlock) -> Broken {
     Broken {
         time: found.time,
@@ -157,7 +157,7 @@ impl<A: Actors> View<'_, A> {
         (!found.is_empty()).then_some(Deadlock { time: self.now, cycle, waiting })
     }
 
-    /// The pauses without an end that switches ask of switches, over links that lose nothing.
+    /// The pauses without an end that switches request from switches, over links that lose nothing.
     pub(super) fn asks(&self) -> BTreeSet<Ask> {
         let mut asks = BTreeSet::new();
         for (number, port) in self.ports() {
@@ -170,7 +170,7 @@ impl<A: Actors> View<'_, A> {
         asks
     }
 
-    /// Leaves of `asks` those in the set of the condition, and gives a cycle among them: queues, and what of each is held.
+    /// Reduces `asks` to the set of the condition, and returns a cycle in it: queues, and the paused class of each.
     fn cycle(&self, mut asks: BTreeSet<Ask>) -> Vec<(PortQueue, Option<Class>)> {
         asks.retain(|(port, class)| self.obeys(self.port(*port).peer, *class));
         self.leave_dependent(&mut asks);
@@ -213,8 +213,8 @@ impl<A: Actors> View<'_, A> {
         Vec::new()
     }
 
-    /// Leaves of `asks` those of switches that have a queue which another of them holds. All in the set of the condition are such, and most
-    /// others are not: so frames are looked at only where a cycle may be.
+    /// Reduces `asks` to those of switches with a queue that another of these asks pauses. All asks of the condition's set qualify, and
+    /// most others do not, so frames are examined only where a cycle is possible.
     fn leave_dependent(&self, asks: &mut BTreeSet<Ask>) {
         loop {
             let held: HashSet<Belongs> =
@@ -227,7 +227,7 @@ impl<A: Actors> View<'_, A> {
         }
     }
 
-    /// Whether a port obeys its neighbour's pause of a class or the link, and has no mechanism that gives up.
+    /// Returns whether a port obeys its neighbour's pause of a class or the link, and has no mechanism that gives up.
     fn obeys(&self, port: u32, class: u8) -> bool {
         let p = self.port(port);
         let shut = if usize::from(class) == CLASSES { p.gates() == 0 } else { p.gates() & (1 << class) == 0 };
@@ -235,13 +235,13 @@ impl<A: Actors> View<'_, A> {
         shut && p.held_now(self.now) & (1 << class) != 0 && !self.switch(switch).stack.overrides_pause(PortNo(p.local))
     }
 
-    /// The ask among `asks` that holds a queue.
+    /// The ask among `asks` that pauses a queue.
     fn holder(&self, asks: &BTreeSet<Ask>, (port, queue): PortQueue) -> Option<Ask> {
         let peer = self.port(port).peer;
         [queue, CLASSES as u8].into_iter().map(|class| (peer, class)).find(|ask| asks.contains(ask))
     }
 
-    /// What an ask waits for: it stays as long as all queues of one of these sets do.
+    /// Returns the sets of queues that an ask waits for: it lasts as long as all queues of one of these sets do.
     fn awaited(&self, switch: u32, (port, class): Ask, standing: &Census) -> Vec<BTreeSet<PortQueue>> {
         let s = self.switch(switch);
         let local = PortNo(self.port(port).local);
@@ -274,7 +274,7 @@ impl<A: Actors> View<'_, A> {
     }
 }
 
-/// The class that is asked to pause, or the whole link.
+/// The class to be paused, or the whole link.
 fn class_of((_, class): Ask) -> Option<Class> {
     (usize::from(class) != CLASSES).then_some(Class(class))
 }

@@ -1,4 +1,4 @@
-//! How far a run is, and what is left to say when it ends.
+//! The progress of a run, and the rows at its end.
 
 use super::view::View;
 use super::{Actors, Network};
@@ -10,7 +10,7 @@ use crate::workload::Rounds;
 use backwater_engine::{Fingerprint, Time};
 
 impl<A: Actors> Network<A> {
-    /// How far it is; of a run that has come to rest, when the last thing happened that was no mere timer.
+    /// Returns its progress; for a finished run, with the time of its last event that was no mere timer.
     pub fn progress(&self) -> Progress {
         Progress {
             done: self.world.totals.stopped,
@@ -22,7 +22,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Until when time counts: timers that run out after the last flow has ended, with nothing left to do, are no part of a run.
+    /// The end of the run: later timers without effect do not belong to it.
     pub(super) fn end(&self) -> Time {
         if self.world.totals.at_rest && self.tables.flows.active == 0 {
             self.world.totals.last_frame.max(self.world.totals.last_progress)
@@ -31,7 +31,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// When the last event was, timers that had nothing to do any more included.
+    /// Returns the time of the last event, including timers without effect.
     pub fn now(&self) -> Time {
         self.world.now
     }
@@ -41,7 +41,7 @@ impl<A: Actors> Network<A> {
         Fingerprint::of(self.ports.iter().map(|port| port.arrivals))
     }
 
-    /// How many of their rounds jobs have completed.
+    /// Returns the completed rounds of jobs.
     pub fn rounds(&self) -> Vec<Rounds> {
         self.jobs.rounds().collect()
     }
@@ -68,14 +68,14 @@ impl<A: Actors> Network<A> {
         self.view().emit_activity(sink);
     }
 
-    /// What is not at rest: nothing, after a run in which no frame was lost to a fault and that was not cut short.
+    /// Returns what is not at rest: nothing, after a run that was not cut short and lost no frame to a fault.
     pub fn unrest(&self) -> Vec<String> {
         self.view().unrest()
     }
 }
 
 impl<A: Actors> View<'_, A> {
-    /// Hands out what ports, switches and mechanisms have counted until `end`.
+    /// Hands out the counters of ports, switches and mechanisms until `end`.
     pub(super) fn emit_totals(&self, end: Time, sink: &mut dyn Sink) {
         let fabric = &self.parts[0].world.fabric;
         for (node, first) in fabric.first_port.iter().enumerate() {
@@ -104,7 +104,7 @@ impl<A: Actors> View<'_, A> {
         self.emit_counts(sink);
     }
 
-    /// Hands out what mechanisms have done in all, and how near they came to it.
+    /// Hands out the activity of mechanisms, and how near they came to acting.
     pub(super) fn emit_activity(&self, sink: &mut dyn Sink) {
         let mut all: Vec<(Activity, Option<NodeId>)> = vec![(Activity::default(), None); A::OWNERS];
         for part in self.parts {
@@ -134,7 +134,7 @@ impl<A: Actors> View<'_, A> {
         }
     }
 
-    /// Hands out what mechanisms have counted.
+    /// Hands out the counters of mechanisms.
     fn emit_counts(&self, sink: &mut dyn Sink) {
         let on = self.parts[0].actors.on();
         let mut emit = |node: NodeId, local: Option<PortNo>, owner: MechanismId, counts: Vec<Count>| {
@@ -149,7 +149,7 @@ impl<A: Actors> View<'_, A> {
             switch.stack.report_counts(self.now, &mut |owner, counts| emit(node, None, owner, counts));
         }
         for (host, node) in self.hosts() {
-            // Of a host with several links what one of them has counted.
+            // For a host with several links: the counters of one of them.
             let port = self.port(host.port);
             let local = port.rest.shares_host.then_some(PortNo(port.local));
             host.stack.report_counts(self.now, &mut |owner, counts| emit(node, local, owner, counts));

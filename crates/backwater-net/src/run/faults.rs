@@ -1,4 +1,4 @@
-//! Faults: frames lost on a link, links that fail, rates that change, receivers that are slow, hosts that pause for no reason.
+//! Faults: frames lost on a link, links that fail, rates that change, slow receivers, pause storms.
 
 use super::{Actors, Network, on_node};
 use crate::model::event::{Event, order};
@@ -14,7 +14,7 @@ use crate::spec::FaultKind;
 use backwater_engine::{Time, rng};
 
 impl<A: Actors> Network<A> {
-    /// Ports from a node to another, or of all nodes to all where an end is not given.
+    /// Ports from one node to another; a missing end means all nodes.
     fn ports_of_ends(&self, from: Option<NodeId>, to: Option<NodeId>) -> Vec<u32> {
         let senders = from.map_or(0..self.world.fabric.neighbours.len() as u32, |from| from.0..from.0 + 1);
         senders
@@ -70,7 +70,7 @@ impl<A: Actors> Network<A> {
                 }
             }
             FaultKind::SlowReceiver { host, rate, xoff, xon, class } => {
-                // Whoever has several links has no slow receiver: `check` has refused it.
+                // A host with several links has no slow receiver: `check` refuses it.
                 let h = &mut self.hosts[self.world.fabric.nics(host).start as usize];
                 let (port, limit) = (h.port, Limit { class, rate, xoff, xon, holding: false });
                 if h.rx.get_or_insert_default().limit(limit) {
@@ -82,7 +82,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// A host begins to pause these classes of all its links whatever it has room for, or lets go of them.
+    /// A host begins, or ends, a pause of these classes of all its links regardless of its buffer.
     fn storm(&mut self, host: HostId, classes: u16, begins: bool) {
         for nic in self.world.fabric.nics(host) {
             let mut at = self.host_at(nic);
@@ -103,7 +103,7 @@ impl<A: Actors> Network<A> {
                 self.link_faults(*port).down_at = Some(now);
                 self.lift_pauses(*port);
             } else {
-                // What was to be said while the link was down was said to nobody.
+                // Signals that were sent while the link was down were lost.
                 self.ports[*port as usize].rest.pause_requests.forget();
             }
         }
@@ -116,7 +116,7 @@ impl<A: Actors> Network<A> {
         self.world.fabric.routes.forget();
         self.move_flows();
         for port in ports {
-            // Both ends begin anew: what is still to be held is said again.
+            // Both ends begin anew: lasting pauses are signalled again.
             for class in 0..=CLASSES {
                 self.refresh(port, 1 << class);
             }
@@ -125,7 +125,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Nobody is left to lift a pause that was asked over a link that fails: its ends forget what they have said and heard.
+    /// A link fails, so no one can lift its pauses any more: both ends forget the pauses that they have signalled and received.
     fn lift_pauses(&mut self, port: u32) {
         let p = &mut self.ports[port as usize];
         p.rest.pause_requests.forget();
@@ -137,7 +137,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Does it, once the last bit has left.
+    /// Acts on the flags of a frame whose last bit has left.
     #[cold]
     pub(super) fn after_sent(&mut self, port: u32, pkt: Ix, wire: u8) {
         if wire & WATCHED != 0 {
@@ -152,7 +152,7 @@ impl<A: Actors> Network<A> {
         on_node!(self, port, |at, local| at.kick(local));
     }
 
-    /// Whether a frame that would arrive now at a special port does.
+    /// Returns whether a frame that is due at a special port survives the link's faults.
     #[cold]
     pub(super) fn survives_faults(&mut self, port: u32, pkt: Ix) -> bool {
         let from = self.ports[port as usize].peer;
@@ -172,8 +172,8 @@ impl<A: Actors> Network<A> {
         true
     }
 
-    /// Whether a frame of those that the sender may keep is seen now by the node that it comes to. It is looked at when it comes to the end of
-    /// the link, and seen when the latency there has passed.
+    /// Returns whether the receiving node accepts a frame that the sender may keep. The frame is examined when it reaches the end of the
+    /// link, and visible once the latency there has passed.
     #[cold]
     pub(super) fn accepts(&mut self, port: u32, pkt: Ix) -> bool {
         let header = self.world.slab[pkt].pkt;
@@ -205,7 +205,7 @@ impl<A: Actors> Network<A> {
         false
     }
 
-    /// Whether the link to `port` went down while this frame, which came to its end a `latency` ago, was on it.
+    /// Returns whether the link to `port` went down while this frame, which reached its end a `latency` ago, was on it.
     fn is_cut(&self, port: u32, pkt: Ix, latency: Time) -> bool {
         let p = &self.ports[port as usize];
         let Some(down) = p.rest.faults.as_ref().and_then(|faults| faults.down_at) else { return false };

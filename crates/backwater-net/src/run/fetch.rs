@@ -1,8 +1,8 @@
-//! Fetching ahead: in a network that is too large for the processor's cache, each event would wait for its port, then for
-//! its packet. Here all that the next events will need is asked for before the first of them is handled, so that the memory
-//! has all these requests at once. Nothing changes but the time that a run takes.
+//! Prefetching: in a network that is too large for the processor's cache, each event would wait for its port, then for its packet. This
+//! module requests the data of the next events before the first of them is handled, so that the memory serves these requests together. It
+//! changes only the duration of a run.
 //!
-//! What leads to other places is asked for first; when all events have been gone through, it is there, and can be followed.
+//! Data that leads to other places is requested first; after a pass over all events it has arrived, and can be followed.
 
 use super::{Actors, Network};
 use crate::config::LatencyAt;
@@ -14,11 +14,11 @@ use crate::model::slab::Ix;
 use crate::model::switch::Switch;
 use backwater_engine::fetch;
 
-/// Ports from which on it pays: with what is in flight between them they take about 2 MB.
+/// Number of ports from which on prefetching pays: with the packets in flight between them they take about 2 MB.
 pub(super) const WIDE: usize = 2_048;
 
 impl<A: Actors> Network<A> {
-    /// Asks for what the next events will need.
+    /// Prefetches the data of the next events.
     #[inline(never)]
     pub(super) fn fetch_ahead(&self) {
         self.world.queue.at_hand().for_each(|event| self.fetch_named(event));
@@ -26,7 +26,7 @@ impl<A: Actors> Network<A> {
         self.world.queue.at_hand().for_each(|event| self.fetch_last(event));
     }
 
-    /// What the event's own words name.
+    /// The data that the event names directly.
     #[inline(always)]
     fn fetch_named(&self, event: &Event) {
         match *event {
@@ -42,7 +42,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// What that leads to.
+    /// The data that this leads to.
     #[inline(always)]
     fn fetch_behind(&self, event: &Event) {
         match *event {
@@ -65,7 +65,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// What that leads to in turn: the packet behind which one that joins a queue will wait, and whose a packet is that leaves.
+    /// The data that this leads to in turn: the packet behind which a new one will wait in a queue, and the owner of a leaving packet.
     #[inline(always)]
     fn fetch_last(&self, event: &Event) {
         let (switch, egress, queue) = match *event {
@@ -90,7 +90,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// The packet that leaves, and the one that will leave next.
+    /// The packet that leaves, and the next one.
     #[inline(always)]
     fn fetch_next(&self, p: &Port) {
         match (p.belongs, p.head()) {
@@ -105,7 +105,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Where a packet that arrives at a switch will leave it, unless it joins its queue by an event of its own.
+    /// Returns the port by which an arriving packet will leave the switch, unless it joins its queue by a separate event.
     #[inline(always)]
     fn egress(&self, switch: u32, pkt: Ix) -> Option<u16> {
         let header = &self.world.slab[pkt].pkt;
@@ -126,7 +126,7 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     fn fetch_egress(&self, switch: &Switch<A::Switch>, egress: Option<u16>) {
         let Some(egress) = egress else { return };
-        // The way of a flow that is over may lead anywhere.
+        // The path of an ended flow may lead anywhere.
         let Some(out) = self.ports.get((switch.first_port + u32::from(egress)) as usize) else { return };
         out.fetch();
         switch.occupancy.fetch_egress(PortNo(egress));

@@ -1,6 +1,7 @@
-//! What a flow would take alone: the yardstick of its slowdown, exact to the picosecond.
+//! The completion time of a flow in an idle network: the reference for its slowdown, exact to the picosecond.
 //!
-//! With `n` full packets and a last one, on links j = 1 … m that store and forward, E(j) being when the last packet has left link j:
+//! With `n` full packets and a last one, on links j = 1 … m that store and forward, let E(j) be the time at which the last packet has left
+//! link j:
 //!
 //! ```text
 //! D(j) = sum(F(i), i <= j) + (n - 1) max(F(i), i <= j)        when the last full packet has left link j, delays aside
@@ -8,8 +9,8 @@
 //! ideal = E(m) + sum of delays and latencies + what its interface takes to issue it, and to fetch its first frame
 //! ```
 //!
-//! F and L are the times of a full and of the last packet on a link. It is the recursion of a chain of queues in series, solved for
-//! equal packets followed by a shorter one.
+//! F and L are the times of a full and of the last packet on a link. This is the recursion of a chain of queues in series, solved for equal
+//! packets followed by a shorter one.
 
 use super::{Actors, Network};
 use crate::model::packet::PathRef;
@@ -18,10 +19,10 @@ use crate::topology::routing::NO_PATH;
 use backwater_engine::Time;
 
 impl<A: Actors> Network<A> {
-    /// Ports along a flow's way, the host's first: its pinned path, or the one that ECMP gives it.
+    /// Ports along a flow's path, the host's first: its pinned path, or the one that ECMP gives it.
     pub(super) fn path_of(&self, slot: u32) -> Option<Vec<u32>> {
         let flow = &self.tables.flows.send[slot as usize];
-        // A fat tree's longest way, without asking for more memory on it.
+        // The longest path of a fat tree, without another allocation.
         let mut ports = Vec::with_capacity(8);
         ports.push(self.hosts[flow.nic as usize].port);
         let last = self.world.fabric.host_node[flow.dst.0 as usize];
@@ -65,8 +66,8 @@ impl<A: Actors> Network<A> {
         self.ports[port as usize].serialiser.time(frame as u32 + self.world.rules.gap)
     }
 
-    /// Start until the arrival, along these ports, of the last of `bytes` payload bytes in an idle network; `left` is the flow's. `None`:
-    /// longer than times in results are, 2^63 ps or 106 days.
+    /// Time from the start until the last of `bytes` payload bytes arrives along these ports in an idle network; `left` is the flow's.
+    /// `None`: more than the longest time in results, 2^63 ps or 106 days.
     pub(super) fn ideal(&self, ports: &[u32], bytes: u64, left: u8) -> Option<Time> {
         let (payload, header) = (u64::from(self.world.rules.payload), u64::from(self.world.rules.header(left)));
         let full = bytes.saturating_sub(1) / payload;
@@ -89,7 +90,7 @@ impl<A: Actors> Network<A> {
         (all.0 <= i64::MAX as u64).then_some(all)
     }
 
-    /// \[bytes\] Line rate times the time from a full packet's first bit to its acknowledgement's last, in an idle network.
+    /// \[bytes\] Line rate times the time from a full packet's first bit to the last bit of its acknowledgement, in an idle network.
     pub(super) fn bandwidth_delay(&self, ports: &[u32], left: u8) -> u64 {
         let rules = &self.world.rules;
         let (frame, ack) = (u64::from(rules.payload + rules.header(left)), u64::from(rules.ack_size(left)));

@@ -1,7 +1,7 @@
-//! Hosts with several links: which interface a flow belongs to, and which when links change.
+//! Hosts with several links: the interface of each flow, also after links change.
 //!
-//! An interface of a host is a node of its own: a port, the flows that send there, the sides of mechanisms. Each half of a flow
-//! belongs to one: the sender's to that by which its data leave, the receiver's to that by which its acknowledgements leave. What
+//! An interface of a host is a node of its own: a port, its flows, the sides of mechanisms. Each half of a flow belongs to one: the
+//! sender's half to the interface that sends its data, the receiver's half to the interface that sends its acknowledgements. A frame that
 //! arrives at another link of the host is handed to the interface that has its flow.
 //!
 //! ```text
@@ -23,7 +23,7 @@ use crate::spec::FlowSpec;
 use crate::units::Bytes;
 
 impl<A: Actors> Network<A> {
-    /// The interface by which a flow leaves its host, to which and from which ways are known.
+    /// The interface by which a flow leaves its host. The routes in both directions are known.
     pub(super) fn nic_of(&self, spec: &FlowSpec, hash: u64) -> u32 {
         let nics = self.world.fabric.nics(spec.src);
         if nics.len() == 1 {
@@ -35,7 +35,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Finds the interface of a flow's receiver, whose pinned way back begins with the node `behind`.
+    /// Chooses the interface of a flow's receiver, whose pinned path back begins with the node `behind`.
     pub(super) fn choose_recv_nic(&mut self, slot: u32, behind: NodeId) {
         let (flow, at) = (&self.tables.flows.send[slot as usize], slot as usize);
         let (src, dst) = (flow.src, flow.dst);
@@ -50,7 +50,7 @@ impl<A: Actors> Network<A> {
         self.tables.flows.recv_nics[at] = nic.unwrap_or(self.world.fabric.nics(dst).start);
     }
 
-    /// The interface of a host by which a way begins that is pinned to `next`; among parallel links the hash decides.
+    /// The interface of a host for a path that is pinned to `next`; among parallel links the hash decides.
     fn nic_to(&self, host: HostId, next: NodeId, hash: u64) -> u32 {
         let fabric = &self.world.fabric;
         let (node, nics) = (fabric.host_node[host.0 as usize], fabric.nics(host));
@@ -59,7 +59,7 @@ impl<A: Actors> Network<A> {
         there.get(fabric.routes.pick_link(node, there.len(), hash)).copied().unwrap_or(nics.start)
     }
 
-    /// The interfaces of a host on shortest ways to another.
+    /// The interfaces of a host on shortest paths to another.
     fn candidates(&self, host: HostId, other: HostId) -> Vec<u32> {
         let fabric = &self.world.fabric;
         let [node, to] = [host, other].map(|host| fabric.host_node[host.0 as usize]);
@@ -88,7 +88,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Whether an interface leads to a host, by whatever way.
+    /// Returns whether an interface leads to a host, by any path.
     fn leads(&self, nic: u32, other: HostId) -> bool {
         let (fabric, host) = (&self.world.fabric, self.hosts[nic as usize].shape.host);
         let [node, to] = [host, other].map(|host| fabric.host_node[host.0 as usize]);
@@ -96,7 +96,7 @@ impl<A: Actors> Network<A> {
         fabric.routes.leads(link, &fabric.switch_of, other, to)
     }
 
-    /// The interface of a host for which something is that has come to one of its links.
+    /// The interface of a host for a frame that has arrived at one of its links.
     pub(super) fn interface_for(&self, here: u32, pkt: Ix) -> u32 {
         let host = self.hosts[here as usize].shape.host;
         let (fabric, flows) = (&self.world.fabric, &self.tables.flows);
@@ -130,7 +130,7 @@ impl<A: Actors> Network<A> {
         found.unwrap_or(here)
     }
 
-    /// A flow counts where it sends, until it has ended.
+    /// Counts a flow at its interface, until it has ended.
     pub(super) fn count_in(&mut self, at: usize) {
         if self.world.rules.nic.link == LinkChoice::LeastLoaded {
             let flow = &self.tables.flows.send[at];
@@ -138,7 +138,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// It counts no more.
+    /// Ends its count.
     pub(super) fn count_out(&mut self, at: usize) {
         if self.world.rules.nic.link == LinkChoice::LeastLoaded {
             let flow = &self.tables.flows.send[at];
@@ -147,7 +147,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Links have changed: halves of flows whose link does not lead to the other host any more choose another that does.
+    /// Links have changed: halves of flows whose link does not lead to the other host any more choose another one.
     pub(super) fn move_flows(&mut self) {
         if !self.world.fabric.has_several() {
             return;
@@ -175,8 +175,8 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// A flow sends by another interface of its host from now on. Its own rate controller goes with it; one that an interface keeps for
-    /// several flows stays there.
+    /// Moves a flow to another interface of its host. Its own rate controller moves with it; one that an interface keeps for several flows
+    /// stays there.
     #[cold]
     fn move_sender(&mut self, slot: u32, to: u32) {
         let at = slot as usize;
@@ -192,7 +192,7 @@ impl<A: Actors> Network<A> {
             Status::Ready => host.node.remove_ready(slot),
             _ => _ = host.leave_lists(at),
         }
-        // One that has not begun keeps the time at which it is issued.
+        // A flow that has not begun keeps the time at which it is issued.
         let begun = status != Status::NotIssued;
         if shape.is_some() && begun {
             host.notify_end(slot);
@@ -201,7 +201,7 @@ impl<A: Actors> Network<A> {
         self.count_out(at);
         self.move_waits(slot, from, to);
         let flow = &mut self.tables.flows.send[at];
-        // What mechanisms of the other interface have asked of it ends there.
+        // Requests of mechanisms of the old interface end here.
         (flow.nic, flow.shut, flow.class) = (to, 0, flow.own_class);
         self.count_in(at);
         let flow = &self.tables.flows.send[at];
@@ -229,7 +229,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// What is recorded of a flow at its source is so at its new interface.
+    /// Moves the records of a flow at its source to its new interface.
     fn move_waits(&mut self, slot: u32, from: u32, to: u32) {
         let flow = self.tables.flows.reference(slot);
         let [from, to] = [from, to].map(|nic| self.hosts[nic as usize].port as usize);

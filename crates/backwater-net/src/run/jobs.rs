@@ -1,9 +1,9 @@
-//! Jobs: they are told what has been completed, and asked at the end of the same instant what that lets begin.
+//! Jobs: they learn of completions, and at the end of the same instant return what can begin.
 //!
-//! Where a job has a start latency, it is asked that much later about that instant, and what it begins starts when it is asked. So
-//! in a run of several parts each has all jobs and asks them the same: there is time for what has been completed elsewhere to come.
+//! A job with a start latency is called that much later about that instant, and its transfers start at the time of the call. So in a run of
+//! several parts each part has all jobs and calls them alike: completions elsewhere have time to arrive.
 //!
-//! Nothing of this is paid for by a packet: a flow is looked at when its last byte has come and when it ends.
+//! This costs nothing per packet: a flow is examined when its last byte has arrived and when it ends.
 
 use super::view::View;
 use super::{Actors, Network};
@@ -31,7 +31,7 @@ pub(super) struct Jobs {
 struct Entry {
     job: Box<dyn Dependent>,
     latency: Time,
-    /// Instants about which it will be asked, and what flows came to at each.
+    /// Instants for which it will be called, and the moments that flows reached at each.
     asked: BTreeMap<Time, Vec<Reached>>,
 }
 
@@ -53,27 +53,27 @@ impl Jobs {
         Jobs { list: jobs.into_iter().map(entry).collect(), of_group, starting: VecDeque::new() }
     }
 
-    /// Whether one will begin something without anything else happening.
+    /// Returns whether a job will begin something without any other event.
     pub fn wait(&self) -> bool {
         !self.starting.is_empty() || self.list.iter().any(|entry| !entry.asked.is_empty())
     }
 
-    /// Instants about which jobs will be asked.
+    /// Instants for which jobs will be called.
     pub fn asked(&self) -> usize {
         self.list.iter().map(|entry| entry.asked.len()).sum()
     }
 
-    /// The shortest start latency. `None`: there is no job.
+    /// The shortest start latency. `None`: no jobs.
     pub fn start_latency(&self) -> Option<Time> {
         self.list.iter().map(|entry| entry.latency).min()
     }
 
-    /// Per group of flows: whether it is of a job. Empty without jobs.
+    /// Per group of flows: whether it belongs to a job. Empty without jobs.
     pub fn of_jobs(&self) -> Vec<bool> {
         self.of_group.iter().map(|job| *job != NONE).collect()
     }
 
-    /// Saves how far they are. Nothing of this instant is still to be started.
+    /// Saves their progress. All flows of this instant have been started.
     pub fn save(&self, to: &mut Saver) {
         to.put(&self.list.len());
         for entry in &self.list {
@@ -82,7 +82,7 @@ impl Jobs {
         }
     }
 
-    /// Takes it over.
+    /// Restores it.
     pub fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
         load_same(&self.list.len(), from)?;
         for entry in &mut self.list {
@@ -92,7 +92,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// What is in progress at the end of a run.
+    /// Returns the rows of everything in progress at the end of a run.
     pub fn unfinished(&self) -> Rows {
         let mut rows = Rows::default();
         self.list.iter().for_each(|entry| rows.append(&mut entry.job.unfinished()));
@@ -105,7 +105,7 @@ impl Jobs {
 }
 
 impl<A: Actors> Network<A> {
-    /// Whether some of what jobs have begun at this instant is still to be started.
+    /// Returns whether flows that jobs begin at this instant are still to be started.
     #[inline]
     pub(super) fn jobs_are_starting(&self) -> bool {
         !self.jobs.starting.is_empty()
@@ -118,7 +118,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// A job will be asked about an instant, at which a flow may have come to a moment.
+    /// A job will be called for an instant, at which a flow may have reached a moment.
     fn ask_job_about(&mut self, job: u32, instant: Time, reached: Option<Reached>) {
         let entry = &mut self.jobs.list[job as usize];
         let at = instant.after(entry.latency);
@@ -133,14 +133,14 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// A flow has come to a moment that its job may wait for.
+    /// A flow has reached a moment that its job may wait for.
     #[inline]
     pub(super) fn notify_job(&mut self, at: usize, moment: Moment) {
         let flow = &self.tables.flows.send[at];
         self.notify_job_of(flow.group, flow.id, moment);
     }
 
-    /// A flow of this group and with this identity has come to a moment.
+    /// A flow of this group and with this identity has reached a moment.
     pub(super) fn notify_job_of(&mut self, group: u32, id: u64, moment: Moment) {
         if let Some(&job) = self.jobs.of_group.get(group as usize)
             && job != NONE
@@ -163,7 +163,7 @@ impl<A: Actors> Network<A> {
         self.ask_job_about(job, now, Some(reached));
     }
 
-    /// A flow has come to a moment in another part.
+    /// A flow has reached a moment in another part.
     pub(super) fn completed_elsewhere(&mut self, completion: Completion) {
         let Completion { by, job, reached, .. } = completion;
         self.ask_job_about(job, by.0, Some(reached));
@@ -181,12 +181,12 @@ impl<A: Actors> Network<A> {
             self.ask_job_about(job, instant, None);
         }
         while !self.start_jobs_flows() && self.world.part.is_some() {
-            // Slices are of a run that is one.
+            // Slices belong to a run without parts.
             self.world.fabric.routes.take_work();
         }
     }
 
-    /// Starts what jobs have begun, and leaves the rest for the next slice where finding its routes takes long. Returns whether all has
+    /// Starts the flows that jobs have begun; the rest follows in the next slice if finding routes takes long. Returns whether all have
     /// started.
     #[cold]
     pub(super) fn start_jobs_flows(&mut self) -> bool {
@@ -199,7 +199,7 @@ impl<A: Actors> Network<A> {
 }
 
 impl<A: Actors> View<'_, A> {
-    /// Hands out what steps of jobs have put on links.
+    /// Hands out the loads of jobs' steps on links.
     pub(super) fn emit_loads(&self, sink: &mut dyn Sink) {
         let first_part = &self.parts[0];
         if !first_part.world.probes.loads.count() {

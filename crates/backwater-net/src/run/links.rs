@@ -1,4 +1,4 @@
-//! Links: what arrives at a port, and at whose.
+//! Links: what arrives at a port, and at which node.
 //!
 //! A frame occupies the sender for `8 (size + gap) / R`, and arrives when that and the propagation delay have passed. Switches and
 //! NICs store a frame before they look at it.

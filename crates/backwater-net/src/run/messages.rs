@@ -1,5 +1,5 @@
-//! Messages over several queue pairs. Each queue pair is a flow of its own: to ECMP, to rate control, to recovery. The message is what was
-//! asked for: it is complete when all its flows are, and its row is theirs together.
+//! Messages over several queue pairs. Each queue pair is a flow of its own: for ECMP, for rate control, for recovery. The message is
+//! complete when all its flows are, and they share its row.
 //!
 //! ```text
 //! begins     with the flows of all queue pairs that carry any of it, in their order, at one instant
@@ -32,7 +32,7 @@ pub(super) struct Messages {
     pub extra: u64,
     /// Slots of connections that messages share.
     pub connections: BTreeMap<Between, u32>,
-    /// How many of them have failed, where any has.
+    /// The number of failures of each, if any.
     pub failed: BTreeMap<Between, u64>,
 }
 
@@ -40,17 +40,17 @@ pub(super) struct Messages {
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 struct Message {
     bytes: u64,
-    /// Of its flows: those that have not ended, and those whose last byte has not come.
+    /// Its flows that have not ended, and those whose last byte has not arrived.
     open: u32,
     coming: u32,
-    /// What those that have ended came to, together.
+    /// The merged rows of the flows that have ended.
     ended: Option<FlowRow>,
-    /// What the flow waited for whose last byte came last, and when that came.
+    /// The waits of the flow whose last byte arrived last, and that time.
     waited: Option<(Time, Account)>,
 }
 
 impl Messages {
-    /// Of groups with these queue pairs.
+    /// Messages of groups with these queue pairs.
     pub fn new(pairs: Vec<Option<QueuePairs>>) -> Messages {
         Messages { pairs, ..Messages::default() }
     }
@@ -64,12 +64,12 @@ impl Messages {
         self.pairs.get(group as usize).copied().flatten()
     }
 
-    /// Whether a message goes over connections that others share.
+    /// Returns whether a message uses connections that others share.
     pub fn is_kept(&self, spec: &FlowSpec) -> bool {
         self.of_group(spec.group).is_some_and(|pairs| pairs.kept) && spec.stream.is_none()
     }
 
-    /// What a queue pair carries of a message.
+    /// Returns a queue pair's share of a message.
     fn share(&self, group: u32, bytes: u64, pair: u32) -> Option<Share> {
         self.of_group(group)?.shares(bytes).nth(pair as usize)
     }
@@ -89,7 +89,7 @@ impl Messages {
         }
     }
 
-    /// All has come that one of its flows carries of a message, or of one that is one flow: whether that is the last of it.
+    /// One flow of a message has arrived completely. Returns whether that completes the message, which may also be a single flow.
     pub fn is_last_to_come(&mut self, number: u32) -> bool {
         if number == NO_MESSAGE {
             return true;
@@ -106,7 +106,7 @@ impl Messages {
 }
 
 impl Message {
-    /// One of its flows has ended, whose last byte came then (`NEVER`: it has not).
+    /// One of its flows has ended; its last byte arrived at this time (`NEVER`: it has not arrived).
     fn join(&mut self, row: FlowRow, last_byte: Time, waited: Option<Account>) {
         self.open -= 1;
         if self.waited.as_ref().is_none_or(|(latest, _)| *latest < last_byte) {
@@ -120,7 +120,7 @@ impl Message {
 }
 
 impl FlowRow {
-    /// Another flow of the same message.
+    /// Adds another flow of the same message.
     fn add(&mut self, other: FlowRow) {
         let latest = |one: Option<Time>, other| one.zip(other).map(|(one, other)| one.max(other));
         self.fct_last_byte = latest(self.fct_last_byte, other.fct_last_byte);
@@ -133,7 +133,7 @@ impl FlowRow {
         self.retransmitted += other.retransmitted;
         self.inferred += other.inferred;
         self.timeouts += other.timeouts;
-        // Flows that share links are no flow alone.
+        // Flows that share links have no ideal time.
         self.ideal = None;
         if self.state == State::Complete || other.state == State::Failed {
             self.state = other.state;
@@ -157,13 +157,13 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// The last byte of a flow has come: whether that is the last of its message.
+    /// The last byte of a flow has arrived. Returns whether it is the last of its message.
     pub(super) fn is_last_byte(&mut self, at: usize) -> bool {
         self.messages.is_last_to_come(self.tables.flows.send[at].message)
     }
 
-    /// A flow is over, or the run: hands out its row, or with the last flow of a message that of the message, and what it waited for.
-    /// Returns whose group and how it ended.
+    /// A flow or the run has ended: hands out the row and waits of the flow, or with the last flow of a message those of the message.
+    /// Returns its group and how it ended.
     pub(super) fn row_is_over(&mut self, at: usize, state: State) -> Option<(u32, State)> {
         let (row, waited) = (self.flow_row(at, state), self.end_waits(at));
         let (flow, last_byte) = (&self.tables.flows.send[at], self.tables.flows.recv[at].last_byte);
@@ -171,7 +171,7 @@ impl<A: Actors> Network<A> {
         self.hand_over(row, waited, last_byte, part)
     }
 
-    /// Hands out the row of what is over, a flow or the queue pair with this number of a message, and what it waited for.
+    /// Hands out the row and waits of an ended flow, or of the queue pair with this number of a message.
     pub(super) fn hand_over(
         &mut self,
         row: FlowRow,

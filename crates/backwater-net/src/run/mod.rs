@@ -1,9 +1,9 @@
 //! A network and its event loop.
 //!
-//! `build` makes it, this file runs it; `links` says what arrives at whose port; `start` begins flows, `outcome` carries out what nodes
-//! leave and ends flows, `messages` has several for one message, `jobs` begins those that wait for others, `ideal` says what one would take alone; `deadlock` and `stall` notice
-//! what will never go on; `faults` does as its name says, `ending` says what is left at the end, `saved` saves what
-//! is in progress and takes it up again, and `fetch` only makes large networks faster.
+//! `build` makes it, and this file runs it. `links` handles arrivals, `start` begins flows, `outcome` carries out effects of nodes and ends
+//! flows, `messages` splits a message over several flows, `jobs` begins flows that wait for others, `ideal` computes the time of a flow
+//! alone. `deadlock` and `stall` detect runs that cannot continue, `faults` injects faults, `ending` writes the last rows, `saved` saves
+//! and resumes a run, and `fetch` only makes large networks faster.
 
 mod build;
 mod connections;
@@ -46,7 +46,7 @@ use messages::Messages;
 use std::any::TypeId;
 use view::View;
 
-/// The mechanisms of a run: makes their sides. `backwater-mech` generates the only implementation outside of tests.
+/// The mechanisms of a run; creates their sides. `backwater-mech` generates the only implementation outside of tests.
 pub trait Actors {
     /// Sides at a switch.
     type Switch: SwitchSide;
@@ -54,43 +54,43 @@ pub trait Actors {
     type Nic: NicSide;
     /// Sides at a flow.
     type Flow: FlowSide;
-    /// What all nodes share.
+    /// State that all nodes share.
     type Shared;
     /// Number of mechanisms, at most 63.
     const OWNERS: usize;
     /// The hooks that mechanisms of this run have.
     fn hooks(&self) -> Hooks;
-    /// Whether some mechanism has an opinion on which of several paths a packet takes.
+    /// Returns whether some mechanism may choose among several paths of a packet.
     fn chooses(&self) -> bool {
         false
     }
-    /// A mechanism with state that all nodes share, so that what one does another knows at the same instant.
+    /// A mechanism whose state all nodes share: an action at one node is known to the others at the same instant.
     fn couples(&self) -> Option<&'static str> {
         None
     }
-    /// Whether mechanisms send frames beside MAC control.
+    /// Returns whether mechanisms send frames beside MAC control.
     fn sends_messages(&self) -> bool {
         true
     }
-    /// The types of what frames of mechanisms say.
+    /// The types of the messages in mechanisms' frames.
     fn messages(&self) -> Vec<TypeId> {
         Vec::new()
     }
-    /// Between which queues mechanisms move flows anywhere in the network.
+    /// The queues between which mechanisms move flows anywhere in the network.
     fn steering(&self) -> Option<Steering> {
         None
     }
-    /// The mechanisms that are on: each with its number, its name, and what it has not done where it never acted.
+    /// The mechanisms that are on: each with its number, its name, and what it has not done if it never acted.
     fn on(&self) -> Vec<(MechanismId, &'static str, &'static str)> {
         Vec::new()
     }
-    /// What all nodes share.
+    /// Returns the state that all nodes share.
     fn shared(&self) -> Self::Shared;
     /// Sides at this switch.
     fn switch(&self, shape: &SwitchShape) -> Self::Switch;
     /// Sides at this NIC.
     fn nic(&self, shape: &NicShape) -> Self::Nic;
-    /// Whether some mechanism is confined to some flows.
+    /// Returns whether some mechanism is confined to some flows.
     fn confines(&self) -> bool {
         false
     }
@@ -102,16 +102,17 @@ pub trait Actors {
     fn overhead(&self, _of: MechanismSet) -> Overhead {
         Overhead::default()
     }
-    /// Sides at this flow, if any, but for those of mechanisms that leave it alone.
+    /// Sides at this flow, if any, without those of mechanisms that leave it alone.
     fn flow(&self, shape: &FlowShape, left: MechanismSet, shared: &Self::Shared) -> Option<Self::Flow>;
-    /// Which flows share a controller, by the mechanisms that do not leave this one alone. Flows that different ones leave alone share
-    /// none.
+    /// Returns the key of the controller that a flow shares, by the mechanisms that do not leave it alone. Flows that different mechanisms
+    /// leave alone never share one.
     fn rate_key(&self, shape: &FlowShape, left: MechanismSet) -> RateKey;
     /// Classes that are never to be dropped at the node of this name and tier, a bit each.
     fn lossless_classes(&self, name: &str, tier: &str) -> u8;
 }
 
-/// Does something at the node of a port (its number among all ports), which is `$local` there. At a host it is the only one of an interface.
+/// Does something at the node of a port (its number among all ports), whose number there is `$local`. At a host it is the only port of an
+/// interface.
 macro_rules! on_node {
     ($network:expr, $port:expr, |$at:ident, $local:ident| $do:expr) => {{
         let (belongs, $local) = {
@@ -132,7 +133,7 @@ macro_rules! on_node {
 }
 use on_node;
 
-/// Handles an event and what comes of it, and says whether it is of a rare kind. A function would have the event copied.
+/// Handles an event and its effects, and returns whether it is of a rare kind. A function would copy the event.
 macro_rules! handle {
     ($network:expr, $time:expr, $order:expr, $event:expr) => {{
         let before = std::mem::replace(&mut $network.world.now, $time);
@@ -162,15 +163,15 @@ use handle;
 /// Events between two deliveries of rows.
 const SLICE: u64 = 4096;
 
-/// Links that are looked at for routes in about the time of an event.
+/// Links that the search for routes examines in about the time of an event.
 const LINKS_PER_EVENT: u64 = 16;
 
-/// Flows with the last of which a run ends.
+/// The flows that a run waits for.
 #[derive(Default)]
 struct Awaited {
-    /// Per group: whether its flows are awaited; empty: nobody waits for some of them only.
+    /// Per group: whether its flows are awaited; empty: all are.
     groups: Vec<bool>,
-    /// How many of them are in progress.
+    /// The number of awaited flows in progress.
     active: u64,
 }
 
@@ -193,7 +194,7 @@ pub struct Network<A: Actors> {
     hosts: Vec<Host<A::Nic>>,
     tables: Tables<A::Flow>,
     sources: Vec<Box<dyn FlowSource>>,
-    /// By source: the flows that it has given.
+    /// By source: the number of flows that it has yielded.
     drawn: Vec<u64>,
     coming: Vec<Option<FlowSpec>>,
     jobs: Jobs,
@@ -212,7 +213,7 @@ impl<A: Actors> Network<A> {
         Group::flow_name(id, |group| self.labels.get(group as usize).map_or("", String::as_str))
     }
 
-    /// Has mechanisms called for every frame at switches, whatever levels of accounts they name: to test that these leave out nothing.
+    /// Calls mechanisms for every frame at switches, whatever levels of accounts they state: to test that the levels omit nothing.
     pub fn call_for_every_frame(&mut self) {
         for switch in &mut self.switches {
             switch.occupancy.pass_every_frame();
@@ -257,7 +258,7 @@ impl<A: Actors> Network<A> {
                 return;
             };
             let rare = handle!(self, time, order, event);
-            // A flow that begins finds routes, and so many begin within one batch of events.
+            // A flow that begins finds routes, and many flows may begin within one batch of events.
             if self.world.totals.stopped || rare && self.enough_routes() {
                 self.world.totals.progress.events += handled + 1;
                 return;
@@ -266,7 +267,7 @@ impl<A: Actors> Network<A> {
         self.world.totals.progress.events += slice;
     }
 
-    /// Whether finding routes has taken as long as a slice of events.
+    /// Returns whether finding routes has taken as long as a slice of events.
     fn enough_routes(&self) -> bool {
         self.world.fabric.routes.has_worked(SLICE * LINKS_PER_EVENT)
     }
@@ -295,7 +296,7 @@ impl<A: Actors> Network<A> {
             Event::FlowTimer { controller, tag, owner, token } => {
                 let Some(mut host) = self.controller_at(controller, tag) else { return };
                 host.flow_timer(controller, MechanismId(owner), token);
-                // Timers that arm themselves anew do not keep a run alive in which nothing else is left to happen.
+                // Timers that rearm themselves do not keep a run alive in which nothing else is pending.
                 if !self.lives() {
                     if self.world.part.is_some() {
                         return self.may_have_ended();
@@ -331,7 +332,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// A flow of this group has ended: with the last that is awaited, and none to come, so does the run.
+    /// A flow of this group has ended. The run ends with the last awaited flow, if no other is to come.
     fn one_ended(&mut self, group: u32) {
         if self.awaited.includes(group) {
             self.awaited.active -= 1;
@@ -343,7 +344,7 @@ impl<A: Actors> Network<A> {
         self.awaited.active == 0 && !self.coming.iter().flatten().any(|flow| self.awaited.includes(flow.group))
     }
 
-    /// What only looks on is no part of what happens: a run ends when it would have ended without.
+    /// Observers are no part of the run: it ends when it would have ended without them.
     fn observed(&mut self, before: Time) {
         self.world.totals.observer_events -= 1;
         if before > self.world.totals.last_observed {
@@ -352,13 +353,13 @@ impl<A: Actors> Network<A> {
         self.world.totals.last_observed = self.world.now;
     }
 
-    /// When something last happened. What happens at the moment of a look comes before it, or is no mere timer.
+    /// Returns the time of the last event. An event at the moment of a check comes before the check, or is a mere timer.
     fn last_happened(&self) -> Time {
         let looked_last = self.world.now == self.world.totals.last_observed;
         if looked_last { self.world.totals.happened.max(self.world.totals.last_progress) } else { self.world.now }
     }
 
-    /// Whether anything is pending but events that only keep themselves going.
+    /// Returns whether any event is pending that is not merely self-sustaining.
     fn lives(&self) -> bool {
         self.world.queue.len() as u64 > self.world.totals.keepalive_events
     }
@@ -368,7 +369,7 @@ impl<A: Actors> Network<A> {
         self.world.totals.deadlock.as_ref()
     }
 
-    /// The first frame that was dropped for want of memory, if any was.
+    /// The first frame that was dropped for want of memory, if any.
     pub fn first_drop(&self) -> Option<&FirstDrop> {
         self.world.totals.first_drop.as_ref()
     }
@@ -386,7 +387,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// What there is to see of it, which is one part.
+    /// Returns a view of it, as a single part.
     fn view(&self) -> View<'_, A> {
         View::of_one(self)
     }
@@ -407,14 +408,14 @@ impl<A: Actors> Network<A> {
         NodeCx { node: Interface::new(host, &mut self.tables), ports, world: &mut self.world }
     }
 
-    /// The interface of the controller with this tag, if that is still there.
+    /// The interface of the controller with this tag, if it still exists.
     fn controller_at(&mut self, controller: u32, tag: u16) -> Option<NodeCx<'_, Interface<'_, A::Nic, A::Flow>>> {
         let there = self.tables.controllers.list[controller as usize].as_ref().filter(|c| c.tag == tag)?;
         let nic = there.nic;
         Some(self.host_at(nic))
     }
 
-    /// A pause signal without a frame is heard.
+    /// A pause signal without a frame takes effect.
     #[cold]
     fn signal(&mut self, port: u32, control: u32) {
         let frame = self.world.slab.take_control(control);
@@ -428,7 +429,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// A neighbour that is to be held may need another frame.
+    /// A paused neighbour may need another frame.
     fn refresh(&mut self, port: u32, classes: u16) {
         on_node!(self, port, |at, local| at.refresh(local, classes));
         self.end_if_pauses_alone_go_on();

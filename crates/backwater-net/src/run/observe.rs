@@ -1,4 +1,4 @@
-//! What only the whole run can tell those who look on: whose frame a captured one is, and what a flow has waited for in all.
+//! Data for probes that only the whole run knows: the flow of a captured frame, and the sum of a flow's waits.
 
 use super::{Actors, Network, on_node};
 use crate::model::node::Node;
@@ -9,9 +9,8 @@ use crate::record::{FlowIdentity, FlowRow, FrameRow, WaitRow};
 use backwater_engine::Time;
 
 impl<A: Actors> Network<A> {
-    /// From now on every frame that leaves by a port, or has come in there, is handed out ([`crate::record::Row::Frame`]), and so is a
-    /// pause signal without a frame: as the frame that would say the same, when it is given and when it is heard. Returns whether there
-    /// is such a port.
+    /// From now on every frame that leaves by a port, or has arrived there, is handed out ([`crate::record::Row::Frame`]). A pause signal
+    /// without a frame is handed out as the equivalent frame, when it is sent and when it takes effect. Returns whether the port exists.
     pub fn capture_at(&mut self, node: NodeId, port: PortNo) -> bool {
         let Some(neighbours) = self.world.fabric.neighbours.get(node.0 as usize) else { return false };
         if usize::from(port.0) >= neighbours.len() {
@@ -41,8 +40,8 @@ impl<A: Actors> Network<A> {
         self.world.rows.frames.push(FrameRow { time, node, port, outbound, packet, control, report, flow });
     }
 
-    /// A flow is over, or the run: what it waited for until its last byte arrived, or until now where that has not. `None`: that is not
-    /// recorded.
+    /// A flow or the run has ended: returns the waits of the flow until its last byte arrived, or until now if it has not arrived. `None`:
+    /// they are not recorded.
     #[cold]
     pub(super) fn end_waits(&mut self, at: usize) -> Option<Account> {
         let (reference, last_byte) = (self.tables.flows.reference(at as u32), self.tables.flows.recv[at].last_byte);
@@ -58,7 +57,7 @@ impl<A: Actors> Network<A> {
         account
     }
 
-    /// Hands out what a flow has waited for.
+    /// Hands out the waits of a flow.
     #[cold]
     pub(super) fn emit_waits(&mut self, flow: &FlowRow, account: &Account) {
         for item in account.items() {
@@ -72,7 +71,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Of a flow that has not arrived: where its first byte that is still in flight waits, or its source.
+    /// For a flow that has not arrived completely: the waits of its first byte in flight, or of its source.
     fn account_of_unfinished(&mut self, flow: FlowRef) -> Option<Account> {
         for port in 0..self.ports.len() as u32 {
             on_node!(self, port, |at, local| at.account_waits(local));

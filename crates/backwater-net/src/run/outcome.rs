@@ -1,4 +1,4 @@
-//! What a node leaves to the run: all that concerns more than that node.
+//! Effects of a node that concern more than that node.
 
 use super::{Actors, Network};
 use crate::config::Window;
@@ -12,7 +12,7 @@ use crate::workload::Moment;
 use backwater_engine::Time;
 
 impl<A: Actors> Network<A> {
-    /// Carries out what nodes have left.
+    /// Carries out the effects of nodes.
     #[inline(never)]
     pub(super) fn settle(&mut self) {
         let mut effects = std::mem::take(&mut self.world.effects);
@@ -37,7 +37,7 @@ impl<A: Actors> Network<A> {
                         let here = self.is_here(dst);
                         let recv = &mut self.tables.flows.recv[slot as usize];
                         if recv.last_byte == Time::NEVER && here {
-                            // A stream that ended after its last packet had been received.
+                            // A stream has ended after its last packet had been received.
                             recv.last_byte = self.world.now;
                             let flow = self.tables.flows.reference(slot);
                             if self.tables.flows.recv[slot as usize].begun {
@@ -56,12 +56,12 @@ impl<A: Actors> Network<A> {
                     RunEffect::TimedOut { tries } => self.schedule_deadlock_check(tries),
                 }
             }
-            // The memory of the one is for the next.
+            // Reuses the memory for the next effects.
             std::mem::swap(&mut effects, &mut self.world.effects);
         }
     }
 
-    /// A flow is over: hands out its row, or its message's, and gives back what it has held.
+    /// A flow has ended: hands out its row, or its message's, and releases its resources.
     fn end_flow(&mut self, at: usize, state: State) {
         let over = if self.tables.flows.send[at].kept {
             self.close_connection(at, state);
@@ -110,7 +110,7 @@ impl<A: Actors> Network<A> {
             self.tables.flows.remove(at as u32);
         }
         if controller != NO_CONTROLLER {
-            // Others that share it may wait for what it now answers.
+            // Flows that share it may wait for its new rate.
             self.host_at(nic).repace(controller);
         }
         self.world.totals.last_progress = self.world.now;
@@ -119,12 +119,12 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Whether a host is of this part: all are in a network that is one.
+    /// Returns whether a host belongs to this part: all do in a network that is not split.
     pub(super) fn is_here(&self, host: HostId) -> bool {
         self.world.part.as_ref().is_none_or(|part| part.has(host))
     }
 
-    /// A flow that a host of this part has sent is over: the receiver's part is told, and will tell its half of the row.
+    /// A flow from a host of this part has ended: notifies the receiver's part, which returns its half of the row.
     fn send_to_parts(&mut self, at: usize) {
         let Some(part) = &mut self.world.part else { return };
         let (slot, key) = (at as u32, (self.world.now, self.world.order));

@@ -71,14 +71,14 @@ impl<A: Actors> Network<A> {
                 rows.push(row(node, None, None, Some(id), "flow_rate_bps", bps));
                 rows.push(row(node, None, None, Some(id), "flow_received_bytes", received));
             };
-            // Of messages over several queue pairs, what these have sent and received together.
+            // For messages over several queue pairs: the sums of bytes sent and received.
             let mut messages: BTreeMap<u64, (NodeId, u64, u64)> = BTreeMap::new();
             for slot in slots {
                 let flow = &mut self.tables.flows.send[slot as usize];
                 let total = flow.transport.as_ref().map_or(flow.sent, |sender| sender.common.total);
                 let sent = total - std::mem::replace(&mut flow.sampled, total);
                 let (node, message) = (NodeId(self.world.fabric.host_node[flow.src.0 as usize]), flow.message);
-                // A connection goes by the oldest of its messages, and says nothing while it rests.
+                // A connection reports its oldest message, and nothing while it is idle.
                 let Some((id, received)) = self.oldest_message(slot).filter(|_| series.records(node)) else { continue };
                 if message == NO_MESSAGE {
                     tell(node, id, sent, received);

@@ -1,7 +1,7 @@
-//! A run in progress is saved, and taken up again by a network that was built from the same scenario, or from one in which parameters of
-//! mechanisms are others: these count from then on.
+//! Saves a run in progress, and resumes it in a network that was built from the same scenario, or from one with other parameters of
+//! mechanisms: these apply from then on.
 //!
-//! A source is not saved but how many flows it has given: drawn again, it is where it was.
+//! Only the number of flows that a source has yielded is saved: the source is drawn again up to it.
 
 use super::parallel::Parallel;
 use super::{Actors, Network, SLICE};
@@ -15,11 +15,11 @@ use backwater_engine::{Time, state};
 use std::any::TypeId;
 use std::collections::HashMap;
 
-/// Why a run on several threads is no run to be saved.
+/// Why a run on several threads cannot be saved.
 const SEVERAL: &str = "a run on several threads cannot be saved";
 
 impl<A: Actors> Network<A> {
-    /// Handles up to `budget` events that are not after `until`. Says also whether none of these is left: then the run can be saved.
+    /// Handles up to `budget` events that are not after `until`. Returns also whether none of these is left: then the run can be saved.
     ///
     /// # Errors
     /// A broken promise ends the run.
@@ -38,7 +38,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Handles them one by one, since each may bring others that come before the next. Returns whether the next one is later.
+    /// Handles them one by one, since each may add others before the next. Returns whether the next one is later.
     fn slice_until(&mut self, until: Time, slice: u64) -> bool {
         for _ in 0..slice {
             if self.jobs_are_starting() && !self.start_jobs_flows() {
@@ -71,10 +71,10 @@ where
         [TypeId::of::<()>(), PauseRequest::MESSAGE].into_iter().chain(self.actors.messages()).collect()
     }
 
-    /// What it has come to, for [`Network::load`]. All its rows have been handed out.
+    /// Returns its state, for [`Network::load`]. All its rows have been handed out.
     ///
     /// # Errors
-    /// What cannot be saved.
+    /// A part of the state that cannot be saved.
     pub fn save(&self) -> Result<Vec<u8>, Unfit> {
         let mut to = Saver::new(self.message_types());
         if self.world.part.is_some() {
@@ -109,10 +109,10 @@ where
         to.finish()
     }
 
-    /// Takes over what [`Network::save`] has given. Nothing has happened here yet.
+    /// Restores the state of [`Network::save`]. Nothing has happened here yet.
     ///
     /// # Errors
-    /// What does not fit: the network is of no use then.
+    /// A part that does not fit: the network is unusable then.
     pub fn load(&mut self, octets: &[u8]) -> Result<(), Unfit> {
         let from = &mut Loader::new(octets, self.message_types());
         (self.world.now, self.world.order) = from.take()?;
@@ -139,7 +139,7 @@ where
         std::mem::replace(from, Loader::new(&[], Vec::new())).finish()
     }
 
-    /// Controllers with what their sides are made of: their shapes, and which mechanisms leave their flows alone.
+    /// Saves controllers with what is needed to create their sides: their shapes, and the mechanisms that leave their flows alone.
     fn save_controllers(&self, to: &mut Saver) {
         let all = &self.tables.controllers;
         let kept: HashMap<u32, u8> = all.kept.iter().map(|((.., left), at)| (*at, *left)).collect();
@@ -180,7 +180,7 @@ where
         Ok(())
     }
 
-    /// Draws from each source what it had given; the last flow is still to come where one was.
+    /// Draws from each source the flows that it had yielded; the last one is still to start if it was when saved.
     fn draw_again(&mut self, drawn: &[u64], coming: &[bool]) -> Result<(), Unfit> {
         if drawn.len() != self.sources.len() || coming.len() != self.sources.len() {
             return Err(Unfit::new("there are other sources of flows"));
@@ -207,7 +207,7 @@ where
     A::Flow: State,
     A::Shared: State,
 {
-    /// As [`Network::run_until`], of a run on one thread.
+    /// As [`Network::run_until`], for a run on one thread.
     ///
     /// # Errors
     /// A broken promise ends the run; a run on several threads cannot stop at a time.
@@ -221,7 +221,7 @@ where
     /// As [`Network::save`].
     ///
     /// # Errors
-    /// What cannot be saved, such as a run on several threads.
+    /// A part of the state that cannot be saved, such as a run on several threads.
     pub fn save(&self) -> Result<Vec<u8>, Unfit> {
         match &self.parts[..] {
             [one] => one.save(),
@@ -232,7 +232,7 @@ where
     /// As [`Network::load`].
     ///
     /// # Errors
-    /// What does not fit.
+    /// A part that does not fit.
     pub fn load(&mut self, octets: &[u8]) -> Result<(), Unfit> {
         match &mut self.parts[..] {
             [one] => one.load(octets),

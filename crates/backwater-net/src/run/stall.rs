@@ -1,9 +1,9 @@
-//! Flows that do not get further: when a run of them ends, and what each of them waits for.
+//! Flows without progress: when a run with them ends, and what each of them waits for.
 //!
-//! A sender that times out tries again, with unlimited `transport.retries` for ever. From the first timeouts in a row on the run watches
-//! whether any flow gets further: a byte received for the first time, a flow that begins or ends. If none has for the run's patience
-//! ([`patience`]) and nothing else is to come (a flow, a fault, a paced packet, a slow receiver at work) the run ends and says so. So it
-//! does when pauses are refreshed and no other frame has left for as long.
+//! A sender that times out tries again; with unlimited `transport.retries` it does so forever. From the first timeouts in a row on the run
+//! watches whether any flow makes progress: a byte received for the first time, a flow that begins or ends. If none has for the run's
+//! patience ([`patience`]) and nothing else is pending (a flow, a fault, a paced packet, a slow receiver at work), the run ends and reports
+//! it. It also ends if pauses are refreshed and no other frame has left for as long.
 
 use super::view::View;
 use super::{Actors, Network};
@@ -21,17 +21,17 @@ use std::collections::{HashMap, HashSet};
 /// Timeouts in a row after which a sender is watched.
 const TRIES: u32 = 8;
 
-/// How long no flow may get further unless the scenario says otherwise: 100 timeouts, at least 100 ms.
+/// Returns how long flows may be without progress unless the scenario sets it: 100 timeouts, at least 100 ms.
 pub(super) fn patience(timeout: Time) -> Time {
     Time(timeout.0.saturating_mul(100)).max(Time::ms(100))
 }
 
-/// Where the frames of flows are.
+/// The places of flows' frames.
 #[derive(Default)]
 pub(super) struct Whereabouts {
-    /// Where the first of a flow's frames that are in queues stands: a port, its queue, and how many they are.
+    /// The place of a flow's first frame in a queue: a port, its queue, and the number of its frames there.
     queued: HashMap<u32, (u32, u8, u64)>,
-    /// Flows of which anything is in progress, be it on a link or in a fabric.
+    /// Flows with anything in progress, on a link or in a fabric.
     in_flight: HashSet<u32>,
 }
 
@@ -56,7 +56,7 @@ impl<A: Actors> Network<A> {
         [progress.flows_done, progress.flows_failed, self.tables.flows.active, received]
     }
 
-    /// Ends a run whose flows have not got further for too long. Otherwise says when to look again, if flows are still watched.
+    /// Ends a run whose flows have not made progress for too long. Otherwise returns when to check again, if flows are still watched.
     pub(super) fn watch_stall(&mut self) -> Option<Time> {
         let watched = self.world.totals.watched?;
         let due = watched.since.after(self.stall);
@@ -65,7 +65,7 @@ impl<A: Actors> Network<A> {
         }
         let far = self.how_far();
         if far != watched.far || self.something_comes() {
-            // The next sender that times out again and again begins anew.
+            // The next sender with repeated timeouts starts anew.
             self.world.totals.watched = None;
             return None;
         }
@@ -73,11 +73,11 @@ impl<A: Actors> Network<A> {
         None
     }
 
-    /// Called when a pause has been refreshed. Pauses that are refreshed for ever keep no run going: it ends when all flows have ended, or when
-    /// no frame but MAC control has left for the run's patience and nothing else is to come. Flows that are paused then have stalled, unless a
-    /// deadlock says why.
+    /// Called when a pause has been refreshed. Endless refreshes of pauses keep no run going: it ends when all flows have ended, or when no
+    /// frame but MAC control has left for the run's patience and nothing else is pending. Flows that are paused then have stalled, unless a
+    /// deadlock is the reason.
     pub(super) fn end_if_pauses_alone_go_on(&mut self) {
-        // A sender may wait for its timer meanwhile, which `stop.stall` may be shorter than.
+        // A sender may meanwhile wait for its timer, which can exceed `stop.stall`.
         let most = self.stall.max(patience(self.world.rules.transport.timeout));
         let is_silent = self.world.now.since(self.world.totals.last_frame) > most;
         if self.world.part.is_some() {
@@ -86,7 +86,7 @@ impl<A: Actors> Network<A> {
             }
         } else if self.is_over_but_for_pauses() {
             (self.world.totals.stopped, self.world.totals.at_rest) = (true, true);
-            // What pauses have lasted counts until then, too.
+            // Pauses are counted until then, too.
             self.world.now = self.end();
         } else if is_silent && !self.something_comes() {
             self.world.totals.stopped = true;
@@ -96,7 +96,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Whether no flow is in progress or to come, no frame but MAC control is anywhere, and pauses are asked for of which none has an end.
+    /// Returns whether no flow is in progress or to come, only MAC control frames exist, and pauses are requested, all without an end.
     fn is_over_but_for_pauses(&self) -> bool {
         self.tables.flows.active == self.messages.extra
             && !self.something_comes()
@@ -105,7 +105,8 @@ impl<A: Actors> Network<A> {
             && self.ports.iter().all(|port| port.rest.pause_requests.has_no_end(self.world.now))
     }
 
-    /// Whether frames wait somewhere, or a flow at a host whose port is paused. Flows whose frames were lost wait for nothing that pauses.
+    /// Returns whether frames wait somewhere, or a flow at a host whose port is paused. Flows whose frames were lost do not wait for
+    /// pauses.
     fn some_are_paused(&self) -> bool {
         let is_paused = |slot: u32| {
             let host = &self.hosts[self.tables.flows.send[slot as usize].nic as usize];
@@ -114,7 +115,7 @@ impl<A: Actors> Network<A> {
         self.world.slab.packets().any(|pkt| !pkt.is_mac()) || self.open_flows().any(is_paused)
     }
 
-    /// Ends the run as failed, if a flow waits, and says for what the first of them does.
+    /// Ends the run as failed, if a flow waits, and names what the first of them waits for.
     fn fail_by_stall(&mut self) {
         let Some(slot) = self.open_flows().min_by_key(|slot| self.tables.flows.send[*slot as usize].id) else { return };
         self.world.fabric.find_routes(self.tables.flows.send[slot as usize].dst);
@@ -137,12 +138,12 @@ impl<A: Actors> Network<A> {
         self.world.totals.broken = Some(Broken { time: self.world.now, reason, hint });
     }
 
-    /// Slots of flows that something is to come of: connections that rest are none.
+    /// Slots of flows that are not complete, without idle connections.
     pub(super) fn open_flows(&self) -> impl Iterator<Item = u32> + '_ {
         self.tables.flows.slots().filter(|slot| !self.tables.flows.send[*slot as usize].rests())
     }
 
-    /// Whether something will happen that frames, acknowledgements and pauses do not depend on.
+    /// Returns whether something is pending that does not depend on frames, acknowledgements and pauses.
     pub(super) fn something_comes(&self) -> bool {
         self.flows_to_come()
             || self.jobs.wait()
@@ -157,7 +158,7 @@ impl<A: Actors> Network<A> {
 }
 
 impl<A: Actors> View<'_, A> {
-    /// Where flows have frames in queues of switches and hosts.
+    /// Finds the flows with frames in queues of switches and hosts.
     pub(super) fn whereabouts(&self) -> Whereabouts {
         let mut found = Whereabouts::default();
         for part in self.parts {
@@ -195,7 +196,7 @@ impl<A: Actors> View<'_, A> {
         found
     }
 
-    /// What a flow that is not complete waits for, and where.
+    /// Returns what a flow that is not complete waits for, and where.
     pub(super) fn waits_for(&self, slot: u32, found: &Whereabouts) -> String {
         let flow = self.flow(slot);
         let port = self.parts[0].hosts[flow.nic as usize].port;
@@ -219,7 +220,7 @@ impl<A: Actors> View<'_, A> {
         }
     }
 
-    /// The rate at which a paced flow may send, where that is none.
+    /// The limit of a paced flow with rate zero.
     fn limit(&self, flow: &SendFlow) -> &'static str {
         if flow.controller == NO_CONTROLLER {
             return "";
@@ -230,7 +231,7 @@ impl<A: Actors> View<'_, A> {
         if rate.is_some_and(|rate| rate.0 == 0) { ", whose rate is 0" } else { "" }
     }
 
-    /// What has become of what a flow has sent.
+    /// Returns what happened to the bytes that a flow has sent.
     fn trail(&self, slot: u32, found: &Whereabouts) -> String {
         if let Some(down) = self.break_on_way(slot) {
             return format!("; {down}");
@@ -240,12 +241,12 @@ impl<A: Actors> View<'_, A> {
             let frames = if *frames == 1 { "1 frame waits".into() } else { format!("{frames} frames wait") };
             return format!("; {frames} at {}{why}", self.name_queue(*port, Some(Class(*queue))));
         }
-        // A receiver may have an acknowledgement to send that is to speak of more packets.
+        // A receiver may still hold back an acknowledgement for several packets.
         let lost = !found.in_flight.contains(&slot) && self.recv(slot).pending == 0;
         if lost { "; nothing of it is under way: frames were lost".into() } else { String::new() }
     }
 
-    /// The link on a flow's way that is down, or the switch that knows no way on.
+    /// The link on a flow's path that is down, or the switch without a route.
     fn break_on_way(&self, slot: u32) -> Option<String> {
         let flow = self.flow(slot);
         if let Some(ecmp_path) = self.parts[0].path_of(slot) {
@@ -257,7 +258,7 @@ impl<A: Actors> View<'_, A> {
         (flow.path == PathRef::NONE).then(|| format!("there is no way to {} any more", self.host_name(flow.dst)))
     }
 
-    /// Why a queue does not send, where a gate of it is shut.
+    /// Returns why a queue does not send, if one of its gates is shut.
     fn who_closed(&self, port: u32, queue: u8) -> Option<String> {
         let p = self.port(port);
         if p.open & (1 << queue) != 0 {
@@ -268,7 +269,7 @@ impl<A: Actors> View<'_, A> {
         Some(if paused { format!("paused by {by}") } else { "whose gate is shut".into() })
     }
 
-    /// Whether a mechanism does not let the first packet of a queue start.
+    /// Returns whether a mechanism refuses to start the first packet of a queue.
     fn refuses(&self, port: u32, queue: u8) -> bool {
         let (p, part) = (self.port(port), self.part_of_port(port));
         let Some(first) = p.first_of(usize::from(queue)).filter(|_| part.world.rules.hooks.may_transmit()) else {
@@ -281,7 +282,7 @@ impl<A: Actors> View<'_, A> {
         }
     }
 
-    /// A queue of a port, or a whole port, for people.
+    /// A readable name of a queue of a port, or of a whole port.
     pub(super) fn name_queue(&self, port: u32, class: Option<Class>) -> String {
         let p = self.port(port);
         let class = class.map_or_else(String::new, |class| format!(" class {}", class.0));

@@ -1,4 +1,4 @@
-//! Flows begin: drawn from their sources, their paths pinned, their controllers found, their payload made available.
+//! Starts flows: draws them from their sources, pins their paths, finds their controllers, makes their payload available.
 
 use super::{Actors, Network};
 use crate::config::AckPath;
@@ -20,12 +20,12 @@ use rand_distr::{Distribution, Geometric};
 /// Most nodes on a pinned path: a packet counts its hops in 8 bits.
 const LONGEST: usize = 250;
 
-/// Where a flow is pinned to.
+/// The pinned paths of a flow.
 struct Pins {
-    /// Of its data and of its acknowledgements, or [`PathRef::NONE`].
+    /// The paths of its data and of its acknowledgements, or [`PathRef::NONE`].
     forward: PathRef,
     back: PathRef,
-    /// The first node after the receiver on the way back, where that is pinned.
+    /// The first node after the receiver on the path back, if that is pinned.
     behind: NodeId,
 }
 
@@ -40,7 +40,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Whether flows are to start that have not yet.
+    /// Returns whether flows are still to start.
     pub fn flows_to_come(&self) -> bool {
         self.coming.iter().any(Option::is_some)
     }
@@ -63,7 +63,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// A flow starts, of a message by the number of its queue pair. Returns the interface by which it leaves.
+    /// Starts a flow, which is part of a message if it has a number of a queue pair. Returns the interface that sends it.
     pub(super) fn start_on(&mut self, spec: &FlowSpec, hash: u64, (message, pair): (u32, u32)) -> u32 {
         if self.messages.is_kept(spec) {
             return self.post_on_connection(spec, (message, pair));
@@ -86,7 +86,7 @@ impl<A: Actors> Network<A> {
         nic
     }
 
-    /// A flow or a connection has its place, its ways and its controller. Returns its slot.
+    /// Gives a flow or a connection its slot, its paths and its controller. Returns its slot.
     pub(super) fn open(&mut self, spec: &FlowSpec, hash: u64, kept: bool) -> u32 {
         let nic = self.nic_of(spec, hash);
         let Pins { forward: path, back, behind } = self.pin(spec, hash, nic);
@@ -104,7 +104,7 @@ impl<A: Actors> Network<A> {
         if flow.is_empty()
             && let Some(sender) = &mut flow.transport
         {
-            // Its packet has no offset by which it would be unsent.
+            // Its packet has no offset that would show it as unsent.
             sender.common.mark_lost(0);
         }
         let recv_nic = self.world.fabric.nics(spec.dst).start;
@@ -141,8 +141,8 @@ impl<A: Actors> Network<A> {
         slot
     }
 
-    /// A message is posted: it begins when its interface has issued those before it and then itself, and where it does that, has
-    /// fetched its first frame.
+    /// Posts a message: it begins when its interface has issued those before it and then itself, and has fetched its first frame if it does
+    /// that.
     fn post(&mut self, slot: u32) {
         let flow = &self.tables.flows.send[slot as usize];
         let (nic, tag) = (flow.nic, flow.tag);
@@ -155,7 +155,7 @@ impl<A: Actors> Network<A> {
         self.world.push(at, Event::Begin { slot, tag });
     }
 
-    /// What an interface takes to fetch the first frame of a flow of so many bytes that mechanisms leave alone by `left`.
+    /// Returns the time in which an interface fetches the first frame of a flow of so many bytes that mechanisms leave alone by `left`.
     pub(super) fn fetch_time(&self, nic: u32, bytes: u64, left: u8) -> Time {
         let rules = &self.world.rules;
         if !rules.nic.store_and_forward {
@@ -165,12 +165,12 @@ impl<A: Actors> Network<A> {
         self.nic_rate(nic).time_for(Bytes(first))
     }
 
-    /// What a flow takes from being posted until it may send, where nothing is posted before it.
+    /// Returns the time from posting a flow until it may send, if nothing is posted before it.
     pub(super) fn post_time(&self, nic: u32, bytes: u64, left: u8) -> Time {
         self.hosts[nic as usize].issue + self.fetch_time(nic, bytes, left)
     }
 
-    /// A part counts flows, and looks whether it can have one that begins.
+    /// A part counts flows, and checks whether it supports one that begins.
     fn note_begin(&mut self, spec: &FlowSpec) {
         let Some(part) = &mut self.world.part else { return };
         part.begun += 1;
@@ -179,7 +179,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// A flow begins that others have kept from being issued for so long.
+    /// A flow begins after others have kept it from being issued for the time `waited`.
     fn begin(&mut self, slot: u32, waited: Time) {
         let nic = self.tables.flows.send[slot as usize].nic;
         self.host_at(nic).begin(slot, waited);
@@ -196,7 +196,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Pins the paths of data and acknowledgements, where they are prescribed.
+    /// Pins the paths of data and acknowledgements, if they are prescribed.
     fn pin(&mut self, spec: &FlowSpec, hash: u64, nic: u32) -> Pins {
         let pins = self.pin_data(spec, hash, nic);
         let Some(nodes) = &spec.ack_path else { return pins };
@@ -208,7 +208,7 @@ impl<A: Actors> Network<A> {
         Pins { back: self.world.fabric.paths.insert(&ports), behind: nodes[1], ..pins }
     }
 
-    /// Asks switches once for the ways of a flow's data and acknowledgements, where they would always answer alike.
+    /// Finds the routes of a flow's data and acknowledgements once, if switches would always choose the same.
     fn ask_once(&mut self, slot: u32, hash: u64) {
         if !self.world.fabric.ecmp_paths.are_known() {
             return;
@@ -217,7 +217,7 @@ impl<A: Actors> Network<A> {
         let (flow, reference) = (&flows.send[slot as usize], flows.reference(slot));
         let (src, dst) = (flow.src, flow.dst);
         let (nic, recv_nic) = (flow.nic, flows.recv_nics[slot as usize]);
-        // Who sends packets is who asks.
+        // Packets are routed from their sender.
         let ecmp_path =
             if self.is_here(src) && flow.path == PathRef::NONE { self.ecmp_path_of(nic, dst, hash) } else { NO_PATH };
         let back =
@@ -230,7 +230,7 @@ impl<A: Actors> Network<A> {
         self.tables.flows.return_paths[slot as usize] = back;
     }
 
-    /// The way that ECMP gives packets with this entropy out of an interface; `NO_PATH`: there is none, or it is too long for a word.
+    /// ECMP's path for packets with this entropy out of an interface; `NO_PATH`: there is no route, or it is too long for a word.
     fn ecmp_path_of(&self, from: u32, to: HostId, entropy: u64) -> u64 {
         let fabric = &self.world.fabric;
         let (mut ecmp_path, mut hop, mut port) = (0, 0, self.hosts[from as usize].port);
@@ -250,8 +250,8 @@ impl<A: Actors> Network<A> {
         self.world.broken(reason, "leave it out: ECMP has no such limit");
     }
 
-    /// The path of data, and of acknowledgements by [`AckPath`]. Where switches choose a path for each packet, acknowledgements
-    /// that go back on the data's path take the one that ECMP would have given it.
+    /// The path of data, and of acknowledgements by [`AckPath`]. If switches choose a path for each packet, acknowledgements that return on
+    /// the data's path take the one that ECMP would have given it.
     fn pin_data(&mut self, spec: &FlowSpec, hash: u64, nic: u32) -> Pins {
         let none = Pins { forward: PathRef::NONE, back: PathRef::NONE, behind: NodeId(u32::MAX) };
         let nodes: Option<Vec<NodeId>> = match &spec.path {
@@ -303,7 +303,7 @@ impl<A: Actors> Network<A> {
         let hop = |pair: &[NodeId]| {
             let all = &self.world.fabric.neighbours[pair[0].0 as usize];
             let links: Vec<u16> = (0..all.len() as u16).filter(|p| all[usize::from(*p)].0 == pair[1].0).collect();
-            // The scenario's check has seen that every step is a link.
+            // The scenario's check guarantees that every step is a link.
             links.get(mix(hash) as usize % links.len().max(1)).copied().unwrap_or(0)
         };
         nodes[1..].windows(2).map(hop).collect()
@@ -348,7 +348,7 @@ impl<A: Actors> Network<A> {
         let skipped = distribution.sample(&mut stream.rng);
         let slots = skipped.saturating_add(u64::from(!first));
         let phase = if first && stream.spec.own_phase {
-            // A stream of its own, so that arrivals are the same packets of the same slots with and without it.
+            // A separate stream, so that arrivals are the same packets of the same slots with and without it.
             rng::stream(self.world.rules.seed, "bernoulli phase", flow.id).random_range(0..stream.spec.slot.0.max(1))
         } else {
             0
@@ -386,7 +386,7 @@ impl<A: Actors> Network<A> {
     }
 }
 
-/// A hash of what a controller controls: a flow, or all of an interface's flows under one key that the same mechanisms leave alone.
+/// A hash of what a controller controls: a flow, or all flows of an interface with one key and the same mechanisms that leave them alone.
 fn controller_key(nic: u32, key: RateKey, left: u8, flow: u64) -> u32 {
     let left = u64::from(left) << 16;
     let of = match key {

@@ -1,4 +1,4 @@
-//! A network as one looks at it, be it one or in parts: each node is seen in the part whose own it is.
+//! A view of a network, whole or in parts: each node is seen in its own part.
 
 use super::{Actors, Network};
 use crate::model::host::Host;
@@ -18,7 +18,7 @@ pub(super) struct View<'a, A: Actors> {
 static WHOLE: Ownership = Ownership::WHOLE;
 
 impl<'a, A: Actors> View<'a, A> {
-    /// A network that is one.
+    /// A view of a network without parts.
     pub fn of_one(network: &'a Network<A>) -> View<'a, A> {
         View { parts: std::slice::from_ref(network), owners: &WHOLE, now: network.world.now }
     }
@@ -62,7 +62,7 @@ impl<'a, A: Actors> View<'a, A> {
         })
     }
 
-    /// A flow's sender. Who sends it is known in all parts.
+    /// A flow's sender. All parts know who sends it.
     pub fn flow(&self, slot: u32) -> &'a SendFlow {
         let src = self.parts[0].tables.flows.send[slot as usize].src;
         &self.part_of_host(src).tables.flows.send[slot as usize]

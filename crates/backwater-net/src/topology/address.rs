@@ -6,7 +6,7 @@
 //! | switch with node number n | `02-01` and n times 4096 in 4 octets | 172.16.0.1 + n | the same |
 //! | port p of it | `02-01` and n times 4096 + p + 1 in 4 octets | the switch's | the switch's |
 //!
-//! All are locally administered or private. Bridges do not change them on the way, as IEEE 802.1Q has it.
+//! All are locally administered or private. Bridges forward them unchanged (IEEE 802.1Q).
 
 use crate::model::packet::{FlowRef, HostId, NodeId, Port};
 use backwater_wire::address::{Cpid, Mac};
@@ -42,7 +42,7 @@ pub fn switch_ip(node: NodeId) -> Ipv4Addr {
     Ipv4Addr::from(0xac10_0001u32.wrapping_add(node.0 & 0xf_ffff))
 }
 
-/// IPv6 address of who has this IPv4 address.
+/// IPv6 address of the node with this IPv4 address.
 pub fn ip6(address: Ipv4Addr) -> Ipv6Addr {
     let [a, b, c, d] = address.octets();
     Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
@@ -53,7 +53,8 @@ pub fn queue_pair(flow: FlowRef) -> u32 {
     flow.tag & 0xff_ffff
 }
 
-/// PDC identifiers of a flow of UET, at its source and its destination: 16 bits each of a hash of its identity, but for 0, which is none.
+/// PDC identifiers of a flow of UET, at its source and its destination: 16 bits each of a hash of its identity, except 0, which is no
+/// identifier.
 pub fn pdc_ids(flow: FlowRef) -> (u16, u16) {
     ((flow.tag as u16).max(1), ((flow.tag >> 16) as u16).max(1))
 }

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Kim et al., "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008. With p hosts and h global links a router and a routers a
-//! group there are at most a h + 1 groups, so a p (a h + 1) hosts; balanced is a = 2 p = 2 h. Minimal ways have one global link, and a link
-//! within either group at most. Two global links over a third group may be fewer links than these three, so a global link *costs* 3:
+//! group there are at most a h + 1 groups, so a p (a h + 1) hosts; balanced is a = 2 p = 2 h. Minimal paths have one global link, and at
+//! most one link within either group. Two global links over a third group may be fewer links than these three, so a global link *costs* 3:
 //! 1 + 3 + 1 is less than 3 + 3.
 
 use super::groups::Groups;
@@ -22,7 +22,7 @@ use crate::units::Rate;
 use backwater_derive::parameters;
 use backwater_engine::Time;
 
-/// What a way is longer by for a global link, where other links count 1.
+/// The cost of a global link in the length of a path; other links cost 1.
 const GLOBAL_COST: u32 = 3;
 
 /// Groups of routers, joined all to all within a group and between groups; hosts are numbered router by router. Ways have one link between groups, and at most one within either group.
@@ -65,7 +65,7 @@ pub struct Dragonfly {
 }
 
 impl Dragonfly {
-    /// How many hosts it has.
+    /// Returns the number of hosts.
     pub(super) fn hosts(&self) -> u64 {
         (u64::from(self.groups) * u64::from(self.routers_per_group)).saturating_mul(self.hosts_per_router.into())
     }
@@ -73,7 +73,7 @@ impl Dragonfly {
     /// The graph: hosts, routers. A router's ports: its hosts, the other routers of its group, its links to other groups.
     ///
     /// # Errors
-    /// Counts of 0 or too large ones; links to other groups that cannot be shared out evenly.
+    /// Counts of 0 or too large ones; links to other groups that cannot be distributed evenly.
     pub fn build(&self) -> Result<Graph, GraphError> {
         let [groups, routers] = [self.groups, self.routers_per_group].map(u64::from);
         count("routers per group", routers, MOST)?;

@@ -9,9 +9,9 @@
 //!    h0    h1
 //! ```
 //!
-//! Shpiner et al., "Dragonfly+: Low Cost Topology for Scaling Datacenters", HiPINEB 2017. Built of switches of 2 r ports it has r leaves and
-//! r spines a group, r hosts at each leaf and at most r² + 1 groups, so r² (r² + 1) hosts. A shortest way between two groups is leaf,
-//! spine, spine, leaf: over a third group it would be longer by a link.
+//! Shpiner et al., "Dragonfly+: Low Cost Topology for Scaling Datacenters", HiPINEB 2017. With switches of 2 r ports it has r leaves and r
+//! spines a group, r hosts at each leaf and at most r² + 1 groups, so r² (r² + 1) hosts. A shortest path between two groups is leaf, spine,
+//! spine, leaf: over a third group it would be one link longer.
 
 use super::groups::Groups;
 use super::limits::{MOST, count};
@@ -67,7 +67,7 @@ pub struct DragonflyPlus {
 }
 
 impl DragonflyPlus {
-    /// How many hosts it has.
+    /// Returns the number of hosts.
     pub(super) fn hosts(&self) -> u64 {
         (u64::from(self.groups) * u64::from(self.leaves_per_group)).saturating_mul(self.hosts_per_leaf.into())
     }
@@ -76,7 +76,7 @@ impl DragonflyPlus {
     /// its links to other groups.
     ///
     /// # Errors
-    /// Counts of 0 or too large ones; links to other groups that cannot be shared out evenly.
+    /// Counts of 0 or too large ones; links to other groups that cannot be distributed evenly.
     pub fn build(&self) -> Result<Graph, GraphError> {
         let [groups, leaves, spines] = [self.groups, self.leaves_per_group, self.spines_per_group].map(u64::from);
         count("leaves per group", leaves, MOST)?;
@@ -165,7 +165,8 @@ mod tests {
         }
     }
 
-    /// Three groups, each with four links to the others: every spine has one to each, and of two groups every spine two to the other.
+    /// Three groups, each with four links to the others: every spine has one link to each other group. With two groups every spine has two
+    /// links to the other.
     #[test]
     fn fewer_groups_have_several_links() {
         let graph = shape(3, 2).build().unwrap();

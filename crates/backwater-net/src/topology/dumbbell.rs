@@ -55,7 +55,7 @@ impl Default for Dumbbell {
 }
 
 impl Dumbbell {
-    /// How many hosts it has.
+    /// Returns the number of hosts.
     pub(super) fn hosts(&self) -> u64 {
         u64::from(self.left_hosts) + u64::from(self.right_hosts)
     }

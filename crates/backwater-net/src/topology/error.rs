@@ -1,36 +1,36 @@
-//! What can be wrong with a topology or a path.
+//! Errors in a topology or a path.
 
 use std::fmt;
 
-/// Why a topology cannot be built. Links are numbered from 0 in the order in which they were given.
+/// The reason why a topology cannot be built. Links are numbered from 0 in the order in which they were given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GraphError {
     /// A count that has to be at least 1 is 0.
     None {
-        /// What is counted.
+        /// The counted things.
         what: String,
     },
-    /// More than can be numbered or held.
+    /// A count that cannot be numbered or held.
     TooMany {
-        /// What is counted.
+        /// The counted things.
         what: String,
-        /// How many there would be.
+        /// The count.
         got: u64,
-        /// How many there may be.
+        /// The largest permitted count.
         most: u64,
     },
-    /// Some that have to be shared out evenly and cannot be.
+    /// Things that must be distributed evenly and cannot be.
     Uneven {
-        /// What is shared out.
+        /// The distributed things.
         what: String,
-        /// How many there are.
+        /// Their number.
         got: u64,
-        /// Who shares them.
+        /// The recipients.
         among: String,
-        /// How many share.
+        /// The number of recipients.
         by: u64,
     },
-    /// Two nodes of one name.
+    /// Two nodes with the same name.
     NameTwice {
         /// The name.
         name: String,
@@ -39,7 +39,7 @@ pub enum GraphError {
     UnknownNode {
         /// The link.
         link: usize,
-        /// The name that it gives.
+        /// The name in the link.
         name: String,
     },
     /// A link from a node to itself.
@@ -63,13 +63,13 @@ pub enum GraphError {
         /// The links.
         links: [usize; 2],
     },
-    /// A port number that leaves holes.
+    /// A port number that leaves gaps.
     PortBeyond {
         /// The node.
         node: String,
         /// The port.
         port: u16,
-        /// How many links the node has.
+        /// The number of the node's links.
         links: usize,
         /// The link that demands the port.
         link: usize,
@@ -86,21 +86,21 @@ pub enum GraphError {
         /// The name.
         name: String,
     },
-    /// What is no port number.
+    /// A text that is no port number.
     NoPort {
         /// The link.
         link: usize,
         /// The end of it: `a` or `b`.
         end: char,
-        /// What was given.
+        /// The given text.
         port: String,
     },
-    /// A link with two delays.
+    /// A link with two different delays.
     DelaysDiffer {
         /// The link.
         link: usize,
     },
-    /// NVLink domains that do not fit to the network.
+    /// NVLink domains that do not fit the network.
     NvLink(Box<GraphError>),
 }
 
@@ -136,7 +136,7 @@ impl fmt::Display for GraphError {
 }
 
 impl GraphError {
-    /// What may help.
+    /// Returns a hint.
     pub fn hint(&self) -> String {
         match self {
             GraphError::None { .. } => "give at least 1".to_owned(),
@@ -158,7 +158,7 @@ impl GraphError {
         }
     }
 
-    /// The link at fault, where it is one.
+    /// The faulty link, if the error concerns one.
     pub fn link(&self) -> Option<usize> {
         match self {
             GraphError::UnknownNode { link, .. }
@@ -179,7 +179,7 @@ fn plural(n: usize) -> &'static str {
     if n == 1 { "" } else { "s" }
 }
 
-/// Why a path cannot be taken.
+/// The reason why a path is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathError {
     /// A node that does not exist.
@@ -187,7 +187,7 @@ pub enum PathError {
         /// The name given.
         name: String,
     },
-    /// Two nodes in a row that no link joins.
+    /// Two consecutive nodes that no link joins.
     NoLink {
         /// The first.
         from: String,
@@ -199,7 +199,7 @@ pub enum PathError {
         /// The host.
         name: String,
     },
-    /// A node that is passed twice.
+    /// A node that occurs twice.
     Twice {
         /// The node.
         name: String,

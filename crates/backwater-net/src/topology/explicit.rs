@@ -1,4 +1,4 @@
-//! Explicit: nodes and links by name, as a study's own figure has them.
+//! Explicit: nodes and links by name, as in a figure of a study.
 
 use super::limits::{MOST, count};
 use super::{Graph, GraphError, Link, NodeKind};
@@ -55,7 +55,7 @@ pub struct ExplicitLink {
 }
 
 impl Explicit {
-    /// How many hosts it has.
+    /// Returns the number of hosts.
     pub(super) fn hosts(&self) -> u64 {
         self.node.iter().filter(|node| node.kind == NodeKind::Host).count() as u64
     }
@@ -138,7 +138,7 @@ impl<T: Copy> PerDirection<T> {
     }
 }
 
-// By hand, since an untagged enum would hide why a quantity is wrong.
+// By hand, since an untagged enum would hide why a quantity is invalid.
 impl<'de, T: serde::de::DeserializeOwned> Deserialize<'de> for PerDirection<T> {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         use serde::de::Error;

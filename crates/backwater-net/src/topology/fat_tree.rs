@@ -107,7 +107,7 @@ impl Default for FatTree {
 }
 
 impl FatTree {
-    /// How many hosts it has.
+    /// Returns the number of hosts.
     pub(super) fn hosts(&self) -> u64 {
         (u64::from(self.pods) * u64::from(self.tors_per_pod)).saturating_mul(self.hosts_per_tor.into())
     }

@@ -1,4 +1,4 @@
-//! Global links: how groups of switches are joined all to all.
+//! Global links: how groups of switches are connected all to all.
 //!
 //! ```text
 //! ports of a group   number = switch in the group x links of a switch + link; (switches x links) of them, G - 1 a round
@@ -12,13 +12,13 @@
 use super::GraphError;
 use super::limits::{MOST, count};
 
-/// Groups, of which every pair has as many links.
+/// Groups with the same number of links between every pair.
 pub(super) struct Groups {
     /// Number of groups, G: at least 2.
     pub groups: u32,
     /// Switches of a group that have global links.
     pub switches: u32,
-    /// Global links of each of these.
+    /// Global links of each of these switches.
     pub links: u32,
 }
 
@@ -28,7 +28,7 @@ impl Groups {
         u64::from(self.switches) * u64::from(self.links)
     }
 
-    /// Sees that every pair of groups gets as many links, and that they are not too many.
+    /// Checks that every pair of groups gets as many links, and that they are not too many.
     pub fn check(&self) -> Result<(), GraphError> {
         count("groups beside the first", self.groups.saturating_sub(1).into(), MOST)?;
         count("global links of a group", self.ports(), MOST)?;
@@ -58,7 +58,7 @@ pub(super) mod tests {
     use super::*;
     use std::collections::{BTreeMap, VecDeque};
 
-    /// How many links join each pair of groups of so many switches of a tier.
+    /// Returns the number of links between each pair of groups of so many switches of a tier.
     pub fn pairs_of_groups(graph: &Graph, tier: &str, switches: u32) -> BTreeMap<(u32, u32), u32> {
         let group = |node: u32| {
             let of = &graph.nodes[node as usize];
@@ -76,7 +76,7 @@ pub(super) mod tests {
         pairs
     }
 
-    /// Most links on a shortest way between two hosts, by a search of its own.
+    /// Most links on a shortest path between two hosts, found by an independent search.
     pub fn farthest(graph: &Graph) -> u32 {
         let mut near = vec![Vec::new(); graph.nodes.len()];
         for link in &graph.links {

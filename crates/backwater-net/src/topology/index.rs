@@ -1,4 +1,4 @@
-//! Finding nodes, hosts and links of a graph quickly: for tables of a million flows.
+//! Fast lookup of nodes, hosts and links of a graph: for tables of a million flows.
 
 use super::{Graph, NodeKind, PathError};
 use crate::model::packet::{HostId, NodeId};
@@ -15,12 +15,12 @@ pub struct Index {
     islands: Vec<u32>,
     /// Links of each node.
     degrees: Vec<u32>,
-    /// The switches around hosts with several links, over those that are up. Hosts forward nothing.
+    /// The switches next to hosts with several links, over links that are up. Hosts do not forward.
     around: HashMap<NodeId, Vec<NodeId>>,
 }
 
 impl Index {
-    /// Of a graph that [`Graph::validate`] has found valid.
+    /// An index of a graph that [`Graph::validate`] has found valid.
     pub fn new(graph: Arc<Graph>) -> Index {
         let host_nodes: Vec<NodeId> = graph.hosts().collect();
         let mut host_numbers = vec![None; graph.nodes.len()];
@@ -88,7 +88,7 @@ impl Index {
         self.node_of(host).and_then(|node| self.degrees.get(node.0 as usize).copied()).unwrap_or(0)
     }
 
-    /// Whether any path joins the two hosts.
+    /// Returns whether any path leads from one host to the other.
     pub fn reaches(&self, from: HostId, to: HostId) -> bool {
         let (Some(from), Some(to)) = (self.node_of(from), self.node_of(to)) else { return false };
         let island = |node: NodeId| self.islands[node.0 as usize];
@@ -102,7 +102,7 @@ impl Index {
         self.joined.contains(&(from, to)) || parts(from).any(|part| parts(to).any(|other| part == other))
     }
 
-    /// Whether all of these hosts have a link into one and the same part of the network: then each reaches every other.
+    /// Returns whether all of these hosts have a link into the same part of the network: then each reaches every other.
     pub fn meet(&self, hosts: &[HostId]) -> bool {
         let parts = |host: &HostId| {
             let node = self.node_of(*host);
@@ -113,7 +113,7 @@ impl Index {
         parts(first).any(|part| hosts.iter().all(|host| parts(host).any(|other| other == part)))
     }
 
-    /// The path through the named nodes, both hosts included in the result; in `names` they may be left out.
+    /// The path through the named nodes. The result includes both hosts; `names` may omit them.
     pub fn path<'a>(
         &self,
         from: HostId,

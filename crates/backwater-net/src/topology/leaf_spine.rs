@@ -8,7 +8,7 @@
 //!   h0 h1    h2 h3
 //! ```
 //!
-//! Hosts may have several links: to each of several such networks that have no switch in common (planes), and to several leaves of one.
+//! Hosts may have several links: to each of several networks without a common switch (planes), and to several leaves of one network.
 
 use super::limits::{MOST, count};
 use super::{Graph, GraphError, NodeKind, NvLink};
@@ -81,7 +81,7 @@ impl Default for LeafSpine {
 }
 
 impl LeafSpine {
-    /// How many hosts it has.
+    /// Returns the number of hosts.
     pub(super) fn hosts(&self) -> u64 {
         u64::from(self.leaves) * u64::from(self.hosts_per_leaf) / u64::from(self.leaves_per_host.max(1))
     }
@@ -90,7 +90,7 @@ impl LeafSpine {
     /// A spine's: leaf by leaf.
     ///
     /// # Errors
-    /// Counts of 0 or too large ones; leaves that cannot be shared out evenly.
+    /// Counts of 0 or too large ones; leaves that cannot be distributed evenly.
     pub fn build(&self) -> Result<Graph, GraphError> {
         let [leaves, spines, planes] = [self.leaves, self.spines, self.planes].map(u64::from);
         count("leaves", leaves, MOST)?;
@@ -137,7 +137,7 @@ impl LeafSpine {
         Ok(graph)
     }
 
-    /// Sees that leaves are whole groups of rails, and these whole leaves of hosts.
+    /// Checks that the leaves are whole groups of rails, and that these are whole sets of a host's leaves.
     fn shares(&self) -> Result<(), GraphError> {
         let of_rail = self.leaves / self.rails;
         let uneven = |what: &str, got: u32, among: &str, by: u32| {
@@ -197,7 +197,7 @@ mod tests {
         list.iter().map(|p| graph.nodes[p.peer.0 as usize].name.clone()).collect()
     }
 
-    /// Three planes of two leaves and two spines: six leaves with two hosts each, of which there are four, with a link to each plane.
+    /// Three planes of two leaves and two spines: six leaves with two hosts each, for four hosts with a link to each plane.
     #[test]
     fn planes_have_no_switch_in_common() {
         let shape = LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, planes: 3, ..LeafSpine::default() };
@@ -262,13 +262,13 @@ mod tests {
         assert!(matches!(LeafSpine { spines: 0, ..LeafSpine::default() }.build(), Err(GraphError::None { .. })));
     }
 
-    /// What would not fit into memory is refused before it is built, and the limit is named.
+    /// A network that would not fit into memory is refused before it is built, with the limit in the message.
     #[test]
     fn too_many_links() {
         let error = LeafSpine { leaves: 2_000, spines: 2_000, ..LeafSpine::default() }.build().unwrap_err();
         let what = "links between leaves and spines".to_owned();
         assert_eq!(error, GraphError::TooMany { what, got: 4_000_000, most: 1 << 20 });
-        // With those of the hosts they are more than what counts for each kind.
+        // Together with the hosts' links they exceed the limit that counts for each kind.
         let all = LeafSpine { leaves: 1, spines: 2, links_per_pair: 1 << 19, ..LeafSpine::default() }.build();
         assert_eq!(all, Err(GraphError::TooMany { what: "links".into(), got: (1 << 20) + 8, most: 1 << 20 }));
     }

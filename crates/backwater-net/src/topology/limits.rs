@@ -1,8 +1,8 @@
-//! How large a network may be.
+//! Limits on the size of a network.
 
 use super::error::GraphError;
 
-/// Most nodes, and most links, of a network. A link has two ports of about 1 KB each, and so many of them are built in seconds; a fat tree of
+/// Most nodes, and most links, of a network. A link has two ports of about 1 KB each, and this many are built in seconds; a fat tree of
 /// 65,536 hosts has a fifth of it.
 pub const MOST: u64 = 1 << 20;
 

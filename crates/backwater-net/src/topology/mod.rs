@@ -1,8 +1,8 @@
 //! Nodes and links, and the builders of the usual shapes.
 //!
-//! A builder is a table of a scenario with `build(&self) -> Result<Graph, GraphError>`; it numbers hosts, ports and nodes in a
-//! documented order, because paths, hashes and random streams depend on the numbers. [`index::Index`] finds things in a
-//! graph by name. Not here: routing.
+//! A builder is a table of a scenario with `build(&self) -> Result<Graph, GraphError>`; it numbers hosts, ports and nodes in a documented
+//! order, because paths, hashes and random streams depend on the numbers. [`index::Index`] looks things up in a graph by name. Routing is
+//! elsewhere.
 
 pub mod address;
 pub mod dragonfly;
@@ -77,7 +77,7 @@ impl Topology {
     /// Its graph.
     ///
     /// # Errors
-    /// A topology that cannot be built.
+    /// The topology cannot be built.
     pub fn build(&self) -> Result<Graph, GraphError> {
         let hosts = of_each_kind!(self, of => of.hosts());
         if hosts > Self::MOST_HOSTS {
@@ -132,11 +132,11 @@ pub struct Link {
     pub delay: Time,
     /// Port numbers demanded at `a` and at `b`. See [`Graph::ports`].
     pub demanded: [Option<Port>; 2],
-    /// Share of the frames from `a` to `b`, and from `b` to `a`, that are lost, 0 to 1.
+    /// Loss ratios of frames from `a` to `b`, and from `b` to `a`, 0 to 1.
     pub losses: [f64; 2],
-    /// Whether it carries frames at the start. ECMP leaves out a link that does not.
+    /// True if it carries frames at the start. ECMP omits a link that does not.
     pub up: bool,
-    /// What it adds to the length of a way, of which ECMP takes the shortest; at least 1. Of a host's link it is not asked.
+    /// Its share in the length of a path, at least 1; ECMP takes the shortest. Unused for a host's link.
     pub cost: u32,
 }
 
@@ -151,7 +151,7 @@ impl Link {
         self.rates[usize::from(node != self.a)]
     }
 
-    /// Share of the frames lost that `node`, one of its ends, sends.
+    /// Loss ratio of the frames that `node`, one of its ends, sends.
     pub fn loss_from(&self, node: NodeId) -> f64 {
         self.losses[usize::from(node != self.a)]
     }
@@ -166,20 +166,20 @@ impl Link {
         self.rates[0].max(self.rates[1])
     }
 
-    /// Whether it loses frames in a direction.
+    /// Returns whether it loses frames in a direction.
     pub fn loses(&self) -> bool {
         self.losses.iter().any(|share| *share > 0.0)
     }
 }
 
-/// One port of a node: where it leads.
+/// One port of a node, with its link and peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortEnd {
     /// Index into [`Graph::links`].
     pub link: u32,
     /// The node at the other end.
     pub peer: NodeId,
-    /// Its port there.
+    /// The port at that node.
     pub peer_port: Port,
 }
 
@@ -224,7 +224,7 @@ impl Graph {
         numbered.filter(move |(_, n)| n.kind == kind).map(|(i, _)| NodeId(i as u32))
     }
 
-    /// Whether some host has several links.
+    /// Returns whether some host has several links.
     pub fn has_several_links(&self) -> bool {
         self.several().contains(&true)
     }
@@ -239,20 +239,20 @@ impl Graph {
         nodes.map(|(node, links)| node.kind == NodeKind::Host && links > 1).collect()
     }
 
-    /// The node of a name. Searches; for many names use [`Index`].
+    /// The node of a name. A linear search; for many names use [`Index`].
     pub fn node(&self, name: &str) -> Option<NodeId> {
         self.nodes.iter().position(|n| n.name == name).map(|i| NodeId(i as u32))
     }
 
-    /// The host number of a node. Searches; for many nodes use [`Index`].
+    /// The host number of a node. A linear search; for many nodes use [`Index`].
     pub fn host_of(&self, node: NodeId) -> Option<HostId> {
         self.hosts().position(|n| n == node).map(|i| HostId(i as u32))
     }
 
     /// The ports of every node, by node and port number.
     ///
-    /// Links that demand a number at a node get it, the others take the numbers that are left in the order of the links. Numbers
-    /// have no holes: a node with three links has the ports 0, 1 and 2.
+    /// Links that demand a number at a node get it; the others take the remaining numbers in the order of the links. Numbers have no gaps:
+    /// a node with three links has the ports 0, 1 and 2.
     pub fn ports(&self) -> Result<Vec<Vec<PortEnd>>, GraphError> {
         let mut numbers = vec![[Port(0); 2]; self.links.len()];
         let mut taken: Vec<Vec<Option<u32>>> = self.degrees()?.into_iter().map(|d| vec![None; d as usize]).collect();
@@ -318,8 +318,8 @@ impl Graph {
         }
     }
 
-    /// Sees that links are not too many, that names are unique, that each host has a link, that links have a rate and two ends, and that port numbers fit.
-    /// Whether hosts reach each other is asked of [`Graph::islands`]: only the flows know whether they have to.
+    /// Checks that links are not too many, that names are unique, that each host has a link, that links have a rate and two ends, and that
+    /// port numbers fit. Reachability is checked with [`Graph::islands`]: only the flows determine which hosts must reach each other.
     pub fn validate(&self) -> Result<(), GraphError> {
         if self.links.len() as u64 > MOST {
             return Err(GraphError::TooMany { what: "links".to_owned(), got: self.links.len() as u64, most: MOST });
@@ -348,8 +348,8 @@ impl Graph {
         self.ports().map(|_| ())
     }
 
-    /// For each node the number of the part that it belongs to which links that are up join; hosts of different parts never reach each other.
-    /// A host with several links joins nothing, since it forwards nothing: it is a part for itself.
+    /// For each node the number of its part of the network, where links that are up connect a part; hosts of different parts never reach
+    /// each other. A host with several links connects nothing, since it does not forward: it is a part by itself.
     pub fn islands(&self) -> Vec<u32> {
         let mut root: Vec<u32> = (0..self.nodes.len() as u32).collect();
         let several = self.several();
@@ -362,7 +362,7 @@ impl Graph {
     }
 }
 
-/// The root of `n`, halving the way to it.
+/// The root of `n`, with path halving.
 fn find(root: &mut [u32], mut n: u32) -> u32 {
     while root[n as usize] != n {
         root[n as usize] = root[root[n as usize] as usize];

@@ -34,15 +34,15 @@ pub struct NvLink {
 }
 
 impl NvLink {
-    /// Adds them to a network that has some.
+    /// Adds NVLink domains to a network, if there are any.
     pub(super) fn join_all(of: Option<&NvLink>, graph: &mut Graph) -> Result<(), GraphError> {
         of.map_or(Ok(()), |domains| domains.join(graph)).map_err(|error| GraphError::NvLink(error.into()))
     }
 
-    /// Adds the switches to a network, behind all its nodes, and a link of each host to one, behind all its links.
+    /// Adds the switches to a network, after all its nodes, and a link of each host to one of them, after all its links.
     ///
     /// # Errors
-    /// Hosts that are not whole servers; more nodes or links than there may be.
+    /// Hosts that are not whole servers; too many nodes or links.
     pub fn join(&self, graph: &mut Graph) -> Result<(), GraphError> {
         count("GPUs of a server", self.gpus.into(), MOST)?;
         let hosts: Vec<NodeId> = graph.hosts().collect();
@@ -67,7 +67,7 @@ mod tests {
         NvLink { gpus, rate: Rate::gbps(3_600), delay: Time::ns(100) }
     }
 
-    /// Two servers of four GPUs on four rails: the GPUs of a server meet nowhere but in their switch.
+    /// Two servers of four GPUs on four rails: the GPUs of a server meet only in their own switch.
     #[test]
     fn gpus_of_a_server_meet_in_a_switch_of_their_own() {
         let shape = LeafSpine { leaves: 4, spines: 2, hosts_per_leaf: 2, rails: 4, ..LeafSpine::default() };

@@ -1,5 +1,5 @@
-//! Parking lot: a chain of switches with hosts on each; usually all send to the last host, so that every trunk joins one
-//! more switch's traffic to that of all switches before.
+//! Parking lot: a chain of switches with hosts on each; usually all send to the last host, so every trunk carries the traffic of one more
+//! switch.
 //!
 //! ```text
 //!  h0 h1  h2 h3  h4 h5    with switches = 3, hosts_per_switch = 2
@@ -46,7 +46,7 @@ impl Default for ParkingLot {
 }
 
 impl ParkingLot {
-    /// How many hosts it has.
+    /// Returns the number of hosts.
     pub(super) fn hosts(&self) -> u64 {
         u64::from(self.switches) * u64::from(self.hosts_per_switch) + 1
     }

@@ -6,48 +6,47 @@ use backwater_engine::fingerprint::mix;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// There is no such word.
+/// Not a path word.
 pub(crate) const NO_PATH: u64 = u64::MAX;
 
-/// Paths as ECMP gives them, a word each: the egress port of the first switch in the lowest bits, then that of the next. Where no
-/// mechanism chooses and no link's state changes, every switch would decide alike for all packets of a flow; so they are asked
-/// once, and a packet that carries the answer needs none of the tables that are spread over all switches.
+/// Paths as ECMP gives them, a word each: the egress port of the first switch in the lowest bits, then that of the next. If no mechanism
+/// chooses and no link's state changes, every switch decides alike for all packets of a flow. Then the path is found once, and a packet
+/// that carries it needs none of the tables that are spread over all switches.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct EcmpPaths {
-    /// For a port; 0: switches decide for each packet.
+    /// Bits of a port; 0: switches decide for each packet.
     bits: u32,
 }
 
 impl EcmpPaths {
-    /// Of switches with so many ports at most.
+    /// For switches with so many ports at most.
     pub fn new(most_ports: usize) -> EcmpPaths {
         EcmpPaths { bits: most_ports.saturating_sub(1).checked_ilog2().unwrap_or(0) + 1 }
     }
 
-    /// Whether switches are asked once.
+    /// Returns whether paths are found once.
     pub fn are_known(self) -> bool {
         self.bits != 0
     }
 
-    /// The way with one more port, which is number `hop`; `None`: it does not fit. A word is never full, so none is `NO_PATH`.
+    /// The path with one more port, which is number `hop`; `None`: it does not fit. A word is never full, so none is `NO_PATH`.
     pub fn with(self, ecmp_path: u64, hop: u32, port: u16) -> Option<u64> {
         let at = hop * self.bits;
         (at + self.bits < u64::BITS).then(|| ecmp_path | u64::from(port) << at)
     }
 
-    /// The egress port at the switch number `hop` of the way.
+    /// The egress port at the switch number `hop` of the path.
     #[inline(always)]
     pub fn port(self, ecmp_path: u64, hop: u8) -> u16 {
         (ecmp_path >> (u32::from(hop) * self.bits) & ((1 << self.bits) - 1)) as u16
     }
 }
 
-/// For each switch that has hosts, to one of which something has been sent: every switch's ports on shortest paths to it. Found when they are
-/// first asked for, since nobody sends to all the hosts of a large network.
+/// For each switch with hosts that are destinations: every switch's ports on shortest paths to it. Routes are found on first use, since
+/// traffic never goes to all the hosts of a large network.
 pub(crate) struct EcmpTable {
     attach: Vec<Attach>,
-    /// Per switch with hosts: its node, and its row.
-    /// A host with several links is one for itself.
+    /// Per switch with hosts: its node, and its row. A host with several links has a row of its own.
     edges: Vec<(u32, u32)>,
     /// Ranges into `ports`, row by row, of each switch.
     ranges: Vec<(u32, u16)>,
@@ -56,20 +55,20 @@ pub(crate) struct EcmpTable {
     lists: HashMap<Vec<Port>, u32>,
     switches: usize,
     salts: Vec<u64>,
-    /// Links looked at since [`EcmpTable::take_work`].
+    /// Links examined since [`EcmpTable::take_work`].
     work: u64,
-    /// As `ranges` are: links from each switch to where the row leads. Kept only where a host has several links.
+    /// Indexed like `ranges`: links from each switch to the row's switch. Kept only if a host has several links.
     depths: Option<Vec<u32>>,
-    /// Per node and port what the link costs. Kept only where some link does not cost 1.
+    /// Per node and port, the cost of the link. Kept only if some link does not cost 1.
     costs: Option<Vec<Vec<u32>>>,
     seed: u64,
 }
 
-/// Where a host hangs.
+/// The attachment of a host.
 struct Attach {
     /// The row of its switch, or [`NO_ROW`].
     row: u32,
-    /// Its switch: its number among those with hosts, or `u32::MAX` if there is none, its number among all, and its port to the host.
+    /// Its switch: the number among those with hosts, or `u32::MAX` without one, the number among all, and the switch's port to the host.
     edge: u32,
     at: u32,
     port: Port,
@@ -77,11 +76,11 @@ struct Attach {
 
 const NO_ROW: u32 = u32::MAX;
 
-/// The ports of each node: the far node and whether the link is up, in port order.
+/// The ports of each node: the peer and whether the link is up, in port order.
 pub(crate) type Neighbours = Vec<Vec<(u32, bool)>>;
 
 impl EcmpTable {
-    /// Routes over links that are up, none of them known yet. `switch_of[node]` numbers switches.
+    /// Routes over links that are up, all still unknown. `switch_of[node]` numbers switches.
     pub fn new(graph: &Graph, neighbours: &Neighbours, switch_of: &[u32], seed: u64) -> EcmpTable {
         let mut edge_of: HashMap<u32, u32> = HashMap::new();
         let mut edges = Vec::new();
@@ -103,7 +102,7 @@ impl EcmpTable {
             Attach { row: NO_ROW, edge, at: switch_of[to as usize], port: Port(0) }
         };
         let mut attach: Vec<Attach> = graph.hosts().map(|host| host.0).map(attached).collect();
-        // The ports of a switch in one go: it may have all the hosts.
+        // The ports of a switch in one pass: it may have all the hosts.
         let host_of: HashMap<u32, usize> = graph.hosts().enumerate().map(|(number, node)| (node.0, number)).collect();
         for (node, _) in edges.iter().filter(|(node, _)| switch_of[*node as usize] != u32::MAX) {
             for (port, (peer, _)) in neighbours[*node as usize].iter().enumerate() {
@@ -122,7 +121,7 @@ impl EcmpTable {
         EcmpTable { attach, edges, ranges, ports, lists, switches, salts, work: 0, depths, costs, seed }
     }
 
-    /// Whether the routes to a host are known, or there are none to be known.
+    /// Returns whether the routes to a host are known, or no route is possible.
     #[inline]
     pub fn knows(&self, host: HostId) -> bool {
         let to = &self.attach[host.0 as usize];
@@ -138,7 +137,7 @@ impl EcmpTable {
         if row != NO_ROW {
             return;
         }
-        // Where there is no switch a row is empty, and all that is known is that the host has been asked for.
+        // Without switches a row is empty, and only records that the host was looked up.
         let row = self.ranges.len().checked_div(self.switches).unwrap_or(0) as u32;
         (self.edges[edge as usize].1, self.attach[host.0 as usize].row) = (row, row);
         let begin = self.ranges.len();
@@ -159,7 +158,7 @@ impl EcmpTable {
             if here == u32::MAX || here == 0 {
                 continue;
             }
-            // Hosts have no distance, but for one from which it is counted.
+            // Hosts have no distance, except one from which distances are counted.
             let closer = neighbours[node]
                 .iter()
                 .enumerate()
@@ -179,7 +178,7 @@ impl EcmpTable {
         }
     }
 
-    /// Forgets what is known, the state of links having changed: it is found anew when it is next asked for.
+    /// Forgets all routes after a change of a link's state: they are found anew on the next use.
     pub fn forget(&mut self) {
         (self.ranges, self.ports, self.lists) = (Vec::new(), Vec::new(), HashMap::new());
         self.depths.iter_mut().for_each(Vec::clear);
@@ -187,30 +186,30 @@ impl EcmpTable {
         self.attach.iter_mut().for_each(|attach| attach.row = NO_ROW);
     }
 
-    /// The hosts to which routes are known.
+    /// The hosts with known routes.
     pub fn known(&self) -> impl Iterator<Item = HostId> + '_ {
         let attached = (0u32..).zip(&self.attach);
         attached.filter(|(_, attach)| attach.row != NO_ROW).map(|(host, _)| HostId(host))
     }
 
-    /// Whether at least so many links have been looked at since the last [`EcmpTable::take_work`].
+    /// Returns whether at least so many links have been examined since the last [`EcmpTable::take_work`].
     pub fn has_worked(&self, links: u64) -> bool {
         self.work >= links
     }
 
-    /// How many links have been looked at since the last time.
+    /// Returns how many links have been examined since the last call.
     pub fn take_work(&mut self) -> u64 {
         std::mem::take(&mut self.work)
     }
 
-    /// Bytes that the tables take.
+    /// Bytes of the tables.
     #[cfg(test)]
     fn size(&self) -> usize {
         let lists: usize = self.lists.keys().map(|list| 2 * size_of_val(&list[..])).sum();
         size_of_val(&self.ranges[..]) + lists
     }
 
-    /// Ports of `switch` on shortest paths to `host`; empty: unreachable, or not known.
+    /// Ports of `switch` on shortest paths to `host`; empty: unreachable, or unknown.
     #[inline]
     pub fn candidates(&self, switch: u32, host: HostId) -> &[Port] {
         let to = &self.attach[host.0 as usize];
@@ -224,15 +223,15 @@ impl EcmpTable {
         &self.ports[begin as usize..begin as usize + usize::from(len)]
     }
 
-    /// Links from `switch` to `host`, or to its switch where it has one; `None`: no way leads there, or none is known.
+    /// Links from `switch` to `host`, or to the host's switch if it has one; `None`: unreachable, or unknown.
     fn depth(&self, switch: u32, host: HostId) -> Option<u32> {
         let row = self.attach[host.0 as usize].row;
         let depths = self.depths.as_ref().filter(|_| row != NO_ROW)?;
         Some(depths[row as usize * self.switches + switch as usize]).filter(|depth| *depth != u32::MAX)
     }
 
-    /// Of a node with these links, the numbers of those that are up and on a shortest way to `host`, whose node is `to`. A host at the
-    /// other end of a link forwards nothing.
+    /// The numbers of a node's links that are up and on a shortest path to `host`, whose node is `to`. A host at the other end of a link
+    /// does not forward.
     pub fn links_towards(&self, links: &[(u32, bool)], switch_of: &[u32], host: HostId, to: u32) -> Vec<u16> {
         let far = |(peer, up): &(u32, bool)| match (*up, switch_of[*peer as usize]) {
             (false, _) => None,
@@ -244,13 +243,13 @@ impl EcmpTable {
         numbered.filter(|(_, link)| far(link) == Some(least)).map(|(number, _)| number).collect()
     }
 
-    /// Whether a link of a node leads to `host`, by whatever way.
+    /// Returns whether a link of a node leads to `host`, by any path.
     pub fn leads(&self, (peer, up): (u32, bool), switch_of: &[u32], host: HostId, to: u32) -> bool {
         let switch = switch_of[peer as usize];
         up && if switch == u32::MAX { peer == to } else { self.depth(switch, host).is_some() }
     }
 
-    /// Which of so many equal links a flow with this hash takes out of a host's node.
+    /// Returns which of so many equal links of a host's node a flow with this hash takes.
     pub fn pick_link(&self, node: u32, links: usize, hash: u64) -> usize {
         share(hash, salt(self.seed, node), links)
     }
@@ -266,12 +265,12 @@ impl EcmpTable {
     }
 }
 
-/// What a node mixes into the hashes of flows.
+/// Returns the salt of a node for the hashes of flows.
 fn salt(seed: u64, node: u32) -> u64 {
     mix(mix(seed ^ 0x0EC3) ^ u64::from(node))
 }
 
-/// Which of `of` equal ways a hash stands for.
+/// Returns which of `of` equal paths a hash selects.
 #[inline(always)]
 fn share(hash: u64, salt: u64, of: usize) -> usize {
     (((mix(hash ^ salt) >> 32) * of as u64) >> 32) as usize
@@ -314,10 +313,10 @@ fn lengths(neighbours: &Neighbours, switch_of: &[u32], costs: &[Vec<u32>], start
     length
 }
 
-/// Pinned paths: what a controller has put into switches for single flows, and takes out when they are over.
+/// Pinned paths: entries in switches for single flows, removed when the flows end.
 #[derive(Default, backwater_derive::State)]
 pub(crate) struct Paths {
-    /// Egress ports. A path is its length, then its ports.
+    /// Egress ports. A path is its length, followed by its ports.
     words: Vec<u16>,
     #[state(sorted)]
     free: HashMap<u16, Vec<u32>>,
@@ -330,15 +329,15 @@ pub(crate) struct Paths {
 struct Pinned {
     /// `None`: nothing is pinned.
     tag: Option<u32>,
-    /// Of its data and of its acknowledgements, or [`PathRef::NONE`].
+    /// The paths of its data and of its acknowledgements, or [`PathRef::NONE`].
     forward: PathRef,
     back: PathRef,
-    /// The first node after the receiver on the way of its acknowledgements.
+    /// The first node after the receiver on the path of its acknowledgements.
     behind: NodeId,
 }
 
 impl Paths {
-    /// Pins these paths of a flow, each of which may be [`PathRef::NONE`]; `behind` is the first node after its receiver on the way back.
+    /// Pins these paths of a flow, each of which may be [`PathRef::NONE`]; `behind` is the first node after its receiver on the path back.
     pub fn put_in(&mut self, flow: FlowRef, behind: NodeId, forward: PathRef, back: PathRef) {
         if forward == PathRef::NONE && back == PathRef::NONE {
             return;
@@ -351,7 +350,7 @@ impl Paths {
         self.flows[slot] = Pinned { tag: Some(flow.tag), behind, forward, back };
     }
 
-    /// A flow is over: its paths may become those of others.
+    /// A flow has ended: its paths may be reused.
     pub fn take_out(&mut self, flow: FlowRef) {
         if self.is_pinned(flow) {
             let Pinned { forward, back, .. } = self.flows[flow.slot as usize];
@@ -361,7 +360,7 @@ impl Paths {
         }
     }
 
-    /// Whether a path of this flow is pinned.
+    /// Returns whether a path of this flow is pinned.
     #[inline(always)]
     pub fn is_pinned(&self, flow: FlowRef) -> bool {
         self.flows.get(flow.slot as usize).is_some_and(|pinned| pinned.tag == Some(flow.tag))
@@ -424,7 +423,7 @@ mod tests {
         FatTree { pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor, ..FatTree::default() }.build().unwrap()
     }
 
-    /// Whoever follows any candidate at any switch comes one step closer, and arrives; the number of paths in a fat tree is known.
+    /// A packet that follows any candidate at any switch comes one step closer, and arrives; the number of paths in a fat tree is known.
     #[test]
     fn candidates_lead_to_the_host() {
         let graph = tree();
@@ -456,7 +455,7 @@ mod tests {
         }
     }
 
-    /// The tables grow with the switches to which something is sent, not with all pairs of switches.
+    /// The tables grow with the number of destination switches, not with all pairs of switches.
     #[test]
     fn tables_grow_with_the_destinations() {
         let mut graph = Graph::default();
@@ -473,12 +472,12 @@ mod tests {
             assert!(routes.knows(HostId(host)) && !routes.knows(HostId(host + 1)));
             assert!(routes.size() <= (host as usize + 1) * 8 * 2_000 + 1_000, "{}", routes.size());
         }
-        // Round the ring the shorter way; to the farthest switch both ways.
+        // Along the ring the shorter way; to the farthest switch both ways.
         let candidates = |switch: u32| routes.candidates(switch, HostId(0)).len();
         assert_eq!([candidates(1), candidates(1_999), candidates(1_000)], [1, 1, 2]);
     }
 
-    /// A word gives back the ports that were put into it, up to its last bit but one.
+    /// A word returns the ports that were put into it, up to its last bit but one.
     #[test]
     fn a_way_holds_as_many_ports_as_fit() {
         for (most_ports, hops) in [(1, 63), (2, 63), (3, 31), (16, 15), (17, 12), (64, 10), (4096, 5), (65_536, 3)] {
@@ -498,7 +497,7 @@ mod tests {
         assert!(!EcmpPaths::default().are_known());
     }
 
-    /// A ring of five switches with a host each: from s0 to s2 two links and three are as long where those between cost 3, 2, 1, 2, 2.
+    /// A ring of five switches with a host each: from s0 to s2 two links and three links are equally long if the links cost 3, 2, 1, 2, 2.
     #[test]
     fn ways_are_as_long_as_their_links_cost() {
         let mut graph = crate::topology::Graph::default();
@@ -512,11 +511,11 @@ mod tests {
         }
         let (mut routes, mut neighbours, switch_of) = of(&graph);
         routes.learn(&neighbours, &switch_of, HostId(2));
-        // Ports of s0: its host, to s1, to s4. Of s1: its host, to s0, to s2.
+        // Ports of s0: its host, to s1, to s4. Ports of s1: its host, to s0, to s2.
         assert_eq!(routes.candidates(0, HostId(2)), [Port(1), Port(2)]);
         assert_eq!(routes.candidates(1, HostId(2)), [Port(2)]);
         assert_eq!(routes.candidates(4, HostId(2)), [Port(1)]);
-        // Without the link from s3 to s2 the dearer way is left.
+        // Without the link from s3 to s2 the more expensive path is left.
         neighbours[8].iter_mut().filter(|(peer, _)| *peer == 7).for_each(|(_, up)| *up = false);
         neighbours[7].iter_mut().filter(|(peer, _)| *peer == 8).for_each(|(_, up)| *up = false);
         routes.forget();
@@ -525,7 +524,7 @@ mod tests {
         assert_eq!(routes.candidates(3, HostId(2)), [Port(2)]);
     }
 
-    /// A link that fails leaves the other ways, and comes back.
+    /// A link that fails leaves the other paths, and returns.
     #[test]
     fn routes_are_found_anew() {
         let graph = tree();

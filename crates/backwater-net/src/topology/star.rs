@@ -34,7 +34,7 @@ impl Default for Star {
 }
 
 impl Star {
-    /// How many hosts it has.
+    /// Returns the number of hosts.
     pub(super) fn hosts(&self) -> u64 {
         u64::from(self.hosts)
     }

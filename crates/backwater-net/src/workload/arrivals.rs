@@ -1,7 +1,7 @@
-//! Flows that arrive over time: periodically, or as a Poisson process, at each sender on its own.
+//! Flows that arrive over time: periodically, or as a Poisson process, at each sender independently.
 //!
-//! Every sender has three streams, for times, receivers and sizes, named by the group and the sender: another size distribution
-//! does not move an arrival, another sender does not move a draw.
+//! Every sender has three streams, for times, receivers and sizes, named by the group and the sender. Another size distribution therefore
+//! changes no arrival, and another sender changes no draw.
 
 use super::{FlowSource, Group, Sizes, WorkloadError};
 use crate::model::packet::HostId;
@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-/// The time between two flows of one sender.
+/// The gaps between the flows of one sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gaps {
     /// Always the same; the first flow comes at the start.
@@ -23,37 +23,37 @@ pub enum Gaps {
     Poisson(Time),
 }
 
-/// When flows arrive.
+/// The times of arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// When arrivals begin.
     pub start: Time,
-    /// What lies between them.
+    /// The gaps between them.
     pub gaps: Gaps,
-    /// No flow starts from here on.
+    /// No flow starts at or after this time.
     pub until: Option<Time>,
     /// Most flows per sender.
     pub count: Option<u64>,
 }
 
-/// Who receives.
+/// The receivers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum To {
     /// Always this host.
     One(HostId),
-    /// For each flow one of these drawn anew, all equally likely, never the sender. No two are the same.
+    /// For each flow one of these, drawn anew, all equally likely, never the sender. No host occurs twice.
     Any(Arc<[HostId]>),
-    /// For each flow one of these drawn anew, each as likely as its weight; beside a host stands the sum of the weights so far.
-    /// Neither is the sender among them nor any without weight.
+    /// For each flow one of these, drawn anew by weight; each entry has the sum of the weights so far. It contains neither the sender nor
+    /// hosts without weight.
     Weighted(Arc<[(HostId, f64)]>),
 }
 
-/// Who sends.
+/// A sender with its receivers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sender {
     /// The host.
     pub src: HostId,
-    /// To whom.
+    /// Its receivers.
     pub to: To,
     /// Nodes from source to destination, both included, or `None` for ECMP.
     pub way: Way,
@@ -62,7 +62,7 @@ pub struct Sender {
 /// A sender with its state.
 struct Process {
     sender: Sender,
-    /// Where the sender itself stands among the receivers.
+    /// The sender's own position among the receivers.
     own: Option<usize>,
     sent: u64,
     times: Rng,
@@ -82,7 +82,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Of `senders` (no two with the same hosts) in the run with `seed`.
+    /// Arrivals of `senders` (no two with the same hosts) in the run with `seed`.
     pub fn new(
         seed: u64,
         group: Group,
@@ -109,7 +109,7 @@ impl Arrivals {
         Ok(arrivals)
     }
 
-    /// Number of flows in all, where it does not depend on time.
+    /// Number of flows in all, if it does not depend on time.
     pub fn total(&self) -> Option<u64> {
         match (self.timing.until, self.timing.count) {
             (None, Some(count)) => count.checked_mul(self.processes.len() as u64),
@@ -163,7 +163,7 @@ impl Process {
         match &self.sender.to {
             To::One(host) => *host,
             To::Any(hosts) => {
-                // Drawing among all others and stepping over oneself needs one draw, whoever sends.
+                // One draw among the others, skipping the sender, serves every sender.
                 let others = hosts.len() - usize::from(self.own.is_some());
                 let drawn = self.receivers.random_range(0..others as u64) as usize;
                 hosts[drawn + usize::from(self.own.is_some_and(|own| drawn >= own))]
@@ -171,7 +171,7 @@ impl Process {
             To::Weighted(hosts) => {
                 let (last, sum) = hosts[hosts.len() - 1];
                 let drawn = self.receivers.random::<f64>() * sum;
-                // Rounding may bring the product up to the sum itself.
+                // Rounding may raise the product to the sum itself.
                 hosts.get(hosts.partition_point(|(_, upto)| *upto <= drawn)).map_or(last, |(host, _)| *host)
             }
         }
@@ -255,7 +255,7 @@ mod tests {
         }
         let n = gaps.len() as f64;
         let mean = gaps.iter().sum::<f64>() / n;
-        // Of an exponential of mean 1 the variance is 1, and the variance of the sample variance 8 / n.
+        // An exponential of mean 1 has variance 1, and its sample variance has variance 8 / n.
         let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / n;
         assert!((mean - 1.0).abs() < 4.0 / n.sqrt(), "{mean}");
         assert!((variance - 1.0).abs() < 4.0 * (8.0 / n).sqrt(), "{variance}");

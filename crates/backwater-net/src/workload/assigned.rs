@@ -1,4 +1,4 @@
-//! What the flows of a group are given beside who, when and how much: other hosts, and classes by destination or size.
+//! Changes to the flows of a group beyond sender, receiver, time and size: other hosts, and classes by destination or size.
 
 use super::FlowSource;
 use crate::model::packet::{Class, HostId};
@@ -15,10 +15,10 @@ pub fn placement(seed: u64, hosts: u32) -> Arc<[HostId]> {
     order.into()
 }
 
-/// How flows come to their class.
+/// How the class of a flow is chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Classes {
-    /// A hash of the destination chooses among these; none: the group's own class.
+    /// A hash of the destination chooses among these; empty: the group's own class.
     pub by_destination: Vec<Class>,
     /// Flows of fewer bytes are in this class.
     pub small: Option<(u64, Class)>,
@@ -34,11 +34,11 @@ impl Classes {
     }
 }
 
-/// A source whose flows are given other hosts and classes.
+/// A source whose flows get other hosts and classes.
 pub struct Assigned {
-    /// Where the flows come from.
+    /// The source of the flows.
     pub source: Box<dyn FlowSource>,
-    /// The hosts that numbers mean; `None`: those named so. No flow's way is pinned then.
+    /// The hosts for the numbers; `None`: the hosts are as numbered. With a placement no path is pinned.
     pub placement: Option<Arc<[HostId]>>,
     /// Their classes.
     pub classes: Classes,

@@ -5,16 +5,16 @@ use crate::workload::flow_spec::FlowSpec;
 use backwater_engine::{State, Time};
 use std::sync::Arc;
 
-/// What happened to a flow of a job.
+/// A moment of a job's flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum Moment {
     /// Its receiver has its last byte.
     LastByte,
-    /// Its sender has its last acknowledgement (without acknowledgements: the receiver has its last byte).
+    /// Its sender has its last acknowledgement (without acknowledgements: its receiver has its last byte).
     LastAck,
 }
 
-/// A flow of a job that has come to a moment.
+/// A flow of a job that has reached a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Reached {
     pub flow: u64,
@@ -22,34 +22,34 @@ pub(crate) struct Reached {
     pub moment: Moment,
 }
 
-/// What a source of dependent flows wants done now.
+/// Output of a source of dependent flows.
 #[derive(Debug, Default)]
 pub struct Due {
     /// Flows that start.
     pub flows: Vec<FlowSpec>,
-    /// What has been completed.
+    /// Rows of completed work.
     pub rows: Rows,
 }
 
 /// A source whose flows start when others have ended.
 pub trait Dependent: Send + State {
-    /// The groups that its flows belong to; they belong to no other source.
+    /// The groups of its flows; no other source uses them.
     fn groups(&self) -> std::ops::Range<u32>;
     /// The labels of the job and of the step whose flows are of `group`, which is one of its groups.
     fn labels(&self, group: u32) -> (Arc<str>, Arc<str>);
-    /// Whether it is to be told when a flow of its groups comes to a moment.
+    /// Returns whether it waits for a flow of its groups to reach a moment.
     fn awaits(&self, flow: u64, moment: Moment) -> bool;
-    /// When it is first to be asked.
+    /// Returns when it is first called.
     fn begins(&self) -> Time;
-    /// How long after a moment of a flow those begin that have waited for it.
+    /// Returns the time from a moment of a flow until the flows that wait for it begin.
     fn start_latency(&self) -> Time;
-    /// A flow has come to a moment that it awaits; it is asked what is due at the end of the same instant.
+    /// A flow has reached a moment that it awaits; [`Dependent::due`] is called at the end of the same instant.
     fn completed(&mut self, flow: u64, group: u32, moment: Moment);
-    /// Adds what is due at `now`, all such moments of the instant being known; says when to ask again without any.
+    /// Adds the flows and rows due at `now`; all moments of the instant are known. Returns when to call again if no moment comes before.
     fn due(&mut self, now: Time, due: &mut Due) -> Option<Time>;
-    /// What is in progress and will not be completed, at the end of a run.
+    /// Returns the rows of work in progress that will not be completed, at the end of a run.
     fn unfinished(&self) -> Rows;
-    /// How many of its rounds are complete.
+    /// Returns its completed rounds.
     fn rounds(&self) -> Rounds;
 }
 
@@ -58,8 +58,8 @@ pub trait Dependent: Send + State {
 pub struct Rounds {
     /// Label of the job.
     pub job: Arc<str>,
-    /// Those that are complete.
+    /// Completed rounds.
     pub complete: u64,
-    /// Those that it is to have.
+    /// All rounds.
     pub all: u64,
 }

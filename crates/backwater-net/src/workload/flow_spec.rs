@@ -1,4 +1,4 @@
-//! A flow that is to be: from whom to whom, how much, when and by which way.
+//! The description of a flow: sender, receiver, size, start and path.
 
 use crate::model::packet::{Class, HostId, NodeId};
 use crate::units::Bytes;
@@ -22,19 +22,20 @@ pub struct FlowSpec {
     pub start: Time,
     /// Class of its data.
     pub class: Class,
-    /// Whether its packets are ECN-capable.
+    /// True if its packets are ECN-capable.
     pub ect: bool,
     /// Nodes from source to destination, both included, or `None` for ECMP.
     pub path: Option<Arc<[NodeId]>>,
-    /// Nodes from destination to source of its acknowledgements, both included, or `None` for the way that [`crate::config::AckParams::path`] says.
+    /// Nodes from destination to source for its acknowledgements, both included, or `None` for the path by
+    /// [`crate::config::AckParams::path`].
     pub ack_path: Option<Arc<[NodeId]>>,
-    /// Number of the link by which it leaves a host with several, from 0, where [`crate::config::LinkChoice::Index`] asks for it.
+    /// Number of the link by which it leaves a host with several, from 0, with [`crate::config::LinkChoice::Index`].
     pub link: Option<u16>,
     /// Payload that becomes available over time instead of all at the start.
     pub stream: Option<Stream>,
 }
 
-/// Where a flow is pinned to, or its data at its source.
+/// The pinned paths of a flow, or its link at the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Way {
     /// See [`FlowSpec::path`].
@@ -52,27 +53,27 @@ pub struct Stream {
     pub slot: Time,
     /// Probability of a packet per slot, 0 to 1.
     pub probability: f64,
-    /// No packet becomes available from here on.
+    /// No packet becomes available at or after this time.
     pub until: Time,
-    /// Packets that may wait in the source's queue, the one on the wire not counted; one that finds it full is never sent. `None`: any number.
+    /// Packets that may wait in the source's queue, without the one on the wire; one that finds it full is never sent. `None`: any number.
     pub queue: Option<u32>,
-    /// Whether the slots of each source begin at a time of its own, drawn by the run's seed within the first slot, rather than all together.
+    /// True if the slots of each source begin at its own time, drawn by the run's seed within the first slot, rather than all together.
     pub own_phase: bool,
 }
 
-/// Over how many queue pairs a message goes, and in which pieces.
+/// The division of a message over queue pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuePairs {
     /// Queue pairs, at least 1.
     pub number: u32,
-    /// Payload of a segment, each of which goes to the next queue pair in turn; the message's last may be shorter. `None`: each queue pair
-    /// has one segment, all of a length.
+    /// Payload of a segment; segments go to the queue pairs in turn, and the message's last may be shorter. `None`: each queue pair has one
+    /// segment, all of equal length.
     pub segment: Option<Bytes>,
-    /// Whether they outlive a message: all messages of the group from one host to another follow each other on them.
+    /// True if they outlive a message: all messages of the group from one host to another follow each other on them.
     pub kept: bool,
 }
 
-/// What a queue pair carries of a message.
+/// A queue pair's share of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// \[bytes\] Payload.
@@ -82,7 +83,7 @@ pub struct Share {
 }
 
 impl QueuePairs {
-    /// Shares of a message of so many bytes, of the queue pairs that carry any of it; an empty message is a segment, too.
+    /// Shares of a message of so many bytes, for the queue pairs that carry any of it; an empty message is one segment.
     pub fn shares(&self, bytes: u64) -> impl Iterator<Item = Share> + use<> {
         let number = u64::from(self.number.max(1));
         let segment = self.segment.map_or(bytes.div_ceil(number), |Bytes(segment)| segment).max(1);

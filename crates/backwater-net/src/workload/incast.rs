@@ -1,6 +1,6 @@
-//! Incast events: at each, some senders drawn anew send at once to one receiver drawn anew.
+//! Incast events: at each event, senders drawn anew send at once to one receiver drawn anew.
 //!
-//! The group has four streams, for times, receivers, senders and sizes: another size distribution moves no event.
+//! The group has four streams, for times, receivers, senders and sizes: another size distribution changes no event.
 
 use super::{FlowSource, Gaps, Group, Sizes, Timing, WorkloadError};
 use crate::model::packet::HostId;
@@ -12,21 +12,21 @@ use rand_distr::{Distribution as _, Exp1};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Who takes part in the events of a group.
+/// The possible participants in the events of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crowd {
-    /// Possible senders. No two are the same.
+    /// Possible senders. No host occurs twice.
     pub from: Arc<[HostId]>,
-    /// Possible receivers, all equally likely. No two are the same.
+    /// Possible receivers, all equally likely. No host occurs twice.
     pub to: Arc<[HostId]>,
-    /// Senders of each event: any so many of `from` but the receiver, all choices equally likely.
+    /// Senders of each event: any so many of `from` except the receiver, all choices equally likely.
     pub fan_in: u32,
 }
 
 impl Crowd {
-    /// A receiver that does not find enough senders, if there is one.
+    /// A receiver without enough senders, if there is one.
     pub fn short(&self) -> Option<HostId> {
-        // Only where all senders but one are wanted, or just all, does it matter who receives.
+        // The receiver matters only if the event needs all senders, or all but one.
         match self.from.len().checked_sub(self.fan_in as usize) {
             None => self.to.first().copied(),
             Some(0) => {
@@ -48,7 +48,7 @@ pub struct Incasts {
     receivers: Rng,
     senders: Rng,
     lengths: Rng,
-    /// When the next event comes; `NEVER`: none does.
+    /// When the next event comes; `NEVER`: there is no next event.
     next: Time,
     events: u64,
     number: u64,
@@ -59,7 +59,7 @@ pub struct Incasts {
 }
 
 impl Incasts {
-    /// Of the run with `seed`. `timing.count` counts events; with a count the time between them may be 0.
+    /// Events of the run with `seed`. `timing.count` counts events; with a count the time between them may be 0.
     pub fn new(seed: u64, group: Group, crowd: Crowd, timing: Timing, sizes: Sizes) -> Result<Incasts, WorkloadError> {
         if let Some(host) = crowd.short() {
             return Err(WorkloadError::TooFewSenders { fan_in: crowd.fan_in, host: host.0 });
@@ -94,7 +94,7 @@ impl Incasts {
         Ok(incasts)
     }
 
-    /// Number of flows in all, where it does not depend on time.
+    /// Number of flows in all, if it does not depend on time.
     pub fn total(&self) -> Option<u64> {
         match (self.timing.until, self.timing.count) {
             (None, Some(count)) if !self.crowd.to.is_empty() => count.checked_mul(self.crowd.fan_in.into()),
@@ -113,7 +113,7 @@ impl Incasts {
         self.next = self.next.after(gap);
     }
 
-    /// Draws the next event; whether there is one.
+    /// Draws the next event. Returns whether there is one.
     fn event(&mut self) -> bool {
         let more = self.timing.count.is_none_or(|count| self.events < count);
         let in_time = self.next < self.timing.until.unwrap_or(Time::NEVER) && self.next < Time::NEVER;
@@ -126,7 +126,7 @@ impl Incasts {
         let own = from.iter().position(|host| *host == self.receiver);
         let others = from.len() - usize::from(own.is_some());
         let drawn = rand::seq::index::sample(&mut self.senders, others, self.crowd.fan_in as usize);
-        // Drawn among the others, and stepped over the receiver itself.
+        // Drawn among the others, skipping the receiver.
         self.left = drawn.into_iter().map(|i| i + usize::from(own.is_some_and(|own| i >= own))).collect();
         self.left.sort_unstable_by(|a, b| b.cmp(a));
         self.events += 1;
@@ -200,7 +200,7 @@ mod tests {
             assert!(event.iter().all(|f| f.dst == event[0].dst && f.start == Time::us(1 + 3 * n as u64)));
             assert!(event.windows(2).all(|w| w[0].src < w[1].src && w[0].id + 1 == w[1].id));
             assert!(event.iter().all(|f| f.src != f.dst && f.src.0 < 10));
-            // Where the receiver is not a possible sender, one of the ten is left out at random.
+            // If the receiver is not a possible sender, one of the ten is omitted at random.
             if event[0].dst.0 >= 10 {
                 let missing = (0..10).find(|h| event.iter().all(|f| f.src.0 != *h)).unwrap();
                 seen[missing as usize] += 1;

@@ -20,7 +20,7 @@ pub struct Row {
     pub src: HostId,
     /// Receiving host.
     pub dst: HostId,
-    /// Which of the table's ways it takes, or [`Row::ECMP`].
+    /// Its entry in the table's paths, or [`Row::ECMP`].
     pub way: u32,
     /// Class of its data.
     pub class: Class,
@@ -31,7 +31,7 @@ impl Row {
     pub const ECMP: u32 = u32::MAX;
 }
 
-/// Ways, each kept once: a million flows share a few thousand.
+/// Paths, each kept once: a million flows share a few thousand.
 #[derive(Clone, Debug, Default)]
 pub struct Ways {
     list: Vec<Way>,
@@ -39,7 +39,7 @@ pub struct Ways {
 }
 
 impl Ways {
-    /// The number of a way, for [`Row::way`].
+    /// The number of a path, for [`Row::way`].
     pub fn number(&mut self, way: Way) -> u32 {
         if way == Way::default() {
             return Row::ECMP;
@@ -52,7 +52,7 @@ impl Ways {
     }
 }
 
-/// Flows by ascending start, with their ways. Several runs may share one.
+/// Flows by ascending start, with their paths. Several runs may share a table.
 #[derive(Clone, Debug, Default)]
 pub struct FlowTable {
     rows: Vec<Row>,
@@ -60,7 +60,7 @@ pub struct FlowTable {
 }
 
 impl FlowTable {
-    /// Of rows in any order; flows of one start come in the order of their identities.
+    /// Built from rows in any order; flows of one start are sorted by their identities.
     pub fn new(mut rows: Vec<Row>, ways: Ways) -> FlowTable {
         rows.sort_unstable_by_key(|row| (row.start, row.id));
         FlowTable { rows, ways: ways.list }
@@ -71,18 +71,18 @@ impl FlowTable {
         &self.rows
     }
 
-    /// Whether a row names the link by which it leaves its host.
+    /// Returns whether a row names the link by which it leaves its host.
     pub fn names_links(&self) -> bool {
         self.ways.iter().any(|way| way.link.is_some())
     }
 
-    /// Where a row is pinned to.
+    /// Returns the pinned paths of a row.
     pub fn way(&self, row: &Row) -> Way {
         self.ways.get(row.way as usize).cloned().unwrap_or_default()
     }
 }
 
-/// Hands out a table's flows.
+/// Yields a table's flows.
 pub struct List {
     table: Arc<FlowTable>,
     group: u32,
@@ -97,7 +97,7 @@ impl List {
         List { table, group: group.index, ect: group.ect, stream: None, next: 0 }
     }
 
-    /// The same, but each row is a Bernoulli source: its bytes do not matter, it sends until the stream ends.
+    /// The same, but each row is a Bernoulli source: its bytes do not matter, and it sends until the stream ends.
     pub fn streams(group: &Group, table: Arc<FlowTable>, stream: Stream) -> List {
         List { stream: Some(stream), ..List::new(group, table) }
     }

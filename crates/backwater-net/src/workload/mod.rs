@@ -1,9 +1,9 @@
-//! Where flows come from.
+//! Sources of flows.
 //!
-//! [`list::List`] hands out flows that are known beforehand (a group that starts once, a table, Bernoulli streams),
-//! [`arrivals::Arrivals`] draws them as they come (periodic, Poisson), [`incast::Incasts`] draws events of many, sizes may follow a [`sizes::Distribution`].
-//! The flows of a [`job::Job`] and of a [`graph::Graph`] start when others have ended. All randomness
-//! comes from streams that are named by the group and by the hosts, so adding a group or a host moves no other draw.
+//! [`list::List`] yields flows that are known beforehand (a group that starts once, a table, Bernoulli streams), [`arrivals::Arrivals`]
+//! draws them one by one (periodic, Poisson), [`incast::Incasts`] draws events of many flows, and sizes may follow a
+//! [`sizes::Distribution`]. The flows of a [`job::Job`] and of a [`graph::Graph`] start when others have ended. All random streams are
+//! named by the group and by the hosts, so an added group or host changes no other draw.
 
 pub mod arrivals;
 pub mod assigned;
@@ -36,21 +36,21 @@ pub trait FlowSource: Send {
     fn next_flow(&mut self) -> Option<FlowSpec>;
 }
 
-/// What the flows of a group have in common.
+/// The common properties of a group's flows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// Index into [`crate::spec::Spec::groups`], below 2^24.
     pub index: u32,
-    /// What the group's random streams are named by: unique among the groups of a run, and best the same when others come and go.
+    /// The name of the group's random streams: unique among the groups of a run, and best independent of other groups.
     pub stream: String,
     /// Class of the data.
     pub class: Class,
-    /// Whether packets are ECN-capable.
+    /// True if packets are ECN-capable.
     pub ect: bool,
 }
 
 impl Group {
-    /// Flows per group that can be told apart.
+    /// Most flows per group, by the bits of their numbers.
     pub const MOST_FLOWS: u64 = 1 << 40;
 
     /// The identity of the group's `number`-th flow, from 0: unique in the run.
@@ -58,14 +58,14 @@ impl Group {
         (u64::from(self.index) << 40) | (number & (Self::MOST_FLOWS - 1))
     }
 
-    /// A flow as people call it, by its number in its group: "flow 3 of victims"; `label` is of a group's index.
+    /// The name of a flow for people, by its number in its group: "flow 3 of victims"; `label` returns the label of a group's index.
     pub fn flow_name<'a>(flow_id: u64, label: impl FnOnce(u32) -> &'a str) -> String {
         let (index, number) = ((flow_id / Self::MOST_FLOWS) as u32, flow_id % Self::MOST_FLOWS);
         format!("flow {number} of {}", label(index))
     }
 }
 
-/// Why flows cannot be made.
+/// The reason why flows cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkloadError {
     /// Flows that follow each other without any time between them.
@@ -75,14 +75,14 @@ pub enum WorkloadError {
         /// Number of the host.
         host: u32,
     },
-    /// An event with more senders than there are beside the receiver.
+    /// An event with more senders than exist beside the receiver.
     TooFewSenders {
         /// Senders of an event.
         fan_in: u32,
         /// Number of the receiver.
         host: u32,
     },
-    /// One host cannot be permuted without sending to itself.
+    /// A single host: it cannot be permuted without sending to itself.
     TooFew {
         /// Number of hosts.
         hosts: usize,

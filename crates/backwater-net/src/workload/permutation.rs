@@ -1,11 +1,11 @@
-//! Permutation traffic: everybody sends to one and receives from one, nobody to itself.
+//! Permutation traffic: every host sends to one and receives from one, none to itself.
 
 use super::WorkloadError;
 use crate::model::packet::HostId;
 use backwater_engine::rng::stream;
 use rand::seq::SliceRandom;
 
-/// For each of `hosts` (no two the same) the one that it sends to: a derangement, each equally likely, drawn by `seed` and `name`.
+/// For each of `hosts` (all different) its receiver: a derangement, each equally likely, drawn by `seed` and `name`.
 pub fn permutation(seed: u64, name: &str, hosts: &[HostId]) -> Result<Vec<HostId>, WorkloadError> {
     if hosts.len() < 2 {
         return Err(WorkloadError::TooFew { hosts: hosts.len() });

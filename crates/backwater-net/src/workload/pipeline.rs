@@ -1,4 +1,4 @@
-//! Pipeline schedules of training: in which order a stage computes the passes of its micro-batches, and what each waits for.
+//! Pipeline schedules of training: the order in which a stage computes the passes of its micro-batches, and the waits of each pass.
 //!
 //! ```text
 //! p stages, m micro-batches, v chunks of the model on each stage; a pass is F or B of a micro-batch in a chunk
@@ -15,7 +15,7 @@
 //! (PipeDream-Flush, 1F1B), ICML 2021; Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
 //! Megatron-LM", SC 2021, section 2.2 (interleaved schedule and bubbles).
 
-/// Which schedule.
+/// The kind of schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schedule {
     /// All forward passes first.
@@ -29,7 +29,7 @@ pub enum Schedule {
 /// A pipeline of stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pipeline {
-    /// Which schedule.
+    /// The kind of schedule.
     pub schedule: Schedule,
     /// Stages, p.
     pub stages: u32,
@@ -44,9 +44,9 @@ pub struct Pipeline {
 pub struct Pass {
     /// Backward, not forward.
     pub back: bool,
-    /// Which chunk of the stage's.
+    /// The chunk of the stage.
     pub chunk: u32,
-    /// Which micro-batch.
+    /// The micro-batch.
     pub micro_batch: u32,
 }
 
@@ -69,7 +69,7 @@ impl Pipeline {
         passes
     }
 
-    /// The forward or backward pass in its turn: p micro-batches in one chunk, then they in the next.
+    /// The forward or backward pass with this number: p micro-batches in one chunk, then the same in the next.
     fn pass(&self, back: bool, turn: u32) -> Pass {
         let (round, within) = (turn / (self.stages * self.chunks), turn % (self.stages * self.chunks));
         let chunk = within / self.stages;
@@ -83,8 +83,8 @@ impl Pipeline {
         }
     }
 
-    /// The pass of another stage whose result a pass of a stage waits for, and that stage. `None`: it begins with the data, or with what
-    /// its own stage has computed.
+    /// The pass of another stage whose result this pass of a stage waits for, and that stage. `None`: it begins with the input data, or
+    /// with results of its own stage.
     pub fn waits_for(&self, stage: u32, pass: Pass) -> Option<(u32, Pass)> {
         let (last, end) = (self.stages - 1, self.chunks - 1);
         let (there, chunk) = match (pass.back, stage) {
@@ -103,8 +103,8 @@ mod tests {
     use super::*;
     use std::collections::HashMap;
 
-    /// When the last pass is over, if passes take f and b and nothing lies between stages: each stage does its passes in its order, each as
-    /// soon as it may.
+    /// Returns when the last pass ends, if passes take f and b and transfers between stages take no time: each stage does its passes in its
+    /// order, each as soon as possible.
     fn duration(pipeline: &Pipeline, f: u64, b: u64) -> u64 {
         let orders: Vec<Vec<Pass>> = (0..pipeline.stages).map(|stage| pipeline.order(stage)).collect();
         let (mut ends, mut next, mut free) = (HashMap::new(), vec![0; orders.len()], vec![0u64; orders.len()]);
@@ -144,7 +144,7 @@ mod tests {
         }
     }
 
-    /// What a stage holds between the forward and the backward pass of micro-batches is what the second schedule bounds.
+    /// The second schedule bounds the micro-batches that a stage holds between their forward and backward passes.
     #[test]
     fn a_stage_holds_no_more_than_the_stages_behind_it() {
         let in_flight = |schedule, stage| {

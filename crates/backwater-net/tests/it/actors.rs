@@ -1,5 +1,4 @@
-//! The hook interface with mechanisms of the tests' own: what the registry's mechanisms do not use yet must work for the
-//! next one.
+//! The hook interface with the tests' own mechanisms: functions that the registry's mechanisms do not use yet must work for the next one.
 
 use crate::own::{Bench, Makes, OWNERS, own};
 use backwater_engine::Time;
@@ -13,7 +12,7 @@ use backwater_net::record::State;
 use backwater_net::spec::{FaultKind, FrameKind};
 use backwater_net::{Bytes, Rate};
 
-/// What a test's mechanism does.
+/// The behaviour of a test's mechanism.
 #[derive(Clone, Copy, Default)]
 struct Tests {
     trims: bool,
@@ -88,7 +87,7 @@ impl FlowSide for Limited {
 const ALL: [Architecture; 4] =
     [Architecture::OutputQueued, Architecture::SharedMemory, Architecture::InputQueued, Architecture::Voq];
 
-/// A trimmed packet gets through as a header, and its payload is missing at the receiver and nowhere else.
+/// A trimmed packet passes as a header, and its payload is missing at the receiver only.
 #[test]
 fn trimming_saves_the_header() {
     let mut bench = Bench::star(3, Rate::gbps(100));
@@ -100,7 +99,7 @@ fn trimming_saves_the_header() {
     let received: u64 = out.rows.flows.iter().map(|f| f.received).sum();
     let (s0, h2) = (bench.node("s0"), bench.node("h2"));
     let arrived = out.port(s0, h2).stats;
-    // 200 packets of 4064 B come at twice the rate at which they leave; each arrives whole, or as 64 B, or is dropped.
+    // 200 packets of 4064 B arrive at twice the rate at which they leave; each arrives whole, or as 64 B, or is dropped.
     let (whole, cut) = (arrived.tx_data_frames, arrived.tx_cut_frames);
     assert_eq!(whole + cut + out.progress.drops, 200);
     assert_eq!(whole, received / 4000, "headers alone are no data");
@@ -109,7 +108,7 @@ fn trimming_saves_the_header() {
     assert_eq!(out.progress.data_hops, 200 + whole);
 }
 
-/// A receiver that gets a header says what is missing, and nothing waits for a timeout.
+/// A receiver that gets a header reports the missing packet, and nothing waits for a timeout.
 #[test]
 fn what_is_trimmed_is_sent_again_without_a_timeout() {
     for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
@@ -132,7 +131,7 @@ fn what_is_trimmed_is_sent_again_without_a_timeout() {
     }
 }
 
-/// A flow whose own rate keeps it from sending again loses its patience once, not once for every timeout until its turn comes.
+/// A flow whose own rate delays a retransmission counts one timeout, not one for every timeout until its turn comes.
 #[test]
 fn a_slow_flow_does_not_fail_for_its_own_rate() {
     for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
@@ -150,7 +149,7 @@ fn a_slow_flow_does_not_fail_for_its_own_rate() {
     }
 }
 
-/// Accounts release what they charged, even if a hook has made the packet longer meanwhile.
+/// Accounts release what they charged, even if a hook has made the packet longer in the meantime.
 #[test]
 fn packet_that_grows_in_a_switch() {
     for architecture in ALL {
@@ -213,7 +212,7 @@ fn a_rate_of_zero_ends_the_run_and_says_so() {
         assert_eq!(waits_for(&out), "its rate limiter, whose rate is 0");
         assert!(out.progress.time < Time::us(20), "{:?}", out.progress.time);
     }
-    // Whoever gives the flow a rate again sets it going.
+    // A new rate sets the flow going again.
     let then = Some((Time::us(50), Some(Rate::gbps(10)), None));
     let flow = Some(Limited { rate: Some(Rate(0)), then, ..Limited::default() });
     bench.run_with(own(Tests { flow, ..Tests::default() })).at_rest();
@@ -228,7 +227,7 @@ fn a_gate_that_stays_shut_is_named() {
         let out = bench.run_with(own(Tests { shuts: true, ..Tests::default() }));
         let frames = "10 frames wait at s0 port 1 (to h1) class 3, whose gate is shut";
         assert_eq!(waits_for(&out), format!("acknowledgements of what it has sent; {frames}"), "{architecture:?}");
-        // A sender that sends again finds no end by itself.
+        // A sender that retransmits finds no end by itself.
         bench.transport = TransportParams { recovery: Recovery::GoBackN, retries: None, ..TransportParams::default() };
         let broken =
             bench.run_with(own(Tests { shuts: true, ..Tests::default() })).broken.expect("no flow gets further");
@@ -237,7 +236,7 @@ fn a_gate_that_stays_shut_is_named() {
     }
 }
 
-/// A mechanism that empties queues: every account falls, whatever the architecture, and what was dropped is retransmitted.
+/// A mechanism that empties queues: every account falls, whatever the architecture, and dropped packets are retransmitted.
 #[test]
 fn flushed_queues_leave_no_trace_in_the_accounts() {
     for architecture in ALL {
@@ -260,7 +259,7 @@ fn flushed_queues_leave_no_trace_in_the_accounts() {
     }
 }
 
-/// Packets that arrived though their first copy had.
+/// Packets that arrived a second time.
 fn repeats(out: &Outcome) -> u64 {
     let arrived: u64 = out.rows.ports.iter().filter(|p| p.peer.0 < 4).map(|p| p.stats.tx_data_frames).sum();
     arrived - 500
@@ -281,7 +280,7 @@ fn shared_controller_shares_its_rate() {
     assert!((us(2) - 49.0 * 3.2512 - 2.0).abs() < 1.0, "{}", us(2));
 }
 
-/// A window of w keeps ceil(w / payload) packets under way: one round trip each.
+/// A window of w keeps ceil(w / payload) packets in flight: one round trip each.
 #[test]
 fn window_bounds_what_is_under_way() {
     let mut bench = Bench::star(2, Rate::gbps(100));
@@ -305,7 +304,7 @@ fn window_that_opens_by_itself() {
     assert!(out.at_rest().fct_us(0) > 50.0);
 }
 
-/// As [`Tests`], but a flow whose window closes with its first packet.
+/// As [`Tests`], but with a flow whose window closes with its first packet.
 #[derive(Clone, Copy)]
 struct Closing {
     inner: Limited,
@@ -373,7 +372,7 @@ impl Makes for Forty {
     }
 }
 
-/// A gate stays shut until the last of forty mechanisms has opened it, and none is taken for another.
+/// A gate stays shut until the last of forty mechanisms has opened it, and none is confused with another.
 #[test]
 fn forty_mechanisms_are_kept_apart() {
     let mut bench = Bench::star(2, Rate::gbps(100));

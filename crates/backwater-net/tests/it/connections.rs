@@ -1,11 +1,12 @@
-//! Queue pairs that outlive a message. h0 and h1 hang on one switch; frames of up to 4000 B of payload and 64 B of header at 100 Gb/s.
+//! Queue pairs that outlive a message. h0 and h1 are attached to one switch; frames have up to 4000 B of payload and 64 B of header at 100
+//! Gb/s.
 //!
 //! ```text
 //! messages of a, b, … bytes that are posted together      leave back to back, so the last byte of each comes
 //!     (all frames up to its last) + (its last frame once more, at the switch) + 2 · 150 ns after the start
 //! ```
 //!
-//! The switch stores and forwards: what comes last is the last frame's own second sending, unless a longer frame before it holds it up.
+//! The switch stores and forwards: the last frame to arrive is sent twice, unless a longer frame before it delays it.
 
 use crate::own::Bench;
 use backwater_engine::Time;
@@ -34,7 +35,7 @@ fn bench(recovery: Recovery, messages: &[u64]) -> Bench {
     bench
 }
 
-/// By identity.
+/// Rows by identity.
 fn rows(out: &Outcome) -> Vec<&FlowRow> {
     let mut rows: Vec<&FlowRow> = out.rows.flows.iter().collect();
     rows.sort_by_key(|row| row.id);
@@ -52,7 +53,7 @@ fn frames(bytes: u64) -> Vec<u64> {
     frames
 }
 
-/// When the last byte of each of these messages comes \[ps\], by the two links in turn.
+/// Returns when the last byte of each of these messages arrives \[ps\], over the two links in turn.
 fn arrivals(messages: &[u64]) -> Vec<u64> {
     let (mut first, mut second) = (0, 0);
     let mut come = Vec::new();
@@ -86,7 +87,7 @@ fn messages_follow_each_other_each_with_packets_of_its_own() {
     }
 }
 
-/// A message is slow by what went before it, and its ideal is that of a message alone.
+/// Earlier messages delay a message, but its ideal time is that of a message alone.
 #[test]
 fn the_ideal_of_a_message_is_its_own() {
     let out = bench(Recovery::GoBackN, &[40_000, 4_000]).run();
@@ -94,7 +95,7 @@ fn the_ideal_of_a_message_is_its_own() {
     assert_eq!(ideals, [arrivals(&[40_000])[0], arrivals(&[4_000])[0]]);
 }
 
-/// The second message starts while the connection rests.
+/// The second message starts while the connection is idle.
 #[test]
 fn a_connection_rests_and_goes_on() {
     for recovery in ALL {
@@ -107,8 +108,8 @@ fn a_connection_rests_and_goes_on() {
     }
 }
 
-/// A window of two packets: a message that is posted at once waits for the acknowledgements of the one before it, where queue pairs outlive a
-/// message; else both have windows of their own.
+/// A window of two packets: if queue pairs outlive a message, a message that is posted at once waits for the acknowledgements of the one
+/// before it; otherwise both have their own windows.
 #[test]
 fn messages_share_a_window() {
     let times = |kept: bool| {
@@ -119,7 +120,8 @@ fn messages_share_a_window() {
         rows(&out).iter().map(|row| row.fct_last_byte.expect("complete").0).collect::<Vec<u64>>()
     };
     let frame = (STEP + HEADER) * BYTE;
-    // The first frame's last bit is at h1 after two sendings and two links, and its acknowledgement takes two sendings and two links back.
+    // The last bit of the first frame is at h1 after two transmissions and two links, and its acknowledgement takes two transmissions and
+    // two links back.
     let acknowledged = 2 * frame + FIXED + 2 * 64 * BYTE + FIXED;
     assert_eq!(times(true), [3 * frame + FIXED, acknowledged + 2 * frame + FIXED]);
     assert_eq!(times(false)[1].max(times(false)[0]), 4 * frame + FIXED);
@@ -143,7 +145,7 @@ fn what_is_lost_is_sent_again_and_counts_for_its_message() {
             let hit = [0, 0, 1, 2, 2, 2, 3][nth as usize - 1];
             assert!(rows[hit].retransmitted > 0, "{recovery:?} {nth}");
             let before: u64 = rows[..hit].iter().map(|row| row.retransmitted).sum();
-            // Nobody answers a packet of unordered delivery that does not ask, until enough have come.
+            // Unordered delivery acknowledges a packet without a request only when enough have arrived.
             assert!(before == 0 || recovery == Recovery::Rud, "{recovery:?} {nth}: what went before is acknowledged");
             let sent = |row: &&FlowRow| row.packets == frames(row.bytes).len() as u64 + row.retransmitted;
             assert!(rows.iter().all(sent), "{recovery:?} {nth}");
@@ -151,8 +153,8 @@ fn what_is_lost_is_sent_again_and_counts_for_its_message() {
     }
 }
 
-/// The first packet of the first message is lost. Where packets are acknowledged one by one the second message is complete long before the
-/// first; else it waits for it.
+/// The first packet of the first message is lost. If packets are acknowledged one by one the second message is complete long before the
+/// first; otherwise it waits for it.
 #[test]
 fn messages_complete_in_their_order_but_for_unordered_delivery() {
     for recovery in ALL {
@@ -183,7 +185,7 @@ fn a_sender_that_gives_up_fails_all_and_the_next_message_begins_anew() {
     }
 }
 
-/// A run that ends early says of each message what has come of it.
+/// A run that ends early reports the state of each message.
 #[test]
 fn messages_that_are_cut_short_are_unfinished() {
     let mut bench = bench(Recovery::Rud, &[40_000, 40_000, 40_000]);
@@ -208,7 +210,7 @@ fn several_queue_pairs_outlive_a_message() {
     assert_eq!((out.progress.flows_done, out.progress.flows_active), (2, 0));
 }
 
-/// An interface issues messages one after the other, whichever connection they are for.
+/// An interface issues messages one after the other, on whatever connections.
 #[test]
 fn each_message_is_issued() {
     let mut bench = bench(Recovery::GoBackN, &[4_000, 4_000]);

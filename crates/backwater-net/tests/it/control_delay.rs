@@ -1,4 +1,4 @@
-//! A host's control delay: routed messages act exactly so much later, and nothing else does.
+//! A host's control delay: routed messages act exactly so much later, and nothing else changes.
 
 use crate::own::{Bench, Makes, own};
 use backwater_engine::Time;
@@ -14,14 +14,14 @@ use backwater_net::pause::PauseRequest;
 const ASKED: &str = "slow-down";
 const HEARD: &str = "heard";
 
-/// The switch sends a message to the source of its first data frame; the NIC answers and leaves it to the flow, which slows down.
+/// The switch sends a message to the source of its first data frame. The NIC answers and leaves the message to the flow, which slows down.
 #[derive(Clone, Copy)]
 struct Tests {
     how: How,
     sent: bool,
 }
 
-/// How the message comes to its host.
+/// How the message reaches its host.
 #[derive(Clone, Copy, PartialEq)]
 enum How {
     Routed,
@@ -119,17 +119,17 @@ fn run(bench: &Bench, how: How) -> Outcome {
     out
 }
 
-/// When the NIC has heard it.
+/// Returns when the NIC has heard it.
 fn heard(out: &Outcome) -> Time {
     let rows: Vec<Time> = out.rows.control.iter().filter(|row| row.kind == HEARD).map(|row| row.time).collect();
     assert_eq!(rows.len(), 1);
     rows[0]
 }
 
-/// The first frame is at the switch after 325.12 + 150 ns; the message needs the switch's 300 ns, 5.12 ns and 150 ns.
+/// The first frame is at the switch after 325.12 + 150 ns; the message takes the switch's 300 ns, 5.12 ns and 150 ns.
 const ARRIVAL: u64 = 325_120 + 150_000 + 300_000 + 5_120 + 150_000;
 
-/// NIC and flow hear it after exactly the host's delay: the last packet that left before that time is followed by others at 10 Gb/s.
+/// NIC and flow see it after exactly the host's delay: packets after the last one that left before that time follow at 10 Gb/s.
 #[test]
 fn routed_messages_act_after_the_delay_to_the_picosecond() {
     for delay in [0, 1, 1_000, 45_119, 45_120, 45_121, 1_000_000, 2_345_678] {
@@ -138,7 +138,7 @@ fn routed_messages_act_after_the_delay_to_the_picosecond() {
         let out = run(&bench, How::Routed);
         assert_eq!(heard(&out), Time(ARRIVAL + delay), "{delay}");
         let fast = (ARRIVAL + delay).div_ceil(SLOT) - 1;
-        // A packet that is due in the very instant has its turn before the message has its effect, or after it.
+        // A packet that is due at this very instant leaves before the message takes effect, or after it.
         let by = |fast: u64| {
             let last = fast * SLOT + (PACKETS - 1 - fast) * 10 * SLOT;
             Time(last + 2 * (SLOT + 150_000) + 300_000 + 2 * (5_120 + 150_000) + 300_000)
@@ -152,7 +152,7 @@ fn routed_messages_act_after_the_delay_to_the_picosecond() {
     }
 }
 
-/// The value of the host that the message is for counts, the last one given; other hosts' do not.
+/// The delay of the message's host counts, the last one given; those of other hosts do not.
 #[test]
 fn hosts_have_delays_of_their_own() {
     let mut bench = bench();
@@ -168,7 +168,7 @@ fn hosts_have_delays_of_their_own() {
     assert!(backwater_net::Network::new(bench.spec(own(Tests { how: How::Routed, sent: false }))).is_err());
 }
 
-/// What a neighbour says to a host, as a frame of its own or as MAC control, acts at once: no path leads there.
+/// A neighbour's message to a host, as a frame of its own or as MAC control, acts at once: it is not routed.
 #[test]
 fn messages_between_neighbours_are_not_delayed() {
     for how in [How::ToNeighbour, How::MacControl] {
@@ -179,7 +179,7 @@ fn messages_between_neighbours_are_not_delayed() {
     }
 }
 
-/// A run without a delay is the run that it was; one with a delay is the same however it is sliced.
+/// Without a delay a run is unchanged; with a delay it is the same in any slices.
 #[test]
 fn delayed_runs_repeat() {
     let mut delayed = bench();

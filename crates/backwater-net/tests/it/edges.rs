@@ -1,4 +1,4 @@
-//! Corners: what a hostile reviewer would try. Each test names the state that is hard to get right.
+//! Corner cases, as a hostile reviewer would try them. Each test names the state that is hard to get right.
 
 use crate::own::Bench;
 use backwater_engine::Time;
@@ -9,7 +9,7 @@ use backwater_net::{Bytes, Rate};
 
 #[test]
 fn smallest_flows_and_shortest_networks() {
-    // No switch at all; then a hairpin through one.
+    // Without a switch; then a hairpin through one.
     let wire = network(2, &[], &[("h0", "h1", Rate::gbps(100), Time::ns(500))]);
     for bytes in [0, 1, 4000, 4001] {
         for header in [0, 64] {
@@ -39,7 +39,7 @@ fn staging_smaller_than_a_frame() {
     }
 }
 
-/// Frames under way when a link fails are lost, even if it is up again before they would have arrived.
+/// Frames in flight when a link fails are lost, even if it is up again before they would have arrived.
 #[test]
 fn link_flap_shorter_than_the_way() {
     let mut bench = Bench::new(network(2, &[], &[("h0", "h1", Rate::gbps(100), Time::us(10))]));
@@ -52,7 +52,7 @@ fn link_flap_shorter_than_the_way() {
     assert_eq!((out.progress.fault_losses, out.sum(|p| p.stats.fault_frames)), (1, 1));
 }
 
-/// Frames for which no way is left are counted at a port like any other loss.
+/// Frames without a path are counted at a port like any other loss.
 #[test]
 fn losses_without_a_way_are_counted_at_ports() {
     let mut bench = Bench::leaf_spine(2, 1, 1);
@@ -66,7 +66,7 @@ fn losses_without_a_way_are_counted_at_ports() {
     assert_eq!(out.sum(|p| p.stats.fault_frames), out.progress.fault_losses);
 }
 
-/// A loss of one kind of frame on every link: each is lost with that probability, and nothing else is.
+/// A loss of one kind of frame on every link: each is lost with that probability, and no other is.
 #[test]
 fn loss_of_one_kind_everywhere() {
     let run = |faults: &[f64]| {
@@ -86,7 +86,7 @@ fn loss_of_one_kind_everywhere() {
     let lost = out.progress.fault_losses;
     let (sent, lost) = (sent as f64, lost as f64);
     assert!((lost - 0.51 * sent).abs() < 3.0 * (sent * 0.51 * 0.49).sqrt(), "{lost} of {sent}");
-    // The later fault about the same frames replaces the earlier one.
+    // The later fault for the same frames replaces the earlier one.
     assert_eq!(run(&[1.0, 0.0]).progress.fault_losses, 0);
 }
 
@@ -103,7 +103,7 @@ fn demanded_port_numbers() {
     assert_eq!(to_h0.port.0, 1);
 }
 
-/// A frame that is not ready when its lane is looked at is looked for once more, and not once more for each time that it was looked at.
+/// If a frame is not ready when its input queue is examined, one more look follows, not one more for each look.
 #[test]
 fn a_crossbar_looks_once_an_instant() {
     for architecture in [Architecture::InputQueued, Architecture::Voq] {

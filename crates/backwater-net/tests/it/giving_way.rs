@@ -1,6 +1,6 @@
-//! The newest packet of a queue gives way to one that comes, with mechanisms of the tests' own.
+//! The newest packet of a queue gives way to an arriving one, with the tests' own mechanisms.
 //!
-//! Frames are 4000 B and 64 B of header: 325.12 ns at 100 Gb/s, 3.2512 us at 10 Gb/s. Links take 150 ns, switches nothing.
+//! Frames are 4000 B and 64 B of header: 325.12 ns at 100 Gb/s, 3.2512 us at 10 Gb/s. Links take 150 ns, switches no time.
 
 use crate::own::{Bench, Makes, own};
 use backwater_engine::Time;
@@ -19,28 +19,28 @@ use std::rc::Rc;
 
 const LINK: Time = Time::ns(150);
 
-/// The packet of a flow, counted from 0.
+/// The number of a packet in its flow, from 0.
 fn number(pkt: &Packet) -> u64 {
     pkt.data().map_or(u64::MAX, |data| data.offset / 4000)
 }
 
-/// What happened to which packet; of hooks that do not see it: to none.
+/// An event of a packet; `None` for hooks that do not see the packet.
 type Seen = (&'static str, Option<u64>);
 
-/// Of two the newest gives way the `first` times, or by a toss; what finds no memory is cut and goes on in class 7. Every packet says which it
-/// is, and is marked as it leaves queue 3.
+/// The newest packet gives way the `first` times, or by a random draw; packets without memory are trimmed and continue in class 7. Packets
+/// carry their number, and are marked when they leave queue 3.
 #[derive(Clone, Default)]
 struct Gives {
     first: u64,
     never: bool,
     /// Data moves between queues 2 and 3.
     moves: bool,
-    /// Some data waits in lanes.
+    /// Some data waits in isolation queues.
     holds: bool,
     seen: Rc<RefCell<Vec<Seen>>>,
     asked: Rc<RefCell<u64>>,
     came: Rc<RefCell<Vec<(u64, u32, bool)>>>,
-    /// Of packets that came cut: whether they were at the last hop.
+    /// For trimmed packets that arrived: whether they were at the last hop.
     last_hop: Rc<RefCell<Vec<bool>>>,
 }
 
@@ -50,7 +50,7 @@ impl Gives {
             self.seen.borrow_mut().push((what, Some(number(pkt))));
         }
     }
-    /// Of data, which comes in class 3.
+    /// For data, which arrives in class 3.
     fn report_row(&self, what: &'static str, at: &Place) {
         if at.class == Class(3) {
             self.seen.borrow_mut().push((what, None));
@@ -161,7 +161,7 @@ impl FlowSide for Gives {
     }
 }
 
-/// A host at 100 Gb/s sends another six packets over a link of 10 Gb/s, whose queue has memory for three, and for two headers.
+/// A host at 100 Gb/s sends six packets to another over a link of 10 Gb/s, whose queue has memory for three, and for two headers.
 fn slow_link() -> Bench {
     let links = [("h0", "s0", Rate::gbps(100), LINK), ("s0", "h1", Rate::gbps(10), LINK)];
     let mut bench = Bench::new(network(2, &["s0"], &links));
@@ -177,8 +177,8 @@ fn slow_link() -> Bench {
     bench
 }
 
-/// Packet 0 is on the wire, 1 and 2 wait. 2 gives way to 3, which has its place behind 1, 3 gives way to 4, and 4 to 5. Headers of 2 and 3
-/// pass what waits; there is no memory for that of 4. No header is marked for having left queue 3.
+/// Packet 0 is on the wire, 1 and 2 wait. 2 gives way to 3, which gets its place behind 1; 3 gives way to 4, and 4 to 5. The headers of 2
+/// and 3 overtake waiting packets; there is no memory for that of 4. No header is marked for having left queue 3.
 #[test]
 fn the_newest_packet_gives_its_place() {
     let (data, cut) = (|n| (n, 4000, true), |n| (n, 0, false));
@@ -197,7 +197,7 @@ fn the_newest_packet_gives_its_place() {
     }
 }
 
-/// The one that gives way leaves like one that is sent, and then comes like one that has arrived; the other comes after it.
+/// The packet that gives way leaves like one that is sent, and then arrives anew; the other arrives after it.
 #[test]
 fn hooks_see_it_leave_and_come_again() {
     let gives = Gives { first: 3, ..Gives::default() };
@@ -220,7 +220,7 @@ fn hooks_see_it_leave_and_come_again() {
     assert_eq!((times("admit"), times("enqueue")), (times("release"), times("depart")), "all that came has left");
 }
 
-/// A packet says whether it was cut at the port to its receiver, or at one before that.
+/// A packet shows whether it was trimmed at the port to its receiver, or at an earlier one.
 #[test]
 fn what_is_cut_says_whether_that_was_at_the_last_hop() {
     let (fast, slow) = (Rate::gbps(100), Rate::gbps(10));
@@ -234,7 +234,7 @@ fn what_is_cut_says_whether_that_was_at_the_last_hop() {
     }
 }
 
-/// What is on the wire gives way to nothing: with memory for one packet nothing waits that could.
+/// The packet on the wire never gives way: with memory for one packet no waiting packet could.
 #[test]
 fn the_packet_on_the_wire_is_left_alone() {
     let mut bench = slow_link();
@@ -245,8 +245,8 @@ fn the_packet_on_the_wire_is_left_alone() {
     assert_eq!(gives.came.borrow()[0], (0, 4000, true));
 }
 
-/// Four hosts send to one, some back: whatever the switch, all comes through, and every account falls to zero. Where the memory is not that
-/// of an output queue, nothing gives way.
+/// Four hosts send to one, some back: whatever the switch, everything arrives, and every account falls to zero. If the memory is not that
+/// of an output queue, no packet gives way.
 #[test]
 fn accounts_and_order_are_kept() {
     let mut gave_way = 0;
@@ -272,7 +272,7 @@ fn accounts_and_order_are_kept() {
                     bench.ack.class = Some(6);
                     bench.causes.waits = vec![true];
                     bench.stall = Some(Time::ms(100));
-                    // Without a window senders would fill the links with what is cut.
+                    // Without a window senders would fill the links with trimmed packets.
                     let (recovery, window) = (Recovery::SelectiveRepeat, Some(Window::Bytes(Bytes(40_000))));
                     let transport = TransportParams { recovery, window, ..TransportParams::default() };
                     bench.transport = TransportParams { in_order: false, retries: None, ..transport };

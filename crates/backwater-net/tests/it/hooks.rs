@@ -1,5 +1,5 @@
-//! Hooks that schemes of 2026 need, with mechanisms of the tests' own: attachments, port events, begin and end of flows, frames that each
-//! side sends, a gate that asks, and a queue for what is trimmed.
+//! Hooks that schemes of 2026 need, with the tests' own mechanisms: attachments, port events, begin and end of flows, frames that each side
+//! sends, a gate with a query, and a queue for trimmed packets.
 //!
 //! Frames are 4000 B and 64 B of header: 325.12 ns at 100 Gb/s. Acknowledgements are 64 B, 5.12 ns. Links take 150 ns, switches 300 ns.
 
@@ -25,7 +25,7 @@ const SHORT: Time = Time(5_120);
 const LINK: Time = Time::ns(150);
 const SWITCH: Time = Time::ns(300);
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Data,
@@ -44,7 +44,7 @@ fn frame(kind: &'static str, flow: Option<FlowRef>) -> Control {
     Control { flow, ..Control::carrying(kind, 64, 0, &()) }
 }
 
-/// Every packet says at which byte it begins; each switch adds its number and what its port had sent before.
+/// Every packet carries the byte at which it begins; each switch adds its number and the bytes that its port had sent before.
 #[derive(Clone, Default)]
 struct Telemetry {
     echoed: Log<(u64, Option<Attachment>)>,
@@ -86,7 +86,7 @@ impl FlowSide for Telemetry {
     }
 }
 
-/// What a packet has gathered on its way comes back with its acknowledgement, and with no other.
+/// The attachment that a packet has collected returns with its acknowledgement, and with no other.
 #[test]
 fn acknowledgements_bring_back_what_packets_carry() {
     let mut bench = Bench::leaf_spine(2, 1, 2);
@@ -107,8 +107,8 @@ fn acknowledgements_bring_back_what_packets_carry() {
     assert_eq!(echoed, expected);
 }
 
-/// Places of packets that are lost are given to others, which do not find what the lost ones carried; of packets that are acknowledged
-/// together, it is what the last one carries.
+/// Places of lost packets are reused, and new packets do not find the old attachments. For packets that are acknowledged together, the
+/// attachment of the last one returns.
 #[test]
 fn what_a_lost_packet_carried_is_lost() {
     let mut bench = Bench::star(2, Rate::gbps(100));
@@ -131,7 +131,7 @@ fn what_a_lost_packet_carried_is_lost() {
     assert!(telemetry.echoed.borrow().iter().any(|(_, carried)| carried.is_none()));
 }
 
-/// When frames begin to leave and have left: who, what, when, and the port's totals before.
+/// Records when frames begin to leave and have left: direction, frame, time, and the port's totals before.
 #[derive(Clone, Default)]
 struct Ports {
     seen: Log<(&'static str, Time, Departure, Kind)>,
@@ -166,7 +166,7 @@ impl NicSide for Ports {
     }
 }
 
-/// Switch and NIC tell the same of their ports, whenever a switch gives memory back.
+/// Switch and NIC report the same for their ports, whenever a switch releases memory.
 #[test]
 fn ports_tell_when_frames_begin_to_leave() {
     for release_at in [ReleaseAt::Start, ReleaseAt::End] {
@@ -207,7 +207,7 @@ fn ports_tell_when_frames_begin_to_leave() {
     }
 }
 
-/// What both halves of flows hear of their begin and end.
+/// Records what both halves of flows learn of their begin and end.
 #[derive(Clone, Default)]
 struct Ends {
     sender: Log<(&'static str, Time, u64)>,
@@ -248,8 +248,8 @@ impl FlowSide for Ends {
     }
 }
 
-/// A flow's sender hears of its start, and of its end with the last acknowledgement; its receiver with the first packet and with the last
-/// byte. The backlog is what has not been sent.
+/// A flow's sender learns of its start, and of its end with the last acknowledgement; its receiver with the first packet and with the last
+/// byte. The backlog is the unsent part.
 #[test]
 fn both_ends_hear_of_a_flows_begin_and_end() {
     let mut bench = Bench::star(2, Rate::gbps(100));
@@ -271,7 +271,7 @@ fn both_ends_hear_of_a_flows_begin_and_end() {
     assert_eq!(out.rows.flows[0].fct_last_byte, Some(last - begins));
 }
 
-/// A receiver hears of the end of a flow whose sender gives up; a flow of which nothing has come has not begun there.
+/// A receiver learns of the end of a flow whose sender gives up; a flow without arrived packets has not begun there.
 #[test]
 fn a_flow_that_fails_ends_at_both_ends() {
     let mut bench = Bench::star(3, Rate::gbps(100));
@@ -290,7 +290,7 @@ fn a_flow_that_fails_ends_at_both_ends() {
     assert_eq!(ended, 2);
 }
 
-/// A sender asks its receiver before it sends; the receiver grants. A NIC also greets the switch that it hangs on.
+/// A sender asks its receiver before it sends; the receiver grants. A NIC also greets its switch.
 #[derive(Clone, Default)]
 struct Asks {
     heard: Log<(&'static str, Time)>,
@@ -356,7 +356,7 @@ impl FlowSide for Asking {
     }
 }
 
-/// The request, the grant and then the data cross the star, each as long as it takes on an idle way.
+/// The request, the grant and then the data cross the star, each in the time of an idle path.
 #[test]
 fn a_sender_asks_its_receiver() {
     let mut bench = Bench::star(2, Rate::gbps(100));
@@ -419,7 +419,7 @@ impl NicSide for PauseRequests {
     }
 }
 
-/// A gate that asks keeps long frames of queue 3 from starting until it lets them; what waits in queue 0 goes by as if they were not there.
+/// A gate with a query keeps long frames of queue 3 from starting until a time; frames in queue 0 pass as if they did not exist.
 #[test]
 fn a_gate_may_ask_for_the_packet() {
     for at_switch in [false, true] {
@@ -434,7 +434,7 @@ fn a_gate_may_ask_for_the_packet() {
         // Two frames, from the gate on.
         let from_gate = if at_switch { OPENS + DATA + DATA + LINK } else { OPENS + DATA + queued + across + DATA };
         assert_eq!(fct(0), Some(from_gate), "{at_switch}");
-        // Of the ten frames of queue 0 the first begins at once at the NIC, where it waits for two others at most at the switch.
+        // The first of the ten frames of queue 0 begins at once at the NIC; at the switch it waits for at most two others.
         let idle = DATA + queued + Time(9 * DATA.0) + across;
         let (slower, most) = (fct(1).map(|fct| fct.since(idle)), if at_switch { Time(3 * DATA.0) } else { DATA });
         assert!(slower.is_some_and(|slower| slower <= most), "{at_switch}: {slower:?}");
@@ -442,7 +442,7 @@ fn a_gate_may_ask_for_the_packet() {
     }
 }
 
-/// What a frame waits for that may not start is a cause of its own, at the host and at the switch; a run that ends meanwhile says so.
+/// The wait of a frame that may not start is a cause of its own, at the host and at the switch; a run that ends meanwhile reports it.
 #[test]
 fn what_may_not_start_waits_for_that() {
     for at_switch in [false, true] {
@@ -467,7 +467,7 @@ fn what_may_not_start_waits_for_that() {
     }
 }
 
-/// What finds no memory is trimmed, and goes on in class 7.
+/// Packets without memory are trimmed, and continue in class 7.
 #[derive(Clone, Copy)]
 struct Trims {
     apart: bool,
@@ -489,7 +489,7 @@ impl SwitchSide for Trims {
     }
 }
 
-/// A header in a queue of its own passes what fills the other one: the sender hears of the first loss while that still waits.
+/// A header in a queue of its own overtakes the packets in the other queue: the sender learns of the first loss while they still wait.
 #[test]
 fn what_is_trimmed_may_take_another_queue() {
     let run = |apart: bool| {
@@ -506,9 +506,9 @@ fn what_is_trimmed_may_take_another_queue() {
         let frames = [port.stats.tx_data_frames, port.stats.tx_cut_frames];
         (out.rows.flows[0].fct_last_byte.unwrap_or(Time::NEVER), frames)
     };
-    // The queue has memory for ten packets, and the eleventh comes before the first has left: its payload is cut off. In the same queue its
-    // header reaches the receiver last, and the payload then comes by an idle way; in one of its own it comes behind the first, and
-    // the payload follows the others without a gap.
+    // The queue has memory for ten packets, and the eleventh arrives before the first has left: it is trimmed. In the same queue its header
+    // reaches the receiver last, and the payload then arrives over an idle path. In its own queue it arrives behind the first, and the
+    // payload follows the others without a gap.
     let (slow, header) = (Time(3_251_200), Time(51_200));
     let ((same, frames), (apart, as_many)) = (run(false), run(true));
     assert_eq!((frames, as_many), ([11, 1], [11, 1]));
@@ -518,7 +518,7 @@ fn what_is_trimmed_may_take_another_queue() {
     assert_eq!(same, last + back + DATA + LINK + SWITCH + slow + LINK);
 }
 
-/// With each packet of data, its flow sends the receiver a frame.
+/// With each data packet, its flow sends the receiver a frame.
 #[derive(Clone, Copy)]
 struct Talks;
 
@@ -535,7 +535,7 @@ impl FlowSide for Talks {
     }
 }
 
-/// What a flow sends while its packet is made does not go at the same time as that: a wire carries one frame.
+/// A frame that a flow sends while its packet is made does not leave at the same time: a wire carries one frame.
 #[test]
 fn what_is_sent_with_a_packet_takes_its_own_time() {
     let mut bench = Bench::star(2, Rate::gbps(100));
@@ -547,7 +547,8 @@ fn what_is_sent_with_a_packet_takes_its_own_time() {
     assert_eq!(out.flow(0).fct_last_byte, Some(last));
 }
 
-/// Flows of a class have one controller, whose rate is by how many they are. It keeps when packets go, and to whom over how many switches.
+/// Flows of a class have one controller, whose rate depends on their number. It records when packets leave, their destination and their
+/// number of switches.
 #[derive(Clone)]
 struct Shares {
     alone: Rate,
@@ -581,7 +582,7 @@ impl FlowSide for Shares {
     }
 }
 
-/// A rate that a flow's begin or end changes counts at once for others that wait for it; each hook sees the flow that it is about.
+/// A rate that changes with a flow's begin or end applies at once to waiting flows; each hook sees its own flow.
 #[test]
 fn flows_that_share_a_controller_hear_of_a_new_rate() {
     let (slow, fast) = (Rate::gbps(1), Rate::gbps(100));
@@ -599,7 +600,7 @@ fn flows_that_share_a_controller_hear_of_a_new_rate() {
         sent.take()
     };
     let (near, far) = (HostId(1), HostId(2));
-    // The second packet would be due after 32 us, and goes when another flow begins.
+    // The second packet would be due after 32 us, but leaves when another flow begins.
     let due = Time::us(1);
     let sent = [(Time::ZERO, near, 1), (due, near, 1), (due + DATA, near, 1), (due + DATA + DATA, far, 3)];
     assert_eq!(run(slow, fast), sent);

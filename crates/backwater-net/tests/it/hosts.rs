@@ -9,7 +9,7 @@ use backwater_net::record::State;
 
 const RATE: Rate = Rate::gbps(100);
 
-/// Flows of a star's host 0 to one host each, in these classes, for 100 us: what each receiver has got, in frames of 4 KB.
+/// Flows of a star's host 0 to one host each, in these classes, for 100 us. Returns what each receiver has received, in frames of 4 KB.
 fn shares(classes: &[u8], weights: Option<[u32; 8]>) -> Vec<u64> {
     let mut bench = Bench::star(1 + classes.len() as u32, RATE);
     bench.nic.weights = weights;
@@ -36,7 +36,7 @@ fn hosts_serve_classes_strictly_or_by_turns() {
     assert_eq!(mice_first[..2], [1, 0], "weight 0 goes before all others: {mice_first:?}");
 }
 
-/// With `awaited` the run ends at the instant of the last awaited flow's end, and the others are as far as they are.
+/// With `awaited` the run ends at the instant at which the last awaited flow ends; the others stay unfinished.
 #[test]
 fn a_run_waits_for_some_groups_only() {
     let mut bench = Bench::star(4, RATE);
@@ -50,7 +50,7 @@ fn a_run_waits_for_some_groups_only() {
     assert_eq!(out.progress.time, whole(&out, 2));
     assert!(whole(&out, 1) < Time::us(60), "nothing awaited was under way for a while, but more was to come");
     assert!(matches!(out.flow(0).state, State::Unfinished(_)) && out.flow(0).received > 0);
-    // Nothing of the group comes: the run does not begin.
+    // The group has no flows: the run does not begin.
     bench.flows.retain(|flow| flow.group == 1);
     let none = bench.run();
     assert_eq!((none.progress.time, none.flow(0).received), (Time::ZERO, 0));

@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 const OPENS: Time = Time::us(20);
 
-/// PauseRequests data until [`OPENS`], and whatever the switch itself sends for ever: two messages to the sender about each packet.
+/// Holds data until [`OPENS`], and the switch's own frames forever: two messages to the sender for each packet.
 #[derive(Clone, Default)]
 struct PauseRequests {
     heard: Rc<RefCell<Vec<Time>>>,
@@ -55,7 +55,7 @@ impl NicSide for PauseRequests {
     }
 }
 
-/// What a switch itself sends is in no ingress account, so that no pause makes room for it: no lane keeps it.
+/// A switch's own frames are in no ingress account, so no pause makes room for them: no isolation queue keeps them.
 #[test]
 fn what_a_switch_sends_waits_in_no_lane() {
     let mut bench = Bench::star(2, Rate::gbps(100));
@@ -68,7 +68,7 @@ fn what_a_switch_sends_waits_in_no_lane() {
     assert_eq!(out.rows.flows[0].fct_last_byte, Some(OPENS + Time(325_120 + 150_000)));
 }
 
-/// PauseRequests data until [`OPENS`], and keeps what the port had sent before each frame of data begins to leave.
+/// Holds data until [`OPENS`], and records what the port had sent before each data frame begins to leave.
 #[derive(Clone, Default)]
 struct Counts {
     starts: Rc<RefCell<Vec<(u64, u64)>>>,
@@ -100,7 +100,8 @@ impl LinkSide for Counts {
     }
 }
 
-/// The memory that a frame gives back lets the next one out of its lane and onto the wire: a frame that begins to leave counts those before it.
+/// The memory that a frame releases lets the next one out of its isolation queue and onto the wire: a frame that begins to leave counts
+/// those before it.
 #[test]
 fn a_frame_that_begins_to_leave_counts_those_before_it() {
     let mut bench = Bench::star(2, Rate::gbps(100));
@@ -112,8 +113,8 @@ fn a_frame_that_begins_to_leave_counts_those_before_it() {
     assert_eq!(*counts.starts.borrow(), before);
 }
 
-/// PauseRequests data that came in class 3 until [`OPENS`]: in a lane of its queue or, with `apart`, only what goes by queue 3. From the third packet
-/// on, and up to the eighth, data goes by queue 2.
+/// Holds data that arrived in class 3 until [`OPENS`] in an isolation queue; with `apart`, only data for queue 3. From the third to the
+/// eighth packet, data uses queue 2.
 #[derive(Clone, Copy)]
 struct Moves {
     apart: bool,
@@ -146,7 +147,7 @@ impl SwitchSide for Moves {
     }
 }
 
-/// A flow of which some waits in a lane stays in order when it is moved to another queue meanwhile, whether that is held as well or not.
+/// A flow with packets in an isolation queue stays in order when it is moved to another queue, whether that is held as well or not.
 #[test]
 fn a_flow_that_waits_in_a_lane_keeps_its_order() {
     for architecture in [Architecture::OutputQueued, Architecture::Voq] {
@@ -159,7 +160,7 @@ fn a_flow_that_waits_in_a_lane_keeps_its_order() {
             let mut bench = Bench::star(3, Rate::gbps(100));
             bench.switch.architecture = architecture;
             bench.flow(0, 1, 48_000);
-            // Something else fills queue 3 when the lane opens, so that the lane feeds it by turns.
+            // Other frames fill queue 3 when the isolation queue opens, so it feeds the queue by turns.
             bench.flow(2, 1, 400_000).start = OPENS - Time::us(3);
             let out = bench.run_with(own(Moves { apart, order }));
             assert_eq!(out.unrest, Vec::<String>::new());

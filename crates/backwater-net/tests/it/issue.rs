@@ -1,6 +1,6 @@
 //! `nic.issue`: an interface issues its messages one after the other, so that the i-th of k posted at once begins i issues later.
 //!
-//! Of messages of n frames, each `F` on links of one rate, from one host of a star to another:
+//! For messages of n frames, each `F` on links of one rate, from one host of a star to another:
 //!
 //! ```text
 //! way    = F + 2 delays + latency                    from the last frame's end at its host to the receiver
@@ -32,14 +32,14 @@ fn posted(messages: u64, frames: u64, issue: Time) -> Bench {
     bench
 }
 
-/// When each message's last byte came, in the order in which they were posted.
+/// Returns when each message's last byte arrived, in the order in which they were posted.
 fn times(bench: &Bench) -> Vec<u64> {
     let out = bench.run();
     out.at_rest();
     out.rows.flows.iter().map(|flow| flow.start.0 + flow.fct_last_byte.expect("complete").0).collect()
 }
 
-/// A message's frames are over before the next one is issued: each comes an issue after the one before it.
+/// A message's frames have left before the next one is issued: each arrives an issue after the one before it.
 #[test]
 fn slow_issues_set_the_pace() {
     for (frames, issue) in [(1, FRAME), (1, FRAME + 1), (1, 1_000_000), (5, 5 * FRAME), (5, 2_000_000)] {
@@ -61,8 +61,8 @@ fn fast_issues_leave_the_pace_to_the_link() {
     }
 }
 
-/// Tokens of an expert-parallel dispatch, 7168 B each in two frames to one of 3 peers: 1,000 of them take what the slower of link and
-/// interface takes for all, and a message's rate is the inverse of that.
+/// Tokens of an expert-parallel dispatch, 7168 B each in two frames to one of 3 peers: 1,000 of them take as long as the slower of link and
+/// interface needs, and the rate of messages is the inverse of that.
 #[test]
 fn many_small_messages_are_bound_by_the_slower_of_link_and_interface() {
     let token = (4064 + 3168 + 64) * 40;
@@ -71,14 +71,14 @@ fn many_small_messages_are_bound_by_the_slower_of_link_and_interface() {
         let mut bench = posted(0, 0, Time(issue));
         (0..1_000).for_each(|n| _ = bench.flow(0, 1 + n % 3, 7_168));
         let last = times(&bench).into_iter().max().expect("messages");
-        // Of the last two tokens one frame each may go between the other's: the last frame of all may be a full one.
+        // Frames of the last two tokens may alternate: the last frame of all may be a full one.
         let bound = if issue < token { issue + 1_000 * token } else { 1_000 * issue + token };
         let (least, most) = (bound + last_frame + FIXED, bound + FRAME + FIXED);
         assert!((least..=most).contains(&last), "{issue} ps: {last}, not {least} to {most}");
     }
 }
 
-/// What is posted while the interface issues waits behind that; what comes when it is idle does not wait.
+/// A message posted while the interface issues waits behind earlier ones; a message for an idle interface does not wait.
 #[test]
 fn messages_wait_for_those_posted_before_them_only() {
     let mut bench = posted(0, 0, Time::us(1));
@@ -91,7 +91,7 @@ fn messages_wait_for_those_posted_before_them_only() {
     assert_eq!(times(&bench), [1_000_000, 2_000_000, 3_000_000, 10_000_000, 1_200_000].map(begin));
 }
 
-/// Completion counts from the post. Alone a message takes its own issue as well, so what is beyond its ideal time is the wait for others'.
+/// Completion counts from the post. The ideal time includes a message's own issue, so the excess over it is the wait for others' issues.
 #[test]
 fn completion_counts_from_the_post_and_the_wait_is_recorded() {
     let mut bench = posted(6, 3, Time::us(2));
@@ -121,7 +121,7 @@ fn a_message_is_issued_before_its_first_frame_is_fetched() {
     assert_eq!(out.flow(0).ideal, out.flow(0).fct_last_byte);
 }
 
-/// The host's own value counts, the last one given; an entry about something else leaves it alone.
+/// The host's own value counts, the last one given; an entry about something else does not change it.
 #[test]
 fn hosts_have_times_of_their_own() {
     let own = |host, issue, control_delay| (HostId(host), NicTimes { control_delay, issue });
@@ -136,7 +136,7 @@ fn hosts_have_times_of_their_own() {
     assert_eq!(times(&bench), [1_000_000, 2_000_000, 3_000_000].map(|issued| issued + 2 * FRAME + FIXED));
 }
 
-/// Each link of a host has an interface, which issues what leaves there.
+/// Each link of a host has an interface, which issues the messages that leave there.
 #[test]
 fn interfaces_of_a_host_issue_side_by_side() {
     let (rate, delay) = (Rate::gbps(200), Time::ns(150));
@@ -149,7 +149,7 @@ fn interfaces_of_a_host_issue_side_by_side() {
     assert_eq!(times(&bench), [1, 2, 1, 3, 2].map(|turn| turn * 1_000_000 + 2 * FRAME + FIXED));
 }
 
-/// A flow that has not been issued when its link fails leaves by the other one, when it would have left by the first.
+/// A flow that has not been issued when its link fails leaves by the other one, at the time at which it would have left by the first.
 #[test]
 fn a_flow_that_is_still_to_be_issued_leaves_a_failed_link() {
     use backwater_net::config::Recovery;
@@ -168,7 +168,7 @@ fn a_flow_that_is_still_to_be_issued_leaves_a_failed_link() {
     assert_eq!(times(&bench), [1, 2, 3, 4].map(|turn| turn * 1_000_000 + 2 * FRAME + FIXED));
 }
 
-/// A run that ends before all are issued says of whom the others wait.
+/// A run that ends before all are issued names the messages that the others wait for.
 #[test]
 fn what_has_not_been_issued_says_so() {
     let mut bench = posted(3, 1, Time::us(10));
@@ -180,7 +180,7 @@ fn what_has_not_been_issued_says_so() {
     assert!(out.rows.flows[1..].iter().all(|flow| flow.packets == 0));
 }
 
-/// No message moves where nothing takes time to be issued, and a run is the same however it is sliced.
+/// Without an issue time messages are unchanged, and a run is the same in any slices.
 #[test]
 fn runs_repeat() {
     let bench = posted(40, 3, Time::ns(777));

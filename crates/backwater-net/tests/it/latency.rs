@@ -20,7 +20,7 @@ fn chain(switches: usize, rates: &[Rate]) -> Bench {
     Bench::new(network(2, &names, &links))
 }
 
-/// sum(S/R_i) + sum(prop_i) + n t_switch, one way and back, whatever the switch is built like and wherever its latency passes.
+/// sum(S/R_i) + sum(prop_i) + n t_switch, one way and back, whatever the switch's architecture and the place of its latency.
 #[test]
 fn lone_packet_takes_the_sum_of_its_parts() {
     // 7 Gb/s does not divide a picosecond: each link rounds up for itself.
@@ -60,8 +60,8 @@ fn lone_packet_takes_the_sum_of_its_parts() {
     }
 }
 
-/// 500 frames of 162.56 ns pipelined over 4 links and 3 switches, and the last acknowledgement back: the lone 2 MB flow that
-/// the simulator behind contribution dw-chen "SFC AIDC results 2025" was found to complete in 84.778 us.
+/// 500 frames of 162.56 ns pipelined over 4 links and 3 switches, and the last acknowledgement back: the lone 2 MB flow that the simulator
+/// behind contribution dw-chen "SFC AIDC results 2025" completes in 84.778 us.
 #[test]
 fn lone_2_mb_flow_over_the_studys_network() {
     for architecture in ARCHITECTURES {
@@ -76,7 +76,7 @@ fn lone_2_mb_flow_over_the_studys_network() {
     }
 }
 
-/// A permutation leaves every link to one flow: each completes as if it were alone.
+/// In a permutation every link has one flow: each completes as if it were alone.
 #[test]
 fn permutation_without_collision_is_uncongested() {
     for architecture in ARCHITECTURES {
@@ -87,8 +87,8 @@ fn permutation_without_collision_is_uncongested() {
             bench.flow(h, (h + 8) % 32, 400_000).path = path;
         }
         let out = bench.run();
-        // Data and acknowledgements of other flows share host links only in opposite directions, but a host's own
-        // acknowledgements go between its data: 100 of 2.56 ns at most delay a flow, plus a frame at each of 4 links.
+        // Data and acknowledgements of other flows share host links only in opposite directions, but a host's own acknowledgements
+        // alternate with its data: at most 100 of 2.56 ns delay a flow, plus a frame at each of 4 links.
         let alone = 103 * 162_560 + 4 * 150_000 + 3 * 300_000 + 4 * 152_560 + 900_000;
         for row in &out.at_rest().rows.flows {
             let fct = row.fct_last_ack.expect("complete").0;

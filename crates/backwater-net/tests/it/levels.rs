@@ -1,4 +1,4 @@
-//! Levels of a switch's accounts in a whole network: a mechanism is called beyond its levels, and as soon as others count.
+//! Levels of a switch's accounts in a whole network: a mechanism is called beyond its levels, and as soon as other levels apply.
 
 use crate::own::{Bench, Makes, own};
 use backwater_net::hooks::{Account, Levels, Place, SwitchCx, SwitchSide};
@@ -8,10 +8,10 @@ use backwater_net::{Bytes, Rate};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What a hook has seen of its account \[bytes\].
+/// Values of its account that a hook has seen \[bytes\].
 type Seen = Rc<RefCell<Vec<(&'static str, u64)>>>;
 
-/// A threshold and a lower one, of what came in at a port or of what waits for one; once the first has been passed, it waits for the second.
+/// A threshold and a lower one, for an ingress port or an egress port; once the first has been passed, the mechanism waits for the second.
 #[derive(Clone)]
 struct Threshold {
     of: Account,
@@ -87,8 +87,8 @@ impl SwitchSide for Threshold {
     }
 }
 
-/// An incast of three, at which a queue of the switch, and what came in at a port, pass both levels once. By its levels a mechanism sees what it
-/// sees if it is called for every frame.
+/// An incast of three, in which a queue of the switch and an ingress port pass both levels once. With levels a mechanism sees what it sees
+/// if it is called for every frame.
 #[test]
 fn levels_leave_out_nothing() {
     for of in [Account::Egress(Port(3), Queue(3)), Account::Ingress(Port(0), Class(3))] {

@@ -1,4 +1,4 @@
-//! Networks that lose: what gets further is waited for, and the run says who does not.
+//! Networks with losses: the run waits for flows with progress, and names those without.
 
 use crate::own::Bench;
 use backwater_engine::Time;
@@ -54,7 +54,7 @@ fn a_link_down_on_a_pinned_way_is_named() {
     assert!(broken.reason.ends_with("the link from spine0 to leaf1 is down"), "{}", broken.reason);
 }
 
-/// A link that comes back, a flow that is still to start, a slow receiver at work: there is something to wait for.
+/// A link that comes back, a flow that is still to start, a slow receiver at work: the run waits.
 #[test]
 fn what_is_still_to_come_is_waited_for() {
     for recovery in RECOVERIES {
@@ -71,7 +71,7 @@ fn what_is_still_to_come_is_waited_for() {
     }
 }
 
-/// Acknowledgements that are all lost: everything has arrived, and nobody knows.
+/// Acknowledgements that are all lost: everything has arrived, but no sender knows.
 #[test]
 fn a_way_back_that_loses_everything_is_no_progress() {
     let mut bench = endless(Recovery::GoBackN);
@@ -83,7 +83,7 @@ fn a_way_back_that_loses_everything_is_no_progress() {
     assert_eq!(out.flow(0).received, 40_000);
 }
 
-/// Somebody who gets further, however slowly, keeps a run going in which another never will.
+/// A flow with progress, however slow, keeps a run going in which another one never progresses.
 #[test]
 fn one_flow_that_gets_further_keeps_the_run_going() {
     let mut bench = endless(Recovery::GoBackN);
@@ -100,8 +100,8 @@ fn one_flow_that_gets_further_keeps_the_run_going() {
     assert!(out.broken.is_some() && out.progress.time > Time::ms(32));
 }
 
-/// A frame is cut if the link goes down between its first bit and its last one, at the rate at which it was sent. One of 4082 B and a gap
-/// of 20 B takes 328 ns at 100 Gb/s and 33 us at 1 Gb/s, and the link 10 us.
+/// A frame is lost if the link goes down between its first bit and its last one, at the rate at which it was sent. A frame of 4082 B and a
+/// gap of 20 B take 328 ns at 100 Gb/s and 33 us at 1 Gb/s, and the link 10 us.
 #[test]
 fn a_rate_that_changes_later_cuts_nothing() {
     let lost = |before: Rate, after: Rate, start: u64, down: u64, change: u64| {

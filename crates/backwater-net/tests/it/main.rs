@@ -1,4 +1,4 @@
-//! Whole networks with no mechanism but the tests' own, in one binary.
+//! Whole networks with the tests' own mechanisms only, in one binary.
 
 mod actors;
 mod connections;

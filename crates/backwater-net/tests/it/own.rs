@@ -1,4 +1,4 @@
-//! Mechanisms of the tests' own. All are of one type, [`Own`], so that the stage is compiled for them once.
+//! Mechanisms of the tests. All are of one type, [`Own`], so that the stage is compiled for them once.
 
 use backwater_net::Actors;
 use backwater_net::hooks::{
@@ -7,7 +7,7 @@ use backwater_net::hooks::{
 };
 use std::rc::Rc;
 
-/// What makes the sides of a test's mechanisms; what is left out is absent.
+/// Creates the sides of a test's mechanisms; sides without a method are absent.
 pub trait Makes {
     fn switch(&self) -> Box<dyn SwitchSide> {
         Box::new(Absent)
@@ -43,7 +43,7 @@ impl Default for Own {
 
 pub type Bench = backwater_net::bench::network::Bench<Own>;
 
-/// Up to as many mechanisms as a test has.
+/// Most mechanisms of a test.
 pub const OWNERS: u8 = 40;
 
 pub fn own(makes: impl Makes + 'static) -> Own {

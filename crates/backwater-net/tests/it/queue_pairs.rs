@@ -1,15 +1,15 @@
 //! Messages over several queue pairs: each is a flow of its own to the network, and the message is all of them together.
 //!
-//! h0 and h1 have links four times as fast as those of the four ways between them. A frame takes `F` on the fast ones and 4 F on the
-//! others. A message of n frames, a multiple of 4:
+//! h0 and h1 have links four times as fast as those of the four paths between them. A frame takes `F` on the fast ones and 4 F on the
+//! others. For a message of n frames, a multiple of 4:
 //!
 //! ```text
 //! one queue pair, or four that share a way    F + n 4F + 4F + F         the slow links one after the other
 //! four queue pairs on four ways               (n + 1) F + 2 · 4F + F
 //! ```
 //!
-//! The first queue pair sends two frames before the others have begun, and so is over a turn before them: the last frame of the last one
-//! comes 3 F after the one before it, and waits F for its slow link. That is the 1 in n + 1.
+//! The first queue pair sends two frames before the others have begun, and so ends a turn before them. The last frame of the last one comes
+//! 3 F after the one before it, and waits F for its slow link. That is the 1 in n + 1.
 
 use crate::own::Bench;
 use backwater_engine::Time;
@@ -40,13 +40,13 @@ fn over(mut bench: Bench, number: u32, segment: Option<u64>) -> Bench {
     bench
 }
 
-/// \[bytes\] of frames that each way carried.
+/// \[bytes\] of frames that each path carried.
 fn carried(bench: &Bench, out: &Outcome) -> Vec<u64> {
     let from = bench.node("s0");
     MIDDLE.iter().map(|middle| out.port(from, bench.node(middle)).stats.tx_bytes).collect()
 }
 
-/// With a seed by which four queue pairs have a way each.
+/// With a seed by which each of four queue pairs has its own path.
 fn apart(mut bench: Bench) -> Bench {
     let all_used = |bench: &Bench| carried(bench, &bench.run()).iter().all(|bytes| *bytes > 0);
     bench.seed = (0..1_000).find(|seed| all_used(&Bench { seed: *seed, ..bench.clone() })).expect("1 of 11 seeds does");
@@ -72,7 +72,7 @@ fn on_ways_of_their_own_queue_pairs_take_a_share_of_the_time() {
     }
 }
 
-/// On one way it takes the same time, and of odd lengths the headers of the further frames more.
+/// On one path it takes the same time; with odd lengths the headers of the additional frames take more.
 #[test]
 fn on_one_way_queue_pairs_take_the_time_of_one_flow() {
     let mut one = ways([150; 4]);
@@ -130,7 +130,7 @@ fn a_short_message_is_one_flow() {
     assert_eq!(plain.run().fingerprint, out.fingerprint, "one queue pair is the flow that it was");
 }
 
-/// Ways of different lengths: each queue pair keeps its order, whatever overtakes whatever, and the message ends with the slowest.
+/// Paths of different lengths: each queue pair keeps its order, whatever overtakes whatever, and the message ends with the slowest.
 #[test]
 fn each_queue_pair_keeps_its_order() {
     let mut bench = over(ways([150, 5_000, 20_000, 90_000]), 4, Some(4_000));
@@ -140,12 +140,12 @@ fn each_queue_pair_keeps_its_order() {
     let rows = &out.rows.queue_pairs;
     assert!(rows.len() == 4 && rows.iter().all(|row| row.reordered == 0 && row.segments == 25));
     let fastest = rows.iter().filter_map(|row| row.fct_last_byte).min().expect("complete");
-    // The way of 90 us is longer than all that the others take.
+    // The path of 90 us is longer than everything that the others take.
     assert!(out.flow(0).fct_last_byte > Some(Time::us(90)) && fastest < Time::us(12), "{fastest}");
     assert_eq!(out.flow(0).reordered, 0);
 }
 
-/// A frame that one queue pair loses is nothing to the others.
+/// A frame that one queue pair loses does not affect the others.
 #[test]
 fn each_queue_pair_recovers_by_itself() {
     for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
@@ -163,7 +163,7 @@ fn each_queue_pair_recovers_by_itself() {
     }
 }
 
-/// A message of which a queue pair gives up has failed, once.
+/// A message with a queue pair that gives up has failed, once.
 #[test]
 fn a_message_fails_once() {
     let mut bench = over(ways([150; 4]), 4, None);
@@ -180,7 +180,7 @@ fn a_message_fails_once() {
     assert_eq!(out.rows.queue_pairs.iter().filter(|row| row.state == State::Failed).count(), 4);
 }
 
-/// The first segments are issued in turn, the others behind them; what is posted next waits for all.
+/// The first segments are issued in turn, the others behind them; the next posted message waits for all.
 #[test]
 fn each_segment_takes_its_issue() {
     let mut bench = over(Bench::star(3, Rate::gbps(400)), 4, Some(4_000));
@@ -198,7 +198,7 @@ fn each_segment_takes_its_issue() {
     assert_eq!(out.flow(1).fct_last_byte, Some(Time(9_000_000 + 2 * FRAME + star)));
 }
 
-/// A message that the end of the run cuts off has one row, and so have the queue pairs that were over before.
+/// A message that the end of the run cuts off has one row, and so have its queue pairs that had ended before.
 #[test]
 fn a_message_that_is_cut_off_has_one_row() {
     let mut bench = over(ways([150, 5_000, 20_000, 90_000]), 4, None);
@@ -213,7 +213,7 @@ fn a_message_that_is_cut_off_has_one_row() {
     assert_eq!((done, flow.received), (3, 300_000));
 }
 
-/// What is recorded of a message is what the queue pair waited for that came last; samples are of all together, and both move nothing.
+/// The waits recorded for a message are those of its last queue pair; samples are of all together, and recording changes nothing.
 #[test]
 fn records_are_of_the_message() {
     let mut bench = over(ways([150; 4]), 4, None);

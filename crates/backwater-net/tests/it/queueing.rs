@@ -1,5 +1,5 @@
-//! Oracles from queueing theory: the M/D/1 queue, the saturation throughput of the four architectures, deficit round robin; and
-//! sources whose queues are short.
+//! Oracles from queueing theory: the M/D/1 queue, the saturation throughput of the four architectures, deficit round robin; and sources
+//! with short queues.
 
 use crate::own::Bench;
 use backwater_engine::{Rng, Time, rng};
@@ -16,8 +16,8 @@ const SERVICE: u64 = 800_000;
 
 /// Packets of Poisson arrivals at `rho` from 32 hosts over links a hundred times as fast into one.
 ///
-/// Two packets of one host rarely meet (its own link is loaded with rho/3200), so that what the switch sees is Poisson but for
-/// spacings below 8 ns of 800.
+/// Two packets of one host rarely meet (its own link is loaded with rho/3200), so the switch sees Poisson arrivals except for spacings
+/// below 8 ns of 800.
 fn poisson(rho: f64, packets: usize) -> Bench {
     const HOSTS: u32 = 32;
     let names: Vec<String> = (0..=HOSTS).map(|h| format!("h{h}")).collect();
@@ -40,8 +40,8 @@ fn poisson(rho: f64, packets: usize) -> Bench {
 
 /// Mean waits in service times are rho / (2 (1 - rho)) (Pollaczek and Khinchine).
 ///
-/// The mean of correlated waits is judged by the means of 25 batches: within 3.5 of its standard errors (which a true mean
-/// leaves once in 500 times; the seed is fixed). So that this can fail, the error itself must stay below 7 % of the mean.
+/// The mean of correlated waits is judged by the means of 25 batches: within 3.5 of its standard errors (which a true mean leaves once in
+/// 500 times; the seed is fixed). For the test to be able to fail, the error itself must stay below 7 % of the mean.
 #[test]
 fn poisson_packets_wait_as_in_m_d_1() {
     for (rho, packets) in [(0.5, 50_000), (0.8, 200_000), (0.9, 600_000)] {
@@ -77,7 +77,7 @@ fn saturated(architecture: Architecture, n: u32, slots: u64) -> f64 {
     bench.switch.architecture = architecture;
     bench.switch.speedup = Some(1.0);
     bench.switch.latency_at = LatencyAt::Output;
-    // Saturated means that no output runs dry for want of arrivals behind the crossing: one frame and the one on the wire.
+    // Saturated means that no output runs dry for want of arrivals behind the crossing: room for one frame beside the one on the wire.
     bench.switch.staging = Bytes(400);
     bench.stop_at = Some(Time(slots * slot));
     let mut rng: Rng = rng::stream(3, "destinations", u64::from(n));
@@ -93,9 +93,9 @@ fn saturated(architecture: Architecture, n: u32, slots: u64) -> f64 {
     delivered / (n as f64 * slots as f64 / 2.0)
 }
 
-/// Karol, Hluchyj and Morgan, IEEE Trans. Commun. 1987, table I: FIFO input queues carry 0.6184 of line rate at N = 8, and
-/// 0.601 at N = 16 (0.586 for ever larger N). The throughput of one slot varies by about 1/sqrt(N) of the mean with a memory
-/// of a few slots, so that 4000 slots give 3 sigma of about 0.006.
+/// Karol, Hluchyj and Morgan, IEEE Trans. Commun. 1987, table I: FIFO input queues carry 0.6184 of line rate at N = 8, and 0.601 at N = 16
+/// (0.586 for N to infinity). The throughput of one slot varies by about 1/sqrt(N) of the mean with a memory of a few slots, so 4000 slots
+/// give 3 sigma of about 0.006.
 #[test]
 fn input_queued_switch_saturates_at_karols_limit() {
     for (n, limit) in [(8, 0.6184), (16, 0.601)] {
@@ -129,7 +129,7 @@ fn shares(architecture: Architecture, weights: [u32; 8], sizes: [u64; 8], classe
     bench.stop_at = Some(Time::us(100));
     for class in classes {
         let size = sizes[usize::from(*class)];
-        // Flows of one frame each, so that classes can have frames of different lengths.
+        // Flows of one frame each, so that the classes can have frames of different lengths.
         for _ in 0..1_300_000 / size {
             bench.flow(u32::from(*class), 8, size - 64).class = Class(*class);
         }
@@ -153,7 +153,7 @@ fn deficit_round_robin_shares_by_weight_whatever_the_frames_lengths() {
         {
             let got = shares(architecture, weights, sizes, classes);
             let total: u64 = got.iter().sum();
-            // The link is idle only while the first frame comes (at most 2 x 325 ns and 600 ns), and carries one at the end.
+            // The link is idle only until the first frame has arrived (at most 2 x 325 ns and 600 ns), and carries one at the end.
             assert!(total > 1_250_000 - 15_600 - 4_064, "{architecture:?} {classes:?}: {got:?}");
             let per_weight: Vec<u64> =
                 got.iter().zip(classes).map(|(b, c)| b / u64::from(weights[usize::from(*c)])).collect();
@@ -168,12 +168,12 @@ fn deficit_round_robin_shares_by_weight_whatever_the_frames_lengths() {
 #[test]
 fn weight_zero_is_strict_priority() {
     let got = shares(Architecture::OutputQueued, [1, 1, 1, 1, 1, 1, 0, 1], [1000; 8], &[3, 6, 7]);
-    // Class 6 offers 1.3 MB, more than the link carries in 100 us: frames of others slip in only before its first.
+    // Class 6 offers 1.3 MB, more than the link carries in 100 us: frames of others leave only before its first.
     assert!(got[0] + got[2] <= 2 * 1000, "{got:?}");
 }
 
-/// Two streams of one host offer a frame in every slot of a frame's time. The wire takes one frame a slot, the source's queues of
-/// `n` frames fill, and whatever else arrives is never sent: of 2 x 100 frames the 100 that the wire has begun and 2n that wait.
+/// Two streams of one host offer a frame in every slot of a frame's time. The wire takes one frame a slot, the source's queues of `n`
+/// frames fill, and later arrivals are never sent: of 2 x 100 frames, 100 have begun on the wire and 2n wait.
 #[test]
 fn a_full_source_queue_refuses_packets() {
     for queue in [Some(1), Some(4), Some(50), None] {

@@ -1,6 +1,6 @@
-//! Packets that a switch sends back to their source for want of memory, beside those that it cuts and lets go on.
+//! Packets that a switch returns to their source for want of memory, beside trimmed ones that continue.
 //!
-//! Frames are 4000 B and 64 B of header: 325.12 ns at 100 Gb/s. What is cut, and acknowledgements, are 64 B: 5.12 ns. Links take 150 ns,
+//! Frames are 4000 B and 64 B of header: 325.12 ns at 100 Gb/s. Trimmed packets and acknowledgements are 64 B: 5.12 ns. Links take 150 ns,
 //! switches 300 ns.
 
 use crate::own::{Bench, Makes, own};
@@ -20,22 +20,22 @@ const SHORT: Time = Time(5_120);
 const LINK: Time = Time::ns(150);
 const SWITCH: Time = Time::ns(300);
 
-/// What is seen of a run.
+/// Observations of a run.
 #[derive(Default)]
 struct Seen {
     /// When packets found no memory.
     full: Vec<Time>,
-    /// When sources heard of losses, and by what.
+    /// When sources learned of losses, and how.
     losses: Vec<(Time, Loss)>,
-    /// Acknowledgements that controllers heard.
+    /// Acknowledgements that controllers saw.
     acks: u64,
-    /// Where frames other than data were admitted in class 7.
+    /// The places of frames other than data that were admitted in class 7.
     turned: Vec<Place>,
     /// Such frames that found no memory.
     lost: u64,
 }
 
-/// What finds no memory is cut and goes on, or back; in class 7, or with the data.
+/// Packets without memory are trimmed and continue, or return; in class 7, or with the data.
 #[derive(Clone)]
 struct Cuts {
     back: bool,
@@ -109,14 +109,14 @@ fn run(bench: &Bench, back: bool, apart: bool) -> (Outcome, Seen) {
     (out, seen)
 }
 
-/// Four packets come every 325.12 ns, the first at `first`, and one leaves every 325.12 ns from 300 ns after that. When the j-th four come
-/// 4 (j - 1) have come and j - 2 have left, 3 j - 2 are there: at j = 3 the memory is full after three of the four.
+/// Four packets arrive every 325.12 ns, the first at `first`, and one leaves every 325.12 ns from 300 ns after that. When the j-th four
+/// arrive, 4 (j - 1) have arrived and j - 2 have left, so 3 j - 2 are there: at j = 3 the memory is full after three of the four.
 fn overflow() -> Time {
     let first = DATA + LINK;
     first + DATA * 2
 }
 
-/// The source hears when the NACK has come back from the switch whose queue is full; nothing else is on that way.
+/// The source learns of it when the NACK has come back from the switch whose queue is full; nothing else is on that path.
 #[test]
 fn a_source_hears_after_the_way_from_the_switch() {
     for path in [AckPath::Reverse, AckPath::Ecmp] {
@@ -128,8 +128,9 @@ fn a_source_hears_after_the_way_from_the_switch() {
     }
 }
 
-/// What is cut and goes on passes s1 and the receiver first. The header begins at s0 when the second packet has left, and comes to s1 right
-/// behind it; there it waits for that packet's 325.12 ns on the link. On the way back its answer comes right behind the one to that packet.
+/// A trimmed packet that continues passes s1 and the receiver first. Its header begins at s0 when the second packet has left, and arrives
+/// at s1 right behind it; there it waits for that packet's 325.12 ns on the link. On the path back its answer arrives right behind that to
+/// the second packet.
 #[test]
 fn a_source_hears_later_of_what_goes_on() {
     let (_, seen) = run(&incast(), false, true);
@@ -140,7 +141,7 @@ fn a_source_hears_later_of_what_goes_on() {
     assert_eq!(seen.losses[0], (cut_at_receiver + back, Loss::Gap));
 }
 
-/// Every packet that comes back is retransmitted, once, and controllers hear of as many acknowledgements as the receiver has sent.
+/// Every returned packet is retransmitted, once, and controllers see as many acknowledgements as the receiver has sent.
 #[test]
 fn what_comes_back_is_sent_again_and_acknowledges_nothing() {
     for (recovery, in_order) in
@@ -161,7 +162,7 @@ fn what_comes_back_is_sent_again_and_acknowledges_nothing() {
         let (notified, answers) =
             (seen.losses.len() as u64, out.port(bench.node("h4"), bench.node("s1")).stats.tx_frames);
         match recovery {
-            // What follows a packet that came back is retransmitted with it, and some answers come when their flow is over.
+            // Packets after a returned packet are retransmitted with it, and some answers arrive after their flow has ended.
             Recovery::GoBackN => {
                 assert!(again > 0 && notified > 0 && seen.acks <= answers, "{again} {notified} {answers}")
             }
@@ -182,7 +183,7 @@ fn a_nack_is_admitted_where_its_packet_came_in() {
     assert!((0..4).all(|port| seen.turned.iter().any(|at| at.ingress == Port(port))));
 }
 
-/// Where all ports share a memory that whole packets fill there is no room for a NACK either: it is lost, and the timeout finds out.
+/// If whole packets fill a memory that all ports share, there is no room for a NACK either: it is lost, and the timeout finds the loss.
 #[test]
 fn a_nack_without_memory_is_lost() {
     let mut bench = incast();
@@ -193,14 +194,14 @@ fn a_nack_without_memory_is_lost() {
         out.rows.ports.iter().filter(|row| row.node == s0).map(|row| of(&row.stats)).sum::<u64>()
     };
     let (frames, bytes) = (sum(|stats| stats.drop_frames), sum(|stats| stats.drop_bytes));
-    // Acknowledgements that pass by are lost, too.
+    // Acknowledgements in transit are lost, too.
     assert!(seen.lost > 0 && frames >= seen.lost && bytes == 64 * frames, "{bytes} B of {frames} frames");
     assert_eq!((seen.turned.len() as u64 + seen.lost, out.progress.drops), (seen.full.len() as u64, frames));
     assert!(out.rows.flows.iter().all(|f| f.state == State::Complete) && out.rows.flows.iter().any(|f| f.timeouts > 0));
 }
 
-/// All 100 packets have left s0 after 33.4 us, and then the link behind it fails: what finds no memory at s2 has no way back, and is lost as
-/// it is.
+/// All 100 packets have left s0 after 33.4 us, and then the link behind it fails: packets without memory at s2 have no path back, and are
+/// lost.
 #[test]
 fn a_packet_without_a_way_back_is_lost_whole() {
     let links = [
@@ -227,7 +228,7 @@ fn a_packet_without_a_way_back_is_lost_whole() {
     assert_eq!(lost.drop_frames, after);
 }
 
-/// Headers and data in one queue: a NACK has a queue of its own anyway, since it leaves by another port.
+/// Headers and data in one queue: a NACK uses another queue anyway, since it leaves by another port.
 #[test]
 fn a_nack_may_stay_in_the_class_of_its_packet() {
     let (out, seen) = run(&incast(), true, false);

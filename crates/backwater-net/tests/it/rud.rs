@@ -23,8 +23,8 @@ fn line() -> Bench {
     bench
 }
 
-/// n packets, the last of l bytes, over D links of latency L: (n-1) s + 8 l/R + (D-1)(s + L) + L until the last byte, and D (a + L) more until its
-/// acknowledgement, since the last packet is acknowledged at once.
+/// n packets, the last of l bytes, over D links of latency L: (n-1) s + 8 l/R + (D-1)(s + L) + L until the last byte, and another D (a + L)
+/// until its acknowledgement, since the last packet is acknowledged at once.
 #[test]
 fn a_flow_alone_takes_the_closed_form() {
     for bytes in [1u64, 4086, 4087, 40_860, 2_000_000] {
@@ -36,7 +36,7 @@ fn a_flow_alone_takes_the_closed_form() {
         let packets = bytes.div_ceil(4086);
         let ps = |size: u64| size * 8 * 1000 / RATE;
         let (s, l, a) = (ps(4150), ps(bytes - (packets - 1) * 4086 + 64), ps(64));
-        // Of a single short packet every link takes l and not s.
+        // For a single short packet every link takes l and not s.
         let each = if packets == 1 { l } else { s };
         let there = (packets - 1) * s + l + 2 * (each + 1_000_000) + 1_000_000;
         assert_eq!(flow.fct_last_byte, Some(Time(there)), "{bytes} B");
@@ -45,7 +45,8 @@ fn a_flow_alone_takes_the_closed_form() {
     }
 }
 
-/// Of 490 packets the first is acknowledged at once and the others in fours (16,384 B and more), but for the last, which its sender asks for.
+/// The first of 490 packets is acknowledged at once and the others in fours (16,384 B and more), except the last, whose acknowledgement its
+/// sender requests.
 #[test]
 fn acknowledgements_are_for_16384_bytes() {
     let mut bench = line();
@@ -55,7 +56,7 @@ fn acknowledgements_are_for_16384_bytes() {
     assert_eq!(outcome.port(host, switch).stats.tx_frames, 1 + 488 / 4 + 1);
 }
 
-/// Lost packets are retransmitted when their time is over, one by one, and everything arrives once.
+/// Lost packets are retransmitted when their timers expire, one by one, and everything arrives once.
 #[test]
 fn lost_packets_come_again_each_by_its_time() {
     let mut bench = line();
@@ -68,13 +69,13 @@ fn lost_packets_come_again_each_by_its_time() {
     outcome.at_rest();
     let flow = outcome.flow(0);
     assert_eq!((&flow.state, flow.received, flow.retransmitted, flow.timeouts), (&State::Complete, 200_000, 3, 3));
-    // The last packet was sent 48 packets after the first, and again 200 us later.
+    // The last packet was sent 48 packets after the first, and retransmitted 200 us later.
     let s = Time(332_000);
     let late = flow.fct_last_byte.unwrap() - flow.ideal.unwrap();
     assert!(late >= Time::us(200) - s && late <= Time::us(200) + s, "{late:?}");
 }
 
-/// Acknowledgements that are lost cost at most a timeout, and nothing is counted twice.
+/// Lost acknowledgements cost at most a timeout, and nothing is counted twice.
 #[test]
 fn lost_acknowledgements_are_made_up_for() {
     for nth in 1..=13 {

@@ -1,4 +1,4 @@
-//! Hosts with several links: which link a flow takes, by what it completes, and what happens when one fails.
+//! Hosts with several links: the link of each flow, shown by its completion time, and failures of links.
 
 use crate::own::Bench;
 use backwater_engine::Time;
@@ -54,7 +54,7 @@ fn a_flow_completes_as_its_link_carries_it() {
     }
 }
 
-/// Flows that name no link take them in turns by their numbers; two of them do not share anything.
+/// Flows that name no link take the links in turns by the flows' numbers; two such flows share nothing.
 #[test]
 fn flows_without_a_link_of_their_own_go_by_their_numbers() {
     let mut bench = planes();
@@ -66,8 +66,8 @@ fn flows_without_a_link_of_their_own_go_by_their_numbers() {
     assert_eq!([sent(&bench, &out, "h0", "p0").0, sent(&bench, &out, "h0", "p1").0], [5, 5]);
 }
 
-/// Of 1000 flows a fair hash gives 500 to each of two links, with a deviation of 16. Acknowledgements are hashed by themselves, so that
-/// half of them come back by the plane by which no data went.
+/// A fair hash gives each of two links 500 of 1000 flows, with a deviation of 16. Acknowledgements are hashed by themselves, so half of
+/// them return by the plane that did not carry the data.
 #[test]
 fn a_hash_shares_flows_out() {
     let mut bench = planes();
@@ -82,7 +82,7 @@ fn a_hash_shares_flows_out() {
     assert_eq!(acks[0] + acks[1], 1_000);
     assert!(acks[0].abs_diff(500) < 80, "{acks:?}");
     assert!(out.rows.flows.iter().all(|row| row.state == State::Complete));
-    // Backwards on the way of the data, when that is asked for.
+    // Backwards on the data's path, if requested.
     bench.ack.path = AckPath::Reverse;
     let out = bench.run();
     let data = [sent(&bench, &out, "h0", "p0").0, sent(&bench, &out, "h0", "p1").0];
@@ -90,8 +90,8 @@ fn a_hash_shares_flows_out() {
     assert_eq!(data, acks);
 }
 
-/// Bytes begun and not ended: 40 KB to the first, so 8 KB, 8 KB and 20 KB to the second (36 KB), then 4 KB to that (40 KB each), and of
-/// equals the first takes the next.
+/// Bytes begun and not ended: 40 KB to the first link, so 8 KB, 8 KB and 20 KB to the second (36 KB), then 4 KB to the second (40 KB each).
+/// With equal loads the first link takes the next flow.
 #[test]
 fn the_least_loaded_link_is_taken() {
     let mut bench = planes();
@@ -102,7 +102,7 @@ fn the_least_loaded_link_is_taken() {
     let out = bench.run();
     assert_eq!(sent(&bench, &out, "h0", "p0").0, 10 + 3);
     assert_eq!(sent(&bench, &out, "h0", "p1").0, 2 + 2 + 5 + 1);
-    // What has ended is no load any more.
+    // Ended flows are no load any more.
     let mut later = planes();
     later.nic.link = LinkChoice::LeastLoaded;
     later.flow(0, 1, 40_000);
@@ -111,7 +111,7 @@ fn the_least_loaded_link_is_taken() {
     assert_eq!(sent(&later, &out, "h0", "p1").0, 0);
 }
 
-/// GPUs of one server meet at its switch, in two links; to another server they go by their interfaces, in four.
+/// GPUs of one server meet at its switch, over two links; to another server they use their interfaces, over four.
 #[test]
 fn the_shortest_way_decides_before_the_policy() {
     let mut bench = Bench::new(network(
@@ -127,7 +127,7 @@ fn the_shortest_way_decides_before_the_policy() {
             ("leaf1", "spine", Rate::gbps(400), Time::ns(500)),
         ],
     ));
-    // Both ways to h1 are of two links; without the leaf, only that over the NV switch is.
+    // Both paths to h1 have two links; without the leaf, only that over the NV switch remains.
     bench.graph.links[3].up = false;
     bench.ack.path = AckPath::Ecmp;
     for _ in 0..8 {
@@ -137,12 +137,12 @@ fn the_shortest_way_decides_before_the_policy() {
     let out = bench.run();
     assert_eq!(sent(&bench, &out, "h0", "nv").0, 8);
     assert_eq!(sent(&bench, &out, "h0", "leaf0").0, 8);
-    // Nobody forwards for h0: with its own interface down h2 is out of reach, though h1 has a way there.
+    // No host forwards for h0: with its own interface down h2 is out of reach, though h1 has a path there.
     assert_eq!(sent(&bench, &out, "h1", "leaf0"), (0, 0));
 }
 
-/// The link of a long flow fails while it sends. What was on the wire is lost and retransmitted after the timeout, by the other plane, to the
-/// receiver whose acknowledgements find another way, too. Flows that begin later avoid it; when it is back they take it again.
+/// The link of a long flow fails while it sends. Frames on the wire are lost and retransmitted after the timeout, by the other plane; the
+/// receiver's acknowledgements find another path, too. Later flows avoid the link; when it is back they use it again.
 #[test]
 fn flows_leave_a_link_that_fails() {
     for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
@@ -173,7 +173,7 @@ fn flows_leave_a_link_that_fails() {
     }
 }
 
-/// A pinned path says which links it begins and ends with, and a flow on it stays.
+/// A pinned path determines the links with which it begins and ends, and a flow on it stays.
 #[test]
 fn a_pinned_path_begins_with_its_own_link() {
     let mut bench = planes();
@@ -186,7 +186,7 @@ fn a_pinned_path_begins_with_its_own_link() {
     assert_eq!((sent(&bench, &out, "h0", "p1"), sent(&bench, &out, "h1", "p0")), ((10, 10), (0, 10)));
 }
 
-/// Two links to one switch are a bundle: four flows of 100 frames at 100 Gb/s end after 200 frame times where each link has two of them.
+/// Two links to one switch are a bundle: four flows of 100 frames at 100 Gb/s end after 200 frame times if each link has two of them.
 #[test]
 fn links_to_one_switch_are_a_bundle() {
     let link = |a, b| (a, b, FAST, Time::us(1));
@@ -211,7 +211,7 @@ fn links_to_one_switch_are_a_bundle() {
     };
     assert_eq!(of("h0"), [200, 200]);
     assert_eq!(of("s").iter().sum::<u64>(), 400);
-    // Two flows take turns on each link. The first of them has sent twice when the second begins, and so its last frame is the 198th.
+    // Two flows take turns on each link. The first one has sent twice when the second begins, so its last frame is the 198th.
     let first = out.rows.flows.iter().filter_map(|row| row.fct_last_byte).min();
     assert!(first >= Some(Time::ns(198 * 320 + 320) + Time::us(2)), "{first:?}");
 }

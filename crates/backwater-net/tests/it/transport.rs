@@ -1,4 +1,4 @@
-//! The reliable connection: what is lost is retransmitted, windows bound what is away, and the ideal time is the time alone.
+//! The reliable connection: lost packets are retransmitted, windows bound the bytes in flight, and the ideal time is the time alone.
 
 use crate::own::Bench;
 use backwater_engine::Time;
@@ -59,7 +59,7 @@ proptest! {
         prop_assert_eq!(flow.ideal, flow.fct_last_byte);
     }
 
-    /// Nor does it matter which of several ways it takes, pinned or by its hash, and what is around its payload.
+    /// The ideal time also holds on each of several paths, pinned or hashed, and with any headers.
     #[test]
     fn ideal_time_follows_the_flows_own_way(
         rates in prop::array::uniform6(prop::sample::select(vec![1u64, 3, 7, 10, 25, 100])),
@@ -70,7 +70,7 @@ proptest! {
     ) {
         let [a, b, c, d, e, f] = rates.map(Rate::gbps);
         let [near, far, middle] = delays.map(Time::ns);
-        // Two trunks side by side, and a way around them by s2 that is shorter by nothing.
+        // Two trunks in parallel, and an equally short path around them by s2.
         let links = [
             ("h0", "s0", a, near), ("s0", "s1", b, far), ("s0", "s1", c, far), ("s0", "s2", d, middle), ("s2", "s3", e, near),
             ("s1", "s3", f, middle), ("s3", "h1", a.max(b), far),
@@ -109,7 +109,7 @@ fn selective_repeat_sends_one_packet_again_where_go_back_n_sends_all_since() {
     };
     assert_eq!(run(Recovery::SelectiveRepeat), (1, 0, 101));
     let (again, timeouts, packets) = run(Recovery::GoBackN);
-    // The gap shows at the 21st packet; by the time its NACK is back, a round trip of packets has followed it: 4.6 us of 325 ns.
+    // The 21st packet shows the gap; by the time its NACK is back, a round trip of packets has followed it: 4.6 us of 325 ns.
     assert!((14..=18).contains(&again), "{again} packets were retransmitted");
     assert_eq!((timeouts, packets), (0, 100 + again));
 }
@@ -214,7 +214,7 @@ fn a_flow_of_no_bytes_completes_whatever_is_sent_again() {
     }
 }
 
-/// Samples of a flow that has gone back: its rate is of what is sent, never less than nothing.
+/// Samples of a flow that has gone back: its rate counts sent bytes, and is never negative.
 #[test]
 fn samples_survive_a_flow_that_goes_back() {
     for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
@@ -230,14 +230,14 @@ fn samples_survive_a_flow_that_goes_back() {
         // Whole packets: one more than the line carries in an interval.
         let most = 100_000_000_000 + 4_000 * 8 * 2_000_000;
         assert!(rates.clone().all(|bps| bps <= most), "{recovery:?}: {:?}", rates.max());
-        // All packets leave well before the last acknowledgement, so that samples see every one of them.
+        // All packets leave well before the last acknowledgement, so samples see every one of them.
         let sent: u64 = rates.map(|bps| bps / 2_000_000).sum();
         assert_eq!(sent, outcome.flow(0).packets * 4_000 * 8, "{recovery:?}");
     }
 }
 
-/// A retransmission timer that is pending when its flow, or the last message of its connection, is over keeps no samples coming: they go on to
-/// the end of the run, which is the same with and without them.
+/// A retransmission timer that is pending when its flow, or the last message of its connection, has ended does not cause samples: they
+/// continue to the end of the run, which is the same with and without them.
 #[test]
 fn samples_end_with_the_run() {
     for (recovery, kept) in [Recovery::GoBackN, Recovery::SelectiveRepeat, Recovery::Rud]
@@ -268,7 +268,8 @@ fn samples_end_with_the_run() {
     }
 }
 
-/// A timer that had nothing to time has again, once a message follows on its connection: what is lost of that one is retransmitted.
+/// A timer that had nothing to time is active again, once a message follows on its connection: the lost packet of that message is
+/// retransmitted.
 #[test]
 fn the_timer_of_a_connection_that_rested_expires() {
     for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat, Recovery::Rud] {
@@ -280,13 +281,13 @@ fn the_timer_of_a_connection_that_rested_expires() {
         drop_nth(&mut bench, "s0", "s1", FrameKind::Data, 4);
         let outcome = bench.run();
         complete(&outcome, 8_000);
-        // Packets without an order have a timer each, and the lost one was to ask for the acknowledgement of both.
+        // Packets without an order have a timer each, and the lost one was to request the acknowledgement of both.
         let expected = if recovery == Recovery::Rud { (2, 2) } else { (1, 1) };
         assert_eq!((outcome.flow(1).retransmitted, outcome.flow(1).timeouts), expected, "{recovery:?}");
     }
 }
 
-/// The time without progress begins with the first packet that is under way, however long nothing was.
+/// The time without progress begins with the first packet in flight, however long none was.
 #[test]
 fn a_source_that_rests_does_not_time_out() {
     for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
@@ -304,7 +305,7 @@ fn a_source_that_rests_does_not_time_out() {
     }
 }
 
-/// What is left of a flow that has ended, on the way of a pinned path that another flow may have by now, goes to its own end.
+/// Packets left over from an ended flow, on a pinned path that another flow may use by now, go to their own destination.
 #[test]
 fn leftovers_of_an_ended_flow_take_no_other_flows_way() {
     for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
@@ -343,14 +344,14 @@ fn leftovers_of_an_ended_flow_take_no_other_flows_way() {
 const LINK: Time = Time::us(10);
 
 /// Time from a packet's start to the start of its retransmission, in packets: the next one arrives (three frames and two links), the NACK
-/// comes back, and the frame that is being sent is finished.
+/// comes back, and the current frame ends.
 fn packets_a_round_trip(frame: Time, latency: Time) -> u64 {
     let (nack, hops) = (Rate::gbps(100).time_for(Bytes(64)), 2);
     let time = frame.0 * (1 + hops) + hops * nack.0 + 2 * hops * LINK.0 + 2 * latency.0;
     time.div_ceil(frame.0)
 }
 
-/// Goodput of one endless go-back-n flow of which `p` of the data frames are lost on the last link, as a share of the link.
+/// Goodput of one endless go-back-n flow with a loss ratio `p` of data frames on the last link, as a share of the link.
 fn lossy_goodput(p: f64, nack_interval: Option<Time>) -> f64 {
     const PACKETS: u64 = 50_000;
     let rate = Rate::gbps(100);
@@ -376,10 +377,11 @@ fn lossy_goodput(p: f64, nack_interval: Option<Time>) -> f64 {
     PACKETS as f64 * rate.time_for(Bytes(4064)).0 as f64 / 1e6 / mean
 }
 
-/// Go-back-n wastes the N packets of a round trip at each loss: (1 - p)/(1 - p + p N), if the loss of a retransmission is noticed as soon as that of
-/// a packet sent for the first time. With one NACK for each gap it is not: a retransmission that is lost (a share p of losses) costs the timeout R,
-/// so that a packet takes 1 + p N + p^2/(1 - p) R. A NACK that is repeated after a round trip restores the formula; one that is
-/// repeated after M packets costs M in the place of R. Chance: 4000 losses at p = 2 %, of which 80 retransmissions, that is 3 % of the last term's share of a third.
+/// Go-back-n wastes the N packets of a round trip at each loss: (1 - p)/(1 - p + p N), if the loss of a retransmission is noticed as soon
+/// as that of a packet sent for the first time. With one NACK for each gap it is not: a lost retransmission (a share p of losses) costs the
+/// timeout R, so that a packet takes 1 + p N + p^2/(1 - p) R. A NACK that is repeated after a round trip restores the formula; one that is
+/// repeated after M packets costs M in the place of R. Chance: 4000 losses at p = 2 %, of which 80 retransmissions, that is 3 % of the last
+/// term's share of a third.
 #[test]
 fn a_lost_retransmission_costs_the_timeout_or_the_nack_interval() {
     let (p, frame) = (0.02, Rate::gbps(100).time_for(Bytes(4064)));
@@ -400,7 +402,7 @@ fn a_lost_retransmission_costs_the_timeout_or_the_nack_interval() {
     assert!((figures[1].1 / plain - 1.0).abs() < 1e-9, "the textbook's formula");
 }
 
-/// An interval far below the round trip sends the flow back again and again for one loss: what it has sent meanwhile is sent once more each time.
+/// An interval far below the round trip sends the flow back repeatedly for one loss: what it has sent meanwhile is retransmitted each time.
 #[test]
 fn an_impatient_receiver_costs_goodput() {
     let (patient, impatient) = (lossy_goodput(0.002, Some(Time::us(50))), lossy_goodput(0.002, Some(Time::us(5))));

@@ -1,4 +1,4 @@
-//! A link alone: two ends, and what passes between them.
+//! A link alone: two ends, and the frames between them.
 
 use super::*;
 use crate::model::hooks::PauseStyle;
@@ -28,11 +28,11 @@ fn link(rate: Rate, delay: Time, clock: Option<Time>) -> Lone<Nothing> {
     Lone::new(graph, 0, rules, |_, _| Nothing)
 }
 
-/// A pause of a class, of so many quanta a frame, that takes a frame.
+/// A pause of a class, with so many quanta a frame, that uses frames.
 const FRAMED: PauseStyle = PauseStyle { quanta: Some(100), framed: true };
 const CLASS_3: u16 = 1 << 3;
 
-/// 8 (size + gap) / R and the propagation delay; what is no whole picosecond is rounded up, so that a link is never faster than its rate.
+/// 8 (size + gap) / R and the propagation delay; fractions of a picosecond are rounded up, so a link is never faster than its rate.
 #[test]
 fn a_frame_takes_its_bits_and_the_way() {
     for (gbps, size, on_the_wire) in
@@ -47,7 +47,7 @@ fn a_frame_takes_its_bits_and_the_way() {
     }
 }
 
-/// A clock cuts the time on the wire off to whole ticks, and leaves the propagation delay alone.
+/// A clock rounds the time on the wire down to whole ticks, and leaves the propagation delay unchanged.
 #[test]
 fn a_clock_cuts_off() {
     let mut link = link(RATE, Time(150_333), Some(Time::ns(1)));
@@ -56,7 +56,7 @@ fn a_clock_cuts_off() {
     assert_eq!(link.times(1), [Time(86_000 + 150_333)]);
 }
 
-/// Frames follow each other without a break, the highest class first; both directions are apart.
+/// Frames follow each other without a break, the highest class first; the directions are independent.
 #[test]
 fn frames_follow_each_other() {
     let mut link = link(RATE, DELAY, None);
@@ -72,8 +72,8 @@ fn frames_follow_each_other() {
     assert_eq!(link.times(0), [wire(560) + DELAY]);
 }
 
-/// A pause frame waits for the frame on the wire, goes before all others, lets the frame end that the neighbour is sending, and holds
-/// that class for its quanta of 512 bit times.
+/// A pause frame waits for the frame on the wire, precedes all others, lets the neighbour finish its current frame, and pauses that class
+/// for its quanta of 512 bit times.
 #[test]
 fn a_pause_holds_one_class_for_its_quanta() {
     let mut link = link(RATE, DELAY, None);
@@ -93,7 +93,7 @@ fn a_pause_holds_one_class_for_its_quanta() {
     let heard = wire(1060) + wire(64) + DELAY;
     let control: Vec<Time> = link.arrived.iter().filter(|a| a.kind == Kind::Control).map(|a| a.at).collect();
     assert_eq!(control, [heard]);
-    // Frame k ends at 86.4 (k + 1) ns. What is said at 243.12 ns lets the third end, at 259.2 ns; class 0 goes on.
+    // Frame k ends at 86.4 (k + 1) ns. A pause at 243.12 ns lets the third end, at 259.2 ns; class 0 continues.
     assert_eq!(heard, Time(243_120));
     let came = link.times(1);
     assert_eq!(came[..3], [1, 2, 3].map(|k| wire(1060) * k + DELAY));
@@ -103,7 +103,7 @@ fn a_pause_holds_one_class_for_its_quanta() {
     assert_eq!(link.ports[0].stats(link.world.now).paused_ps, (quantum * 60).0);
 }
 
-/// A pause that outlasts a frame's quanta is said again when half of them have passed, and a release resumes at once.
+/// A pause that outlasts a frame's quanta is refreshed when half of them have passed, and a release resumes at once.
 #[test]
 fn a_pause_is_refreshed_at_half_time_and_released() {
     let mut link = link(RATE, DELAY, None);

@@ -1,7 +1,7 @@
-//! A switch, a host or a link alone: built of the parts of which a network is built, and stepped by its own events. At the other
-//! end of each of its links is an [`End`], which sends what a test gives it and keeps what comes.
+//! A switch, a host or a link alone: built from the parts of a network, and stepped by its own events. At the other end of each of its
+//! links is an [`End`], which sends a test's frames and keeps arriving ones.
 //!
-//! Who obeys a pause is a mechanism's business: an end obeys the pause of a class as 802.1Qbb says.
+//! Mechanisms decide whether to obey a pause: an end obeys the pause of a class as in 802.1Qbb.
 //!
 //! A byte takes 80 ps on a link (100 Gb/s), a link is 150 ns long, and a gap of 20 B follows each frame: a frame of `s` bytes that
 //! begins at `t` has arrived at `t + 80 (s + 20) ps + 150 ns`.
@@ -35,7 +35,7 @@ const GAP: u64 = 20;
 const PAYLOAD: u64 = 1000;
 const HEADER: u64 = 60;
 
-/// Who asks for pauses and shuts gates.
+/// The owner of pauses and gates.
 const OWNER: MechanismId = MechanismId(0);
 
 /// Time on a link of [`RATE`], its gap included.
@@ -43,18 +43,18 @@ fn wire(size: u64) -> Time {
     Time(80 * (size + GAP))
 }
 
-/// A frame has come to an end of a link, or MAC control.
+/// The arrival of a frame or of MAC control at an end of a link.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     at: Time,
-    /// Whose end it is.
+    /// The number of the link.
     link: usize,
     kind: Kind,
-    /// \[bytes\] Of data its offset, of an answer what it says has come.
+    /// \[bytes\] The offset of data, or the cumulative offset of an answer.
     bytes: u64,
 }
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Data,
@@ -63,7 +63,7 @@ enum Kind {
     Control,
 }
 
-/// What a packet is, and its bytes ([`Arrival::bytes`]).
+/// Returns the kind of a packet, and its bytes ([`Arrival::bytes`]).
 fn read(packet: &Packet) -> (Kind, u64) {
     match packet.body {
         Body::Data(data) => (Kind::Data, data.offset),
@@ -72,7 +72,7 @@ fn read(packet: &Packet) -> (Kind, u64) {
     }
 }
 
-/// The far end of a link: a queue for each class, and nothing else.
+/// The other end of a link: only a queue for each class.
 struct End {
     node: NodeId,
     port: u32,
@@ -131,24 +131,24 @@ impl Node for NodeCx<'_, End> {
     fn record_pause_request(&mut self, _: u16, _: MechanismId, _: u16) {}
 }
 
-/// What is alone; it has the first of the ports.
+/// A node that is alone; it has the first of the ports.
 trait Alone {
-    /// A frame comes in.
+    /// A frame arrives.
     fn arrive(&mut self, ports: &mut [Port], world: &mut World, port: u16, pkt: Ix);
     /// The last bit of a frame has left.
     fn sent(&mut self, ports: &mut [Port], world: &mut World, port: u16);
-    /// Anything else happens to it.
+    /// Any other event.
     fn happen(&mut self, ports: &mut [Port], world: &mut World, event: Event);
 }
 
-/// It, its links with their ends, and what has come to these.
+/// The node, its links with their ends, and arrivals at these.
 struct Lone<N> {
     node: N,
     /// Its own, then one of each end.
     ports: Vec<Port>,
     own: usize,
     world: World,
-    /// Frames that ends are to send.
+    /// Frames that ends will send.
     coming: Vec<(u32, Ix)>,
     /// Until when an end is paused, by port and class.
     paused: BTreeMap<(u32, u8), Time>,
@@ -162,7 +162,7 @@ fn rules(packet: PacketParams, ack: AckParams, transport: TransportParams, nic: 
 }
 
 impl<N: Alone> Lone<N> {
-    /// Of the first node of a graph, which has `own` ports.
+    /// Built from the first node of a graph, which has `own` ports.
     fn new(graph: Graph, own: usize, rules: Rules, node: impl FnOnce(&Fabric, &mut [Port]) -> N) -> Lone<N> {
         let (fabric, mut ports) = Fabric::new(graph, rules.seed, rules.clock).expect("a valid graph");
         let node = node(&fabric, &mut ports);
@@ -185,7 +185,7 @@ impl<N: Alone> Lone<N> {
         NodeCx { node: End { node, port, shape, side: Obeys }, ports, world: &mut self.world }
     }
 
-    /// Handles all that happens up to `end`, that included.
+    /// Handles all events up to `end`, inclusive.
     fn run_until(&mut self, end: Time) {
         while self.world.queue.peek().is_some_and(|next| next <= end) {
             self.step();
@@ -227,7 +227,7 @@ impl<N: Alone> Lone<N> {
         true
     }
 
-    /// A frame comes to an end, or MAC control to any port.
+    /// A frame arrives at an end, or MAC control at any port.
     fn come(&mut self, port: u32, pkt: Ix) {
         let packet = self.world.slab[pkt].pkt;
         let (kind, bytes) = read(&packet);
@@ -263,13 +263,13 @@ impl<N: Alone> Lone<N> {
         }
     }
 
-    /// When the frames came that came to the end of a link.
+    /// Returns the arrival times at the end of a link.
     fn times(&self, link: usize) -> Vec<Time> {
         self.arrived.iter().filter(|arrival| arrival.link == link).map(|arrival| arrival.at).collect()
     }
 }
 
-/// A data frame of `size` bytes, known by its number.
+/// A data frame of `size` bytes, identified by its number.
 fn frame(dst: u32, class: u8, size: u64, number: u64) -> Packet {
     let control = Control::carrying("test", size as u32, 0, &());
     let header = ControlHeader { from: NodeId(0), to: Some(HostId(dst)), content: 0 };

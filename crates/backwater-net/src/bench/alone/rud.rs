@@ -1,4 +1,4 @@
-//! A host alone with reliable unordered delivery: what it acknowledges when, and what it retransmits.
+//! A host alone with reliable unordered delivery: the times of acknowledgements, and retransmissions.
 
 use super::host::{LoneHost, ack_after, full_after, host, recovering};
 use super::*;
@@ -17,7 +17,7 @@ impl Lone<LoneHost> {
         packet
     }
 
-    /// The answer that says that packet `nth` was cut.
+    /// The answer that reports packet `nth` as trimmed.
     fn cut(&self, slot: u32, nth: u64) -> Packet {
         let gap = Gap::Cut { at: nth * PAYLOAD, ev: 0, flags: 0 };
         let ack = AckHeader { src: HostId(1), received: 0, gap: Some(gap) };
@@ -34,8 +34,9 @@ impl Lone<LoneHost> {
     }
 }
 
-/// Three frames' worth are acknowledged together; at once are the first packet, what its sender asks for, what comes twice and what is marked, and,
-/// asked for within a gap, what closes it. A packet without its payload counts nothing.
+/// Packets are acknowledged in groups of three frames' bytes. Acknowledged at once: the first packet, a packet whose sender requests it, a
+/// duplicate, a marked packet and, after a request within a gap, the packet that closes the gap. A packet without its payload counts
+/// nothing.
 #[test]
 fn what_is_acknowledged_when() {
     let transport = TransportParams { recovery: Recovery::Rud, ..TransportParams::default() };
@@ -87,7 +88,7 @@ fn what_is_acknowledged_when() {
     assert_eq!(host.node.tables.flows.recv[slot as usize].received, 11 * PAYLOAD);
 }
 
-/// The map begins 63 packets before the one that it answers, but not before what is all there.
+/// The map begins 63 packets before the acknowledged one, but not before the first missing packet.
 #[test]
 fn the_map_tells_of_64_packets() {
     let transport = TransportParams { recovery: Recovery::Rud, ..TransportParams::default() };
@@ -107,7 +108,7 @@ fn the_map_tells_of_64_packets() {
     assert_eq!(host.report(slot), Report { first, map, counted, beyond: others.len() as u64 });
 }
 
-/// What was cut is retransmitted before anything new, the lowest first; of what was never sent nobody can say so.
+/// Trimmed packets are retransmitted before new ones, the lowest first; an answer about a packet that was never sent is ignored.
 #[test]
 fn the_lowest_goes_again_first() {
     let mut host = recovering(Recovery::Rud);
@@ -125,7 +126,7 @@ fn the_lowest_goes_again_first() {
     assert_eq!(host.data(), expected);
 }
 
-/// Nothing comes back: each packet has its own time, 10 us from its sending, and goes again then.
+/// No answers: each packet has its own timer, 10 us from its transmission, and is retransmitted then.
 #[test]
 fn each_packet_has_its_time() {
     let mut host = recovering(Recovery::Rud);

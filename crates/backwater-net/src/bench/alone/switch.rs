@@ -1,4 +1,4 @@
-//! A switch alone: three links, and a frame's times, memory and turns.
+//! A switch alone: three links, with times, memory and turns of frames.
 
 use super::*;
 use crate::config::{Architecture, BufferPer, LatencyAt, ReleaseAt, SwitchParams};
@@ -56,13 +56,13 @@ fn switch(params: &SwitchParams) -> LoneSwitch {
     })
 }
 
-/// What one frame from link 0 to link 1 is counted as.
+/// Returns the counters after one frame from link 0 to link 1.
 fn counted(switch: &LoneSwitch) -> (u64, u64) {
     let seen = &switch.node.occupancy;
     (seen.ingress(PortNo(0), Class(3)).0, seen.egress(PortNo(1), Queue(3)).0)
 }
 
-/// Wherever the latency passes, an idle switch delays a frame by it; what differs is when its counters see the frame.
+/// Wherever the latency lies, an idle switch delays a frame by it; only the time at which its counters see the frame differs.
 #[test]
 fn times_of_a_frame_at_each_place_of_the_latency() {
     let came = wire(1060) + DELAY;
@@ -96,7 +96,7 @@ fn times_of_a_frame_at_each_place_of_the_latency() {
     }
 }
 
-/// The latency is a pipeline: frames that follow each other leave as they came, each of them late by it.
+/// The latency is a pipeline: consecutive frames leave as they arrived, each delayed by it.
 #[test]
 fn the_latency_delays_each_frame_once() {
     for latency_at in [LatencyAt::Input, LatencyAt::Fabric, LatencyAt::Output] {
@@ -110,7 +110,7 @@ fn the_latency_delays_each_frame_once() {
     }
 }
 
-/// Two links send to one: it is never idle, and by class the higher goes first.
+/// Two links send to one: it is never idle, and the higher class goes first.
 #[test]
 fn a_shared_egress_takes_turns_by_class() {
     let mut switch = switch(&SwitchParams { latency: Time::ZERO, ..SwitchParams::default() });
@@ -123,12 +123,12 @@ fn a_shared_egress_takes_turns_by_class() {
     let all: Vec<Time> = (1..=6).map(|n| first + each * n + DELAY).collect();
     assert_eq!(switch.times(2), all);
     // At each arrival of two frames, of classes 3 and 5, the wire has just become free: 5 goes, until none is left. Only the very first
-    // instant finds the wire idle, so that whoever's number is smaller goes.
+    // instant finds the wire idle, so there the frame with the smaller number goes.
     let order: Vec<u64> = switch.arrived.iter().map(|arrival| arrival.bytes).collect();
     assert_eq!(order, [0, 10, 11, 12, 1, 2]);
 }
 
-/// Of two frames that arrive at one instant the one goes first whose identity has the smaller hash, whatever its port.
+/// When two frames arrive at one instant, the one whose identity has the smaller hash goes first, whatever its port.
 #[test]
 fn simultaneous_arrivals_are_ordered_by_their_identity() {
     for numbers in [[1, 2], [2, 1]] {
@@ -142,12 +142,12 @@ fn simultaneous_arrivals_are_ordered_by_their_identity() {
     }
 }
 
-/// Memory for exactly so many frames takes them, with a byte less the last is dropped and counted where it came in.
+/// Memory for exactly so many frames takes them; with a byte less the last is dropped and counted at its ingress.
 #[test]
 fn admission_and_drop_at_the_byte() {
-    // Five frames from each of links 0 and 1, by turns of classes 3 and 5, go to link 2, which never gets one away: its gate is shut.
+    // Five frames from each of links 0 and 1, alternating between classes 3 and 5, go to link 2, which sends none: its gate is shut.
     let limits = [
-        // (what is limited, how many frames of ten are admitted with memory for four)
+        // (the limited unit, the admitted frames of ten with memory for four)
         (BufferPer::Switch, 4),
         (BufferPer::Egress, 4),
         (BufferPer::Ingress, 8),
@@ -182,7 +182,7 @@ fn admission_and_drop_at_the_byte() {
     }
 }
 
-/// Queues of a port with memories of their own sizes: what fits each is admitted to the byte, and the others' room is no help.
+/// Queues of a port with memories of their own sizes: admission to each is exact to the byte, and room in the others does not count.
 #[test]
 fn queues_have_memories_of_their_own_sizes() {
     for missing in [0, 1] {
@@ -213,8 +213,8 @@ fn queues_have_memories_of_their_own_sizes() {
     }
 }
 
-/// A queue with memory for one frame: that counts until its last bit has left, or with `start` no longer when its first one has. So a queue
-/// of htsim counts, which takes a packet out when it has been sent.
+/// A queue with memory for one frame: the frame counts until its last bit has left, or with `start` until its first one has. htsim counts
+/// its queues the second way: it removes a packet when it is sent.
 #[test]
 fn a_queue_counts_the_frame_on_the_wire_until_it_is_released() {
     let each = wire(1060);
@@ -239,8 +239,8 @@ fn a_queue_counts_the_frame_on_the_wire_until_it_is_released() {
     }
 }
 
-/// Memory is free from the instant at which a frame's last bit leaves, or after that at which its first bit does: a port is free
-/// before the arrivals of an instant, and looks for what has become ready after them.
+/// Memory is free from the instant at which a frame's last bit leaves, or with `start` after the instant at which its first bit does: a
+/// port becomes free before the arrivals of an instant, and looks for ready frames after them.
 #[test]
 fn memory_is_free_again_at_the_instant_of_release() {
     let (begins, left) = (LATENCY, LATENCY + wire(1060));
@@ -251,7 +251,7 @@ fn memory_is_free_again_at_the_instant_of_release() {
             let params = SwitchParams { latency: LATENCY, release_at, buffer: Bytes(1060), ..SwitchParams::default() };
             let mut switch = switch(&params);
             switch.send(Time::ZERO, 0, frame(2, 3, 1060, 1));
-            // Both take a wire and its length to arrive; the first begins to leave a latency later.
+            // Both take their frame time and the delay to arrive; the first begins to leave a latency later.
             switch.send(at, 1, frame(2, 3, 1060, 2));
             switch.run();
             assert_eq!(switch.ports[1].rest.stats.drop_frames, dropped, "{release_at:?} {at:?}");
@@ -259,7 +259,7 @@ fn memory_is_free_again_at_the_instant_of_release() {
     }
 }
 
-/// Behind a crossbar an idle switch takes no longer than without.
+/// Behind a crossbar an idle switch takes no longer than without one.
 #[test]
 fn architectures_delay_a_lone_frame_alike() {
     for architecture in
@@ -272,7 +272,7 @@ fn architectures_delay_a_lone_frame_alike() {
     }
 }
 
-/// A packet that waits for one of its flow in another queue leaves at the instant at which that queue is emptied, from an idle port, too.
+/// A packet that waits for one of its flow in another queue leaves at the instant at which that queue is emptied, also from an idle port.
 #[test]
 fn what_a_flush_sets_free_leaves_at_once() {
     for architecture in [Architecture::OutputQueued, Architecture::Voq] {

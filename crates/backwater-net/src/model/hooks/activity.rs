@@ -1,28 +1,28 @@
-//! What mechanisms have done in a run, and how near they came to it.
+//! What mechanisms did in a run, and how near they came to acting.
 
 use crate::units::Bytes;
 use backwater_engine::state::{Text, text};
 
-/// What a side of a mechanism has done in a run, and how near it came to it.
+/// The activity of a side of a mechanism in a run, and how near it came to acting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Activity {
-    /// How often it has done what the mechanism is there for.
+    /// Number of times that it acted.
     pub acts: u64,
-    /// What decides, where it was nearest to acting. `None`: nothing that could be held against a threshold.
+    /// The deciding quantity, where it was nearest to acting. `None`: no quantity is compared with a threshold.
     pub margin: Option<Margin>,
 }
 
-/// What decides whether a mechanism acts: the most that was seen of it, and from where on it acts.
+/// The quantity that decides whether a mechanism acts: its largest value, and the threshold for acting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Margin {
-    /// What it is, as in "most bytes of a class from one port".
+    /// Its name, as in "most bytes of a class from one port".
     #[serde(with = "text")]
     pub of: Text,
     /// Its unit.
     pub unit: Unit,
-    /// The most that was seen.
+    /// The largest value.
     pub peak: u64,
-    /// Above which the mechanism acts.
+    /// The mechanism acts above this value.
     pub threshold: u64,
 }
 
@@ -36,12 +36,12 @@ pub enum Unit {
 }
 
 impl Margin {
-    /// Of a queue, or of what else is counted in bytes.
+    /// A margin of a queue, or of another count of bytes.
     pub fn bytes(of: &'static str, peak: Bytes, threshold: Bytes) -> Margin {
         Margin { of, unit: Unit::Bytes, peak: peak.0, threshold: threshold.0 }
     }
 
-    /// Whether the threshold was nearer here.
+    /// Returns whether this margin is nearer to its threshold than the other.
     fn is_nearer(&self, other: &Margin) -> bool {
         let part = |margin: &Margin, by: &Margin| u128::from(margin.peak) * u128::from(by.threshold.max(1));
         part(self, other) > part(other, self)
@@ -49,7 +49,7 @@ impl Margin {
 }
 
 impl Activity {
-    /// Takes in what another side has done. Returns whether its threshold was the nearer one.
+    /// Adds the activity of another side. Returns whether its threshold was the nearer one.
     pub fn join(&mut self, other: Activity) -> bool {
         self.acts += other.acts;
         let nearer = match (&self.margin, &other.margin) {

@@ -1,5 +1,5 @@
-//! What a mechanism says before a run of the settings that it should have: advice that is asked for, and whether its own settings
-//! suit the incasts that a scenario is known to have.
+//! Advice of a mechanism on its settings before a run: answers to questions, and checks of its own settings against the known incasts of a
+//! scenario.
 
 use super::SwitchShape;
 use crate::config::{BufferPer, LatencyAt, SwitchParams};
@@ -11,39 +11,39 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::str::FromStr;
 
-/// What a mechanism may be asked: the command `backwater advise NAME`.
+/// A question to a mechanism: the command `backwater advise NAME`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct AdviceForm {
-    /// What the command says of itself: a line, and paragraphs after blank lines.
+    /// The command's description: a line, and paragraphs after blank lines.
     pub about: &'static str,
     /// Its options, in the order of its help.
     pub options: &'static [AdviceOption],
-    /// Whether a scenario may give what no option does ([`Mechanism::facts`](super::Mechanism::facts)).
+    /// True if a scenario may give values that no option gives ([`Mechanism::facts`](super::Mechanism::facts)).
     pub scenario: bool,
-    /// How simulations of a scenario tell whether the advice holds there; `None`: they do not.
+    /// How simulations of a scenario test the advice; `None`: they cannot.
     pub proof: Option<AdviceProof>,
 }
 
-/// What is sought by simulation around an advised value.
+/// A search by simulation around an advised value.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct AdviceProof {
     /// The key whose value is sought.
     pub key: &'static str,
-    /// Whether the largest value is sought at which the condition holds; otherwise the smallest.
+    /// True if the search is for the largest value at which the condition holds; otherwise for the smallest.
     pub largest: bool,
     /// The condition, of metrics, as goals of sweeps have them.
     pub condition: &'static str,
-    /// Rows with the advised value: the first of them that there is.
+    /// Rows with the advised value: the first existing one counts.
     pub rows: &'static [&'static str],
-    /// The fact or option beyond which there are no values; `None`: the key has none.
+    /// The fact or option that bounds the values; `None`: the key is unbounded.
     pub below: Option<&'static str>,
-    /// The key of a size from which that row is taken away to give the value; `None`: the row is the value.
+    /// The key of a size; the value is this size less that row. `None`: the row is the value.
     pub from: Option<&'static str>,
     /// Options that a simulation takes over, each with the key that it sets; other options describe another network than the scenario's.
     pub sets: &'static [(&'static str, &'static str)],
-    /// What to say where the scenario does not read the key; `None`: there is nothing to add.
+    /// The message where the scenario does not read the key; `None`: nothing is added.
     pub ineffective: Option<&'static str>,
-    /// Options that choose how the advice is worked out, and change nothing of a simulation.
+    /// Options that choose how the advice is computed, and change nothing in a simulation.
     pub free: &'static [&'static str],
 }
 
@@ -54,7 +54,7 @@ pub struct AdviceOption {
     pub name: &'static str,
     /// Its help.
     pub help: &'static str,
-    /// Whether it is a whole number from 1 on; otherwise it is text, such as a quantity with its unit.
+    /// True if it is a whole number of at least 1; otherwise it is text, such as a quantity with its unit.
     pub whole: bool,
     /// Its value where neither an option nor a scenario gives one.
     pub default: Option<&'static str>,
@@ -63,29 +63,29 @@ pub struct AdviceOption {
 /// Among facts: keys of the mechanism's own table that the scenario gives.
 pub const WRITTEN: &str = "written";
 
-/// A question: what options give, then what a scenario gives, then the form's defaults.
+/// A question: values of options, then of a scenario, then the form's defaults.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// What is asked.
+    /// The form of the question.
     pub form: AdviceForm,
     /// Values of options: text, or whole numbers.
     pub given: Map<String, Value>,
-    /// The scenario's name and what it says, where one is named.
+    /// The scenario's name and its values, if a scenario is named.
     pub scenario: Option<(String, Map<String, Value>)>,
 }
 
 impl Question {
-    /// Whether a value comes from the scenario.
+    /// Returns whether a value comes from the scenario.
     pub fn is_from_scenario(&self, key: &str) -> bool {
         !self.given.contains_key(key) && self.fact(key).is_some()
     }
 
-    /// Whether the scenario gives a value of the mechanism itself, and it is no default.
+    /// Returns whether the scenario gives a value of the mechanism itself, other than a default.
     pub fn is_written(&self, key: &str) -> bool {
         self.fact(WRITTEN).and_then(Value::as_array).is_some_and(|keys| keys.iter().any(|one| one == key))
     }
 
-    /// What the scenario says.
+    /// Returns a value of the scenario.
     pub fn fact(&self, key: &str) -> Option<&Value> {
         self.scenario.as_ref()?.1.get(key).filter(|value| !value.is_null())
     }
@@ -100,10 +100,10 @@ impl Question {
         value.or_else(|| default().map(str::to_owned))
     }
 
-    /// A quantity such as `200 Gb/s`; `None`: nobody gives it.
+    /// A quantity such as `200 Gb/s`; `None`: no value was given.
     ///
     /// # Errors
-    /// The text is no such quantity.
+    /// The text is not such a quantity.
     pub fn quantity<T: FromStr<Err = QuantityError>>(&self, key: &'static str) -> Result<Option<T>, AdviceError> {
         let read = |text: String| {
             text.parse().map_err(|error: QuantityError| AdviceError {
@@ -119,7 +119,7 @@ impl Question {
     /// A whole number.
     ///
     /// # Errors
-    /// The text is none.
+    /// The text is not a whole number.
     pub fn count(&self, key: &'static str) -> Result<Option<u64>, AdviceError> {
         let read = |text: String| {
             let error = AdviceError::new(format!("`{text}` is not a whole number from 0 to 2^64 - 1")).key(key);
@@ -129,10 +129,10 @@ impl Question {
     }
 }
 
-/// Asks for what has to be given.
+/// Requires a value.
 ///
 /// # Errors
-/// It is not.
+/// The value is missing.
 pub fn needed<T>(key: &'static str, value: Option<T>) -> Result<T, AdviceError> {
     value.ok_or_else(|| AdviceError::new("is missing").key(key))
 }
@@ -140,17 +140,17 @@ pub fn needed<T>(key: &'static str, value: Option<T>) -> Result<T, AdviceError> 
 /// An advice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Advice {
-    /// What is advised on.
+    /// The subject.
     pub title: String,
     /// The numbers.
     pub rows: Vec<AdviceRow>,
-    /// Why there is no legal setting, or what is wrong with the one in mind.
+    /// Reasons why no setting is legal, or errors in the given one.
     pub problems: Vec<String>,
-    /// Whether there is a legal setting, and the one in mind is one.
+    /// True if a legal setting exists, and the given one is legal.
     pub feasible: bool,
-    /// What speaks against the setting in mind without making it illegal.
+    /// Disadvantages of the given setting that do not make it illegal.
     pub cautions: Vec<String>,
-    /// What it comes to, in sentences, and what was taken from the scenario.
+    /// The conclusion in sentences, and the values that were taken from the scenario.
     pub summary: Vec<String>,
     /// The numbers for programs, by names that end in their unit.
     #[serde(flatten)]
@@ -160,13 +160,13 @@ pub struct Advice {
 /// One line of an advice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AdviceRow {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// The number.
     pub value: String,
     /// Its unit.
     pub unit: String,
-    /// How it came about.
+    /// The formula.
     pub formula: String,
 }
 
@@ -184,16 +184,16 @@ impl AdviceRow {
     }
 }
 
-/// Why a question has no answer.
+/// The reason why a question has no answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AdviceError {
     /// The value that cannot be used.
     pub key: Option<&'static str>,
     /// Its text.
     pub value: Option<String>,
-    /// What is wrong.
+    /// The error.
     pub reason: String,
-    /// What would be right.
+    /// The correction.
     pub hint: Option<String>,
 }
 
@@ -219,7 +219,7 @@ impl AdviceError {
     }
 }
 
-/// One link of a path, and the switch at its far end.
+/// One link of a path, and the switch at its other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hop {
     /// Rate of the link.
@@ -230,7 +230,7 @@ pub struct Hop {
     pub latency: Time,
 }
 
-/// How the data of several senders comes to one switch.
+/// The paths of the data from several senders to one switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Paths {
     /// Each different path from a sender to that switch, its links in order.
@@ -239,8 +239,8 @@ pub struct Paths {
     pub through: Vec<NodeId>,
     /// Senders whose data the links of these paths can bring at once, at the rate of the receiver's link.
     pub carried: u64,
-    /// Bytes of the incast's class from one port, all in one queue, with which a mechanism pauses that port at that switch, and the
-    /// key that decides it.
+    /// Bytes of the incast's class from one port, all in one queue, at which a mechanism of that switch pauses the port; and the key that
+    /// decides it.
     pub pause_threshold: Option<(Bytes, String)>,
 }
 
@@ -265,21 +265,21 @@ pub struct Incast<'a> {
     pub senders: u64,
     /// Everything that they send, headers included.
     pub bytes: Bytes,
-    /// Whether others may send to the receiver as well.
+    /// True if others may send to the receiver as well.
     pub open: bool,
 }
 
 /// The incasts that a scenario is known to have at switches where a mechanism has one set of parameters.
 pub trait Incasts {
-    /// All of them, those with the fewest senders first.
+    /// All known incasts, those with the fewest senders first.
     fn all(&self) -> Vec<Incast<'_>>;
-    /// How the data of one comes to its switch; `None`: not all of it does.
+    /// Returns the paths of one incast's data to its switch; `None`: part of the data takes other paths.
     fn paths(&self, incast: &Incast<'_>) -> Option<Paths>;
     /// Longest data frame.
     fn frame(&self) -> Bytes;
     /// \[bytes\] per frame that only the link counts.
     fn gap(&self) -> Bytes;
-    /// Whether the scenario promises losslessness.
+    /// Returns whether the scenario promises losslessness.
     fn is_lossless(&self) -> bool;
 }
 
@@ -296,28 +296,28 @@ pub struct LargestIncast {
     pub bytes: Bytes,
 }
 
-/// What a scenario says of its largest known incast or, without one, of the path from its first host's farthest one.
+/// Values of a scenario: of its largest known incast or, without one, of the path from its first host's farthest one.
 #[derive(Clone, Debug)]
 pub struct Situation {
     /// That incast, where one is known.
     pub incast: Option<LargestIncast>,
-    /// Whether jobs start flows, of which none are known beforehand.
+    /// True if jobs start flows. Flows of jobs are not known beforehand.
     pub jobs: bool,
     /// Rate of the receiver's link.
     pub rate: Rate,
-    /// How data comes to the receiver's switch.
+    /// The paths of data to the receiver's switch.
     pub paths: Paths,
     /// The lowest threshold of all switches on these paths, the key that decides it, and the switch.
     pub lowest_pause_threshold: Option<(Bytes, String, String)>,
-    /// Memory of one unit of that switch's `buffer_per`, and the key that gives it; `None`: it has no end.
+    /// Memory of one unit of that switch's `buffer_per`, and the key that gives it; `None`: unlimited.
     pub buffer: Option<(Bytes, &'static str)>,
-    /// What that memory is one of.
+    /// The unit of that memory.
     pub buffer_per: BufferPer,
-    /// Whether part of that memory is set aside, for a class or for what comes after a pause.
+    /// True if part of that memory is reserved, for a class or for frames that arrive after a pause.
     pub set_aside: bool,
-    /// Whether nothing is overridden for single switches, neither of the switch nor of the mechanism.
+    /// True if no switch has overrides, neither of the switch nor of the mechanism.
     pub alike: bool,
-    /// Whether a clock may make links faster than their rates.
+    /// True if a clock may make links faster than their rates.
     pub clocked: bool,
     /// Classes of the data and acknowledgements that are known, a bit each.
     pub classes: u8,
@@ -325,7 +325,7 @@ pub struct Situation {
     pub into_switches: Vec<Hop>,
     /// The longest frame of any kind.
     pub longest_frame: Bytes,
-    /// Where that switch's latency passes.
+    /// The point at which that switch's latency is added.
     pub latency_at: LatencyAt,
     /// Longest data frame.
     pub frame: Bytes,

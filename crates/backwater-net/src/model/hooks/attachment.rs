@@ -1,19 +1,19 @@
-//! What packets carry for a mechanism beside their headers, such as in-band telemetry, and what some acknowledgements say beside theirs.
+//! Data that packets carry for a mechanism beside their headers, such as in-band telemetry, and data of some acknowledgements.
 //!
-//! Both lie beside the packets, by the packets' places. A packet without one pays nothing, and one that ends takes nothing back:
-//! what is left in its place has the identity of a packet that is gone, and no packet that comes there has the same.
+//! Both are stored beside the packets, by the packets' places. A packet without an attachment costs nothing. A packet that ends removes
+//! nothing: the entry at its place still has the identity of the old packet, and no later packet has the same identity.
 
 use crate::model::slab::Ix;
 
-/// Words of an attachment: 128 octets, which hold the three words of a hop for five hops, and one more.
+/// Words of an attachment: 128 octets hold five hops of three words each, and one more.
 pub const WORDS: usize = 16;
 
-/// What one packet carries for the mechanism that attaches it. Its octets on the wire are another matter
+/// The data that one packet carries for the mechanism that attaches it. Its octets on the wire are declared elsewhere
 /// ([`crate::model::hooks::Profile::overhead`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Attachment(pub [u64; WORDS]);
 
-/// What packets in flight carry of one kind, such as their attachments.
+/// Data of one kind that packets in flight carry, such as their attachments.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(crate) struct Carried<T> {
     /// By the packet's place, with the packet's identity.
@@ -27,7 +27,7 @@ impl<T> Default for Carried<T> {
 }
 
 impl<T: Copy> Carried<T> {
-    /// The packet at `ix`, whose identity is `uid`, sets out with this.
+    /// Attaches data to the packet at `ix`, whose identity is `uid`.
     pub fn put(&mut self, ix: Ix, uid: u64, carried: T) {
         let at = ix as usize;
         if self.of.len() <= at {
@@ -36,20 +36,20 @@ impl<T: Copy> Carried<T> {
         self.of[at] = Some((uid, carried));
     }
 
-    /// What the packet at `ix` carries, if it carries something.
+    /// Returns the data of the packet at `ix`, if it carries any.
     pub fn get_mut(&mut self, ix: Ix, uid: u64) -> Option<&mut T> {
         let (of, carried) = self.of.get_mut(ix as usize)?.as_mut()?;
         (*of == uid).then_some(carried)
     }
 
-    /// Takes it from there.
+    /// Removes and returns it.
     pub fn take(&mut self, ix: Ix, uid: u64) -> Option<T> {
         let at = self.of.get_mut(ix as usize)?;
         let (_, carried) = at.take_if(|(of, _)| *of == uid)?;
         Some(carried)
     }
 
-    /// A copy of that.
+    /// Returns a copy of it.
     pub fn get(&self, ix: Ix, uid: u64) -> Option<T> {
         let (of, carried) = self.of.get(ix as usize)?.as_ref()?;
         (*of == uid).then_some(*carried)
@@ -60,7 +60,7 @@ impl<T: Copy> Carried<T> {
 mod tests {
     use super::*;
 
-    /// A place is given to another packet when the one before has gone, by whatever way: what that one carried is not found any more.
+    /// A place is reused when its packet has gone, whatever happened to it: the old packet's data is not found any more.
     #[test]
     fn what_a_packet_carried_goes_with_it() {
         let mut all = Carried::default();

@@ -1,4 +1,4 @@
-//! What a hook sees and may do: the context of a call at a link, at a switch, at a NIC, and about a flow.
+//! The contexts of hooks, with what they may see and do: at a link, at a switch, at a NIC, and about a flow.
 
 use super::actions::{FlowAction, FlowTimer, Gate, NicAction, NicGate, SwitchAction};
 use super::{FlowShape, NicShape, PauseStyle, SwitchShape, Token};
@@ -9,7 +9,7 @@ use crate::model::switch::occupancy::Occupancy;
 use crate::units::{Bytes, Rate};
 use backwater_engine::{Rng, Time};
 
-/// What does not change at a switch, and its mechanisms' random streams.
+/// The constant data of a switch, and its mechanisms' random streams.
 #[derive(Debug, backwater_derive::State)]
 pub(crate) struct Home {
     #[state(fixed)]
@@ -17,19 +17,19 @@ pub(crate) struct Home {
     pub rngs: Vec<Option<Rng>>,
     #[state(fixed)]
     pub seed: u64,
-    /// Accounts of which mechanisms have other levels now.
+    /// Accounts for which mechanisms have new levels.
     #[state(fixed)]
     pub watched: Vec<Account>,
 }
 
 impl Home {
-    /// Of so many mechanisms, none of which has drawn a number yet.
+    /// The state for so many mechanisms, before any random number is drawn.
     pub fn new(shape: SwitchShape, owners: usize, seed: u64) -> Home {
         Home { shape, rngs: vec![None; owners], seed, watched: Vec::new() }
     }
 }
 
-/// What a switch-side hook sees and may do.
+/// The context of a switch-side hook.
 pub struct SwitchCx<'a> {
     pub(crate) now: Time,
     pub(crate) owner: MechanismId,
@@ -54,18 +54,18 @@ impl SwitchCx<'_> {
     pub fn shape(&self) -> &SwitchShape {
         &self.home.shape
     }
-    /// For stacks only: which mechanism is called.
+    /// For stacks only: the mechanism that is called.
     #[inline(always)]
     pub fn owner(&self) -> MechanismId {
         self.owner
     }
-    /// For stacks only: the context of one mechanism. A new one, which costs nothing where a hook does nothing, while a word that
-    /// is written into this one would be written for every mechanism there is.
+    /// For stacks only: the context of one mechanism. A new context costs nothing where a hook does nothing; a word written into this one
+    /// would be written for every mechanism.
     #[inline(always)]
     pub fn owned_by(&mut self, owner: MechanismId) -> SwitchCx<'_> {
         SwitchCx { now: self.now, owner, seen: self.seen, home: self.home, actions: self.actions }
     }
-    /// As a hook of links sees it.
+    /// The same context for a hook of links.
     #[inline(always)]
     pub fn links(&mut self) -> LinkCx<'_> {
         LinkCx::Switch(self.owned_by(self.owner))
@@ -77,11 +77,11 @@ impl SwitchCx<'_> {
             backwater_engine::rng::stream(seed, "switch mechanism", u64::from(node.0) << 8 | u64::from(owner.0))
         })
     }
-    /// An isolation queue of this mechanism's own, by a number that the mechanism chooses.
+    /// One of this mechanism's isolation queues, by a number that the mechanism chooses.
     pub fn isolation_queue(&self, number: u32) -> IsolationQueue {
         IsolationQueue { owner: self.owner, number }
     }
-    /// The port to which `host` is attached, where it is attached here.
+    /// The port to which `host` is attached, if it is attached to this switch.
     pub fn attached(&self, host: HostId) -> Option<Port> {
         let at = self.home.shape.ports.iter().position(|p| p.host == Some(host))?;
         Some(Port(at as u16))
@@ -90,26 +90,26 @@ impl SwitchCx<'_> {
     pub fn emit(&mut self, port: Port, class: Class, frame: Control) {
         self.actions.push(SwitchAction::Emit(port, class, frame));
     }
-    /// Queues a frame for a host in `class`; it is forwarded, delayed and gated like any other. If it names a flow whose path
-    /// is pinned and passes this switch, and whose acknowledgements take that path backwards, so does the frame.
+    /// Queues a frame for a host in `class`; it is forwarded, delayed and gated like any other. The frame takes the pinned path of the flow
+    /// that it names, if that path passes this switch and the flow's acknowledgements take it backwards.
     pub fn route(&mut self, to: HostId, class: Class, frame: Control) {
         self.actions.push(SwitchAction::Route(to, class, frame));
     }
-    /// Pauses the neighbour at `port`, for one class or (`None`) the whole link, until `until` ([`Time::NEVER`]: until
-    /// released). The port merges all owners into one state: the latest end wins, the neighbour resumes when all let go.
-    /// A host that has several queues for the class is to pause all of them.
+    /// Pauses the neighbour at `port`, for one class or (`None`) the whole link, until `until` ([`Time::NEVER`]: until released). The port
+    /// merges all owners into one state: the latest end wins, and the neighbour resumes when all have released it. A host with several
+    /// queues for the class pauses all of them.
     pub fn pause_peer(&mut self, port: Port, class: Option<Class>, until: Time, style: PauseStyle) {
         self.actions.push(SwitchAction::PausePeer(self.owner, port, class, until, style));
     }
-    /// Lets go of [`SwitchCx::pause_peer`].
+    /// Ends [`SwitchCx::pause_peer`].
     pub fn resume_peer(&mut self, port: Port, class: Option<Class>) {
         self.actions.push(SwitchAction::ResumePeer(self.owner, port, class));
     }
-    /// As [`SwitchCx::pause_peer`], for one queue only of a host that may have several for a class: the one of that priority.
+    /// As [`SwitchCx::pause_peer`], but a host with several queues for a class pauses only the one of that priority.
     pub fn pause_queue(&mut self, port: Port, priority: Class, until: Time, style: PauseStyle) {
         self.actions.push(SwitchAction::PauseQueue(self.owner, port, priority, until, style));
     }
-    /// Lets go of [`SwitchCx::pause_queue`].
+    /// Ends [`SwitchCx::pause_queue`].
     pub fn resume_queue(&mut self, port: Port, priority: Class) {
         self.actions.push(SwitchAction::ResumeQueue(self.owner, port, priority));
     }
@@ -117,21 +117,21 @@ impl SwitchCx<'_> {
     pub fn shut(&mut self, gate: Gate) {
         self.actions.push(SwitchAction::Shut(self.owner, gate));
     }
-    /// Opens it again; what waits behind it is looked at anew, also where [`super::LinkSide::may_transmit`] kept it from starting.
+    /// Opens it again. Frames behind it are considered anew, including those that [`super::LinkSide::may_transmit`] refused.
     pub fn open(&mut self, gate: Gate) {
         self.actions.push(SwitchAction::Open(self.owner, gate));
     }
-    /// Drops everything that waits in the switch for `queue` of `port`, but for the frame on the wire. Hooks see each frame leave
+    /// Drops everything that waits in the switch for `queue` of `port`, except the frame on the wire. Hooks see each frame leave
     /// (`on_dequeue`, `on_release`, `on_depart`). In a lossless scenario the first drop ends the run.
     pub fn flush(&mut self, port: Port, queue: Queue) {
         self.actions.push(SwitchAction::Flush(port, queue));
     }
-    /// What the neighbour has paused of `queue` of `port` is obeyed no longer: for the results, its pause is over. Frames that pause it further
-    /// are to be passed over ([`super::Fate::Passed`]).
+    /// Ignores the neighbour's pause of `queue` of `port` from now on: in the results the pause ends. Frames that extend it must be passed
+    /// over ([`super::Fate::Passed`]).
     pub fn disobey(&mut self, port: Port, queue: Queue) {
         self.actions.push(SwitchAction::Disobey(port, queue));
     }
-    /// Puts a row into the table of control messages, of a `kind` of its own, though nothing is sent.
+    /// Writes a row of its own `kind` into the table of control messages, without sending anything.
     pub fn report(&mut self, kind: &'static str, port: Port, class: Class, value: u64) {
         self.actions.push(SwitchAction::Report(kind, port, class, value));
     }
@@ -139,21 +139,21 @@ impl SwitchCx<'_> {
     pub fn arm(&mut self, at: Time, token: Token) {
         self.actions.push(SwitchAction::Arm(self.owner, at, token));
     }
-    /// This mechanism has other levels of an account from now on: [`super::SwitchSide::levels`] is asked once the hook has returned. Not for
-    /// `steer`, `divert`, `choose` and `push_out`.
+    /// Announces new levels of an account: [`super::SwitchSide::levels`] is called once the hook has returned. Not available in `steer`,
+    /// `divert`, `choose` and `push_out`.
     pub fn watch(&mut self, of: Account) {
         self.home.watched.push(of);
     }
 }
 
-/// What a NIC-side hook sees and may do.
+/// The context of a NIC-side hook.
 pub struct NicCx<'a> {
     pub(crate) now: Time,
     pub(crate) owner: MechanismId,
     pub(crate) shape: &'a NicShape,
-    /// Mechanisms that leave the flow alone that the call is about.
+    /// Mechanisms that leave alone the flow of this call.
     pub(crate) left: MechanismSet,
-    /// The control frame names a flow of which all has come.
+    /// The control frame names a flow that has arrived completely.
     pub(crate) over: bool,
     pub(crate) actions: &'a mut Vec<NicAction>,
 }
@@ -168,7 +168,7 @@ impl NicCx<'_> {
     pub fn shape(&self) -> &NicShape {
         self.shape
     }
-    /// For stacks only: which mechanism is called.
+    /// For stacks only: the mechanism that is called.
     #[inline(always)]
     pub fn owner(&self) -> MechanismId {
         self.owner
@@ -183,22 +183,22 @@ impl NicCx<'_> {
     pub fn links(&mut self) -> LinkCx<'_> {
         LinkCx::Nic(self.owned_by(self.owner))
     }
-    /// For stacks only: whether a mechanism leaves the flow alone that the call is about.
+    /// For stacks only: returns whether a mechanism leaves alone the flow of this call.
     #[inline(always)]
     pub fn leaves(&self, owner: MechanismId) -> bool {
         self.left & owner.bit() != 0
     }
-    /// In `on_control`: whether the frame names a flow to this host of which all has come, or whose sender is done with it.
+    /// In `on_control`: returns whether the frame names a flow to this host that has arrived completely, or whose sender has finished it.
     pub fn is_over(&self) -> bool {
         self.over
     }
-    /// Queues a frame for a host in `class`; if it names a flow that ends here, it goes to that flow's source along the
-    /// way of the acknowledgements.
+    /// Queues a frame for a host in `class`; if it names a flow that ends here, the frame takes the path of its acknowledgements to the
+    /// flow's source.
     pub fn reply(&mut self, to: HostId, class: Class, frame: Control) {
         self.actions.push(NicAction::Route(to, class, frame));
     }
-    /// Acknowledges a flow that ends here, with all that its transport has to say, in answer to a probe: the acknowledgement has the probe's
-    /// number and goes to `to`. Of a flow that is forgotten nothing is said, nor where packets are not acknowledged one by one.
+    /// Acknowledges a flow that ends here, in answer to a probe: the acknowledgement carries the state of the transport and the probe's
+    /// number, and goes to `to`. Nothing is sent for a forgotten flow, or where packets are not acknowledged one by one.
     pub fn acknowledge(&mut self, to: HostId, flow: FlowRef, probe: u64) {
         self.actions.push(NicAction::Acknowledge(to, flow, probe));
     }
@@ -215,13 +215,13 @@ impl NicCx<'_> {
     pub fn shut(&mut self, gate: NicGate) {
         self.actions.push(NicAction::Shut(self.owner, gate));
     }
-    /// Opens it again; what waits behind it is looked at anew, also where [`super::LinkSide::may_transmit`] kept it from starting.
+    /// Opens it again. Frames behind it are considered anew, including those that [`super::LinkSide::may_transmit`] refused.
     pub fn open(&mut self, gate: NicGate) {
         self.actions.push(NicAction::Open(self.owner, gate));
     }
-    /// A random stream for this mechanism, the same whenever it is asked for: that of a flow which ends here.
+    /// A random stream of this mechanism for a flow that ends here; it is the same at every call.
     pub fn stream(&self, purpose: &str, flow: FlowRef) -> Rng {
-        // The flow's name has the run's seed in it.
+        // The flow's name includes the run's seed.
         backwater_engine::rng::stream(u64::from(self.owner.0), purpose, u64::from(flow.tag))
     }
     /// Calls `on_timer` with `token` at `at`.
@@ -230,8 +230,8 @@ impl NicCx<'_> {
     }
 }
 
-/// What a hook of links sees and may do: what is alike at a switch and at a NIC, whose only port is 0. Where a mechanism does more at one of
-/// them, that one's own context is in it.
+/// The context of a hook of links: the parts that switches and NICs have in common. The only port of a NIC is 0. It contains the context of
+/// the switch or NIC, for mechanisms that do more at one of them.
 pub enum LinkCx<'a> {
     /// At a switch.
     Switch(SwitchCx<'a>),
@@ -248,7 +248,7 @@ impl LinkCx<'_> {
             LinkCx::Nic(cx) => cx.now,
         }
     }
-    /// For stacks only: which mechanism is called.
+    /// For stacks only: the mechanism that is called.
     #[inline(always)]
     pub fn owner(&self) -> MechanismId {
         match self {
@@ -271,8 +271,8 @@ impl LinkCx<'_> {
             LinkCx::Nic(cx) => cx.shape.rate,
         }
     }
-    /// Puts a frame on the link to the neighbour at `port` before everything else, as MAC control goes: only the frame on the wire is
-    /// waited for, no gate shuts it in, and no account has it.
+    /// Puts a frame on the link to the neighbour at `port` before everything else, like MAC control: it waits only for the frame on the
+    /// wire. No gate stops it, and no account counts it.
     pub fn signal(&mut self, port: Port, frame: Control) {
         match self {
             LinkCx::Switch(cx) => cx.actions.push(SwitchAction::Signal(port, frame)),
@@ -286,23 +286,23 @@ impl LinkCx<'_> {
             LinkCx::Nic(cx) => cx.shut(queue.map_or(NicGate::Link, |queue| NicGate::Class(queue.into()))),
         }
     }
-    /// Opens it again; what waits behind it is looked at anew, also where [`super::LinkSide::may_transmit`] kept it from starting.
+    /// Opens it again. Frames behind it are considered anew, including those that [`super::LinkSide::may_transmit`] refused.
     pub fn open(&mut self, port: Port, queue: Option<Queue>) {
         match self {
             LinkCx::Switch(cx) => cx.open(queue.map_or(Gate::Port(port), |queue| Gate::Egress(port, queue))),
             LinkCx::Nic(cx) => cx.open(queue.map_or(NicGate::Link, |queue| NicGate::Class(queue.into()))),
         }
     }
-    /// The port need not keep what has a number below `before` ([`super::LinkSide::retains`]).
+    /// The port may discard kept frames with numbers below `before` ([`super::LinkSide::retains`]).
     pub fn discard_before(&mut self, port: Port, before: u64) {
         match self {
             LinkCx::Switch(cx) => cx.actions.push(SwitchAction::DiscardBefore(port, before)),
             LinkCx::Nic(cx) => cx.actions.push(NicAction::DiscardBefore(before)),
         }
     }
-    /// The port sends all that it keeps again from number `from` on, in the order of the numbers, before all that is new but for ordered sets
-    /// ([`LinkCx::signal`] of less than [`Control::MIN_FRAME`]). No gate shuts it in, no account has it. What it is sending
-    /// again is begun anew.
+    /// The port retransmits all that it keeps from number `from` on, in the order of the numbers. These frames precede all new ones except
+    /// ordered sets ([`LinkCx::signal`] of less than [`Control::MIN_FRAME`]). No gate stops them, and no account counts them. A replay in
+    /// progress begins anew.
     pub fn replay_from(&mut self, port: Port, from: u64) {
         match self {
             LinkCx::Switch(cx) => cx.actions.push(SwitchAction::ReplayFrom(port, from)),
@@ -318,7 +318,7 @@ impl LinkCx<'_> {
     }
 }
 
-/// What a flow-side hook sees and may do.
+/// The context of a flow-side hook.
 pub struct FlowCx<'a> {
     pub(crate) now: Time,
     pub(crate) owner: MechanismId,
@@ -328,12 +328,12 @@ pub struct FlowCx<'a> {
     pub(crate) actions: &'a mut Vec<FlowAction>,
 }
 
-/// How a flow and its interface stand when one of its packets leaves.
+/// The state of a flow and its interface when one of its packets leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
-    /// \[bytes\] of frames that have never been sent, left behind it.
+    /// \[bytes\] of frames that remain after this packet and have never been sent.
     pub backlog: u64,
-    /// \[bytes\] of frames that wait to be retransmitted, left behind it.
+    /// \[bytes\] of frames that remain after this packet and wait to be retransmitted.
     pub retransmissions: u64,
     /// \[bytes\] The flow's window, where it has one.
     pub window: Option<Bytes>,
@@ -341,11 +341,11 @@ pub struct Turn {
     pub waiting: u32,
 }
 
-/// A flow of which something may be unsent.
+/// A flow that may have something to send.
 pub(crate) trait Unsent {
-    /// What has not been sent, or is to be retransmitted, in packets of so much payload.
+    /// Returns the bytes that have not been sent or must be retransmitted, in packets of so much payload.
     fn backlog(&self, payload: Bytes) -> Bytes;
-    /// Whether the packet of this number has been sent, and is neither known to have come nor taken for lost.
+    /// Returns whether the packet of this number is in flight: sent, and neither acknowledged nor declared lost.
     fn is_in_flight(&self, number: u64) -> bool;
 }
 
@@ -355,11 +355,11 @@ impl FlowCx<'_> {
     pub fn now(&self) -> Time {
         self.now
     }
-    /// The flow that the call is about (of a controller that several flows share, where it is about none: the first of them).
+    /// The flow of this call. For a call that concerns no flow of a shared controller: the controller's first flow.
     pub fn shape(&self) -> &FlowShape {
         self.shape
     }
-    /// For stacks only: which mechanism is called.
+    /// For stacks only: the mechanism that is called.
     #[inline(always)]
     pub fn owner(&self) -> MechanismId {
         self.owner
@@ -369,34 +369,34 @@ impl FlowCx<'_> {
     pub fn owned_by(&mut self, owner: MechanismId) -> FlowCx<'_> {
         FlowCx { now: self.now, owner, shape: self.shape, flow: self.flow, of: self.of, actions: self.actions }
     }
-    /// The flow that the call is about. `None`: a timer of a controller that several flows share, or a frame about a flow that is over.
+    /// The flow of this call. `None`: the call is a timer of a shared controller, or a frame about a flow that has ended.
     pub fn flow(&self) -> Option<FlowRef> {
         self.flow
     }
-    /// \[bytes\] Payload of that flow that has not been sent, or is to be retransmitted; 0 where there is none.
+    /// \[bytes\] Payload of that flow that has not been sent or must be retransmitted; 0 without a flow.
     pub fn backlog(&self) -> Bytes {
         self.of.map_or(Bytes::ZERO, |flow| flow.backlog(self.shape.payload))
     }
-    /// Whether the packet of this number of that flow has been sent, and is neither known to have come nor taken for lost. `false` where
+    /// Returns whether the packet of this number of that flow is in flight: sent, and neither acknowledged nor declared lost. `false` where
     /// packets are not acknowledged one by one.
     pub fn is_in_flight(&self, number: u64) -> bool {
         self.of.is_some_and(|flow| flow.is_in_flight(number))
     }
-    /// Takes the packet of this number for lost, if it is in flight: it is retransmitted before anything new.
+    /// Declares the packet of this number lost, if it is in flight: it is retransmitted before anything new.
     pub fn give_up(&mut self, number: u64) {
         self.actions.extend(self.flow.map(|flow| FlowAction::GiveUp(flow, number)));
     }
-    /// A random stream of the flow's own for this mechanism, the same whenever it is asked for.
+    /// A random stream of this mechanism for the flow; it is the same at every call.
     pub fn stream(&self, purpose: &str) -> Rng {
-        // The flow's name has the run's seed in it.
+        // The flow's name includes the run's seed.
         backwater_engine::rng::stream(u64::from(self.owner.0), purpose, self.flow.map_or(0, |flow| u64::from(flow.tag)))
     }
-    /// Queues a frame for a host in `class`, mostly for the other end ([`FlowShape::dst`]). If it names a flow of this host that goes there,
-    /// it takes the way of the flow's data.
+    /// Queues a frame for a host in `class`, mostly for the other end ([`FlowShape::dst`]). If it names a flow of this host to that host,
+    /// it takes the path of the flow's data.
     pub fn send(&mut self, to: HostId, class: Class, frame: Control) {
         self.actions.push(FlowAction::Send(to, class, frame));
     }
-    /// So many of the flow's requests have not been answered, one after the other: each is a try like a timeout. After more than
+    /// Reports that so many of the flow's requests in a row have not been answered: each counts as a timeout. After more than
     /// `transport.retries` of them the sender gives up.
     pub fn unanswered(&mut self, requests: u32) {
         self.actions.extend(self.flow.map(|flow| FlowAction::Unanswered(flow, requests)));

@@ -1,7 +1,7 @@
-//! Levels of a switch's accounts of memory: what lies between them concerns no mechanism.
+//! Levels of a switch's accounts of memory. Mechanisms are not called for values between them.
 //!
-//! A switch chip compares a counter with a threshold where it counts, and tells the logic behind it only that the threshold has been
-//! passed. So do the accounts here: a mechanism says for each between which levels it has nothing to do
+//! A switch chip compares a counter with a threshold where it counts, and signals only that the threshold has been passed. The accounts
+//! here do the same: a mechanism states for each account the levels between which it has nothing to do
 //! ([`SwitchSide::levels`](crate::model::hooks::SwitchSide::levels)), and its hooks are called beyond them.
 
 use crate::model::packet::{Class, Port, Queue};
@@ -10,26 +10,26 @@ use crate::units::Bytes;
 /// An account of a switch's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Account {
-    /// What came in through a port in a class and has not left.
+    /// Bytes that arrived by a port in a class and have not left.
     Ingress(Port, Class),
-    /// What came in through a port.
+    /// Bytes that arrived by a port and have not left.
     IngressPort(Port),
-    /// What waits for a queue of a port.
+    /// Bytes that wait for a queue of a port.
     Egress(Port, Queue),
-    /// What waits for a port.
+    /// Bytes that wait for a port.
     EgressPort(Port),
 }
 
-/// Between which levels of an account a mechanism has nothing to do.
+/// The levels of an account between which a mechanism has nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Levels {
-    /// \[bytes\] A frame that is counted is shown to it if the account is above.
+    /// \[bytes\] The mechanism sees a counted frame if the account is above this level.
     pub above: Bytes,
-    /// \[bytes\] A frame that is about to leave is shown to it if so much, or more, is left behind it.
+    /// \[bytes\] The mechanism sees a frame before it leaves if at least so much remains after it.
     pub left: Bytes,
-    /// \[bytes\] A frame that has left is shown to it if the account is below.
+    /// \[bytes\] The mechanism sees a frame that has left if the account is below this level.
     pub below: Bytes,
-    /// \[bytes\] A frame that is counted is shown to it in any case if less of the memory that ports share is free.
+    /// \[bytes\] The mechanism sees every counted frame while less of the shared memory than this is free.
     pub free: Bytes,
 }
 
@@ -40,33 +40,33 @@ impl Default for Levels {
 }
 
 impl Levels {
-    /// It has nothing to do, whatever is counted.
+    /// It sees no frame.
     pub const NONE: Levels = Levels { above: Bytes::MAX, left: Bytes::MAX, below: Bytes::ZERO, free: Bytes::ZERO };
-    /// It looks at every frame.
+    /// It sees every frame.
     pub const ALL: Levels = Levels { above: Bytes::ZERO, left: Bytes::ZERO, below: Bytes::MAX, free: Bytes::ZERO };
 
-    /// It looks at what is counted above a level.
+    /// It sees counted frames above a level.
     pub const fn above(level: Bytes) -> Levels {
         Levels { above: level, ..Levels::NONE }
     }
 
-    /// It looks at what is about to leave if so much, or more, is left.
+    /// It sees frames before they leave if at least so much remains.
     pub const fn left(level: Bytes) -> Levels {
         Levels { left: level, ..Levels::NONE }
     }
 
-    /// It looks at what leaves below a level, and in any case when the account is empty.
+    /// It sees frames that have left if the account is below a level or empty.
     pub fn below(level: Bytes) -> Levels {
         Levels { below: level.max(Bytes(1)), ..Levels::NONE }
     }
 
-    /// And at all that is counted while less of the shared memory than this is free: for levels that are shares of it.
+    /// Adds all counted frames while less of the shared memory than this is free: for levels that are shares of it.
     #[must_use]
     pub const fn unless_free(self, free: Bytes) -> Levels {
         Levels { free, ..self }
     }
 
-    /// Those of two mechanisms: each is called where one has something to do.
+    /// The levels of two mechanisms together: hooks are called where either has something to do.
     #[must_use]
     pub fn or(self, other: Levels) -> Levels {
         Levels {
@@ -77,7 +77,8 @@ impl Levels {
         }
     }
 
-    /// Of a mechanism with a hook for what is counted, for what is about to leave, and for what has left, or without.
+    /// The levels of a mechanism that has hooks for counted frames, for frames before they leave, and for frames that have left, or lacks
+    /// some of these hooks.
     #[must_use]
     pub const fn only(self, counted: bool, leaves: bool, left: bool) -> Levels {
         let levels = if counted { self } else { Levels::NONE };

@@ -1,4 +1,4 @@
-//! What a mechanism is to those who configure and check it: its parameters, claims, needs, and its sides at each node.
+//! A mechanism as configuration and checks see it: its parameters, claims, needs, and its sides at each node.
 
 use super::advice::{Advice, AdviceError, AdviceForm, Incasts, Question, Situation};
 use super::{
@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::any::TypeId;
 
-/// Which flows of one host share a controller.
+/// The flows of one host that share a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum RateKey {
     /// Each flow has its own.
@@ -26,8 +26,8 @@ pub enum RateKey {
     Class(Class),
 }
 
-/// What a mechanism, as configured, claims for itself alone. Two mechanisms with the same claim are refused at load, but for rate
-/// limiters where the scenario lets them stand side by side: a flow then sends at the least of their rates.
+/// The claims of a mechanism, as configured, for itself alone. Two mechanisms with the same claim are refused at load, except rate limiters
+/// that the scenario allows side by side: a flow then sends at the lowest of their rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
     /// It decides at what rate flows send.
@@ -45,7 +45,7 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// What `flow_rate` is called in messages.
+    /// The name of `flow_rate` in messages.
     pub const FLOW_RATE: &str = "the sending rate of flows";
 
     /// No claim.
@@ -72,23 +72,23 @@ impl Claims {
     }
 }
 
-/// What a mechanism, as configured, cannot work without.
+/// The needs of a mechanism, as configured: it does not work without them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Something that marks packets.
     pub marks: bool,
     /// Acknowledgements.
     pub acks: bool,
-    /// These all the more, since they open its window: without, nothing is sent once it is full.
+    /// Acknowledgements that open its window: without them nothing is sent once it is full.
     pub window: bool,
-    /// A transport that retransmits what is lost.
+    /// A transport that retransmits lost packets.
     pub recovery: bool,
-    /// One that acknowledges single packets, and counts what is in flight.
+    /// A transport that acknowledges single packets and counts what is in flight.
     pub counts: bool,
 }
 
-/// Octets that a mechanism adds to every frame of a kind, whether they are used or not. They count as header, on every link and in every
-/// buffer. A control frame has its length of its own ([`Control::size`]).
+/// Octets that a mechanism adds to every frame of a kind, used or unused. They count as header on every link and in every buffer. A control
+/// frame has its own length ([`Control::size`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overhead {
     /// To data packets.
@@ -98,48 +98,47 @@ pub struct Overhead {
 }
 
 impl Overhead {
-    /// Of two.
+    /// The sum of two.
     pub fn and(self, other: Overhead) -> Overhead {
         Overhead { data: self.data + other.data, ack: self.ack + other.ack }
     }
 }
 
-/// What a mechanism, as configured, does to others and asks of them. Written as what differs from nothing:
-/// `Profile { marks: true, ..Profile::default() }`.
+/// The effects of a mechanism, as configured, on others, and its needs from them. Write only what differs from nothing: `Profile { marks:
+/// true, ..Profile::default() }`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// What it claims for itself alone. What claims the path picks one of several ([`SwitchSide::choose`]): data is then not pinned to
-    /// one beforehand.
+    /// Its claims. A mechanism that claims the path picks one of several ([`SwitchSide::choose`]); data is then not pinned beforehand.
     pub claims: Claims,
-    /// What it cannot work without.
+    /// Its needs.
     pub needs: Needs,
-    /// Whether it marks packets.
+    /// True if it marks packets.
     pub marks: bool,
-    /// Whether packets of a flow overtake each other by its doing.
+    /// True if it lets packets of a flow overtake each other.
     pub reorders: bool,
     /// Classes that it promises never to drop: a bit each.
     pub lossless_classes: u8,
-    /// What it may tell a switch's neighbours to pause by frames of MAC control: a bit for each class, and bit 8 for the whole link.
+    /// Bits of what it may pause at a switch's neighbours by frames of MAC control: one for each class, and bit 8 for the whole link.
     pub pauses: u16,
     /// Classes that it pauses on single links, or in which its own frames travel: a bit each.
     pub classes: u8,
-    /// Between which queues it moves flows, if it does.
+    /// The queues between which it moves flows, if it does.
     pub steering: Option<Steering>,
-    /// Its longest frame beside MAC control; zero: it sends none.
+    /// Its longest frame beside MAC control; zero: it sends no frames.
     pub longest_message: Bytes,
     /// Its shortest frame, where that is shorter than [`Control::MIN_FRAME`].
     ///
     /// [`Control::MIN_FRAME`]: crate::model::packet::Control::MIN_FRAME
     pub shortest_message: Option<Bytes>,
-    /// Whether all nodes share state of it ([`Mechanism::Shared`]): what one does another knows at the same instant.
+    /// True if all nodes share its state ([`Mechanism::Shared`]): an action at one node is known to the others at the same instant.
     pub couples: bool,
-    /// Whether it retransmits, over its link, what a fault has damaged there: such a fault loses nothing.
+    /// True if it retransmits over its link the frames that a fault has damaged there: such a fault loses nothing.
     pub repairs: bool,
-    /// Whether switches tell of packets that find no memory, by cutting them.
+    /// True if switches trim packets that find no memory, and so report them.
     pub cuts: bool,
     /// Octets that it adds to every data packet and acknowledgement.
     pub overhead: Overhead,
-    /// Whether it takes for granted that a host has one link: a switch acts for the hosts attached to it.
+    /// True if it assumes that a host has one link: a switch acts for its attached hosts.
     pub one_link: bool,
 }
 
@@ -148,13 +147,13 @@ pub struct Profile {
 pub struct Preset {
     /// Name, as in `preset = "paper"`.
     pub name: &'static str,
-    /// Where the values come from.
+    /// The source of the values.
     pub source: &'static str,
     /// The values.
     pub toml: &'static str,
 }
 
-/// What an inspection of a mechanism's parameters knows of the run.
+/// The knowledge of the run that the check of a mechanism's parameters has.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckCx<'a> {
     /// Every switch.
@@ -163,33 +162,33 @@ pub struct CheckCx<'a> {
     pub switch_params: &'a [crate::config::SwitchParams],
     /// \[bytes\] per frame that only the link counts.
     pub gap: Bytes,
-    /// By how much `packet.clock` may make the fastest link faster than its rate, as a fraction; (1, 1) without a clock.
+    /// The largest factor by which `packet.clock` may make the fastest link faster than its rate, as a fraction; (1, 1) without a clock.
     pub overrun: (u64, u64),
-    /// Whether the scenario promises losslessness.
+    /// True if the scenario promises losslessness.
     pub lossless: bool,
     /// Queues between which some mechanism moves flows, a bit each.
     pub steered: u8,
-    /// What any mechanism pauses on single links at these switches: bits as in [`Profile::pauses`].
+    /// Bits of what mechanisms pause on single links at these switches, as in [`Profile::pauses`].
     pub paused: u16,
     /// Classes that some mechanism keeps from being dropped at these switches, a bit each.
     pub kept: u8,
-    /// How each mechanism that pauses neighbours there signals it, by its name.
+    /// How each mechanism that pauses neighbours there signals its pauses, by its name.
     pub styles: &'a [(&'static str, PauseStyle)],
-    /// Classes of the flows that the mechanism has, a bit each: all of them unless it is confined.
+    /// Classes of the mechanism's flows, a bit each: all classes unless it is confined.
     pub flows: u8,
-    /// The longest round trip of the idle network; `None`: no two hosts are joined.
+    /// The longest round trip of the idle network; `None`: no two hosts are connected.
     pub round_trip: Option<RoundTrip<'a>>,
-    /// The way that passes most switches.
+    /// The path through the most switches.
     pub longest_way: Option<LongestWay<'a>>,
-    /// A mechanism that sends packets of one flow over several ways, if there is one.
+    /// A mechanism that sends packets of one flow over several paths, if any.
     pub spread_by: Option<&'static str>,
-    /// A mechanism by which switches cut packets that find no memory, if there is one.
+    /// A mechanism by which switches trim packets that find no memory, if any.
     pub cut_by: Option<&'static str>,
     /// Classes of the data that the scenario names, a bit each.
     pub data: u8,
 }
 
-/// The way between hosts that passes most switches.
+/// The path between hosts through the most switches.
 #[derive(Clone, Copy, Debug)]
 pub struct LongestWay<'a> {
     /// Their number.
@@ -207,7 +206,7 @@ pub struct RoundTrip<'a> {
     pub between: (&'a str, &'a str),
 }
 
-/// A switch's memory as pause thresholds are worked out in it.
+/// A switch's memory, as the calculation of pause thresholds sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryCx<'a> {
     /// The switch's parameters.
@@ -221,7 +220,7 @@ pub struct MemoryCx<'a> {
 }
 
 impl Default for CheckCx<'_> {
-    /// Of a run without switches, gap, clock or promise.
+    /// A context without switches, gap, clock or promise.
     fn default() -> Self {
         CheckCx {
             switches: &[],
@@ -243,25 +242,25 @@ impl Default for CheckCx<'_> {
     }
 }
 
-/// A parameter that nothing reads while another one has the value that it has.
+/// A parameter that is not read because of another parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ineffective {
     /// Its key within the mechanism's table.
     pub key: &'static str,
-    /// The key that decides.
+    /// The other parameter's key.
     pub by: &'static str,
-    /// With which values of that key it is read, as in "only with threshold = \"dynamic\"".
+    /// The values of that key with which it is read, as in "only with threshold = \"dynamic\"".
     pub only: &'static str,
 }
 
 impl Ineffective {
-    /// Of each of several keys the same.
+    /// The same reason for several keys.
     pub fn all(keys: &[&'static str], by: &'static str, only: &'static str) -> Vec<Ineffective> {
         keys.iter().map(|key| Ineffective { key, by, only }).collect()
     }
 }
 
-/// How a control frame travels, beside its own octets.
+/// The encapsulation of a control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// Ethernet, with this EtherType.
@@ -278,21 +277,20 @@ pub enum Carrier {
     Roce,
 }
 
-/// What a mechanism may need to know to put a control frame of its own into octets.
+/// The data that a mechanism may need to encode one of its control frames.
 #[derive(Clone, Copy, Debug)]
 pub struct WireCx<'a> {
-    /// Address of the node that speaks.
+    /// Address of the sending node.
     pub speaker: Mac,
-    /// Addresses of the flow that it speaks of: source and destination. Zeros where none is named, or it has ended.
+    /// Addresses of the flow that the frame names: source and destination. Zeros if it names no flow, or the flow has ended.
     pub flow: (Mac, Mac),
-    /// The first octets of a packet of that flow as its source sends it, from its IP header on: IP, UDP and BTH. Empty where none is
-    /// named.
+    /// The first octets of a packet of that flow as its source sends it, from its IP header on: IP, UDP and BTH. Empty if no flow is named.
     pub packet: &'a [u8],
 }
 
 impl WireCx<'_> {
-    /// What a message encapsulates of the packet: `before`, such as its EtherType, and the packet, at most `most` octets of both.
-    /// Nothing where no packet is known.
+    /// Returns the part of the packet that a message encapsulates: `before`, such as its EtherType, and the packet, at most `most` octets
+    /// of both. Empty if no packet is known.
     pub fn sample(&self, before: &[u8], most: usize) -> Vec<u8> {
         if self.packet.is_empty() {
             return Vec::new();
@@ -311,7 +309,7 @@ pub trait Mechanism {
     const SUMMARY: &'static str;
     /// Its parameters; every field documented with unit, default and source.
     type Params: DeserializeOwned + serde::Serialize + JsonSchema + Parameters + Clone + 'static;
-    /// State that all nodes of a run may share. Where they do ([`Profile::couples`]) the run is not split by node.
+    /// State that all nodes of a run may share. A run with shared state ([`Profile::couples`]) is not split by node.
     type Shared: Default + Clone + State;
     /// Its side at switches.
     type Switch: SwitchSide + Defines<SwitchHooks> + Defines<LinkHooks> + State;
@@ -319,82 +317,81 @@ pub trait Mechanism {
     type Nic: NicSide + Defines<NicHooks> + Defines<LinkHooks> + State;
     /// Its side at flows.
     type Flow: FlowSide + Defines<FlowHooks> + State;
-    /// What it has not done where it never acted, as in "never paused a neighbour"; said after its name, and before how near it came
+    /// The text for a mechanism that never acted, as in "never paused a neighbour". Printed after its name, and before how near it came
     /// ([`super::Activity`]).
     const INACTIVE: &'static str;
-    /// The same, where it depends on how it is configured.
+    /// The same, if it depends on the configuration.
     fn idle(_params: &Self::Params) -> &'static str {
         Self::INACTIVE
     }
     /// Kinds of control frames that it sends, beside MAC control.
     const FRAMES: &'static [&'static str] = &[];
-    /// The type of what its frames say ([`Control::carrying`]): a run that is saved has some in progress.
+    /// The type of its frames' content ([`Control::carrying`]): a saved run may have some in flight.
     const MESSAGE: TypeId = TypeId::of::<()>();
-    /// What the column `value` of the table of control messages holds of these, as in "of a CNM the quantised feedback".
+    /// The meaning of the column `value` of the table of control messages for these frames, as in "of a CNM the quantised feedback".
     const VALUE: &'static str = "";
-    /// Its counters of the table `counters`, each with what it counts.
+    /// Its counters of the table `counters`, each with its meaning.
     const COUNTERS: &'static str = "";
     /// Named parameter sets.
     const PRESETS: &'static [Preset] = &[];
-    /// What [`Mechanism::advise`] may be asked; `None`: nothing.
+    /// The questions that [`Mechanism::advise`] answers; `None`: it answers none.
     const ADVICE: Option<AdviceForm> = None;
-    /// What it does to others and asks of them, as configured.
+    /// Returns what it does to others and needs from them, as configured.
     fn profile(params: &Self::Params) -> Profile;
-    /// Looks for values that cannot work or hold a promise; all are within their declared ranges. `params` belong to the switch of the
-    /// same number in `cx`.
+    /// Looks for values that cannot work or break a promise; all values are within their declared ranges. `params` belong to the switch of
+    /// the same number in `cx`.
     fn check(_params: &Self::Params, _cx: &CheckCx<'_>) -> Vec<Finding> {
         Vec::new()
     }
-    /// What is to be said of its defaults at a switch whose ports have other rates than those for which they were published. Each is a
-    /// warning about one key; the first of those counts whose key has not been given.
+    /// Returns warnings about its defaults at a switch whose ports have other rates than those for which they were published. Each warning
+    /// is about one key; only the first one whose key was not given counts.
     fn check_defaults(_params: &Self::Params, _shape: &SwitchShape) -> Vec<Finding> {
         Vec::new()
     }
-    /// How it signals to a switch's neighbours that they are to pause; `None`: it never asks them to.
+    /// Returns how it signals pauses to a switch's neighbours; `None`: it never pauses them.
     fn pause_style(_params: &Self::Params) -> Option<PauseStyle> {
         None
     }
-    /// Bytes from one port, all in one queue, with which it pauses that port's neighbour: the least of all ports of a switch; all may
-    /// have come in at one port, as over an uplink. With it the key that decides. `None`: it pauses nothing there at a fixed number.
+    /// Bytes from one port, all in one queue, at which it pauses that port's neighbour; and the key that decides it. This is the least
+    /// value of all ports of a switch: all bytes may have arrived at one port, as over an uplink. `None`: it has no fixed threshold there.
     fn pause_threshold(_params: &Self::Params, _cx: &MemoryCx<'_>) -> Option<(Bytes, &'static str)> {
         None
     }
-    /// Whether its parameters suit the incasts at the switches that have them; what is fatal stops the run from starting.
+    /// Returns findings about its parameters for the incasts at the switches that have them. A fatal finding stops the run from starting.
     fn check_incasts(_params: &Self::Params, _incasts: &dyn Incasts) -> Vec<Finding> {
         Vec::new()
     }
-    /// What a scenario answers of the questions in [`Mechanism::ADVICE`], by their keys; `params` are those at the receiver's
-    /// switch, where it is on.
+    /// Returns the values of a scenario for the questions in [`Mechanism::ADVICE`], by their keys; `params` are those at the receiver's
+    /// switch, if the mechanism is on there.
     fn facts(_params: Option<&Self::Params>, _situation: &Situation) -> Map<String, Value> {
         Map::new()
     }
     /// Answers a question of the form [`Mechanism::ADVICE`].
     ///
     /// # Errors
-    /// Values that cannot be, or are missing.
+    /// Values that are invalid, or missing.
     fn advise(_question: &Question) -> Result<Advice, AdviceError> {
         Err(AdviceError::new("this mechanism gives no advice"))
     }
-    /// Parameters that nothing reads, as others have it.
+    /// Parameters that are not read because of other values.
     fn ineffective(_params: &Self::Params) -> Vec<Ineffective> {
         Vec::new()
     }
-    /// Which flows share a controller.
+    /// Returns the key of the controller that the flow shares.
     fn rate_key(_params: &Self::Params, _flow: &FlowShape) -> RateKey {
         RateKey::Flow
     }
-    /// Appends one of its control frames to `octets`, from the first octet after the EtherType or UDP header on. `None`: the frame
-    /// is another's. For captures only: nothing in a run depends on it.
+    /// Appends the octets of one of its control frames to `octets`, starting after the EtherType or UDP header. `None`: the frame belongs
+    /// to another mechanism. For captures only: nothing in a run depends on it.
     fn octets(_frame: &Control, _cx: &WireCx<'_>, _octets: &mut Vec<u8>) -> Option<Carrier> {
         None
     }
-    /// Appends the tag of a data frame whose packet tag it wrote, from the first octet after the tag's EtherType to the last before
-    /// the next one, and returns that EtherType. For captures only.
+    /// Appends the tag of a data frame whose packet tag it wrote, and returns the tag's EtherType. The octets go from the first after that
+    /// EtherType to the last before the next one. For captures only.
     fn tag_octets(_tag: u64, _octets: &mut Vec<u8>) -> Option<u16> {
         None
     }
-    /// \[256 octets\] The credit target of a data frame whose packet tag it wrote, modulo 2^24, as headers of UET have it. For captures
-    /// only.
+    /// \[256 octets\] The credit target of a data frame whose packet tag it wrote, modulo 2^24, as in UET headers. For captures only.
     fn credit_target(_tag: u64) -> Option<u32> {
         None
     }

@@ -1,9 +1,10 @@
-//! The hook interface: what a mechanism may see and do. Read this file first, then the hooks (`hooks/sides.rs`) and what they see and
-//! may do (`hooks/context.rs`).
+//! The hook interface: what a mechanism may see and do. Read this file first, then the hooks (`hooks/sides.rs`) and their contexts
+//! (`hooks/context.rs`).
 //!
-//! Every scheme acts at a *switch*, at a *NIC*, or on a *flow's rate*. A [`Mechanism`] bundles up to three sides of itself:
-//! [`SwitchSide`], [`NicSide`], [`FlowSide`]. What the first two do at their links is alike, and is a [`LinkSide`] in either.
-//! Hooks receive a context with the time, the counters and a list of actions. An action is not a callback: the stage carries it out after the last hook has returned, in the order in which they were asked for.
+//! Every scheme acts at a *switch*, at a *NIC*, or on a *flow's rate*. A [`Mechanism`] bundles up to three sides: [`SwitchSide`],
+//! [`NicSide`], [`FlowSide`]. The first two have their link functions in common: a [`LinkSide`]. Hooks receive a context with the time, the
+//! counters and a list of actions. An action is not a callback: the stage carries actions out after the last hook has returned, in the
+//! order in which they were requested.
 //!
 //! ```text
 //!            arrival            egress queue                       wire
@@ -16,14 +17,14 @@
 //!       on_end ◀── on_ack, on_loss ◀── acknowledgement ◀── on_flow_start, on_receive, on_flow_end at the receiver
 //! ```
 //!
-//! A mechanism's hooks are the methods that its sides define: `#[hooks]` on the `impl` reads them, and what no mechanism of a run has is not called.
-//! Those at a switch that follow its counters (`on_admit`, `on_enqueue`, `on_dequeue`, `on_release`, `on_depart`) are called beyond the levels that
-//! mechanisms state ([`SwitchSide::levels`]), or for every frame where they state none.
+//! A mechanism's hooks are the methods that its sides define. `#[hooks]` on the `impl` reads them; a hook that no mechanism of a run
+//! defines is not called. Hooks at a switch that follow its counters (`on_admit`, `on_enqueue`, `on_dequeue`, `on_release`, `on_depart`)
+//! are called beyond the levels that mechanisms state ([`SwitchSide::levels`]), or for every frame if they state no levels.
 //!
-//! What differs from the first sketch of this interface: `on_admit` is apart from `on_enqueue`, because a frame is in the
-//! ingress account before the switch's latency and in the egress account after it (`switch.latency_at = "fabric"`), and a
-//! scheme that watches the ingress must not learn of the frame late; `on_depart` is apart from `on_release`, because behind a
-//! crossbar a frame leaves the ingress account when it crosses and the egress account when it is gone.
+//! Two hooks were split since the first sketch of this interface. `on_admit` is apart from `on_enqueue`: with `switch.latency_at =
+//! "fabric"` a frame is in the ingress account before the switch's latency and in the egress account after it, and a scheme that watches
+//! the ingress must not learn of the frame late. `on_depart` is apart from `on_release`: behind a crossbar a frame leaves the ingress
+//! account when it crosses, and the egress account when it has left.
 
 use crate::model::packet::{Class, HostId, NodeId, Port, Queue};
 use crate::model::port::queues::HostQueues;
@@ -76,14 +77,14 @@ pub enum FlowOrder {
     Markers,
 }
 
-/// Between which queues a mechanism moves flows. Every port of the network then keeps flows in order across these queues.
+/// The queues between which a mechanism moves flows. Every port of the network then keeps flows in order across these queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steering {
     /// The queues, a bit each.
     pub queues: u8,
     /// How order is kept.
     pub order: FlowOrder,
-    /// Whether hosts move flows too.
+    /// True if hosts move flows too.
     pub hosts: bool,
 }
 
@@ -99,25 +100,24 @@ impl Steering {
 /// One counter of a mechanism at a port, at the end of a run: the port, the counter's name, its value.
 pub type Count = (Port, &'static str, u64);
 
-/// Whether a mechanism has taken a control frame for itself.
+/// The result of a control frame's hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Nobody else sees it; a routed frame ends here.
+    /// The mechanism has consumed it: nobody else sees it; a routed frame ends here.
     Consumed,
     /// The next mechanism may look; a routed frame goes on.
     Passed,
 }
 
-/// What happens to a packet for which there is no memory.
+/// The fate of a packet for which there is no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
     /// It is lost.
     Drop,
-    /// Its payload is cut off, down to so many bytes or to its headers, whichever is more; what is left is admitted if there is room
-    /// for that.
+    /// Its payload is trimmed to so many bytes or to its headers, whichever is more; the rest is admitted if there is room for it.
     Trim(u32),
-    /// The same, but what is left is a NACK of the packet's own flow ([`Gap::Returned`](crate::model::packet::Gap::Returned)), and goes to the source:
-    /// steered and admitted like any frame that came in where the packet did. Without a way back the packet is lost.
+    /// The same, but the rest becomes a NACK of the packet's own flow ([`Gap::Returned`](crate::model::packet::Gap::Returned)) and goes to
+    /// the source. It is steered and admitted like a frame that arrived at the packet's port. Without a path back the packet is lost.
     Return(u32),
 }
 
@@ -126,26 +126,27 @@ pub enum Full {
 pub struct PauseStyle {
     /// Pause time carried in each frame, in quanta of 512 bit times, or `None` for an on/off signal that never expires.
     pub quanta: Option<u16>,
-    /// Whether the signal is a frame that waits for the one on the wire and takes its time there, or ideal: it only takes the propagation delay.
+    /// True if the signal is a frame that waits for the one on the wire and takes its time there. Otherwise it is ideal: it takes the
+    /// propagation delay only.
     pub framed: bool,
 }
 
 impl PauseStyle {
-    /// The stage's own: frames, each with the longest pause time.
+    /// The stage's own pauses: frames, each with the longest pause time.
     pub(crate) const FRAMED: PauseStyle = PauseStyle { quanta: Some(u16::MAX), framed: true };
 }
 
 /// A word that a mechanism gives to its timer and gets back.
 pub type Token = u32;
 
-/// What must leave a switch before a pause ends that it has asked of a neighbour.
+/// The frames that must leave a switch before a pause of a neighbour ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Awaits {
-    /// Frames that came in where the pause is asked for, in its class, or for the link in any.
+    /// Frames that arrived by the paused link in its class, or in any class for a pause of the link.
     Ingress,
-    /// Frames of each of these ports, and of this queue of it where one is named.
+    /// Frames of each of these ports, restricted to a queue if one is named.
     Egress(Vec<(Port, Option<Queue>)>),
-    /// Nobody can say; such a pause is never part of a deadlock.
+    /// Unknown: such a pause is never part of a deadlock.
     Unknown,
 }
 
@@ -158,7 +159,7 @@ pub struct PortShape {
     pub delay: Time,
     /// The node at the other end.
     pub peer: NodeId,
-    /// The host at the other end, where it is one.
+    /// The host at the other end, if it is a host.
     pub host: Option<HostId>,
 }
 
@@ -173,12 +174,12 @@ pub struct SwitchShape {
     pub tier: String,
     /// Its ports, by number.
     pub ports: Vec<PortShape>,
-    /// \[bytes\] The longest data frame of the run; while a scenario is checked, the longest of all frames that may come through.
+    /// \[bytes\] The longest data frame of the run; during a check, the longest frame of any kind that may pass.
     pub max_frame: Bytes,
     /// Fixed processing delay.
     pub latency: Time,
-    /// \[bytes\] What may wait for one egress port, where the switch limits that (`buffer_per` is `egress` or `queue`): for each of its
-    /// queues at least.
+    /// \[bytes\] Most bytes that may wait for one egress port, at least for each of its queues, if the switch limits them (`buffer_per` is
+    /// `egress` or `queue`).
     pub port_buffer: Option<Bytes>,
 }
 
@@ -189,7 +190,7 @@ pub struct NicShape {
     pub host: HostId,
     /// Rate of its link.
     pub rate: Rate,
-    /// Its queues, where a class has several.
+    /// Its queues, if a class has several.
     pub queues: HostQueues,
 }
 
@@ -208,6 +209,6 @@ pub struct FlowShape {
     pub payload: Bytes,
     /// \[bytes\] of such a packet with its headers, as buffers count it.
     pub frame: Bytes,
-    /// Switches on its way; 0 where it has none at its start.
+    /// Switches on its path; 0 if it has no path at its start.
     pub hops: u32,
 }

@@ -1,11 +1,11 @@
-//! Where a packet stands in a switch, and whose a gate, an isolation queue or a timer is.
+//! A packet's place in a switch, and the owners of gates, isolation queues and timers.
 
 use crate::model::packet::{Class, Port, Queue};
 
-/// Where a packet stands in a switch. Every architecture fills in all of it, so no mechanism asks which one it is in.
+/// A packet's place in a switch. Every switch architecture fills in all fields, so no mechanism has to know the architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Place {
-    /// Port of arrival; of a frame that the switch itself sends, that of departure.
+    /// Port of arrival; for a frame that the switch itself sends, the port of departure.
     pub ingress: Port,
     /// Port of departure.
     pub egress: Port,
@@ -13,32 +13,32 @@ pub struct Place {
     pub class: Class,
     /// Queue of the egress port; by default the one with the class's number.
     pub queue: Queue,
-    /// The switch itself sends it: it came in at no port, and no counter but the egress queue's has it.
+    /// The switch itself sends it: it arrived by no port, and only the egress queue's counter includes it.
     pub own: bool,
 }
 
-/// An isolation queue of a switch in which a mechanism lets frames wait before they join their egress queue.
+/// An isolation queue of a switch. A mechanism lets frames wait in it before they join their egress queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct IsolationQueue {
-    /// Whose it is.
+    /// Its mechanism.
     pub owner: MechanismId,
-    /// Which of that mechanism's isolation queues, by a number of its own.
+    /// The number that the mechanism gave it.
     pub number: u32,
 }
 
-/// A mechanism's number in the stack; the stage keeps gates, holds and timers apart by it.
+/// A mechanism's number in the stack. The stage distinguishes gates, holds and timers by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct MechanismId(pub u8);
 
 impl MechanismId {
-    /// The stage itself, for a slow receiver. The stage's come after all mechanisms.
+    /// The stage itself, for a slow receiver. The numbers of the stage come after all mechanisms.
     pub(crate) const STAGE: MechanismId = MechanismId(63);
     /// The stage itself, for a storm of pauses.
     pub(crate) const STORM: MechanismId = MechanismId(62);
-    /// How many mechanisms there may be at most.
+    /// The most mechanisms in a stack.
     pub(crate) const MOST: usize = MechanismId::STORM.0 as usize;
 
-    /// The kind of fault whose holds are asked for under this number; `None`: it is a mechanism's.
+    /// The kind of fault that uses this number for its pauses; `None`: it is a mechanism's number.
     pub fn fault(self) -> Option<&'static str> {
         match self {
             MechanismId::STAGE => Some("slow-receiver"),
@@ -54,5 +54,5 @@ impl MechanismId {
     }
 }
 
-/// Mechanisms by number, a bit each. As wide as what an event's order says of its owner: 6 bits.
+/// Mechanisms by number, a bit each. An event's order has 6 bits for its owner, hence 64.
 pub type MechanismSet = u64;

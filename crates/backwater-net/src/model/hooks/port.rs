@@ -1,4 +1,4 @@
-//! What a port's events tell, at switches and at NICs alike.
+//! The content of a port's events, alike at switches and at NICs.
 
 use crate::model::packet::{Port, Queue};
 use crate::units::Rate;
@@ -12,7 +12,7 @@ pub struct Departure {
     pub queue: Queue,
     /// Rate of the link now.
     pub rate: Rate,
-    /// Frames that the port has begun to send since the run began, this one not counted.
+    /// Frames that the port has begun to send since the run began, without this one.
     pub tx_frames: u64,
     /// \[bytes\] of these frames, without preamble and inter-frame gap
     pub tx_bytes: u64,

@@ -1,11 +1,11 @@
-//! Which hooks mechanisms have. How several of them at one node or flow answer, `#[hooks]` on the traits writes
+//! The hooks that mechanisms have. `#[hooks]` on the traits generates how several of them at one node or flow are combined
 //! ([`hooks`](macro@backwater_derive::hooks)).
 
 use super::{Account, FlowHooks, Levels, LinkHooks, NicHooks, SwitchHooks};
 
-/// Which hooks of one trait a mechanism has. `#[hooks]` on its `impl` says so.
+/// The hooks of one trait that a mechanism has. `#[hooks]` on its `impl` declares them.
 pub trait Defines<Set> {
-    /// These.
+    /// The set of hooks.
     const HOOKS: Set;
 }
 
@@ -34,7 +34,7 @@ impl Hooks {
         flow: FlowHooks::NONE,
     };
 
-    /// Those of either.
+    /// The hooks of either.
     #[must_use]
     pub const fn or(self, other: Hooks) -> Hooks {
         Hooks {
@@ -46,40 +46,40 @@ impl Hooks {
         }
     }
 
-    /// At the links of nodes of either kind.
+    /// The hooks at the links of nodes of either kind.
     fn links(self) -> LinkHooks {
         self.switch_links.or(self.nic_links)
     }
 
-    /// Whether some mechanism sees frames come in or leave at ports. Where one does, hosts act on what hooks have noted so far whenever a frame joins a
+    /// Returns whether a mechanism sees frames arrive or leave at ports. If so, hosts carry out requested actions whenever a frame joins a
     /// queue or is taken out of the receive buffer, whichever of these events it sees: the order of frames that hooks send follows from it.
     pub(crate) fn port_events(self) -> bool {
         self.links().has(LinkHooks::ON_ARRIVE.or(LinkHooks::ON_START))
             || self.nic.has(NicHooks::ON_CONSUMED.or(NicHooks::ON_ENQUEUE))
     }
 
-    /// Whether ports keep what they send.
+    /// Returns whether ports keep what they send.
     pub(crate) fn retains(self) -> bool {
         self.links().has(LinkHooks::RETAINS)
     }
 
-    /// Whether some mechanism says which packets may start.
+    /// Returns whether a mechanism decides which packets may start.
     pub(crate) fn may_transmit(self) -> bool {
         self.links().has(LinkHooks::MAY_TRANSMIT)
     }
 }
 
 impl SwitchHooks {
-    /// Those of which levels say when they are called.
+    /// The hooks whose calls depend on levels.
     pub const BY_LEVELS: SwitchHooks = SwitchHooks::COUNTED
         .or(SwitchHooks::ON_ADMIT)
         .or(SwitchHooks::ON_RELEASE)
         .or(SwitchHooks::ON_DEQUEUE)
         .or(SwitchHooks::ON_DEPART);
-    /// A packet may be marked while it is steered, and is looked at for that when it joins its queue.
+    /// A packet may be marked while it is steered; this is handled when it joins its queue.
     const COUNTED: SwitchHooks = SwitchHooks::STEER.or(SwitchHooks::ON_ENQUEUE);
 
-    /// Of levels what matters to a mechanism with these hooks.
+    /// The part of the levels that matters to a mechanism with these hooks.
     #[must_use]
     pub const fn of_levels(self, of: Account, levels: Levels) -> Levels {
         match of {

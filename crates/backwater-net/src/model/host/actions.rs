@@ -1,4 +1,4 @@
-//! Carries out what a host's mechanisms have asked for: control frames, gates, pauses and timers.
+//! Carries out the actions that a host's mechanisms requested: control frames, gates, pauses and timers.
 
 use super::{Interface, PORT};
 use crate::model::event::{Event, controller_order};
@@ -14,7 +14,7 @@ use crate::model::world::RunEffect;
 use backwater_engine::Time;
 
 impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
-    /// Carries out what a host's mechanisms have asked for.
+    /// Carries out the actions that a host's mechanisms requested.
     #[inline(always)]
     pub(crate) fn act_nic(&mut self) {
         if !self.world.actions.nic.is_empty() {
@@ -55,7 +55,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         reuse_memory(&mut self.world.actions.nic, actions);
     }
 
-    /// Carries out what a flow's hook has asked for.
+    /// Carries out the actions that a flow's hook requested.
     #[cold]
     pub(crate) fn carry_out_flow(&mut self, controller: u32) {
         let (tag, key) = self.node.controller(controller).map_or((0, 0), |c| (c.tag, c.key));
@@ -96,7 +96,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         Some(self.node.sending(self.node.find_sending(flow)?))
     }
 
-    /// A flow's packets are of another class from now on. One that waits for its turn in the old class moves when that comes.
+    /// Changes the class of a flow's packets from now on. A flow that waits for its turn in the old class moves when that turn comes.
     fn send_in(&mut self, flow: FlowRef, class: Option<Class>) {
         if let Some(at) = self.node.find_sending(flow) {
             let (host, flow, _) = self.node.with_flow(at as u32);
@@ -137,8 +137,8 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// A routed control frame has arrived at its host: for the NIC, else for the controller of the flow that it names. That may
-    /// outlive the flow, and is then found by what the frame repeats of the packet that gave rise to it.
+    /// Delivers a routed control frame that has arrived at its host: to the NIC, else to the controller of the flow that it names. A
+    /// controller may outlive its flow; it is then found by the header fields that the frame repeats.
     pub(crate) fn take_control(&mut self, frame: &Control) {
         let comes_here = frame.flow.filter(|flow| self.own_flow(*flow).is_none());
         let over = comes_here.is_some_and(|flow| {
@@ -162,7 +162,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// A frame is for a controller that a host keeps for flows like the one that it speaks of: for the one whose mechanism takes it.
+    /// Delivers a frame to a controller that a host keeps for several flows: to the one whose mechanism takes it.
     #[cold]
     fn notify_shared(&mut self, frame: &Control) {
         let Some((dst, class)) = frame.about else { return };

@@ -1,6 +1,6 @@
 //! Queue pairs that outlive a message: messages of one group from one host to another follow each other on one connection, as applications
 //! use queue pairs (InfiniBand specification, volume 1, chapter 9) and UEC's PDCs. Packet numbers, window, rate, entropy values and timers
-//! go on from message to message.
+//! continue from message to message.
 //!
 //! ```text
 //! posted        behind all messages that were posted before it
@@ -11,8 +11,8 @@
 //! failed        with all others that are not complete; the next message begins a new connection
 //! ```
 //!
-//! A packet's offset is its number times a full packet's payload, so offsets pass over what a message's last packet is short of. A window
-//! counts what there is; while packets wait to be retransmitted all in flight count as full ones.
+//! A packet's offset is its number times a full packet's payload, so offsets skip the bytes that a message's last packet lacks. A window
+//! counts real bytes; while packets wait to be retransmitted all packets in flight count as full ones.
 
 use crate::model::hooks::{FlowSide, NicSide};
 use crate::model::host::Interface;
@@ -24,8 +24,8 @@ use crate::model::world::RunEffect;
 use backwater_engine::Time;
 
 impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
-    /// A packet has come to a connection whose messages follow each other, which is answered so. Once all of its message has come that is
-    /// acknowledged at once.
+    /// Answers a packet of a connection whose messages follow each other. Once its message has arrived completely, that is acknowledged at
+    /// once.
     pub(crate) fn packet_of_message_arrived(
         &mut self,
         at: usize,
@@ -61,7 +61,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// Messages of which all is acknowledged are complete.
+    /// Completes messages that are fully acknowledged.
     pub(crate) fn complete_messages(&mut self, at: usize) {
         let step = u64::from(self.world.rules.payload);
         let flow = self.node.sending(at);
@@ -71,7 +71,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         self.world.effects.extend(complete.into_iter().map(|from| RunEffect::MessageDone { slot, from }));
     }
 
-    /// The next message that the interface has issued on a connection joins what there is to send.
+    /// Adds the next message that the interface has issued on a connection to the bytes to be sent.
     pub(crate) fn begin_message(&mut self, slot: u32) {
         let step = u64::from(self.world.rules.payload);
         let flow = self.node.sending_mut(slot as usize);

@@ -1,5 +1,5 @@
-//! A host at work, by each of its links: `nic` is the interface there, `tables` what it finds of flows, `send` and `receive` what it
-//! does, `transport` what it does for flows that retransmit ([`crate::transport`] says what that is).
+//! A host at work, by each of its links: `nic` is the interface there, `tables` finds flows, `send` and `receive` act, `transport` acts for
+//! flows that retransmit ([`crate::transport`] defines transports).
 
 mod actions;
 pub mod flow;
@@ -34,7 +34,7 @@ macro_rules! cx {
     };
 }
 
-/// The port of an interface: it has one.
+/// The port of an interface. It has one only.
 pub(crate) const PORT: u16 = 0;
 
 impl<N: NicSide, F: FlowSide> Node for NodeCx<'_, Interface<'_, N, F>> {
@@ -78,7 +78,7 @@ impl<N: NicSide, F: FlowSide> Node for NodeCx<'_, Interface<'_, N, F>> {
     fn waits(&self, port: u16) -> bool {
         let h = &*self.node.host;
         let p = &self.ports[usize::from(port)];
-        // What is staged stands in the port's queues.
+        // Staged frames stand in the port's queues.
         h.ready_mask != 0 || p.may_have_work() || p.holds_some() && h.staged(u32::MAX) != 0
     }
 
@@ -110,7 +110,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         self.at_nic_of(0, f)
     }
 
-    /// The same about a flow that some mechanisms leave alone.
+    /// The same for a flow that some mechanisms leave alone.
     #[inline(always)]
     pub(crate) fn at_nic_of<R>(&mut self, left: MechanismSet, f: impl FnOnce(&mut N, &mut NicCx<'_>) -> R) -> R {
         let h = &mut *self.node.host;

@@ -1,4 +1,4 @@
-//! A host's interface, one for each of its links: which classes have something to send, and whose turn it is.
+//! A host's interface, one for each of its links: the classes that have something to send, and their turns.
 
 use super::flow::NO_FLOW;
 use crate::config::{NicParams, NicTimes};
@@ -10,8 +10,8 @@ use crate::model::slab::{Fifo, Ix, Slab};
 use crate::units::{Bytes, Rate};
 use backwater_engine::Time;
 
-/// A host's interface. What every frame touches comes first, in three cache lines: what there is to send at all, the flows, and
-/// what goes before them. The flows of a class take turns in one list, whichever of its queues they are in.
+/// A host's interface. The fields that every frame touches come first, in three cache lines: the classes with something to send, the flows,
+/// and what precedes them. The flows of a class take turns in one list, whichever of its queues they use.
 #[derive(backwater_derive::State)]
 #[repr(C, align(64))]
 pub(crate) struct Host<N> {
@@ -19,12 +19,12 @@ pub(crate) struct Host<N> {
     pub port: u32,
     /// Classes that have flows ready to send, a bit each.
     pub ready_mask: u32,
-    /// Whether a class has several queues.
+    /// True if a class has several queues.
     #[state(fixed)]
     several: bool,
     /// Data frames in the transmit queue, per queue.
     staged: [u16; CLASSES],
-    /// Among the interfaces of all hosts.
+    /// Its number among the interfaces of all hosts.
     #[state(fixed)]
     pub number: u32,
     pub rx: Option<Box<SlowReceiver>>,
@@ -33,36 +33,36 @@ pub(crate) struct Host<N> {
     pub stack: N,
     #[state(fixed)]
     pub shape: NicShape,
-    /// Under weighted round robin: the class whose turn it is, and how many packets more it may send.
+    /// Under weighted round robin: the class that has the turn, and how many more packets it may send.
     turn: (u8, u32),
-    /// Turns that control has had, of those for which data waited too, since data last had one (`nic.control_turns`).
+    /// Turns of control since data last had one, counting those for which data waited too (`nic.control_turns`).
     control_had: u32,
-    /// Flows for which a gate is shut.
+    /// Flows with a shut gate.
     pub parked: Vec<u32>,
-    /// Flows that found their queue refused by a mechanism while the port looked for work; they are in line again when it has.
+    /// Flows whose queue a mechanism refused while the port looked for work; they rejoin the line when it has finished.
     pub(super) passed_over: Vec<u32>,
     /// Time between the arrival of a control message and its effect.
     #[state(fixed)]
     pub control_delay: Time,
-    /// What it takes to issue a message: one after the other.
+    /// Times to issue a message; messages are issued one after the other.
     #[state(fixed)]
     pub issue: Time,
-    /// Until then it issues what has been posted.
+    /// Until then it issues posted messages.
     issues_until: Time,
-    /// \[bytes\] of flows that have begun here and not ended, where that decides about links.
+    /// \[bytes\] of flows that have begun here and not ended, where this decides about links.
     pub unfinished: u64,
-    /// Per class, and of the link: storms of pauses that have begun and not ended.
+    /// Per class, and of the link: pause storms that have begun and not ended.
     storms: [u16; CLASSES + 1],
 }
 
-/// The flows of one class that may send, in the order of their turns: a list through [`flow::SendFlow::behind`].
+/// The ready flows of one class, in the order of their turns: a list through [`flow::SendFlow::behind`].
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct ReadyFlows {
     pub first: u32,
     pub last: u32,
 }
 
-/// A receive buffer that is emptied too slowly: one for frames of all classes, and for each class that it pauses the bounds of its bytes.
+/// A receive buffer that is emptied too slowly: one buffer for frames of all classes, and the thresholds for each class that it pauses.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct SlowReceiver {
     limits: Vec<Limit>,
@@ -71,11 +71,11 @@ pub(crate) struct SlowReceiver {
     pub draining: bool,
 }
 
-/// What a slow receiver does about a class, or about its link.
+/// The behaviour of a slow receiver for a class, or for its link.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(crate) struct Limit {
     pub class: Option<Class>,
-    /// Rate at which the buffer is emptied at most.
+    /// Highest rate at which the buffer is emptied.
     pub rate: Rate,
     /// \[bytes\] in the buffer above which the class is paused.
     pub xoff: Bytes,
@@ -109,8 +109,8 @@ impl<N> Host<N> {
         }
     }
 
-    /// A storm of pauses of these classes or the link, bits as in [`bit`], begins or ends. Returns the classes of which it is the first to begin, or the last
-    /// to end.
+    /// Begins or ends a pause storm of these classes or the link, bits as in [`bit`]. Returns the classes for which it is the first to
+    /// begin, or the last to end.
     pub fn storm(&mut self, classes: u16, begins: bool) -> u16 {
         let mut changed = 0;
         for (class, storms) in self.storms.iter_mut().enumerate().filter(|(class, _)| classes & (1 << class) != 0) {
@@ -121,24 +121,24 @@ impl<N> Host<N> {
         changed
     }
 
-    /// Times of its own.
+    /// Sets its own times.
     pub fn set_times(&mut self, own: &NicTimes) {
         self.control_delay = own.control_delay.unwrap_or(self.control_delay);
         self.issue = own.issue.unwrap_or(self.issue);
     }
 
-    /// When a message that is posted now is issued: behind all that were posted before it.
+    /// Returns when a message that is posted now is issued: after all that were posted before it.
     pub fn issue_at(&mut self, now: Time) -> Time {
         self.issues_until = self.issues_until.max(now).after(self.issue);
         self.issues_until
     }
 
-    /// So many more are issued behind all that were posted before.
+    /// Issues so many more messages after all that were posted before.
     pub fn issue_more(&mut self, number: u64) {
         self.issues_until = self.issues_until.after(Time(self.issue.0.saturating_mul(number)));
     }
 
-    /// Data frames in the transmit queue that may leave: those of a paused queue must not keep others from it.
+    /// Data frames in the transmit queue that may leave: frames of a paused queue must not take the place of others.
     #[inline(always)]
     pub fn staged(&self, open: u32) -> u32 {
         if open == u32::MAX {
@@ -154,24 +154,24 @@ impl<N> Host<N> {
         self.staged[usize::from(queue.0) % CLASSES] += 1;
     }
 
-    /// It leaves it.
+    /// A data frame leaves the transmit queue.
     #[inline(always)]
     pub fn unstage(&mut self, queue: Class) {
         self.staged[usize::from(queue.0) % CLASSES] -= 1;
     }
 
-    /// The flows of a class that are ready.
+    /// The ready flows of a class.
     #[inline(always)]
     pub(super) fn ready_list(&mut self, class: usize) -> &mut ReadyFlows {
         &mut self.ready[class % CLASSES]
     }
 
-    /// The first of the flows of a class that are ready.
+    /// The first ready flow of a class.
     pub(super) fn first_in_line(&self, class: usize) -> u32 {
         self.ready[class % CLASSES].first
     }
 
-    /// Whose turn it is among the classes of a mask that is not empty.
+    /// Returns the class that has the turn, among the classes of a mask that is not empty.
     #[cold]
     pub fn weighted_turn(&mut self, mask: u32, weights: &[u32; CLASSES]) -> usize {
         let strict = (0..CLASSES).fold(0u32, |bits, class| if weights[class] == 0 { bits | 1 << class } else { bits });
@@ -180,7 +180,7 @@ impl<N> Host<N> {
         }
         let (class, left) = self.turn;
         if mask & (1 << class) == 0 || left == 0 {
-            // The next one below, and after the lowest the highest.
+            // The next lower class; after the lowest class, the highest.
             let below = mask & ((1 << class) - 1);
             let next = highest(if below == 0 { mask } else { below });
             self.turn = (next as u8, weights[next]);
@@ -188,7 +188,7 @@ impl<N> Host<N> {
         usize::from(self.turn.0)
     }
 
-    /// A packet of a class goes.
+    /// A packet of a class leaves.
     #[cold]
     pub fn took_turn(&mut self, class: usize) {
         if usize::from(self.turn.0) == class {
@@ -196,33 +196,33 @@ impl<N> Host<N> {
         }
     }
 
-    /// Control and data both wait, and one of them has its turn: whether it is data, behind so many turns of control.
+    /// Control and data both wait. Counts a turn, and returns whether it is that of data, after so many turns of control.
     pub fn is_turn_of_data(&mut self, control_turns: u32) -> bool {
         let data = self.control_had >= control_turns;
         self.control_had = if data { 0 } else { self.control_had + 1 };
         data
     }
 
-    /// The flow whose turn it will probably be next.
+    /// The flow that will probably have the next turn.
     #[inline(always)]
     pub fn next_ready(&self) -> Option<u32> {
         self.ready_mask.checked_ilog2().map(|class| self.ready[class as usize % CLASSES].first)
     }
 
-    /// Whether flows in the queue of this priority are shut, where the gate of their class does not say so.
+    /// Returns whether flows in the queue of this priority are shut, where the gate of their class does not show it.
     #[inline(always)]
     pub fn is_shut(&self, queue: Class, open: u32) -> bool {
         self.several && open & (1 << queue.0) == 0
     }
 
-    /// The code point of an acknowledgement in `class` for a packet: where the class has several queues it is that of the packet, whose
-    /// connection it belongs to.
+    /// The code point of an acknowledgement in `class` for a packet. If the class has several queues it is the packet's, since the
+    /// acknowledgement belongs to the same connection.
     #[inline(always)]
     pub fn answers(&self, class: Class, packet: Dscp) -> Dscp {
         if self.several { self.shape.queues.answers(class, packet) } else { Dscp::of(class) }
     }
 
-    /// Classes of which a queue is open.
+    /// Classes with an open queue.
     #[inline(always)]
     pub fn classes_open(&self, open: u32) -> u32 {
         if self.several { self.shape.queues.carried(open) } else { open }
@@ -230,7 +230,7 @@ impl<N> Host<N> {
 }
 
 impl SlowReceiver {
-    /// Sets what it does about a class. Returns whether the class was paused: the next frame decides anew.
+    /// Sets its behaviour for a class. Returns whether the class was paused; the next frame decides anew.
     pub fn limit(&mut self, limit: Limit) -> bool {
         match self.limits.iter_mut().find(|known| known.class == limit.class) {
             Some(known) => std::mem::replace(known, limit).holding,
@@ -241,13 +241,13 @@ impl SlowReceiver {
         }
     }
 
-    /// How long it takes to empty the buffer of so many bytes.
+    /// Returns how long it takes to empty the buffer of so many bytes.
     pub fn time_for(&self, size: u64) -> Time {
         let slowest = self.limits.iter().map(|limit| limit.rate).min();
         slowest.map_or(Time::ZERO, |rate| rate.time_for(Bytes(size)))
     }
 
-    /// Puts a packet in. Returns the classes that are to be paused for it, a bit each.
+    /// Adds a packet. Returns the classes to be paused, a bit each.
     pub fn push(&mut self, slab: &mut Slab, pkt: Ix, size: u64) -> u16 {
         self.fifo.push(slab, pkt);
         self.bytes += size;
@@ -264,7 +264,7 @@ impl SlowReceiver {
         Some((pkt, resumed))
     }
 
-    /// Pauses the classes of which that is true, or has them resume.
+    /// Pauses or resumes the classes for which `changes` is true.
     fn turn(&mut self, changes: impl Fn(&Limit) -> bool) -> u16 {
         let changed = self.limits.iter_mut().filter(|limit| changes(limit));
         changed.fold(0, |bits, limit| {

@@ -1,4 +1,4 @@
-//! What a host reports to those who look on: what flows wait for at their source and at a slow receiver.
+//! Reports of a host to probes: why flows wait at their source and at a slow receiver.
 
 use super::flow::Status;
 use super::{Interface, PORT};
@@ -11,7 +11,7 @@ use crate::model::slab::Ix;
 use backwater_engine::Time;
 
 impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
-    /// A flow begins at its source, for which it has waited while others were issued.
+    /// A flow begins at its source, after it has waited while others were issued.
     #[cold]
     pub(crate) fn begin_waits(&mut self, slot: u32, waited: Time) {
         let (group, reference) = (self.node.sending(slot as usize).group, self.node.reference(slot));
@@ -26,7 +26,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// What keeps a flow, and not its port, from sending; and the queue of its interface that its next packet will join.
+    /// Returns why a flow, not its port, does not send; and the queue of its interface that its next packet will join.
     pub(crate) fn cause_at_source(&self, stand: &Stand) -> Option<AtSource> {
         let flow = self.node.sending(self.node.find_sending(stand.flow)?);
         let queue = flow.ds.dscp().priority().0;

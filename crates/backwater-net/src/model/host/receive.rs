@@ -106,7 +106,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         self.at_nic_of(left, |stack, cx| stack.on_flow_start(cx, &incoming));
     }
 
-    /// Mechanisms that leave a flow alone which comes here. Which ones did so is not known of a flow that is over.
+    /// The mechanisms that leave alone a flow that arrives here. For a flow that has ended they are unknown.
     #[inline(always)]
     fn left(&self, received: Option<usize>) -> MechanismSet {
         match received {
@@ -115,7 +115,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// Nothing more of a flow will come, which its last byte did not tell: its sender has given up, or its stream has ended since.
+    /// No more packets of a flow will arrive, though its last byte did not show it: its sender has given up, or its stream has ended since.
     #[cold]
     pub(crate) fn notify_flow_end(&mut self, flow: FlowRef) {
         let left = self.left(self.node.find_delivered(flow));
@@ -123,7 +123,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         self.act_nic();
     }
 
-    /// Acknowledges, unless there is another packet to be acknowledged with this one.
+    /// Acknowledges a packet, unless it will be acknowledged together with a later one.
     #[inline(always)]
     pub(super) fn answer(
         &mut self,
@@ -184,7 +184,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         self.queue_express(ix, usize::from(dscp.priority().0));
     }
 
-    /// An answer sets out with what the receiver has to say of single packets.
+    /// Adds the receiver's report on single packets to an acknowledgement.
     #[cold]
     #[inline(never)]
     fn put_report(&mut self, at: usize, ix: Ix) {
@@ -217,7 +217,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     }
 
     fn take_ack(&mut self, pkt: Ix, header: &Packet, ack: AckHeader) {
-        // Before anything is retransmitted, which may be given the place of this acknowledgement.
+        // Before any retransmission, which may reuse the place of this acknowledgement.
         let carried = if self.world.rules.hooks.flow.has(FlowHooks::ATTACH) {
             self.world.attachments.get(pkt, header.uid)
         } else {

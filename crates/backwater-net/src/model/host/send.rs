@@ -1,4 +1,4 @@
-//! Sending: flows take turns, as gates, pacing and windows let them.
+//! Sending: flows take turns, as far as gates, pacing and windows allow.
 
 use super::{Interface, PORT};
 use crate::model::event::{Event, controller_order};
@@ -14,7 +14,7 @@ use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 
 impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
-    /// A flow may send, again or at last.
+    /// A flow may send (again).
     pub(crate) fn ready(&mut self, slot: u32) {
         if self.world.probes.waits.is_some() {
             self.account_waits(PORT);
@@ -22,7 +22,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         self.node.line_up(slot);
     }
 
-    /// A flow begins. For so long its interface has issued others before it.
+    /// A flow begins. Its interface has issued others for the time `waited`.
     pub(crate) fn begin(&mut self, slot: u32, waited: Time) {
         self.notify_begin(slot);
         self.ready(slot);
@@ -32,20 +32,20 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         self.kick(PORT);
     }
 
-    /// Its controller is told that a flow begins.
+    /// Notifies a flow's controller that the flow begins.
     pub(crate) fn notify_begin(&mut self, slot: u32) {
         let controller = self.node.sending(slot as usize).controller;
         if controller != NO_CONTROLLER {
             self.at_controller(controller, slot, |side, cx| side.on_start(cx));
             match self.node.controller_mut(controller) {
                 Some(c) if c.slot == slot => c.next = c.side.stopped_until(),
-                // Others may wait for what it now answers.
+                // Others may wait for its new rate.
                 _ => self.repace(controller),
             }
         }
     }
 
-    /// Its controller is told that a flow is over.
+    /// Notifies a flow's controller that the flow has ended.
     pub(crate) fn notify_end(&mut self, slot: u32) {
         let controller = self.node.sending(slot as usize).controller;
         if controller != NO_CONTROLLER {
@@ -59,8 +59,8 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         self.kick(PORT);
     }
 
-    /// Takes a flow that ends out of the lists that it waits in. Whether its slot still stands in the list of ready flows, out of whose middle
-    /// nothing can be taken, and has to be given back when its turn comes. Only flows that retransmit end so.
+    /// Takes a flow that ends out of the lists in which it waits. Returns whether its slot still stands in the list of ready flows: nothing
+    /// can be removed from the middle of that list, so the slot is freed when its turn comes. Only flows that retransmit end like this.
     #[cold]
     pub(crate) fn leave_lists(&mut self, at: usize) -> bool {
         let slot = at as u32;
@@ -76,7 +76,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         false
     }
 
-    /// Flows of a host that were parked look again.
+    /// Parked flows of a host try again.
     pub(crate) fn open_gate_of_flow(&mut self) {
         for slot in std::mem::take(&mut self.node.host.parked) {
             self.ready(slot);
@@ -91,7 +91,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         self.serve_with::<false>(port);
     }
 
-    /// The same, where data has its turns beside control.
+    /// The same, if data takes turns with control.
     #[cold]
     #[inline(never)]
     fn serve_by_turns(&mut self, port: u16) {
@@ -104,7 +104,8 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         if self.world.rules.hooks.nic_links.has(LinkHooks::MAY_TRANSMIT) {
             open &= !self.refused(port);
         }
-        // What goes before data waits for none to be made. What a hook sends meanwhile waits: the wire is this one's to give.
+        // Frames that precede data do not wait for data to be made. Frames that a hook sends in the meantime wait: this turn belongs to the
+        // frame found here.
         let mut first = self.ports[usize::from(port)].has_express(open);
         self.ports[usize::from(port)].busy = true;
         let mut queues = u32::MAX;
@@ -159,14 +160,14 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// Data that had its turn may not start: what waits beside it goes.
+    /// Data that had its turn may not start: whatever waits beside it goes instead.
     #[cold]
     #[inline(never)]
     fn next_after_all(&mut self, port: u16) -> Next {
         self.next_among(port, u32::MAX)
     }
 
-    /// Takes the packet that goes next out of these queues of a port, a bit each.
+    /// Takes the next packet out of these queues of a port, a bit each.
     #[inline(always)]
     fn next_among(&mut self, port: u16, queues: u32) -> Next {
         let (slab, now) = (&self.world.slab, self.world.now);
@@ -179,7 +180,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// Whether a packet of data waits in an open queue, or a flow could make one.
+    /// Returns whether a packet of data waits in an open queue, or a flow could make one.
     #[cold]
     #[inline(never)]
     fn has_data(&mut self, open: u32) -> bool {
@@ -201,8 +202,8 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         self.act_nic();
     }
 
-    /// The flow whose turn it is: round robin within the highest class of which a queue is open, or within the one whose turn it is by
-    /// weight, passing over flows of others.
+    /// The flow that has the turn: round robin within the highest class with an open queue, or within the class whose turn it is by weight.
+    /// Flows of other queues are passed over.
     #[inline(always)]
     fn next_flow(&mut self, open: u32) -> Option<u32> {
         loop {
@@ -222,7 +223,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
                 continue;
             }
             if usize::from(flow.class.0) != class {
-                // It sends in another class since.
+                // It has changed its class.
                 self.ready(slot);
                 continue;
             }
@@ -233,7 +234,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             let queue = flow.ds.dscp().priority();
             if flow.shut != 0 || h.is_shut(queue, open) {
                 if flow.shut == 0 && !h.is_shut(queue, self.ports[usize::from(PORT)].open) {
-                    // Its gates are open: only what stands before it may not start now.
+                    // Its gates are open: only the mechanism at its queue refuses it now.
                     h.passed_over.push(slot);
                     continue;
                 }
@@ -251,7 +252,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             if c.next > self.world.now {
                 flow.status = Status::Pacing;
                 c.waiting.push(slot);
-                // With a rate of zero nothing is due.
+                // With a rate of zero no packet is due.
                 if c.armed == Time::NEVER && c.next != Time::NEVER {
                     c.armed = c.next;
                     let event = Event::Pace { controller: flow.controller, tag: c.tag };
@@ -325,8 +326,8 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         ix
     }
 
-    /// A packet of a flow that retransmits, or whose controller permits each, leaves. Apart from the others' way, and on the
-    /// packet where it lies, so that those are put together in its place and nowhere else.
+    /// Sends a packet of a flow that retransmits, or whose controller permits each packet. This path is separate from that of other flows,
+    /// and works on the packet in place, so that other packets are assembled in their place only.
     #[cold]
     #[inline(never)]
     fn send_watched(&mut self, controller: u32, slot: u32, ix: Ix) {
@@ -386,7 +387,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         Some(result)
     }
 
-    /// The controller of a flow is told that a packet of it leaves, and what is left behind that.
+    /// Notifies a flow's controller that one of its packets leaves, and what remains after it.
     #[cold]
     fn notify_turn(&mut self, controller: u32, slot: u32, pkt: &mut Packet) {
         let left = self.node.sending(slot as usize).left;
@@ -419,14 +420,14 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         c.next = c.due(now);
     }
 
-    /// The rate may have changed: moves the next packet's time, and wakes those who wait if it has come nearer.
+    /// The rate may have changed: moves the next packet's time, and wakes waiting flows if that time is now nearer.
     pub(crate) fn repace(&mut self, controller: u32) {
         let now = self.world.now;
         let Some(mut c) = self.node.controller_mut(controller) else { return };
         if !c.window_limited.is_empty() {
-            // Whom the window lets go waits for a time that its hook forbids, and not for that of a new rate, which is in force from the
-            // packet after: a choice by outcome. HPCC's ns-3 code has the rate first (ChangeRate), and with that order one case of the
-            // comparison with it was 2 to 3 % farther off (docs/design/hosts.md, "Rates and windows").
+            // Flows that the window releases wait for the time that a hook forbids, not for the time of the new rate. The new rate applies
+            // from the packet after. This order was chosen by its outcome: HPCC's ns-3 code applies the rate first (ChangeRate), and with
+            // that order one case of the comparison with it was 2 to 3 % farther off (DESIGN.md, "When is a new rate in force?").
             c.next = c.next.max(c.side.stopped_until());
             self.check_window(controller);
             let Some(same) = self.node.controller_mut(controller) else { return };
@@ -452,7 +453,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         self.world.queue.push(at, controller_order(event, c.key), event);
     }
 
-    /// The window may have opened, or bytes have been acknowledged: flows that it has stopped look again.
+    /// The window may have opened, or bytes have been acknowledged: flows that it has stopped try again.
     #[cold]
     pub(crate) fn check_window(&mut self, controller: u32) {
         let Some(c) = self.node.controller_mut(controller) else { return };
@@ -465,7 +466,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
     /// Flows of a controller may be due.
     pub(crate) fn pace(&mut self, controller: u32) {
         let now = self.world.now;
-        // Armed anew since, the rate having changed: the later event counts.
+        // The rate has changed since, and a later event is armed: that one counts.
         let valid = |c: &&mut Controller<F>| c.armed == now;
         let Some(c) = self.node.controller_mut(controller).filter(valid) else { return };
         c.armed = Time::NEVER;
@@ -486,7 +487,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
 }
 
 impl<F: FlowSide> Controller<F> {
-    /// When the packet after one sent at `sent` may go.
+    /// Returns the earliest time of the packet after one sent at `sent`.
     fn due(&mut self, sent: Time) -> Time {
         let paced = match self.side.rate() {
             Some(rate) if rate < self.shape.line => {

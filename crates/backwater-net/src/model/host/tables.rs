@@ -1,8 +1,8 @@
-//! Flows in progress and controllers, and which of them a host finds.
+//! Flows in progress and controllers, and how a host finds its own.
 //!
-//! They lie in tables of all hosts of a network, since a packet names a flow by one slot, which its sender and its receiver both
-//! look up. A host sees them through an [`Interface`]. Whoever looks up a flow by what a mechanism names finds only its own; that a
-//! slot or a controller is its own is asserted where debug assertions are on.
+//! They lie in tables for all hosts of a network: a packet names a flow by one slot, which its sender and its receiver both look up. A host
+//! sees the tables through an [`Interface`]. A lookup by a flow that a mechanism names finds only the host's own flows. With debug
+//! assertions on, slots and controllers are checked to be the host's own.
 
 use super::flow::{Controller, NO_FLOW, RecvFlow, SendFlow, Status};
 use super::nic::Host;
@@ -16,16 +16,16 @@ use std::collections::HashMap;
 pub(crate) struct Controllers<F> {
     pub list: Vec<Option<Controller<F>>>,
     pub free: Vec<u32>,
-    /// Those that are kept between flows, by interface.
+    /// Controllers that are kept between flows, by interface.
     pub kept: HashMap<(u32, RateKey, u8), u32>,
-    /// Of the last one that was made.
+    /// Number of the last controller.
     pub tag: u16,
-    /// What controllers that are gone have done, by mechanism.
+    /// Activity of controllers that have ended, by mechanism.
     pub activity: Vec<Activity>,
 }
 
 impl<F> Controllers<F> {
-    /// None yet, for so many mechanisms.
+    /// Tables without controllers, for so many mechanisms.
     pub fn new(owners: usize) -> Controllers<F> {
         let activity = vec![Activity::default(); owners];
         Controllers { list: Vec::new(), free: Vec::new(), kept: HashMap::new(), tag: 0, activity }
@@ -37,12 +37,12 @@ impl<F> Controllers<F> {
 pub(crate) struct Flows {
     pub send: Vec<SendFlow>,
     pub recv: Vec<RecvFlow>,
-    /// What ECMP gives acknowledgements, or `NO_PATH`. Apart from the receiver's half, which is a cache line.
+    /// ECMP's choice for acknowledgements, or `NO_PATH`. Separate from the receiver's half, which fills a cache line.
     pub return_paths: Vec<u64>,
-    /// The interface of the receiver's half: that by which its acknowledgements leave.
+    /// The interface of the receiver's half, which sends its acknowledgements.
     pub recv_nics: Vec<u32>,
     free: Vec<u32>,
-    /// Of a part: slots to be given back, once all parts do so.
+    /// In a part: slots to be freed once all parts free them.
     #[state(fixed)]
     pub freed: Option<Vec<u32>>,
     pub active: u64,
@@ -72,7 +72,7 @@ impl Flows {
         self.free_slot(slot);
     }
 
-    /// The flow is over, but its slot still stands in a list: nobody finds it any more.
+    /// The flow has ended, but its slot still stands in a list: lookups do not find it any more.
     pub fn retire(&mut self, slot: u32) {
         self.active -= 1;
         self.send[slot as usize].live = false;
@@ -107,7 +107,7 @@ impl Flows {
         (send.live && send.tag == flow.tag).then_some(slot)
     }
 
-    /// Asks the memory for both halves of a flow.
+    /// Prefetches both halves of a flow.
     #[inline(always)]
     pub fn fetch(&self, slot: u32) {
         if let (Some(send), Some(recv)) = (self.send.get(slot as usize), self.recv.get(slot as usize)) {
@@ -127,14 +127,14 @@ impl Flows {
     }
 }
 
-/// What hosts have beside their interfaces.
+/// The tables of hosts beside their interfaces.
 pub(crate) struct Tables<F> {
     pub flows: Flows,
     pub controllers: Controllers<F>,
 }
 
-/// A host's interface, and of the tables what is this host's own: the flows that it sends, those that come to it, and the
-/// controllers of the former.
+/// A host's interface, with its share of the tables: the flows that it sends, the flows that it receives, and the controllers of the
+/// former.
 pub(crate) struct Interface<'a, N, F> {
     pub host: &'a mut Host<N>,
     tables: &'a mut Tables<F>,
@@ -191,20 +191,20 @@ impl<'a, N, F> Interface<'a, N, F> {
         &mut self.tables.flows.recv[slot]
     }
 
-    /// What ECMP gives the acknowledgements of a flow that comes to this host, or `NO_PATH`.
+    /// Returns ECMP's choice for the acknowledgements of a flow to this host, or `NO_PATH`.
     #[inline(always)]
     pub fn return_path(&self, slot: usize) -> u64 {
         debug_assert_eq!(self.tables.flows.send[slot].dst, self.host.shape.host, "this flow goes to another host");
         self.tables.flows.return_paths[slot]
     }
 
-    /// By what packets name a flow that this host sends.
+    /// The reference by which packets name a flow that this host sends.
     #[inline(always)]
     pub fn reference(&self, slot: u32) -> FlowRef {
         FlowRef { slot, tag: self.sending(slot as usize).tag }
     }
 
-    /// A controller of this host; `None`: its flow is over, or this is no controller.
+    /// A controller of this host; `None`: its flow has ended, or there is no controller.
     #[inline(always)]
     pub fn controller(&self, controller: u32) -> Option<&Controller<F>> {
         let found = self.tables.controllers.list.get(controller as usize)?.as_ref()?;
@@ -241,7 +241,7 @@ impl<'a, N, F> Interface<'a, N, F> {
         let flow = &mut self.tables.flows.send[slot as usize];
         debug_assert_eq!(flow.nic, self.host.number, "another interface sends this flow");
         let controller = self.tables.controllers.list.get_mut(flow.controller as usize).and_then(Option::as_mut);
-        // The controller of a flow that is over may be another interface's by now.
+        // The controller of an ended flow may belong to another interface by now.
         debug_assert!(
             !flow.live || controller.as_ref().is_none_or(|c| c.nic == self.host.number),
             "another interface's controller"
@@ -276,7 +276,7 @@ impl<'a, N, F> Interface<'a, N, F> {
         first.map(|first| std::iter::successors(Some(first), behind).count() as u32).sum()
     }
 
-    /// The flow whose turn it was has not sent: it is its turn again.
+    /// The flow that had the turn has not sent: it keeps its turn.
     #[cold]
     pub fn return_turn(&mut self, slot: u32) {
         let class = self.sending(slot as usize).class;
@@ -290,7 +290,7 @@ impl<'a, N, F> Interface<'a, N, F> {
         (flow.status, flow.behind) = (Status::Ready, behind);
     }
 
-    /// Takes out the flow whose turn it is.
+    /// Removes the flow that has the turn.
     #[inline(always)]
     pub fn pop_ready(&mut self, class: usize) -> u32 {
         let list = self.host.ready_list(class);
@@ -306,7 +306,7 @@ impl<'a, N, F> Interface<'a, N, F> {
         slot
     }
 
-    /// A flow is taken out of the line, wherever it stands in it.
+    /// Removes a flow from the line, wherever it stands.
     #[cold]
     pub fn remove_ready(&mut self, slot: u32) {
         for class in 0..CLASSES {
@@ -334,7 +334,7 @@ impl<'a, N, F> Interface<'a, N, F> {
         }
     }
 
-    /// The slot of a flow that is over has left the list of ready flows.
+    /// The slot of an ended flow has left the list of ready flows.
     pub fn free_slot(&mut self, slot: u32) {
         debug_assert!(!self.sending(slot as usize).live, "it is still under way");
         self.tables.flows.free_slot(slot);

@@ -1,5 +1,5 @@
-//! What a host does for flows that retransmit, alike for all transports ([`crate::transport`]): packets, acknowledgements and timers are passed
-//! to the transport, and what it returns is carried out.
+//! Host-side handling of flows that retransmit, alike for all transports ([`crate::transport`]): packets, acknowledgements and timers go to
+//! the transport, and its results are carried out.
 
 use crate::model::event::Event;
 use crate::model::hooks::attachment::Attachment;
@@ -13,7 +13,7 @@ use crate::model::transport::{Answer, Then, Timed};
 use crate::model::world::RunEffect;
 
 impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
-    /// A packet of data is sent.
+    /// A data packet is sent.
     #[cold]
     pub(super) fn note_sent(&mut self, slot: u32, packet: &mut Packet) {
         let flow = self.node.sending_mut(slot as usize);
@@ -21,7 +21,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         let Some((sender, offsets)) = flow.reliable() else { return };
         let sent = sender.on_send(offsets, self.world.moment(), packet);
         if sent.retransmission && self.world.probes.loads.count() {
-            // Such a frame counts as a job's as long as its flow is in progress.
+            // Such a frame counts for a job as long as its flow is in progress.
             self.world
                 .doubt("data of a job are retransmitted, and may be on a link when their flow has ended elsewhere");
         }
@@ -30,7 +30,8 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// Requests an acknowledgement with a packet that its controller has seen leave, where nothing may follow it or it is a retransmission.
+    /// Requests an acknowledgement with a packet after its controller has seen it leave, if no packet may follow it or it is a
+    /// retransmission.
     #[cold]
     pub(super) fn request_ack(&mut self, slot: u32, packet: &mut Packet) {
         let flow = self.node.sending(slot as usize);
@@ -38,7 +39,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             return;
         }
         let last = flow.sent >= flow.available;
-        // One byte more, since what is permitted just so is asked for too.
+        // One byte more: a request is also needed when the permission is just used up.
         let stops = !self.may_send(slot, u64::from(packet.size) + 1, false) || self.is_full(slot);
         if let Body::Data(data) = &mut packet.body
             && (stops || last || data.is(DataHeader::RETRANSMISSION))
@@ -61,7 +62,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         self.packet_of_message_arrived(at, packet, data, news, answer)
     }
 
-    /// A flow that ends here is acknowledged because its sender has asked by a probe.
+    /// Acknowledges a flow that ends here, because its sender has probed it.
     #[cold]
     pub(super) fn answer_probe(&mut self, to: HostId, flow: FlowRef, probe: u64) {
         let Some(at) = self.node.find_receiving(flow) else { return };
@@ -70,7 +71,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         let Some(receiver) = recv.transport.as_mut() else { return };
         let Some(answer) = receiver.on_probe(&mut recv.received, self.world.moment(), probe) else { return };
         let (uid, host) = (self.control_uid(PORT), self.node.host.shape.host);
-        // What is answered stands for a packet of the flow that has just come.
+        // The answered probe stands for a packet of the flow that has just arrived.
         let data = DataHeader { src: to, payload: 0, offset: probe, ev: 0, flags: DataHeader::PROBE };
         let frame = Control { flow: Some(flow), ..Control::carrying("", 0, 0, &()) };
         let header = ControlHeader { from: self.id(), to: Some(host), content: 0 };
@@ -79,7 +80,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         self.answer(at, NIL, &packet, data, answer, false);
     }
 
-    /// The sender takes an acknowledgement or NACK, with what lies beside it.
+    /// The sender takes an acknowledgement or NACK, with the data beside it.
     #[cold]
     pub(super) fn take_reliable_ack(
         &mut self,
@@ -117,7 +118,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         self.maybe_complete(at);
     }
 
-    /// The flow may have something to send, and messages on it may be complete.
+    /// The flow may have something to send, and its messages may be complete.
     fn continue_flow(&mut self, at: usize) {
         self.wake_flow(at);
         if self.node.sending(at).kept {
@@ -136,7 +137,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// A flow's controller takes a packet for lost.
+    /// A flow's controller declares a packet lost.
     #[cold]
     pub(super) fn declare_lost(&mut self, flow: FlowRef, number: u64) {
         let step = u64::from(self.world.rules.payload);
@@ -183,7 +184,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// A connection has a message more to send, but may not, and its receiver may not know of it.
+    /// A connection has another message to send, but may not, and its receiver may not know of it.
     pub(super) fn check_starved(&mut self, slot: u32) {
         let flow = self.node.sending(slot as usize);
         let (controller, armed) = (flow.controller, flow.transport.as_ref().is_some_and(|sender| sender.common.armed));
@@ -197,7 +198,8 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         }
     }
 
-    /// Nobody answers a sender that has nothing in flight and may send nothing: it looks again after a timeout, which keeps the run going.
+    /// A sender has nothing in flight and may send nothing, so nothing will be acknowledged. It checks again after a timeout, which keeps
+    /// the run going.
     fn notify_starved(&mut self, at: usize, controller: u32) {
         let slot = at as u32;
         if !self.node.sending(at).has_more() || self.may_send_next(slot) {

@@ -1,4 +1,4 @@
-//! How much a flow may have in flight: its window, and what its controller permits.
+//! Limits on a flow's bytes in flight: its window, and its controller's permission.
 
 use super::Interface;
 use crate::model::hooks::{FlowHooks, FlowSide, NicSide};
@@ -7,7 +7,7 @@ use crate::model::node::NodeCx;
 use crate::units::Bytes;
 
 impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
-    /// \[bytes\] that a flow may leave unacknowledged now.
+    /// \[bytes\] Most that a flow may have unacknowledged now.
     #[inline(always)]
     pub(crate) fn flow_window(&self, slot: u32) -> u64 {
         let flow = self.node.sending(slot as usize);
@@ -20,7 +20,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         scaled.max(self.world.rules.least_window())
     }
 
-    /// Whether a full window does not hold what a flow has to retransmit.
+    /// Returns whether a flow may retransmit though its window is full.
     #[cold]
     pub(super) fn may_retransmit(&self, slot: u32) -> bool {
         let flow = self.node.sending(slot as usize);
@@ -32,7 +32,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         flow.in_flight(u64::from(self.world.rules.payload)) < window.min(self.flow_window(slot))
     }
 
-    /// Whether the flow's controller lets its next frame go.
+    /// Returns whether the flow's controller permits its next frame.
     #[inline(always)]
     pub(super) fn may_send_next(&self, slot: u32) -> bool {
         if !self.world.rules.hooks.flow.has(FlowHooks::MAY_SEND) {
@@ -42,7 +42,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         self.may_send(slot, self.next_size(slot), retransmission)
     }
 
-    /// Whether the flow's controller lets a frame of `next` bytes go now, which has been sent before or not.
+    /// Returns whether the flow's controller permits a frame of `next` bytes now, new or retransmitted.
     #[cold]
     pub(super) fn may_send(&self, slot: u32, next: u64, retransmission: bool) -> bool {
         let flow = self.node.sending(slot as usize);
@@ -50,7 +50,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         c.side.may_send(Bytes(flow.in_flight(u64::from(self.world.rules.payload))), Bytes(next), retransmission)
     }
 
-    /// Whether a flow's window is full.
+    /// Returns whether a flow's window is full.
     pub(super) fn is_full(&self, slot: u32) -> bool {
         let flow = self.node.sending(slot as usize);
         let own = self.node.controller(flow.controller).and_then(|c| c.side.window());

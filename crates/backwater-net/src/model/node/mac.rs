@@ -1,5 +1,5 @@
-//! What the two ends of a link ask of each other: pauses that a mechanism has asked for, the frames of MAC control that carry them, or signals
-//! without a frame, and what has arrived of either.
+//! Communication between the two ends of a link: pauses that a mechanism requests, the frames of MAC control or the frameless signals that
+//! carry them, and their arrival.
 
 use crate::model::event::Event;
 use crate::model::hooks::{Fate, LinkSide, MechanismId, PauseStyle};
@@ -36,19 +36,19 @@ where
         }
     }
 
-    /// It lets go.
+    /// A mechanism ends its pause.
     pub fn resume_peer(&mut self, port: u16, owner: MechanismId, classes: u16) {
         let now = self.world.now;
         self.update_pauses(port, classes, |p, class| p.rest.pause_requests.release(owner, class, now));
     }
 
-    /// A neighbour that is to be held may need another frame.
+    /// A paused neighbour may need another frame.
     pub fn refresh(&mut self, port: u16, classes: u16) {
         let now = self.world.now;
         self.update_pauses(port, classes, |p, class| p.rest.pause_requests.review(class, now));
     }
 
-    /// Updates what is asked of the neighbour for each of these classes. One frame carries what is the same for several.
+    /// Updates the pause requests for each of these classes. One frame carries what is the same for several.
     fn update_pauses(&mut self, port: u16, classes: u16, mut act: impl FnMut(&mut Port, Option<Class>) -> Act) {
         let mut signals: Vec<(PauseRequest, Time, u8)> = Vec::new();
         for number in (0..=CLASSES as u8).filter(|n| classes & (1 << n) != 0) {
@@ -76,7 +76,7 @@ where
         }
     }
 
-    /// Signals a hold of a class, and of others in the same frame, and looks again at a time.
+    /// Signals a pause of a class, and of others in the same frame, and schedules the next review.
     fn send_pause(&mut self, port: u16, request: PauseRequest, others: u8, refresh_at: Time) {
         let global = self.global(port);
         let p = self.port(port);
@@ -87,7 +87,7 @@ where
         }
         self.log(Some(port), request.class, None, frame.kind, frame.value);
         if framed {
-            // MAC control that waits is overtaken by what is newer for the same class.
+            // A newer request for the same class replaces waiting MAC control.
             let p = self.port(port);
             p.keep_mac(|f| PauseRequest::remove_classes(f, bit(request.class) | u16::from(others)));
             p.push_mac(frame);
@@ -117,7 +117,7 @@ where
         }
     }
 
-    /// A mechanism's frame goes to the neighbour in the place of MAC control.
+    /// Sends a mechanism's frame to the neighbour in the place of MAC control.
     pub fn signal_peer(&mut self, port: u16, frame: Control) {
         self.log(Some(port), None, None, frame.kind, frame.value);
         self.port(port).push_mac(frame);
@@ -134,7 +134,7 @@ where
             self.at_links(|side, cx, _| side.on_mac_control(cx, PortNo(port), frame));
             return;
         }
-        // Class by class: mechanisms may obey some of those that a frame names.
+        // Class by class: mechanisms may obey only some of the named classes.
         for request in PauseRequest::each(frame) {
             let frame = request.frame();
             if self.at_links(|side, cx, _| side.on_mac_control(cx, PortNo(port), &frame)) == Fate::Passed {
@@ -145,7 +145,7 @@ where
         }
     }
 
-    /// The neighbour's pause of a class, or of the link, is over.
+    /// The neighbour's pause of a class, or of the link, has ended.
     pub fn pause_over(&mut self, port: u16, class: Option<Class>) {
         self.paused_until(port, class, Time::ZERO);
     }

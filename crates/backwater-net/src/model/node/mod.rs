@@ -1,7 +1,8 @@
-//! A node at work: the node itself, its own ports, and what all nodes share. Another node's ports, flows and counters are out of reach.
+//! A node at work: the node itself, its own ports, and the data that all nodes share. Other nodes' ports, flows and counters are out of
+//! reach.
 //!
-//! What the two kinds of nodes do with their ports alike is here: which frame goes on the wire and when it arrives ([`wire`]: what may happen
-//! to it there), MAC control and the pauses that it carries ([`mac`]), and the table of control messages.
+//! This module has the port functions that both kinds of nodes share: the choice of the next frame and its arrival time ([`wire`]: special
+//! treatment of the frame on the wire), MAC control and its pauses ([`mac`]), and the table of control messages.
 
 mod mac;
 mod observe;
@@ -23,15 +24,15 @@ use backwater_engine::fingerprint::mix;
 
 /// The frame on the wire is destroyed.
 pub(crate) const LOST: u8 = 1;
-/// The frame on the wire is handed out.
+/// The frame on the wire is captured.
 pub(crate) const CAPTURED: u8 = 2;
 /// Recorded flows may wait for the frame on the wire.
 pub(crate) const WATCHED: u8 = 4;
 /// The frame on the wire goes to another part of the network.
 const TO_OTHER_PART: u8 = 16;
-/// The port keeps the frame on the wire, and has said when it arrives.
+/// The port keeps the frame on the wire, and has already scheduled its arrival.
 const RETAINED: u8 = 32;
-/// The frame on the wire is replayed: it is in no account.
+/// The frame on the wire is replayed: no account includes it.
 const REPLAYED: u8 = 64;
 
 /// A node at work. Ports are by their numbers within the node.
@@ -41,23 +42,23 @@ pub(crate) struct NodeCx<'a, N> {
     pub world: &'a mut World,
 }
 
-/// What the kinds of nodes do differently.
+/// The functions that differ between kinds of nodes.
 pub(crate) trait Node {
-    /// What mechanisms do at its links.
+    /// The mechanisms' side at its links.
     type Side: LinkSide;
     fn id(&self) -> NodeId;
     /// Number of its first port among those of all nodes.
     fn first(&self) -> u32;
     fn side(&self) -> &Self::Side;
-    /// The same, the context of its hooks, and what packets carry: for [`NodeCx::at_links`].
+    /// Its side at links, the context of its hooks, and the packets' attachments: for [`NodeCx::at_links`].
     fn links(&mut self) -> (&mut Self::Side, LinkCx<'_>, &mut Carried<Attachment>);
-    /// Carries out what mechanisms have asked for.
+    /// Carries out the actions that mechanisms requested.
     fn act(&mut self);
-    /// Mechanisms see that a frame has left the receive buffer into which it has just come, where there is one that it can leave at once.
+    /// Notifies mechanisms that a frame has left the receive buffer that it has just entered, if it can leave that at once.
     fn notify_consumed(&mut self, _: &Packet) {}
-    /// Starts the next transmission of an idle port that has no MAC control to send, if there is one.
+    /// Starts the next transmission of an idle port that has no MAC control to send, if any.
     fn serve(&mut self, port: u16);
-    /// Whether something would be sent once the wire is free, gates permitting; MAC control aside.
+    /// Returns whether something would be sent once the wire is free, if the gates allow it; without MAC control.
     fn waits(&self, port: u16) -> bool;
     /// A frame other than MAC control leaves the node's counters.
     fn depart(&mut self, port: u16, pkt: Ix);
@@ -65,9 +66,9 @@ pub(crate) trait Node {
     fn queue_of(&self, pkt: Ix) -> Queue;
     /// Adds the time since the last call to the wait accounts of all recorded flows at this port ([`crate::model::probe::waits`]).
     fn account_waits(&mut self, port: u16);
-    /// What has joined queues comes to wait there, for those who look on.
+    /// Notifies probes of frames that have joined queues.
     fn observe_joins(&mut self);
-    /// A pause has been asked for, and is recorded ([`crate::model::probe::pauses`]).
+    /// Records a new pause request ([`crate::model::probe::pauses`]).
     fn record_pause_request(&mut self, port: u16, owner: MechanismId, classes: u16);
 }
 
@@ -80,7 +81,7 @@ where
         &mut self.ports[usize::from(port)]
     }
 
-    /// Calls a hook of links, and carries out what mechanisms ask for.
+    /// Calls a hook of links, and carries out the requested actions.
     pub fn at_links<R>(
         &mut self,
         call: impl FnOnce(&mut <Self as Node>::Side, &mut LinkCx<'_>, &mut Carried<Attachment>) -> R,
@@ -91,7 +92,7 @@ where
         answer
     }
 
-    /// A frame other than MAC control has come in, and mechanisms see that.
+    /// A frame other than MAC control has arrived: notifies mechanisms.
     pub fn notify_arrived(&mut self, port: u16, pkt: Ix) {
         let header = self.world.slab[pkt].pkt;
         let (side, mut cx, _) = self.links();
@@ -106,7 +107,7 @@ where
         self.first() + u32::from(port)
     }
 
-    /// Starts the next transmission of a port that is idle, if there is one.
+    /// Starts the next transmission of an idle port, if any.
     #[inline(always)]
     pub fn kick(&mut self, port: u16) {
         let p = &self.ports[usize::from(port)];
@@ -120,7 +121,7 @@ where
         self.serve(port);
     }
 
-    /// Queues of whose first packets a mechanism says that they may not start, a bit each.
+    /// Queues whose first packets a mechanism refuses to start, a bit each.
     #[cold]
     pub fn refused(&mut self, port: u16) -> u32 {
         let p = &self.ports[usize::from(port)];
@@ -137,8 +138,8 @@ where
         refused
     }
 
-    /// Whether a frame is on the wire whose end no event says. Where something has come to wait for that, one will from now on. At the
-    /// instant of the end it is the event's order that decides, as it would if it had been pushed at the start.
+    /// Returns whether a frame is on the wire whose end has no event. If something now waits for that end, an event is added. At the
+    /// instant of the end the event's order decides, as if it had been pushed at the start.
     #[inline(never)]
     fn is_taken(&mut self, port: u16) -> bool {
         let event = Event::Sent { port: self.global(port) };
@@ -184,7 +185,7 @@ where
         }
     }
 
-    /// The identity of a control frame: the port that sends it, or the first of its node, and a number of that port's own.
+    /// The identity of a control frame: the port that sends it, or the first port of its node, and a number that the port counts.
     pub fn control_uid(&mut self, port: u16) -> u64 {
         let global = self.global(port);
         let rest = &mut self.port(port).rest;
@@ -245,7 +246,7 @@ where
         }
     }
 
-    /// Whether something happens when the frame on the wire of this port has left, or waits for that.
+    /// Returns whether the end of the frame on the wire of this port has a consequence, or something waits for it.
     #[inline(always)]
     fn is_awaited(&self, port: u16) -> bool {
         let p = &self.ports[usize::from(port)];
@@ -257,7 +258,7 @@ where
         self.depart(port, pkt);
     }
 
-    /// A frame that was not ready when the port last looked may be now.
+    /// A frame that was not ready when the port last looked may be ready now.
     #[inline(always)]
     pub fn recheck(&mut self, port: u16) {
         let now = self.world.now;
@@ -283,14 +284,14 @@ where
         self.kick(port);
     }
 
-    /// Puts a row into the table of control messages.
+    /// Adds a row to the table of control messages.
     pub fn log(&mut self, port: Option<u16>, class: Option<Class>, to: Option<HostId>, kind: &'static str, value: u64) {
         let number = port.map(|port| PortNo(self.ports[usize::from(port)].local));
         let (time, node, port) = (self.world.now, self.id(), number);
         self.world.rows.control.push(ControlRow { time, kind, node, port, class, to, value });
     }
 
-    /// The packet that carries a control frame of this node's to a host or, with `None`, to the neighbour.
+    /// The packet that carries a control frame of this node to a host or, with `None`, to the neighbour.
     pub fn carry(&mut self, to: Option<HostId>, class: Class, frame: &Control, path: PathRef, hop: u8) -> Packet {
         let uid = self.control_uid(0);
         let header = ControlHeader { from: self.id(), to, content: self.world.slab.insert_control(*frame) };

@@ -1,4 +1,4 @@
-//! What every node reports to those who look on: the loads of jobs, pauses, and what recorded flows wait for.
+//! Reports of every node to probes: the loads of jobs, pauses, and the causes for which recorded flows wait.
 
 use super::{Node, NodeCx};
 use crate::model::hooks::MechanismId;
@@ -14,7 +14,7 @@ impl<N> NodeCx<'_, N>
 where
     Self: Node,
 {
-    /// A data frame is put on a link: if its flow is a job's and still in progress, it counts for its step.
+    /// A data frame is put on a link: if its flow belongs to a job and is in progress, it counts for its step.
     #[inline(never)]
     pub(crate) fn count_load(&mut self, port: u16, pkt: Ix) {
         let global = self.global(port) as usize;
@@ -26,8 +26,8 @@ where
         load.payload += header.data().map_or(0, |data| u64::from(data.payload));
     }
 
-    /// A port has asked its neighbour to pause these classes, bits as in [`crate::model::port::pause::bit`], which it had not been told to. `stands`
-    /// gives the bytes behind it at its ingress, and the queue in which most of what it awaits stands.
+    /// A port has newly asked its neighbour to pause these classes, bits as in [`crate::model::port::pause::bit`]. `stands` gives the bytes
+    /// behind it at its ingress, and the queue that holds most of what it waits for.
     #[cold]
     pub(crate) fn record_own_pause_request(
         &mut self,
@@ -100,7 +100,7 @@ where
         }
     }
 
-    /// What keeps a flow's first packet from leaving a port.
+    /// Returns the cause that keeps a flow's first packet from leaving a port.
     fn cause(&self, port: u16, stand: &Stand, source: Option<AtSource>) -> Option<Cause> {
         let p = &self.ports[usize::from(port)];
         let queue = stand.queue().or(source.map(|source| source.queue))? % CLASSES as u8;
@@ -121,7 +121,7 @@ where
         })
     }
 
-    /// A port looks for work, and mechanisms do not let the first packets of these queues start, a bit each.
+    /// A port looks for work, and mechanisms refuse to start the first packets of these queues, a bit each.
     pub(crate) fn count_refused(&mut self, port: u16, refused: u32) {
         let global = self.global(port) as usize;
         if self.world.probes.waits.as_ref().is_none_or(|waits| waits.refused[global] == refused) {
@@ -138,7 +138,7 @@ where
     pub(crate) fn wire_begins(&mut self, port: u16, pkt: Ix) {
         let global = self.global(port) as usize;
         if let Some(before) = self.world.probes.waits.as_ref().and_then(|waits| waits.wire[global]) {
-            // It has left, and a mechanism that saw it go has sent this one at once.
+            // It has left, and a mechanism that saw it leave has sent this one at once.
             self.wire_ends(port, before.pkt);
         }
         self.account_waits(port);
@@ -158,7 +158,7 @@ where
         }
     }
 
-    /// A frame begins there that is retransmitted: with what it had waited for until then.
+    /// A retransmitted frame begins, with its wait accounts so far.
     #[cold]
     pub(crate) fn wire_begins_again(&mut self, port: u16, pkt: Ix, waited: Option<(Account, Time)>) {
         let global = self.global(port) as usize;

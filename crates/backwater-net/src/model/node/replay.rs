@@ -1,7 +1,7 @@
-//! Frames that a port keeps and replays ([`crate::model::hooks::LinkSide::retains`]), and how they come over the link.
+//! Frames that a port keeps and replays ([`crate::model::hooks::LinkSide::retains`]), and their arrival over the link.
 //!
-//! Such a frame arrives when its last bit does, the latency of the node there not counted: whether it is taken is known before that begins.
-//! A fault destroys nothing of it on the way: it comes damaged, and what has come can tell.
+//! Such a frame arrives with its last bit, before the latency of the node there: whether the node accepts it is known before that latency
+//! begins. A fault never destroys it; it arrives damaged, and the receiver can tell.
 
 use super::{CAPTURED, LOST, Node, NodeCx, REPLAYED, RETAINED, WATCHED};
 use crate::model::event::{Event, order};
@@ -14,7 +14,7 @@ impl<N> NodeCx<'_, N>
 where
     Self: Node,
 {
-    /// A frame begins to leave: keeps it if a mechanism says so. Ordered sets are no frames. Returns what will be done to the frame.
+    /// A frame begins to leave: keeps it if a mechanism retains it. Ordered sets are not frames. Returns flags for the frame on the wire.
     #[cold]
     pub(super) fn retain_sent(&mut self, port: u16, pkt: Ix, damaged: bool) -> u8 {
         let up = self.ports[usize::from(port)].up;
@@ -42,7 +42,7 @@ where
         RETAINED
     }
 
-    /// Mechanisms have written into the header of the frame on the wire since that was kept.
+    /// Mechanisms have changed the header of the frame on the wire since it was kept.
     #[cold]
     pub(super) fn renew_retained(&mut self, port: u16, pkt: Ix) {
         let header = self.world.slab[pkt].pkt;
@@ -56,7 +56,7 @@ where
         self.world.queue.push(arrival, order(2, header.uid), Event::Arrive { port: p.peer, pkt });
     }
 
-    /// Puts the next frame that is to be replayed on the wire of an idle port. It has left all accounts before.
+    /// Puts the next frame to be replayed on the wire of an idle port. It left all accounts earlier.
     #[cold]
     pub(super) fn transmit_replay(&mut self, port: u16) {
         let (now, global) = (self.world.now, self.global(port));
@@ -97,7 +97,7 @@ where
         }
     }
 
-    /// A frame that was sent, once more, with what lay beside it.
+    /// A copy of a sent frame, with the data beside it.
     fn restore_frame(&mut self, sent: &Sent) -> Ix {
         let mut packet = sent.packet;
         if let Some(frame) = sent.control {
@@ -113,12 +113,12 @@ where
         pkt
     }
 
-    /// Mechanisms let go of what the port keeps before this number.
+    /// Mechanisms discard the frames that the port keeps before this number.
     pub fn discard_before(&mut self, port: u16, before: u64) {
         self.port(port).change_kept(|replay| replay.discard_before(before));
     }
 
-    /// They have it replayed from this number on.
+    /// Mechanisms request a replay from this number on.
     pub fn replay_from(&mut self, port: u16, from: u64) {
         self.port(port).change_kept(|replay| replay.replay_from(from));
         self.kick(port);

@@ -1,5 +1,5 @@
-//! What may happen to a frame on the wire beside arriving: mechanisms and those who look on are told of it, a fault destroys it, it goes to
-//! another part of the network, or the port keeps it to send it again.
+//! Special treatment of a frame on the wire: mechanisms and probes are notified, a fault destroys it, it goes to another part of the
+//! network, or the port keeps it for a replay.
 
 use super::{CAPTURED, LOST, REPLAYED, RETAINED, TO_OTHER_PART, WATCHED};
 use crate::model::hooks::{Departure, LinkSide};
@@ -15,7 +15,7 @@ impl<N> NodeCx<'_, N>
 where
     Self: Node,
 {
-    /// What will be done to a frame that is put on the link out of a special port.
+    /// Returns the flags of a frame that is put on the link out of a special port.
     #[cold]
     pub(crate) fn wire_flags(&mut self, port: u16, pkt: Ix) -> u8 {
         let captured = if self.ports[usize::from(port)].rest.captured { CAPTURED } else { 0 };
@@ -38,7 +38,7 @@ where
         captured | watched | lost | away
     }
 
-    /// Whether a fault of the link out of `port` destroys this frame on the wire.
+    /// Returns whether a fault of the link out of `port` destroys this frame on the wire.
     pub(super) fn is_lost(&mut self, port: u16, pkt: Ix) -> bool {
         if !self.ports[usize::from(port)].up {
             return true;
@@ -68,7 +68,7 @@ where
         lost
     }
 
-    /// A frame has left to which something is done. The port looks for work, or the run lets it when it has done its part.
+    /// A frame with flags has left. The port looks for work, or the run starts it afterwards.
     #[cold]
     pub(super) fn sent_specially(&mut self, port: u16, pkt: Ix, wire: u8, at_end: bool) {
         if at_end && wire & REPLAYED == 0 && !self.world.slab[pkt].pkt.is_mac() {
@@ -89,7 +89,7 @@ where
         self.world.effects.push(RunEffect::Sent { port, pkt, wire });
     }
 
-    /// A frame has left for another part of the network. It goes there at its end, when nothing here will change it any more.
+    /// A frame has left for another part of the network. It is handed over at its end, when nothing here will change it any more.
     #[cold]
     fn send_away(&mut self, port: u16, pkt: Ix) {
         let p = &self.ports[usize::from(port)];
@@ -110,7 +110,7 @@ where
         }
     }
 
-    /// A port from which this frame leaves, which was counted last.
+    /// The departure of this frame, which was counted last.
     fn departure(&self, port: u16, pkt: Ix) -> Departure {
         let (p, size) = (&self.ports[usize::from(port)], self.world.slab[pkt].pkt.size);
         let (tx_frames, tx_bytes) = (p.tx_frames - 1, p.tx_bytes - u64::from(size));

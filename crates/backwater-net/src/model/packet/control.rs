@@ -1,18 +1,17 @@
-//! Control frames, and what they say.
+//! Control frames, and their content.
 
 use super::{Class, FlowRef, HostId};
 use backwater_engine::state::{Loader, Saver, Text, Unfit, text};
 use std::any::TypeId;
 use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
-/// What a control frame can say: any struct of plain numbers, flags and enums without fields, of at most
-/// [`Control::ROOM`] octets. It derives [`TryFromBytes`], [`IntoBytes`], [`KnownLayout`] and [`Immutable`], and is
-/// `repr(C, packed)`, since padding has no value.
+/// The content of a control frame: any struct of plain numbers, flags and enums without fields, of at most [`Control::ROOM`] octets. It
+/// derives [`TryFromBytes`], [`IntoBytes`], [`KnownLayout`] and [`Immutable`], and is `repr(C, packed)`, since padding has no value.
 pub trait Message: TryFromBytes + IntoBytes + KnownLayout + Immutable + Copy + 'static {}
 
 impl<M: TryFromBytes + IntoBytes + KnownLayout + Immutable + Copy + 'static> Message for M {}
 
-/// A message of any type, which lies in the frame itself: [`Control::carrying`] puts it in, [`Control::message`] takes it out.
+/// A message of any type, stored in the frame itself: [`Control::carrying`] stores it, [`Control::message`] returns it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Content {
     of: TypeId,
@@ -22,18 +21,18 @@ pub struct Content {
 /// A control frame: its kind, its length on the wire and a message that only its mechanism reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Control {
-    /// Name in result tables, such as `cnp`. Faults and captures know frames by it; mechanisms by the type of the message.
+    /// Name in result tables, such as `cnp`. Faults and captures identify frames by it, mechanisms by the type of the message.
     pub kind: &'static str,
     /// \[bytes\] Frame length including FCS.
     pub size: u32,
-    /// What the table of control messages shows of the message; its meaning is the kind's.
+    /// The message's value in the table of control messages; its meaning depends on the kind.
     pub value: u64,
-    /// The flow that it speaks of.
+    /// The flow that it names.
     pub flow: Option<FlowRef>,
-    /// Destination and class of the packet that gave rise to it, as far as it repeats that packet's header: a host whose flow is over
-    /// finds the controller that it keeps by them.
+    /// Destination and class of the packet that caused it, if it repeats that packet's header. A host whose flow has ended finds the
+    /// controller by them.
     pub about: Option<(HostId, Class)>,
-    /// What it says.
+    /// Its message.
     pub content: Content,
 }
 
@@ -44,7 +43,7 @@ impl Control {
     /// \[octets\] Longest message. A longer one does not compile.
     pub const ROOM: usize = 48;
 
-    /// A frame that says `message`, speaks of no flow and repeats no header. Where nothing is to be said, the message is `()`.
+    /// A frame with `message`, which names no flow and repeats no header. A frame without content has the message `()`.
     pub fn carrying<M: Message>(kind: &'static str, size: u32, value: u64, message: &M) -> Control {
         const { assert!(size_of::<M>() <= Control::ROOM, "the message is longer than Control::ROOM") };
         let mut octets = [0; Control::ROOM];
@@ -52,14 +51,14 @@ impl Control {
         Control { kind, size, value, flow: None, about: None, content: Content { of: TypeId::of::<M>(), octets } }
     }
 
-    /// What it says; `None`: its message is of another type.
+    /// Returns its message; `None`: its message is of another type.
     pub fn message<M: Message>(&self) -> Option<M> {
         let (message, _) = M::try_read_from_prefix(&self.content.octets).ok()?;
         (self.content.of == TypeId::of::<M>()).then_some(message)
     }
 }
 
-/// A control frame as it is saved, but for what it says.
+/// A control frame as it is saved, without its message.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Saved {
     #[serde(with = "text")]
@@ -87,7 +86,7 @@ impl Control {
     }
 }
 
-/// Control frames, as they are saved.
+/// Saves and loads control frames.
 pub(crate) mod controls {
     use super::{Control, Loader, Saver, Unfit};
 
@@ -129,7 +128,7 @@ mod tests {
         rest: [u8; 37],
     }
 
-    /// Another type of the same octets.
+    /// Another type with the same octets.
     #[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
     #[repr(C, packed)]
     struct Other([u8; 48]);

@@ -1,4 +1,4 @@
-//! What travels: names of places, packets, and control frames.
+//! Names of places, packets, and control frames.
 
 mod control;
 
@@ -10,7 +10,7 @@ use backwater_engine::Time;
 use backwater_engine::fingerprint::mix;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// A number with a meaning of its own: to be compared, sent in a control frame and saved.
+/// A number type of its own, which can be compared, sent in a control frame, and saved.
 macro_rules! number {
     ($(#[$about:meta])+ $name:ident: $of:ident) => {
         $(#[$about])+
@@ -55,7 +55,7 @@ number! {
     Class: u8
 }
 
-/// Those of some numbers that are classes, a bit each.
+/// The classes among some numbers, a bit each.
 pub fn class_bits<'a>(numbers: impl IntoIterator<Item = &'a u8>) -> u8 {
     numbers.into_iter().filter(|class| usize::from(**class) < CLASSES).fold(0, |bits, class| bits | 1 << class)
 }
@@ -66,13 +66,13 @@ number! {
 }
 
 impl From<Queue> for Class {
-    /// The class of what leaves by the queue.
+    /// The class of frames that leave by the queue.
     fn from(queue: Queue) -> Class {
         Class(queue.0)
     }
 }
 
-/// How the way of a packet is given: where its pinned path begins in the table of paths, or one of two words.
+/// The path of a packet: where its pinned path begins in the table of paths, or one of two special values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub(crate) struct PathRef(pub u32);
@@ -80,11 +80,11 @@ pub(crate) struct PathRef(pub u32);
 impl PathRef {
     /// No path is pinned: each switch decides.
     pub const NONE: PathRef = PathRef(u32::MAX);
-    /// ECMP decides, and all that it decides stands in the packet (`EcmpPaths` in `routing.rs`).
+    /// ECMP decides, and the packet contains all of its decisions (`EcmpPaths` in `routing.rs`).
     pub const KNOWN: PathRef = PathRef(u32::MAX - 1);
 }
 
-/// A flow that is in progress. The number of the flow guards against a slot that was given to another flow since.
+/// A flow in progress. The flow's number detects a slot that was reused by another flow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
 pub struct FlowRef {
     /// A hash of the flow's identity: first, so that the order of flows does not depend on where their state lies.
@@ -107,23 +107,23 @@ pub struct DataHeader {
     pub offset: u64,
     /// Entropy value, by which switches spread packets of one flow; 0 where nothing chooses one.
     pub ev: u16,
-    /// What its sender, or a switch that has cut it, says of it: [`DataHeader::ACK_REQUEST`] and those after it.
+    /// Flags that its sender, or a switch that trimmed it, has set: [`DataHeader::ACK_REQUEST`] and those after it.
     pub flags: u8,
 }
 
 impl DataHeader {
     /// Flag: its sender asks for an acknowledgement at once (AR).
     pub const ACK_REQUEST: u8 = 1;
-    /// Flag: it has been sent before.
+    /// Flag: it is a retransmission.
     pub const RETRANSMISSION: u8 = 2;
-    /// Flag: it was cut at the port to its receiver.
+    /// Flag: it was trimmed at the port to its receiver.
     pub const LAST_HOP: u8 = 4;
-    /// Flag: a switch has cut its payload off. A flow without a byte has none to be cut.
+    /// Flag: a switch has trimmed its payload. A flow without payload has none to be trimmed.
     pub const CUT: u8 = 8;
-    /// Flag of what an acknowledgement answers ([`Gap::Map`]): no packet of the flow, but a probe; its number stands for the offset.
+    /// Flag of an acknowledged packet ([`Gap::Map`]): it is no packet of the flow but a probe, whose number stands for the offset.
     pub const PROBE: u8 = 16;
 
-    /// Whether a flag is set.
+    /// Returns whether a flag is set.
     pub fn is(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
@@ -137,37 +137,37 @@ impl DataHeader {
 /// Acknowledgement of data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct AckHeader {
-    /// The host that acknowledges.
+    /// The host that sends the acknowledgement.
     pub src: HostId,
     /// \[bytes\] All of the flow before this offset has arrived.
     pub received: u64,
-    /// What it tells beside that: with any of these but a map it is a NACK.
+    /// Further content: with any of these except a map it is a NACK.
     pub gap: Option<Gap>,
 }
 
 impl AckHeader {
-    /// Whether it tells of a loss.
+    /// Returns whether it reports a loss.
     pub fn is_nack(&self) -> bool {
         self.gap.is_some_and(|gap| gap.is_loss())
     }
 
-    /// Whether a switch has sent it: nothing has been received.
+    /// Returns whether a switch has sent it: the receiver has received nothing.
     #[inline(always)]
     pub fn is_returned(&self) -> bool {
         matches!(self.gap, Some(Gap::Returned { .. }))
     }
 }
 
-/// What a NACK tells of the packet that it answers, by the offset of that packet's first byte.
+/// The content of a NACK about the packet that it answers, by the offset of that packet's first byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Gap {
-    /// It has come, and something before it is missing.
+    /// The packet has arrived, and something before it is missing.
     Before(u64),
-    /// It has come; what is before it may still be on its way.
+    /// The packet has arrived; earlier ones may still be in flight.
     Beyond(u64),
-    /// It has come without its payload.
+    /// The packet has arrived without its payload.
     Trimmed(u64),
-    /// It has come, and what this acknowledgement says of others lies beside it ([`Report`]). Such a one is no NACK.
+    /// The packet has arrived, and a report on others lies beside this acknowledgement ([`Report`]). This one is no NACK.
     Map {
         /// That packet.
         at: u64,
@@ -176,7 +176,7 @@ pub enum Gap {
         /// Its flags.
         flags: u8,
     },
-    /// The same of a packet that has come without its payload.
+    /// The same for a packet that has arrived without its payload.
     Cut {
         /// That packet.
         at: u64,
@@ -185,7 +185,8 @@ pub enum Gap {
         /// Its flags.
         flags: u8,
     },
-    /// It has not come: a switch that had no memory for it says so in the receiver's place, and knows nothing of the flow's other packets.
+    /// The packet has not arrived: a switch without memory for it reports this instead of the receiver. The switch knows nothing of the
+    /// flow's other packets.
     Returned {
         /// That packet.
         at: u64,
@@ -197,54 +198,53 @@ pub enum Gap {
 }
 
 impl Gap {
-    /// Whether it tells of a loss.
+    /// Returns whether it reports a loss.
     pub fn is_loss(&self) -> bool {
         !matches!(self, Gap::Map { .. })
     }
 }
 
-/// What an acknowledgement says of single packets, beside its header.
+/// The report of an acknowledgement on single packets, beside its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Report {
     /// Number of the packet that the first bit of the map is about, counted in full packets from the flow's begin.
     pub first: u64,
-    /// Bit i: the packet `first + i` has come.
+    /// Bit i: the packet `first + i` has arrived.
     pub map: u64,
-    /// \[bytes\] of frames that have come in all, none of them twice.
+    /// \[bytes\] of all frames that have arrived, each counted once.
     pub counted: u64,
-    /// Packets that have come beyond the first that has not.
+    /// Packets that have arrived beyond the first missing one.
     pub beyond: u64,
 }
 
-/// What carries a control frame, which lies beside the packet.
+/// The header of a control frame, whose content lies beside the packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ControlHeader {
     /// The node that sends it.
     pub from: NodeId,
     /// The host that it is for; `None`: it ends at the neighbour.
     pub to: Option<HostId>,
-    /// Where its content lies.
+    /// Index of its content.
     pub(crate) content: u32,
 }
 
-/// What a packet is.
+/// The kind of a packet, with its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub enum Body {
     /// Payload of a flow.
     Data(DataHeader),
-    /// Acknowledgement, or with a gap NACK.
+    /// Acknowledgement; with a gap, a NACK.
     Ack(AckHeader),
     /// A control frame of a mechanism that waits in queues like data.
     Control(ControlHeader),
-    /// MAC control, or a mechanism's frame in its place: goes before everything else and ends at the neighbour.
+    /// MAC control, or a mechanism's frame in its place: precedes everything else and ends at the neighbour.
     Mac(ControlHeader),
 }
 
 number! {
-    /// A differentiated services code point. The class selectors (RFC 2474, 4.2.2) are those used here: CS p, which is 8 p, is what a
-    /// host writes into what it sends from its queue of priority p. Which class the network serves it in is another matter: several
-    /// may be one class.
+    /// A differentiated services code point. Only class selectors (RFC 2474, 4.2.2) are used: a host writes CS p, which is 8 p, into frames
+    /// from its queue of priority p. The network may serve it in another class, and several code points may share a class.
     Dscp: u8
 }
 
@@ -255,7 +255,7 @@ impl Dscp {
         Dscp(priority.0 << 3)
     }
 
-    /// The priority of the host's queue that it came from.
+    /// The priority of its queue at the host.
     #[inline(always)]
     pub const fn priority(self) -> Class {
         Class(self.0 >> 3)
@@ -281,7 +281,7 @@ impl DsField {
     const ECT_0: u8 = 0b10;
     const CE: u8 = 0b11;
 
-    /// Of its two parts.
+    /// A field with these two parts.
     #[inline(always)]
     pub const fn new(dscp: Dscp, ecn: Ecn) -> DsField {
         let ecn = match ecn {
@@ -292,7 +292,7 @@ impl DsField {
         DsField(dscp.0 << 2 | ecn)
     }
 
-    /// As it stands in the header.
+    /// The octet in the header.
     pub const fn octet(self) -> u8 {
         self.0
     }
@@ -313,7 +313,7 @@ impl DsField {
         }
     }
 
-    /// Whether the ECN field says that congestion was experienced.
+    /// Returns whether the ECN field is set to CE.
     #[inline(always)]
     pub const fn is_marked(self) -> bool {
         self.0 & DsField::CE == DsField::CE
@@ -322,17 +322,17 @@ impl DsField {
 
 /// A packet's header as the model knows it; payload bytes do not exist.
 ///
-/// What every switch reads comes first, up to what kind of packet it is, so that it lies in one cache line of the slab: hence the
-/// fixed order.
+/// The fields that every switch reads come first, up to the kind of packet, so that they lie in one cache line of the slab: hence the fixed
+/// order.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[repr(C)]
 pub struct Packet {
     /// Hash of the packet's identity: breaks ties between simultaneous arrivals.
     pub uid: u64,
-    /// Hash by which switches spread it over equal ways, where its path is not pinned (RFC 2992), or, with the path [`PathRef::KNOWN`], the way that
-    /// they thereby give it. All data of a flow has the same.
+    /// Hash by which switches spread it over equal paths, where its path is not pinned (RFC 2992). With the path [`PathRef::KNOWN`] it is
+    /// the path that results from this hash. All data of a flow has the same value.
     pub(crate) entropy: u64,
-    /// Receiving host; of a frame that ends at the neighbour it says nothing ([`ControlHeader::to`]).
+    /// Receiving host; unused in a frame that ends at the neighbour ([`ControlHeader::to`]).
     pub dst: HostId,
     /// \[bytes\] Frame length as buffers count it: payload and headers, without preamble and inter-frame gap.
     pub size: u32,
@@ -340,21 +340,21 @@ pub struct Packet {
     pub(crate) path: PathRef,
     /// Switches passed so far.
     pub(crate) hop: u8,
-    /// Class on the current link; from a switch's `steer` on, that on the next one.
+    /// Class on the current link; after a switch's `steer`, the class on the next link.
     pub class: Class,
     /// DS field. An ACK carries the data packet's mark.
     pub ds: DsField,
-    /// What it is, and what only that has.
+    /// Its kind, with the header of that kind.
     pub body: Body,
-    /// The flow that it belongs to (for control frames: the one it speaks of).
+    /// The flow that it belongs to; for control frames, the flow that they name.
     pub flow: FlowRef,
-    /// When the source sent it (an ACK echoes the data packet's).
+    /// When the source sent it; in an ACK, when the data packet was sent.
     pub sent: Time,
     /// A word for the mechanism that claims the packet tag.
     pub tag: u64,
 }
 
-/// Where in a packet it is told what kind it is.
+/// The offset of the kind within a packet.
 pub(crate) const BODY_AT: usize = std::mem::offset_of!(Packet, body);
 
 impl Packet {
@@ -383,12 +383,12 @@ impl Packet {
         }
     }
 
-    /// The entropy of what is no data: of its addresses and the flow that it speaks of.
+    /// The entropy of a frame other than data: a hash of its addresses and the flow that it names.
     pub(crate) fn entropy_of(src: HostId, dst: HostId, flow: FlowRef) -> u64 {
         mix(u64::from(src.0) << 32 | u64::from(dst.0)) ^ u64::from(flow.tag)
     }
 
-    /// Switches spread it by this entropy value too, and its answer goes by it.
+    /// Adds an entropy value by which switches spread it; its acknowledgement repeats the value.
     pub fn spread_by(&mut self, ev: u16) {
         if let Body::Data(data) = &mut self.body {
             data.ev = ev;
@@ -396,49 +396,49 @@ impl Packet {
         }
     }
 
-    /// Entropy of a packet with an entropy value; that of zero changes nothing.
+    /// The entropy of a packet with an entropy value; the value zero changes nothing.
     #[inline(always)]
     pub(crate) fn entropy_with(entropy: u64, ev: u16) -> u64 {
         if ev == 0 { entropy } else { Packet::mixed(entropy, ev) }
     }
 
-    // Apart, or it is worked out where no value is, too.
+    // A function of its own, so that it is not computed for packets without a value.
     #[cold]
     #[inline(never)]
     fn mixed(entropy: u64, ev: u16) -> u64 {
         mix(entropy ^ u64::from(ev))
     }
 
-    /// Its header as a data packet, where it is one.
+    /// Its data header, if it is a data packet.
     #[inline(always)]
     pub fn data(&self) -> Option<&DataHeader> {
         if let Body::Data(data) = &self.body { Some(data) } else { None }
     }
 
-    /// Whether it is payload of a flow.
+    /// Returns whether it is payload of a flow.
     #[inline(always)]
     pub fn is_data(&self) -> bool {
         matches!(self.body, Body::Data(_))
     }
 
-    /// Whether it is what is left of a data packet whose payload a switch has cut off.
+    /// Returns whether it is a trimmed packet.
     #[inline(always)]
     pub fn is_cut(&self) -> bool {
         self.data().is_some_and(|data| data.is(DataHeader::CUT))
     }
 
-    /// Whether it is MAC control.
+    /// Returns whether it is MAC control.
     #[inline(always)]
     pub fn is_mac(&self) -> bool {
         matches!(self.body, Body::Mac(_))
     }
 
-    /// Whether it is payload or an acknowledgement, which belong to their flow.
+    /// Returns whether it is payload or an acknowledgement: it belongs to its flow.
     pub fn is_of_flow(&self) -> bool {
         matches!(self.body, Body::Data(_) | Body::Ack(_))
     }
 
-    /// Its header as a control frame, MAC control included.
+    /// Its control header, if it is a control frame or MAC control.
     #[inline(always)]
     pub fn control_header(&self) -> Option<ControlHeader> {
         match self.body {
@@ -447,7 +447,7 @@ impl Packet {
         }
     }
 
-    /// Where the content of a control frame lies from now on.
+    /// Sets the index of a control frame's content.
     pub(crate) fn set_content(&mut self, at: u32) {
         if let Body::Control(header) | Body::Mac(header) = &mut self.body {
             header.content = at;
@@ -460,26 +460,26 @@ impl Packet {
         self.ds.ecn()
     }
 
-    /// Whether congestion was experienced.
+    /// Returns whether its ECN field is set to CE.
     #[inline(always)]
     pub fn is_marked(&self) -> bool {
         self.ds.is_marked()
     }
 
-    /// The queue of its host's interface that it leaves by.
+    /// The queue of its host's interface from which it leaves.
     #[inline(always)]
     pub(crate) fn nic_queue(&self) -> Queue {
         Queue(self.ds.dscp().priority().0)
     }
 
-    /// Sets congestion experienced, where the packet is ECN-capable.
+    /// Sets CE, if the packet is ECN-capable.
     pub fn mark(&mut self) {
         if self.ecn() == Ecn::Ect {
             self.ds = DsField::new(self.ds.dscp(), Ecn::Ce);
         }
     }
 
-    /// Cuts the payload off a data packet, whose frame keeps `least` bytes if it has them. Returns whether there was a payload.
+    /// Trims a data packet to its headers, or to `least` bytes if it has them. Returns whether there was a payload.
     pub(crate) fn trim(&mut self, least: u32) -> bool {
         let Body::Data(data) = &mut self.body else { return false };
         self.size = (self.size - data.payload).max(least.min(self.size));
@@ -488,8 +488,8 @@ impl Packet {
         cut
     }
 
-    /// The NACK that a switch sends to the source in place of a data packet, as long as that without its payload and in its class; its way
-    /// is to be found. `None`: there was no payload.
+    /// The NACK that a switch returns to the source for a data packet: in its class, and as long as the packet without its payload. Its
+    /// path is not set. `None`: there was no payload.
     pub(crate) fn as_returned(mut self, least: u32) -> Option<Packet> {
         if !self.trim(least) {
             return None;

@@ -1,11 +1,11 @@
-//! Gates of a port's queues, and for how long its neighbour has paused them.
+//! Gates of a port's queues, and how long its neighbour has paused them.
 
 use super::{Port, Rest};
 use crate::model::hooks::{MechanismId, MechanismSet};
 use crate::model::packet::{CLASSES, Class};
 use backwater_engine::Time;
 
-/// What the neighbour holds, for the statistics.
+/// The pauses by the neighbour, for the statistics.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct PausedByPeer {
     until: [Time; CLASSES + 1],
@@ -25,12 +25,12 @@ impl Port {
         self.set_open();
     }
 
-    /// The first of those who have shut a queue, or the whole port.
+    /// The first of the owners that have shut a queue, or the whole port.
     pub fn shut_by(&self, queue: u8) -> Option<MechanismId> {
         first_owner(self.rest.shut[usize::from(queue) % CLASSES] | self.rest.shut[CLASSES])
     }
 
-    /// Whether every gate is open.
+    /// Returns whether every gate is open.
     pub fn all_open(&self) -> bool {
         self.rest.shut.iter().all(|owners| *owners == 0)
     }
@@ -43,7 +43,7 @@ impl Port {
     pub fn gates(&self) -> u32 {
         let whole = self.rest.shut[CLASSES] == 0;
         let classes = (0..CLASSES).fold(0, |m, q| if whole && self.rest.shut[q] == 0 { m | 1 << q } else { m });
-        // A class's gate is that of all its queues.
+        // A class's gate applies to all its queues.
         0x0101_0101 * classes
     }
 
@@ -67,12 +67,12 @@ impl Port {
         paused.to = if end > now { end } else { paused.to.min(now) };
     }
 
-    /// Whether the neighbour has held a queue until now.
+    /// Returns whether the neighbour has paused a queue until now.
     pub fn held_until(&self, queue: u8, now: Time) -> bool {
         [usize::from(queue) % CLASSES, CLASSES].into_iter().any(|i| self.rest.paused.until[i] >= now)
     }
 
-    /// Classes (bits 0 to 7) and link (bit 8) that the neighbour holds now.
+    /// Classes (bits 0 to 7) and link (bit 8) that the neighbour pauses now.
     pub fn held_now(&self, now: Time) -> u16 {
         (0..=CLASSES).fold(0, |m, i| if self.rest.paused.until[i] > now { m | 1 << i } else { m })
     }

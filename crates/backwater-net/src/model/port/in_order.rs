@@ -1,24 +1,22 @@
 //! Order within flows at a port whose flows may change queues.
 //!
-//! Where a mechanism moves flows between queues, packets of one flow can stand in two queues of a port at once, and the scheduler
-//! could serve the later one first: because its queue has the higher priority, or because the other one is paused. `InOrder`
-//! prevents that. It knows of each flow in which queues its packets wait, in the order in which they came, as *runs*: so many in
-//! the one queue, then so many in the other. A queue whose head is not of its flow's first run has to wait, like one whose gate is
-//! shut.
+//! If a mechanism moves flows between queues, packets of one flow can stand in two queues of a port at once. The scheduler could then serve
+//! the later packet first: its queue has the higher priority, or the other one is paused. `InOrder` prevents that. It records for each flow
+//! the queues in which its packets wait, in the order of arrival, as *runs*: so many in the one queue, then so many in the other. A queue
+//! whose head is not of its flow's first run has to wait, like one whose gate is shut.
 //!
-//! # Why nothing waits for ever
+//! # Why nothing waits forever
 //!
-//! Number the packets that wait at a port in the order in which they came. A head waits only for packets with smaller numbers:
-//! those of its own flow's earlier runs ([`FlowOrder::Counters`]), or all that stood before it in the queue that its flow has left
-//! ([`FlowOrder::Markers`]). What stands behind another packet of its queue (or of its input queue at a crossbar, which is first in, first
-//! out too) waits for a smaller number as well. So a chain of waits has falling numbers and cannot close, and it ends at the
-//! latest at the packet with the smallest number: that is the head of its queue and of its flow's first run, and waits for no
-//! packet. What may still stop it is a gate, as it would stop it in a port with a single queue: in a network in which one queue
-//! for each port cannot deadlock by pauses, these cannot either.
+//! Number the packets that wait at a port in the order of arrival. A head waits only for packets with smaller numbers: those of its own
+//! flow's earlier runs ([`FlowOrder::Counters`]), or all that stood before it in the queue that its flow has left ([`FlowOrder::Markers`]).
+//! A packet behind another one of its queue (or of its input queue at a crossbar, which is first in, first out, too) also waits for a
+//! smaller number. So a chain of waits has falling numbers and cannot close. It ends at the latest at the packet with the smallest number,
+//! which is the head of its queue and of its flow's first run, and waits for no packet. Only a gate can still stop it, as in a port with a
+//! single queue. So if a network with one queue for each port cannot deadlock by pauses, neither can this one.
 //!
-//! Numbers are those of one (ingress, egress): packets of one flow that came in by different ports have taken different ways, and
-//! were in no order that this port could keep. Behind a crossbar a packet of a later run does not cross before the run before it
-//! has left the port, so that a flow never has packets of two runs behind the crossing.
+//! Numbers belong to one (ingress, egress): packets of one flow that arrived by different ports took different paths, and had no order that
+//! this port could keep. Behind a crossbar a packet of a later run does not cross before the run before it has left the port, so a flow
+//! never has packets of two runs behind the crossing.
 
 use crate::model::hooks::FlowOrder;
 use crate::model::packet::{CLASSES, FlowRef};
@@ -64,12 +62,12 @@ impl Hash for Key {
 struct Run {
     queue: u8,
     packets: u32,
-    /// The queue that the flow left for this one, and how many packets must have left that before this run may begin.
+    /// The queue that the flow left for this one, and how many packets must have left that queue before this run may begin.
     left: u8,
     behind: u64,
 }
 
-/// The runs of one flow. Nearly always there is one.
+/// The runs of one flow: nearly always one.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 struct Runs {
     first: Run,
@@ -77,7 +75,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Whether a packet of it could have to wait.
+    /// Returns whether one of its packets may have to wait.
     fn matter(&self) -> bool {
         !self.later.is_empty() || self.first.behind != 0
     }
@@ -100,12 +98,12 @@ pub(crate) struct InOrder {
     ingresses: Vec<Passed>,
     #[state(sorted)]
     flows: FlowMap<Key, Runs>,
-    /// Flows whose runs matter.
+    /// Flows with runs that may have to wait.
     moved: u32,
 }
 
 impl InOrder {
-    /// For flows that move between `queues`, a bit each; `ingresses` of a crossbar, whose queues are apart, or 1.
+    /// For flows that move between `queues`, a bit each. `ingresses`: those of a crossbar, whose queues are separate, or 1.
     pub fn new(queues: u8, order: FlowOrder, ingresses: usize) -> InOrder {
         let ingresses = if order == FlowOrder::Markers { ingresses } else { 0 };
         InOrder {
@@ -116,19 +114,19 @@ impl InOrder {
         }
     }
 
-    /// Whether flows move into or out of this queue.
+    /// Returns whether flows move into or out of this queue.
     #[inline(always)]
     pub fn cares(&self, queue: usize) -> bool {
         self.queues & (1 << queue) != 0
     }
 
-    /// Whether any head could have to wait.
+    /// Returns whether any head may have to wait.
     #[inline(always)]
     pub fn matters(&self) -> bool {
         self.moved != 0
     }
 
-    /// Whether nobody waits.
+    /// Returns whether no packet waits.
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
@@ -137,7 +135,7 @@ impl InOrder {
         self.ingresses.len().checked_sub(1).map(|last| usize::from(ingress).min(last))
     }
 
-    /// A packet comes into a queue.
+    /// A packet joins a queue.
     pub fn join(&mut self, slot: &Slot, queue: usize) {
         if !self.cares(queue) {
             return;
@@ -192,7 +190,7 @@ impl InOrder {
         }
     }
 
-    /// A packet is dropped, as all that waits for its queue is.
+    /// A packet is dropped, together with all that wait for its queue.
     pub fn lose(&mut self, slot: &Slot, queue: usize) {
         if !self.cares(queue) {
             return;
@@ -210,8 +208,8 @@ impl InOrder {
         self.drop_empty(key, mattered);
     }
 
-    /// The last packet of a queue leaves it without being sent: it is of its flow's last run there, and none that a marker was for
-    /// waits for it any more. Only where no queue is apart by ingress.
+    /// The last packet of a queue leaves it without being sent: it belongs to its flow's last run there, and no later packet waits for it.
+    /// Only without queues that are separate by ingress.
     pub fn take_back(&mut self, slot: &Slot, queue: usize) {
         if !self.cares(queue) {
             return;
@@ -240,7 +238,7 @@ impl InOrder {
         self.drop_empty(key, mattered);
     }
 
-    /// A flow's runs may have no packets any more.
+    /// A flow's runs may have become empty.
     fn drop_empty(&mut self, key: Key, mattered: bool) {
         let Some(runs) = self.flows.get_mut(&key) else { return };
         runs.later.retain(|run| run.packets > 0);
@@ -255,12 +253,12 @@ impl InOrder {
         self.moved -= u32::from(mattered && !runs.matter());
     }
 
-    /// Whether the head of a queue may go before everything else of its flow.
+    /// Returns whether the head of a queue may go before everything else of its flow.
     pub fn may_go(&self, slot: &Slot, queue: usize) -> bool {
         self.moved == 0 || !self.cares(queue) || self.waits_for(slot, queue).is_none()
     }
 
-    /// The queue in which those are for which the head of `queue` has to wait.
+    /// The queue whose packets the head of `queue` has to wait for.
     pub fn waits_for(&self, slot: &Slot, queue: usize) -> Option<u8> {
         let first = &key(slot).and_then(|key| self.flows.get(&key))?.first;
         if usize::from(first.queue) != queue {
@@ -271,7 +269,7 @@ impl InOrder {
     }
 }
 
-/// The flow of a packet; control frames of mechanisms, which name a flow without being of it, are never moved.
+/// The flow of a packet. Control frames of mechanisms name a flow without belonging to it, and are never moved.
 fn key(slot: &Slot) -> Option<Key> {
     slot.pkt.is_of_flow().then_some(Key { flow: slot.pkt.flow, ingress: slot.place.ingress.0 })
 }
@@ -307,7 +305,7 @@ mod tests {
         }
     }
 
-    /// One flow in queue 3, then in 2, then in 3 again: each run waits for the one before it, and nothing else does.
+    /// One flow uses queue 3, then 2, then 3 again: each run waits for the one before it, and nothing else waits.
     #[test]
     fn runs_go_one_after_another() {
         let mut stand = Stand::new(FlowOrder::Counters);
@@ -319,7 +317,7 @@ mod tests {
         stand.leave(a, 3);
         assert!(!stand.may_go(c, 2));
         stand.leave(b, 3);
-        // The other flow's packet in queue 3 is nothing to this one.
+        // The other flow's packet in queue 3 does not concern this one.
         assert!(stand.may_go(c, 2) && !stand.may_go(d, 3));
         stand.leave(c, 2);
         assert!(!stand.in_order.matters());
@@ -328,7 +326,7 @@ mod tests {
         assert!(stand.in_order.is_empty());
     }
 
-    /// With markers the whole of the old queue goes first, whoever's packets those are; what comes later does not.
+    /// With markers the whole old queue goes first, including other flows' packets; later ones do not.
     #[test]
     fn a_marker_lets_everything_before_it_go_first() {
         let mut stand = Stand::new(FlowOrder::Markers);
@@ -343,7 +341,7 @@ mod tests {
         assert!(stand.in_order.is_empty() && !stand.in_order.matters());
     }
 
-    /// Queue 3 is emptied: what stood behind its frames may go, and what comes to it later waits as before.
+    /// Queue 3 is emptied: packets that waited for its frames may go, and later arrivals wait as before.
     #[test]
     fn nothing_waits_for_what_is_dropped() {
         for order in [FlowOrder::Counters, FlowOrder::Markers] {
@@ -363,8 +361,8 @@ mod tests {
         }
     }
 
-    /// Flow 1 is in queue 3, in queue 2 and in queue 3 again. The last of these leaves: the others wait as before, and what comes then
-    /// waits in its place.
+    /// Flow 1 is in queue 3, in queue 2 and in queue 3 again. The last of these leaves: the others wait as before, and a new arrival waits
+    /// in its place.
     #[test]
     fn the_last_of_a_queue_leaves_without_being_sent() {
         for order in [FlowOrder::Counters, FlowOrder::Markers] {
@@ -381,8 +379,8 @@ mod tests {
         }
     }
 
-    /// A marker stands behind the last of a queue, which leaves: what is behind the marker waits for those before that one, all of
-    /// them, and for none that come later.
+    /// A marker stands behind the last packet of a queue, which leaves. Packets behind the marker wait for all that were before that
+    /// packet, and for none that come later.
     #[test]
     fn a_marker_does_not_wait_for_what_has_left() {
         let mut stand = Stand::new(FlowOrder::Markers);
@@ -398,7 +396,7 @@ mod tests {
         stand.leave(moved, 2);
         stand.leave(later, 3);
         assert!(stand.in_order.is_empty() && !stand.in_order.matters());
-        // Of one flow alone nothing is left to wait for.
+        // A flow alone has nothing left to wait for.
         let (only, moved) = (stand.join(1, 3), stand.join(1, 2));
         stand.in_order.take_back(&stand.slab[only], 3);
         assert!(stand.may_go(moved, 2));
@@ -406,7 +404,7 @@ mod tests {
         assert!(stand.in_order.is_empty() && !stand.in_order.matters());
     }
 
-    /// Two flows that have crossed over: by counts alone each head would wait for the other for ever.
+    /// Two flows that have crossed over: by counts alone each head would wait for the other forever.
     #[test]
     fn flows_that_cross_over_do_not_wait_for_each_other() {
         let mut stand = Stand::new(FlowOrder::Counters);

@@ -1,9 +1,9 @@
-//! IsolationQueues: sub-queues that stand before a queue of a port and feed it.
+//! Isolation queues: sub-queues that stand before a queue of a port and feed it.
 //!
-//! An isolation queue is first in, first out for each queue to which its frames go. The open isolation queues of a queue feed it in turn, frame by frame,
-//! with as many bytes as others have in it, and one frame where it has none: what is let go neither bursts into the queue before
-//! others' frames, nor starves behind them. Together they are served like a second queue of equal weight. Whether an isolation queue is open is
-//! a matter of the whole node: its frames may wait for several ports.
+//! An isolation queue is first in, first out for each queue to which its frames go. The open isolation queues of a queue feed it in turn,
+//! frame by frame, with as many bytes as others have in it, and with one frame if others have none. So released frames neither burst into
+//! the queue before others' frames, nor starve behind them: together they are served like a second queue of equal weight. An isolation
+//! queue is opened for the whole node: its frames may wait for several ports.
 
 use crate::model::hooks::place::IsolationQueue;
 use crate::model::slab::{Fifo, Ix, Slab, Slot};
@@ -16,15 +16,15 @@ pub(crate) struct IsolationQueues(BTreeMap<u8, Feeding>);
 /// The isolation queues of one queue.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 struct Feeding {
-    /// None is empty.
+    /// Each holds a frame at least.
     isolation_queues: Vec<Waiting>,
-    /// Which is served next.
+    /// The next one to be served.
     turn: usize,
     /// Frames from isolation queues that are in the queue now.
     fed: Vec<Ix>,
     /// \[bytes\] of them
     fed_bytes: u64,
-    /// A frame of theirs is joining the queue, which may make room at once: one at a time.
+    /// One of their frames is joining the queue, which may make room at once: one at a time.
     joining: bool,
 }
 
@@ -32,7 +32,7 @@ struct Feeding {
 struct Waiting {
     isolation_queue: IsolationQueue,
     fifo: Fifo,
-    /// When each of these came: their numbers.
+    /// The arrival numbers of its frames.
     numbers: VecDeque<u64>,
 }
 
@@ -97,12 +97,13 @@ impl IsolationQueues {
         self.0.is_empty()
     }
 
-    /// A frame, of that number among all that wait in isolation queues, comes to wait for a queue.
+    /// A frame begins to wait for a queue; its number is unique among all that wait in isolation queues.
     pub fn park(&mut self, slab: &mut Slab, queue: u8, isolation_queue: IsolationQueue, pkt: Ix, number: u64) {
         self.0.entry(queue).or_default().push(slab, isolation_queue, pkt, number);
     }
 
-    /// The frame that joins a queue now, if one may; `queued` bytes are in the queue. No other may until it has [joined](IsolationQueues::joined).
+    /// Returns the frame that joins a queue now, if one may; the queue holds `queued` bytes. No other may join until this one has
+    /// [joined](IsolationQueues::joined).
     pub fn feed(
         &mut self,
         slab: &Slab,
@@ -118,7 +119,7 @@ impl IsolationQueues {
         next
     }
 
-    /// The isolation queue in which packets of a packet's flow wait that came in where it did, and the last of them.
+    /// The isolation queue that holds packets of the same flow from the same ingress, and the last of them.
     pub fn last_of_flow(&self, slab: &Slab, of: &Slot) -> Option<(IsolationQueue, Ix)> {
         let same = |ix: &Ix| {
             let slot = &slab[*ix];
@@ -131,14 +132,14 @@ impl IsolationQueues {
             .next()
     }
 
-    /// What was to join a queue has done so.
+    /// The frame that was to join a queue has joined it.
     pub fn joined(&mut self, queue: u8) {
         if let Some(feeding) = self.0.get_mut(&queue) {
             feeding.joining = false;
         }
     }
 
-    /// A frame of that many bytes has left a queue, into which it came from an isolation queue perhaps.
+    /// A frame of so many bytes has left a queue; it may have come from an isolation queue.
     pub fn left(&mut self, queue: u8, pkt: Ix, size: u32) {
         if let Some(feeding) = self.0.get_mut(&queue) {
             feeding.leave(pkt, size);

@@ -30,14 +30,14 @@ use replay::ReplayBuffer;
 use std::collections::VecDeque;
 use turns::{Deficit, Turns};
 
-/// Whose port it is.
+/// The owner of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Belongs {
     Switch(u32),
     Host(u32),
 }
 
-/// What a port may send next.
+/// The next transmission of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Packet(Ix),
@@ -46,32 +46,32 @@ pub(crate) enum Next {
     Nothing,
 }
 
-/// The sub-queue of a class at a NIC that holds what goes before all data.
+/// The sub-queue of a class at a NIC for frames that precede all data.
 #[inline(always)]
 pub(crate) fn express(class: usize) -> usize {
     class + CLASSES
 }
 
-/// Of up to 32 queues, a bit each, all but the classes' own. Queue `q` is the own one of class `q`; `q + 8`, `q + 16` and `q + 24` are
-/// sub-queues of it, where the port has them: behind the same gate, and served before all queues of smaller numbers.
+/// The sub-queues among up to 32 queues, a bit each. Queue `q` is that of class `q`; `q + 8`, `q + 16` and `q + 24` are its sub-queues, if
+/// the port has them: behind the same gate, and served before all queues of smaller numbers.
 const SUB_QUEUES: u32 = !0xFF;
 
-/// The queues of data, and of control where that does not go before it.
+/// The queues of data, and of control if that does not precede it.
 pub(crate) const OWN_QUEUES: u32 = !SUB_QUEUES;
 
-/// What every frame touches, in three cache lines: state, queues, counters. All else is in [`Rest`].
+/// The fields that every frame touches, in three cache lines: state, queues, counters. [`Rest`] has all others.
 #[derive(backwater_derive::State)]
 #[repr(C, align(128))]
 pub(crate) struct Port {
     /// Queues that hold a packet, a bit each.
     backlog: u32,
-    /// Queues whose gates are all open, and whose heads need not wait for others of their flows, a bit each.
+    /// Queues whose gates are all open, and whose heads need not wait for other packets of their flows, a bit each.
     pub open: u32,
-    /// A frame is on the wire, and an event will say when that has left.
+    /// A frame is on the wire, and its end has an event.
     pub busy: bool,
     #[state(fixed)]
     pub release_at_end: bool,
-    /// Something is done to frames here that is not done elsewhere: the link is down or has faults, or frames are captured.
+    /// Frames here get special treatment: the link is down or has faults, or frames are captured.
     pub special: bool,
     /// Frames of MAC control wait in `rest.mac`.
     pub mac_waits: bool,
@@ -95,18 +95,18 @@ pub(crate) struct Port {
     /// Number within its node.
     #[state(fixed)]
     pub local: u16,
-    /// What will be done to the packet on the wire once it is sent; 0 = nothing special.
+    /// Flags for the end of the packet on the wire; 0: no special treatment.
     pub wire: u8,
     #[state(fixed)]
     pub delay: Time,
     /// Latency that a frame spends at the other end before any counter sees it.
     #[state(fixed)]
     pub peer_latency: Time,
-    /// What has arrived here, and when.
+    /// Fingerprint of the arrivals here, with their times.
     pub arrivals: Fingerprint,
     /// Earliest pending wake-up.
     pub wake_at: Time,
-    /// When the last frame had left, or will have, for which nothing waited: no event says so.
+    /// When the last frame without an event for its end has left, or will have left.
     pub free_at: Time,
     queues: [Fifo; CLASSES],
     pub serialiser: Serialiser,
@@ -118,10 +118,10 @@ pub(crate) struct Port {
     pub rest: Box<Rest>,
 }
 
-/// What few frames touch.
+/// The fields that few frames touch.
 #[derive(backwater_derive::State)]
 pub(crate) struct Rest {
-    /// From queue 8 on: sub-queues, as many as this port has.
+    /// From queue 8 on: the sub-queues of this port.
     sub_queues: Vec<Fifo>,
     #[state(within)]
     turns: Option<Turns>,
@@ -131,29 +131,29 @@ pub(crate) struct Rest {
     #[state(within)]
     in_order: Option<Box<InOrder>>,
     pub isolation_queues: IsolationQueues,
-    /// Queues whose heads wait for others of their flows, a bit each.
+    /// Queues whose heads wait for other packets of their flows, a bit each.
     waits: u32,
-    /// Frames that wait to go before everything else.
+    /// Frames that wait before everything else.
     #[state(with = crate::model::packet::controls)]
     mac: VecDeque<Control>,
-    /// Mechanisms that hold each queue shut, a bit each; the last entry is the whole port.
+    /// Mechanisms that keep each queue shut, a bit each; the last entry is the whole port.
     shut: [MechanismSet; CLASSES + 1],
     pub pause_requests: PauseRequests,
     paused: PausedByPeer,
     pub faults: Option<LinkFaults>,
-    /// What has been sent and may have to be replayed, where a mechanism asks for that.
+    /// Sent frames that may have to be replayed, if a mechanism retains them.
     #[state(within)]
     pub replay: Option<Box<ReplayBuffer>>,
-    /// Every frame that is sent or has arrived here is handed out.
+    /// Every frame that is sent or arrives here is captured.
     #[state(fixed)]
     pub captured: bool,
     /// Recorded flows are followed through it.
     #[state(fixed)]
     pub watched: bool,
-    /// Mechanisms are told when a frame begins to leave, and when it has left.
+    /// Mechanisms are notified when a frame begins to leave, and when it has left.
     #[state(fixed)]
     pub tells: bool,
-    /// The node at the other end is another part's.
+    /// The node at the other end belongs to another part.
     #[state(fixed)]
     pub leads_away: bool,
     /// It is one of several ports of a host.
@@ -161,7 +161,7 @@ pub(crate) struct Rest {
     pub shares_host: bool,
     /// Control frames that began here.
     pub control_frames: u64,
-    /// Counters of what is rare; the others are zero here.
+    /// Counters of rare events; the other fields are zero here.
     pub stats: PortStats,
 }
 
@@ -223,13 +223,13 @@ impl Port {
         }
     }
 
-    /// Its own queues are served in turn by these weights, those of weight 0 before all others.
+    /// Serves its own queues in turn by these weights; those of weight 0 go before all others.
     pub fn set_weights(&mut self, weights: [u32; CLASSES], max_frame: u64) {
         let deficit = Deficit { weights, deficit: [0; CLASSES], quantum: max_frame.max(1), turn: 0 };
         self.set_turns(Turns::ByWeight(deficit));
     }
 
-    /// Queues of one class are served in turn, frame by frame; classes by strict priority.
+    /// Serves queues of one class in turn, frame by frame; classes by strict priority.
     pub fn set_queues(&mut self, queues: HostQueues) {
         if queues.several() {
             self.set_turns(Turns::Within(queues, 0));
@@ -241,13 +241,13 @@ impl Port {
         self.in_turn = true;
     }
 
-    /// Keeps flows in order that move between queues.
+    /// Keeps flows that move between queues in order.
     pub fn keep_in_order(&mut self, in_order: InOrder) {
         self.rest.in_order = Some(Box::new(in_order));
         self.ordered = true;
     }
 
-    /// A frame that goes before everything else.
+    /// Adds a frame that goes before everything else.
     pub fn push_mac(&mut self, frame: Control) {
         self.rest.mac.push_back(frame);
         self.mac_waits = true;
@@ -259,36 +259,36 @@ impl Port {
         frame
     }
 
-    /// Keeps those of the waiting frames of which something is `left`.
+    /// Keeps the waiting frames for which `left` returns true.
     pub fn keep_mac(&mut self, left: impl FnMut(&mut Control) -> bool) {
         self.rest.mac.retain_mut(left);
         self.set_mac_waits();
     }
 
-    /// What is replayed goes before everything that is new: it waits in the place of MAC control.
+    /// Replayed frames go before all new ones: they wait in the place of MAC control.
     fn set_mac_waits(&mut self) {
         self.mac_waits = !self.rest.mac.is_empty() || self.resends();
     }
 
-    /// Whether something is to be replayed.
+    /// Returns whether a replay is in progress.
     pub fn resends(&self) -> bool {
         self.rest.replay.as_ref().is_some_and(|replay| replay.resends())
     }
 
-    /// The first of the waiting frames that is too short for a frame, which is an ordered set.
+    /// Takes the first waiting ordered set, which is shorter than a frame.
     pub fn pop_ordered_set(&mut self) -> Option<Control> {
         let at = self.rest.mac.iter().position(|frame| frame.size < Control::MIN_FRAME)?;
         self.rest.mac.remove(at)
     }
 
-    /// Changes what is kept, where that is.
+    /// Changes the kept frames, if the port keeps any.
     pub fn change_kept<R>(&mut self, change: impl FnOnce(&mut ReplayBuffer) -> R) -> Option<R> {
         let changed = self.rest.replay.as_deref_mut().map(change);
         self.set_mac_waits();
         changed
     }
 
-    /// From now on mechanisms say what is kept of what is sent.
+    /// From now on mechanisms decide which sent frames are kept.
     pub fn retain_sent(&mut self) {
         self.rest.replay = Some(Box::default());
         self.special = true;
@@ -307,7 +307,7 @@ impl Port {
             || rest.shares_host;
     }
 
-    /// Its host has other links, too: what arrives here may be for another interface.
+    /// Its host has other links, too: an arriving frame may be for another interface.
     pub fn share_host(&mut self) {
         self.rest.shares_host = true;
         self.special = true;
@@ -319,31 +319,31 @@ impl Port {
         self.special = true;
     }
 
-    /// From now on whoever waits here is told of what happens here.
+    /// From now on flows that wait here are recorded.
     pub fn watch(&mut self) {
         self.rest.watched = true;
         self.special = true;
     }
 
-    /// What is sent here goes to another part of the network.
+    /// Frames sent here go to another part of the network.
     pub fn mark_leaving_part(&mut self) {
         self.rest.leads_away = true;
         self.special = true;
     }
 
-    /// From now on mechanisms are told what leaves here.
+    /// From now on mechanisms are notified of departures here.
     pub fn report_events(&mut self) {
         self.rest.tells = true;
         self.special = true;
     }
 
-    /// The faults of the link out of this port, made by `new` if there were none.
+    /// The faults of the link out of this port; created by `new` if there were none.
     pub fn faults(&mut self, new: impl FnOnce() -> LinkFaults) -> &mut LinkFaults {
         self.special = true;
         self.rest.faults.get_or_insert_with(new)
     }
 
-    /// Whether a frame that is sent now, or later, may be lost on the link.
+    /// Returns whether a frame that is sent now, or later, may be lost on the link.
     pub fn may_lose(&self) -> bool {
         let faults = self.rest.faults.as_ref();
         !self.up
@@ -352,7 +352,7 @@ impl Port {
             })
     }
 
-    /// All counters at `now`, but for those of its node's memory.
+    /// All counters at `now`, except those of its node's memory.
     pub fn stats(&self, now: Time) -> PortStats {
         PortStats {
             tx_frames: self.tx_frames,
@@ -375,25 +375,25 @@ impl Port {
         if queue < CLASSES { &mut self.queues[queue] } else { &mut self.rest.sub_queues[queue - CLASSES] }
     }
 
-    /// Whether a queue holds a packet and its gates are open.
+    /// Returns whether a queue holds a packet and its gates are open.
     #[inline(always)]
     pub fn has_work(&self) -> bool {
         self.backlog & self.open != 0
     }
 
-    /// Whether a queue holds a packet.
+    /// Returns whether a queue holds a packet.
     #[inline(always)]
     pub fn holds_some(&self) -> bool {
         self.backlog != 0
     }
 
-    /// Whether a queue holds a packet and its gates are open, or a sub-queue holds one.
+    /// Returns whether a queue holds a packet and its gates are open, or a sub-queue holds one.
     #[inline(always)]
     pub fn may_have_work(&self) -> bool {
         self.backlog & (self.open | SUB_QUEUES) != 0
     }
 
-    /// Whether a sub-queue that is `open` holds a packet.
+    /// Returns whether a sub-queue that is `open` holds a packet.
     #[inline(always)]
     pub fn has_express(&self, open: u32) -> bool {
         self.backlog & open & SUB_QUEUES != 0
@@ -416,7 +416,7 @@ impl Port {
         (0..CLASSES as u8).cycle().zip(&self.rest.sub_queues)
     }
 
-    /// The packet of a class that would go first, sub-queues included.
+    /// The first packet of a class, sub-queues included.
     pub fn first_of(&self, class: usize) -> Option<Ix> {
         let sub_queues = (class..self.rest.sub_queues.len()).step_by(CLASSES).rev();
         let first = sub_queues.filter_map(|at| self.rest.sub_queues[at].head()).next();
@@ -432,7 +432,7 @@ impl Port {
         std::mem::take(&mut self.queues[queue])
     }
 
-    /// Takes the last packet out of a queue. It was to go after everything of its flow.
+    /// Takes the last packet out of a queue. It follows all other packets of its flow.
     #[cold]
     pub fn take_last(&mut self, slab: &mut Slab, queue: usize) -> Option<Ix> {
         let last = self.queues[queue].pop_last(slab)?;
@@ -446,12 +446,12 @@ impl Port {
         Some(last)
     }
 
-    /// Whether a frame is on the wire after `now`.
+    /// Returns whether a frame is on the wire after `now`.
     pub fn sends_after(&self, now: Time) -> bool {
         self.busy || self.free_at > now
     }
 
-    /// Whether nothing waits in a class's own queue, or is on the wire.
+    /// Returns whether a class's own queue is empty, and none of its frames is on the wire.
     pub fn is_drained(&self, now: Time) -> bool {
         let ready_count = self.rest.in_order.as_ref().is_some_and(|in_order| !in_order.is_empty());
         self.backlog & !SUB_QUEUES == 0 && !self.mac_waits && !self.sends_after(now) && !ready_count

@@ -1,8 +1,8 @@
-//! MAC control pause state: what a port asks of its neighbour, and the frame that says so (IEEE 802.3 annexes 31B and 31D).
+//! MAC control pause state: a port's requests to its neighbour, and the frames that carry them (IEEE 802.3 annexes 31B and 31D).
 //!
-//! Several mechanisms may hold the same neighbour. The port keeps one end per (owner, class or link) and signals the merged
-//! state, so that one owner's resume never undoes another's pause. A hold that outlasts the pause time of a frame is
-//! refreshed when half of that time has passed.
+//! Several mechanisms may pause the same neighbour. The port keeps one end per (owner, class or link) and signals the merged state, so one
+//! owner's resume never undoes another's pause. A pause that outlasts the pause time of a frame is refreshed when half of that time has
+//! passed.
 
 use crate::model::hooks::{MechanismId, PauseStyle};
 use crate::model::packet::{CLASSES, Class, Control};
@@ -17,7 +17,7 @@ pub const MAC_CONTROL: &str = "mac-control";
 /// Index of the whole link beside the 8 classes.
 const LINK: usize = CLASSES;
 
-/// Length of a pause: quanta of 512 bit times of whoever obeys it (IEEE 802.3 annexes 31B.2 and 31D.2; IEEE 802.1Q 36.1.3).
+/// Length of a pause: quanta of 512 bit times of the obeying port (IEEE 802.3 annexes 31B.2 and 31D.2; IEEE 802.1Q 36.1.3).
 pub fn quanta_time(rate: Rate, quanta: u16) -> Time {
     let bits_ps = u128::from(quanta) * 512 * 1_000_000_000_000;
     Time(u64::try_from(bits_ps.div_ceil(u128::from(rate.0.max(1)))).unwrap_or(u64::MAX))
@@ -34,11 +34,11 @@ pub struct PauseRequest {
     pub lasting: bool,
 }
 
-/// What a frame of MAC control says: the same of each class that it names, or of the link.
+/// The content of a frame of MAC control: the same for each class that it names, or for the link.
 #[derive(Clone, Copy, Debug, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C, packed)]
 struct MacControl {
-    /// Bits as in [`bit`], one or several: what the priority enable vector is for (annex 31D).
+    /// Bits as in [`bit`], one or several: the priority enable vector (annex 31D).
     of: u16,
     quanta: u16,
     lasting: bool,
@@ -51,7 +51,7 @@ impl MacControl {
 }
 
 impl PauseRequest {
-    /// The type of what a frame of MAC control says.
+    /// The type of the content of a frame of MAC control.
     pub(crate) const MESSAGE: TypeId = TypeId::of::<MacControl>();
 
     /// The frame.
@@ -59,13 +59,13 @@ impl PauseRequest {
         self.frame_with(0)
     }
 
-    /// The frame that says the same of other classes as well, a bit each.
+    /// The same frame for further classes, a bit each.
     pub(crate) fn frame_with(self, others: u8) -> Control {
         let of = bit(self.class) | u16::from(others);
         MacControl { of, quanta: self.quanta, lasting: self.lasting }.frame()
     }
 
-    /// What a frame says of each class that it names, or of the link; nothing if it is of another kind.
+    /// Returns the request of a frame for each class that it names, or for the link; nothing for another kind of frame.
     pub fn each(frame: &Control) -> impl Iterator<Item = PauseRequest> + use<> {
         frame.message::<MacControl>().into_iter().flat_map(|MacControl { of, quanta, lasting }| {
             let named = (0..=CLASSES as u8).filter(move |number| of & (1 << number) != 0);
@@ -74,7 +74,7 @@ impl PauseRequest {
         })
     }
 
-    /// Takes out of a frame what it says of these classes, bits as in [`bit`]. Returns whether anything is left.
+    /// Removes these classes from a frame, bits as in [`bit`]. Returns whether any class is left.
     pub(crate) fn remove_classes(frame: &mut Control, classes: u16) -> bool {
         let Some(reported) = frame.message::<MacControl>() else { return true };
         let of = reported.of & !classes;
@@ -82,25 +82,25 @@ impl PauseRequest {
         of != 0
     }
 
-    /// Reads a frame, of several classes the first; `None` if it is of another kind.
+    /// Reads a frame; of several classes it gives the first. `None`: another kind of frame.
     pub fn read(frame: &Control) -> Option<PauseRequest> {
         PauseRequest::each(frame).next()
     }
 
-    /// What a fingerprint takes in of a frame: the first class (8: the link), the quanta, and the other classes, a bit each.
+    /// Returns the digest of a frame for a fingerprint: the first class (8: the link), the quanta, and the other classes, a bit each.
     pub(crate) fn digest(frame: &Control) -> u64 {
         let Some(MacControl { of, quanta, .. }) = frame.message() else { return 0 };
         let others = of & of.wrapping_sub(1);
         u64::from(of.trailing_zeros()) ^ u64::from(quanta) << 20 ^ u64::from(others) << 40
     }
 
-    /// When the pause ends by itself if it arrives now over a link of `rate`.
+    /// Returns when the pause ends by itself if it arrives now over a link of `rate`.
     pub fn until(self, now: Time, rate: Rate) -> Time {
         if self.lasting { Time::NEVER } else { now.after(quanta_time(rate, self.quanta)) }
     }
 }
 
-/// What one owner asks for.
+/// The request of one owner.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Requested {
     owner: MechanismId,
@@ -109,34 +109,34 @@ struct Requested {
     quanta: Option<u16>,
 }
 
-/// What a port has asked of its neighbour.
+/// The pauses that a port requests of its neighbour.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct PauseRequests {
-    /// What each owner asks for each class and the link.
+    /// The request of each owner, for each class and the link.
     asked: [Vec<Requested>; CLASSES + 1],
-    /// When the last frame's pause ends at the neighbour, but for the way there; zero: not paused.
+    /// When the last frame's pause ends at the neighbour, without the propagation delay; zero: not paused.
     signalled: [Time; CLASSES + 1],
-    /// When the sender looks next at whether the pause needs another frame; in the past: not yet said.
+    /// When the sender next checks whether the pause needs another frame; in the past: not determined yet.
     looks: [Time; CLASSES + 1],
-    /// The rate at which the neighbour sends: its bit times are those that a pause is counted in.
+    /// The rate at which the neighbour sends: its bit times count a pause.
     rate: Rate,
-    /// Signals take no frame: one way for all owners of a port.
+    /// Signals take no frame; the same for all owners of a port.
     frameless: bool,
     /// Signals without a frame so far: those of one instant arrive in the order of their numbers.
     signals: u16,
 }
 
-/// What the port has to do after a change.
+/// The port's action after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     Nothing,
-    /// Say nothing, but look again at that time.
+    /// Send nothing, but check again at that time.
     Look(Time),
-    /// Send this frame, and look again at that time (`NEVER`: no need).
+    /// Send this frame, and check again at that time (`NEVER`: not needed).
     Signal(PauseRequest, Time),
 }
 
-/// The class, or (`None`) the link, among the bits of both.
+/// The bit of a class or (`None`) of the link.
 pub(crate) fn bit(class: Option<Class>) -> u16 {
     1 << index(class)
 }
@@ -146,7 +146,7 @@ fn index(class: Option<Class>) -> usize {
 }
 
 impl PauseRequests {
-    /// Nothing is asked of a neighbour that sends at this rate.
+    /// No requests to a neighbour that sends at this rate.
     pub(crate) fn at(rate: Rate) -> PauseRequests {
         PauseRequests { rate, ..PauseRequests::default() }
     }
@@ -155,13 +155,13 @@ impl PauseRequests {
         self.asked[i].iter().map(|asked| asked.until).max().unwrap_or(Time::ZERO)
     }
 
-    /// How the merged pause is told: as its owner with the latest end tells its own, of several with that end the longest at a time.
+    /// Returns the quanta of the merged pause: those of the owner with the latest end; of several such owners, the longest.
     fn quanta(&self, i: usize) -> Option<u16> {
         let signalled = |asked: &Requested| (asked.until, asked.quanta.is_none(), asked.quanta);
         self.asked[i].iter().max_by_key(|asked| signalled(asked))?.quanta
     }
 
-    /// Takes out what an owner asked, and what has ended. Returns the end that there was before.
+    /// Removes an owner's request, and those that have ended. Returns the merged end before.
     fn forget_owner(&mut self, i: usize, owner: MechanismId, now: Time) -> Time {
         let before = self.end(i);
         self.asked[i].retain(|asked| asked.owner != owner && asked.until > now);
@@ -184,7 +184,7 @@ impl PauseRequests {
         self.review(class, now)
     }
 
-    /// The neighbour may have been told of a later end than there is now.
+    /// The neighbour may have received a later end than the current one.
     fn shortened(&mut self, i: usize, before: Time) {
         if self.end(i) < before && self.signalled[i] != Time::NEVER {
             self.signalled[i] = Time::ZERO;
@@ -214,10 +214,10 @@ impl PauseRequests {
         let i = index(class);
         let end = self.end(i);
         if end <= now {
-            // A pause time has run out at the neighbour, too; an on/off signal has not.
+            // A timed pause has also ended at the neighbour; an on/off signal has not.
             return if self.signalled[i] == Time::NEVER { self.resume(class) } else { Act::Nothing };
         }
-        // An on/off signal of one owner stays one when another with timed frames joins in: it never expires.
+        // An on/off signal of one owner remains one when an owner with timed frames joins: it never expires.
         let Some(most) = self.quanta(i).filter(|_| self.signalled[i] != Time::NEVER) else {
             if std::mem::replace(&mut self.signalled[i], Time::NEVER) == Time::NEVER {
                 return if end == Time::NEVER { Act::Nothing } else { Act::Look(end) };
@@ -227,7 +227,7 @@ impl PauseRequests {
         let longest = quanta_time(self.rate, most);
         // Rounded up: rounded down, half of an odd time would not have passed when its refresh comes.
         let half = Time(longest.0.div_ceil(2));
-        // A frame sent now is due unless the last one covers the end, or half of its time is still to come.
+        // A frame is due now, unless the last one covers the end or half of its time is still to come.
         if self.signalled[i] >= end {
             return Act::Nothing;
         }
@@ -247,12 +247,12 @@ impl PauseRequests {
         Act::Signal(PauseRequest { class, quanta, lasting: false }, refresh_at)
     }
 
-    /// Whether the neighbour has been told to pause and, by the sender's clock, still does.
+    /// Returns whether the neighbour has received a pause that, by the sender's clock, still lasts.
     pub(crate) fn is_signalled(&self, class: Option<Class>, now: Time) -> bool {
         self.signalled[index(class)] > now
     }
 
-    /// Whether the neighbour has been told to pause until it is told otherwise.
+    /// Returns whether the neighbour has received a pause that lasts until it is lifted.
     pub(crate) fn lifts(&self, class: Option<Class>) -> bool {
         self.signalled[index(class)] == Time::NEVER
     }
@@ -263,40 +263,40 @@ impl PauseRequests {
         self.signals
     }
 
-    /// The link has failed: the neighbour forgets what it has been told.
+    /// The link has failed: the neighbour forgets its pauses.
     pub(crate) fn forget(&mut self) {
         (self.signalled, self.looks) = Default::default();
     }
 
-    /// The neighbour sends at this rate from now on. What has been said and has not come yet may last shorter than it was to: it has to be
-    /// said again. On/off signals have no time.
+    /// The neighbour sends at this rate from now on. A timed pause may end sooner than intended, so it must be signalled again. On/off
+    /// signals have no time.
     pub(crate) fn count_at(&mut self, rate: Rate) {
         self.rate = rate;
         self.signalled.iter_mut().filter(|end| **end != Time::NEVER).for_each(|end| *end = Time::ZERO);
         self.looks = Default::default();
     }
 
-    /// Whether signals are frames on the wire.
+    /// Returns whether signals are frames on the wire.
     pub(crate) fn framed(&self) -> bool {
         !self.frameless
     }
 
-    /// Whether somebody holds class `i`, or the link, without an end.
+    /// Returns whether an owner pauses class `i`, or the link, without an end.
     pub(crate) fn lasts(&self, i: u8) -> bool {
         self.asked[usize::from(i)].iter().any(|asked| asked.until == Time::NEVER)
     }
 
-    /// Who holds without an end.
+    /// Returns the owners of pauses without an end.
     pub(crate) fn lasting_owners(&self, class: Option<Class>) -> impl Iterator<Item = MechanismId> {
         self.asked[index(class)].iter().filter(|asked| asked.until == Time::NEVER).map(|asked| asked.owner)
     }
 
-    /// Whether nothing that is asked for at `now` has an end.
+    /// Returns whether every request at `now` is without an end.
     pub(crate) fn has_no_end(&self, now: Time) -> bool {
         (0..=LINK).all(|i| self.end(i) <= now || self.end(i) == Time::NEVER)
     }
 
-    /// Whether anything is held at `now`.
+    /// Returns whether anything is paused at `now`.
     pub(crate) fn any(&self, now: Time) -> bool {
         (0..=LINK).any(|i| self.end(i) > now)
     }
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(quanta_time(Rate::gbps(400), u16::MAX).0, 83_884_800);
     }
 
-    /// A frame of several classes says of each what a frame of its own would, and what is newer takes single ones out of it.
+    /// A frame of several classes means the same for each as a frame of its own, and a newer frame removes single classes from it.
     #[test]
     fn a_frame_speaks_of_several_classes() {
         let request = |class| PauseRequest { class: Some(Class(class)), quanta: 7, lasting: false };
@@ -355,14 +355,14 @@ mod tests {
         let mut h = PauseRequests::at(RATE);
         h.request(MechanismId(1), C, Time::ZERO, Time::us(100), STYLE);
         h.request(MechanismId(2), C, Time::ZERO, Time::us(5), STYLE);
-        // 3 us are left of owner 2's hold: 58.6 quanta of 51.2 ns.
+        // 3 us are left of owner 2's pause: 58.6 quanta of 51.2 ns.
         let shorter = PauseRequest { class: C, quanta: 59, lasting: false };
         assert_eq!(h.release(MechanismId(1), C, Time::us(2)), Act::Signal(shorter, Time::NEVER));
         assert_eq!(h.release(MechanismId(2), C, Time::us(3)), RESUME);
     }
 
-    /// The frame for 300 us covers its own end and nobody has to look again; a hold that joins in and lasts has it repeated all the same,
-    /// when half of the longest pause is left of it: 335.5 us at 100 Gb/s.
+    /// The frame for 300 us covers its own end and needs no further check. A longer pause that joins causes a refresh all the same, when
+    /// half of the longest pause time is left of it: 335.5 us at 100 Gb/s.
     #[test]
     fn a_hold_that_joins_a_told_one_is_refreshed() {
         let (rate, mut h) = (Rate::gbps(100), PauseRequests::at(Rate::gbps(100)));
@@ -414,8 +414,8 @@ mod tests {
         assert_eq!(h.review(C, Time::us(9)), RESUME);
     }
 
-    /// Each owner's pause is told in its own quanta: a short one does not make the lasting one of another be told too late. 100 quanta at
-    /// 10 Gb/s are 5.12 us.
+    /// Each owner's pause is signalled in its own quanta: one with few quanta does not delay the signal of another's longer pause. 100
+    /// quanta at 10 Gb/s are 5.12 us.
     #[test]
     fn each_owner_has_its_own_quanta() {
         let quanta = |quanta| PauseStyle { quanta: Some(quanta), framed: true };
@@ -433,7 +433,7 @@ mod tests {
             Act::Nothing,
             "the longest serves both"
         );
-        // Left alone, the short one tells its own, when no more than half of it is left: 25.6 of 51.2 ns.
+        // The remaining one signals its own quanta, when no more than half of them is left: 25.6 of 51.2 ns.
         let due = Time(h.signalled[3].0 - 25_600);
         assert_eq!(h.release(MechanismId(1), C, Time::us(4)), Act::Nothing, "the look at 5.12 us comes first");
         assert_eq!(h.review(C, Time::ns(5120)), Act::Look(due));
@@ -449,7 +449,8 @@ mod tests {
         assert!(matches!(h.review(C, refresh_at), Act::Signal(..)));
     }
 
-    /// 65 535 quanta last ten times as long at 10 Gb/s as at 100: what was said for 3.36 ms may end after 336 us, and is said anew.
+    /// 65 535 quanta last ten times as long at 10 Gb/s as at 100: a pause signalled for 3.36 ms may end after 336 us, and is signalled
+    /// anew.
     #[test]
     fn a_pause_is_counted_at_the_rate_of_who_obeys_it() {
         let mut h = PauseRequests::at(RATE);

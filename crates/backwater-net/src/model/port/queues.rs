@@ -1,12 +1,12 @@
 //! Hosts with several queues for one class.
 //!
-//! Between a host and its switch each queue of the host is a priority of its own, which can be paused by itself (IEEE 802.1Q
-//! clause 36); the host writes the priority's DSCP into what it sends. The switch and all behind it map those DSCPs to one
-//! class. A flow takes a queue when it starts, the first in order that is not paused, and stays in it.
+//! Between a host and its switch each queue of the host is a priority of its own, which can be paused by itself (IEEE 802.1Q clause 36);
+//! the host writes the priority's DSCP into the frames that it sends. The switch and all nodes behind it map those DSCPs to one class. A
+//! flow takes a queue when it starts, the first in order that is not paused, and stays in it.
 
 use crate::model::packet::{CLASSES, Class, Dscp};
 
-/// Which class has several queues at its host, and their priorities, in the order in which new flows try them.
+/// The class that has several queues at its host, and their priorities, in the order in which new flows try them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostQueues {
     class: Class,
@@ -24,7 +24,7 @@ impl Default for HostQueues {
 }
 
 impl HostQueues {
-    /// Queues of these priorities for `class`; `None`, unless they are different ones and the class's own is the first of them.
+    /// Queues of these priorities for `class`; `None`, unless the priorities are different and the first is the class's own.
     pub fn new(class: Class, priorities: &[Class]) -> Option<HostQueues> {
         let bits = priorities.iter().filter(|p| usize::from(p.0) < CLASSES).fold(0u8, |bits, p| bits | 1 << p.0);
         if priorities.first() != Some(&class) || bits.count_ones() as usize != priorities.len() {
@@ -38,36 +38,37 @@ impl HostQueues {
         Some(queues)
     }
 
-    /// Whether some class has several.
+    /// Returns whether some class has several.
     #[inline(always)]
     pub fn several(&self) -> bool {
         self.bits != 0
     }
 
-    /// Priorities that carry what is in one of these classes, a bit each, on a link between a host and its switch.
+    /// Priorities that carry these classes on a link between a host and its switch, a bit each.
     pub fn carrying(&self, classes: u8) -> u8 {
         if self.several() && classes & (1 << self.class.0) != 0 { classes | self.bits } else { classes }
     }
 
-    /// In which queue a packet of this class is acknowledged in `class`: in its own, where both are of the class that has several.
+    /// The queue in which a packet of this class is acknowledged in `class`: the packet's own, if both are of the class with several
+    /// queues.
     pub(crate) fn answers(&self, class: Class, packet: Dscp) -> Dscp {
         let shared = class == self.class && self.bits & (1 << packet.priority().0) != 0;
         if shared { packet } else { Dscp::of(class) }
     }
 
-    /// Priorities of all but the first of the queues, a bit each: no class but theirs may use them.
+    /// Priorities of all queues but the first, a bit each: no other class may use them.
     pub fn extra(&self) -> u8 {
         self.bits & !(1 << self.class.0)
     }
 
-    /// Of these priorities, which classes they carry, a bit each.
+    /// The classes that these priorities carry, a bit each.
     pub(crate) fn carried(&self, priorities: u32) -> u32 {
         let own = if priorities & u32::from(self.bits) != 0 { 1 << self.class.0 } else { 0 };
         priorities & !u32::from(self.bits) | own
     }
 
-    /// The queue of a new flow: the first that is not paused. If all are it is the last, since the rule is to pass over a paused
-    /// queue while there is another one.
+    /// The queue of a new flow: the first that is not paused. If all are paused it is the last, since the rule passes over a paused queue
+    /// while there is another one.
     pub(crate) fn pick(&self, class: Class, open: u32) -> Class {
         if !self.several() || class != self.class {
             return class;
@@ -84,7 +85,7 @@ impl HostQueues {
             return class;
         }
         let among = mask & u32::from(self.bits);
-        // Those behind the last one first.
+        // Those after the last one first.
         let behind = among & u32::MAX << (last + 1);
         (if behind != 0 { behind } else { among }).trailing_zeros() as u8
     }

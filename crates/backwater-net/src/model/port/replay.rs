@@ -1,5 +1,5 @@
-//! What a port has sent and keeps, numbered in the order of sending, until a mechanism lets go of it. Frames that are replayed go in that
-//! order, and before all that is new.
+//! Sent frames that a port keeps, numbered in the order of sending, until a mechanism discards them. Frames are replayed in that order,
+//! before all new ones.
 
 use crate::model::hooks::attachment::Attachment;
 use crate::model::packet::{Control, Packet, Report, controls};
@@ -8,18 +8,18 @@ use backwater_engine::Time;
 use backwater_engine::state::{Loader, Saver, State, Unfit};
 use std::collections::VecDeque;
 
-/// A frame as it was sent, and what lies beside it.
+/// A sent frame, and the data beside it.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub packet: Packet,
     pub control: Option<Control>,
     pub carried: Option<Attachment>,
     pub report: Option<Report>,
-    /// What it had waited for when it was last sent, and when that was, where its flow is recorded.
+    /// Its wait account at its last transmission, and the time of that, if its flow is recorded.
     pub waited: Option<(Account, Time)>,
 }
 
-/// How a frame that is kept comes over its link.
+/// The number of a kept frame on the link, and whether it is damaged.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Numbered {
     pub number: u64,
@@ -32,7 +32,7 @@ pub(crate) struct ReplayBuffer {
     frames: VecDeque<Sent>,
     /// Number of the first of them.
     first: u64,
-    /// Number of the next that is replayed; that of the next new one: none is.
+    /// Number of the next frame to be replayed; equal to the number of the next new one: no frame is.
     next_replayed: u64,
 }
 
@@ -42,20 +42,20 @@ impl ReplayBuffer {
         self.first + self.frames.len() as u64
     }
 
-    /// A new frame is kept. Nothing is replayed meanwhile.
+    /// Keeps a new frame. No replay is in progress.
     pub fn keep(&mut self, sent: Sent) {
         self.frames.push_back(sent);
         self.next_replayed = self.next();
     }
 
-    /// Its header has been written since.
+    /// Its header has been changed since.
     pub fn renew(&mut self, packet: &Packet) {
         if let Some(sent) = self.frames.back_mut().filter(|sent| sent.packet.uid == packet.uid) {
             sent.packet = *packet;
         }
     }
 
-    /// Forgets all before this number.
+    /// Discards all before this number.
     pub fn discard_before(&mut self, before: u64) {
         while self.first < before && self.frames.pop_front().is_some() {
             self.first += 1;
@@ -63,17 +63,17 @@ impl ReplayBuffer {
         self.next_replayed = self.next_replayed.max(self.first);
     }
 
-    /// Sends all again from this number on.
+    /// Replays all from this number on.
     pub fn replay_from(&mut self, from: u64) {
         self.next_replayed = from.clamp(self.first, self.next());
     }
 
-    /// Whether something is to be replayed.
+    /// Returns whether a replay is in progress.
     pub fn resends(&self) -> bool {
         self.next_replayed < self.next()
     }
 
-    /// The next that is replayed, with its number.
+    /// The next frame to be replayed, with its number.
     pub fn next_to_replay(&mut self) -> Option<(u64, &mut Sent)> {
         let number = self.next_replayed;
         let sent = self.frames.get_mut(usize::try_from(number - self.first).ok()?)?;
@@ -121,7 +121,7 @@ mod tests {
         std::iter::from_fn(|| replay.next_to_replay().map(|(number, sent)| (number, sent.packet.uid))).collect()
     }
 
-    /// Of five frames the first two are let go; from the second on they go again, which is from the third on; and once more from the fifth.
+    /// The first two of five frames are discarded. A replay from the second on begins with the third; another one from the fifth.
     #[test]
     fn frames_go_again_in_their_order() {
         let mut replay = ReplayBuffer::default();
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(replay.next(), 5);
     }
 
-    /// What is let go while it is to be replayed is not sent; numbers go on.
+    /// A frame that is discarded during its replay is not sent; numbers continue.
     #[test]
     fn what_is_let_go_is_not_sent_again() {
         let mut replay = ReplayBuffer::default();

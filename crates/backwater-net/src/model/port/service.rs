@@ -1,4 +1,4 @@
-//! Service of a port's queues: what comes to wait, in the order of its flow, and what goes next.
+//! Service of a port's queues: how packets join, how flows keep their order, and which packet goes next.
 
 use super::turns::highest;
 use super::{Next, Port, SUB_QUEUES};
@@ -7,7 +7,7 @@ use crate::model::slab::{Ix, Slab, Slot};
 use backwater_engine::{Time, fetch};
 
 impl Port {
-    /// A packet comes to wait in a queue.
+    /// A packet joins a queue.
     #[inline(always)]
     pub fn enqueue(&mut self, slab: &mut Slab, queue: usize, ix: Ix) {
         self.push(slab, queue, ix);
@@ -16,7 +16,7 @@ impl Port {
         }
     }
 
-    /// A packet has come to wait for this port; where that is not in the queue, it is pushed there once it may go.
+    /// A packet waits for this port; if it does not wait in the queue itself, it is pushed there once it may go.
     #[cold]
     pub fn line_up(&mut self, slab: &Slab, queue: usize, ix: Ix) {
         let Some(in_order) = &mut self.rest.in_order else { return };
@@ -38,7 +38,7 @@ impl Port {
         }
     }
 
-    /// All that waited for a queue of this port, here or elsewhere, has been dropped.
+    /// All packets that waited for a queue of this port, here or elsewhere, have been dropped.
     #[cold]
     pub fn line_up_without(&mut self, slab: &Slab, queue: usize, dropped: &[Ix]) {
         let Some(in_order) = &mut self.rest.in_order else { return };
@@ -64,17 +64,17 @@ impl Port {
         self.set_open();
     }
 
-    /// Whether a packet that waits elsewhere may go before everything else of its flow.
+    /// Returns whether a packet that waits elsewhere may go before everything else of its flow.
     pub fn may_go(&self, slot: &Slot, queue: usize) -> bool {
         self.rest.in_order.as_ref().is_none_or(|in_order| in_order.may_go(slot, queue))
     }
 
-    /// The queue of this port in which those are for which a packet that would be next in `queue` has to wait, to keep its flow in order.
+    /// The queue of this port whose packets must leave before a packet that would be next in `queue`, to keep its flow in order.
     pub fn waits_for(&self, slot: &Slot, queue: u8) -> Option<u8> {
         self.rest.in_order.as_ref().and_then(|in_order| in_order.waits_for(slot, usize::from(queue)))
     }
 
-    /// Asks the memory for its state, its queues and its counters.
+    /// Prefetches its state, its queues and its counters.
     #[inline(always)]
     pub fn fetch(&self) {
         fetch(&self.backlog);
@@ -88,19 +88,19 @@ impl Port {
         self.backlog.checked_ilog2().and_then(|queue| self.queue(queue as usize).head())
     }
 
-    /// Takes the packet that the scheduler serves next, or says when to look again.
+    /// Takes the packet that the scheduler serves next, or returns when to look again.
     #[inline(always)]
     pub fn next(&mut self, slab: &Slab, now: Time) -> Next {
         self.next_of(slab, now, |_, _| true)
     }
 
-    /// The same, where a packet may start only if `may_transmit` says so of it and its queue.
+    /// The same, where a packet may start only if `may_transmit` returns true for it and its queue.
     #[inline(always)]
     pub fn next_of(&mut self, slab: &Slab, now: Time, may_transmit: impl Fn(Queue, &Packet) -> bool) -> Next {
         self.next_among(u32::MAX, slab, now, may_transmit)
     }
 
-    /// The same of these queues only, a bit each.
+    /// The same for these queues only, a bit each.
     #[inline(always)]
     pub fn next_among(
         &mut self,
@@ -174,7 +174,7 @@ mod tests {
         Port::new(Belongs::Host(0), 0, 1, Rate::gbps(100), Time::ZERO, None)
     }
 
-    /// One packet in each of 32 queues: they leave by falling numbers, and those of a class whose gate is shut stay, all four of them.
+    /// One packet in each of 32 queues: they leave by falling numbers, and the four of the class whose gate is shut stay.
     #[test]
     fn sub_queues_go_first_behind_the_gate_of_their_class() {
         let (mut slab, mut port) = (Slab::default(), nic());
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!((port.next(&slab, Time::ZERO), port.open), (Next::Packet(all[27]), u32::MAX));
     }
 
-    /// At a NIC whose queues take turns, what is express goes before all of them.
+    /// At a NIC whose queues take turns, express frames precede all of them.
     #[test]
     fn what_is_express_takes_no_turn() {
         let (mut slab, mut port) = (Slab::default(), nic());

@@ -1,4 +1,4 @@
-//! Which of a port's queues is served next, where that is not the one of the highest number.
+//! The choice of a port's next queue, where it is not simply the one with the highest number.
 
 use super::queues::HostQueues;
 use crate::model::packet::CLASSES;
@@ -9,12 +9,12 @@ pub(crate) fn highest(mask: u32) -> usize {
     mask.ilog2() as usize
 }
 
-/// Whose turn it is.
+/// The order of turns.
 #[derive(Clone, Debug, backwater_derive::State)]
 pub(super) enum Turns {
-    /// Of all classes by their weights.
+    /// Among all classes, by their weights.
     ByWeight(#[state(within)] Deficit),
-    /// Of the queues of one class, frame by frame; classes by strict priority. And whose turn was last.
+    /// Among the queues of one class, frame by frame; classes by strict priority. With the queue that last had a turn.
     Within(#[state(fixed)] HostQueues, u8),
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Deficit {
 }
 
 impl Turns {
-    /// The queue among `mask`, which is not empty, that is served next; `size` says how long the head of a queue is.
+    /// Returns the queue that is served next among `mask`, which is not empty; `size` gives the length of a queue's head.
     pub fn choose(&mut self, mask: u32, size: impl Fn(usize) -> u64) -> usize {
         let d = match self {
             Turns::ByWeight(deficit) => deficit,
@@ -75,7 +75,7 @@ impl Turns {
         d.turn = (queue + 1) % CLASSES;
     }
 
-    /// All has been taken out of a queue.
+    /// A queue has been emptied.
     pub fn emptied(&mut self, queue: usize) {
         if let Turns::ByWeight(d) = self {
             d.deficit[queue] = 0;

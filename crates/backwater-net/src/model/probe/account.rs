@@ -1,10 +1,9 @@
-//! What a flow waited for, exactly: the waiting along the chain of events that ended with its last byte.
+//! The exact waits of a flow: those along the chain of events that ended with its last byte.
 //!
-//! A packet leaves a port when three things are over: its own coming there, the sending of the flow's packet before it, and whatever
-//! else kept the port from it. Whichever of the first two was over *last* is what the packet had to wait for; from the flow's last
-//! byte that leads back, packet by packet and port by port, to the flow's start: its critical path. Along it every picosecond is one of
-//! two: something of the flow moved (a packet was sent, or was on a link or within a switch's latency), or it *waited*, at one port, for
-//! one cause. So
+//! A packet leaves a port when three conditions hold: it has arrived there, the flow's packet before it has been sent, and the port is free
+//! for it. The packet had to wait for the *later* of the first two. From the flow's last byte these waits lead back, packet by packet and
+//! port by port, to the flow's start: its critical path. Along it every picosecond is one of two: something of the flow moved (a packet was
+//! sent, or was on a link or within a switch's latency), or it *waited*, at one port, for one cause. So
 //!
 //! ```text
 //! fct_last_byte = moving + sum of waits
@@ -12,13 +11,13 @@
 //! delay         = fct_last_byte - ideal_fct = sum of waits + (moving - ideal_fct)
 //! ```
 //!
-//! exactly. The last term is 0 where all packets and links are equal; it is below 0 where a slower link, or packets behind a shorter one, would have
-//! made the flow wait for itself while it waited for others, and above 0 where packets were retransmitted.
+//! exactly. The last term is 0 where all packets and links are equal. It is negative if a slower link, or packets behind a shorter one,
+//! would have made the flow wait for itself while it waited for others. It is positive if packets were retransmitted.
 //!
-//! The path is kept forwards: each packet of a recorded flow carries the [`Account`] of the waits on the path to it, and a
-//! [`Stand`] is a port at which something of the flow waits. A packet that comes to a port where the flow's packet before it still is
-//! goes on with that one's account, and its own is forgotten. Memory is bounded by the packets of recorded flows in flight, an
-//! account by ports and causes on one path: [`Account::MET`] pairs of port and other flow by name, the rest together.
+//! The path is kept forwards: each packet of a recorded flow carries the [`Account`] of the waits on the path to it, and a [`Stand`] is a
+//! port at which something of the flow waits. A packet that arrives at a port while the flow's packet before it is still there takes over
+//! that one's account, and its own is dropped. Memory is bounded by the packets of recorded flows in flight, an account by ports and causes
+//! on one path: [`Account::MET`] pairs of port and other flow by name, the rest together.
 
 use crate::model::hooks::place::MechanismId;
 use crate::model::packet::FlowRef;
@@ -27,36 +26,36 @@ use crate::record::FlowTag;
 use backwater_engine::Time;
 use std::collections::VecDeque;
 
-/// Why something waited at a port, although it was there. Of several that hold, the first of this list.
+/// The cause for which something waited at a port, although it was there. If several hold, the first of this list counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Cause {
-    /// At its source: its interface issued messages that were posted before it.
+    /// At its source: its interface issued earlier messages.
     Issue,
     /// At its source: its rate limiter let no packet go.
     Rate,
     /// At its source: its window was full.
     Window,
-    /// At its source: a mechanism held the flow, or all flows to its destination.
+    /// At its source: a mechanism stopped the flow, or all flows to its destination.
     HeldAtSource(Option<MechanismId>),
-    /// At its source: all was sent, and acknowledgements or a timeout were still to come.
+    /// At its source: all was sent, and acknowledgements or a timeout were pending.
     Acknowledgements,
-    /// A mechanism let it wait in an isolation queue before the egress queue.
+    /// A mechanism kept it in an isolation queue before the egress queue.
     IsolationQueue(MechanismId),
     /// The neighbour had paused its queue, or the link.
     Paused,
     /// A mechanism's gate of its queue was shut at the port.
     Shut(Option<MechanismId>),
-    /// A mechanism did not let the first packet of its queue start, as where a link's credits are used up.
+    /// A mechanism did not let the first packet of its queue start, as when a link's credits are used up.
     Credit,
-    /// The port sent another flow's packet; `None`: of one among many, or one that has ended.
+    /// The port sent another flow's packet; `None`: the packet of one among many flows, or of one that has ended.
     Behind(Option<FlowTag>),
     /// The port sent acknowledgements, control frames or MAC control.
     Control,
-    /// The port was idle: the switch's fabric had not yet brought it there.
+    /// The port was idle: the packet was still in the switch's fabric.
     Fabric,
     /// It waited in the buffer of a slow receiver.
     Receiver,
-    /// It had come over the link damaged, or behind a frame that had, until it was retransmitted; or the port sent such a frame.
+    /// It, or a frame before it, had arrived damaged over the link and was being retransmitted; or the port sent such a frame.
     Again,
 }
 
@@ -81,7 +80,7 @@ impl Cause {
         }
     }
 
-    /// The mechanism whose gate or isolation queue it was.
+    /// The mechanism that owns the gate or isolation queue.
     pub fn owner(self) -> Option<MechanismId> {
         match self {
             Cause::HeldAtSource(owner) | Cause::Shut(owner) => owner,
@@ -105,7 +104,7 @@ pub(crate) struct Item {
 pub(crate) struct Account(Vec<Item>);
 
 impl Account {
-    /// Pairs of port and other flow that an account names; what it waited for further ones is one item a port.
+    /// Pairs of port and other flow that an account names; further waits are added up in one item a port.
     pub const MET: usize = 64;
 
     pub fn add(&mut self, port: u32, cause: Cause, time: Time) {
@@ -132,18 +131,18 @@ struct WaitingPacket {
     pkt: Ix,
     /// The queue that it joins.
     queue: u8,
-    /// From then on it might have left.
+    /// The earliest time at which it might have left.
     ready: Time,
     account: Account,
-    /// The mechanism in whose isolation queue it is.
+    /// The mechanism whose isolation queue holds it.
     isolation_queue: Option<MechanismId>,
 }
 
-/// One port at which packets of a flow wait, or its source.
+/// A port at which packets of a flow wait, or its source.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Stand {
     pub flow: FlowRef,
-    /// It is the flow's own interface, where what is to come waits without being a packet yet.
+    /// It is the flow's own interface, where unsent bytes wait that are no packet yet.
     pub source: bool,
     /// Packets put on the wire here.
     pub sent: u64,
@@ -161,12 +160,12 @@ impl Stand {
         Stand { flow, source, sent: 0, account, at: now, waiting, sending: None }
     }
 
-    /// Whether something of the flow waits here, in vain since some time ago.
+    /// Returns whether something of the flow waits here, and has been able to leave since some earlier time.
     pub fn waits(&self, now: Time) -> bool {
         self.sending.is_none() && (self.source || !self.waiting.is_empty()) && self.at < now
     }
 
-    /// The mechanism in whose isolation queue the first packet waits.
+    /// The mechanism whose isolation queue holds the first packet.
     pub fn isolation_queue(&self) -> Option<MechanismId> {
         self.waiting.front().and_then(|entry| entry.isolation_queue)
     }
@@ -181,23 +180,23 @@ impl Stand {
         self.waiting.front().map(|entry| entry.pkt)
     }
 
-    /// What it has waited for, all until now included if [`Stand::pass`] was called.
+    /// Returns its waits, up to now if [`Stand::pass`] was called.
     pub fn account(&self) -> &Account {
         &self.account
     }
 
-    /// Nothing of the flow is here any more.
+    /// Returns whether nothing of the flow is here any more.
     pub fn is_over(&self) -> bool {
         !self.source && self.waiting.is_empty() && self.sending.is_none()
     }
 
-    /// It has waited until now, at `port` for `cause`.
+    /// Adds the wait until now, at `port` for `cause`.
     pub fn pass(&mut self, port: u32, cause: Cause, now: Time) {
         self.account.add(port, cause, now - self.at);
         self.at = now;
     }
 
-    /// A packet comes to wait: into an isolation queue, or into the queue, where it may come from an isolation queue.
+    /// A packet begins to wait: in an isolation queue, or in the queue, which it may enter from an isolation queue.
     pub fn enter(&mut self, pkt: Ix, queue: u8, ready: Time, account: Account, isolation_queue: Option<MechanismId>) {
         if self.waiting.is_empty() && self.sending.is_none() {
             (self.account, self.at) = (account.clone(), ready);
@@ -210,7 +209,7 @@ impl Stand {
         self.waiting.iter_mut().filter(|entry| entry.pkt == pkt).for_each(|entry| entry.isolation_queue = None);
     }
 
-    /// A packet of the flow is put on the wire: what it carries.
+    /// A packet of the flow is put on the wire. Returns the account that it carries.
     pub fn begin(&mut self, pkt: Ix) -> Account {
         self.waiting.retain(|entry| entry.pkt != pkt);
         self.sending = Some(pkt);
@@ -218,7 +217,7 @@ impl Stand {
         self.account.clone()
     }
 
-    /// It has left. The next one has waited for it if it was there before; otherwise its own way here is what took longer.
+    /// It has left. If the next packet was here before, it has waited for this one; otherwise its own path here took longer.
     pub fn end(&mut self, pkt: Ix, now: Time) {
         if self.sending != Some(pkt) {
             return;
@@ -230,7 +229,7 @@ impl Stand {
         }
     }
 
-    /// A packet that waits leaves the port without being sent: what its flow has waited for until now goes with it.
+    /// A waiting packet leaves the port without being sent. It takes the account of the flow's waits until now with it.
     pub fn take_back(&mut self, pkt: Ix) -> Option<Account> {
         let at = self.waiting.iter().position(|entry| entry.pkt == pkt)?;
         self.waiting.remove(at);
@@ -259,7 +258,7 @@ mod tests {
         account
     }
 
-    /// Two packets; the second comes while the first waits for a pause, and goes on with its account.
+    /// Two packets; the second arrives while the first waits for a pause, and takes over its account.
     #[test]
     fn a_packet_behind_its_own_flow_goes_on_with_that_account() {
         let mut stand = Stand::new(FLOW, false, Time::ZERO);
@@ -283,7 +282,7 @@ mod tests {
         );
     }
 
-    /// The second comes when the first has gone: its own way is what took longer.
+    /// The second arrives when the first has left: its own path took longer.
     #[test]
     fn a_packet_that_finds_nothing_keeps_its_own_account() {
         let mut stand = Stand::new(FLOW, false, Time::ZERO);
@@ -295,7 +294,7 @@ mod tests {
         assert_eq!(stand.begin(2), came(5, Time::us(4)));
     }
 
-    /// The second of two that wait leaves the port: it goes on with what its flow has waited for until then, and so does the first.
+    /// The second of two waiting packets leaves the port: it continues with its flow's waits until then, and so does the first.
     #[test]
     fn a_packet_that_leaves_goes_on_with_what_its_flow_has_waited() {
         let mut stand = Stand::new(FLOW, false, Time::ZERO);

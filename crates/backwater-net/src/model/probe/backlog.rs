@@ -1,6 +1,6 @@
-//! What waited for the ports of one switch between two samples, exactly: integrals over time, moved at every change.
+//! Exact statistics of the bytes that wait for the ports of one switch between two samples: integrals over time, updated at every change.
 //!
-//! A switch has them only where `output.backlogs` asks for them.
+//! A switch has them only if `output.backlogs` requests them.
 
 use crate::model::packet::Port;
 use crate::model::switch::occupancy::Occupancy;
@@ -25,7 +25,7 @@ struct Backlog {
     began: bool,
 }
 
-/// What a sample says of one port.
+/// The sample of one port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moments {
     /// \[bytes\] mean over time
@@ -78,12 +78,12 @@ impl Backlogs {
         Backlogs(vec![Backlog::default(); ports])
     }
 
-    /// What waits for `port` has changed.
+    /// The bytes that wait for `port` have changed.
     pub fn change(&mut self, port: Port, occupancy: &Occupancy, now: Time) {
         self.0[usize::from(port.0)].set(occupancy.egress_port(port).0, now);
     }
 
-    /// Gives what a port's backlog was in the `interval` that ends now, and begins the next. `None` until something has waited.
+    /// Returns a port's backlog of the `interval` that ends now, and begins the next interval. `None` until something has waited.
     pub fn take(&mut self, port: Port, now: Time, interval: Time) -> Option<Moments> {
         self.0[usize::from(port.0)].take(now, interval)
     }
@@ -93,8 +93,8 @@ impl Backlogs {
 mod tests {
     use super::*;
 
-    /// 1000 B for 2 us, 3000 B for 1 us, nothing for 7 us: mean 500 B, mean square 1.1 MB², and the next interval starts with
-    /// what is there. Nothing is said before something has waited, and every interval afterwards has its numbers.
+    /// 1000 B for 2 us, 3000 B for 1 us, nothing for 7 us: mean 500 B, mean square 1.1 MB², and the next interval starts with the current
+    /// bytes. Nothing is reported before something has waited; every interval afterwards has its numbers.
     #[test]
     fn moments_are_weighted_by_time() {
         let (mut backlog, interval) = (Backlog::default(), Time::us(10));

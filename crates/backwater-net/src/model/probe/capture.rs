@@ -1,4 +1,4 @@
-//! Frames as they pass a port, for whoever wants to look at them. Costs nothing at ports that are not captured.
+//! Copies of frames that pass a port. Ports that are not captured pay nothing for it.
 
 use crate::model::node::{Node, NodeCx};
 use crate::model::packet::{Body, Class, Control, ControlHeader, NodeId, Packet, Port};

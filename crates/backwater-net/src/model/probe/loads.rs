@@ -1,37 +1,37 @@
-//! What the steps of jobs put on each link. Nothing is counted where there is no job.
+//! The load of jobs' steps on each link. Without jobs nothing is counted.
 
-/// What jobs put on links.
+/// The load of jobs on links.
 #[derive(Default, backwater_derive::State)]
 pub(crate) struct Loads {
-    /// Per group of flows: whether it is of a job. Empty without jobs.
+    /// Per group of flows: whether it belongs to a job. Empty without jobs.
     #[state(fixed)]
     of_jobs: Vec<bool>,
-    /// Per port: where in `loads` its groups begin, and how many have room there. Empty without jobs.
+    /// Per port: where its groups begin in `loads`, and for how many there is room. Empty without jobs.
     ports: Vec<(usize, u32)>,
-    /// Per port, per group of flows up to the last that has sent there. What a port has outgrown stays unused.
+    /// Per port, per group of flows up to the last that has sent there. Entries that a port has outgrown stay unused.
     loads: Vec<Load>,
 }
 
 impl Loads {
-    /// For groups of flows of which `of_jobs` says whether they are a job's; of none where it is empty.
+    /// Loads for groups of flows; `of_jobs` marks those of jobs. If it is empty nothing is counted.
     pub fn new(of_jobs: Vec<bool>, ports: usize) -> Loads {
         let ports = if of_jobs.is_empty() { Vec::new() } else { vec![(0, 0); ports] };
         Loads { of_jobs, ports, loads: Vec::new() }
     }
 
-    /// Whether what jobs put on links is counted.
+    /// Returns whether loads of jobs are counted.
     #[inline(always)]
     pub fn count(&self) -> bool {
         !self.ports.is_empty()
     }
 
-    /// What flows have put on the link of a port, by group.
+    /// Returns the loads of flows on a port's link, by group.
     pub fn at(&self, port: usize) -> &[Load] {
         let (first, groups) = self.ports.get(port).copied().unwrap_or_default();
         &self.loads[first..][..groups as usize]
     }
 
-    /// Where a group's load at a port lies, if it is of a job.
+    /// Returns the entry for a group's load at a port, if it belongs to a job.
     #[inline(always)]
     pub fn load(&mut self, port: usize, group: u32) -> Option<&mut Load> {
         if self.of_jobs.get(group as usize) != Some(&true) {
@@ -54,7 +54,7 @@ impl Loads {
     }
 }
 
-/// What the flows of a group put on a link.
+/// The load of a group's flows on a link.
 #[derive(Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Load {
     pub frames: u64,

@@ -1,4 +1,4 @@
-//! Who looks on: recorded waits and pauses, what jobs put on links, and whose packets those are. Nothing here changes what happens.
+//! Probes: recorded waits and pauses, loads of jobs on links, and the owners of packets. Nothing here changes the run.
 
 pub mod account;
 pub mod backlog;
@@ -16,13 +16,13 @@ use backwater_engine::fetch;
 use pauses::Pauses;
 use waits::Waits;
 
-/// Those who look on at nodes.
+/// The probes at nodes.
 #[derive(Default, backwater_derive::State)]
 pub(crate) struct Probes {
     /// Recorded flows, if any are.
     #[state(within)]
     pub waits: Option<Box<Waits>>,
-    /// Recorded pauses, if they are.
+    /// Recorded pauses, if any are.
     pub pauses: Option<Box<Pauses>>,
     #[state(within)]
     pub loads: Loads,
@@ -30,13 +30,13 @@ pub(crate) struct Probes {
 }
 
 impl Probes {
-    /// Whether it matters whose a packet is.
+    /// Returns whether probes need the owner of a packet.
     pub fn needs_owner(&self) -> bool {
         self.waits.is_some() || self.loads.count()
     }
 }
 
-/// The flows in progress, for those who see a packet and want to know whose it is.
+/// The flows in progress, for probes that look up the owner of a packet.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct FlowIndex {
     /// By slot.
@@ -53,14 +53,14 @@ impl FlowIndex {
         self.flows[slot] = Some((flow.tag, met));
     }
 
-    /// It is over.
+    /// A flow ends.
     pub fn end(&mut self, flow: FlowRef) {
         if let Some(entry) = self.flows.get_mut(flow.slot as usize) {
             *entry = None;
         }
     }
 
-    /// Asks the memory for what is known of a flow.
+    /// Prefetches a flow's entry.
     #[inline(always)]
     pub fn fetch(&self, flow: FlowRef) {
         if let Some(entry) = self.flows.get(flow.slot as usize) {

@@ -1,8 +1,8 @@
-//! Follows recorded flows through the network and says what they waited for ([`crate::waits`]). Costs nothing where no flow is recorded:
-//! every port is then as special as one that is captured, and all begins there.
+//! Follows recorded flows through the network and records their waits ([`crate::waits`]). Runs without recorded flows pay nothing:
+//! recording makes every port special, like a captured one, and starts from there.
 //!
-//! What a port does between two events stays the same, so whoever waits there is told before each of them (`account_waits`): a frame
-//! begins or ends on the wire, a gate moves, a packet leaves its isolation queue, a flow becomes ready.
+//! The state of a port is constant between two events, so waiting flows are updated before each of them (`account_waits`): a frame begins
+//! or ends on the wire, a gate moves, a packet leaves its isolation queue, a flow becomes ready.
 
 use super::Probes;
 use super::account::{Account, Cause, Stand};
@@ -11,7 +11,7 @@ use crate::model::slab::Ix;
 use backwater_engine::Time;
 use std::collections::HashMap;
 
-/// What a port has on the wire.
+/// The packet on a port's wire.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Wire {
     pub pkt: Ix,
@@ -25,15 +25,15 @@ pub(crate) struct Waits {
     /// Per group: whether it is recorded.
     #[state(fixed)]
     pub(crate) groups: Vec<bool>,
-    /// Per port: where something of recorded flows waits.
+    /// Per port: the stands of recorded flows that wait there.
     pub(crate) stands: Vec<Vec<Stand>>,
     pub(crate) wire: Vec<Option<Wire>>,
-    /// Per port: queues whose first packets a mechanism did not let start when the port last looked for work, a bit each.
+    /// Per port: queues whose first packets a mechanism refused to start when the port last looked for work, a bit each.
     pub(crate) refused: Vec<u32>,
-    /// Of packets between two ports, and when a slow receiver got them.
+    /// Accounts of packets between two ports, with the time at which a slow receiver got them.
     #[state(sorted)]
     pub(crate) carried: HashMap<Ix, (Account, Time)>,
-    /// What the last packet to arrive of a flow had waited for, and when it came.
+    /// Account of the last packet of a flow to arrive, and its time of arrival.
     #[state(sorted)]
     pub(crate) latest: HashMap<FlowRef, (Account, Time)>,
 }
@@ -46,7 +46,7 @@ impl Waits {
         waits.groups.contains(&true).then(|| Box::new(waits))
     }
 
-    /// What a packet between two ports had waited for, and when it left.
+    /// Returns the account of a packet between two ports, and when it left.
     pub(crate) fn between(&self, pkt: Ix) -> Option<(Account, Time)> {
         self.carried.get(&pkt).cloned()
     }
@@ -56,7 +56,7 @@ impl Waits {
     }
 }
 
-/// What keeps a flow at its source, if that is not its port, and the queue that its next packet will join.
+/// The cause that keeps a flow at its source, if it is not its port, and the queue that its next packet will join.
 #[derive(Clone, Copy)]
 pub(crate) struct AtSource {
     pub cause: Option<Cause>,
@@ -64,7 +64,7 @@ pub(crate) struct AtSource {
 }
 
 impl Probes {
-    /// A packet is lost. The switch in which it was has entered what had joined its queues.
+    /// A packet is lost. Its switch has already entered the packets that joined its queues.
     #[cold]
     pub(crate) fn lose_waits(&mut self, header: &Packet, pkt: Ix) {
         let group = self.flow_index.find(header.flow).map(|met| met.group as usize);
@@ -74,7 +74,7 @@ impl Probes {
         if between || !header.is_data() || !recorded {
             return;
         }
-        // It has waited somewhere.
+        // It waited somewhere: find the stand.
         let flow = header.flow;
         for stands in &mut waits.stands {
             stands.iter_mut().filter(|stand| stand.flow == flow).for_each(|stand| stand.lose(pkt));

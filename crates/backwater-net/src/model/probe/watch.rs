@@ -1,19 +1,19 @@
-//! What a switch keeps for those who look on at its queues.
+//! Data that a switch keeps for probes of its queues.
 
 use crate::model::packet::Port as PortNo;
 use crate::model::slab::Ix;
 use crate::model::switch::occupancy::Occupancy;
 use backwater_engine::Time;
 
-/// What a switch keeps for those who look on. It has it only where something asks for it.
+/// Data that a switch keeps for probes. It exists only if something requests it.
 #[derive(backwater_derive::State)]
 pub(crate) struct Watch {
     pub backlogs: Option<super::backlog::Backlogs>,
     /// Per port: since when something has waited for it without a break.
     busy_since: Vec<Option<Time>>,
-    /// Packets that have joined an egress queue since somebody last looked, and when they might leave.
+    /// Packets that have joined an egress queue since they were last taken, and when they might leave.
     pub joined: Vec<(PortNo, Ix, Time)>,
-    /// Whether these are asked for.
+    /// True if these are requested.
     #[state(fixed)]
     follows: bool,
 }
@@ -33,7 +33,7 @@ impl Watch {
         }
     }
 
-    /// What waits for `port` has changed.
+    /// The bytes that wait for `port` have changed.
     #[cold]
     pub fn change(&mut self, port: PortNo, occupancy: &Occupancy, now: Time) {
         let since = &mut self.busy_since[usize::from(port.0)];
@@ -43,7 +43,7 @@ impl Watch {
         }
     }
 
-    /// Since when something has waited for a port without a break.
+    /// Returns since when something has waited for a port without a break.
     pub fn busy_since(&self, port: PortNo) -> Option<Time> {
         self.busy_since.get(usize::from(port.0)).copied().flatten()
     }

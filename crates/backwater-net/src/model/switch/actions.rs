@@ -1,4 +1,4 @@
-//! Carries out what a switch's mechanisms have asked for: control frames, gates, pauses and timers.
+//! Carries out the actions that a switch's mechanisms requested: control frames, gates, pauses and timers.
 
 use super::{Switch, cx};
 use crate::model::event::Event;
@@ -10,7 +10,7 @@ use crate::model::slab::Ix;
 use backwater_engine::fingerprint::mix;
 
 impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
-    /// Carries out what a switch's mechanisms have asked for.
+    /// Carries out the actions that a switch's mechanisms requested.
     #[inline(always)]
     pub(crate) fn act_switch(&mut self) {
         if !self.world.actions.switch.is_empty() {
@@ -66,7 +66,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         reuse_memory(&mut self.world.actions.switch, actions);
     }
 
-    /// Sends a control frame on its way to a host; along the way of the acknowledgements of the flow that it names, where that passes here.
+    /// Sends a control frame to a host. It takes the path of the acknowledgements of the flow that it names, if that passes here.
     fn route_from_switch(&mut self, to: HostId, class: Class, frame: &Control) {
         let (node, switch) = (self.node.home.shape.node, self.node.number);
         let (path, at) = frame.flow.and_then(|flow| self.on_way_back(flow)).unwrap_or((PathRef::NONE, 0));
@@ -83,8 +83,8 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         self.originate(PortNo(egress), ix);
     }
 
-    /// A frame that the switch itself sends joins an egress queue, the switch's latency counted. No ingress account is charged for
-    /// it: a pause stops a neighbour, who has not sent it and cannot bring it to leave.
+    /// A frame that the switch itself sends joins an egress queue after the switch's latency. No ingress account is charged: a pause stops
+    /// a neighbour, which has not sent this frame and cannot make it leave.
     fn originate(&mut self, egress: PortNo, pkt: Ix) {
         let slot = &mut self.world.slab[pkt];
         let class = slot.pkt.class;
@@ -118,7 +118,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         self.kick(port);
     }
 
-    /// On which priorities a class, or (`None`) the link, is carried to a port from its neighbour: bits as in [`bit`].
+    /// The priorities on which the neighbour carries a class, or (`None`) the link, to a port: bits as in [`bit`].
     fn carrying(&self, port: u16, class: Option<Class>) -> u16 {
         let queues = &self.ports[usize::from(port)].rest.peer_queues;
         class.map_or(bit(None), |class| u16::from(queues.carrying(1 << class.0)))

@@ -1,15 +1,14 @@
-//! Switches that queue at their ingress: one first-in first-out queue per (ingress, class), or a virtual output queue
-//! per (ingress, egress, queue), and a crossbar that takes whole frames across.
+//! Switches that queue at their ingress: one first-in first-out queue per (ingress, class), or a virtual output queue per (ingress, egress,
+//! queue), and a crossbar that transfers whole frames.
 //!
-//! Whenever an ingress and an egress are free, iSLIP (McKeown, IEEE/ACM ToN 1999) pairs them: every free egress grants the
-//! requesting ingress next in its round robin, every ingress accepts the granting egress next in its own, and pointers move
-//! only past a pair of the first iteration. Higher queues request first. Frames of one instant are matched together, so
-//! that equal frames that arrive in step keep the slotted behaviour for which the throughput limits are known.
+//! Whenever an ingress and an egress are free, iSLIP (McKeown, IEEE/ACM ToN 1999) pairs them: every free egress grants the requesting
+//! ingress next in its round robin, every ingress accepts the granting egress next in its own, and pointers move only past a pair of the
+//! first iteration. Higher queues request first. Frames of one instant are matched together: equal frames that arrive simultaneously then
+//! keep the slotted behaviour for which the throughput limits are known.
 //!
-//! A frame crosses in `8 size / (speedup x R)`, R the faster of its two links, and may leave while it crosses: an idle
-//! crossbar delays nothing. Its ingress account falls when it has crossed. Behind the crossing at most `staging` bytes
-//! wait per egress and queue, and what is left of the frame that fills them. What the switch itself sends came in at no port, and
-//! crosses nothing.
+//! A frame crosses in `8 size / (speedup x R)`, R the faster of its two links, and may leave while it crosses: an idle crossbar adds no
+//! delay. Its ingress account falls when it has crossed. Behind the crossing at most `staging` bytes wait per egress and queue, plus the
+//! rest of the frame that fills them. Frames that the switch itself sends arrived by no port, and do not cross.
 
 use super::Switch;
 use crate::config::{Architecture, SwitchParams};
@@ -37,7 +36,7 @@ pub(crate) struct Crossbar {
     /// Per ingress: input queues that hold a frame.
     backlog: Vec<Vec<u32>>,
     in_busy: Vec<bool>,
-    /// Per ingress: the frame that crosses, unless it has left the switch already.
+    /// Per ingress: the frame that crosses, unless it has already left the switch.
     crossing: Vec<Ix>,
     out_busy: Vec<bool>,
     /// \[bytes\] behind the crossing, per egress and queue: a queue whose gate is shut must not keep others from crossing
@@ -90,7 +89,7 @@ impl Crossbar {
         self.inputs.iter()
     }
 
-    /// Takes out of the input queues what is for a queue of an egress port.
+    /// Removes the frames for a queue of an egress port from the input queues.
     pub fn take(&mut self, slab: &mut Slab, egress: u16, queue: u8) -> Vec<Ix> {
         let mut taken = Vec::new();
         for ingress in 0..self.ports as u16 {
@@ -111,7 +110,7 @@ impl Crossbar {
         taken
     }
 
-    /// Steps from `pointer` round to `at`.
+    /// Steps from `pointer` up to `at`, modulo the ports.
     fn distance(&self, pointer: u16, at: u16) -> usize {
         (usize::from(at) + self.ports - usize::from(pointer)) % self.ports
     }
@@ -138,19 +137,19 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         self.match_at(ready);
     }
 
-    /// Asks for a match at `at`.
+    /// Schedules a match at `at`.
     pub(crate) fn match_at(&mut self, at: Time) {
         let now = self.world.now;
         let number = self.node.number;
         let c = self.crossbar();
-        // A stale earlier request is in the past; a later one does not serve this.
+        // An earlier request that is stale lies in the past; a later one is too late for this.
         if c.matching > at || c.matching < now {
             c.matching = at;
             self.world.push(at, Event::Match { switch: number });
         }
     }
 
-    /// A frame has left the egress: room behind the crossing.
+    /// A frame has left the egress: there is room behind the crossing.
     pub(crate) fn left_crossbar(&mut self, pkt: Ix) {
         let slot = &self.world.slab[pkt];
         let (at, size) = (slot.place, slot.queued);
@@ -167,7 +166,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     }
 
     pub(crate) fn match_crossbar(&mut self) {
-        // An earlier match has seen to what this one was asked for, and has asked for the next itself.
+        // An earlier match has done this one's work, and has scheduled the next one itself.
         let now = self.world.now;
         let matching = &mut self.crossbar().matching;
         if *matching != now {
@@ -186,7 +185,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         }
     }
 
-    /// Heads of input queues whose ingress and egress are free; asks to be called again for the earliest that is not ready.
+    /// Returns the heads of input queues whose ingress and egress are free; schedules another call for the earliest head that is not ready.
     fn requests(&mut self) -> Vec<Request> {
         let s = &*self.node;
         let Some(c) = s.crossbar.as_deref() else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! A mechanism empties a queue: what waits for it is dropped, wherever the architecture keeps it.
+//! A mechanism empties a queue: its frames are dropped, wherever the architecture keeps them.
 
 use super::Switch;
 use crate::model::hooks::SwitchSide;
@@ -7,7 +7,7 @@ use crate::model::packet::{Port as PortNo, Queue};
 use crate::model::slab::Ix;
 
 impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
-    /// Drops everything that waits for a queue of a switch. The frame on the wire goes on.
+    /// Drops everything that waits for a queue of a switch. The frame on the wire continues.
     #[cold]
     pub(crate) fn flush(&mut self, port: PortNo, queue: Queue) {
         let fifo = self.port(port.0).take_queue(usize::from(queue.0));
@@ -30,10 +30,10 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
             self.discard(pkt);
         }
         if crosses {
-            // Those that stood behind them may cross.
+            // Frames behind them may cross.
             self.match_at(self.world.now);
         }
-        // Others of their flows, in other queues, may have waited for them.
+        // Other packets of their flows, in other queues, may have waited for them.
         self.kick(port.0);
         self.port(port.0).rest.stats.flushed_frames += frames as u64;
         self.world.totals.progress.flushed += frames as u64;

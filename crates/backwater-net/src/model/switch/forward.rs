@@ -1,4 +1,4 @@
-//! A frame's way through a switch.
+//! The path of a frame through a switch.
 
 use super::{Switch, cx};
 use crate::config::LatencyAt;
@@ -22,7 +22,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
                 return self.arrive_unpinned(ingress, pkt);
             }
             if self.world.rules.transport.retransmits() && !self.world.fabric.paths.is_pinned(header.flow) {
-                // Sent twice, and the flow has ended with the other: its path may by now be another flow's.
+                // It is a duplicate whose flow has ended with the other copy: its path may by now belong to another flow.
                 slot.pkt.path = PathRef::NONE;
                 return self.arrive_unpinned(ingress, pkt);
             }
@@ -32,7 +32,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         self.admit(pkt);
     }
 
-    /// A control frame, which mechanisms may take, or a packet whose way is decided here.
+    /// Handles a control frame, which mechanisms may take, or a packet that is routed here.
     #[inline(never)]
     fn arrive_unpinned(&mut self, ingress: u16, pkt: Ix) {
         if let Body::Control(header) = self.world.slab[pkt].pkt.body
@@ -67,7 +67,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         candidates.first().map(|port| port.0)
     }
 
-    /// The egress port to a host to which no flow goes, as where messages do, or to which none has begun since a link's state changed.
+    /// The egress port to a host without a flow to it, as for messages, or without a new flow since a link's state changed.
     #[cold]
     pub(super) fn route_anew(&mut self, pkt: Ix) -> Option<u16> {
         let host = self.world.slab[pkt].pkt.dst;
@@ -78,12 +78,12 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         self.route(pkt)
     }
 
-    /// Shows a control frame that passes by to the mechanisms. Returns whether it goes on.
+    /// Shows a control frame in transit to the mechanisms. Returns whether it goes on.
     #[cold]
     fn pass_control(&mut self, from: u16, pkt: Ix, ControlHeader { to, content, .. }: ControlHeader) -> bool {
         let header = &mut self.world.slab[pkt].pkt;
         if header.path != PathRef::NONE && !self.world.fabric.paths.is_pinned(header.flow) {
-            // The flow has ended, and its path may by now be another flow's.
+            // The flow has ended, and its path may by now belong to another flow.
             header.path = PathRef::NONE;
         }
         let frame = self.world.slab.control(content);
@@ -101,7 +101,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     fn no_route(&mut self, ingress: u16, pkt: Ix) {
         let dst = self.world.slab[pkt].pkt.dst;
         let any_down = self.world.fabric.neighbours.iter().flatten().any(|(_, up)| !up);
-        // Counted where it came from: it might as well have been lost on its way here.
+        // Counted where it was sent: it might as well have been lost on its way here.
         let from = self.port(ingress).peer;
         self.world.effects.push(RunEffect::LostFrom(from));
         self.discard(pkt);
@@ -130,20 +130,20 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         self.enter_fabric(pkt);
     }
 
-    /// The same for one that mechanisms look at. Apart, so that where none does all that is at hand stays so.
+    /// The same for a frame that mechanisms look at. A separate function, so that the path without mechanisms keeps its registers.
     #[inline(never)]
     fn admit_above(&mut self, pkt: Ix) {
         self.show_admitted(pkt);
         self.pass_on(pkt);
     }
 
-    /// A frame is on its way that did not come in just now without anybody looking at it.
+    /// Passes on a frame that did not come in just now, or that mechanisms have seen.
     #[inline(never)]
     pub(crate) fn pass_on(&mut self, pkt: Ix) {
         self.enter_fabric(pkt);
     }
 
-    /// A frame is on its way to its egress queue, wherever the switch's latency is.
+    /// A frame heads for its egress queue, wherever the switch's latency lies.
     #[inline(always)]
     fn enter_fabric(&mut self, pkt: Ix) {
         let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
@@ -154,7 +154,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
                 self.act_switch();
             }
             at => {
-                // At the input the latency has passed, but for frames of the switch's own (`originate`).
+                // With latency at the input it has already passed, except for the switch's own frames (`originate`).
                 if at == LatencyAt::Output {
                     slot.ready = self.world.now + s.latency;
                 }
@@ -176,7 +176,8 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         self.join::<false>(pkt);
     }
 
-    /// Behind those of its flow that wait in an isolation queue of this port, or in the isolation queue that a mechanism has chosen.
+    /// Joins the egress queue, unless the frame must wait in an isolation queue: behind packets of its flow there, or because a mechanism
+    /// chose it.
     #[cold]
     fn join_or_wait(&mut self, isolation_queue: Option<IsolationQueue>, pkt: Ix) {
         let has_isolation_queues = self.ports[usize::from(self.world.slab[pkt].place.egress.0)].has_isolation_queues;
@@ -215,7 +216,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         self.joined(pkt);
     }
 
-    /// A frame stands in its egress queue's account, and now comes to wait.
+    /// A frame is in its egress queue's account, and now begins to wait.
     #[inline(always)]
     fn joined(&mut self, pkt: Ix) {
         let place = self.world.slab[pkt].place;
@@ -242,8 +243,8 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         self.left_queue(pkt);
     }
 
-    /// A frame leaves the counters of a switch, and mechanisms see it go. Returns whether frames of that switch may wait before their
-    /// egress queue.
+    /// A frame leaves a switch's counters, and mechanisms see it leave. Returns whether frames of that switch may wait before their egress
+    /// queue.
     #[inline(always)]
     pub(crate) fn leave(&mut self, port: u16, pkt: Ix) -> bool {
         let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);

@@ -1,4 +1,4 @@
-//! What waits in the held isolation queues of one switch: the counters that mechanisms see, and statistics over time.
+//! The contents of one switch's held isolation queues: the counters that mechanisms see, and statistics over time.
 
 use crate::model::hooks::place::{IsolationQueue, Place};
 use crate::model::packet::{Class, Port};
@@ -8,7 +8,7 @@ use backwater_engine::Time;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// What waits in isolation queues. What is zero has no entry, so that a switch without isolation queues pays for nothing.
+/// The contents of isolation queues. Zero has no entry, so a switch without isolation queues pays nothing.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct IsolatedBytes {
     by_ingress: BTreeMap<(Port, Class), u64>,
@@ -35,7 +35,7 @@ impl IsolatedBytes {
         self.depth.bytes
     }
 
-    /// A frame comes to wait in an isolation queue, which is shut if nothing waits in it yet. Returns its number among all that have.
+    /// A frame joins an isolation queue, which is shut if it was empty. Returns the frame's number among all that have waited.
     pub fn add(&mut self, at: &Place, isolation_queue: IsolationQueue, size: u64, now: Time) -> u64 {
         *self.by_ingress.entry((at.ingress, at.class)).or_default() += size;
         self.isolation_queues.entry(isolation_queue).or_default().bytes += size;
@@ -50,7 +50,7 @@ impl IsolatedBytes {
         self.depth.change(now, self.depth.bytes - size);
     }
 
-    /// Opens or shuts an isolation queue that holds something. Returns whether it does.
+    /// Opens or shuts an isolation queue that is not empty. Returns whether it is not.
     pub fn set(&mut self, isolation_queue: IsolationQueue, open: bool) -> bool {
         self.isolation_queues.get_mut(&isolation_queue).map(|waiting| waiting.open = open).is_some()
     }
@@ -59,7 +59,7 @@ impl IsolatedBytes {
         self.isolation_queues.get(&isolation_queue).is_some_and(|waiting| waiting.open)
     }
 
-    /// What has waited, from the beginning of the run until `now`.
+    /// Returns the statistics from the beginning of the run until `now`.
     pub fn stats(&self, now: Time) -> IsolationStats {
         self.depth.stats(now)
     }
@@ -74,10 +74,10 @@ fn less<K: Ord, V>(counts: &mut BTreeMap<K, V>, key: K, size: u64, bytes: impl F
     }
 }
 
-/// Depths are told apart to one part in this many, and exactly below twice as many bytes.
+/// Depths are distinguished to one part in this many, and exactly below twice as many bytes.
 const PARTS: u64 = 1 << 7;
 
-/// For how long how many bytes waited: exact but for the depth of a percentile, which is rounded up by less than 1 %.
+/// How long how many bytes waited: exact except the depth of a percentile, which is rounded up by less than 1 %.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Depth {
     frames: u64,
@@ -105,7 +105,7 @@ impl Depth {
         let mut all = self.clone();
         all.change(now, self.bytes);
         let run = all.time_at.values().sum::<u64>();
-        // The least depth that is not exceeded for all but `beyond` of every `of` ps.
+        // The least depth that is exceeded for at most `beyond` of every `of` ps.
         let percentile = |beyond: u128, of: u128| {
             let mut above = u128::from(run);
             let within = all.time_at.iter().find(|(_, time)| {
@@ -134,7 +134,7 @@ fn rounded_up(bytes: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// 1000 B for 2 us and 3000 B for 1 us of 1 ms: 0.3 % of the time anything, 0.1 % the most.
+    /// 1000 B for 2 us and 3000 B for 1 us of 1 ms: something for 0.3 % of the time, the most for 0.1 %.
     #[test]
     fn percentiles_are_weighted_by_time() {
         let mut depth = Depth::default();
@@ -171,7 +171,8 @@ mod tests {
         assert_eq!((isolated.by_ingress.len(), isolated.isolation_queues.len(), isolated.total()), (0, 0, 0));
     }
 
-    /// Flows of one isolation queue take several uplinks: what comes for another while the isolation queue drains must not wait for a second opening.
+    /// Flows of one isolation queue take several uplinks: frames for another uplink that arrive while the isolation queue drains must not
+    /// wait for a second opening.
     #[test]
     fn a_lane_is_open_for_every_queue_or_for_none() {
         let isolation_queues =

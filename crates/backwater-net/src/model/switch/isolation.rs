@@ -1,9 +1,9 @@
-//! Isolated frames: what a mechanism keeps from joining its egress queue waits in an isolation queue of the port.
+//! Isolated frames: a frame that a mechanism keeps from its egress queue waits in an isolation queue of the port.
 //!
-//! Whether a frame is to wait is asked when it would join its queue, the switch's latency having passed: what is still in the
-//! fabric when an isolation queue is shut meets it like what arrives later, and no frame of the isolation queue's flow can pass another. What waits stays
-//! in the ingress account and in the memory that it was charged to, so that whatever counts what came in sees it; the egress account has it from when it joins
-//! its queue. While an isolation queue holds a frame, what comes for it goes behind that.
+//! The decision is made when a frame would join its queue, after the switch's latency. A frame that is still in the fabric when an
+//! isolation queue is shut is then treated like a later arrival, and no frame of the isolated flow can overtake another. A waiting frame
+//! stays in the ingress account and in the memory that was charged for it, so every count of arrived frames includes it; the egress account
+//! includes it once it joins its queue. While an isolation queue holds a frame, new frames for it join behind.
 
 use super::Switch;
 use crate::model::hooks::{IsolationQueue, SwitchSide};
@@ -12,7 +12,7 @@ use crate::model::packet::{Port, Queue};
 use crate::model::slab::Ix;
 
 impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
-    /// A frame that would join its egress queue waits in an isolation queue.
+    /// A frame that would join its egress queue begins to wait in an isolation queue.
     #[cold]
     #[inline(never)]
     pub(crate) fn park(&mut self, isolation_queue: IsolationQueue, pkt: Ix) {
@@ -29,8 +29,9 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         self.act_switch();
     }
 
-    /// The isolation queue in which packets of this one's flow wait, where flows move between queues: it stays behind them, in their queue and on
-    /// their priority, until the isolation queue has let them go. `InOrder` knows of a packet when it joins its queue, and so of each flow in order.
+    /// Returns the isolation queue in which packets of this one's flow wait, where flows move between queues. The packet stays behind them,
+    /// in their queue and on their priority, until the isolation queue has released them. `InOrder` learns of a packet when it joins its
+    /// queue, so it sees each flow in order.
     #[cold]
     pub(crate) fn follow(&mut self, pkt: Ix) -> Option<IsolationQueue> {
         let slot = &self.world.slab[pkt];
@@ -50,13 +51,13 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         Some(isolation_queue)
     }
 
-    /// A mechanism shuts or opens one of its isolation queues. One that holds nothing has no state: it is shut when a frame comes to wait in it.
+    /// A mechanism shuts or opens one of its isolation queues. An empty one has no state: it is shut when a frame begins to wait in it.
     #[cold]
     pub(crate) fn set_isolation_queue(&mut self, isolation_queue: IsolationQueue, shut: bool) {
         if !self.node.occupancy.isolated.set(isolation_queue, !shut) || shut {
             return;
         }
-        // A mechanism that lets go one frame at a time means the isolation queue's first, whatever uplink that takes.
+        // A mechanism that releases one frame at a time means the first of the isolation queue, whichever uplink that takes.
         let with_lanes = (0u16..).zip(self.ports.iter()).filter(|(_, port)| port.has_isolation_queues);
         let waiting = with_lanes.flat_map(|(at, port)| {
             port.rest.isolation_queues.waiting_in(isolation_queue).map(move |(first, queue)| (first, at, queue))
@@ -68,7 +69,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         }
     }
 
-    /// A frame has left an egress queue: an isolation queue may have its place.
+    /// A frame has left an egress queue: a frame of an isolation queue may take its place.
     #[cold]
     #[inline(never)]
     pub(crate) fn left_queue(&mut self, pkt: Ix) {
@@ -90,7 +91,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
             let Some((isolation_queue, pkt)) = next else { return };
             let slot = &self.world.slab[pkt];
             s.occupancy.isolated.take(&slot.place, isolation_queue, slot.admitted(), self.world.now);
-            // Where a frame leaves its queue's count when it starts it does so in joining, before the mechanism's acts are carried out.
+            // If a frame leaves its queue's count when it starts, it does so while joining, before the mechanism's actions are carried out.
             self.join_from_isolation(pkt);
             self.ports[usize::from(port.0)].rest.isolation_queues.joined(queue.0);
         }

@@ -1,4 +1,5 @@
-//! What mechanisms look at, by the levels of the switch's accounts ([`Levels`](crate::model::hooks::Levels)): frames for which some account is beyond one.
+//! The frames that mechanisms look at, by the levels of the switch's accounts ([`Levels`](crate::model::hooks::Levels)): those for which an
+//! account is beyond a level.
 
 use super::{Switch, cx};
 use crate::model::hooks::place::Place;
@@ -9,7 +10,7 @@ use crate::model::slab::Ix;
 use crate::units::Bytes;
 
 impl<S: SwitchSide> Switch<S> {
-    /// Asks for the levels of all accounts.
+    /// Calls `levels` for all accounts.
     pub fn ask_all_levels(&mut self) {
         for port in (0..self.ports as u16).map(PortNo) {
             self.ask_levels(Account::IngressPort(port));
@@ -26,7 +27,7 @@ impl<S: SwitchSide> Switch<S> {
         self.occupancy.set_levels(of, levels);
     }
 
-    /// Whether a mechanism looks at a frame that has just been counted in an account, or has just left it.
+    /// Returns whether a mechanism looks at a frame that an account has just counted, or that has just left it.
     fn looks_at(&self, of: Account, leaves: bool) -> bool {
         self.occupancy.passes(of, self.stack.levels(&self.occupancy, of), leaves)
     }
@@ -57,7 +58,7 @@ impl<S: SwitchSide> Switch<S> {
 }
 
 impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
-    /// Asks again for the levels that mechanisms have changed.
+    /// Calls `levels` again for the accounts that mechanisms watch anew.
     #[inline(always)]
     pub(super) fn ask_watched(&mut self) {
         if !self.node.home.watched.is_empty() {
@@ -92,7 +93,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         self.ask_watched();
     }
 
-    /// A frame leaves an egress queue, and leaves as much behind as a level.
+    /// A frame leaves an egress queue, and at least as much as a level remains.
     #[inline(never)]
     pub(super) fn show_leaving(&mut self, pkt: Ix) {
         let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);

@@ -1,4 +1,4 @@
-//! A switch: its memory accounts, its crossbar, what it holds back, and its mechanisms. It knows packets, and no flow.
+//! A switch: its memory accounts, its crossbar, its isolation queues, and its mechanisms. It knows packets, but no flows.
 
 mod actions;
 mod crossbar;
@@ -44,7 +44,7 @@ use cx;
 /// A switch.
 #[derive(backwater_derive::State)]
 pub(crate) struct Switch<S> {
-    /// Among switches.
+    /// Its number among switches.
     #[state(fixed)]
     pub number: u32,
     #[state(within)]
@@ -59,19 +59,19 @@ pub(crate) struct Switch<S> {
     pub latency_at: LatencyAt,
     #[state(within)]
     pub occupancy: Occupancy,
-    /// Tosses which of two frames is lost, with `switch.victim = "either"`.
+    /// Draws which of two frames is lost, with `switch.victim = "either"`.
     pub tosses: Option<Rng>,
     #[state(within)]
     pub stack: S,
     #[state(within)]
     pub crossbar: Option<Box<Crossbar>>,
-    /// For those who look on at what waits for its ports, where somebody does.
+    /// For probes of the frames that wait for its ports, if there are any.
     #[state(within)]
     pub watch: Option<Box<Watch>>,
 }
 
 impl<S> Switch<S> {
-    /// The switch of this number at rest, whose ports begin at `first_port`, with headroom for the classes in `lossless` (a bit each).
+    /// The idle switch of this number, whose ports begin at `first_port`, with headroom for the classes in `lossless` (a bit each).
     pub fn new(number: u32, first_port: u32, home: Home, params: &SwitchParams, lossless: u8, stack: S) -> Switch<S> {
         let rates: Vec<Rate> = home.shape.ports.iter().map(|port| port.rate).collect();
         let crossbar = match params.architecture {

@@ -1,4 +1,4 @@
-//! What a switch reports to those who look on: what stands behind a pause, the first drop, and what waits in its queues.
+//! Reports of a switch to probes: the frames behind a pause, the first drop, and the frames that wait in its queues.
 
 use super::Switch;
 use super::queued::each_queued;
@@ -12,7 +12,7 @@ use backwater_engine::Time;
 use std::collections::BTreeMap;
 
 impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
-    /// The egress queue with most of what a pause of a neighbour awaits.
+    /// The egress queue with most of the frames that a pause of a neighbour awaits.
     pub(crate) fn behind(&self, owner: MechanismId, local: PortNo, class: Option<Class>) -> Option<Behind> {
         let s = &*self.node;
         let awaits = s.stack.awaits(owner, local, class);
@@ -31,7 +31,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
                 *standing.entry(queue).or_default() += u64::from(slot.queued);
             }
         });
-        // Of equals the first, so that nothing depends on the order of frames.
+        // The first of equal queues, so that the result does not depend on the order of frames.
         let (fullest, bytes) = standing.into_iter().min_by_key(|(_, bytes)| std::cmp::Reverse(*bytes))?;
         let p = &self.ports[usize::from(fullest.0)];
         Some(Behind {
@@ -44,7 +44,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         })
     }
 
-    /// A frame is dropped for want of memory; `place` is where there was none for it.
+    /// A frame is dropped for want of memory; `place` is where memory was missing.
     pub(crate) fn record_drop(&mut self, pkt: Ix, place: &Place) {
         if self.world.totals.first_drop.is_some() {
             return;
@@ -71,7 +71,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         });
     }
 
-    /// Packets that have joined queues of a switch come to wait there.
+    /// Packets that have joined queues of a switch begin to wait there.
     pub(crate) fn enter_joined(&mut self) {
         let Some(watch) = &mut self.node.watch else { return };
         for (port, pkt, ready) in std::mem::take(&mut watch.joined) {
@@ -95,7 +95,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         waits.stands[port as usize].push(stand);
     }
 
-    /// A packet comes to wait in an isolation queue.
+    /// A packet begins to wait in an isolation queue.
     pub(crate) fn isolated_waits(&mut self, owner: MechanismId, pkt: Ix) {
         if self.world.probes.waits.is_some() {
             self.enter_joined();
@@ -104,7 +104,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         }
     }
 
-    /// A packet leaves its queue without being sent, and will wait in another.
+    /// A packet leaves its queue without being sent, and will wait in another one.
     pub(crate) fn queue_again_waits(&mut self, pkt: Ix) {
         if self.world.probes.waits.is_none() {
             return;

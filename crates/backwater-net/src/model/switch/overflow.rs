@@ -1,9 +1,9 @@
-//! A frame for which there is no memory, and what gives way to it.
+//! A frame for which there is no memory, and the frame that gives way to it.
 //!
-//! Where mechanisms say so, or a toss with `switch.victim = "either"`, the newest frame of its queue gives way: it leaves that queue and every
-//! account, as if it had been sent, and there is no memory for it then. The other takes its memory, which may be less than that one needs: an account exceeds its
-//! size by less than a frame, and is not full for the next one before it has fallen again. On the wire nothing is changed: the frame
-//! that is being sent has left its queue, though the accounts have it until `switch.release_at`.
+//! If mechanisms decide so, or a draw with `switch.victim = "either"`, the newest frame of the queue gives way. It leaves its queue and
+//! every account as if it had been sent, and is then treated as a frame without memory. The new frame takes its memory, which may be
+//! smaller than needed: an account exceeds its size by less than a frame, and counts as full until it has fallen below its size. The frame
+//! on the wire never gives way: it has left its queue, though the accounts include it until `switch.release_at`.
 
 use super::{Switch, cx};
 use crate::config::BufferPer;
@@ -15,7 +15,7 @@ use crate::model::switch::occupancy::Pool;
 use rand::RngExt;
 
 impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
-    /// There is no memory for a frame that has come.
+    /// There is no memory for a frame that has arrived.
     #[cold]
     #[inline(never)]
     pub(super) fn full(&mut self, pkt: Ix) {
@@ -33,8 +33,8 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         self.pass_on(pkt);
     }
 
-    /// What has given way is cut, and joins its queue if there is memory for that. Its latency has passed, or passes by what it was
-    /// told when it came, and so has what would have let it wait in an isolation queue.
+    /// A frame that gave way has been trimmed, and joins its queue if there is memory for it. Its latency has passed, or will pass at the
+    /// time that was set on its arrival; so has the decision on an isolation queue.
     fn readmit(&mut self, pkt: Ix) {
         while self.cut(pkt) {
             let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
@@ -46,7 +46,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         }
     }
 
-    /// A frame has been charged to a memory; whether somebody looks at it.
+    /// A frame has been charged to a memory; `looked_at` if something looks at it.
     fn charged(&mut self, pkt: Ix, (pool, looked_at): (Pool, bool)) {
         let slot = &mut self.world.slab[pkt];
         (slot.pool, slot.charged) = (pool, true);
@@ -56,7 +56,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         }
     }
 
-    /// The newest frame of its queue, where that gives way to it.
+    /// Removes the newest frame of its queue, if that gives way to `pkt`.
     fn push_out(&mut self, pkt: Ix) -> Option<Ix> {
         let (s, slot) = (&mut *self.node, &self.world.slab[pkt]);
         if s.crossbar.is_some() || !s.occupancy.is_of_egress() {
@@ -64,20 +64,20 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         }
         let last = self.ports[usize::from(slot.place.egress.0)].tail(usize::from(slot.place.queue.0))?;
         let newest = &self.world.slab[last];
-        // What is noted here is acted on when that frame is in no queue any more, from which a mechanism could drop it.
+        // Actions noted here are carried out when that frame is in no queue any more, so that no mechanism can drop it from one.
         let gives = newest.charged
             && (s.stack.push_out(&mut cx!(self, s), &slot.place, &slot.pkt, &newest.pkt)
                 || s.tosses.as_mut().is_some_and(|rng| rng.random()));
         gives.then_some(last)
     }
 
-    /// The newest frame of a queue leaves it and the accounts.
+    /// The newest frame of a queue leaves the queue and the accounts.
     fn take_back(&mut self, pkt: Ix) {
         self.queue_again_waits(pkt);
         let place = self.world.slab[pkt].place;
         let (port, queue) = (place.egress.0, usize::from(place.queue.0));
         self.ports[usize::from(port)].take_last(&mut self.world.slab, queue);
-        // Who marks what leaves does not mark this: it has not been sent.
+        // A hook that marks leaving packets does not mark this one: it has not been sent.
         let ds = self.world.slab[pkt].pkt.ds;
         self.world.slab[pkt].pkt.ds = DsField::new(ds.dscp(), Ecn::NotEct);
         let others_wait = self.leave(port, pkt);
@@ -88,8 +88,8 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         self.act_switch();
     }
 
-    /// There is no memory for a frame: it is cut, goes back, or is lost. Returns whether it was cut, and goes on if there is memory for what
-    /// is left of it.
+    /// There is no memory for a frame: it is trimmed, returned, or lost. Returns whether it was trimmed, and continues if there is memory
+    /// for its rest.
     fn cut(&mut self, pkt: Ix) -> bool {
         let place = self.world.slab[pkt].place;
         let full = self.at_switch(|stack, cx, slab| {
@@ -112,7 +112,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         self.world.totals.progress.drops += 1;
         self.record_drop(pkt, &place);
         let s = &*self.node;
-        // A message of a mechanism may be lost: its sender counts with that, and no pause is promised for its class.
+        // A message of a mechanism may be lost: its sender expects that, and no mechanism promises a pause for its class.
         if self.world.rules.lossless && !matches!(self.world.slab[pkt].pkt.body, Body::Control(_)) {
             let most = match s.occupancy.memory() {
                 BufferPer::Egress => {
@@ -142,7 +142,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         false
     }
 
-    /// A packet that was cut says so if that was at the port to its receiver.
+    /// Flags a trimmed packet if it was trimmed at the port to its receiver.
     fn mark_last_hop(&mut self, pkt: Ix) {
         let slot = &mut self.world.slab[pkt];
         let leads_to = self.node.home.shape.ports[usize::from(slot.place.egress.0)].host;

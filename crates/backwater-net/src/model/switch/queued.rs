@@ -1,12 +1,12 @@
-//! Where the frames in a switch stand.
+//! The places of the frames in a switch.
 
 use super::Switch;
 use crate::model::packet::CLASSES;
 use crate::model::port::Port;
 use crate::model::slab::{Ix, Slab};
 
-/// Calls for every frame that stands in a switch, with the queue of a port of its own that it is in or, before a crossbar, that the
-/// head of its input queue is for.
+/// Calls `add` for every frame in a switch, with its own queue or, before a crossbar, with the queue for which the head of its input queue
+/// is meant.
 pub(crate) fn each_queued<S>(s: &Switch<S>, ports: &[Port], slab: &Slab, mut add: impl FnMut(Ix, (u16, u8))) {
     for (port, p) in (0u16..).zip(ports) {
         for queue in 0..CLASSES as u8 {
@@ -24,7 +24,7 @@ pub(crate) fn each_queued<S>(s: &Switch<S>, ports: &[Port], slab: &Slab, mut add
     }
 }
 
-/// The queue that keeps back what `head` is the head of: its own, or the one in which earlier frames of its flow are.
+/// The queue that delays `head`: its own, or the one with earlier frames of its flow.
 fn queue_behind(p: &Port, slab: &Slab, mut queue: u8, head: Ix) -> u8 {
     let mut head = Some(head);
     while let Some(ix) = head.filter(|_| p.gates() & (1 << queue) != 0) {

@@ -1,4 +1,4 @@
-//! Packets for which there is no memory and that a mechanism lets turn round ([`Full::Return`](crate::model::hooks::Full::Return)).
+//! Packets without memory that a mechanism returns to their source ([`Full::Return`](crate::model::hooks::Full::Return)).
 
 use super::Switch;
 use crate::model::hooks::SwitchSide;
@@ -7,9 +7,9 @@ use crate::model::packet::{FlowRef, Packet, PathRef, Port as PortNo};
 use crate::model::slab::Ix;
 
 impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
-    /// A data packet becomes a NACK of its flow, as long as its headers or `least`, which goes to the source like an acknowledgement that passes
-    /// here. It keeps the place in the ingress accounts that the packet would have had. Returns `false`, and leaves the
-    /// packet, where there is no payload to be cut off or no way back.
+    /// A data packet becomes a NACK of its flow, as long as its headers or `least`, which goes to the source like an acknowledgement that
+    /// passes here. It keeps the packet's place in the ingress accounts. Returns `false`, and leaves the packet as it is, if it has no
+    /// payload or there is no path back.
     #[cold]
     pub(super) fn return_to_sender(&mut self, pkt: Ix, least: u32) -> bool {
         let packet = self.world.slab[pkt].pkt;
@@ -28,7 +28,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         true
     }
 
-    /// Where the pinned way of a flow's acknowledgements passes here: that, and how many switches it has before this one.
+    /// The pinned path of a flow's acknowledgements, if it passes here, and the number of switches before this one.
     pub(super) fn on_way_back(&self, flow: FlowRef) -> Option<(PathRef, u8)> {
         let (back, first) = self.world.fabric.paths.back(flow)?;
         Some((back, self.world.fabric.position(back, first, self.node.number)?))

@@ -1,4 +1,4 @@
-//! Go-back-N: from the first missing packet on everything is retransmitted, since receivers drop what lies beyond a gap.
+//! Go-back-N: everything from the first missing packet on is retransmitted, since receivers drop packets beyond a gap.
 //!
 //! ```text
 //! receiver   at expected:        place it, ACK
@@ -10,7 +10,7 @@
 //!            no progress for `timeout`:  the next packet sent is the first that is not acknowledged
 //! ```
 //!
-//! Only the packet of a flow without payload is marked as lost: no offset says that it has not arrived.
+//! Only the packet of a flow without payload is marked as lost: no offset shows that it has not arrived.
 
 use super::{Answer, Expiry, Learned, Receiving, SenderCommon, Sending, Span, Timed, Transport};
 use crate::model::hooks::Loss;
@@ -19,15 +19,15 @@ use backwater_engine::Time;
 
 pub(super) struct GoBackN;
 
-/// What a receiver keeps.
+/// State of a receiver.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Receiver {
-    /// The gap at `expected` has been reported, and is not reported again before this.
+    /// The gap at `expected` has been reported, and is not reported again before this time.
     silent_until: Time,
 }
 
 impl Receiver {
-    /// A packet has come beyond the gap: whether that is to be reported.
+    /// A packet has arrived beyond the gap. Returns whether to report it.
     fn reports(&mut self, now: Time, interval: Option<Time>) -> bool {
         if now < self.silent_until {
             return false;
@@ -68,7 +68,7 @@ impl Transport for GoBackN {
             Some(Gap::Returned { at, .. }) => {
                 let news = at >= acked;
                 if news {
-                    // The flow may have gone back further already.
+                    // The flow may already have gone back further.
                     *sender.flow.sent = (*sender.flow.sent).min(at);
                 }
                 news

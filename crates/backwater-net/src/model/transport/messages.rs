@@ -1,9 +1,9 @@
-//! What both ends of a connection keep of the messages that share it (`host/messages.rs` is what they do with it).
+//! State of both ends of a connection for the messages that share it (`host/messages.rs` uses it).
 
 use backwater_engine::Time;
 use std::collections::VecDeque;
 
-/// A message in progress, as its sender has it.
+/// A message in progress at its sender.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Sending {
     pub id: u64,
@@ -13,12 +13,12 @@ pub(crate) struct Sending {
     pub bytes: u64,
     /// Offset of its first packet.
     pub from: u64,
-    /// Its packets, and of these those that are acknowledged one by one.
+    /// Its packets, and how many of them are acknowledged one by one.
     pub packets: u64,
     pub arrived: u64,
     /// \[bytes\] by which the last packets of all messages before it on its connection are shorter than full ones
     pub short: u64,
-    /// Packets sent, retransmissions among them, and how many of them are.
+    /// Packets sent, retransmissions among them, and the number of retransmissions.
     pub sent: u64,
     pub retransmitted: u64,
     /// Packets taken for lost before their timers expired.
@@ -31,8 +31,8 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
-    /// A message of so many bytes that is posted now, in packets of `step` bytes, or what the queue pair with this number carries of
-    /// one. Its place is yet to be given.
+    /// A message of so many bytes that is posted now, in packets of `step` bytes, or the share of one that the queue pair with this number
+    /// carries. Its place is set later.
     pub fn new(id: u64, start: Time, bytes: u64, step: u64, (message, pair): (u32, u32)) -> Sending {
         Sending {
             id,
@@ -62,19 +62,19 @@ impl Sending {
     }
 }
 
-/// The messages of a connection that are in progress, as its sender has them.
+/// The messages in progress on a connection, at its sender.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Outgoing {
     /// By their offsets.
     list: VecDeque<Sending>,
-    /// Of these, the last so many are still to be issued by the interface.
+    /// The last so many of these still have to be issued by the interface.
     posted: usize,
-    /// Offset of the next message, and what messages before it are short of.
+    /// Offset of the next message, and the bytes that the messages before it lack.
     end: u64,
     short: u64,
     /// The first has begun.
     pub begun: bool,
-    /// When the last that was posted is issued.
+    /// When the last posted message is issued.
     pub due: Time,
 }
 
@@ -88,19 +88,19 @@ impl Outgoing {
         from
     }
 
-    /// The first message that is still to be issued, if any.
+    /// The first message that still has to be issued, if any.
     pub fn next_posted(&self) -> Option<&Sending> {
         self.list.get(self.list.len() - self.posted)
     }
 
-    /// It is issued. Returns up to which offset there are packets to be sent.
+    /// Issues it. Returns the offset up to which there are packets to be sent.
     pub fn issue(&mut self, step: u64) -> Option<u64> {
         let end = self.next_posted()?.end(step);
         self.posted -= 1;
         Some(end)
     }
 
-    /// Whether no message is in progress.
+    /// Returns whether no message is in progress.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -114,12 +114,12 @@ impl Outgoing {
         self.list.partition_point(|message| message.from <= offset).checked_sub(1)
     }
 
-    /// The message of a packet, unless that is complete.
+    /// The message of a packet, unless it is complete.
     pub fn of(&self, offset: u64, step: u64) -> Option<&Sending> {
         self.list.get(self.place(offset)?).filter(|message| offset < message.end(step))
     }
 
-    /// The same, to be changed.
+    /// The same, mutably.
     pub fn of_mut(&mut self, offset: u64, step: u64) -> Option<&mut Sending> {
         let place = self.place(offset)?;
         self.list.get_mut(place).filter(|message| offset < message.end(step))
@@ -131,7 +131,7 @@ impl Outgoing {
             .map_or(step, |message| (message.bytes - (offset - message.from).min(message.bytes)).min(step))
     }
 
-    /// \[bytes\] by which packets from `from` to `to` are shorter than full ones. Of messages between none is over.
+    /// \[bytes\] by which packets from `from` to `to` are shorter than full ones. All messages in between are in progress.
     pub fn shortness(&self, from: u64, to: u64, step: u64) -> u64 {
         let first = self.list.partition_point(|message| message.end(step) <= from);
         let last = self.list.partition_point(|message| message.end(step) <= to);
@@ -141,13 +141,13 @@ impl Outgoing {
         }
     }
 
-    /// A message is over.
+    /// Removes a message that has ended.
     pub fn take(&mut self, from: u64) -> Option<Sending> {
         let at = self.list.binary_search_by_key(&from, |message| message.from).ok()?;
         self.list.remove(at)
     }
 
-    /// The offsets of messages of which all packets are acknowledged: one by one, or all up to `acked`. Nothing is sent from `sent` on.
+    /// The offsets of messages whose packets are all acknowledged: one by one, or all up to `acked`. Nothing is sent from `sent` on.
     pub fn complete(&self, acked: u64, sent: u64, step: u64) -> Vec<u64> {
         let is_complete = |message: &&Sending| message.arrived >= message.packets || message.end(step) <= acked;
         let begun = self.list.iter().take_while(|message| message.from < sent);
@@ -155,7 +155,7 @@ impl Outgoing {
     }
 }
 
-/// A message in progress, as its receiver has it.
+/// A message in progress at its receiver.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Coming {
     /// Offsets of its first packet and behind its last.
@@ -170,36 +170,36 @@ pub(crate) struct Coming {
     pub marked: u64,
 }
 
-/// The messages of a connection that are in progress, as its receiver has them.
+/// The messages in progress on a connection, at its receiver.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Incoming {
     /// By their offsets.
     list: VecDeque<Coming>,
-    /// Of the connection's counts, how much belongs to messages that had their packets before.
+    /// The share of the connection's counts that belongs to earlier messages.
     pub reordered: u32,
     pub marked: u32,
 }
 
 impl Incoming {
-    /// A message of so many packets of `step` bytes is to come.
+    /// Expects a message of so many packets of `step` bytes.
     pub fn expect(&mut self, from: u64, packets: u64, step: u64) {
         let (end, last_byte) = (from + packets * step, Time::NEVER);
         self.list.push_back(Coming { from, end, received: 0, missing: packets, last_byte, reordered: 0, marked: 0 });
     }
 
-    /// The message of a packet, unless that is over.
+    /// The message of a packet, unless it has ended.
     pub fn of(&mut self, offset: u64) -> Option<&mut Coming> {
         let place = self.list.partition_point(|message| message.from <= offset).checked_sub(1)?;
         self.list.get_mut(place).filter(|message| offset < message.end)
     }
 
-    /// What has come of a message.
+    /// Returns the received part of a message.
     pub fn look(&self, from: u64) -> Option<&Coming> {
         let at = self.list.binary_search_by_key(&from, |message| message.from).ok()?;
         self.list.get(at)
     }
 
-    /// A message is over.
+    /// Removes a message that has ended.
     pub fn take(&mut self, from: u64) -> Option<Coming> {
         let at = self.list.binary_search_by_key(&from, |message| message.from).ok()?;
         self.list.remove(at)
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn short_packets_that_are_still_to_be_sent_count() {
         let messages = four();
-        // Of the first three messages 500, 999 and 1000 bytes are missing to full packets.
+        // The first three messages lack 500, 999 and 1000 bytes to full packets.
         let shortness = |sent, available| messages.shortness(sent, available, STEP);
         assert_eq!([shortness(0, 7_000), shortness(2_000, 7_000), shortness(3_000, 7_000)], [2_499, 2_499, 1_999]);
         assert_eq!([shortness(5_000, 7_000), shortness(0, 4_000), shortness(7_000, 7_000)], [0, 1_499, 0]);

@@ -6,11 +6,11 @@
 //! | `selective_repeat.rs` | only what is missing is retransmitted | the same |
 //! | `rud.rs` | the same, with packets acknowledged one by one | UEC 1.0 |
 //!
-//! A transport knows no host, no port and no controller. It changes its own state and the offsets of its flow, and returns what the
-//! host is to do: arm a timer, wake the flow, inform the controller, give up. `host/transport.rs` does that, alike for all transports.
+//! A transport knows no host, no port and no controller. It changes its own state and the offsets of its flow, and returns actions for the
+//! host: arm a timer, wake the flow, inform the controller, give up. `host/transport.rs` carries them out, alike for all transports.
 //!
-//! A packet's number is the offset of its first payload byte in full packets. A flow without a [`Sender`] is unreliable: what is lost
-//! stays lost.
+//! A packet's number is the offset of its first payload byte in full packets. A flow without a [`Sender`] is unreliable: lost packets stay
+//! lost.
 
 mod common;
 mod go_back_n;
@@ -32,44 +32,44 @@ use selective_repeat::SelectiveRepeat;
 
 pub(crate) use common::{ReceiverCommon, SenderCommon};
 
-/// A way of reliable delivery: both halves of it. Whatever is no function of the half's state comes with the call.
+/// A way of reliable delivery, with both halves. Everything that does not follow from the half's state comes with the call.
 pub(crate) trait Transport {
-    /// What its sender keeps beside [`SenderCommon`], and its receiver beside [`ReceiverCommon`].
+    /// State of its sender beside [`SenderCommon`], and of its receiver beside [`ReceiverCommon`].
     type Sender: Default;
     type Receiver: Default;
-    /// Whether a flow that waits may send before its controller has heard of an acknowledgement, and not only afterwards.
+    /// True if a waiting flow may send before its controller has seen an acknowledgement; otherwise only afterwards.
     const SENDS_BEFORE_CONTROL: bool;
-    /// Whether a sender requests acknowledgements.
+    /// True if a sender requests acknowledgements.
     const REQUESTS_ACKS: bool;
 
-    /// A packet of data is sent: new, or retransmitted. Its offset no longer counts as lost.
+    /// A data packet is sent: new, or retransmitted. Its offset no longer counts as lost.
     fn on_send(sender: &mut Sending<'_, Self::Sender>, packet: &mut Packet);
-    /// The receiver takes a packet of data.
+    /// The receiver takes a data packet.
     fn on_data(receiver: &mut Receiving<'_, Self::Receiver>, packet: &Packet, data: DataHeader) -> Answer;
-    /// The sender takes an acknowledgement or NACK, with what lies beside it.
+    /// The sender takes an acknowledgement or NACK, with the report beside it.
     fn on_ack(sender: &mut Sending<'_, Self::Sender>, packet: &Packet, ack: AckHeader, report: Report) -> Learned;
     /// The retransmission timer expires. `timeout_is_loss` asks the flow's controller whether a packet whose timer has expired is lost.
     fn on_timeout(sender: &mut Sending<'_, Self::Sender>, timeout_is_loss: &mut dyn FnMut(Timed) -> bool) -> Expiry;
     /// \[bytes\] that count against the flow's window
     fn in_flight(own: &Self::Sender, common: &SenderCommon, span: Span) -> u64;
 
-    /// Whether the packet of this number is in flight; `false` where that is not known of single packets.
+    /// Returns whether the packet of this number is in flight; `false` if single packets are not tracked.
     fn is_in_flight(_: &Self::Sender, _: u64) -> bool {
         false
     }
-    /// The flow's controller takes the packet of this number for lost. Without effect where packets are not acknowledged one by one.
+    /// The flow's controller declares the packet of this number lost. Without effect if packets are not acknowledged one by one.
     fn declare_lost(_: &mut Self::Sender, _: &mut SenderCommon, _: u64, _step: u64) {}
-    /// The sender has asked by a probe of this number what has arrived. `None`: probes are not answered.
+    /// The sender has probed, by this number, for what has arrived. `None`: probes are not answered.
     fn on_probe(_: &mut Receiving<'_, Self::Receiver>, _: u64) -> Option<Answer> {
         None
     }
-    /// What an [`Answer::Reported`] says.
+    /// Returns the content of an [`Answer::Reported`].
     fn report(_: &Self::Receiver) -> Option<(Gap, Report)> {
         None
     }
 }
 
-/// When a transport is called, and by which rules it goes.
+/// The time of a call to a transport, and the rules.
 #[derive(Clone, Copy)]
 pub(crate) struct Moment<'a> {
     pub now: Time,
@@ -79,7 +79,7 @@ pub(crate) struct Moment<'a> {
     pub ack: &'a AckParams,
 }
 
-/// How far a flow has come: its transport moves `sent` and `acked`.
+/// The progress of a flow: its transport moves `sent` and `acked`.
 pub(crate) struct Offsets<'a> {
     /// \[bytes\] of payload made available, sent, acknowledged
     pub available: u64,
@@ -91,7 +91,7 @@ pub(crate) struct Offsets<'a> {
     pub empty: bool,
 }
 
-/// Which bytes a flow has sent that are not acknowledged together, in packets of `step` bytes.
+/// The bytes that a flow has sent and that are not acknowledged cumulatively, in packets of `step` bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Span {
     pub acked: u64,
@@ -99,7 +99,7 @@ pub(crate) struct Span {
     pub step: u64,
 }
 
-/// A sender at work: what this transport keeps, what all keep, and its flow.
+/// A sender at work: its transport's state, the common state, and its flow.
 pub(crate) struct Sending<'a, S> {
     pub own: &'a mut S,
     pub common: &'a mut SenderCommon,
@@ -117,37 +117,37 @@ impl<S> Sending<'_, S> {
 pub(crate) struct Receiving<'a, R> {
     pub own: &'a mut R,
     pub common: &'a mut ReceiverCommon,
-    /// \[bytes\] of payload that has arrived, none of it twice
+    /// \[bytes\] of payload that has arrived, each counted once
     pub received: &'a mut u64,
     pub at: Moment<'a>,
 }
 
-/// What a packet is answered with.
+/// The answer to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Nothing,
     /// All bytes before this offset have arrived.
     Ack(u64),
-    /// The same, at once: the packet had arrived before, so that acknowledgements have been lost, or it has closed a gap.
+    /// The same, at once: the packet is a duplicate, so acknowledgements have been lost, or it has closed a gap.
     Again(u64),
-    /// The same, and some packet beyond is missing.
+    /// The same, and some later packet is missing.
     Nack(u64),
-    /// The same, and this packet has come; others may still be on their way.
+    /// The same, and this packet has arrived; others may still be in flight.
     Beyond(u64),
     /// The same, and the payload of this packet is missing.
     Trimmed(u64),
-    /// The same; what else there is to say is the receiver's report.
+    /// The same; the rest is in the receiver's report.
     Reported(u64),
 }
 
-/// What an acknowledgement has told a sender: its flow's controller hears of it.
+/// The content of an acknowledgement that the flow's controller learns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Learned {
-    /// Packets are lost, which was not known.
+    /// Packets are newly known to be lost.
     pub loss: Option<Loss>,
     /// Something has arrived: it is no mere NACK.
     pub acknowledges: bool,
-    /// What is told of single packets.
+    /// Its content about single packets.
     pub counted: Option<Counted>,
 }
 
@@ -161,12 +161,12 @@ pub(crate) struct Timed {
     pub since: Time,
 }
 
-/// What becomes of a retransmission timer.
+/// The outcome of a retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Expiry {
-    /// It is armed again, and expires then.
+    /// The timer is armed again, and expires then.
     pub timer: Option<Time>,
-    /// Timeouts in a row without progress, where this is one.
+    /// Timeouts in a row without progress, if this is one.
     pub tries: Option<u32>,
     /// \[bytes\] that are lost
     pub lost: Option<u64>,
@@ -180,7 +180,7 @@ impl Expiry {
     }
 }
 
-/// What a host does after a timer's expiry.
+/// The host's action after a timer's expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
     Nothing,
@@ -192,7 +192,7 @@ pub(crate) enum Then {
     Repeat,
 }
 
-/// What becomes of a packet that is sent.
+/// The outcome of sending a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     /// It is a retransmission.
@@ -201,7 +201,7 @@ pub(crate) struct Sent {
     pub timer: Option<Time>,
 }
 
-/// A value for one of the transports. Which there are is known here and nowhere else.
+/// A value for one of the transports. Only this enum lists them.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 enum Of<G, S, R> {
     GoBackN(G),
@@ -234,7 +234,7 @@ type SenderOf = Of<<GoBackN as Transport>::Sender, <SelectiveRepeat as Transport
 type ReceiverOf =
     Of<<GoBackN as Transport>::Receiver, <SelectiveRepeat as Transport>::Receiver, <Rud as Transport>::Receiver>;
 
-/// The sender's half of a reliable flow, by whichever transport.
+/// The sender's half of a reliable flow, for any transport.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Sender {
     pub common: SenderCommon,
@@ -242,7 +242,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Of a flow that has sent nothing, or of a connection whose messages follow each other; `None`: flows are unreliable.
+    /// The half of a flow that has sent nothing, or of a connection whose messages follow each other; `None`: flows are unreliable.
     pub fn new(recovery: Recovery, kept: bool) -> Option<Box<Sender>> {
         let own = match recovery {
             Recovery::None => return None,
@@ -265,7 +265,7 @@ impl Sender {
         Receiver { common: ReceiverCommon { messages, ..ReceiverCommon::default() }, own }
     }
 
-    /// A packet is sent, made by the flow's offsets.
+    /// Sends a packet that the flow's offsets describe.
     pub fn on_send(&mut self, flow: Offsets<'_>, at: Moment<'_>, packet: &mut Packet) -> Sent {
         let Sender { common, own } = self;
         common.cut_to_message(packet, at.step);
@@ -318,7 +318,7 @@ impl Sender {
     }
 }
 
-/// The receiver's half of a reliable flow, by whichever transport.
+/// The receiver's half of a reliable flow, for any transport.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Receiver {
     pub common: ReceiverCommon,
@@ -326,7 +326,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// A packet arrives. Counts its payload in `received`, unless it had come before.
+    /// A packet arrives. Counts its payload in `received`, unless it is a duplicate.
     pub fn on_data(&mut self, received: &mut u64, at: Moment<'_>, packet: &Packet, data: DataHeader) -> Answer {
         let Receiver { common, own } = self;
         with!(own, |own, T| T::on_data(&mut Receiving { own, common, received, at }, packet, data))

@@ -1,17 +1,19 @@
-//! What a sender knows of each packet that is in flight, lost or acknowledged out of turn ([`super::rud`] is what it does with that).
+//! A sender's record of each packet that is in flight, lost or acknowledged out of turn ([`super::rud`] uses it).
 
 use backwater_engine::Time;
 use std::collections::VecDeque;
 
-/// What a sender knows of the packets that are not yet acknowledged together.
+/// A sender's record of the packets that are not yet acknowledged cumulatively.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Outstanding {
     /// Number of the first in `records`.
     pub first: u64,
     records: VecDeque<Record>,
-    /// When the timers of packets were started, and of which. What is acknowledged, lost or retransmitted since is passed over.
+    /// When and for which packets timers were started. Entries of packets that have been acknowledged, lost or retransmitted since are
+    /// skipped.
     order: VecDeque<(Time, u64)>,
-    /// \[bytes\] of frames. Below zero between the count of a packet that had been taken for lost and its acknowledgement.
+    /// \[bytes\] of frames in flight. Negative between the receiver's count of a packet that had been declared lost and its
+    /// acknowledgement.
     balance: i64,
     /// \[bytes\] of frames that the receiver has counted
     counted: u64,
@@ -20,11 +22,11 @@ pub(super) struct Outstanding {
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Record {
     sent: Time,
-    /// When its timer was started: with its sending, or when it expired last and the packet was not taken for lost.
+    /// When its timer was started: when it was sent, or at the last expiry after which it was not declared lost.
     since: Time,
     /// \[bytes\]
     size: u32,
-    /// Two and more count as far as it goes.
+    /// Number of transmissions, up to the largest value.
     sends: u16,
     stands: Stands,
 }
@@ -66,27 +68,27 @@ impl Outstanding {
         self.records.get_mut(at)
     }
 
-    /// That of a packet in flight.
+    /// The record of a packet in flight.
     fn flying(&self, number: u64) -> Option<&Record> {
         self.records.get(self.place(number)?).filter(|record| record.stands == Stands::InFlight)
     }
 
-    /// The same, to be changed.
+    /// The same, mutably.
     fn flying_mut(&mut self, number: u64) -> Option<&mut Record> {
         self.record(number).filter(|record| record.stands == Stands::InFlight)
     }
 
-    /// When a packet that is in flight was sent last, its size, and how often it has been.
+    /// Returns when a packet in flight was last sent, its size, and its number of transmissions.
     pub fn last_sending(&self, number: u64) -> Option<(Time, u32, u16)> {
         self.flying(number).map(|record| (record.sent, record.size, record.sends))
     }
 
-    /// Whether a packet is in flight.
+    /// Returns whether a packet is in flight.
     pub fn is_in_flight(&self, number: u64) -> bool {
         self.flying(number).is_some()
     }
 
-    /// The timer of a packet that is in flight starts anew, for the packet is not taken for lost.
+    /// Restarts the timer of a packet in flight that is not declared lost.
     pub fn restart_timer(&mut self, number: u64, now: Time) {
         if let Some(record) = self.flying_mut(number) {
             record.since = now;
@@ -94,7 +96,7 @@ impl Outstanding {
         }
     }
 
-    /// The receiver has counted so many bytes. Returns how many more than before.
+    /// The receiver has counted so many bytes. Returns the increase.
     pub fn count(&mut self, counted: u64) -> u64 {
         let more = counted.saturating_sub(self.counted);
         self.counted += more;
@@ -111,26 +113,26 @@ impl Outstanding {
         Some(size)
     }
 
-    /// A packet has arrived. Returns whether that is news, and whether it was to be retransmitted.
+    /// A packet has arrived. Returns whether that is new, and whether it was to be retransmitted.
     pub fn arrive(&mut self, number: u64) -> (bool, bool) {
         let Some(record) = self.record(number) else { return (false, false) };
         let (before, size) = (record.stands, record.size);
         record.stands = Stands::Arrived;
         if before == Stands::Lost {
-            // Its loss had taken it off, and so has the receiver's count.
+            // Its loss has already removed it, and so has the receiver's count.
             self.balance += i64::from(size);
         }
         (before != Stands::Arrived, before == Stands::Lost)
     }
 
-    /// All packets before this one have arrived, and nobody asks for them any more.
+    /// All packets before this one have arrived, and their records are not needed any more.
     pub fn forget_before(&mut self, number: u64) {
         while self.first < number && self.records.pop_front().is_some() {
             self.first += 1;
         }
     }
 
-    /// The packet in flight whose timer was started first, and when.
+    /// The packet in flight with the oldest timer, and when that was started.
     pub fn oldest(&mut self) -> Option<(Time, u64)> {
         while let Some((since, number)) = self.order.front().copied() {
             if self.flying(number).is_some_and(|record| record.since == since) {
@@ -167,14 +169,14 @@ mod tests {
         );
     }
 
-    /// The second packet is taken for lost and retransmitted; then the first sending arrives after all, and the second one as a
+    /// The second packet is declared lost and retransmitted. Then the first transmission arrives after all, and the second one as a
     /// duplicate, which the receiver does not count.
     #[test]
     fn what_was_given_up_and_arrives_is_counted_once() {
         let mut all = four();
         assert_eq!((all.lose(1), all.in_flight()), (Some(100), 300));
         assert_eq!((all.lose(1), all.in_flight()), (None, 300), "it is given up already");
-        // It is acknowledged while it waits: the count has taken it off once more.
+        // It is acknowledged while it waits: the count has removed it once more.
         all.count(100);
         assert_eq!((all.in_flight(), all.arrive(1), all.in_flight()), (200, (true, true), 300));
         assert_eq!(all.arrive(1), (false, false));
@@ -185,7 +187,8 @@ mod tests {
         assert_eq!((all.arrive(2), all.in_flight()), ((true, false), 200), "packets 0 and 3 are in flight");
     }
 
-    /// A packet is given up twice before its first sending arrives: the count comes first, and what it takes off too much the map gives back.
+    /// A packet is given up twice before its first transmission arrives: the count comes first, and the map restores the excess that it
+    /// removes.
     #[test]
     fn what_was_given_up_twice_leaves_nothing_in_flight() {
         let mut all = Outstanding::default();

@@ -1,16 +1,16 @@
-//! The reliable connection of RoCEv2, as far as [`super::go_back_n`] and [`super::selective_repeat`] have it in common (InfiniBand
-//! specification, volume 1, chapter 9).
+//! The reliable connection of RoCEv2, as far as [`super::go_back_n`] and [`super::selective_repeat`] share it (InfiniBand specification,
+//! volume 1, chapter 9).
 //!
-//! The receiver knows the next byte that it expects, `expected`. A packet that begins there moves it on and is acknowledged; one
-//! that begins before it is acknowledged again; one that begins beyond it shows a gap.
+//! The receiver knows the next byte that it expects, `expected`. A packet that begins there advances it and is acknowledged; one that
+//! begins before it is acknowledged again; one that begins beyond it shows a gap.
 //!
-//! A packet that a switch sends back for want of memory is lost as well, and known to be before its receiver could say so. Of all other
-//! packets that says nothing, so it neither acknowledges nor shows a gap. A packet whose payload a switch has cut off is a loss that the
-//! receiver knows of, and says at once.
+//! A packet that a switch returns for want of memory is lost as well, and the sender knows it before the receiver could report it. It says
+//! nothing about other packets, so it neither acknowledges nor shows a gap. A packet whose payload a switch has trimmed is a loss that the
+//! receiver reports at once.
 //!
-//! Time passes without progress while a packet is in flight: not while the flow rests, or waits for its own rate to retransmit. A flow
-//! without a byte is one packet without payload, retransmitted until it is acknowledged. A flow whose packets time out `retries` times
-//! in a row without progress fails, as a queue pair does.
+//! The timer runs while a packet is in flight: not while the flow is idle, or waits for its own rate to retransmit. A flow without a byte
+//! is one packet without payload, retransmitted until it is acknowledged. A flow whose packets time out `retries` times in a row without
+//! progress fails, as a queue pair does.
 //!
 //! **Not modelled:** RNR NACKs, end-to-end credits, atomic operations and reads; PSN wrap-around.
 
@@ -18,13 +18,13 @@ use super::{Answer, Expiry, Receiving, SenderCommon, Sending, Span, Then};
 use crate::model::packet::{AckHeader, DataHeader, Gap};
 
 impl Span {
-    /// Packets in flight: neither lost nor acknowledged, with so many that are acknowledged out of turn.
+    /// Packets in flight: neither lost nor acknowledged, where so many are acknowledged out of turn.
     pub(super) fn packets_in_flight(self, common: &SenderCommon, reported: usize) -> u64 {
         let known = (common.lost.len() + reported) as u64;
         self.sent.saturating_sub(self.acked).div_ceil(self.step).saturating_sub(known)
     }
 
-    /// \[bytes\] in flight. While something is to be retransmitted all packets count as full ones.
+    /// \[bytes\] in flight. While something waits to be retransmitted all packets count as full ones.
     pub(super) fn bytes_in_flight(self, common: &SenderCommon, reported: usize) -> u64 {
         if common.has_retransmissions() {
             return self.packets_in_flight(common, reported) * self.step;
@@ -43,27 +43,27 @@ impl<S> Sending<'_, S> {
         }
     }
 
-    /// What has arrived in order. Whether that is more than before.
+    /// Takes the cumulative part of an acknowledgement. Returns whether it is more than before.
     pub(super) fn acknowledge(&mut self, ack: AckHeader) -> bool {
         let further = ack.received > *self.flow.acked;
         if further {
             *self.flow.acked = ack.received;
             self.common.note_progress(self.at.now);
-            // Nearly always there is none, and the set is not to be made anew for that.
+            // The set is nearly always empty, and must not be rebuilt then.
             if self.common.has_retransmissions() {
                 self.common.lost = self.common.lost.split_off(self.flow.acked);
             }
         }
-        // A timeout had sent it back, and then an old acknowledgement came.
+        // A timeout had moved `sent` back, and then an old acknowledgement arrived.
         *self.flow.sent = (*self.flow.sent).max(*self.flow.acked);
         if ack.gap.is_some_and(|gap| gap.is_cut()) {
-            // The way is there, however often the same packet is cut.
+            // The path works, however often the same packet is trimmed.
             self.common.tries = 0;
         }
         further
     }
 
-    /// Whether nothing has got further for the timeout; otherwise what becomes of the timer.
+    /// Returns the number of timeouts in a row if nothing has made progress for the timeout; otherwise what happens to the timer.
     pub(super) fn has_timed_out(&mut self, reported: usize) -> Result<u32, Expiry> {
         let (now, common) = (self.at.now, &mut *self.common);
         let span = Span { acked: *self.flow.acked, sent: *self.flow.sent, step: self.at.step };
@@ -87,7 +87,7 @@ impl<S> Sending<'_, S> {
     /// It has timed out: so many bytes are lost.
     pub(super) fn time_out(&mut self, tries: u32, bytes: u64) -> Expiry {
         if self.flow.empty {
-            // No offset says that it has not arrived.
+            // No offset shows that it has not arrived.
             self.common.mark_lost(0);
         }
         let timer = self.common.arm(self.at.now + self.at.params.timeout);
@@ -103,7 +103,7 @@ impl<R> Receiving<'_, R> {
             return Answer::Again(self.common.expected);
         }
         *self.received += u64::from(data.payload);
-        // What waits beyond a gap was answered at once, and so is what closes the gap, or a part of it (RFC 5681, 4.2).
+        // Packets beyond a gap were answered at once, and so is the packet that closes the gap, or a part of it (RFC 5681, 4.2).
         let gap = !self.common.beyond.is_empty();
         self.common.advance(end);
         if gap { Answer::Again(self.common.expected) } else { Answer::Ack(self.common.expected) }
@@ -111,7 +111,7 @@ impl<R> Receiving<'_, R> {
 }
 
 impl Gap {
-    /// Whether its packet has lost its payload to a switch, which says nothing against its way.
+    /// Returns whether a switch has trimmed its packet, which shows that the path works.
     fn is_cut(self) -> bool {
         matches!(self, Gap::Trimmed(_) | Gap::Returned { .. })
     }

@@ -1,8 +1,8 @@
 //! Reliable unordered delivery, RUD: UEC 1.0, the packet delivery sublayer, with the rules of `htsim_uec` (ultraethernet/uet-htsim, commit
 //! 40ccb052).
 //!
-//! Packets are numbered, and placed as they come. The receiver acknowledges packets one by one, and counts what has come; by that count the
-//! sender knows what is in flight, whatever is lost and retransmitted meanwhile.
+//! Packets are numbered, and placed as they arrive. The receiver acknowledges packets one by one, and counts what has arrived; from that
+//! count the sender knows what is in flight, whatever is lost and retransmitted in the meantime.
 //!
 //! ```text
 //! receiver   accepted += size
@@ -19,11 +19,11 @@
 //!            timer of the packet that was sent longest ago; its time is constant. With nothing in flight and nothing that may go it runs on
 //! ```
 //!
-//! A packet's number is that of its first payload byte, in full packets. A round trip counts where the answer says for certain which sending it
-//! answers: the packet was sent once and not again, or twice and the second time.
+//! A packet's number is that of its first payload byte, in full packets. A round trip counts if the acknowledgement shows for certain which
+//! transmission it answers: the packet was sent once, or twice and the second one is answered.
 //!
-//! A flow's controller may take packets for lost by what acknowledgements say, keep those in flight whose timer has expired, and ask by a
-//! probe what has arrived.
+//! A flow's controller may declare packets lost because of acknowledgements, keep those in flight whose timer has expired, and probe for
+//! what has arrived.
 //!
 //! **Not modelled:** the window penalty of receivers; ordered delivery (ROD); numbers for control packets.
 
@@ -37,21 +37,21 @@ const MAP: u64 = 64;
 
 pub(super) struct Rud;
 
-/// What a receiver keeps.
+/// State of a receiver.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Receiver {
-    /// \[bytes\] of frames that have come, none of them twice
+    /// \[bytes\] of frames that have arrived, each counted once
     counted: u64,
     /// \[bytes\] of all frames since the last acknowledgement
     accepted: u64,
-    /// The sender has asked for an acknowledgement, and there is a gap.
+    /// The sender has requested an acknowledgement, and there is a gap.
     asked: bool,
-    /// What the acknowledgement to be sent says, of the packet that it answers and of others.
+    /// The content of the next acknowledgement, about the packet that it answers and about others.
     reported: Option<(Gap, Report)>,
 }
 
 impl Receiving<'_, Box<Receiver>> {
-    /// What there is to say of the 64 packets from number `first` on, and of all.
+    /// Returns the report on the 64 packets from number `first` on, and on all.
     fn report_from(&self, first: u64) -> Report {
         let (step, beyond) = (self.at.step, &self.common.beyond);
         let near = beyond.range((first * step, 0)..((first + MAP) * step, 0));
@@ -130,7 +130,7 @@ impl Transport for Rud {
         }
     }
 
-    /// The timer is that of the packet that was sent longest ago: one packet for each call.
+    /// The timer belongs to the packet that was sent longest ago: one packet for each call.
     fn on_timeout(sender: &mut Sending<'_, Self::Sender>, timeout_is_loss: &mut dyn FnMut(Timed) -> bool) -> Expiry {
         let Sending { own, common, at, .. } = sender;
         common.armed = false;
@@ -147,7 +147,7 @@ impl Transport for Rud {
             None => own.restart_timer(number, at.now),
         }
         common.note_timeout(number * at.step, at.step);
-        // Of timers that were started one after the other, one counts.
+        // Several timers that were started one after the other count as one timeout.
         let mut tries = None;
         if since >= common.progress {
             (common.progress, common.tries) = (at.now, common.tries + 1);
@@ -183,7 +183,7 @@ impl Transport for Rud {
     }
 }
 
-/// The receiver reports what has come.
+/// The receiver reports what has arrived.
 fn on_map(
     sender: &mut Sending<'_, Box<Outstanding>>,
     received: u64,
@@ -230,11 +230,11 @@ fn on_map(
     Learned { loss: None, acknowledges: true, counted: Some(counted) }
 }
 
-/// A switch has cut a packet, or sent it back. `None`: it is not in flight.
+/// A switch has trimmed a packet, or returned it. `None`: it is not in flight.
 fn on_cut(sender: &mut Sending<'_, Box<Outstanding>>, offset: u64, flags: u8) -> Option<Cut> {
     let Sending { own, common, at, .. } = sender;
     let (sent, size, _) = own.last_sending(offset / at.step)?;
-    // The way is there, however often the same packet is cut.
+    // The path works, however often the same packet is trimmed.
     common.note_progress(at.now);
     let cut = Cut {
         bytes: u64::from(size),

@@ -1,4 +1,4 @@
-//! Selective repeat: only what is missing is retransmitted, since receivers keep what lies beyond a gap.
+//! Selective repeat: only missing packets are retransmitted, since receivers keep packets beyond a gap.
 //!
 //! ```text
 //! receiver   at expected:        place it, ACK; at once where it closes a gap
@@ -11,8 +11,8 @@
 //!            what is lost is retransmitted before anything new
 //! ```
 //!
-//! Where packets may take different ways (`transport.in_order = false`) what lies beyond a gap is reported, and says nothing of the gap:
-//! losses show by the timeout.
+//! If packets may take different paths (`transport.in_order = false`) packets beyond a gap are reported, but show no loss: the timeout
+//! finds losses.
 
 use super::{Answer, Expiry, Learned, Receiving, SenderCommon, Sending, Span, Timed, Transport};
 use crate::model::hooks::Loss;
@@ -21,20 +21,20 @@ use std::collections::BTreeSet;
 
 pub(super) struct SelectiveRepeat;
 
-/// What a sender keeps.
+/// State of a sender.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Sender {
     /// Offsets beyond the acknowledged ones that the receiver has reported.
     reported: BTreeSet<u64>,
     /// Losses before this offset have been noticed.
     noticed: u64,
-    /// Offsets from there on whose losses were reported by themselves, and are no news once a gap shows them.
+    /// Later offsets whose losses were reported individually; a gap that shows them again is not new.
     known: BTreeSet<u64>,
 }
 
 impl Sender {
-    /// A gap before a packet at `here` shows which packets are lost: those that nobody has reported. Whether one of them was not known to
-    /// be.
+    /// A gap before a packet at `here` shows which packets are lost: those that were not reported. Returns whether a loss was not known
+    /// before.
     fn notice(&mut self, common: &mut SenderCommon, acked: u64, here: u64, step: u64) -> bool {
         let mut news = false;
         let mut offset = self.noticed.max(acked);
@@ -96,7 +96,7 @@ impl Transport for SelectiveRepeat {
                 own.reported.insert(here);
                 common.lost.remove(&here);
             }
-            // What a switch has sent back says nothing of what went before it.
+            // A returned packet says nothing about earlier packets.
             if in_order && !ack.is_returned() {
                 news |= own.notice(common, acked, here, sender.at.step);
             }

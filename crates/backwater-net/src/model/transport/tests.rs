@@ -1,4 +1,4 @@
-//! Transports without a host: a sender, a receiver, and a line between them that loses what a test says.
+//! Transports without a host: a sender, a receiver, and a line between them with the losses of a test.
 
 use super::*;
 use crate::bench::{at_offset, data};
@@ -8,7 +8,7 @@ use crate::units::Bytes;
 const STEP: u64 = 1_000;
 const PACKETS: u64 = 6;
 
-/// A flow of six full packets. What arrives is answered at once.
+/// A flow of six full packets. Arriving packets are answered at once.
 struct Line {
     sender: Box<Sender>,
     receiver: Receiver,
@@ -31,7 +31,7 @@ impl Line {
         Line { sender, receiver, params, ack, now: Time::ZERO, sent: 0, acked: 0, received: 0, order: Vec::new() }
     }
 
-    /// The next packet is sent a microsecond after the one before, and arrives or not.
+    /// The next packet is sent a microsecond after the previous one, and arrives or not.
     fn send(&mut self, arrives: bool) {
         self.now += Time::us(1);
         let offset = self.sender.common.next_offset(self.sent);
@@ -63,7 +63,7 @@ impl Line {
         sender.on_ack(flow, at, &packet, AckHeader { src: HostId(1), received: upto, gap }, report);
     }
 
-    /// Everything has been sent, and nothing more comes back.
+    /// Everything has been sent, and no more answers arrive.
     fn time_out(&mut self) {
         self.now += self.params.timeout;
         loop {
@@ -76,7 +76,7 @@ impl Line {
         }
     }
 
-    /// Sends until all is acknowledged; the bits of `losses` say which of the first transmissions are lost. Returns how many were.
+    /// Sends until all is acknowledged; a set bit of `losses` loses one of the first transmissions. Returns the number of losses.
     fn run(&mut self, losses: u32) -> u64 {
         let mut lost = 0;
         while self.acked < PACKETS * STEP {
@@ -93,8 +93,8 @@ impl Line {
     }
 }
 
-/// Whichever of the first ten transmissions are lost, all arrives, and once. Where only what is missing is retransmitted, each loss costs
-/// one transmission more.
+/// Whichever of the first ten transmissions are lost, everything arrives, once. If only missing packets are retransmitted, each loss costs
+/// one additional transmission.
 #[test]
 fn all_arrives_once_whatever_is_lost() {
     for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat, Recovery::Rud] {
@@ -113,7 +113,7 @@ fn all_arrives_once_whatever_is_lost() {
     }
 }
 
-/// The second packet is lost. Go-back-N goes back to it, selective repeat sends it at once, and unordered delivery when its timer has
+/// The second packet is lost. Go-back-N goes back to it, selective repeat retransmits it at once, and unordered delivery when its timer has
 /// expired.
 #[test]
 fn what_follows_a_loss() {

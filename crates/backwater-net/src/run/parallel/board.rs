@@ -1,7 +1,7 @@
-//! Where parts meet: how far each is, and what is on its way to it.
+//! The meeting place of parts: the progress of each, and the mail to it.
 //!
-//! A part may go as far as nothing can reach it: the least, over all parts, of what that part has pending plus the least time from it
-//! (Chandy and Misra 1979, with what is pending known to all in place of null messages). It tells how far it is after a few events, so
+//! A part may advance as far as nothing can reach it: the least, over all parts, of that part's pending events plus the least time from it
+//! (Chandy and Misra 1979; pending events are known to all and replace null messages). It publishes its progress after a few events, so
 //! that the others need not wait for its whole window.
 
 use crate::model::part::{Key, Mail, NEVER};
@@ -9,35 +9,35 @@ use backwater_engine::Time;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Looks before a part that waits lets others have the processor, and before it sleeps.
+/// Checks before a waiting part yields the processor, and before it sleeps.
 const LOOKS: u32 = 2_000;
 const YIELDS: u32 = 200;
 
 pub(super) struct Board {
     state: Mutex<State>,
-    /// Counts what others may wait for.
+    /// Counts changes that others may wait for.
     version: AtomicU64,
     sleepers: AtomicUsize,
     bell: Condvar,
-    /// Whether there is a processor for each part.
+    /// True if there is a processor for each part.
     roomy: bool,
 }
 
 struct State {
     distances: Vec<Vec<Time>>,
-    /// By part: not later than its next event, those in its mailbox aside.
+    /// By part: a lower bound of its next event, without its mailbox.
     pending: Vec<Key>,
     mailboxes: Vec<Vec<Mail>>,
-    /// The first that happens in each.
+    /// The first event in each mailbox.
     mailed: Vec<Key>,
     /// Where this stretch ends.
     until: Key,
-    /// Events that it may still have.
+    /// Events that it may still handle.
     left: u64,
     over: bool,
 }
 
-/// What a part may do next.
+/// The next step of a part.
 pub(super) struct Turn {
     pub over: bool,
     /// It may handle events before this.
@@ -71,33 +71,33 @@ impl Board {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A stretch begins that ends before `until`, or after about so many events.
+    /// Begins a stretch that ends before `until`, or after about so many events.
     pub fn begin(&mut self, until: Key, events: u64) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         (state.until, state.left, state.over) = (until, events, false);
     }
 
-    /// What the first event of all that are pending cannot come before.
+    /// Returns a lower bound of all pending events.
     pub fn first(&mut self) -> Key {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         state.pending.iter().chain(&state.mailed).copied().min().unwrap_or(NEVER)
     }
 
-    /// Whether nothing is left to be done before `until`.
+    /// Returns whether nothing is left to be done before `until`.
     pub fn reached(&mut self) -> bool {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         state.is_done()
     }
 
-    /// What has been on its way at the end, by part.
+    /// Returns the mail that is left at the end, by part.
     pub fn take(&mut self) -> Vec<Vec<Mail>> {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         state.mailed.fill(NEVER);
         state.mailboxes.iter_mut().map(std::mem::take).collect()
     }
 
-    /// A part hands in what it has for others and says how far it is; `events` it has handled meanwhile. `mail`, which is empty, is
-    /// filled with what has come for it, and `certain` with what each part has left behind, all of whose mail is in.
+    /// A part delivers its mail to others and publishes its progress; it has handled `events` meanwhile. Fills `mail`, which is empty, with
+    /// the mail for it, and `certain` with the time up to which each part has finished and all of its mail is in.
     pub fn meet(
         &self,
         me: usize,
@@ -148,7 +148,7 @@ impl Board {
         }
     }
 
-    /// Waits until something is new since `version`: looks, where there is a processor to look with, and sleeps at last.
+    /// Waits until something has changed since `version`: polls if there are enough processors, and sleeps at last.
     pub fn wait(&self, version: u64) {
         let spins = if self.roomy { LOOKS } else { 0 };
         for _ in 0..spins {
@@ -165,7 +165,7 @@ impl Board {
         }
         let mut state = self.lock();
         self.sleepers.fetch_add(1, Ordering::SeqCst);
-        // Whoever rings holds the lock, so that no bell is missed.
+        // Notifiers hold the lock, so no wake-up is missed.
         while self.version.load(Ordering::Acquire) == version {
             state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -180,7 +180,7 @@ impl State {
 }
 
 impl Mail {
-    /// When it will be an event. The end of a flow may be past already: what it says still has to be heard.
+    /// Returns the key of its event. The end of a flow may lie in the past: it still has to be handled.
     fn key(&self) -> Key {
         match self {
             Mail::Frame(crossing) => (crossing.at, 0),
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use std::thread;
 
-    /// A part that panics ends the stretch: the other one would wait for what never comes.
+    /// A part that panics ends the stretch: the other one would wait forever.
     #[test]
     fn nobody_waits_for_a_part_that_has_panicked() {
         let mut board = Board::new(vec![vec![Time::us(1); 2]; 2]);

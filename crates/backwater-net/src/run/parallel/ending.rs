@@ -1,4 +1,4 @@
-//! How far a run in parts is, and what is left to say when it ends.
+//! The progress of a run in parts, and the rows at its end.
 
 use super::super::Actors;
 use super::{Half, Parallel};
@@ -6,7 +6,7 @@ use crate::record::{Progress, Row, Sink, State};
 use backwater_engine::{Fingerprint, Time};
 
 impl<A: Actors> Parallel<A> {
-    /// How far it is; of a run that has come to rest, when the last thing happened that was no mere timer.
+    /// Returns its progress; for a finished run, with the time of its last event that was no mere timer.
     pub fn progress(&self) -> Progress {
         let Some(split) = &self.split else { return self.parts[0].progress() };
         let (flows_done, flows_failed) = (self.sum(|p| p.flows_done), self.sum(|p| p.flows_failed));
@@ -35,7 +35,7 @@ impl<A: Actors> Parallel<A> {
         begun.saturating_sub(self.sum(|p| p.flows_done + p.flows_failed))
     }
 
-    /// Until when time counts.
+    /// The end of the run: later timers without effect do not belong to it.
     pub(super) fn end(&self) -> Time {
         let Some(split) = &self.split else { return self.parts[0].end() };
         if split.at_rest && self.active() == 0 {
@@ -46,7 +46,7 @@ impl<A: Actors> Parallel<A> {
         }
     }
 
-    /// When the last event was, timers that had nothing to do any more included.
+    /// Returns the time of the last event, including timers without effect.
     pub fn now(&self) -> Time {
         self.view().now
     }
@@ -56,7 +56,7 @@ impl<A: Actors> Parallel<A> {
         Fingerprint::of(self.view().ports().map(|(_, port)| port.arrivals))
     }
 
-    /// What is not at rest, as [`super::super::Network::unrest`].
+    /// Returns what is not at rest, as [`super::super::Network::unrest`].
     pub fn unrest(&self) -> Vec<String> {
         self.view().unrest()
     }

@@ -1,9 +1,8 @@
 //! A run on several threads: a network in parts, each of which handles the events of some leaves and their hosts.
 //!
-//! What comes of it is what one thread would give: the same fingerprint, totals, rows and order of rows. `partition` says which part has
-//! which node, `board` is where parts meet, `step` what a part does between two meetings, `rows` puts their rows in order, and `why`
-//! says which runs cannot be split. What a part cannot know alone, and nobody has foreseen, ends the attempt: the run begins again on one
-//! thread, and hands out nothing twice.
+//! The outcome is that of one thread: the same fingerprint, totals, rows and order of rows. `partition` assigns nodes to parts, parts meet
+//! at `board`, `step` is the work of a part between two meetings, `rows` orders their rows, and `why` decides which runs cannot be split.
+//! If a part lacks information that nobody foresaw, the attempt ends: the run restarts on one thread, and hands out nothing twice.
 
 mod board;
 mod ending;
@@ -29,17 +28,17 @@ use std::thread;
 
 /// A run, on one thread or several.
 pub struct Parallel<A: Actors> {
-    /// One, unless it is split.
+    /// One network, unless it is split.
     pub(super) parts: Vec<Network<A>>,
     split: Option<Split<A>>,
     why_one: Option<String>,
-    /// Rows that a run has handed out which began again.
+    /// Rows that were handed out before the run restarted.
     skip: Handed,
 }
 
-/// What the parts of a run have beside them.
+/// Data of the parts' run beside the parts.
 struct Split<A> {
-    /// The run as it was before it began.
+    /// The spec, for a restart.
     spare: Spec<A>,
     owners: Arc<Ownership>,
     board: Board,
@@ -55,24 +54,24 @@ struct Split<A> {
     broken: Option<Broken>,
     /// The stretch in progress. It outlives slices, since rows are handed out at its end.
     stretch: Option<Stretch>,
-    /// How long stretches are, so that one has about as many events as a slice.
+    /// The length of stretches: one has about as many events as a slice.
     span: Time,
     /// A thread could not be started.
     unable: bool,
 }
 
-/// A stretch of time that all parts come to the end of.
+/// A stretch of time whose end all parts reach.
 #[derive(Clone, Copy)]
 struct Stretch {
     /// Its end.
     until: Time,
-    /// The look that is due before it, if it is.
+    /// The deadlock check that is due before it, if any.
     look: Time,
     /// Events of it so far.
     events: u64,
 }
 
-/// Ends the stretch for all parts when one of them panics: the others would wait for it for ever.
+/// Ends the stretch for all parts when one of them panics: the others would wait for it forever.
 struct Alarm<'a>(&'a Board);
 
 impl Drop for Alarm<'_> {
@@ -94,11 +93,10 @@ where
     A::Flow: Send,
     A::Shared: Send,
 {
-    /// Builds it for at most `threads` threads. `make` makes the same spec whenever it is called: one for each part, and one more for a run
-    /// that has to begin again.
+    /// Builds it for at most `threads` threads. `make` returns the same spec at every call: one for each part, and one more for a restart.
     ///
     /// # Errors
-    /// What `make` gives, or what about the spec cannot be.
+    /// Errors of `make`, or an impossible spec.
     pub fn new<E: From<String>>(
         threads: usize,
         mut make: impl FnMut() -> Result<Spec<A>, E>,
@@ -187,16 +185,16 @@ where
         self.parts[0].run(left.max(1), &mut Skip { sink, left: &mut self.skip })
     }
 
-    /// Ends the run here: hands out the rows of unfinished flows and of all ports. A run that began again first comes to where it has
-    /// handed out rows: its tables have these.
+    /// Ends the run here: hands out the rows of unfinished flows and of all ports. A restarted run first advances to the last rows that it
+    /// had handed out, since its tables have these.
     ///
     /// # Errors
-    /// A broken promise ends the run before it comes there; its rows are handed out all the same.
+    /// A broken promise ends the run before it gets there; its rows are handed out all the same.
     pub fn finish(&mut self, sink: &mut dyn Sink) -> Result<(), Broken> {
         if let Some(split) = &self.split
             && !split.stopped
         {
-            // All parts come to the same time.
+            // All parts reach the same time.
             let now = split.now;
             self.stretch((now, u64::MAX), u64::MAX);
             if let Some(why) = self.doubt() {
@@ -227,7 +225,7 @@ where
     fn stretch_from(&mut self, first: Time) -> Stretch {
         let look = self.parts.iter().map(|part| part.world.totals.deadlock_check_at).min().unwrap_or(Time::NEVER);
         let Some(split) = &mut self.split else { return Stretch { until: first, look, events: 0 } };
-        // Who asks for a look does so that long before it.
+        // A request for a check precedes it by that long.
         let fresh = || Stretch { until: look.after(Time(1)).min(first.after(split.span.min(LOOK))), look, events: 0 };
         *split.stretch.get_or_insert_with(fresh)
     }
@@ -238,7 +236,7 @@ where
         }
     }
 
-    /// A stretch is over: the next one is longer where a slice has room for more, and shorter where it had not room for this one.
+    /// A stretch has ended: the next one is longer if the slice has room for more, and shorter if this one was too long.
     fn has_stretched(&mut self, budget: u64) {
         let Some(split) = &mut self.split else { return };
         let Some(stretch) = split.stretch.take() else { return };
@@ -276,7 +274,7 @@ where
         split.stopped |= self.parts.iter().any(|part| part.world.totals.stopped) && split.board.reached();
     }
 
-    /// What the next event of all parts cannot come before; `None`: there are no parts, or they have ended.
+    /// Returns a lower bound of the next event of all parts; `None`: there are no parts, or they have ended.
     fn next_key(&mut self) -> Option<Key> {
         self.split.as_mut().filter(|split| !split.stopped).map(|split| split.board.first())
     }
@@ -289,7 +287,7 @@ where
         self.split.as_ref().is_some_and(|split| split.stopped)
     }
 
-    /// Why it cannot go on in parts.
+    /// Returns why it cannot continue in parts.
     fn doubt(&mut self) -> Option<&'static str> {
         if self.split.as_ref().is_some_and(|split| split.unable) {
             return Some("the system starts no more threads");
@@ -303,7 +301,7 @@ where
         })
     }
 
-    /// Whether nothing but timers was left in any part when one of them looked. All mail of that time has been delivered.
+    /// Returns whether only timers were left in every part when one of them checked. All mail of that time has been delivered.
     fn has_ended_before(&mut self) -> bool {
         let parts = || self.parts.iter().filter_map(|part| part.world.part.as_ref());
         let ended = parts().flat_map(|part| &part.ends).any(|key| parts().all(|part| part.was_quiet(*key)));
@@ -314,7 +312,7 @@ where
         ended
     }
 
-    /// Begins again on one thread.
+    /// Restarts on one thread.
     fn begin_again(&mut self, why: &str) -> Result<(), Broken> {
         let Some(split) = self.split.take() else { return Ok(()) };
         self.parts.clear();
@@ -325,10 +323,10 @@ where
         Ok(())
     }
 
-    /// From now on frames at a port are handed out ([`Network::capture_at`]), on one thread. Returns whether there is such a port.
+    /// From now on frames at a port are handed out ([`Network::capture_at`]), on one thread. Returns whether the port exists.
     ///
     /// # Errors
-    /// If the network cannot be built.
+    /// The network cannot be built.
     pub fn capture_at(&mut self, node: NodeId, port: PortNo) -> Result<bool, String> {
         if let Some(split) = self.split.take() {
             self.why_one = Some("frames are captured".into());
@@ -342,17 +340,17 @@ where
         self.parts.len()
     }
 
-    /// Why it runs on one thread though it might have had several.
+    /// Returns why it runs on one thread though it might have had several.
     pub fn why_one_thread(&self) -> Option<&str> {
         self.why_one.as_deref()
     }
 
-    /// How many of their rounds jobs have completed.
+    /// Returns the completed rounds of jobs.
     pub fn rounds(&self) -> Vec<Rounds> {
         self.parts[0].rounds()
     }
 
-    /// Whether flows are to start that have not yet.
+    /// Returns whether flows are still to start.
     pub fn flows_to_come(&self) -> bool {
         self.parts[0].flows_to_come()
     }
@@ -363,7 +361,7 @@ where
     }
 }
 
-/// A run that began again comes to the last of the rows that it had handed out before.
+/// A restarted run advances to the last of the rows that were handed out before.
 fn catch_up<A: Actors>(network: &mut Network<A>, skip: &mut Skip<'_>) -> Result<(), Broken> {
     while skip.left.any() && !network.run(SLICE, skip)?.done {}
     Ok(())
@@ -377,18 +375,18 @@ impl<A: Actors> Parallel<A> {
         }
     }
 
-    /// Pending events, and those of them that only keep themselves going.
+    /// Pending events, and how many of them only keep themselves going.
     fn pending(&self) -> (u64, u64) {
         let copies = (self.parts.len() - 1) as u64;
         let first = &self.parts[0];
-        // What every part has counts once.
+        // Events that every part has count once.
         let stop = self.split.as_ref().is_some_and(|split| split.stop_at.is_some() && !split.stopped);
         let common = (first.coming.iter().flatten().count() + first.jobs.asked()) as u64 + u64::from(stop);
         let all: u64 = self.parts.iter().map(|part| part.world.queue.len() as u64).sum();
         (all - copies * common, self.parts.iter().map(|part| part.world.totals.keepalive_events).sum())
     }
 
-    /// Looks for a deadlock, as one network does.
+    /// Checks for a deadlock, as one network does.
     fn look(&mut self, at: Time) {
         let (pending, keepalive_events) = self.pending();
         let Some(split) = &mut self.split else { return };
@@ -411,7 +409,7 @@ impl<A: Actors> Parallel<A> {
         }
     }
 
-    /// Time is when something last happened that was no look.
+    /// Sets the time to the last event that was no deadlock check.
     fn rest_at_last(&mut self) {
         let deed = self.parts.iter().map(|part| part.world.totals.last_progress).max().unwrap_or(Time::ZERO);
         let Some(split) = &mut self.split else { return };
@@ -420,7 +418,7 @@ impl<A: Actors> Parallel<A> {
         }
     }
 
-    /// Nothing is left to happen.
+    /// No event is left.
     fn nothing_pending(&mut self) {
         self.rest_at_last();
         self.find_deadlock();
@@ -429,7 +427,7 @@ impl<A: Actors> Parallel<A> {
         }
     }
 
-    /// Whether any pause without an end is asked for.
+    /// Returns whether any pause without an end is requested.
     fn find_deadlock(&mut self) -> bool {
         let view = self.view();
         let asks = view.asks();
@@ -453,7 +451,7 @@ impl<A: Actors> Parallel<A> {
         self.split.as_ref().map_or_else(|| self.parts[0].deadlock(), |split| split.deadlock.as_ref())
     }
 
-    /// The first frame that was dropped for want of memory, if any was.
+    /// The first frame that was dropped for want of memory, if any.
     pub fn first_drop(&self) -> Option<&FirstDrop> {
         let drops = self.parts.iter().filter_map(|part| Some((part.first_drop()?, part.world.totals.first_drop_order)));
         drops.min_by_key(|(drop, order)| (drop.time, *order)).map(|(drop, _)| drop)
@@ -461,7 +459,7 @@ impl<A: Actors> Parallel<A> {
 }
 
 impl<A: Actors> Network<A> {
-    /// From now on it is a part of a larger network. Nothing has happened yet.
+    /// Makes it a part of a larger network. Nothing has happened yet.
     fn become_part(&mut self, part: Part) {
         for (number, port) in (0u32..).zip(&mut self.ports) {
             if part.owners.of_port(number) == part.me && part.owners.of_port(port.peer) != part.me {

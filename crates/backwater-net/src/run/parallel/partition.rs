@@ -1,5 +1,5 @@
-//! Which part handles which node: leaves with their hosts, in the order of hosts, so that pods stay together; switches above go
-//! where most of their neighbours are, as far as each part gets as many of a tier.
+//! Assigns nodes to parts: leaves with their hosts, in the order of hosts, so that pods stay together. Switches above join the part of most
+//! of their neighbours, but each part gets as many switches of a tier.
 
 use crate::model::part::Ownership;
 use crate::model::port::Port;
@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 
 const NOBODY: u16 = u16::MAX;
 
-/// Splits a network into at most `parts` parts. Fewer come out where it has fewer switches with hosts.
+/// Splits a network into at most `parts` parts; into fewer if it has fewer switches with hosts.
 pub(super) fn partition(fabric: &Fabric, parts: usize) -> (Ownership, usize) {
     let mut nodes = vec![NOBODY; fabric.neighbours.len()];
-    // Hosts by the switch that they hang at, in the order of the first of them.
+    // Hosts by the switch to which they are attached, in the order of the first of them.
     let mut order: Vec<u32> = Vec::new();
     let mut under: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for host in &fabric.host_node {
@@ -30,7 +30,7 @@ pub(super) fn partition(fabric: &Fabric, parts: usize) -> (Ownership, usize) {
     let (mut before, mut last) = (0, 0);
     for (number, group) in order.iter().enumerate() {
         let hosts = &under[group];
-        // By the middle of its hosts among all, yet no part is left out.
+        // By the middle of its hosts among all hosts; no part stays empty.
         let wanted = (2 * before + hosts.len()) * parts / (2 * all.max(1));
         let part = wanted.clamp(last, last + usize::from(number > 0)).max((parts + number).saturating_sub(order.len()));
         let part = part.min(parts - 1);
@@ -50,7 +50,7 @@ pub(super) fn partition(fabric: &Fabric, parts: usize) -> (Ownership, usize) {
     (Ownership { ports: of_ports, switches, hosts }, parts)
 }
 
-/// Why a network comes out as one part.
+/// Returns why a network comes out as one part.
 pub(super) fn undivided(fabric: &Fabric) -> &'static str {
     if fabric.graph.switches().next().is_some() {
         "all hosts are attached to one switch"
@@ -59,8 +59,8 @@ pub(super) fn undivided(fabric: &Fabric) -> &'static str {
     }
 }
 
-/// Gives switches without hosts to parts, those next to what is given first. Of those that come up together each part gets as many:
-/// in a fat tree of an odd number of pods one part would get all core switches otherwise.
+/// Assigns switches without hosts to parts, beginning next to the assigned ones. Among the switches of one step each part gets as many:
+/// otherwise, in a fat tree with an odd number of pods, one part would get all core switches.
 fn spread(fabric: &Fabric, parts: usize, nodes: &mut [u16]) {
     let mut given = vec![0u32; parts];
     let mut front: Vec<usize> = (0..nodes.len()).filter(|node| nodes[*node] != NOBODY).collect();
@@ -91,8 +91,8 @@ fn spread(fabric: &Fabric, parts: usize, nodes: &mut [u16]) {
     nodes.iter_mut().filter(|owner| **owner == NOBODY).for_each(|owner| *owner = 0);
 }
 
-/// From part to part, the least time that anything takes which one sends the other, by whatever way; a part to itself: by way of
-/// another. Jobs tell each other of completions, which takes `start_latency`. `None`: a link between parts takes no time.
+/// Between parts, the least time of anything that one sends to the other, over any parts in between; for a part and itself, by way of
+/// another. Jobs notify each other of completions, which takes `start_latency`. `None`: a link between parts takes no time.
 pub(super) fn distances(
     ports: &[Port],
     owners: &Ownership,

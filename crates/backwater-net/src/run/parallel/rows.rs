@@ -12,27 +12,27 @@ use std::collections::HashMap;
 pub(super) struct Handed([u64; Row::KINDS]);
 
 impl Handed {
-    /// Whether there are any.
+    /// Returns whether any have been handed out.
     pub fn any(self) -> bool {
         self.0 != [0; Row::KINDS]
     }
 }
 
-/// What waits for its turn.
+/// Rows that wait for their turn.
 #[derive(Default)]
 pub(super) struct Merge {
     flows: Vec<(Key, FlowRow, Option<u32>)>,
     control: Vec<(Key, ControlRow)>,
-    /// Of jobs. All parts have the same: these are the first part's.
+    /// Rows of jobs. All parts have the same ones; these are from the first part.
     others: Rows,
     halves: HashMap<u32, Half>,
-    /// Slots that senders have given back.
+    /// Slots that senders have freed.
     freed: Vec<u32>,
     pub handed: Handed,
 }
 
 impl FlowRow {
-    /// Adds what the receiver knows.
+    /// Adds the receiver's data.
     pub(super) fn receives(&mut self, half: &Half) {
         self.fct_last_byte = (half.last_byte != Time::NEVER).then(|| half.last_byte - self.start);
         (self.received, self.reordered, self.marked) = (half.received, half.reordered.into(), half.marked.into());
@@ -40,7 +40,7 @@ impl FlowRow {
 }
 
 impl<A: Actors> Parallel<A> {
-    /// All parts have come to the end of a stretch: hands out their rows, and gives back the slots of flows that are over.
+    /// All parts have reached the end of a stretch: hands out their rows, and frees the slots of ended flows.
     pub(super) fn emit(&mut self, sink: &mut dyn Sink) {
         let Some(split) = &mut self.split else { return };
         self.parts.iter_mut().for_each(|part| split.merge.collect(part));
@@ -50,7 +50,7 @@ impl<A: Actors> Parallel<A> {
         }
     }
 
-    /// Hands out all rows: what receivers know is looked up where that has not been told.
+    /// Hands out all rows; looks up receivers' data that has not been sent.
     pub(super) fn emit_rest(&mut self, sink: &mut dyn Sink) {
         let Some(split) = &mut self.split else { return };
         self.parts.iter_mut().for_each(|part| split.merge.collect(part));
@@ -106,7 +106,7 @@ impl Merge {
     }
 }
 
-/// Counts what is handed out.
+/// Counts rows that are handed out.
 struct Count<'a> {
     sink: &'a mut dyn Sink,
     handed: &'a mut Handed,
@@ -119,7 +119,7 @@ impl Sink for Count<'_> {
     }
 }
 
-/// Leaves out rows that have been handed out before the run began again.
+/// Omits rows that were handed out before the run restarted.
 pub(super) struct Skip<'a> {
     pub sink: &'a mut dyn Sink,
     pub left: &'a mut Handed,

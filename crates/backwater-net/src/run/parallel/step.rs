@@ -1,8 +1,8 @@
-//! What a part does between two meetings: it handles its events, up to where nothing of another part can reach it.
+//! The work of a part between two meetings: it handles its events, up to the time at which another part can reach it.
 //!
-//! One thing reaches it at once: a flow ends where its sender is, and from that instant on its receiver does not know it. That matters
-//! to data that comes when all of the flow has come before, which was sent twice. Such a frame waits until the sender's part is past
-//! that instant. The part that is behind all others never waits, since none is behind it.
+//! One thing reaches it at once: a flow ends at its sender, and from that instant on its receiver does not know it. This matters for
+//! duplicate data that arrives when the flow has arrived completely. Such a frame waits until the sender's part is past that instant. The
+//! part that is behind all others never waits.
 
 use super::super::{Actors, Network, handle};
 use super::board::Board;
@@ -17,7 +17,7 @@ use backwater_engine::Time;
 const CHUNK: u64 = 64;
 
 impl<A: Actors> Network<A> {
-    /// Handles events until the stretch is over.
+    /// Handles events until the stretch has ended.
     pub(super) fn work(&mut self, board: &Board) {
         let Some(me) = self.world.part.as_ref().map(|part| part.me) else { return };
         let (mut handled, mut certain, mut mail) = (0, Vec::new(), Vec::new());
@@ -34,7 +34,7 @@ impl<A: Actors> Network<A> {
             if self.world.part.as_ref().is_some_and(|part| part.doubt.is_some()) || self.world.totals.broken.is_some() {
                 return board.stop();
             }
-            // With mail it is elsewhere than it has just said.
+            // Mail may have changed its next event since it was published.
             if handled == 0 && !news && self.world.queue.at_least().unwrap_or(NEVER) == next {
                 board.wait(turn.version);
             }
@@ -70,11 +70,11 @@ impl<A: Actors> Network<A> {
         handled
     }
 
-    /// Writes down what an event means for the other parts.
+    /// Records the meaning of an event for the other parts.
     #[inline]
     fn note_event(&mut self, time: Time, order: u64, event: Event) {
         let lives = self.lives();
-        // What all parts do counts once.
+        // Events that all parts handle count once.
         let Some(part) = &mut self.world.part else { return };
         let counts = match event {
             Event::Source { .. } | Event::Job { .. } | Event::Stop => part.me == 0,
@@ -88,7 +88,8 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Whether a frame is data of a flow all of which has come, and whose sender, another part's, may have ended it meanwhile.
+    /// Returns whether a frame is data of a flow that has arrived completely, and whose sender, in another part, may have ended it
+    /// meanwhile.
     #[inline]
     fn must_wait(&self, port: u32, pkt: Ix, key: Key, certain: &[Key]) -> bool {
         if !matches!(self.ports[port as usize].belongs, Belongs::Host(_)) {
@@ -105,7 +106,7 @@ impl<A: Actors> Network<A> {
         sender != part.me && certain[sender] <= key
     }
 
-    /// Something has come from another part.
+    /// Handles mail from another part.
     pub(super) fn deliver(&mut self, mail: Mail) {
         let by = match &mail {
             Mail::Frame(crossing) => Some(crossing.by),
@@ -155,7 +156,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// A flow's timer has found that nothing but timers is left here: with the last such part the run has ended.
+    /// A flow's timer has found only timers left here: with the last such part the run has ended.
     #[cold]
     pub(in crate::run) fn may_have_ended(&mut self) {
         let key = (self.world.now, self.world.order);
@@ -174,7 +175,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// All parts forget a flow, in the same order, so that they give its slot and its paths to the same flow.
+    /// All parts forget a flow in the same order, so that they reuse its slot and its paths for the same flow.
     pub(super) fn forget_flow(&mut self, slot: u32) {
         let reference = FlowRef { slot, tag: self.tables.flows.send[slot as usize].tag };
         self.world.fabric.paths.take_out(reference);

@@ -1,4 +1,4 @@
-//! Which runs cannot be split, and why.
+//! The runs that cannot be split, with the reasons.
 
 use super::super::{Actors, Network};
 use crate::config::AckPath;
@@ -10,10 +10,10 @@ use crate::units::{Bytes, Rate};
 use crate::workload::flow_spec::FlowSpec;
 use backwater_engine::Time;
 
-/// A pinned path says of packets that are still in flight whether their flow has ended.
+/// A pinned path shows for packets in flight whether their flow has ended.
 const PINNED: &str = "a path is pinned, and taken out everywhere at the instant at which its flow ends";
 
-/// Why a run stays on one thread, where its spec says so.
+/// Returns why a run stays on one thread, if its spec requires it.
 pub(super) fn one_thread<A: Actors>(spec: &Spec<A>) -> Option<String> {
     if let Some(mechanism) = spec.actors.couples() {
         return Some(format!("{mechanism} has state that all nodes share at once"));
@@ -46,7 +46,7 @@ pub(super) fn one_thread<A: Actors>(spec: &Spec<A>) -> Option<String> {
 }
 
 impl<A: Actors> Network<A> {
-    /// Why a run with this flow stays on one thread.
+    /// Returns why a run with this flow stays on one thread.
     pub(in crate::run) fn why_not_split(&self, flow: &FlowSpec) -> Option<&'static str> {
         if flow.stream.is_some() {
             return Some("a Bernoulli source tells its receiver at once what there is to come");
@@ -56,13 +56,13 @@ impl<A: Actors> Network<A> {
         (pinned && lasts).then_some(PINNED)
     }
 
-    /// The same of the first flow of each source: those of a source are alike.
+    /// The same for the first flow of each source: the flows of a source are alike.
     pub(super) fn why_not_split_at_first(&self) -> Option<String> {
         self.coming.iter().flatten().find_map(|flow| self.why_not_split(flow)).map(str::to_owned)
     }
 }
 
-/// Whether flows of any class share controllers.
+/// Returns whether flows of any class share controllers.
 fn keeps_controllers<A: Actors>(actors: &A) -> bool {
     (0..CLASSES as u8).any(|class| {
         let shape = FlowShape {

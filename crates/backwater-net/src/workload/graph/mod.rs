@@ -5,16 +5,16 @@
 //!                                     a computation:  a time, perhaps one of a stream
 //! ```
 //!
-//! An *operation* is done by one rank, once. It begins when as many of those that it waits for are complete as it needs: all, or fewer. It
-//! waits for an operation to be complete (a computation is over, the receiver of a send has its last byte), or for a send to be
-//! acknowledged (its sender has the last acknowledgement). Computations of one rank and one *stream* are done one at a time, in the order
-//! in which they become ready; of those that become ready at one instant the smallest id comes first. Nothing else limits what a rank does at
-//! once. A send within a server takes no time and does not use the network.
+//! An *operation* is done by one rank, once. It waits for other operations, and begins when as many of them are complete as it needs: all,
+//! or fewer. It waits for an operation to be complete (a computation is over, the receiver of a send has its last byte), or for a send to
+//! be acknowledged (its sender has the last acknowledgement). Computations of one rank and one *stream* are done one at a time, in the
+//! order in which they become ready; of those that become ready at one instant the smallest id comes first. Nothing else limits what a rank
+//! does at once. A send within a server takes no time and does not use the network.
 //!
-//! What a graph begins enters the network a *start latency* later, as with a [`super::job::Job`].
+//! Flows that a graph begins enter the network a *start latency* later, as with a [`super::job::Job`].
 //!
-//! All operations are in memory, in the order of their ids: 40 bytes each and 4 for each that it waits for, shared by all instances and by
-//! all parts of a run, and 4 bytes of each instance. What is in flight takes more.
+//! All operations are in memory, in the order of their ids: 40 bytes each and 4 for each wait, shared by all instances and by all parts of
+//! a run, and 4 bytes for each instance. Operations in progress take more.
 
 mod operations;
 mod run;
@@ -30,7 +30,7 @@ use std::sync::Arc;
 /// A job whose operations a table lists.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GraphSpec {
-    /// What it is called in result rows.
+    /// Its label in result rows.
     pub label: Arc<str>,
     /// Ranks of an instance.
     pub ranks: u32,
@@ -42,25 +42,25 @@ pub struct GraphSpec {
     pub start: Time,
     /// See [`super::Dependent::start_latency`].
     pub start_latency: Time,
-    /// Class of its data where an operation says none.
+    /// Class of its data, unless an operation sets one.
     pub class: Class,
-    /// Whether packets are ECN-capable.
+    /// True if packets are ECN-capable.
     pub ect: bool,
 }
 
-/// Why operations cannot be done by some ranks.
+/// The reason why ranks cannot do the operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GraphError {
     /// A rank beyond those of the job.
     NoRank {
         /// The operation.
         id: u64,
-        /// Whether it sends to that rank rather than being done there.
+        /// True if it sends to that rank rather than being done there.
         peer: bool,
         /// The rank.
         rank: u32,
     },
-    /// Sends of all instances that cannot be told apart: ids times instances exceed 2^40.
+    /// Sends of all instances without unique numbers: ids times instances exceed 2^40.
     Ids {
         /// The greatest id.
         greatest: u64,
@@ -69,7 +69,7 @@ pub enum GraphError {
     },
     /// More operations in all instances than [`MOST`].
     TooMany {
-        /// How many they are.
+        /// The number of operations.
         operations: u64,
     },
 }

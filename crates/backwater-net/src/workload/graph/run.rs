@@ -28,7 +28,7 @@ struct StreamOf {
 /// An instance.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Instance {
-    /// Per operation: how many it still waits for. 0: it may begin, or has begun.
+    /// Per operation: how many waits are left. 0: it may begin, or has begun.
     left: Vec<u32>,
     /// Operations that are not complete.
     open: u32,
@@ -51,9 +51,9 @@ pub struct Graph {
     stride: u64,
     instances: Vec<Instance>,
     begun: bool,
-    /// Operations that may begin, and what has let them.
+    /// Operations that may begin, with the last condition of each.
     ready: BTreeMap<At, Release>,
-    /// Computations by their ends, and operations by the time before which they do not begin (false).
+    /// Computations by their ends, and operations by their earliest start (false).
     later: BTreeMap<(Time, At, bool), Release>,
     /// Streams that compute.
     busy: BTreeSet<StreamOf>,
@@ -61,9 +61,9 @@ pub struct Graph {
     queued: BTreeMap<(StreamOf, Time, u32), Release>,
     /// Streams that may begin a computation at this instant.
     free: BTreeSet<StreamOf>,
-    /// Sends that have come to a moment at this instant.
+    /// Sends that have reached a moment at this instant.
     done: Vec<(At, Moment)>,
-    /// Sends in the network: when they began, and what let them.
+    /// Sends in the network: when they began, and their last condition.
     in_progress: BTreeMap<At, (Time, Release)>,
 }
 
@@ -71,7 +71,7 @@ impl Graph {
     /// A graph whose flows belong to `group` and those after it, one for each label.
     ///
     /// # Errors
-    /// Ranks that there are not, and what is too much.
+    /// Missing ranks, or too many operations or flows.
     pub fn new(spec: GraphSpec, operations: Arc<Operations>, group: u32) -> Result<Graph, GraphError> {
         if let Some((id, peer, rank)) = operations.beyond(spec.ranks) {
             return Err(GraphError::NoRank { id, peer, rank });
@@ -220,7 +220,7 @@ impl Graph {
         self.compute(at, time, release, now, due);
     }
 
-    /// A stream has done a computation. What has waited for the stream begins because of that.
+    /// A stream has finished a computation. A computation that has waited for the stream begins because of that.
     fn leave(&mut self, of: StreamOf, release: &Release, now: Time) {
         self.busy.remove(&of);
         self.free.insert(of);
@@ -233,7 +233,7 @@ impl Graph {
         }
     }
 
-    /// A computation is over.
+    /// A computation has ended.
     fn computed(&mut self, at: At, release: &Release, now: Time, due: &mut Due) {
         if let Some(stream) = self.operations.get(at.operation).stream() {
             self.leave(StreamOf { instance: at.instance, stream }, release, now);
@@ -242,7 +242,7 @@ impl Graph {
         self.complete(at, release, now, due);
     }
 
-    /// What waits for a moment of an operation has one less to wait for.
+    /// Operations that wait for a moment of an operation have one wait less.
     fn let_go_on(&mut self, at: At, moment: Moment, release: &Release) {
         let left = &mut self.instances[at.instance as usize].left;
         for (then, for_ack) in self.operations.waiting(at.operation) {
@@ -256,7 +256,7 @@ impl Graph {
         }
     }
 
-    /// An operation is complete, after what `release` tells of.
+    /// An operation is complete, after the steps in `release`.
     fn complete(&mut self, at: At, release: &Release, now: Time, due: &mut Due) {
         let instance = &mut self.instances[at.instance as usize];
         instance.open -= 1;
@@ -305,7 +305,7 @@ impl Graph {
         })
     }
 
-    /// What sends have come to at this instant lets others go on.
+    /// Moments that sends have reached at this instant release others.
     fn settle(&mut self, now: Time, due: &mut Due) {
         let mut done = std::mem::take(&mut self.done);
         done.sort_unstable();

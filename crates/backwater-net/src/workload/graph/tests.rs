@@ -1,4 +1,4 @@
-//! Graphs without a network: the test completes flows itself. And tables that cannot be.
+//! Graphs without a network: the test completes flows itself. Also invalid tables.
 
 use super::*;
 use crate::record::{Computed, Release, RoundRow, Rows, TransferRow};
@@ -38,7 +38,7 @@ fn spec(ranks: u32) -> GraphSpec {
     }
 }
 
-/// What a graph did.
+/// The course of a graph.
 #[derive(Default)]
 struct Course {
     flows: Vec<FlowSpec>,
@@ -129,11 +129,11 @@ fn the_first_that_comes_the_second_and_all() {
     for (needs, at) in [(Some(1), 20), (Some(2), 30), (Some(3), 40), (None, 40)] {
         assert_eq!(begun(&course(&spec(4), &sends(needs))), [(9, at)], "{needs:?}");
     }
-    // What comes later begins nothing again, and the graph is over when the last of them is.
+    // Later completions begin nothing again, and the graph ends with the last of them.
     assert_eq!(end(&course(&spec(4), &sends(Some(1)))), 40);
 }
 
-/// Two that wait for each other, of which another one can begin: an acyclic order is not asked for, only that all begin.
+/// Two operations wait for each other, but another one suffices for one of them: the order need not be acyclic as long as all begin.
 #[test]
 fn a_circle_that_somebody_enters() {
     let rows = [compute(0, 0, 4, &[]), Row { needs: Some(1), ..compute(1, 0, 5, &[0, 2]) }, compute(2, 0, 6, &[1])];
@@ -161,7 +161,7 @@ fn a_stream_computes_one_at_a_time() {
     ];
     let course = course(&spec(2), &rows);
     assert_eq!(begun(&course), [(12, 40), (13, 60), (17, 70), (18, 80), (11, 110)]);
-    // What waited for its stream began because of the one before it: 0, 2, 3 and 1 fill the time from the start on.
+    // Operations that waited for their stream began because of the one before: 0, 2, 3 and 1 fill the time from the start on.
     let release = &course.transfers.iter().find(|row| row.flow == 5 << 40 | 11).unwrap().release;
     assert_eq!(release.flow, None);
     assert_eq!(release.computed.as_ref().unwrap().to_string(), [LABEL; 4].join(" + "));

@@ -1,16 +1,16 @@
-//! Why a job cannot be.
+//! The reasons why a job is impossible.
 
 use crate::workload::Group;
 use std::fmt;
 
-/// Most transfers of a step at once, tasks in open rounds, and waits of a round's tasks for each other: as many as flows of a group that all
-/// begin at the start. Each takes some tens of bytes.
+/// Most transfers of a step at once, tasks in open rounds, and waits of a round's tasks for each other: the same limit as for flows of a
+/// group that all begin at the start. Each takes some tens of bytes.
 pub const MOST: u64 = 20_000_000;
 
 /// Most tasks at one instant of a job in which nothing takes any time: about a second of work.
 pub const MOST_AT_ONE_INSTANT: u64 = 1_000_000;
 
-/// Why ranks cannot do a step together.
+/// The reason why ranks cannot do a step together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flaw {
     /// One of them is named twice.
@@ -20,54 +20,54 @@ pub enum Flaw {
     },
     /// They are too few, or too many for a pair.
     Number {
-        /// How many they are.
+        /// The number of ranks.
         ranks: usize,
     },
     /// The algorithm needs a power of two.
     PowerOfTwo {
-        /// How many they are.
+        /// The number of ranks.
         ranks: usize,
     },
-    /// They are not those of several whole servers in their order.
+    /// They are not several whole servers in order.
     WholeServers {
-        /// How many they are.
+        /// The number of ranks.
         ranks: usize,
         /// Ranks of a server.
         per_server: u32,
     },
     /// Some would have nothing to send.
     NoByte {
-        /// The buffer that is shared out.
+        /// The buffer that is divided.
         bytes: u64,
-        /// How many they are.
+        /// The number of ranks.
         ranks: usize,
     },
-    /// A matrix of sizes for another number.
+    /// A matrix of sizes for another number of ranks.
     Sizes {
-        /// Sizes that there are.
+        /// The number of sizes.
         sizes: usize,
-        /// How many they are.
+        /// The number of ranks.
         ranks: usize,
     },
     /// More receivers, or fewer than one, than a rank can draw.
     FanOut {
         /// Receivers of each.
         fan_out: u32,
-        /// Those that there are to draw from.
+        /// The number of possible receivers.
         of: usize,
     },
-    /// Experts that do not lie on all ranks alike.
+    /// Experts that are not distributed evenly over all ranks.
     Experts {
-        /// How many there are.
+        /// The number of experts.
         experts: u32,
-        /// How many ranks.
+        /// The number of ranks.
         ranks: usize,
     },
-    /// More experts of a token than it can reach, or none.
+    /// More experts of a token than it can reach, or no experts.
     TopK {
         /// Experts of a token.
         top_k: u32,
-        /// Those that it can reach.
+        /// The number of experts that it can reach.
         of: u64,
     },
 }
@@ -93,7 +93,7 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// Why a job cannot be.
+/// The reason why a job is impossible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobError {
     /// A rank beyond those of the job.
@@ -107,24 +107,24 @@ pub enum JobError {
     Flaw {
         /// The step.
         step: usize,
-        /// What is wrong.
+        /// The flaw.
         flaw: Flaw,
     },
-    /// What a step waits for arrives at none of its ranks.
+    /// A step that waits for work that arrives at none of its ranks.
     Nowhere {
         /// The step.
         step: usize,
-        /// What it waits for.
+        /// The step that it waits for.
         after: usize,
     },
     /// Steps that wait for each other: each for the next, and the last for the first.
     Cycle {
         /// The steps.
         steps: Vec<usize>,
-        /// A rank at which they do.
+        /// A rank at which they wait.
         rank: u32,
     },
-    /// More flows than can be told apart.
+    /// More flows than unique numbers.
     TooMany {
         /// The step.
         step: usize,
@@ -133,24 +133,24 @@ pub enum JobError {
     AtOnce {
         /// The step.
         step: usize,
-        /// How many they are.
+        /// Their number.
         transfers: u64,
     },
     /// More tasks in the rounds that are open at once than [`MOST`].
     Tasks {
-        /// How many they are.
+        /// Their number.
         tasks: u64,
     },
     /// More waits of tasks for each other in a round than [`MOST`].
     Waits {
-        /// The step with which they are too many.
+        /// The step that exceeds the limit.
         step: usize,
-        /// How many they are so far.
+        /// Their number so far.
         waits: u64,
     },
     /// No task takes any time, and more than [`MOST_AT_ONE_INSTANT`] would be done at one instant.
     NoTime {
-        /// How many they are in all rounds.
+        /// Their number in all rounds.
         tasks: u64,
     },
 }

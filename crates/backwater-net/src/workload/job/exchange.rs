@@ -1,7 +1,7 @@
-//! Who sends how much to whom in a collective, and what each transfer waits for.
+//! The transfers of a collective, and what each transfer waits for.
 //!
-//! A collective is either one set of transfers that all begin at once (*direct*), or goes by *phases*: in each phase every rank
-//! sends to one other. Rank r begins phase p + 1 when it has sent and received phase p:
+//! A collective is either one set of transfers that all begin at once (*direct*), or runs in *phases*: in each phase every rank sends to
+//! one other. Rank r begins phase p + 1 when it has sent and received phase p:
 //!
 //! ```text
 //! ring                to(r) = r + 1; n - 1 phases of S/n each for reduce-scatter and all-gather, both for all-reduce
@@ -20,7 +20,7 @@ use super::transfer::{Transfer, parts};
 use super::tree::Tree;
 use std::sync::Arc;
 
-/// What a collective leaves at its ranks.
+/// The result of a collective at its ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collective {
     /// The sum of all buffers at every rank.
@@ -31,30 +31,30 @@ pub enum Collective {
     ReduceScatter,
 }
 
-/// How it is done.
+/// The algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// From each to the next, round a ring.
+    /// From each rank to the next, along a ring.
     Ring,
     /// With partners at halving, then doubling distance; for 2^k ranks.
     HalvingDoubling,
-    /// Within servers first, which takes no time, then round rings of the ranks at one place in each of them.
+    /// Within servers first, which takes no time, then along rings of the ranks with the same place in each server.
     Hierarchical {
-        /// Ranks of each server; a group is made of whole servers, one after the other.
+        /// Ranks of each server; a group consists of whole servers, one after the other.
         per_server: u32,
     },
 }
 
-/// Whom ranks send to when not to all.
+/// The receivers of ranks that do not send to all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Each rank draws its receivers, all sets being equally likely: a receiver may be hit by many.
+    /// Each rank draws its receivers, all sets being equally likely: a receiver may be drawn by many.
     Random,
     /// Drawn so that every rank receives from as many as it sends to.
     Balanced,
 }
 
-/// What the ranks of a communicator exchange.
+/// The exchange of a communicator's ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Exchange {
     /// The first rank sends to the second.
@@ -62,11 +62,11 @@ pub enum Exchange {
         /// Payload.
         bytes: u64,
     },
-    /// By phases of an algorithm.
+    /// In phases of an algorithm.
     Phased {
-        /// What.
+        /// The collective.
         collective: Collective,
-        /// How.
+        /// The algorithm.
         algorithm: Algorithm,
         /// The buffer S of each rank.
         bytes: u64,
@@ -75,17 +75,17 @@ pub enum Exchange {
     Tree {
         /// The buffer S of each rank.
         bytes: u64,
-        /// Parts in which it is sent.
+        /// The number of parts in which it is sent.
         chunks: u32,
     },
     /// Every rank sends to every other.
     AllToAll {
-        /// To each of them.
+        /// Payload to each of them.
         bytes: u64,
         /// In n - 1 phases instead of at once.
         pairwise: bool,
     },
-    /// Every rank sends what a matrix says, all at once: of n ranks the n x n sizes, sender by sender; 0 is no transfer.
+    /// Every rank sends the sizes of a matrix, all at once: for n ranks the n x n sizes, sender by sender; 0 is no transfer.
     Sizes(Arc<[u64]>),
     /// Every rank sends to some others, drawn anew in every round, all at once.
     Drawn {
@@ -93,26 +93,26 @@ pub enum Exchange {
         choice: Choice,
         /// How many receivers each rank draws.
         fan_out: u32,
-        /// It may draw itself, which takes no transfer.
+        /// A rank may draw itself, which takes no transfer.
         with_self: bool,
-        /// Payload to each receiver, or in all to those that are not within the sender's server.
+        /// Payload to each receiver, or in total to those outside the sender's server.
         bytes: u64,
-        /// `bytes` is what a rank sends in all.
+        /// `bytes` is the total of a rank.
         in_all: bool,
     },
     /// Every rank sends its tokens to their experts, drawn anew in every round, or the experts send them back.
     Routed {
-        /// How tokens find them.
+        /// The routing of tokens.
         routing: Arc<Routing>,
         /// Payload of a copy of a token.
         bytes: u64,
-        /// Back, as the step that `routing` names has sent them.
+        /// Back, the way that the step of `routing` has sent them.
         back: bool,
     },
 }
 
 impl Exchange {
-    /// What it is called.
+    /// Returns its name.
     pub fn kind(&self) -> &'static str {
         match self {
             Exchange::PointToPoint { .. } => "point-to-point",
@@ -126,7 +126,7 @@ impl Exchange {
         }
     }
 
-    /// What its algorithm is called.
+    /// Returns the name of its algorithm.
     pub fn algorithm(&self) -> &'static str {
         match self {
             Exchange::Phased { algorithm: Algorithm::Ring, .. } => "ring",
@@ -138,7 +138,7 @@ impl Exchange {
         }
     }
 
-    /// The tree that it goes by, if it does.
+    /// Its tree, if it uses one.
     pub(super) fn tree(&self, n: u32) -> Option<Tree> {
         match *self {
             Exchange::Tree { bytes, chunks } => Some(Tree { n, chunks, bytes }),
@@ -146,7 +146,7 @@ impl Exchange {
         }
     }
 
-    /// Transfers that n ranks may have, at most.
+    /// Upper bound of the transfers of n ranks.
     pub(super) fn most(&self, n: u64) -> u64 {
         match self {
             Exchange::PointToPoint { .. } => 1,
@@ -157,7 +157,7 @@ impl Exchange {
         }
     }
 
-    /// Transfers among n ranks that begin together, at most: all of them, or one of each rank.
+    /// Upper bound of the transfers among n ranks that begin together: all of them, or one of each rank.
     pub(super) fn at_once(&self, n: u64) -> u64 {
         if self.phases(n as u32) > 0 || matches!(self, Exchange::Tree { .. }) {
             n
@@ -166,7 +166,7 @@ impl Exchange {
         }
     }
 
-    /// Whether it goes from every rank to every other, at once: a rank's transfer to itself has a number, and is none.
+    /// Returns whether every rank sends to every other, at once: a rank's transfer to itself has a number, but does not exist.
     fn meets_all(&self) -> bool {
         matches!(self, Exchange::AllToAll { pairwise: false, .. } | Exchange::Sizes(_) | Exchange::Routed { .. })
     }
@@ -187,15 +187,15 @@ impl Exchange {
         }
     }
 
-    /// What `rank` of n sends in a phase.
+    /// Returns the transfer of `rank` of n in a phase.
     pub(super) fn transfer(&self, n: u32, rank: u32, phase: u32) -> Transfer {
         let (to, bytes) = match *self {
             Exchange::Phased { algorithm: Algorithm::Ring, bytes, .. } => {
-                // The part that came in the phase before: after n - 1 phases of an all-reduce it is summed up, and goes round again.
+                // The part received in the phase before: after n - 1 phases of an all-reduce it is summed up, and goes around again.
                 ((rank + 1) % n, parts(bytes, n, (rank + n - phase % n) % n, 1))
             }
             Exchange::Phased { algorithm: Algorithm::Hierarchical { per_server }, bytes, .. } => {
-                // As the ring, of servers; what a rank has of the buffer is the part of its place in each.
+                // As the ring, but of servers; a rank handles the part of its place in each server.
                 let (servers, own, place) = (n / per_server, rank / per_server, rank % per_server);
                 let part = (own + servers - phase % servers) % servers * per_server + place;
                 ((rank + per_server) % n, parts(bytes, n, part, 1))
@@ -207,7 +207,7 @@ impl Exchange {
                     Collective::ReduceScatter => true,
                     Collective::AllReduce => phase < n.ilog2(),
                 };
-                // Halving, a rank gives away the half that its partner keeps; doubling, it gives what it has.
+                // While halving, a rank sends the half that its partner keeps; while doubling, it sends what it has.
                 let first = (if halving { rank ^ distance } else { rank }) & !(distance - 1);
                 (rank ^ distance, parts(bytes, n, first, distance))
             }
@@ -220,7 +220,7 @@ impl Exchange {
         Transfer { index: u64::from(phase) * u64::from(n) + u64::from(rank), from: rank, to, bytes }
     }
 
-    /// From whom `rank` receives in a phase.
+    /// The rank from which `rank` receives in a phase.
     pub(super) fn from(&self, n: u32, rank: u32, phase: u32) -> u32 {
         match self {
             Exchange::Phased { algorithm: Algorithm::HalvingDoubling, .. } => rank ^ self.distance(n, phase),
@@ -242,7 +242,8 @@ impl Exchange {
         }
     }
 
-    /// Who of n ranks sends to whom, by their numbers: each pair at least once, and where receivers are drawn all that may be.
+    /// Returns the pairs of sending and receiving ranks, by their numbers: each pair at least once; for drawn receivers, all possible
+    /// pairs.
     pub fn pairs(&self, n: u32) -> Box<dyn Iterator<Item = (u32, u32)> + '_> {
         if n < 2 {
             return Box::new(std::iter::empty());
@@ -250,7 +251,7 @@ impl Exchange {
         let all = (0..n).flat_map(move |from| (0..n).map(move |to| (from, to)));
         match self {
             Exchange::PointToPoint { .. } => Box::new(std::iter::once((0, 1))),
-            // To the same one in all phases.
+            // To the same rank in all phases.
             Exchange::Phased { algorithm: Algorithm::Ring | Algorithm::Hierarchical { .. }, .. } => {
                 Box::new((0..n).map(move |rank| (rank, self.transfer(n, rank, 0).to)))
             }
@@ -287,13 +288,13 @@ impl Exchange {
         }
     }
 
-    /// Number of transfers, those with drawn receivers left out, that are between servers; `servers` are those of the ranks.
+    /// Number of transfers between servers, without those to drawn receivers; `servers` are those of the ranks.
     pub(super) fn between(&self, servers: &[u32]) -> u64 {
         let n = servers.len() as u32;
         let crosses = |t: &Transfer| servers[t.from as usize] != servers[t.to as usize];
         let phase = |phase: u32| (0..n).filter(|rank| crosses(&self.transfer(n, *rank, phase))).count() as u64;
         match self {
-            // Every ordered pair once, but those within a server.
+            // Every ordered pair once, except those within a server.
             Exchange::AllToAll { .. } => {
                 let mut sorted = servers.to_vec();
                 sorted.sort_unstable();
@@ -312,8 +313,8 @@ impl Exchange {
         }
     }
 
-    /// \[bytes\] The size of which AI engineers quote the algorithm bandwidth, and what of it counts for the bus bandwidth, where
-    /// `sent` is what left all n ranks together, for another rank of the communicator or for the sender itself (`kept`).
+    /// \[bytes\] The size for the quoted algorithm bandwidth, and the size for the bus bandwidth. `sent` is the total that left all n
+    /// ranks, for another rank of the communicator or for the sender itself (`kept`).
     ///
     /// nccl-tests: all-reduce S and 2 (n - 1)/n S; all-gather, reduce-scatter S and (n - 1)/n S; all-to-all n parts and n - 1 of them;
     /// sendrecv S and S. An all-to-all of uneven sizes counts the mean over ranks.
@@ -343,7 +344,7 @@ mod tests {
         Exchange::Phased { collective, algorithm, bytes }
     }
 
-    /// Carries out the collective on sets of parts: each rank begins with what it has and sends what the algorithm says.
+    /// Carries out the collective on sets of parts: each rank begins with its own part and sends what the algorithm determines.
     #[test]
     fn every_phase_sends_to_whom_the_other_expects_and_all_bytes_add_up() {
         for n in [2u32, 3, 4, 5, 8, 12, 16] {
@@ -372,8 +373,8 @@ mod tests {
         }
     }
 
-    /// Every part that leaves a server has come into it or was there: the ring of servers, at each place in them.
-    /// Whoever sends in a phase, or directly, or along a tree, is among those of whom it is said.
+    /// Every part that leaves a server has come into it or was there: the ring of servers, at each place in them. Every pair that sends in
+    /// a phase, directly, or along a tree, is among the predicted ones.
     #[test]
     fn pairs_are_those_of_the_transfers() {
         let (per_server, bytes, n) = (2, 8_000, 8);
@@ -455,11 +456,11 @@ mod tests {
         assert_eq!(ring(Collective::ReduceScatter), (800.0, 700.0));
         assert_eq!(Exchange::AllToAll { bytes: 100, pairwise: false }.quoted(8, 5600, 0), (800.0, 700.0));
         assert_eq!(Exchange::PointToPoint { bytes: 800 }.quoted(2, 800, 0), (800.0, 800.0));
-        // As an all-to-all, where every rank keeps one part.
+        // As an all-to-all in which every rank keeps one part.
         assert_eq!(Exchange::Sizes(vec![100; 64].into()).quoted(8, 5600, 800), (800.0, 700.0));
     }
 
-    /// Among ranks in servers of any sizes: as many as are counted one by one.
+    /// For ranks in servers of any sizes the count equals one by enumeration.
     #[test]
     fn transfers_between_servers_are_counted_without_a_list() {
         use {Algorithm::*, Collective::*};

@@ -5,11 +5,11 @@ use backwater_engine::Rng;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
-/// Attempted exchanges for each pair of a balanced draw. The chain of exchanges mixes in a number of steps in proportion to the number of pairs;
-/// ten for each is what generators of random graphs use (Milo et al., arXiv cond-mat/0312028).
+/// Attempted exchanges for each pair of a balanced draw. The number of exchanges until they are mixed is in proportion to the number of
+/// pairs; generators of random graphs use ten for each (Milo et al., arXiv cond-mat/0312028).
 const SWITCHES: usize = 10;
 
-/// For each of n ranks the `fan_out` that it sends to, ascending; itself only with `with_self`.
+/// For each of n ranks the `fan_out` ranks that it sends to, ascending; itself only with `with_self`.
 pub(super) fn draw(rng: &mut Rng, choice: Choice, n: u32, fan_out: u32, with_self: bool) -> Vec<Vec<u32>> {
     let mut all = match choice {
         Choice::Random => independent(rng, n, fan_out, with_self),
@@ -28,8 +28,8 @@ fn independent(rng: &mut Rng, n: u32, fan_out: u32, with_self: bool) -> Vec<Vec<
     (0..n).map(one).collect()
 }
 
-/// A random graph in which all ranks send to and receive from equally many: begins with neighbours on a ring whose ranks are shuffled,
-/// then exchanges the receivers of random pairs, as long as no pair comes twice.
+/// A random graph in which all ranks send to and receive from equally many: begins with neighbours on a ring whose ranks are shuffled, then
+/// exchanges the receivers of random pairs, unless that would duplicate a pair.
 fn balanced(rng: &mut Rng, n: u32, fan_out: u32, with_self: bool) -> Vec<Vec<u32>> {
     let mut label: Vec<u32> = (0..n).collect();
     label.shuffle(rng);

@@ -1,22 +1,22 @@
-//! Which hosts the ranks of a job are.
+//! The hosts of a job's ranks.
 
 use crate::model::packet::HostId;
 use backwater_engine::rng::stream;
 use rand::seq::SliceRandom;
 
-/// In which order servers take the ranks of one instance after the other.
+/// The order in which servers take the ranks of one instance after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// As they are.
+    /// In their own order.
     Consecutive,
-    /// Every so many-th, from the first on, then from the second on, and so on.
+    /// With this stride: from the first on, then from the second on, and so on.
     Strided(usize),
     /// At random.
     Random,
 }
 
 impl Placement {
-    /// The servers in that order; `name` is what the draw is named by.
+    /// The servers in that order; `name` names the random draw.
     pub fn order<'h>(self, mut servers: Vec<&'h [HostId]>, seed: u64, name: &str) -> Vec<&'h [HostId]> {
         match self {
             Placement::Consecutive => servers,

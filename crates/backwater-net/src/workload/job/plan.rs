@@ -1,4 +1,4 @@
-//! One round of a job: its tasks, and what each waits for.
+//! One round of a job: its tasks, and their waits.
 
 use super::error::{Flaw, JobError, MOST, MOST_AT_ONE_INSTANT};
 use super::{Algorithm, Exchange, JobSpec, StepSpec, Work};
@@ -14,20 +14,20 @@ pub(super) struct Task {
     pub communicator: u32,
     /// The first of its transfers among those of the step.
     pub first: u64,
-    /// How many tasks of the same round it waits for.
+    /// The number of tasks of the same round that it waits for.
     pub needs: u32,
 }
 
-/// For each task some others.
+/// For each task, a list of others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Others {
-    /// Per task: where its part of `all` begins; one more is the end.
+    /// Per task: where its part of `all` begins; a last entry is the end.
     begin: Vec<u32>,
     all: Vec<u32>,
 }
 
 impl Others {
-    /// Of pairs of a task and another; each task's others are in the order of the pairs.
+    /// Built from pairs of a task and another; each task's others are in the order of the pairs.
     fn of(pairs: &[(u32, u32)], tasks: usize) -> Others {
         let mut begin = vec![0u32; tasks + 1];
         pairs.iter().for_each(|(task, _)| begin[*task as usize + 1] += 1);
@@ -40,7 +40,7 @@ impl Others {
         Others { begin, all }
     }
 
-    /// Those of a task.
+    /// The others of a task.
     pub fn at(&self, task: u32) -> &[u32] {
         &self.all[self.begin[task as usize] as usize..self.begin[task as usize + 1] as usize]
     }
@@ -50,12 +50,12 @@ impl Others {
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(super) tasks: Vec<Task>,
-    /// Per step: transfers of a round, at most.
+    /// Per step: most transfers of a round.
     pub(super) transfers: Vec<u64>,
-    /// Tasks that wait for each in the same round; and in the next one, beside itself.
+    /// Tasks that wait for each in the same round; and in the next one, without itself.
     pub(super) then: Others,
     pub(super) then_next: Others,
-    /// Tasks of the round before that each waits for, beside itself.
+    /// Tasks of the round before that each waits for, without itself.
     pub(super) previous: Others,
 }
 
@@ -75,12 +75,12 @@ fn arrives<'a>(step: &StepSpec, ranks: &'a [u32]) -> &'a [u32] {
     }
 }
 
-/// Which communicators of one step wait for which of another. Steps of the same communicators are alike and are compared once.
+/// Which communicators of one step wait for which of another. Steps with the same communicators are compared once.
 struct Waits<'a> {
     job: &'a JobSpec,
-    /// Per step: the first step that is like it.
+    /// Per step: the first step with the same communicators.
     like: Vec<usize>,
-    /// By such steps, the one that waits and the other: pairs of communicators, by ascending numbers.
+    /// By pair of such steps, the waiting one and the other: pairs of communicators, by ascending numbers.
     found: HashMap<(usize, usize), Vec<(u32, u32)>>,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Waits<'a> {
                 .flat_map(|(number, ranks)| arrives(other, ranks).iter().map(move |rank| (*rank, number)))
                 .collect();
             let arriving = Others::of(&arriving, job.ranks as usize);
-            // Of each communicator: the last of the step's that was seen to wait for it.
+            // Per communicator: the last one of the step that was found to wait for it.
             let mut seen = vec![u32::MAX; other.communicators.len()];
             let mut pairs = Vec::new();
             for (number, ranks) in (0u32..).zip(&step.communicators) {
@@ -167,7 +167,7 @@ impl Plan {
             }
         }
         let Some(mut at) = needs.iter().position(|n| *n > 0).map(|t| t as u32) else { return Ok(()) };
-        // Each of those that are left waits for another of them, the first of which is here: going back often enough leads into a cycle.
+        // Each of the remaining tasks waits for another of them, stored here: enough steps back lead into a cycle.
         let mut waits_for: Vec<u32> = (0..needs.len() as u32).collect();
         for task in (0..needs.len() as u32).rev().filter(|t| needs[*t as usize] > 0) {
             self.then.at(task).iter().for_each(|then| waits_for[*then as usize] = task);
@@ -191,7 +191,7 @@ impl Plan {
     }
 }
 
-/// Whether the rounds that are open at once fit into memory, and those that take no time into an instant.
+/// Checks whether the rounds that are open at once fit into memory, and whether rounds without duration fit into an instant.
 fn bounded(job: &JobSpec, tasks: u64) -> Result<(), JobError> {
     let open = job.in_flight.max(1).min(job.rounds);
     let at_once = tasks.saturating_mul(open).saturating_mul(job.instances());
@@ -205,7 +205,7 @@ fn bounded(job: &JobSpec, tasks: u64) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Whether a step may last longer than no time: it computes, or sends between servers.
+/// Returns whether a step may take time: it computes, or sends between servers.
 fn takes_time(job: &JobSpec, step: &StepSpec) -> bool {
     match &step.work {
         Work::Compute(time) => *time > Time::ZERO,
@@ -223,7 +223,7 @@ fn takes_time(job: &JobSpec, step: &StepSpec) -> bool {
     }
 }
 
-/// What waits for what: within a round, in the next round, and what each waits for of the round before.
+/// Returns the waits: tasks that wait within a round, in the next round, and the tasks of the round before that each waits for.
 fn waits(job: &JobSpec, tasks: &mut [Task], firsts: &[u32]) -> Result<(Others, Others, Others), JobError> {
     let mut waits = Waits::new(job);
     let named = |after: &[usize]| {
@@ -236,7 +236,7 @@ fn waits(job: &JobSpec, tasks: &mut [Task], firsts: &[u32]) -> Result<(Others, O
     for (number, step) in job.steps.iter().enumerate() {
         for after in named(&step.after).into_iter().chain(named(&step.after_previous)) {
             match waits.between(number, after).len() as u64 {
-                // A step that waits for nothing of what it names was meant otherwise.
+                // A step that waits for nothing in a named step is a mistake.
                 0 => return Err(JobError::Nowhere { step: number, after }),
                 pairs => count += pairs,
             }
@@ -307,7 +307,7 @@ fn valid(job: &JobSpec, step: usize, ranks: &[u32]) -> Result<(), JobError> {
     }
 }
 
-/// Whether these ranks are those of two or more whole servers, one after the other.
+/// Returns whether these ranks are exactly those of two or more whole servers, one after the other.
 fn whole_servers(job: &JobSpec, ranks: &[u32], per_server: u32) -> bool {
     let servers: Vec<Vec<u32>> = ranks.chunks(per_server.max(1) as usize).map(<[u32]>::to_vec).collect();
     let whole = |one: &Vec<u32>| {
@@ -316,7 +316,7 @@ fn whole_servers(job: &JobSpec, ranks: &[u32], per_server: u32) -> bool {
     servers.len() > 1 && servers.iter().all(whole)
 }
 
-/// Of the servers in which some of these ranks are: the least number of them in one.
+/// The least number of these ranks in any server that has some of them.
 fn fewest_of_a_server(job: &JobSpec, ranks: &[u32]) -> u32 {
     let mut servers: Vec<u32> = ranks.iter().map(|rank| job.server(*rank)).collect();
     servers.sort_unstable();
@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(plan.tasks.iter().map(|t| t.needs).collect::<Vec<_>>(), [0, 0, 1, 1, 1, 1]);
         assert_eq!(plan.then.at(4), [2]);
         assert_eq!(plan.transfers, [0, 2]);
-        // Back to the first stage in the same round, it never begins.
+        // Back to the first stage in the same round: it never begins.
         send.communicators.push(vec![2, 0]);
         let cycle = Plan::new(&job(4, vec![compute, send])).unwrap_err();
         assert!(matches!(&cycle, JobError::Cycle { steps, .. } if steps.len() == 2), "{cycle}");
@@ -366,18 +366,18 @@ mod tests {
         assert_eq!(Plan::new(&endless).unwrap_err(), JobError::TooMany { step: 0 });
     }
 
-    /// The steps of a round wait for each other as before, however many of them have the same ranks; and what is too much is refused.
+    /// The steps of a round wait for each other as before, however many of them have the same ranks; excesses are refused.
     #[test]
     fn what_is_too_much() {
         let all: Vec<u32> = (0..100).collect();
         let everything = |n: usize| step(compute(1), vec![all.clone()], &(0..n).collect::<Vec<_>>());
         let plan = Plan::new(&job(100, (0..400).map(everything).collect())).unwrap();
         assert!(plan.tasks.iter().zip(0..).all(|(task, n)| task.needs == n));
-        // Of each rank alone 100 tasks wait for as many of each step before: 100 x 700 x 699 / 2 waits.
+        // For each rank alone 100 tasks wait for as many of each step before: 100 x 700 x 699 / 2 waits.
         let alone = |n: usize| StepSpec { communicators: (0..100).map(|r| vec![r]).collect(), ..everything(n) };
         let error = Plan::new(&job(100, (0..700).map(alone).collect())).unwrap_err();
         assert_eq!(error, JobError::Waits { step: 632, waits: 100 * 632 * 633 / 2 });
-        // 30,000 ranks: all at once are refused, in phases only a transfer of each begins at once.
+        // 30,000 ranks: all at once are refused; in phases only one transfer of each begins at once.
         let ranks = 30_000;
         let all_to_all = |pairwise| {
             let work = Work::Exchange(Exchange::AllToAll { bytes: 1, pairwise });
@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(Plan::new(&deep).unwrap_err(), JobError::Tasks { tasks: 4 << 23 });
     }
 
-    /// Rounds in which nothing takes time would all be done at one instant.
+    /// Rounds without duration would all be done at one instant.
     #[test]
     fn rounds_that_take_no_time() {
         let pair = vec![vec![0, 1]];

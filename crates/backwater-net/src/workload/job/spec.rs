@@ -1,4 +1,4 @@
-//! A job as it is given.
+//! The description of a job.
 
 use super::exchange::Exchange;
 use crate::config::PacketParams;
@@ -8,7 +8,7 @@ use crate::workload::dependent::Moment;
 use backwater_engine::Time;
 use std::sync::Arc;
 
-/// What the ranks of a communicator do.
+/// The work of a communicator's ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
     /// They compute for this long.
@@ -20,9 +20,9 @@ pub enum Work {
 /// A step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepSpec {
-    /// What it is called in result rows.
+    /// Its label in result rows.
     pub label: Arc<str>,
-    /// What each communicator does.
+    /// The work of each communicator.
     pub work: Work,
     /// The ranks of each communicator, in its order.
     pub communicators: Vec<Vec<u32>>,
@@ -30,16 +30,16 @@ pub struct StepSpec {
     pub after: Vec<usize>,
     /// Steps of the round before that it waits for.
     pub after_previous: Vec<usize>,
-    /// It does not begin before this time after the start of the job.
+    /// Its earliest start after the start of the job.
     pub start: Time,
 }
 
 /// A job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobSpec {
-    /// What it is called in result rows.
+    /// Its label in result rows.
     pub label: Arc<str>,
-    /// What its random streams are named by.
+    /// The name of its random streams.
     pub stream: String,
     /// Ranks of an instance.
     pub ranks: u32,
@@ -55,17 +55,18 @@ pub struct JobSpec {
     pub in_flight: u64,
     /// When a transfer counts as complete.
     pub moment: Moment,
-    /// What lies between the end of what a transfer waits for and its first packet; see [`Dependent::start_latency`](crate::workload::Dependent::start_latency).
+    /// Time from the end of a transfer's last wait to its first packet; see
+    /// [`Dependent::start_latency`](crate::workload::Dependent::start_latency).
     pub start_latency: Time,
     /// Class of its data.
     pub class: Class,
-    /// Whether packets are ECN-capable.
+    /// True if packets are ECN-capable.
     pub ect: bool,
     /// The steps of a round.
     pub steps: Vec<StepSpec>,
 }
 
-/// The links of the hosts, for the bound of the busiest.
+/// The links of the hosts, for the bound of the busiest one.
 #[derive(Clone, Debug)]
 pub struct Links {
     /// Rate of each host's link.

@@ -49,7 +49,7 @@ fn links(hosts: usize) -> Links {
     Links { rates: vec![Rate::gbps(100); hosts].into(), packets: vec![packet; 16] }
 }
 
-/// Everything that a job did when its flows took `lasts` each.
+/// The course of a job whose flows took `lasts` each.
 #[derive(Default)]
 struct Course {
     /// Start, flow and end.
@@ -62,7 +62,7 @@ struct Course {
     most: usize,
 }
 
-/// Runs a job whose flows take what `lasts` says; of those that end at once the order is `order`'s.
+/// Runs a job whose flows take the time of `lasts`; with `backwards`, flows that end at once end in reverse order.
 fn course(spec: &JobSpec, lasts: impl Fn(&FlowSpec) -> Time, backwards: bool) -> Course {
     let mut job = Job::new(spec.clone(), 2, 1, links(spec.hosts.len())).unwrap();
     let mut course = Course::default();
@@ -173,7 +173,7 @@ fn rounds_in_flight_overlap_and_stay_in_order() {
     // One at a time: a round ends with the computation of the last stage.
     let one = JobSpec { in_flight: 1, ..piped.clone() };
     assert_eq!(end(&one), Time::us(3 + 7 * 32 + 22));
-    // Two: as one, but the next round fills what the one before leaves idle. Stage 0 begins round b when round b - 2 is complete.
+    // Two: as one, but the next round fills the idle time of the one before. Stage 0 begins round b when round b - 2 is complete.
     let two = JobSpec { in_flight: 2, ..piped.clone() };
     assert!(end(&two) < end(&one) && end(&two) > end(&piped));
     let endless = JobSpec { rounds: 1 << 30, in_flight: 2, ..piped };
@@ -197,7 +197,7 @@ fn phases_wait_for_what_they_pass_on() {
         assert_eq!(course.rows[0].end, Some(Time::us(3 + 10 * phases)), "{collective:?} {algorithm:?}");
         assert_eq!((course.flows.len() as u64, course.most), (8 * phases, 8));
     }
-    // One slow link delays what passes over it, and only that, until it has gone round.
+    // One slow link delays only the parts that pass over it, until they have gone around.
     let spec = exchange(4, Exchange::Phased { collective: AllGather, algorithm: Ring, bytes: 400 });
     let slow = |flow: &FlowSpec| if flow.src.0 == 0 { Time::us(50) } else { Time::us(1) };
     let course = course(&spec, slow, false);
@@ -225,7 +225,7 @@ fn within_a_server_nothing_is_sent() {
 
 #[test]
 fn a_share_for_each_server_that_was_drawn() {
-    // Four of eight, maybe itself: what is sent in all goes to three or four others.
+    // Four of eight, maybe itself: the total goes to three or four others.
     let drawn = |choice| Exchange::Drawn { choice, fan_out: 4, with_self: true, bytes: 51_375_001, in_all: true };
     for choice in [Choice::Random, Choice::Balanced] {
         let spec = JobSpec { rounds: 20, ..exchange(8, drawn(choice)) };
@@ -274,7 +274,7 @@ fn works() -> impl Strategy<Value = Work> {
     ]
 }
 
-/// Steps in an order in which none waits for a later one, so that there is no cycle; communicators are blocks of the ranks.
+/// Steps in an order in which none waits for a later one, so the job has no cycle; communicators are blocks of the ranks.
 fn jobs() -> impl Strategy<Value = JobSpec> {
     let one = (works(), 1u32..=3, prop::collection::vec(any::<prop::sample::Index>(), 0..3), any::<bool>());
     (prop::collection::vec(one, 1..6), 1u64..5, 1u64..4, 1u32..3).prop_map(|(steps, rounds, in_flight, per_server)| {
@@ -295,8 +295,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None,
         rng_seed: proptest::test_runner::RngSeed::Fixed(6), ..ProptestConfig::default() })]
 
-    /// Every byte that a row tells of is a flow's, no step begins before what it waits for is over, rounds stay in order, and the order of
-    /// completions of one instant does not matter.
+    /// Every byte in a row belongs to a flow, no step begins before its waits are over, rounds stay in order, and the order of completions
+    /// of one instant does not matter.
     #[test]
     fn laws_of_jobs(spec in jobs(), slow in 0u64..4) {
         // Many flows end at one instant.
@@ -307,7 +307,7 @@ proptest! {
         let flows = |c: &Course| c.flows.iter().map(|(at, f, _)| (*at, f.clone())).collect::<Vec<_>>();
         prop_assert_eq!(flows(&course), flows(&turned));
         prop_assert_eq!((&course.transfers, &course.rounds), (&turned.transfers, &turned.rounds));
-        // A transfer begins when what let it begin is complete, after as long as was computed in between.
+        // A transfer begins when its last condition is complete, after the computations in between.
         let ends: BTreeMap<u64, Time> = course.transfers.iter().map(|t| (t.flow, t.end.unwrap())).collect();
         prop_assert_eq!(ends.len(), course.flows.len());
         for transfer in &course.transfers {

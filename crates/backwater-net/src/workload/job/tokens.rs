@@ -1,4 +1,4 @@
-//! Tokens of a mixture-of-experts layer: which experts each goes to, and so who sends how much to whom.
+//! Tokens of a mixture-of-experts layer: the experts of each token, and so the bytes between ranks.
 //!
 //! ```text
 //! experts     E, in equal blocks on the n ranks of a group, in their order
@@ -16,16 +16,16 @@ use backwater_engine::Rng;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
-/// Where copies of a token go.
+/// The destinations of a token's copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copies {
-    /// One to each rank that has one of its experts.
+    /// One copy to each rank that has one of its experts.
     Rank,
-    /// One to each server that has, to the rank at the sender's own place there, which forwards it.
+    /// One copy to each server that has one, to the rank with the sender's place there, which forwards it.
     Server,
 }
 
-/// How tokens find their experts.
+/// The routing of tokens to experts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Routing {
     /// Number of the step that draws; its combine draws the same.
@@ -36,16 +36,16 @@ pub struct Routing {
     pub experts: u32,
     /// Experts of a token.
     pub top_k: u32,
-    /// Exponent of their popularity; 0: all alike.
+    /// Exponent of their popularity; 0: all are equally popular.
     pub skew: f64,
     /// Most servers of a token's experts.
     pub server_limit: Option<u32>,
-    /// Where copies go.
+    /// The destinations of copies.
     pub copies: Copies,
 }
 
 impl Routing {
-    /// What is wrong with it among so many ranks, of which each of their servers has `per_server` at least.
+    /// Returns the flaw for so many ranks, of which each server has at least `per_server`, if any.
     pub(super) fn flaw(&self, ranks: usize, per_server: u32) -> Option<Flaw> {
         let n = ranks as u64;
         if self.experts == 0 || !u64::from(self.experts).is_multiple_of(n) {
@@ -61,8 +61,8 @@ impl Routing {
         (self.top_k == 0 || u64::from(self.top_k) > of).then_some(Flaw::TopK { top_k: self.top_k, of })
     }
 
-    /// Copies of tokens from each of n ranks to each, sender by sender; those to the sender itself are on the diagonal. `servers`
-    /// are the servers of the ranks. `popular` is the stream of what a step draws once, `rng` that of this draw.
+    /// Copies of tokens from each of n ranks to each, sender by sender; those to the sender itself are on the diagonal. `servers` are the
+    /// servers of the ranks. `popular` is the stream for the popularities, which a step draws once; `rng` is the stream of this draw.
     pub(super) fn draw(&self, popular: &mut Rng, rng: &mut Rng, servers: &[u32]) -> Vec<u32> {
         let n = servers.len();
         let mut order: Vec<u32> = (0..self.experts).collect();
@@ -88,7 +88,7 @@ impl Routing {
         copies
     }
 
-    /// Per expert: where its part of the line of all popularities ends.
+    /// Per expert: where its interval in the sum of all popularities ends.
     fn popularity(&self, order: &[u32]) -> Vec<f64> {
         let mut ends = vec![0.0; order.len()];
         for (place, expert) in order.iter().enumerate() {
@@ -107,7 +107,7 @@ impl Routing {
         let (mut open, mut tries) = (Vec::new(), 0u32);
         let all = ends.last().copied().unwrap_or_default();
         while chosen.len() < self.top_k as usize {
-            // Where most of the popularity is taken, a draw by rejection would go on for long: what is left is gone through in order.
+            // If most of the popularity is taken, a draw by rejection would take long: the rest is searched in order.
             tries += 1;
             let at = rng.random::<f64>() * all;
             let drawn = match tries {
@@ -136,7 +136,7 @@ impl Routing {
 struct Places {
     /// Per rank: its server, numbered from 0.
     server: Vec<u32>,
-    /// Per rank: which of its server's ranks it is.
+    /// Per rank: its place among its server's ranks.
     place: Vec<usize>,
     /// Per server: its ranks.
     ranks: Vec<Vec<usize>>,
@@ -158,7 +158,7 @@ impl Places {
         Places { server, place, ranks }
     }
 
-    /// The rank in the server of `there` that has the place of `from` in its own; the last one where it has fewer ranks.
+    /// The rank in the server of `there` with the same place as `from` in its own; the last one if that server has fewer ranks.
     fn at_own_place(&self, from: usize, there: usize) -> usize {
         let ranks = &self.ranks[self.server[there] as usize];
         ranks[self.place[from].min(ranks.len() - 1)]
@@ -203,7 +203,7 @@ mod tests {
             let limited = Routing { server_limit: Some(limit), copies: Copies::Server, ..routing(1000, 256, 8) };
             let copies: u32 = drawn(&limited, &servers, 5).iter().sum();
             assert!(copies <= 32_000 * limit);
-            // With eight experts in four equal servers a token meets nearly all of those that it may.
+            // With eight experts in four equal servers a token reaches nearly all permitted servers.
             assert!(f64::from(copies) > 32_000.0 * f64::from(limit) * 0.9, "{limit}: {copies}");
         }
     }

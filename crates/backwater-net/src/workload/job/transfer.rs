@@ -1,9 +1,9 @@
-//! A transfer between ranks, and how a buffer is shared out.
+//! A transfer between ranks, and the division of a buffer.
 
 /// A transfer between ranks of a communicator, by their numbers in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Transfer {
-    /// Its number among those that the exchange may have.
+    /// Its number among all possible transfers of the exchange.
     pub index: u64,
     pub from: u32,
     pub to: u32,

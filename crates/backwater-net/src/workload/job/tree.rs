@@ -26,7 +26,7 @@ impl Tree {
         2 * u64::from(self.chunks) * u64::from(self.n.saturating_sub(1))
     }
 
-    /// Numbers that transfers may have: those of a phase are `n` in a row. Phases are the chunks up, then the chunks down.
+    /// Numbers of transfers: those of a phase are `n` in a row. Phases are the chunks up, then the chunks down.
     pub fn numbers(self) -> u64 {
         2 * u64::from(self.chunks) * u64::from(self.n)
     }
@@ -51,7 +51,7 @@ impl Tree {
         Transfer { index, from, to, bytes }
     }
 
-    /// For each number how many transfers it waits for.
+    /// For each number, how many transfers it waits for.
     pub fn waits(self) -> Vec<u32> {
         let wait = |index: u64| {
             let (rank, phase) = ((index % u64::from(self.n)) as u32, (index / u64::from(self.n)) as u32);
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Carries it out: what is sent is there, everybody ends with every chunk of every rank, and nothing is sent twice.
+    /// Carries it out: sent data is present at the sender, every rank ends with every chunk of every rank, and nothing is sent twice.
     #[test]
     fn every_rank_has_the_whole_sum() {
         for n in 2..12u32 {
@@ -97,7 +97,7 @@ mod tests {
                 let mut waits = tree.waits();
                 let mut ready: Vec<u64> =
                     (0..tree.numbers()).filter(|i| i % u64::from(n) != 0 && waits[*i as usize] == 0).collect();
-                // Per rank and chunk, of whom the part is in the sum.
+                // Per rank and chunk, the ranks whose part is in the sum.
                 let mut sums: Vec<BTreeSet<u32>> = (0..n * chunks).map(|i| BTreeSet::from([i / chunks])).collect();
                 let (mut sent, mut bytes) = (0, 0);
                 while let Some(index) = ready.pop() {

@@ -1,14 +1,14 @@
 //! Sizes of flows: one for all, or drawn from an empirical distribution.
 //!
-//! A distribution is a text file. Lines that begin with `#` are remarks; every other line is a point,
+//! A distribution is a text file. Lines that begin with `#` are comments; every other line is a point,
 //!
 //! ```text
 //! BYTES PERCENT      PERCENT of all flows are at most BYTES long
 //! ```
 //!
-//! with strictly ascending bytes, percentages that never fall, and 100 in the last line. Between two points the distribution
-//! function is linear, so a size is found by linear interpolation of its inverse, rounded to a whole byte, at least 1. If the first
-//! line has more than 0 %, that share of flows has just that size.
+//! with strictly ascending bytes, percentages that never fall, and 100 in the last line. Between two points the distribution function is
+//! linear, so a size is found by linear interpolation of its inverse, rounded to a whole byte, at least 1. If the first line has more than
+//! 0 %, that share of flows has exactly that size.
 
 use crate::units::Bytes;
 use backwater_engine::Rng;
@@ -34,7 +34,7 @@ impl Sizes {
         }
     }
 
-    /// \[bytes\] The mean: what a load is reckoned with.
+    /// \[bytes\] The mean, from which a load is calculated.
     pub fn mean(&self) -> f64 {
         match self {
             Sizes::Fixed(bytes) => bytes.0 as f64,
@@ -46,23 +46,23 @@ impl Sizes {
 /// A distribution of flow sizes, linear between its points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
-    /// Size in bytes, and the share of flows that are at most so long, 0 to 1.
+    /// Size in bytes, and the share of flows of at most this size, 0 to 1.
     points: Vec<(f64, f64)>,
 }
 
-/// A distribution that is part of the program.
+/// A built-in distribution.
 #[derive(Debug)]
 pub struct BuiltIn {
-    /// What scenarios call it.
+    /// Its name in scenarios.
     pub name: &'static str,
-    /// What was measured.
+    /// The measured traffic.
     pub summary: &'static str,
-    /// Where its points come from.
+    /// The source of its points.
     pub source: &'static str,
     text: &'static str,
 }
 
-/// The distributions that are part of the program.
+/// The built-in distributions.
 pub const BUILT_IN: &[BuiltIn] = &[
     BuiltIn {
         name: "google-rpc",
@@ -102,18 +102,18 @@ impl BuiltIn {
         BUILT_IN.iter().find(|one| one.name == name)
     }
 
-    /// The distribution itself. It is read anew, which the tests have seen to succeed.
+    /// The distribution itself. It is parsed at each call; the tests check that this succeeds.
     pub fn distribution(&self) -> Result<Distribution, SizesError> {
         Distribution::parse(self.text)
     }
 }
 
-/// What is wrong with a distribution.
+/// An error in a distribution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizesError {
-    /// Line of the text, from 1; 0 where it is the text as a whole.
+    /// Line of the text, from 1; 0 for the text as a whole.
     pub line: usize,
-    /// Why it cannot be used.
+    /// The reason.
     pub reason: String,
 }
 
@@ -128,7 +128,7 @@ impl fmt::Display for SizesError {
 
 impl std::error::Error for SizesError {}
 
-/// Largest size: beyond it floats do not hold every whole byte.
+/// Largest size: floats do not represent every whole byte beyond it.
 const LARGEST: f64 = (1u64 << 53) as f64;
 
 impl Distribution {
@@ -178,13 +178,13 @@ impl Distribution {
 fn point(line: &str, last: Option<&(f64, f64)>) -> Result<(f64, f64), String> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let [bytes, percent] = fields[..] else {
-        // A line may be a megabyte of anything.
+        // A line may be a megabyte long.
         let shown: String = line.chars().take(40).collect();
         return Err(format!("`{shown}` is not a size and a percentage"));
     };
     let bytes: f64 = bytes.parse().map_err(|_| format!("`{bytes:.40}` is not a number of bytes"))?;
     let percent: f64 = percent.parse().map_err(|_| format!("`{percent:.40}` is not a percentage"))?;
-    // Comparisons that a NaN fails.
+    // These comparisons also reject a NaN.
     if !(0.0..=LARGEST).contains(&bytes) {
         return Err(format!("{bytes} B is not a size from 0 to 2^53 B"));
     }

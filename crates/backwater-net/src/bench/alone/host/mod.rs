@@ -1,4 +1,4 @@
-//! A host alone: one link, and what it sends and answers when.
+//! A host alone: one link, with the times of sent frames and answers.
 
 mod returned;
 mod turns;
@@ -17,7 +17,7 @@ use crate::spec::FlowSpec;
 use crate::topology::NodeKind;
 use backwater_engine::fingerprint::mix;
 
-/// Sends at a rate, which becomes another at a time.
+/// Sends at a rate that changes at a time.
 #[derive(Clone, Copy)]
 pub(super) struct Paced {
     rate: Rate,
@@ -41,7 +41,7 @@ impl FlowSide for Paced {
     }
 }
 
-/// Frames of queue 3 may start once so many others have, which no gate says.
+/// Frames of queue 3 may start once so many others have; no gate shows it.
 #[derive(Default)]
 pub(super) struct After {
     others: u32,
@@ -90,7 +90,7 @@ impl Alone for LoneHost {
     }
 }
 
-/// The host h0; what it sends goes to h1 at the other end of its link.
+/// The host h0; its frames go to h1 at the other end of its link.
 pub(super) fn host(ack: AckParams, transport: TransportParams, nic: NicParams) -> Lone<LoneHost> {
     with_queues(HostQueues::default(), ack, transport, nic)
 }
@@ -119,7 +119,7 @@ pub(super) fn recovering(recovery: Recovery) -> Lone<LoneHost> {
 }
 
 impl Lone<LoneHost> {
-    /// A flow of `packets` full packets from one host to the other; gives its slot.
+    /// A flow of `packets` full packets from one host to the other; returns its slot.
     pub(super) fn flow(&mut self, src: u32, class: u8, packets: u64) -> u32 {
         let id = self.node.tables.flows.send.len() as u64;
         let spec = FlowSpec {
@@ -151,7 +151,7 @@ impl Lone<LoneHost> {
         self.node.tables.flows.send[slot as usize].controller = self.node.tables.controllers.list.len() as u32 - 1;
     }
 
-    /// What a flow's sender has counted.
+    /// Returns the counters of a flow's sender.
     pub(super) fn counts(&self, slot: u32) -> &SenderCommon {
         let sender = self.node.tables.flows.send[slot as usize].transport.as_ref();
         sender.map(|sender| &sender.common).expect("it retransmits")
@@ -171,25 +171,25 @@ impl Lone<LoneHost> {
         crate::bench::at_offset(Packet { flow: self.reference(slot), ..packet }, nth * PAYLOAD)
     }
 
-    /// An answer to a flow that this host sends: all before packet `upto` has come, and packet `beyond` as well.
+    /// An answer to a flow that this host sends: all before packet `upto` have arrived, and packet `beyond` as well.
     pub(super) fn answer(&self, slot: u32, upto: u64, beyond: Option<u64>) -> Packet {
         let gap = beyond.map(|nth| Gap::Before(nth * PAYLOAD));
         let ack = AckHeader { src: HostId(1), received: upto * PAYLOAD, gap };
         Packet { body: Body::Ack(ack), flow: self.reference(slot), ..frame(0, 3, 64, 1000 + upto) }
     }
 
-    /// When which packets of data came to the other end.
+    /// Returns the data packets that arrived at the other end, with their times.
     pub(super) fn data(&self) -> Vec<(Time, u64)> {
         self.arrived.iter().filter(|a| a.kind == Kind::Data).map(|a| (a.at, a.bytes / PAYLOAD)).collect()
     }
 
-    /// When which answers came to the other end, and what all of which has come ends with.
+    /// Returns the answers that arrived at the other end, with their times and the cumulative offset of each.
     pub(super) fn answers(&self) -> Vec<(Time, Kind, u64)> {
         self.arrived.iter().filter(|a| a.kind != Kind::Data).map(|a| (a.at, a.kind, a.bytes / PAYLOAD)).collect()
     }
 }
 
-/// What begins at `t` has come a frame and the way later.
+/// A packet that begins at `t` has arrived after its frame time and the link's delay.
 pub(super) fn full_after(t: Time) -> Time {
     t + wire(PAYLOAD + HEADER) + DELAY
 }
@@ -205,7 +205,7 @@ fn flows_take_turns() {
     let flows = [host.flow(0, 3, 3), host.flow(0, 3, 2), host.flow(0, 5, 2)];
     flows.into_iter().for_each(|slot| host.begin(slot));
     host.run();
-    // The first flow found the wire free, and was in line again before the second began; class 5 went before both.
+    // The first flow found the wire free, and was in line again before the second began; class 5 precedes both.
     let sent: Vec<u64> = host.data().iter().map(|(_, nth)| *nth).collect();
     assert_eq!(sent, [0, 0, 1, 1, 0, 2, 1]);
     let times: Vec<Time> = host.data().iter().map(|(at, _)| *at).collect();
@@ -227,7 +227,7 @@ fn pacing_spaces_packets() {
     }
 }
 
-/// A rate that changes while a flow waits counts from the last packet on; where that is past, the packet goes at once.
+/// A rate that changes while a flow waits applies from the last packet on; if that time is past, the packet leaves at once.
 #[test]
 fn a_new_rate_counts_from_the_last_packet() {
     for (then, second) in [(20, 432_000), (5, 1_728_000), (100, 400_000)] {
@@ -240,7 +240,7 @@ fn a_new_rate_counts_from_the_last_packet() {
     }
 }
 
-/// What is in flight stays below the window; an acknowledgement lets the next packet go at the instant of its arrival.
+/// The bytes in flight stay within the window; an acknowledgement releases the next packet at the instant of its arrival.
 #[test]
 fn a_window_opens_with_an_acknowledgement() {
     let transport = TransportParams { window: Some(Window::Bytes(Bytes(2 * PAYLOAD))), ..TransportParams::default() };
@@ -256,7 +256,7 @@ fn a_window_opens_with_an_acknowledgement() {
     assert_eq!(host.data(), [(full_after(Time::ZERO), 0), (full_after(each), 1), (third, 2)]);
 }
 
-/// A flow is found where it is sent, and where it goes to.
+/// A flow is found at its sender, and at its receiver.
 #[test]
 fn a_host_finds_its_own_flows() {
     let mut host = plain();
@@ -294,7 +294,7 @@ fn data_is_acknowledged_at_once() {
     assert_eq!(host.node.tables.flows.recv[slot as usize].last_byte, full_after(Time::us(2)));
 }
 
-/// Where several packets share an acknowledgement, the last of a flow does not wait for another.
+/// If several packets share an acknowledgement, the last of a flow does not wait for another.
 #[test]
 fn packets_share_an_acknowledgement() {
     let ack = AckParams { size: Bytes(64), every: 2, ..AckParams::default() };
@@ -309,7 +309,7 @@ fn packets_share_an_acknowledgement() {
     assert_eq!(host.answers(), expected);
 }
 
-/// The first packet of a flow waits for no other, if that is wanted; of those after it two share an acknowledgement.
+/// The first packet of a flow waits for no other, with the option; later packets share an acknowledgement in pairs.
 #[test]
 fn the_first_packet_may_be_acknowledged_at_once() {
     let ack = AckParams { size: Bytes(64), every: 2, first_packet: true, ..AckParams::default() };
@@ -325,7 +325,7 @@ fn the_first_packet_may_be_acknowledged_at_once() {
     assert_eq!(host.answers(), expected);
 }
 
-/// An acknowledgement waits for the packet on the wire and goes before the next one.
+/// An acknowledgement waits for the packet on the wire and precedes the next one.
 #[test]
 fn acknowledgements_go_before_data() {
     let mut host = recovering(Recovery::None);
@@ -341,7 +341,7 @@ fn acknowledgements_go_before_data() {
     assert_eq!(host.data()[3], (full_after(each * 3 + wire(64)), 3));
 }
 
-/// Go-back-n at the receiver: one NACK for each gap, what lies beyond is dropped, what has come before is acknowledged again.
+/// Go-back-n at the receiver: one NACK for each gap, packets beyond it are dropped, duplicates are acknowledged again.
 #[test]
 fn go_back_n_reports_a_gap_once() {
     let mut host = recovering(Recovery::GoBackN);
@@ -351,7 +351,7 @@ fn go_back_n_reports_a_gap_once() {
         host.send(Time::us(us as u64), 0, packet);
     }
     host.run();
-    // 0 comes; 2 shows the gap at 1, 3 is silent; 1 fills it and comes again; 3 shows the gap at 2; 2 and 3 come.
+    // 0 arrives; 2 shows the gap at 1, 3 is silent; 1 fills it and arrives again; 3 shows the gap at 2; 2 and 3 arrive.
     let reported = [
         (0, Kind::Ack, 1),
         (1, Kind::Nack, 1),
@@ -403,7 +403,7 @@ fn a_timeout_rewinds_to_what_is_acknowledged() {
     assert_eq!(host.world.effects.iter().filter(|outcome| complete(outcome)).count(), 1);
 }
 
-/// Selective repeat: what is missing is retransmitted and nothing else.
+/// Selective repeat: only missing packets are retransmitted.
 #[test]
 fn selective_repeat_sends_what_is_missing() {
     let mut host = recovering(Recovery::SelectiveRepeat);
@@ -418,7 +418,7 @@ fn selective_repeat_sends_what_is_missing() {
     assert_eq!(host.data(), expected);
 }
 
-/// Of two queues of a class one is refused for a time: its flows are asked again whenever the port looks for work, though no gate opens.
+/// One of two queues of a class is refused for a time: its flows are tried whenever the port looks for work, though no gate opens.
 #[test]
 fn flows_of_a_refused_queue_are_asked_again() {
     let queues = HostQueues::new(Class(3), &[Class(3), Class(5)]).expect("two priorities");

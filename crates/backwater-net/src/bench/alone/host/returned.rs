@@ -1,10 +1,10 @@
-//! Packets of a host's flows that a switch has sent back (`Gap::Returned`).
+//! Packets of a host's flows that a switch has returned (`Gap::Returned`).
 
 use super::*;
 
-/// Packets have 1000 B, and of all that is sent within a microsecond nothing is acknowledged unless a test says so.
+/// Packets have 1000 B, and nothing sent within a microsecond is acknowledged unless a test does it.
 impl Lone<LoneHost> {
-    /// A switch sends back packet `nth` of a flow.
+    /// A switch returns packet `nth` of a flow.
     fn returns(&mut self, at: Time, slot: u32, nth: u64) {
         let gap = Some(Gap::Returned { at: nth * PAYLOAD, ev: 0, flags: 0 });
         let body = Body::Ack(AckHeader { src: HostId(1), received: 0, gap });
@@ -31,7 +31,7 @@ fn with(recovery: Recovery, in_order: bool) -> Lone<LoneHost> {
     host(AckParams { size: Bytes(64), ..AckParams::default() }, transport, NicParams::default())
 }
 
-/// The packet is retransmitted, and no other: one that came back tells of no gap before it. With order or without it is next.
+/// Only the returned packet is retransmitted: it shows no gap before it. It is next, with or without order.
 #[test]
 fn selective_repeat_sends_what_came_back() {
     for (recovery, in_order) in
@@ -50,7 +50,7 @@ fn selective_repeat_sends_what_came_back() {
     }
 }
 
-/// The gap that the receiver sees later is that of the packet which came back, and no news; a gap beside it is.
+/// A later gap that shows the returned packet again is not new; another gap is.
 #[test]
 fn a_gap_that_is_known_is_not_sent_again() {
     let run = |missing: &[u64]| {
@@ -58,7 +58,7 @@ fn a_gap_that_is_known_is_not_sent_again() {
         let slot = host.flow(0, 3, 6);
         host.begin(slot);
         host.returns(Time::ns(20), slot, 1);
-        // All before packet 1 has come, and then packet 4, and nothing of what is missing.
+        // All before packet 1 have arrived, and then packet 4; the missing ones have not.
         for beyond in (2..5).filter(|nth| !missing.contains(nth)) {
             let nack = host.answer(slot, 1, Some(beyond));
             host.send(Time::ns(600 + 20 * beyond), 0, nack);
@@ -70,7 +70,7 @@ fn a_gap_that_is_known_is_not_sent_again() {
     assert_eq!(run(&[3]), [0, 1, 2, 1, 3, 4, 5, 3]);
 }
 
-/// Sent back a second time it is sent a third time; what has been acknowledged meanwhile is not.
+/// A packet that is returned again is retransmitted again; packets acknowledged in the meantime are not.
 #[test]
 fn a_packet_may_come_back_again() {
     let mut host = selective(true);
@@ -91,7 +91,7 @@ fn a_packet_may_come_back_again() {
     assert_eq!(host.resent(slot), (2, 0));
 }
 
-/// Go-back-n goes back to the packet that it names, not to the beginning, and not forward to a later one.
+/// Go-back-n goes back to the returned packet, not to the beginning, and not forward to a later one.
 #[test]
 fn go_back_n_goes_back_to_what_came_back() {
     let mut host = recovering(Recovery::GoBackN);
@@ -105,7 +105,7 @@ fn go_back_n_goes_back_to_what_came_back() {
     assert_eq!(host.resent(slot), (2, 0));
 }
 
-/// What has been acknowledged stays so, whatever comes back late.
+/// Acknowledged packets stay acknowledged, whatever is returned late.
 #[test]
 fn go_back_n_does_not_go_back_before_what_is_acknowledged() {
     let mut host = recovering(Recovery::GoBackN);
@@ -122,7 +122,7 @@ fn go_back_n_does_not_go_back_before_what_is_acknowledged() {
     assert_eq!(host.node.tables.flows.send[slot as usize].acked, 4 * PAYLOAD);
 }
 
-/// It is a sign of life: a flow whose packets come back has not timed out in a row.
+/// It is a sign of life: a flow whose packets are returned has no timeouts in a row.
 #[test]
 fn what_comes_back_ends_a_row_of_timeouts() {
     for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {

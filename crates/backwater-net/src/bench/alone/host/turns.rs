@@ -9,7 +9,7 @@ fn with_turns(turns: u32) -> Lone<LoneHost> {
 }
 
 impl Lone<LoneHost> {
-    /// Control of these numbers comes to wait at the interface.
+    /// Control frames with these numbers begin to wait at the interface.
     fn control(&mut self, numbers: std::ops::Range<u64>) {
         for number in numbers {
             let ack = AckHeader { src: HostId(0), received: number * PAYLOAD, gap: None };
@@ -18,14 +18,14 @@ impl Lone<LoneHost> {
         }
     }
 
-    /// What came to the other end: `a` and its number for control, `d` for data.
+    /// Returns the frames that arrived at the other end: `a` and its number for control, `d` for data.
     fn order(&self) -> String {
         let name = |a: &Arrival| format!("{}{}", if a.kind == Kind::Data { 'd' } else { 'a' }, a.bytes / PAYLOAD);
         self.arrived.iter().map(name).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// Where both wait, so many frames of control go, and then one of data; what is left alone goes without a turn.
+/// If both wait, so many control frames go, and then one of data; frames of one kind alone go without a turn.
 #[test]
 fn data_has_one_turn_beside_those_of_control() {
     for (turns, order) in [
@@ -49,7 +49,7 @@ fn data_has_one_turn_beside_those_of_control() {
     assert_eq!(host.order(), "a0 a1 a2 a3 a4 a5 a6 a7 a8 a9 a10 a11 a12 a13 d0 d1 d2", "without turns");
 }
 
-/// Frames go back to back, whose turn it may be: 64 B and 1060 B, and 20 B between any two.
+/// Frames go back to back, whichever has the turn: 64 B and 1060 B, and 20 B between any two.
 #[test]
 fn turns_cost_no_time() {
     let mut host = with_turns(2);
@@ -66,7 +66,7 @@ fn turns_cost_no_time() {
     }
 }
 
-/// What goes while the other does not wait is no turn: the count stands, until both wait again.
+/// Frames that go while the other kind does not wait use no turn: the count stands until both wait again.
 #[test]
 fn turns_count_where_both_wait() {
     let mut host = with_turns(3);
@@ -75,7 +75,7 @@ fn turns_count_where_both_wait() {
     let slot = host.flow(0, 3, 4);
     host.begin(slot);
     host.run_until(host.world.now + wire(PAYLOAD + HEADER) + Time::ns(1));
-    // d0 found the wire free, and d1 is on it: for the first time both wait when that has left.
+    // d0 found the wire free, and d1 is on it: both wait for the first time when that has left.
     host.control(7..9);
     host.run();
     assert_eq!(host.order(), "a0 a1 a2 a3 a4 a5 a6 d0 d1 a7 a8 d2 d3");
@@ -87,7 +87,7 @@ fn turns_count_where_both_wait() {
     assert!(host.order().ends_with("d3 a9 a10 d0 a11 d1"), "{}", host.order());
 }
 
-/// Data that its rate does not let go yet waits for no turn, and gets the one that is due when it may.
+/// Data that its rate does not release yet uses no turn, and gets the due turn once it may leave.
 #[test]
 fn a_flow_that_may_not_send_takes_no_turn() {
     let mut host = with_turns(1);
@@ -101,7 +101,7 @@ fn a_flow_that_may_not_send_takes_no_turn() {
     assert_eq!(host.data()[1].0, full_after(Time(864_000)));
 }
 
-/// Whose turn it is among flows is not changed by their being looked at for a turn that is control's.
+/// Looking at flows during a turn of control does not change the turns among flows.
 #[test]
 fn flows_keep_their_turns_among_those_of_control() {
     let mut host = with_turns(2);
@@ -113,7 +113,7 @@ fn flows_keep_their_turns_among_those_of_control() {
     assert_eq!(host.order(), "a0 a1 a2 d0 a3 a4 d0 a5 a6 d0 a7 a8 d1 d2");
 }
 
-/// Data that a mechanism does not let start when its turn comes leaves the wire to control.
+/// If a mechanism does not let data start when its turn comes, control gets the wire.
 #[test]
 fn a_turn_of_data_that_may_not_start_is_control_s() {
     let mut host = with_turns(1);
@@ -124,6 +124,6 @@ fn a_turn_of_data_that_may_not_start_is_control_s() {
     let slot = host.flow(0, 3, 2);
     host.begin(slot);
     host.run();
-    // d0 is made in the turn behind a1 and may not start; refused, it does not wait for the wire until five others have gone.
+    // d0 is made in the turn after a1 and may not start; once refused, it waits for the wire until five others have left.
     assert_eq!(host.order(), "a0 a1 a2 a3 a4 a5 d0 a6 d1 a7 a8");
 }

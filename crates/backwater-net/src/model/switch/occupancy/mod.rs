@@ -1,10 +1,10 @@
 //! The counters of one switch, and admission to its memory.
 //!
-//! Every frame is counted at its ingress (port, class) from admission until it has left (or crossed) the switch, and at its
-//! egress (port, queue) from the moment it joins that queue until it leaves. Memory is charged once, to the first of
-//! reserve, shared pool and headroom that takes the frame. Frames that the switch itself sends are charged to none: they came in at
-//! no port, and stand, as MAC control does, in memory of its own. Of a class that has headroom the three are one account for each
-//! (ingress, class), whose headroom drains first, whichever frame leaves; otherwise exactly a frame's own charge is released.
+//! Every frame is counted at its ingress (port, class) from admission until it has left (or crossed) the switch, and at its egress (port,
+//! queue) from the moment it joins that queue until it leaves. Memory is charged once, to the first of reserve, shared pool and headroom
+//! that takes the frame. Frames that the switch itself sends are not charged: they arrived by no port and, like MAC control, have memory of
+//! their own. For a class with headroom the three are one account for each (ingress, class), whose headroom drains first, whichever frame
+//! leaves; otherwise exactly a frame's own charge is released.
 
 use super::isolated::IsolatedBytes;
 use crate::config::{Architecture, BufferPer, SwitchParams};
@@ -15,16 +15,16 @@ use crate::units::{Bytes, Rate};
 use backwater_engine::state::{Loader, Saver, Unfit};
 use backwater_engine::{State, fetch};
 
-/// Which memory a frame was charged to.
+/// The memory to which a frame was charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Pool {
     Reserve,
     Shared,
-    /// To reserve, shared memory and headroom together: a class that has headroom.
+    /// Reserve, shared memory and headroom together, for a class that has headroom.
     Aggregate,
 }
 
-/// One account, and the levels beside its counter: a frame that is counted touches both anyway.
+/// One account, and the levels beside its counter: counting a frame touches both anyway.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Counter {
     bytes: u64,
@@ -38,7 +38,7 @@ struct Counter {
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Ingress {
     all: Counter,
-    /// Of all bytes those in headroom.
+    /// The bytes in headroom, out of all bytes.
     headroom: u64,
 }
 
@@ -50,7 +50,7 @@ struct Egress {
     left: u64,
 }
 
-/// \[bytes\] of a whole port, and above what somebody looks: a mechanism above its level, and whoever keeps the most above that.
+/// \[bytes\] of a whole port, and a level above which something looks: a mechanism's level, or the largest value so far.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Total {
     bytes: u64,
@@ -78,12 +78,12 @@ impl Counts {
     }
 }
 
-/// What a class of a port has that is exempt from dynamic limits.
+/// The limits of a port's class that is exempt from dynamic limits.
 #[derive(Clone, Copy, Debug)]
 struct Lossless {
     /// \[bytes\]
     headroom: u64,
-    /// See [`SwitchParams::headroom_above`]; infinite where there is none.
+    /// See [`SwitchParams::headroom_above`]; infinite without it.
     above: f64,
 }
 
@@ -102,7 +102,7 @@ impl State for Shared {
     fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
         let (used, size): (u64, u64) = from.take()?;
         self.used = used;
-        // In a memory of the same size there may be as much as there was, that of frames which others gave way to included.
+        // A memory of the same size may hold as much as before, including frames to which others gave way.
         if self.used <= self.size || size == self.size {
             return Ok(());
         }
@@ -119,16 +119,16 @@ pub struct Occupancy {
     dynamic: Option<(f64, f64)>,
     #[state(fixed)]
     reserve: u64,
-    /// By port; empty where there is no headroom.
+    /// By port; empty without headroom.
     #[state(fixed)]
     limits: Vec<Lossless>,
     /// Classes that have headroom and are exempt from dynamic limits, a bit each.
     #[state(fixed)]
     lossless: u8,
-    /// Nothing but the shared memory decides: no reserves, no headroom, no dynamic limits.
+    /// Only the shared memory decides: no reserves, no headroom, no dynamic limits.
     #[state(fixed)]
     plain: bool,
-    /// Whatever levels are set, every frame passes them.
+    /// Every frame passes the levels, whatever they are.
     #[state(fixed)]
     every_frame: bool,
     /// \[bytes\] See [`Levels::free`].
@@ -153,14 +153,14 @@ impl Shared {
 }
 
 impl Counter {
-    /// Adds what is counted. Returns whether somebody looks at it.
+    /// Adds bytes. Returns whether something looks at it.
     #[inline(always)]
     fn add(&mut self, size: u64) -> bool {
         self.bytes += size;
         self.bytes > self.above
     }
 
-    /// Takes off what leaves. Returns whether somebody looks at it.
+    /// Removes bytes. Returns whether something looks at it.
     #[inline(always)]
     fn take(&mut self, size: u64) -> bool {
         self.bytes -= size;
@@ -184,7 +184,7 @@ impl Total {
         self.above = level.min(self.most);
     }
 
-    /// Keeps the most that it has held.
+    /// Records the most that it has held.
     fn keep_most(&mut self) {
         if self.bytes > self.most {
             self.most = self.bytes;
@@ -197,7 +197,7 @@ impl Occupancy {
     /// Counters of a switch whose ports have these rates, all zero.
     pub(crate) fn new(params: &SwitchParams, rates: &[Rate], lossless: u8) -> Occupancy {
         let (ports, queues) = (rates.len(), rates.len() * CLASSES);
-        // The reader of scenarios refuses to set aside more than there is; who does so all the same shares nothing.
+        // The reader of scenarios refuses to reserve more than the buffer; a caller that does so shares nothing.
         let sizes = shared_memory(params, rates, lossless).unwrap_or_else(|| vec![0; ports.max(1)]);
         let dynamic = params.architecture == Architecture::SharedMemory;
         let carved = params.buffer_per.is_carved();
@@ -224,12 +224,12 @@ impl Occupancy {
         }
     }
 
-    /// Bytes that came in through `port` in `class` and have not left.
+    /// Bytes that arrived by `port` in `class` and have not left.
     #[inline(always)]
     pub fn ingress(&self, port: Port, class: Class) -> Bytes {
         Bytes(self.counts(port).ingress[within(class.0)].all.bytes)
     }
-    /// Bytes that came in through `port` and have not left.
+    /// Bytes that arrived by `port` and have not left.
     #[inline(always)]
     pub fn ingress_port(&self, port: Port) -> Bytes {
         Bytes(self.counts(port).ingress_port.bytes)
@@ -245,19 +245,19 @@ impl Occupancy {
     pub fn egress_port(&self, port: Port) -> Bytes {
         Bytes(self.counts(port).egress_port.bytes)
     }
-    /// The most that [`Occupancy::ingress_port`] has been when a frame was admitted.
+    /// The most that [`Occupancy::ingress_port`] was when a frame was admitted.
     pub fn most_ingress_port(&self, port: Port) -> Bytes {
         Bytes(self.counts(port).ingress_port.most)
     }
-    /// The most that [`Occupancy::egress_port`] has been when a frame joined a queue.
+    /// The most that [`Occupancy::egress_port`] was when a frame joined a queue.
     pub fn most_egress_port(&self, port: Port) -> Bytes {
         Bytes(self.counts(port).egress_port.most)
     }
-    /// Bytes that wait for `queue` of `port`; where all queues of a port share memory, for all of them.
+    /// Bytes that wait for `queue` of `port`; if all queues of a port share memory, for all of them.
     pub(crate) fn waiting(&self, port: Port, queue: Queue) -> Bytes {
         if self.per == BufferPer::Egress { self.egress_port(port) } else { self.egress(port, queue) }
     }
-    /// What has memory of its own.
+    /// Returns which units have memory of their own.
     pub(crate) fn memory(&self) -> BufferPer {
         self.per
     }
@@ -266,7 +266,7 @@ impl Occupancy {
     pub fn total(&self) -> Bytes {
         Bytes(self.total)
     }
-    /// Whether there is headroom for lossless classes beside the shared memory.
+    /// Returns whether there is headroom for lossless classes beside the shared memory.
     #[inline(always)]
     pub fn has_headroom(&self) -> bool {
         !self.limits.is_empty()
@@ -276,16 +276,16 @@ impl Occupancy {
     pub fn in_headroom(&self, port: Port, class: Class) -> Bytes {
         Bytes(self.counts(port).ingress[within(class.0)].headroom)
     }
-    /// Whether (port, class), or any class of the port, has nothing in its headroom, while the pool before that has `room`
-    /// again. Without headroom: always.
+    /// Returns whether the headroom of (port, class), or of any class of the port, is empty, while the pool before it has `room` again.
+    /// Without headroom: always true.
     #[inline]
     pub fn headroom_rests(&self, port: Port, class: Option<Class>, room: Bytes) -> bool {
         let uses = |class: u8| self.in_headroom(port, Class(class)) > Bytes::ZERO;
         self.limits.is_empty()
             || self.free(port) >= room && !class.map_or_else(|| (0..8).any(uses), |class| uses(class.0))
     }
-    /// Free shared memory of the pool that a frame at `port` would be charged to, as seen from its ingress; for buffers per
-    /// egress port or queue, which an ingress cannot know, and for unlimited buffers: [`Bytes::MAX`].
+    /// Free shared memory of the pool to which a frame at `port` would be charged, as seen from its ingress. [`Bytes::MAX`] for unlimited
+    /// buffers, and for buffers per egress port or queue, which an ingress cannot know.
     #[inline(always)]
     pub fn free(&self, port: Port) -> Bytes {
         let pool = match self.per {
@@ -312,7 +312,7 @@ impl Occupancy {
     pub fn beyond_reserve(&self, port: Port, class: Class) -> Bytes {
         self.ingress(port, class).saturating_sub(Bytes(self.reserve))
     }
-    /// Bytes that came in through `port` in `class` and wait in held isolation queues. [`Occupancy::ingress`] includes them.
+    /// Bytes that arrived by `port` in `class` and wait in held isolation queues. [`Occupancy::ingress`] includes them.
     pub fn isolated(&self, port: Port, class: Class) -> Bytes {
         self.isolated.at(port, class)
     }
@@ -329,7 +329,7 @@ impl Occupancy {
         self.ports.len()
     }
 
-    /// Asks the memory for the counters of a port's egress.
+    /// Prefetches the counters of a port's egress.
     #[inline(always)]
     pub(crate) fn fetch_egress(&self, port: Port) {
         if let Some(counts) = self.ports.get(usize::from(port.0)) {
@@ -337,7 +337,7 @@ impl Occupancy {
         }
     }
 
-    /// Asks the memory for the counters of a port's ingress, and for its memory if it has its own.
+    /// Prefetches the counters of a port's ingress, and its memory if it has its own.
     #[inline(always)]
     pub(crate) fn fetch_ingress(&self, port: Port) {
         if let Some(counts) = self.ports.get(usize::from(port.0)) {
@@ -363,7 +363,7 @@ impl Occupancy {
         }
     }
 
-    /// Charges `size` bytes at `at`, or refuses. Returns to which memory, and whether somebody looks at it.
+    /// Charges `size` bytes at `at`, or refuses. Returns the charged memory, and whether something looks at it.
     #[inline(always)]
     pub(crate) fn admit(&mut self, at: &Place, size: u64) -> Option<(Pool, bool)> {
         let unit = self.pool(at);
@@ -381,26 +381,27 @@ impl Occupancy {
         Some((pool, passes | self.is_scarce(at, unit)))
     }
 
-    /// Whether somebody looks at what is counted whatever its account holds: less is free than levels rest on, or headroom is in use.
+    /// Returns whether every counted frame is looked at, whatever its account holds: less memory is free than levels rest on, or headroom
+    /// is in use.
     #[inline(always)]
     fn is_scarce(&self, at: &Place, unit: usize) -> bool {
         self.pools[unit].free() < self.calm || self.counts(at.ingress).ingress[within(at.class.0)].headroom != 0
     }
 
-    /// Whether nothing but the memory of an egress, or of one of its queues, decides what is admitted.
+    /// Returns whether the memory of an egress, or of one of its queues, alone decides on admission.
     pub(crate) fn is_of_egress(&self) -> bool {
         self.plain && matches!(self.per, BufferPer::Egress | BufferPer::Queue)
     }
 
-    /// Charges `size` bytes at `at` whatever is there, where a frame of the same memory has given way and [`Occupancy::is_of_egress`].
-    /// Returns to which memory, and whether somebody looks at it.
+    /// Charges `size` bytes at `at` unconditionally, after a frame of the same memory has given way; requires [`Occupancy::is_of_egress`].
+    /// Returns the charged memory, and whether something looks at it.
     pub(crate) fn transfer_charge(&mut self, at: &Place, size: u64) -> (Pool, bool) {
         let unit = self.pool(at);
         self.pools[unit].used += size;
         (Pool::Shared, self.came_in(at, size))
     }
 
-    /// What has been admitted for one queue will wait for another: its bytes count in the memory of that one, whatever is there.
+    /// A frame admitted for one queue will wait for another: its bytes move to the memory of that queue, unconditionally.
     #[cold]
     pub(crate) fn move_charge(&mut self, from: &Place, to: &Place, size: u64, pool: Pool) {
         if pool == Pool::Shared {
@@ -410,7 +411,7 @@ impl Occupancy {
         }
     }
 
-    /// Counts `size` bytes at the ingress. Returns whether somebody looks at it.
+    /// Counts `size` bytes at the ingress. Returns whether something looks at it.
     #[inline(always)]
     fn came_in(&mut self, at: &Place, size: u64) -> bool {
         let counts = &mut self.ports[usize::from(at.ingress.0)];
@@ -418,7 +419,7 @@ impl Occupancy {
         counts.ingress[within(at.class.0)].all.add(size) | counts.ingress_port.add(size)
     }
 
-    /// Where there is a choice of memory, or too little of it, and no headroom.
+    /// Admission without headroom where a choice of memory exists, or too little of it.
     #[cold]
     fn admit_scarce(&mut self, at: &Place, size: u64, unit: usize) -> Option<Pool> {
         let pool = self.pick(at, size, self.pools[unit])?;
@@ -434,8 +435,8 @@ impl Occupancy {
         self.lossless & (1 << class.0) != 0
     }
 
-    /// Reserve first, then shared memory while it lasts, or up to `headroom_above` times what is free of it as HPCC's `switch-mmu`
-    /// has it; the rest headroom.
+    /// Reserve first, then shared memory while it lasts, or up to `headroom_above` times its free part as in HPCC's `switch-mmu`; the rest
+    /// is headroom.
     #[inline(always)]
     fn admit_with_headroom(&mut self, at: &Place, size: u64, unit: usize) -> Option<Pool> {
         let (port, class) = (usize::from(at.ingress.0), within(at.class.0));
@@ -447,7 +448,7 @@ impl Occupancy {
         let beyond = below - self.reserve;
         let (taken, limits) = (size.min(beyond), &self.limits[port]);
         let free = self.pools[unit].free();
-        // Of more than one times what is free only that is there.
+        // With a factor above one, the free memory itself is the limit.
         if taken <= free && real(beyond) <= limits.above * real(free) {
             self.pools[unit].used += taken;
             return Some(Pool::Aggregate);
@@ -477,21 +478,21 @@ impl Occupancy {
         })
     }
 
-    /// Counts what joins an egress queue. Returns whether somebody looks at it.
+    /// Counts a frame that joins an egress queue. Returns whether something looks at it.
     #[inline(always)]
     pub(crate) fn join_egress(&mut self, at: &Place, size: u64) -> bool {
         let counts = &mut self.ports[usize::from(at.egress.0)];
         counts.egress[within(at.queue.0)].all.add(size) | counts.egress_port.add(size)
     }
 
-    /// Whether somebody looks at what is about to leave an egress queue.
+    /// Returns whether something looks at a frame that is about to leave an egress queue.
     #[inline(always)]
     pub(crate) fn leaves_behind(&self, at: &Place, size: u64) -> bool {
         let account = &self.counts(at.egress).egress[within(at.queue.0)];
         account.all.bytes - size >= account.left
     }
 
-    /// Takes off what leaves an egress queue. Returns whether somebody looks at it.
+    /// Removes a frame that leaves an egress queue. Returns whether something looks at it.
     #[inline(always)]
     pub(crate) fn leave_egress(&mut self, at: &Place, size: u64) -> bool {
         let counts = &mut self.ports[usize::from(at.egress.0)];
@@ -499,7 +500,7 @@ impl Occupancy {
         counts.egress[within(at.queue.0)].all.take(size)
     }
 
-    /// Gives back what was charged to `pool`. Headroom drains first, whichever frame leaves. Returns whether somebody looks at it.
+    /// Releases bytes charged to `pool`. Headroom drains first, whichever frame leaves. Returns whether something looks at it.
     #[inline(always)]
     pub(crate) fn release(&mut self, at: &Place, size: u64, pool: Pool) -> bool {
         let unit = self.pool(at);
@@ -523,13 +524,13 @@ impl Occupancy {
         passes
     }
 
-    /// What has been admitted has been looked at.
+    /// An admitted frame has been looked at.
     #[inline]
     pub(crate) fn admitted(&mut self, port: Port) {
         self.ports[usize::from(port.0)].ingress_port.keep_most();
     }
 
-    /// What has joined an egress queue has been looked at.
+    /// A frame that joined an egress queue has been looked at.
     #[inline]
     pub(crate) fn joined(&mut self, port: Port) {
         self.ports[usize::from(port.0)].egress_port.keep_most();
@@ -556,8 +557,8 @@ impl Occupancy {
         }
     }
 
-    /// Neither a plain memory nor an egress account is asked how much of the shared memory is free: for levels that rest on it each frame
-    /// counts.
+    /// A plain memory and an egress account do not know how much of the shared memory is free: if levels depend on that, every frame
+    /// passes.
     fn seen_from(&self, of: Account, levels: Levels) -> Levels {
         let is_egress = matches!(of, Account::Egress(..) | Account::EgressPort(_));
         if levels.free > Bytes::ZERO && (self.plain || is_egress) {
@@ -567,7 +568,7 @@ impl Occupancy {
         }
     }
 
-    /// Whether what has just been counted, or has just left, is to be looked at by these levels.
+    /// Returns whether a frame that an account has just counted, or that has just left it, passes these levels.
     pub(crate) fn passes(&self, of: Account, levels: Levels, leaves: bool) -> bool {
         let levels = self.seen_from(of, levels);
         let (bytes, free) = match of {
@@ -579,7 +580,7 @@ impl Occupancy {
         if leaves { bytes < levels.below } else { bytes > levels.above || free < levels.free }
     }
 
-    /// Whether every counter is zero: nothing is in the switch.
+    /// Returns whether every counter is zero: nothing is in the switch.
     pub fn is_empty(&self) -> bool {
         let zero = |v: &[u64]| v.iter().all(|&x| x == 0);
         self.total == 0
@@ -590,7 +591,7 @@ impl Occupancy {
     }
 }
 
-/// Bytes as a real number: exact below 2^53, as all are that fit a memory.
+/// Bytes as a real number: exact below 2^53, which includes all that fit a memory.
 #[inline(always)]
 fn real(bytes: u64) -> f64 {
     bytes as i64 as f64
@@ -607,7 +608,7 @@ fn slot(port: Port, within: u8) -> usize {
     usize::from(port.0) * CLASSES + usize::from(within)
 }
 
-/// \[bytes\] Shared memory of each unit of `buffer_per` after reserves and headrooms; `None` where they exceed the buffer.
+/// \[bytes\] Shared memory of each unit of `buffer_per` after reserves and headrooms; `None` if they exceed the buffer.
 pub fn shared_memory(params: &SwitchParams, rates: &[Rate], lossless: u8) -> Option<Vec<u64>> {
     let set_aside = |rate: &Rate| {
         let headroom = params.headroom_at(*rate).0.checked_mul(u64::from(lossless.count_ones()))?;
@@ -615,7 +616,7 @@ pub fn shared_memory(params: &SwitchParams, rates: &[Rate], lossless: u8) -> Opt
     };
     let buffer = params.buffer.0;
     match params.buffer_per {
-        // Half of what can be counted: nothing that is added to it overflows.
+        // Half of the largest number: sums cannot overflow.
         BufferPer::None => Some(vec![u64::MAX / 2]),
         BufferPer::Egress => {
             Some(rates.iter().map(|rate| params.buffer.at_rate(*rate, params.reference_rate).0).collect())

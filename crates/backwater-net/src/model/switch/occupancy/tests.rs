@@ -7,7 +7,7 @@ fn at(ingress: u16, egress: u16, class: u8) -> Place {
     Place { ingress, egress, class: Class(class), queue: Queue(class), own: false }
 }
 
-/// To which memory a frame is charged, and the bytes of the whole ingress port then.
+/// The memory to which a frame is charged, and the bytes of the whole ingress port then.
 fn admit(o: &mut Occupancy, at: &Place, size: u64) -> Option<(Pool, u64)> {
     let pool = o.admit(at, size)?.0;
     Some((pool, o.ingress_port(at.ingress).0))
@@ -37,7 +37,7 @@ fn reserve_then_shared_then_headroom_then_nothing() {
     assert!(o.is_empty());
 }
 
-/// HPCC's `switch-mmu`: 9000 B less 2 x (8 x 100 + 500) leave 6400 B; one class may hold a quarter of what is free of them.
+/// HPCC's `switch-mmu`: 9000 B less 2 x (8 x 100 + 500) leave 6400 B; one class may hold a quarter of the free part.
 #[test]
 fn headroom_above_the_threshold_drains_first() {
     let params = SwitchParams {
@@ -66,8 +66,8 @@ fn headroom_above_the_threshold_drains_first() {
     assert!(o.is_empty());
 }
 
-/// With a factor above one what is free runs out before the threshold of a queue that holds little is reached: 16 queues share
-/// 6400 B, and have their reserves and headrooms.
+/// With a factor above one the free memory runs out before a queue with few bytes reaches its threshold: 16 queues share 6400 B, and have
+/// their reserves and headrooms.
 #[test]
 fn a_threshold_above_all_memory_gives_what_there_is() {
     let params = SwitchParams {
@@ -87,7 +87,8 @@ fn a_threshold_above_all_memory_gives_what_there_is() {
     assert!((12_000..=16 * 600 + 6_400).contains(&admitted), "{admitted}");
 }
 
-/// The fabrics that the ns-3 code of HPCC configures: 37.5 KB behind 1/8 of what is free at ports of 100 Gb/s, 150 KB behind 1/2 at 400 Gb/s.
+/// The fabrics that the ns-3 code of HPCC configures: 37.5 KB behind 1/8 of the free memory at ports of 100 Gb/s, 150 KB behind 1/2 at 400
+/// Gb/s.
 #[test]
 fn headroom_is_in_proportion_to_the_rate_of_the_port() {
     let params = SwitchParams {
@@ -149,8 +150,8 @@ fn memory_of_queues_and_egress_ports_follows_the_rate() {
     }
 }
 
-/// A queue of 1000 B is full when 600 B give way to 900 B: it holds 1300 B, nothing more is admitted before it has fallen below its
-/// size, and it is saved as it is.
+/// A queue of 1000 B is full when 600 B give way to 900 B. It then holds 1300 B, admits nothing before it has fallen below its size, and is
+/// saved as it is.
 #[test]
 fn what_others_give_way_to_may_exceed_a_queue() {
     let of = |size| {
@@ -195,7 +196,7 @@ fn dynamic_limit_leaves_room() {
     assert_eq!(n, 45);
 }
 
-/// From now on nobody looks at what is in port 0 and for port 1 in all, up to 10 kB, which have been there.
+/// From now on nothing looks at frames in port 0 and for port 1 as long as they stay below 10 kB, the largest value so far.
 fn calm(o: &mut Occupancy) {
     let here = at(0, 1, 5);
     o.set_levels(Account::IngressPort(Port(0)), Levels::NONE);
@@ -230,7 +231,7 @@ fn what_lies_between_levels_is_not_looked_at() {
     assert_eq!(Levels::ALL.or(levels), Levels::ALL);
 }
 
-/// A level that rests on 5000 B of free memory, in a switch of 10 kB: passed by the frame that leaves less, and by what is in headroom.
+/// A level that rests on 5000 B of free memory, in a switch of 10 kB: passed by the frame that leaves less free, and by frames in headroom.
 #[test]
 fn levels_that_rest_on_free_memory() {
     let params = SwitchParams { headroom: Bytes(1_000), buffer: Bytes(12_000), ..SwitchParams::default() };
@@ -248,7 +249,7 @@ fn levels_that_rest_on_free_memory() {
     assert_eq!([is_shown(10_000), is_shown(1_000), is_shown(1)], [Some(false), Some(true), None]);
 }
 
-/// An egress account does not see how much memory is free: for a level that rests on it every frame counts.
+/// An egress account does not see how much memory is free: for a level that rests on it every frame passes.
 #[test]
 fn levels_of_an_egress_that_rest_on_free_memory() {
     let params = SwitchParams { headroom: Bytes(1_000), buffer: Bytes(12_000), ..SwitchParams::default() };

@@ -15,19 +15,19 @@ pub const MOST: usize = 20_000_000;
 /// Most waits of operations for each other.
 pub const MOST_WAITS: usize = 100_000_000;
 
-/// Most labels: every port may count what each of them has put on its link.
+/// Most labels: every port may count the load of each on its link.
 pub const MOST_LABELS: usize = 4096;
 
-/// Stands for no peer, no stream.
+/// No peer, or no stream.
 const NONE: u32 = u32::MAX;
-/// Stands for the job's class.
+/// The job's class.
 const NO_CLASS: u8 = u8::MAX;
-/// In a list of those that wait: it waits for the acknowledgement.
+/// A flag in a list of waiting operations: it waits for the acknowledgement.
 const ACK: u32 = 1 << 31;
-/// In a list of ids that a row waits for: it waits for the acknowledgement.
+/// A flag in a list of ids that a row waits for: it waits for the acknowledgement.
 const ACK_OF_ID: u64 = 1 << 63;
 
-/// What an operation is.
+/// The task of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// Bytes to another rank.
@@ -46,42 +46,42 @@ pub enum Task {
 pub struct Row<'r> {
     /// Its number, below 2^40.
     pub id: u64,
-    /// Who does it.
+    /// Its rank.
     pub rank: u32,
-    /// What it is.
+    /// Its task.
     pub task: Task,
-    /// Ids of operations that it waits for until they are complete.
+    /// Ids of operations that must be complete before it.
     pub after: &'r [u64],
-    /// Ids of sends that it waits for until they are acknowledged.
+    /// Ids of sends that must be acknowledged before it.
     pub after_ack: &'r [u64],
     /// How many of these suffice. `None`: all.
     pub needs: Option<u64>,
-    /// It does not begin before this time after the start of the job.
+    /// Its earliest start after the start of the job.
     pub start: Time,
     /// Class of its data. `None`: the job's.
     pub class: Option<u8>,
-    /// What results call the group of its flow.
+    /// The label of its flow's group in results.
     pub label: &'r str,
     /// Its computation is one of a stream of its rank.
     pub stream: Option<u64>,
 }
 
-/// What is wrong with a table of operations.
+/// An error in a table of operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaw {
-    /// Number of the row, from 0. `None`: it is not about one.
+    /// Number of the row, from 0. `None`: the table as a whole.
     pub row: Option<usize>,
     /// The column.
     pub column: &'static str,
-    /// What stands there.
+    /// The value.
     pub value: String,
-    /// What is wrong with it.
+    /// The problem.
     pub reason: String,
-    /// What would be right.
+    /// The correction.
     pub hint: String,
 }
 
-/// An operation as it is held.
+/// An operation as it is stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     /// Bytes of a send, picoseconds of a computation.
@@ -93,7 +93,7 @@ pub(super) struct Operation {
     stream: u32,
     pub label: u16,
     class: u8,
-    /// Whether `starts` has a time for it.
+    /// True if `starts` has a time for it.
     pub timed: bool,
 }
 
@@ -119,27 +119,27 @@ impl Operation {
 pub struct Operations {
     ids: Vec<u64>,
     all: Vec<Operation>,
-    /// How many of those that it waits for each needs.
+    /// The number of waits that each operation needs.
     needs: Vec<u32>,
-    /// Per operation: where those that wait for it begin in `then`.
+    /// Per operation: where the list of operations that wait for it begins in `then`.
     first: Vec<u32>,
-    /// Those that wait for an operation, with `ACK` where they wait for its acknowledgement.
+    /// The operations that wait for another, with `ACK` if they wait for its acknowledgement.
     then: Vec<u32>,
-    /// Those that do not begin before a time after the job's start.
+    /// Operations with an earliest start after the job's start.
     starts: Vec<(u32, Time)>,
     /// Labels, those of sends first.
     labels: Vec<Arc<str>>,
-    /// How many of them are those of sends.
+    /// The number of labels of sends.
     groups: usize,
 }
 
 impl Operations {
-    /// How many there are.
+    /// Returns the number of operations.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether there are none; a [`Reader`] gives at least one.
+    /// Returns whether it is empty; a [`Reader`] yields at least one operation.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -149,12 +149,12 @@ impl Operations {
         &self.labels[..self.groups]
     }
 
-    /// The classes that sends ask for, a bit each.
+    /// The classes that sends name, a bit each.
     pub fn classes(&self) -> u8 {
         self.all.iter().filter_map(Operation::class).fold(0, |bits, class| bits | 1 << class)
     }
 
-    /// Whether a send asks for no class.
+    /// Returns whether a send names no class.
     pub fn leaves_class(&self) -> bool {
         self.all.iter().any(|one| one.class().is_none() && one.peer != NONE)
     }
@@ -185,7 +185,7 @@ impl Operations {
         &self.all[at as usize]
     }
 
-    /// Who sends to whom, by ranks.
+    /// Returns the senders and receivers, by ranks.
     pub fn pairs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.all.iter().filter(|operation| operation.peer != NONE).map(|operation| (operation.rank, operation.peer))
     }
@@ -207,7 +207,7 @@ impl Operations {
         found.map_or(Time::ZERO, |place| self.starts[place].1)
     }
 
-    /// Those that wait for an operation, and whether for its acknowledgement.
+    /// The operations that wait for one, and whether each waits for its acknowledgement.
     pub(super) fn waiting(&self, at: u32) -> impl Iterator<Item = (u32, bool)> + '_ {
         let (from, to) = (self.first[at as usize] as usize, self.first[at as usize + 1] as usize);
         self.then[from..to].iter().map(|then| (then & !ACK, then & ACK != 0))
@@ -215,7 +215,7 @@ impl Operations {
 }
 
 fn find(ids: &[u64], id: u64) -> Option<u32> {
-    // Most tables number their rows.
+    // Most tables number their rows consecutively.
     if usize::try_from(id).is_ok_and(|at| ids.get(at) == Some(&id)) {
         return Some(id as u32);
     }
@@ -228,12 +228,12 @@ pub struct Reader {
     ids: Vec<u64>,
     all: Vec<Operation>,
     needs: Vec<u32>,
-    /// Where the waits of each row end.
+    /// The end of each row's waits.
     ends: Vec<u32>,
     waits: Vec<u64>,
-    /// By rows.
+    /// By row.
     starts: Vec<(u32, Time)>,
-    /// Numbers of labels, and whether one is that of a send.
+    /// Numbers of labels, and whether a send uses each.
     labels: BTreeMap<Arc<str>, (u16, bool)>,
     streams: BTreeMap<(u32, u64), u32>,
 }
@@ -242,7 +242,7 @@ impl Reader {
     /// Adds a row.
     ///
     /// # Errors
-    /// What is wrong with the row by itself. Whether it fits the others [`Reader::finish`] says.
+    /// An error in the row itself. [`Reader::finish`] checks whether the rows fit together.
     pub fn add(&mut self, row: &Row<'_>) -> Result<(), Flaw> {
         let flaw = |column, value: String, reason: String, hint: &str| {
             Err(Flaw { row: Some(self.all.len()), column, value, reason, hint: hint.to_owned() })
@@ -355,7 +355,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The number of a label, as they come.
+    /// The number of a label, in the order of first use.
     fn label(&mut self, label: &str, sends: bool) -> Result<u16, Flaw> {
         if let Some((number, of_sends)) = self.labels.get_mut(label) {
             *of_sends |= sends;
@@ -376,7 +376,7 @@ impl Reader {
     }
 }
 
-/// An id that stands twice in a list.
+/// An id that occurs twice in a list.
 fn twice(ids: &[u64]) -> Option<u64> {
     if ids.len() <= 8 {
         return ids.iter().enumerate().find(|(n, id)| ids[..*n].contains(id)).map(|(_, id)| *id);

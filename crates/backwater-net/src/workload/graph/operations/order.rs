@@ -1,16 +1,16 @@
-//! From rows in any order to operations by id; and whether each of them can ever begin.
+//! Sorts rows in any order into operations by id, and checks that each of them can begin.
 
 use super::{ACK, ACK_OF_ID, Flaw, NONE, Operation, Operations, Reader, find};
 use std::collections::HashSet;
 
-/// Ids of a circle that an error names.
+/// Ids of a cycle that an error names.
 const NAMED: usize = 8;
 
 impl Reader {
-    /// The operations, once all rows are there.
+    /// The operations, once all rows have been added.
     ///
     /// # Errors
-    /// No row, an id twice, a wait for what is not there or, for its acknowledgement, computes, operations that can never begin.
+    /// No row, an id twice, a wait for a missing id or for the acknowledgement of a computation, operations that can never begin.
     pub fn finish(self) -> Result<Operations, Flaw> {
         let Reader { ids, mut all, needs, ends, mut waits, mut starts, labels, streams } = self;
         if all.is_empty() {
@@ -34,7 +34,7 @@ impl Reader {
             });
         }
         let of = |row: usize| row.checked_sub(1).map_or(0, |before| ends[before] as usize)..ends[row] as usize;
-        // Ids that are waited for become places.
+        // Replace ids in waits by places.
         let mut first = vec![0u32; ids.len() + 1];
         for row in 0..ends.len() {
             for wait in &mut waits[of(row)] {
@@ -67,7 +67,7 @@ impl Reader {
             }
         }
         drop((waits, next));
-        // Numbers of labels and streams must not come from the order of rows.
+        // Numbers of labels and streams must not depend on the order of rows.
         let (sends, others): (Vec<_>, Vec<_>) = labels.into_iter().partition(|(_, (_, of_sends))| *of_sends);
         let groups = sends.len();
         let mut label_of = vec![0u16; groups + others.len()];
@@ -102,7 +102,7 @@ impl Reader {
 }
 
 impl Operations {
-    /// Operations in a circle, each after the next, so that none can ever begin. `None`: all will begin.
+    /// Operations in a cycle, each after the next, so that none can ever begin. `None`: all will begin.
     fn stuck(&self) -> Option<Vec<u32>> {
         let mut left = self.needs.clone();
         let mut free: Vec<u32> = (0u32..).zip(&left).filter(|(_, needs)| **needs == 0).map(|(at, _)| at).collect();
@@ -122,7 +122,7 @@ impl Operations {
         if begun == self.len() {
             return None;
         }
-        // Each that does not begin waits for another such.
+        // Each operation that does not begin waits for another one that does not.
         let mut before = vec![NONE; self.len()];
         let mut at = NONE;
         for (one, _) in (0u32..).zip(&left).filter(|(_, left)| **left > 0) {

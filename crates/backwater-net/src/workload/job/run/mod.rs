@@ -26,13 +26,13 @@ struct At {
 enum State {
     /// Waits for so many tasks.
     Waits(u32),
-    /// Its computation, or the time before which it does not begin, is not over; with what had let it begin.
+    /// Its computation, or its earliest start, is still to come; with its last condition.
     Later(Release),
     Active(Box<Active>),
     Complete,
 }
 
-/// A round that is open.
+/// An open round.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Round {
     tasks: Vec<State>,
@@ -41,7 +41,7 @@ struct Round {
     start: Option<Time>,
 }
 
-/// The rounds of an instance that are open, in order.
+/// The open rounds of an instance, in order.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 struct Instance {
     rounds: VecDeque<Round>,
@@ -65,11 +65,11 @@ pub struct Job {
     group: u32,
     instances: Vec<Instance>,
     begun: bool,
-    /// Tasks that may begin, and what has let them.
+    /// Tasks that may begin, with the last condition of each.
     ready: BTreeMap<At, Release>,
     /// Computations in progress, and tasks that may not begin yet.
     later: BinaryHeap<Reverse<(Time, At, bool)>>,
-    /// Transfers that have been completed at this instant: the task, its rank and its phase.
+    /// Transfers completed at this instant: the task, its rank and its phase.
     done: Vec<(At, u32, u32)>,
     /// Transfers in the network, by their flows.
     #[state(sorted)]
@@ -98,7 +98,7 @@ impl Job {
         Ok(Job { spec, plan, links, seed, group, instances, begun, ready, later, done, in_progress })
     }
 
-    /// Number of flows in all, where it is known beforehand: random draws may stay within a server.
+    /// Number of flows in all, if known beforehand: random draws may stay within a server.
     pub fn total(&self) -> Option<u64> {
         let mut round = 0u64;
         for task in &self.plan.tasks {
@@ -143,7 +143,7 @@ impl Job {
         u64::from(at.instance) * self.spec.rounds + at.round
     }
 
-    /// The number of a transfer of a task among the flows of its step's group: made of what it is, not of when it comes.
+    /// The number of a transfer of a task among the flows of its step's group: it follows from the transfer's content, not from its time.
     fn flow_number(&self, at: At, index: u64) -> u64 {
         let task = &self.plan.tasks[at.task as usize];
         self.turn(at) * self.plan.transfers[task.step as usize] + task.first + index
@@ -171,7 +171,7 @@ impl Job {
         (at, within - self.plan.tasks[task].first)
     }
 
-    /// Opens an instance's next rounds, as many as may be open, after what `release` tells of.
+    /// Opens an instance's next rounds, as many as may be open, after the steps in `release`.
     fn open_rounds(&mut self, number: u32, release: &Release) {
         let (tasks, rounds, in_flight) = (&self.plan.tasks, self.spec.rounds, self.spec.in_flight.max(1));
         let instance = &mut self.instances[number as usize];
@@ -181,7 +181,7 @@ impl Job {
                 return;
             }
             let before = instance.rounds.back();
-            // Of the round before, what is not complete; all of it is if the round is gone.
+            // The incomplete tasks of the round before; none if the round is gone.
             let open = |task: &u32| before.is_some_and(|b| !matches!(b.tasks[*task as usize], State::Complete));
             let waits = |(own, task): (u32, &super::plan::Task)| {
                 let previous = self.plan.previous.at(own).iter().chain([&own]).filter(|t| open(t)).count() as u32;
@@ -213,7 +213,7 @@ impl Job {
         }
     }
 
-    /// `release`, and the computation of a task after it.
+    /// `release`, followed by the computation of a task.
     fn computed(&self, at: At, release: Release) -> Release {
         let label = &self.spec.steps[self.plan.tasks[at.task as usize].step as usize].label;
         let computed = match release.computed {
@@ -230,7 +230,7 @@ impl Job {
         self.later.push(Reverse((until, at, over)));
     }
 
-    /// What had let a task begin that has waited for a time.
+    /// Returns the last condition of a task that has waited for a time.
     fn released(&mut self, at: At) -> Release {
         match self.state(at) {
             Some(State::Later(release)) => std::mem::take(release),
@@ -238,7 +238,7 @@ impl Job {
         }
     }
 
-    /// A task is complete, after what `release` tells of: what waits for it may begin.
+    /// A task is complete, after the steps in `release`: tasks that wait for it may begin.
     fn complete(&mut self, at: At, release: &Release, now: Time, due: &mut Due) {
         let Some(state) = self.state(at) else { return };
         *state = State::Complete;

@@ -1,4 +1,4 @@
-//! The transfers of an exchange in progress, phase by phase, and the row that it leaves.
+//! The transfers of an exchange in progress, phase by phase, and its row.
 
 use super::{At, Job, State};
 use crate::model::packet::HostId;
@@ -20,14 +20,14 @@ pub(super) struct Active {
     /// Transfers over the network that are not complete.
     left: u64,
     transfers: u64,
-    /// \[bytes\] over the network; and beside it, within servers or to oneself.
+    /// \[bytes\] over the network; then bytes within servers or to the sender itself.
     bytes: u64,
     kept: u64,
-    /// \[bytes\] on the wire, by host out of it and into it.
+    /// \[bytes\] on the wire, by host, out of it and into it.
     loads: BTreeMap<HostId, (u64, u64)>,
     /// With phases, per rank: phases begun and sent.
     ranks: Vec<(u32, u32)>,
-    /// By a tree, per transfer: how many others it waits for.
+    /// With a tree, per transfer: how many others it waits for.
     waits: Vec<u32>,
 }
 
@@ -40,7 +40,7 @@ impl Job {
         let waits = exchange.tree(n).map_or_else(Vec::new, Tree::waits);
         let mut active = Box::new(Active { start: now, left, transfers, bytes, kept, loads, ranks, waits });
         if phases > 0 {
-            // A phase of every rank, so that what is left is known before the first is complete.
+            // A phase of every rank, so that the remainder is known before the first is complete.
             active.left = u64::from(n) * u64::from(phases);
             self.put(at, active);
             (0..n).for_each(|rank| self.go_on(at, exchange, rank, after, now, due));
@@ -79,7 +79,7 @@ impl Job {
         }
     }
 
-    /// The transfers to receivers that were drawn. What a rank sends in all is split evenly among those beyond its server.
+    /// The transfers to drawn receivers. The total of a rank is split evenly among receivers outside its server.
     fn drawn(&self, at: At, drawn: &[Vec<u32>], bytes: u64, in_all: bool) -> Vec<Transfer> {
         let ranks = self.ranks(at);
         let fan_out = drawn.first().map_or(0, Vec::len) as u64;
@@ -120,7 +120,7 @@ impl Job {
         (0u64..).zip(copies).filter(|(_, copies)| *copies > 0).map(transfer).collect()
     }
 
-    /// Begins a transfer that `after` has let begin; whether it is over at once, since it does not use the network.
+    /// Begins a transfer that `after` released. Returns whether it is complete at once, since it does not use the network.
     fn transfer(&mut self, at: At, transfer: Transfer, after: &Release, now: Time, due: &mut Due) -> bool {
         let ranks = self.ranks(at);
         let (from, to) = (ranks[transfer.from as usize], ranks[transfer.to as usize]);
@@ -188,7 +188,7 @@ impl Job {
         }
     }
 
-    /// Begins transfers of a tree, and those that wait for them where they are over at once.
+    /// Begins transfers of a tree, and those that wait for them if they are complete at once.
     fn go_on_in_tree(&mut self, at: At, tree: Tree, ready: Vec<u64>, after: &Release, now: Time, due: &mut Due) {
         let mut ready = VecDeque::from(ready);
         while let Some(index) = ready.pop_front() {
@@ -198,7 +198,7 @@ impl Job {
         }
     }
 
-    /// The transfers of a tree that one has let begin, as the last of what they waited for.
+    /// The transfers of a tree that one has released, as their last condition.
     fn next_in_tree(&mut self, at: At, tree: Tree, index: u64) -> Vec<u64> {
         let Some(State::Active(active)) = self.state(at) else { return Vec::new() };
         let mut next = tree.then(index);
@@ -211,7 +211,7 @@ impl Job {
         next
     }
 
-    /// Completes an exchange of which nothing is left; `after`: what was the last of it.
+    /// Completes an exchange without transfers left; `after`: the last of them.
     fn finish(&mut self, at: At, after: &Release, now: Time, due: &mut Due) {
         let Some(State::Active(active)) = self.state(at) else { return };
         if active.left > 0 {
@@ -255,7 +255,7 @@ impl Job {
         }
     }
 
-    /// What has been completed at this instant lets phases and tasks go on.
+    /// Completions of this instant release phases and tasks.
     pub(super) fn settle(&mut self, now: Time, due: &mut Due) {
         let mut done = std::mem::take(&mut self.done);
         done.sort_unstable();
