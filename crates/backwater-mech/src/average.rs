@@ -10,8 +10,8 @@
 //! | w | weight of one arrival, 0.002 in the paper | – |
 //! | s | what the longest frame takes at the port's rate: the paper's "typical transmission time for a small packet" would forget faster | time |
 //!
-//! The arrival that finds an empty queue counts as one of zero bytes, beside the m that could have come before it: else an average would
-//! never fall on a link that is busy for more than half of the time and yet never has a queue.
+//! The arrival that finds an empty queue counts as one of zero bytes, beside the m that could have come before it. Otherwise an average
+//! would never fall on a link that is busy for more than half of the time and yet never has a queue.
 //!
 //! **Not modelled:** the paper's even spacing of marks (`count`).
 
@@ -49,13 +49,13 @@ impl Averages {
         usize::from(port.0) * CLASSES + usize::from(queue.0) % CLASSES
     }
 
-    /// A packet comes for a queue of `q` without it. Returns the average.
+    /// A packet arrives for a queue with `q` bytes before it. Returns the average.
     pub(crate) fn arrival(&mut self, port: Port, queue: Queue, q: Bytes, now: Time) -> Bytes {
         let average = &mut self.queues[Self::at(port, queue)];
         if q == Bytes::ZERO {
             let m = now.since(average.empty).0 / self.s[usize::from(port.0)].0.max(1);
             average.avg *= power(1.0 - self.w, m.saturating_add(1));
-            // What has been forgotten once is not to be forgotten again by the next one to an empty queue.
+            // Idle time that has been forgotten counts once, even if the next packet also finds an empty queue.
             average.empty = now;
         } else {
             average.avg += self.w * (q.0 as f64 - average.avg);
@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    /// Frames evenly spaced at nine tenths of the link never meet a queue: what an earlier one has left behind is forgotten in 5000 of them.
+    /// Frames evenly spaced at nine tenths of the link never meet a queue: the average of an earlier queue decays within 5000 of them.
     #[test]
     fn a_busy_link_without_a_queue_has_an_average_of_zero() {
         let mut averages = averages(0.002);

@@ -1,4 +1,4 @@
-//! To which flows a control is confined, such as DCQCN to RoCE's class beside DCTCP in TCP's.
+//! The flows to which a control is confined, such as DCQCN to RoCE's class beside DCTCP in TCP's class.
 
 use backwater_derive::parameters;
 use backwater_net::hooks::{CheckCx, Finding};
@@ -18,30 +18,30 @@ pub struct Confined {
 }
 
 impl Confined {
-    /// Whether there may be flows that it leaves alone.
+    /// Returns whether it may leave flows alone.
     pub fn confines(&self) -> bool {
         self.classes.is_some() || self.groups.is_some()
     }
 
-    /// Whether it leaves none alone.
+    /// Returns whether it leaves no flow alone.
     pub(crate) fn is_everything(&self) -> bool {
         !self.confines()
     }
 
-    /// Classes of which it may have flows, a bit each.
+    /// Classes of its possible flows, a bit each.
     pub(crate) fn class_bits(&self) -> u8 {
         crate::class_bits_or_all(self.classes.as_deref())
     }
 
-    /// Whether flows of this class are among them, in groups of this label.
+    /// Returns whether it has flows of this class in groups of this label.
     pub fn holds(&self, class: Class, group: &str) -> bool {
         let class = self.classes.as_ref().is_none_or(|classes| classes.contains(&class.0));
         class && self.groups.as_ref().is_none_or(|groups| groups.iter().any(|one| one == group))
     }
 }
 
-/// Whether a mechanism watches the queues of other classes than those of the flows that it is confined to: it then tells sources that do
-/// not listen, or has flows that nobody tells. `watched`: its parameter `classes`, the classes of these queues.
+/// Warns if a mechanism watches the queues of other classes than those of its flows: it then signals to sources that do not react, or has
+/// flows without signals. `watched`: its parameter `classes`, the classes of these queues.
 pub(crate) fn disagreement(watched: &[u8], cx: &CheckCx<'_>) -> Option<Finding> {
     let (watched, mut flows) = (class_bits(watched), cx.flows);
     if watched == 0 || flows == u8::MAX {

@@ -10,7 +10,7 @@
 //!     last(f) = t;  out = port(f)
 //! ```
 //!
-//! The load of a next hop is the time that it needs to send what waits for it; of several with the least one is drawn.
+//! The load of a next hop is the time to send the bytes that wait for it; among several with the least load one is drawn.
 //!
 //! A source that sends without a pause never has a second flowlet: then this is the least-loaded port at the flow's start. Pacing, PFC and
 //! SFC pauses make gaps. Acknowledgements and control messages keep to `ack.path`; a path that the scenario pins stays pinned.
@@ -30,7 +30,7 @@ use backwater_net::packet::{FlowRef, Packet, Port};
 use rand::RngExt;
 use std::collections::HashMap;
 
-/// Entries below which the table is not looked through for old ones.
+/// Table size below which old entries are not removed.
 const SMALL: usize = 1024;
 
 /// Parameters of flowlet switching.
@@ -83,12 +83,12 @@ pub struct FlowletTable {
     /// delta
     #[state(fixed)]
     gap: Time,
-    /// classes that are switched so, a bit each
+    /// classes that flowlet switching applies to, a bit each
     #[state(fixed)]
     classes: u8,
     #[state(sorted)]
     flowlets: HashMap<FlowRef, Entry>,
-    /// entries at which it is looked through for old ones
+    /// table size at which old entries are next removed
     looked_through: usize,
     /// flowlets whose next hop it chose
     chosen: u64,
@@ -120,7 +120,7 @@ impl SwitchSide for FlowletTable {
 }
 
 impl FlowletTable {
-    /// An entry whose gap has passed says nothing any more: without it the table would hold all flows that ever were.
+    /// Removes entries whose gap has passed: otherwise the table would hold every flow of the run.
     fn forget_old(&mut self, t: Time) {
         if self.flowlets.len() >= self.looked_through {
             let delta = self.gap;
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(send(&mut bench, 1), 5);
         bench.now = Time::us(30) + Time(1);
         assert_eq!(send(&mut bench, 1), 6);
-        // A path that is gone is left at once.
+        // A path that does not exist any more is left at once.
         let left = table.choose(&mut bench.cx(), &NEXT_HOPS[..1], &data(HostId(0), HostId(9), 1, Class(3), 1000));
         assert_eq!(left, Some(Port(4)));
     }

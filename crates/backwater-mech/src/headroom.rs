@@ -1,4 +1,4 @@
-//! The headroom that a pause needs, and whether a threshold leaves it.
+//! The headroom that a pause needs, and checks that a threshold leaves it.
 
 use crate::mac_control::{Counter, Signal};
 use backwater_engine::Time;
@@ -17,9 +17,9 @@ use backwater_net::{Bytes, Rate};
 ///          + max_frame                                                 the frame begun last
 /// ```
 ///
-/// Exact for this model if frames may have any length: of equal frames only whole ones fit into the middle term, but a short
-/// one among them can fill it. The standard's worst case (802.1Q annex N) adds the delays of real interfaces. A latency that
-/// frames spend before any counter sees them (`latency_at = "input"`) counts as response.
+/// Exact for this model if frames may have any length: only whole equal frames fit into the middle term, but a short one among them can
+/// fill it. The standard's worst case (802.1Q annex N) adds the delays of real interfaces. A latency that frames spend before any counter
+/// sees them (`latency_at = "input"`) counts as response.
 pub fn headroom(rate: Rate, delay: Time, max_frame: Bytes, gap: Bytes, response: Time, signal: Signal) -> Bytes {
     let frame = rate.time_for(max_frame + gap);
     let pfc = rate.time_for(Bytes(u64::from(Control::MIN_FRAME)) + gap);
@@ -29,7 +29,7 @@ pub fn headroom(rate: Rate, delay: Time, max_frame: Bytes, gap: Bytes, response:
     max_frame * 2 + Bytes(u64::try_from(sent).unwrap_or(u64::MAX / 4))
 }
 
-/// The part of a switch's latency that frames spend before a counter sees them: what it has not seen cannot have caused a pause.
+/// The part of a switch's latency that frames spend before a counter sees them: unseen frames cannot have caused a pause.
 pub(crate) fn unseen(latency_at: LatencyAt, latency: Time, counter: Counter) -> Time {
     match (latency_at, counter) {
         (LatencyAt::Input, _) | (LatencyAt::Fabric, Counter::Egress | Counter::Queue) => latency,
@@ -37,16 +37,16 @@ pub(crate) fn unseen(latency_at: LatencyAt, latency: Time, counter: Counter) -> 
     }
 }
 
-/// What a pausing mechanism does, as far as headroom goes.
+/// The properties of a pausing mechanism that matter for headroom.
 pub(crate) struct Pausing {
     pub counter: Counter,
     /// The threshold; `None`: dynamic.
     pub xoff: Option<Bytes>,
     /// Rate of the ports for which it is meant; `None`: all.
     pub reference: Option<Rate>,
-    /// Number of counters per port that have it.
+    /// Number of counters per port with this threshold.
     pub classes: u64,
-    /// Number of classes that are kept from being dropped by it: what one counter holds may be of any of those that it counts.
+    /// Number of classes that it keeps from being dropped: a counter's bytes may be of any class that it counts.
     pub kept: u64,
     pub response: Time,
     pub signal: Signal,
@@ -86,14 +86,14 @@ pub(crate) fn headroom_findings(pausing: &Pausing, cx: &CheckCx<'_>) -> Vec<Find
     Vec::new()
 }
 
-/// Whether a pause may end before it is told anew. The frame that tells it is due at half the pause time, and may then find the
-/// longest frame on the wire and the frames of all that is paused there, by whomever, before it:
+/// Warns if a pause may end before its refresh. The frame of the refresh is due at half the pause time. Before it, it may find the longest
+/// frame on the wire and the frames for everything that any mechanism pauses there:
 ///
 /// ```text
 /// 512 quanta / 2 >= 8 (max_frame + gap) + 8 paused (PFC frame + gap)      [bit times]
 /// ```
 ///
-/// Fatal only where memory has an end and the scenario promises that it is never short.
+/// Fatal only if memory is limited and the scenario promises losslessness.
 pub(crate) fn refresh_finding(signal: Signal, quanta: u16, cx: &CheckCx<'_>) -> Option<Finding> {
     if signal != Signal::Timed || cx.paused == 0 {
         return None;
@@ -111,7 +111,7 @@ pub(crate) fn refresh_finding(signal: Signal, quanta: u16, cx: &CheckCx<'_>) -> 
     })
 }
 
-/// A headroom for links that are faster than their rates: all that is sent until the stop grows, but for the two `whole` frames at its ends.
+/// A headroom for links that are faster than their rates: the bytes sent until the stop grow, except the two `whole` frames at its ends.
 fn faster(exact: Bytes, whole: Bytes, (more, than): (u64, u64)) -> Bytes {
     let sent = u128::from(exact.saturating_sub(whole).0) * u128::from(more);
     whole + Bytes(u64::try_from(sent.div_ceil(u128::from(than.max(1)))).unwrap_or(u64::MAX / 4))
@@ -134,7 +134,7 @@ fn shortage(
     let carved = switch.buffer_per.is_carved();
     let short = |(port, need): &(&PortShape, &Bytes)| switch.headroom_at(port.rate) < **need;
     let short = shape.ports.iter().zip(&needs).filter(short).max_by_key(|(_, need)| **need);
-    // Whoever has a frame in headroom is paused, however little the pool before it holds.
+    // If a frame is in headroom its sender is paused, however little the pool before it holds.
     if pausing.counter == Counter::Ingress && carved && short.is_none() {
         return None;
     }
@@ -182,7 +182,7 @@ fn shortage(
         true => format!("switch.headroom = \"{enough}\", "),
         false => String::new(),
     };
-    // A dynamic threshold follows what is free, and has its headroom apart.
+    // A dynamic threshold follows the free memory, and has separate headroom.
     let room = enough * (shape.ports.len() as u64 * pausing.classes) + shape.max_frame < switch.buffer_of(cx.kept);
     let other = match pausing.dynamic && carved && pausing.counter == Counter::Ingress && room {
         true => format!("; or threshold = \"dynamic\" with switch.headroom = \"{enough}\""),
@@ -192,8 +192,8 @@ fn shortage(
     Some(("xoff", reason, hint))
 }
 
-/// How memory is divided that several thresholds of `xoff` share, `xoffs` together: as text behind a reason. Empty where one has it all, or
-/// where they differ.
+/// Returns the division of memory that several thresholds of `xoff` share, `xoffs` together, as text for a reason. Empty if one has it all,
+/// or if they differ.
 fn divided(memory: Bytes, xoffs: Bytes, xoff: Bytes, classes: u64) -> String {
     if xoff == Bytes::ZERO || !xoffs.0.is_multiple_of(xoff.0) || xoffs == xoff {
         return String::new();
@@ -210,8 +210,8 @@ fn divided(memory: Bytes, xoffs: Bytes, xoff: Bytes, classes: u64) -> String {
     format!(": {memory}{}{} = {each} for one {one}, xoff and headroom", by(ports, "ports"), by(classes, "classes"))
 }
 
-/// What is lacking where a class takes but a share of free memory before its headroom (`switch.headroom_above`): while others take the
-/// rest, its share is nothing, and what comes after a pause has headroom alone.
+/// Returns the shortage if a class takes only a share of free memory before its headroom (`switch.headroom_above`): while others take the
+/// rest, its share is zero, and frames after a pause have only the headroom.
 fn above_share(
     pausing: &Pausing,
     shape: &SwitchShape,
@@ -236,7 +236,7 @@ fn above_share(
     Some((key, reason, format!("switch.headroom = \"{enough}\" at least, or leave out switch.headroom_above")))
 }
 
-/// \[bytes\] of one buffer that any frame may take: what is set aside for other classes and ports is no help to one.
+/// \[bytes\] of one buffer that any frame may take: memory reserved for other classes and ports does not help.
 fn usable(pausing: &Pausing, shape: &SwitchShape, switch: &SwitchParams, kept: u8) -> Bytes {
     let ports = match switch.buffer_per {
         BufferPer::Switch => shape.ports.as_slice(),
@@ -257,14 +257,14 @@ fn usable(pausing: &Pausing, shape: &SwitchShape, switch: &SwitchParams, kept: u
     switch.buffer_of(kept).saturating_sub(reserves).saturating_sub(headrooms)
 }
 
-/// \[bytes\] What may stand in one buffer below the thresholds of all counters whose frames it holds, and above them.
+/// \[bytes\] Most that may stand in one buffer below the thresholds of all counters whose frames it holds, and above them.
 fn worst(pausing: &Pausing, per: BufferPer, xoffs: &[Bytes], needs: &[Bytes], steered: bool) -> (Bytes, Bytes) {
     let all = |of: &[Bytes]| of.iter().copied().sum::<Bytes>();
     let most = |of: &[Bytes]| of.iter().copied().max().unwrap_or(Bytes::ZERO);
-    // Nothing leaves where it came in.
+    // No frame leaves by its ingress.
     let others = |of: &[Bytes]| all(of).saturating_sub(of.iter().copied().min().unwrap_or(Bytes::ZERO));
     let classes = pausing.classes;
-    // A queue holds frames of its own class, but for flows that are moved to it.
+    // A queue holds frames of its own class, except for flows that are moved to it.
     let in_queue = if steered { classes } else { 1 };
     match (pausing.counter, per) {
         (_, BufferPer::None) => (Bytes::ZERO, Bytes::ZERO),
@@ -273,9 +273,9 @@ fn worst(pausing: &Pausing, per: BufferPer, xoffs: &[Bytes], needs: &[Bytes], st
         // A buffer of an egress fills from all other ports.
         (Counter::Ingress, BufferPer::Egress) => (others(xoffs) * classes, others(needs) * classes),
         (Counter::Ingress, BufferPer::Queue) => (others(xoffs) * in_queue, others(needs) * in_queue),
-        // What comes in at one port may wait for each of the others.
+        // Frames from one port may wait for each of the others.
         (Counter::Egress | Counter::Queue, BufferPer::Ingress) => (others(xoffs) * classes, most(needs) * classes),
-        // Every other port goes on until it has heard.
+        // Every other port continues until it has received the pause.
         (Counter::Egress | Counter::Queue, BufferPer::Egress) => (most(xoffs) * classes, others(needs) * classes),
         (Counter::Egress | Counter::Queue, BufferPer::Queue) => (most(xoffs), others(needs)),
     }

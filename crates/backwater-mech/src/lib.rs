@@ -1,6 +1,6 @@
 //! The actors: one congestion-management mechanism, one folder (a short one: one file), written like its source.
 //!
-//! [`registry`] lists them, one line each; everything else about a mechanism stands in its own folder.
+//! [`registry`] lists them, one line each; everything else about a mechanism is in its own folder.
 
 mod average;
 mod base_rtt;
@@ -32,7 +32,7 @@ pub mod registry;
 pub mod sfc;
 pub mod spray;
 pub mod stack;
-// No unit test runs a network: those of this crate need not compile the stage once more.
+// No unit test runs a network, so those of this crate need not compile the stage again.
 #[cfg(not(test))]
 pub mod stage;
 pub mod swift;
@@ -40,7 +40,7 @@ pub mod timely;
 pub mod trim;
 mod uec_checks;
 
-/// Classes as a bit each; none given: all.
+/// Classes as a bit each; none given means all.
 fn class_bits_or_all(classes: Option<&[u8]>) -> u8 {
     classes.map_or(u8::MAX, backwater_net::packet::class_bits)
 }

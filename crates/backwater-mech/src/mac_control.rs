@@ -1,4 +1,4 @@
-//! What 802.3 PAUSE and 802.1Qbb PFC have in common: obeying a MAC control frame, and how such frames are sent.
+//! Common parts of 802.3 PAUSE and 802.1Qbb PFC: obeying a MAC control frame, and sending such frames.
 
 use backwater_engine::Time;
 use backwater_net::hooks::{Awaits, Fate, Ineffective, LinkCx, LinkSide, Margin, NicSide, PauseStyle, Token};
@@ -21,7 +21,7 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// Of what is to be paused (bits as in [`Profile::pauses`]) that for which frames are sent.
+    /// The part of what is to be paused (bits as in [`Profile::pauses`]) that uses frames.
     ///
     /// [`Profile::pauses`]: backwater_net::hooks::Profile::pauses
     pub(crate) fn by_frame(self, paused: u16) -> u16 {
@@ -53,7 +53,7 @@ pub enum Counter {
     Queue,
 }
 
-/// Which ports are over their threshold, and whose neighbours that pauses.
+/// The ports that exceed their threshold, and the ports whose neighbours are paused for it.
 #[derive(Clone, Debug, backwater_derive::State)]
 pub(crate) struct Congested {
     #[state(same)]
@@ -85,7 +85,7 @@ impl Congested {
         }
     }
 
-    /// What must leave before the neighbour at `port` resumes, where a counter is of `queue` or of whole ports.
+    /// Returns what must leave before the neighbour at `port` resumes; a counter is that of `queue`, or of a whole port.
     pub(crate) fn awaits(&self, port: Port, queue: Option<Queue>) -> Awaits {
         let over = |other: usize| self.over[other] && other != usize::from(port.0);
         match self.counter {
@@ -98,7 +98,7 @@ impl Congested {
         }
     }
 
-    /// `port` has gone over its threshold, or come back. Returns the ports whose neighbours are to pause or to resume.
+    /// `port` has exceeded its threshold, or fallen below it. Returns the ports whose neighbours are to pause or to resume.
     #[cold]
     pub(crate) fn set(&mut self, port: Port, over: bool) -> Vec<(Port, bool)> {
         let before: Vec<bool> = (0..self.over.len()).map(|p| self.paused(p)).collect();
@@ -111,7 +111,7 @@ impl Congested {
     }
 }
 
-/// How near counters have come to their thresholds: the most bytes that one held, and its threshold then.
+/// How near counters have come to their thresholds: the largest value of a counter, and its threshold then.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct PeakOccupancy {
     bytes: Bytes,
@@ -119,18 +119,18 @@ pub(crate) struct PeakOccupancy {
 }
 
 impl PeakOccupancy {
-    /// Nothing is held yet against `threshold`.
+    /// Nothing has been counted yet against `threshold`.
     pub fn new(threshold: Bytes) -> PeakOccupancy {
         PeakOccupancy { bytes: Bytes::ZERO, threshold }
     }
 
-    /// \[bytes\] The most that a counter has held.
+    /// \[bytes\] The largest value of a counter.
     pub fn most(&self) -> Bytes {
         self.bytes
     }
 
-    /// A counter holds `bytes`. A threshold may change meanwhile; where it falls while bytes grow, the most bytes are nearest.
-    /// Returns whether it is the most so far.
+    /// A counter has `bytes`. A threshold may change in the meantime; if it falls while bytes grow, the largest value is nearest. Returns
+    /// whether it is the largest so far.
     pub fn observe(&mut self, bytes: Bytes, threshold: Bytes) -> bool {
         let most = bytes > self.bytes;
         if most {
@@ -139,32 +139,32 @@ impl PeakOccupancy {
         most
     }
 
-    /// `of` says what was counted.
+    /// `of` names the counted bytes.
     pub fn margin(&self, of: &'static str) -> Margin {
         Margin::bytes(of, self.bytes, self.threshold)
     }
 }
 
-/// What a receiver must do now.
+/// A receiver's action now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GateChange {
     Shut(usize),
     Open(usize),
 }
 
-/// The same, and when to look again.
+/// The same, and when to check again.
 pub(crate) type Due = (Vec<GateChange>, Time);
 
 /// A [`Receiver`] obeys pauses of whole links.
 pub(crate) const LINK: u16 = 1 << CLASSES;
 
-/// Pause timers of one node, a slot for each (port, class) or port. An end station is no more than that.
+/// Pause timers of one node, a slot for each (port, class) or port. It is all of the mechanism at an end station.
 #[derive(Clone, Debug, backwater_derive::State)]
 pub struct Receiver {
-    /// What is obeyed: [`LINK`], or classes, a bit each (priorities: of a class with several queues all of them).
+    /// The obeyed pauses: [`LINK`], or classes, a bit each (priorities: all of a class with several queues).
     #[state(same)]
     pub(crate) stops: u16,
-    /// When each pause ends; zero: not paused.
+    /// The end of each pause; zero: not paused.
     until: Vec<Time>,
     /// Frames whose response time has not passed: when to act, slot, end of the pause.
     pending: std::collections::VecDeque<(Time, usize, Time)>,
@@ -196,7 +196,8 @@ impl Receiver {
         Receiver { stops, until: vec![Time::ZERO; slots], pending: Default::default(), response }
     }
 
-    /// MAC control has come. `None`: no pause of what is obeyed. Otherwise its slot, what to do, and when to look again.
+    /// A frame of MAC control has arrived. `None`: it pauses nothing that is obeyed. Otherwise its slot, the action, and when to check
+    /// again.
     pub(crate) fn hear(&mut self, cx: &LinkCx<'_>, from: Port, frame: &Control) -> Option<(usize, Due)> {
         let request = PauseRequest::read(frame)?;
         if self.stops & request.class.map_or(LINK, |class| 1 << class.0) == 0 {
@@ -207,7 +208,7 @@ impl Receiver {
         Some((slot, self.receive(slot, request, cx.now(), cx.rate(from))))
     }
 
-    /// Does what is due at a slot, where it `obeys`, and looks again.
+    /// Does what is due at a slot that it `obeys`, and schedules the next check.
     pub(crate) fn obey(
         &self,
         cx: &mut LinkCx<'_>,
@@ -232,7 +233,7 @@ impl Receiver {
         }
     }
 
-    /// A frame for `slot` has arrived over a link of `rate`. Returns what to do and when to look again.
+    /// A frame for `slot` has arrived over a link of `rate`. Returns the action and when to check again.
     fn receive(&mut self, slot: usize, request: PauseRequest, now: Time, rate: Rate) -> Due {
         let act = now + self.response;
         let until = if request.quanta == 0 { Time::ZERO } else { request.until(act, rate) };
@@ -244,7 +245,7 @@ impl Receiver {
         (Vec::new(), act)
     }
 
-    /// Whether a pause of `slot` is in force.
+    /// Returns whether a pause of `slot` is in force.
     pub(crate) fn is_paused(&self, slot: usize, now: Time) -> bool {
         self.until[slot] > now
     }
@@ -252,7 +253,7 @@ impl Receiver {
     fn apply(&mut self, slot: usize, until: Time) -> Vec<GateChange> {
         // A newer frame replaces the timer (IEEE 802.3 annex 31B.3.3).
         let before = std::mem::replace(&mut self.until[slot], until);
-        // 802.1Q 8.6.8: no frame is available for transmission whose priority is paused (Priority_Paused, 36.1.3.2).
+        // 802.1Q 8.6.8: a frame whose priority is paused is not available for transmission (Priority_Paused, 36.1.3.2).
         match (before == Time::ZERO, until == Time::ZERO) {
             (true, false) => vec![GateChange::Shut(slot)],
             (false, true) => vec![GateChange::Open(slot)],
@@ -260,12 +261,12 @@ impl Receiver {
         }
     }
 
-    /// The timer of `slot` has run out: acts on its frames whose response time has passed, and ends its pause if that is over.
-    /// Returns the next time to look at, if a pause began.
+    /// The timer of `slot` has expired: acts on its frames whose response time has passed, and ends its pause if that has ended. Returns
+    /// when to check again, if a pause began.
     pub(crate) fn wake(&mut self, slot: usize, now: Time) -> Due {
         let mut changes = Vec::new();
         let mut next = Time::NEVER;
-        // Frames of other slots have timers of their own, and an end that is looked at by those.
+        // Frames of other slots have timers of their own, which also check for the end.
         while let Some(i) = self.pending.iter().position(|(act, s, _)| *s == slot && *act <= now) {
             let Some((_, slot, until)) = self.pending.remove(i) else { break };
             changes.extend(self.apply(slot, until));

@@ -1,3 +1,3 @@
-//! Mechanisms of a user's own, which `build.rs` finds: none, in the tree. They come after all others in the registry.
+//! A user's own mechanisms, which `build.rs` finds; the tree has none. They follow all others in the registry.
 
 include!(concat!(env!("OUT_DIR"), "/own.rs"));

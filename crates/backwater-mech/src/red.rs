@@ -1,4 +1,4 @@
-//! What the curve of Random Early Detection does above its upper threshold.
+//! The curve of Random Early Detection above its upper threshold.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub enum AboveMaximum {
 }
 
 impl AboveMaximum {
-    /// The probability above the upper threshold, where it is `pmax` at it.
+    /// The probability above the upper threshold, if it is `pmax` at it.
     pub(crate) fn probability(self, pmax: f64) -> f64 {
         match self {
             AboveMaximum::All => 1.0,

@@ -1,6 +1,6 @@
-//! Every mechanism, one line each: the stacks of sides, the scenario's tables, lists, documentation and schema follow from it.
-//! The order is the order in which hooks are called; a mechanism's place in it also names its random streams, so a new one comes last. Behind them stand those
-//! of a user's own ([`crate::own`]).
+//! Every mechanism, one line each: the stacks of sides, the scenario's tables, lists, documentation and schema follow from it. The order is
+//! the order in which hooks are called; a mechanism's place in it also names its random streams, so a new one comes last. A user's own
+//! mechanisms follow ([`crate::own`]).
 
 crate::own::with_own! {
     pause => crate::pause::Pause,

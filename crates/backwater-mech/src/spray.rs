@@ -7,9 +7,9 @@
 //! round-robin  out = next hop number (n mod N); n = n + 1                       (per-packet ECMP of routers, section II)
 //! ```
 //!
-//! n counts per switch and set of next hops. Packets of a flow overtake each other where paths are not equally loaded: receivers must take them
-//! in any order. Without recovery they count bytes, and do; with it `transport.in_order = false` and selective repeat let a receiver place
-//! packets as they come, and leave losses to the timeout (and to trimmed packets), as transports made for spraying do.
+//! n counts per switch and set of next hops. Packets of a flow overtake each other where paths are not equally loaded: receivers must take
+//! them in any order. Without recovery they only count bytes, so they do; with it `transport.in_order = false` and selective repeat let a
+//! receiver place packets as they arrive, and leave losses to the timeout (and to trimmed packets), as transports made for spraying do.
 //!
 //! Acknowledgements and control messages are not sprayed: they take one path each flow, by `ack.path`. A path that the scenario pins stays pinned.
 //!
@@ -89,7 +89,7 @@ pub struct Sprayer {
     classes: u8,
     /// n of each set of next hops
     turns: Vec<(Vec<Port>, usize)>,
-    /// packets whose next hop it chose
+    /// number of packets whose next hop it chose
     chosen: u64,
 }
 

@@ -1,5 +1,5 @@
-//! The stage with the registry's mechanisms on it. It is compiled here, once for every program and test that runs it: a
-//! crate that called the generic [`Network`] itself would compile it anew.
+//! The stage with the registry's mechanisms. It is compiled here, once for every program and test that runs it: a crate that called the
+//! generic [`Network`] itself would compile it anew.
 
 use crate::registry::Config;
 use backwater_engine::Time;
@@ -31,26 +31,26 @@ pub fn run_until(
     network.run_until(until, budget, sink)
 }
 
-/// What a run has come to, as [`Network::save`] gives it.
+/// Returns the state of a run, as [`Network::save`] does.
 ///
 /// # Errors
-/// What cannot be saved.
+/// A part of the state that cannot be saved.
 pub fn save(network: &Network<Config>) -> Result<Vec<u8>, Unfit> {
     network.save()
 }
 
-/// Takes it over, as [`Network::load`] does.
+/// Restores it, as [`Network::load`] does.
 ///
 /// # Errors
-/// What does not fit.
+/// A part that does not fit.
 pub fn load(network: &mut Network<Config>, octets: &[u8]) -> Result<(), Unfit> {
     network.load(octets)
 }
 
-/// A run on up to `threads` threads, as [`Parallel::new`] makes it.
+/// A run on up to `threads` threads, as [`Parallel::new`] creates it.
 ///
 /// # Errors
-/// What `make` gives, or what of its spec cannot be built.
+/// Errors of `make`, or a part of its spec that cannot be built.
 pub fn build_parallel(
     threads: usize,
     make: &mut dyn FnMut() -> Result<Spec<Config>, String>,
@@ -66,7 +66,7 @@ pub fn run_parallel(run: &mut Parallel<Config>, budget: u64, sink: &mut dyn Sink
 /// Ends a run, as [`Parallel::finish`] does.
 ///
 /// # Errors
-/// A broken promise of a run that began again.
+/// A broken promise of a run that restarted.
 pub fn finish_parallel(run: &mut Parallel<Config>, sink: &mut dyn Sink) -> Result<(), Broken> {
     run.finish(sink)
 }
@@ -84,18 +84,18 @@ pub fn run_parallel_until(
     run.run_until(until, budget, sink)
 }
 
-/// What a run has come to, as [`Parallel::save`] gives it.
+/// Returns the state of a run, as [`Parallel::save`] does.
 ///
 /// # Errors
-/// What cannot be saved.
+/// A part of the state that cannot be saved.
 pub fn save_parallel(run: &Parallel<Config>) -> Result<Vec<u8>, Unfit> {
     run.save()
 }
 
-/// Takes it over, as [`Parallel::load`] does.
+/// Restores it, as [`Parallel::load`] does.
 ///
 /// # Errors
-/// What does not fit.
+/// A part that does not fit.
 pub fn load_parallel(run: &mut Parallel<Config>, octets: &[u8]) -> Result<(), Unfit> {
     run.load(octets)
 }

@@ -1,10 +1,10 @@
-//! What UEC's controls have to say of a scenario before it runs.
+//! Common checks of UEC's controls before a run.
 
 use backwater_engine::Time;
 use backwater_net::hooks::{CheckCx, Finding, RoundTrip};
 
-/// A `network_rtt` of more than twice the longest round trip of the idle network, which most likely is that of another network. Twice is
-/// our choice.
+/// Warns of a `network_rtt` of more than twice the longest round trip of the idle network: it most likely belongs to another network. Twice
+/// is our choice.
 pub(crate) fn too_long(network_rtt: Time, cx: &CheckCx<'_>) -> Option<Finding> {
     let RoundTrip { time, between: (from, to) } =
         cx.round_trip.filter(|longest| network_rtt > longest.time.after(longest.time))?;
@@ -15,8 +15,8 @@ pub(crate) fn too_long(network_rtt: Time, cx: &CheckCx<'_>) -> Option<Finding> {
     Some(Finding::warning("network_rtt", reason, format!("that of the longest way, such as \"{time}\"")))
 }
 
-/// A class of control that is not one of its own, before data: what is cut, and what pulls it, is to come through where data does not
-/// (UEC 1.0, section 4.1: a traffic class below control and before data).
+/// Warns of a control class that is not reserved for control and before data: trimmed packets, and the pulls for them, must come through
+/// where data does not (UEC 1.0, section 4.1: a traffic class below control and before data).
 pub(crate) fn of_class(what: &str, class: u8, cx: &CheckCx<'_>) -> Option<Finding> {
     let in_turns = cx.switch_params.iter().any(|switch| switch.weights.is_some());
     let above = (class + 1..8).find(|other| cx.data & 1 << other != 0).filter(|_| !in_turns);
@@ -39,7 +39,7 @@ mod tests {
     use backwater_net::config::SwitchParams;
     use backwater_net::hooks::Mechanism;
 
-    /// Keys of which a mechanism with its defaults warns.
+    /// Keys that a mechanism with its defaults warns of.
     fn warned<M: Mechanism>(round_trip: Time) -> Vec<&'static str>
     where
         M::Params: Default,
@@ -49,7 +49,8 @@ mod tests {
         M::check(&M::Params::default(), &cx).into_iter().map(|finding| finding.key).collect()
     }
 
-    /// Class 6 is before data of class 3 and is its own. Not so: data in it, above it, a class that is kept or paused, or a paused link.
+    /// Class 6 is before data of class 3 and is reserved. Violations: data in it, above it, a class that is kept or paused, or a paused
+    /// link.
     #[test]
     fn what_tells_of_losses_has_a_class_of_its_own_before_data() {
         let queue = SwitchParams::default();
@@ -97,7 +98,7 @@ mod tests {
         assert_eq!(of(14_022_720), [nothing(), nothing()]);
         assert_eq!(of(7_011_360), [nothing(), nothing()]);
         assert_eq!(of(7_011_359), [vec!["network_rtt"], vec!["network_rtt"]]);
-        // Too short is told of the window alone: credit that is sent unasked may be less.
+        // A value that is too short causes a warning about the window alone: credit that is sent unasked may be less.
         assert_eq!(of(14_022_721), [vec!["network_rtt"], nothing()]);
     }
 }

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Samples that may yet be the greatest: each later one is smaller.
+/// Samples that can still become the greatest: each later one is smaller.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct MaxFilter(VecDeque<(u64, f64)>);
 
 impl MaxFilter {
-    /// A sample of `round`, where samples count for `length` rounds.
+    /// Adds a sample of `round`; samples count for `length` rounds.
     pub fn update(&mut self, value: f64, round: u64, length: u64) {
         while self.0.back().is_some_and(|(_, last)| *last <= value) {
             self.0.pop_back();
@@ -19,7 +19,7 @@ impl MaxFilter {
         }
     }
 
-    /// The greatest; 0: there is none.
+    /// The greatest sample; 0 without one.
     pub fn greatest(&self) -> f64 {
         self.0.front().map_or(0.0, |(_, value)| *value)
     }

@@ -64,7 +64,7 @@ enum State {
     ProbeRtt,
 }
 
-/// What a loss has left.
+/// The effect of a loss on the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Recovery {
     None,
@@ -103,15 +103,15 @@ pub struct Sender {
     full_bw_count: u32,
     cycle_index: usize,
     cycle_stamp: Time,
-    /// times that ProbeBW has begun
+    /// number of times that ProbeBW has begun
     cycles: u32,
     probe_rtt_done_stamp: Option<Time>,
     probe_rtt_round_done: bool,
     idle_restart: bool,
-    /// a loss has been told since the last acknowledgement
+    /// a loss has been reported since the last acknowledgement
     lost: bool,
     recovery: Recovery,
-    /// times that the state has changed
+    /// number of changes of the state
     states: u64,
     #[state(fixed)]
     params: Box<Params>,

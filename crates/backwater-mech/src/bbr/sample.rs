@@ -14,7 +14,7 @@ use backwater_engine::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// What is kept of a packet in flight.
+/// The record of a packet in flight.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Sent {
     /// \[bytes\] Offset of the first payload byte after it.
@@ -26,10 +26,10 @@ struct Sent {
     is_app_limited: bool,
 }
 
-/// What an acknowledgement tells.
+/// The sample of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
-    /// \[bytes/s\]; `None`: the time is too short to tell
+    /// \[bytes/s\]; `None`: the time is too short
     pub delivery_rate: Option<f64>,
     pub is_app_limited: bool,
     /// \[bytes\] C.delivered when the packet was sent
@@ -47,7 +47,7 @@ pub(super) struct Connection {
     first_sent_time: Time,
     /// \[bytes\] C.app_limited: until so much is delivered; 0: not set
     app_limited: u64,
-    /// \[bytes\] What is acknowledged without a gap
+    /// \[bytes\] Acknowledged without a gap
     received: u64,
     sent: VecDeque<Sent>,
 }
@@ -58,19 +58,19 @@ impl Connection {
         self.sent.back().map_or(0, |last| last.end.saturating_sub(self.received))
     }
 
-    /// Whether the application has too little to send.
+    /// Returns whether the application has too little to send.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited != 0
     }
 
-    /// Samples of what is sent now say less than the path could carry.
+    /// Marks samples of what is sent now as application-limited: the path could carry more.
     pub fn limit(&mut self) {
         self.app_limited = (self.delivered + self.inflight()).max(1);
     }
 
-    /// A packet with the payload from `offset` to `end` leaves. `last`: nothing more waits behind it.
+    /// A packet with the payload from `offset` to `end` leaves. `last`: nothing waits behind it.
     pub fn sends(&mut self, offset: u64, end: u64, last: bool, now: Time) {
-        // What is retransmitted is counted as it is sent now, and what was sent behind it under go-back-N comes again, too.
+        // A retransmitted packet counts from now on. Under go-back-N, packets that were sent after it are retransmitted, too.
         if self.sent.back().is_some_and(|sent| sent.end > offset) {
             match self.sent.binary_search_by_key(&end, |sent| sent.end) {
                 Ok(at) => {

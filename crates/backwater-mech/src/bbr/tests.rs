@@ -1,4 +1,4 @@
-//! Samples of the delivery rate against a model written here, and what a sender makes of them by the draft's rules. Packets carry 1000 bytes.
+//! Samples of the delivery rate against a model written here, and the reactions of a sender by the draft's rules. Packets carry 1000 bytes.
 
 use super::filter::MaxFilter;
 use super::sample::Connection;
@@ -7,7 +7,7 @@ use backwater_net::bench::{FlowBench, at_offset, data};
 use backwater_net::packet::{Class, HostId};
 use rand::RngExt;
 
-/// The greatest of a window, found by looking at all of it.
+/// The greatest of a window, found by a search of the whole window.
 #[test]
 fn the_filter_keeps_the_greatest_of_its_rounds() {
     let mut rng = backwater_engine::rng::stream(3, "filter", 0);
@@ -23,16 +23,16 @@ fn the_filter_keeps_the_greatest_of_its_rounds() {
     }
 }
 
-/// What is known of all packets from outside: when each was sent, and when which number of bytes was acknowledged. A sample is what was
-/// delivered from the last acknowledgement before the packet left until its own, by the longer of the time in which that came, and that in
-/// which it was sent: from the packet that the former acknowledged.
+/// An outside view of all packets: when each was sent, and when which number of bytes was acknowledged. A sample counts the bytes delivered
+/// from the last acknowledgement before the packet left until its own acknowledgement. It divides them by the longer of two times: of their
+/// acknowledgement, and of their transmission since the packet that the former acknowledged.
 struct Model {
     sent: Vec<(u64, Time)>,
     acks: Vec<(u64, Time)>,
 }
 
 impl Model {
-    /// Of the acknowledgement of all before `received` at `now`.
+    /// The rate for the acknowledgement of all before `received` at `now`.
     fn rate(&self, received: u64, now: Time) -> Option<f64> {
         let packet = self.sent.iter().rfind(|(end, _)| *end <= received)?;
         let before = self.acks.iter().rfind(|(_, at)| *at <= packet.1);
@@ -70,7 +70,7 @@ fn samples_are_those_of_the_model() {
     }
 }
 
-/// Go-back-n sends from a gap on: the old times of what is retransmitted do not count.
+/// Go-back-n retransmits from a gap on: the old times of retransmitted packets do not count.
 #[test]
 fn what_is_sent_again_counts_from_then_on() {
     let mut connection = Connection::default();
@@ -88,7 +88,7 @@ fn what_is_sent_again_counts_from_then_on() {
     assert_eq!(sample.prior_delivered, 1000);
 }
 
-/// Samples of the end of a message are told apart until that has been delivered.
+/// Samples at the end of a message are marked until the end has been delivered.
 #[test]
 fn the_end_of_a_message_limits_samples() {
     let mut connection = Connection::default();
@@ -103,14 +103,14 @@ fn the_end_of_a_message_limits_samples() {
     assert!(!connection.is_app_limited());
 }
 
-/// A flow over a path that delivers a packet each `every`, `way` after it could.
+/// A flow over a path that delivers a packet every `every`, `way` after the packet's turn.
 struct Flow {
     bench: FlowBench,
     sender: Sender,
     now: Time,
     sent: u64,
     acked: u64,
-    /// When the path is free, and what is on it
+    /// When the path is free, and the packets on it
     free: Time,
     under_way: std::collections::VecDeque<(Time, Time)>,
     next: Time,
@@ -136,7 +136,7 @@ impl Flow {
         }
     }
 
-    /// Until a time: paces packets within the window, and acknowledges what the path delivers.
+    /// Runs until a time: paces packets within the window, and acknowledges what the path delivers.
     fn run(&mut self, until: Time, every: Time, way: Time) {
         while self.now < until {
             let window = self.sender.window().expect("a window").0 / 1000;
@@ -148,7 +148,7 @@ impl Flow {
                 let mut pkt = at_offset(data(HostId(0), HostId(1), 0, Class(3), 1000), self.sent * 1000);
                 let mut cx = self.bench.cx();
                 self.sender.on_send(&mut cx, &mut pkt);
-                // There is always more to send.
+                // Data is unlimited.
                 self.sent += 1;
                 let rate = self.sender.rate().expect("a rate").0;
                 self.next = self.now + Time((8.512e15 / rate as f64) as u64);
@@ -169,8 +169,8 @@ impl Flow {
 const EVERY: Time = Time::us(1);
 const WAY: Time = Time::us(19);
 
-/// In steady state the model is that of the path. In flight is at most the product, three quanta, and what a phase of 5/4 adds in a round trip,
-/// but for the packets between two acknowledgements; the path is busy all the time.
+/// In steady state the model is that of the path. The bytes in flight are at most the product, three quanta, and the excess of a phase of
+/// 5/4 in a round trip, apart from the packets between two acknowledgements; the path is busy all the time.
 #[test]
 fn a_sender_finds_its_path() {
     let mut flow = Flow::new(&Params::default());
@@ -185,8 +185,8 @@ fn a_sender_finds_its_path() {
     assert!(flow.acked - before >= 3_990, "{}", flow.acked - before);
 }
 
-/// Startup ends when the rate has not grown for three rounds: it has doubled each round, so what is in flight stays below its gain of the
-/// product, and Drain leaves one.
+/// Startup ends when the rate has not grown for three rounds. The rate has doubled each round, so the bytes in flight stay below its gain
+/// of the product, and Drain leaves one product.
 #[test]
 fn startup_fills_the_path_and_drain_empties_it() {
     let mut flow = Flow::new(&Params::default());
@@ -271,7 +271,7 @@ fn the_model_follows_the_path() {
     assert!(flow.sender.rtprop >= Time::us(50) && flow.sender.rtprop < Time::us(60), "{}", flow.sender.rtprop);
 }
 
-/// A reported gap costs a round of what is in flight and no more; after a timeout one packet goes, and then all again.
+/// A reported gap costs at most a round of the bytes in flight; after a timeout one packet goes, and then all again.
 #[test]
 fn losses_do_not_narrow_the_window_for_long() {
     let mut flow = Flow::new(&Params::default());

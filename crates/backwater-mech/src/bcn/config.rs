@@ -1,4 +1,4 @@
-//! The parameters of BCN, its presets, and what is checked of them.
+//! The parameters of BCN, its presets, and their checks.
 
 use crate::confined::disagreement;
 use backwater_derive::parameters;
@@ -146,7 +146,7 @@ impl Params {
         self.qeq.or(port_buffer.map(|b| Bytes(b.0 / 4)))
     }
 
-    /// Qsc at a port with this memory. Where nothing depends on it but what messages say of congestion: as given, else more than any queue.
+    /// Qsc at a port with this memory. If it only affects what messages report about congestion: the given value, else more than any queue.
     pub(super) fn qsc(&self, port_buffer: Option<Bytes>) -> Option<Bytes> {
         if !self.bcn_00 && !self.bcn_max && self.oversampling <= 1 {
             return Some(self.qsc.unwrap_or(Bytes::MAX));
@@ -159,7 +159,7 @@ fn fatal(key: &'static str, reason: String, hint: &str) -> Finding {
     Finding { fatal: true, key, reason, hint: hint.into() }
 }
 
-/// Whether Qeq and Qsc are known and in order.
+/// Checks that Qeq and Qsc are known and in order.
 pub(super) fn thresholds(params: &Params, shape: &SwitchShape, buffer: Option<Bytes>) -> Option<Finding> {
     let unknown = |key, share| {
         let reason = format!("is missing, and {} does not limit what waits for one port", shape.name);
@@ -189,7 +189,7 @@ pub(super) const PRESETS: &[Preset] = &[
     },
 ];
 
-/// What it does to others and asks of them.
+/// Returns its effects on others and its needs.
 pub(super) fn profile(params: &Params) -> Profile {
     Profile {
         claims: Claims { flow_rate: true, packet_tag: true, ..Claims::NONE },
@@ -199,7 +199,7 @@ pub(super) fn profile(params: &Params) -> Profile {
     }
 }
 
-/// What no range of a single parameter can say.
+/// Checks what no range of a single parameter can express.
 pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     let mut findings = Vec::from_iter(disagreement(&params.classes, cx));
     if !params.classes.is_empty() {

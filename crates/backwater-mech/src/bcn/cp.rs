@@ -11,7 +11,7 @@ use rand::RngExt;
 /// One egress queue.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Point {
-    /// \[bytes\] accepted since the last sample, and how many are an interval
+    /// \[bytes\] accepted since the last sample, and the length of the interval
     accepted: u64,
     interval: u64,
     /// \[bytes\] its length at the last sample
@@ -41,7 +41,7 @@ pub struct CongestionPoint {
 
 impl CongestionPoint {
     pub(super) fn new(params: &Params, shape: &SwitchShape, qeq: Bytes, qsc: Bytes) -> CongestionPoint {
-        // A frame that is looked at by itself has no interval to wait for.
+        // A frame that is sampled by itself has no interval.
         let interval = if params.sampling == Sampling::Bernoulli { 0 } else { params.sample.0 };
         CongestionPoint {
             points: vec![Point { accepted: 0, interval, qold: 0 }; shape.ports.len() * CLASSES],
@@ -63,7 +63,7 @@ pub(super) fn cpid(node: NodeId, number: usize) -> u64 {
 // The specification.
 #[backwater_derive::hooks]
 impl SwitchSide for CongestionPoint {
-    // Called for frames that memory was found for, so dropped bytes bring no sample nearer.
+    // Called only for frames with memory, so dropped bytes bring no sample nearer.
     #[inline(always)]
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &mut Packet) {
         if self.classes & (1 << at.class.0) != 0 {
@@ -83,7 +83,7 @@ impl SwitchSide for CongestionPoint {
 }
 
 impl CongestionPoint {
-    /// A sample is due, or would be in severe congestion, or chance decides.
+    /// A sample is due, or would be due in severe congestion, or is decided by chance.
     #[cold]
     fn perhaps(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, number: usize) {
         let q = cx.seen().egress(at.egress, at.queue);
@@ -121,7 +121,7 @@ impl CongestionPoint {
             // Fb < 0: to source(f); Fb > 0: the same, if f carries the tag of this queue.
             let wanted = match self.params.sign_rule {
                 SignRule::Fb => fb < 0.0 || (fb > 0.0 && pkt.tag == name),
-                // Two zeroes would be a STOP.
+                // Two zeros would be a STOP.
                 SignRule::Q => (q > self.qeq || pkt.tag == name) && (qoff, qdelta) != (0, 0),
             };
             if !wanted {

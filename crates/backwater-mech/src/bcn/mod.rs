@@ -97,7 +97,7 @@ impl Mechanism for Bcn {
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<CongestionPoint> {
-        // What the check refuses has no congestion points.
+        // Values that the check refuses lead to no congestion points.
         let (qeq, qsc) = (params.qeq(shape.port_buffer)?, params.qsc(shape.port_buffer)?);
         (!params.classes.is_empty()).then(|| CongestionPoint::new(params, shape, qeq, qsc))
     }

@@ -23,7 +23,7 @@ pub struct ReactionPoint {
     line: f64,
     /// the queue that slowed it down last
     cpid: u64,
-    /// end of the last STOP, and how many since R has risen
+    /// end of the last STOP, and the number of STOPs since R last rose
     stopped_until: Time,
     stops: u32,
     /// when a message last took effect, and when the rate next rises by itself
@@ -140,7 +140,7 @@ impl ReactionPoint {
         }
     }
 
-    /// BCN(0,0): a random time up to Tmax, then line rate/K; twice the one and half the other where R has not risen since.
+    /// BCN(0,0): a random time up to Tmax, then line rate/K. A repeated STOP before R has risen doubles the time and halves the rate.
     fn stop(&mut self, now: Time, message: &Message) {
         let doubled = 1u64.checked_shl(self.stops).unwrap_or(u64::MAX);
         let most = self.params.stop_time.0.saturating_mul(doubled).min(self.params.stop_time_max.0);
@@ -152,7 +152,7 @@ impl ReactionPoint {
         self.stops += 1;
     }
 
-    /// A new rate; at the line rate the reaction point ends.
+    /// Sets a new rate; at the line rate the reaction point ends.
     fn set(&mut self, rate: f64) {
         self.r = rate.max(self.least());
         if self.r >= self.line {
@@ -160,7 +160,7 @@ impl ReactionPoint {
         }
     }
 
-    /// The least rate, b/s: of a slow link, its own.
+    /// The least rate, b/s; a slower link's own rate.
     fn least(&self) -> f64 {
         (self.params.min_rate.0 as f64).min(self.line)
     }

@@ -49,13 +49,13 @@ impl At {
         }
     }
 
-    /// A hundred frames, the last of which is the sample that counts: its message.
+    /// A hundred frames, the last of which is the sample: returns its message.
     fn sample(&mut self, queue: u64, tag: u64) -> Option<Message> {
         assert!((0..99).all(|_| self.frame(queue, tag).is_none()), "150 KB are 100 frames");
         self.frame(queue, tag).map(|frame| frame.message().expect("a message of BCN"))
     }
 
-    /// Brings the queue to where a sample sees no change from.
+    /// Brings the queue to a length from which a sample sees no change.
     fn settled(params: &Params, queue: u64) -> At {
         let mut at = At::new(params);
         at.sample(queue, 0);
@@ -105,12 +105,12 @@ fn tag_rule() {
         assert_eq!(at.sample(10_000, tag).map(|m| m.kind), positive.then_some(Kind::Positive), "{tag:x}");
         assert_eq!(at.sample(40_000, tag).map(|m| m.kind), Some(Kind::Negative));
     }
-    // Fb = 0 is never told.
+    // Fb = 0 is never sent.
     let mut at = At::settled(&exact(), 24_000);
     assert_eq!(at.sample(24_000, at.name), None);
 }
 
-/// The first contributions: above Qeq always a message, below it for tagged frames only, whatever Fb.
+/// The first contributions: above Qeq every sample sends a message, below it only tagged frames do, whatever Fb.
 #[test]
 fn sign_rules_differ_where_length_and_change_disagree() {
     let kinds = |sign_rule, from, to, tagged: bool| {
@@ -143,7 +143,7 @@ fn severe_congestion() {
         let mut at = At::settled(&params, 112_500);
         assert_eq!(at.sample(112_500, 0).map(|m| (m.kind, m.severe)), Some((Kind::Negative, false)));
         let message = at.sample(112_501, 0).expect("a message");
-        // Where nothing is done about it and nobody says where it begins, no congestion is severe.
+        // If severe congestion has no effect and no given threshold, no congestion is severe.
         assert_eq!((message.kind, message.severe), (above, above != Kind::Negative));
         match above {
             Kind::Stop => assert_eq!((message.qoff, message.qdelta), (0, 0)),
@@ -157,7 +157,7 @@ fn severe_congestion() {
     assert_eq!(at.sample(50_001, 0).map(|m| m.kind), Some(Kind::Max));
 }
 
-/// The bits of a message on the wire, mild and severe, tell where the queue is between Qeq and Qsc, whatever the message asks for.
+/// The bits of a message on the wire, mild and severe, show where the queue is between Qeq and Qsc, whatever the message requests.
 #[test]
 fn what_a_message_says_of_congestion() {
     let cx = WireCx { speaker: Mac::default(), flow: (Mac::default(), Mac::default()), packet: &[] };
@@ -316,12 +316,12 @@ fn literal_gains() {
     let mut rp = Rp::new(&Params { gi: Some(12.42), gd: Some(6.09e-3), ..exact() });
     assert!((rp.bcn(negative(80)) - 10_000.0 * (1.0 - 0.4872)).abs() < 1e-5);
     assert!((rp.bcn(positive(10)) - 5_128.0 - 124.2).abs() < 1e-5);
-    // A gain of more than all leaves the least rate.
+    // A gain above one leaves the least rate.
     let mut rp = Rp::new(&Params { gd: Some(1.0), ..exact() });
     assert_eq!(rp.bcn(negative(2)), 1.0);
 }
 
-/// It follows the queue that slowed it down last: that one's name is in its frames, and only that one raises its rate.
+/// The limiter follows the queue that slowed it down last: its frames carry that queue's name, and only that queue raises its rate.
 #[test]
 fn follows_the_latest_congested_queue() {
     let from = |cpid, message: Message| Message { cpid, ..message };
@@ -358,7 +358,7 @@ fn stop_doubles_and_halves() {
     assert_eq!(rp.bcn(stop(0.5)), 1_000.0);
     assert_eq!(rp.rp.stopped_until(), Time::us(50));
     assert_eq!(rp.tag(), 7);
-    // What arrives meanwhile speaks of frames sent before.
+    // Messages that arrive during a STOP concern frames sent before it.
     assert_eq!((rp.at(Time::us(49)).bcn(stop(0.9)), rp.bcn(negative(80))), (1_000.0, 1_000.0));
     assert_eq!(rp.rp.stopped_until(), Time::us(50));
     assert_eq!(rp.at(Time::us(50)).bcn(stop(0.5)), 500.0);
@@ -367,12 +367,12 @@ fn stop_doubles_and_halves() {
     assert_eq!(rp.at(Time::us(150)).bcn(positive(80)), 1_500.0);
     rp.bcn(stop(0.25));
     assert_eq!((rp.mbps(), rp.rp.stopped_until()), (1_000.0, Time::us(175)));
-    // So is it where the rate has risen by itself.
+    // The same if the rate has risen by itself.
     let mut rp = Rp::new(&Params { self_increase: Rate(1_000_000), self_increase_interval: Time::us(10), ..exact() });
     rp.bcn(stop(0.5));
     assert_eq!(rp.wait(Time::us(60)), 1_001.0);
     assert_eq!((rp.bcn(stop(0.5)), rp.rp.stopped_until()), (1_000.0, Time::us(110)));
-    // No rate is above the line's, whatever the least is.
+    // No rate exceeds the line rate, even if the least rate does.
     let mut rp = Rp::new(&Params { min_rate: Rate::gbps(40), ..exact() });
     assert_eq!((rp.bcn(stop(0.5)), rp.bcn(negative(80))), (10_000.0, 10_000.0));
     // 100 us x 2^7 would be 12.8 ms: 10 ms is the most. Rates halve down to Rmin.
@@ -400,7 +400,7 @@ fn response_time() {
     }
 }
 
-/// Off unless asked for: a limiter of which no queue thinks any more stays where it is, as "No Self Increase" in the document of 2007 has it.
+/// Off unless asked for: a limiter without messages from any queue stays at its rate, as "No Self Increase" in the document of 2007 has it.
 #[test]
 fn self_increase_and_ageing() {
     let mut rp = Rp::new(&exact());
@@ -418,12 +418,12 @@ fn self_increase_and_ageing() {
     rp.bcn(negative(80));
     assert_eq!(rp.wait(Time::ms(499)), 5_000.0);
     rp.bcn(negative(80));
-    // The first message's timer is stale at 500 ms; the second's counts.
+    // The first message's timer is stale at 500 ms; the second one counts.
     assert_eq!(rp.wait(Time::ms(998)), 2_500.0);
     assert_eq!((rp.wait(Time::ms(999)), rp.rp.rate(), rp.tag()), (10_000.0, None, 0));
 }
 
-/// The check refuses what has no meaning, each under its own key.
+/// The check refuses meaningless values, each under its own key.
 #[test]
 fn what_is_refused() {
     let keys = |params: &Params, per: BufferPer| {

@@ -22,7 +22,7 @@ pub const MAX: &str = "bcn-max";
 /// BCN(0,0).
 pub const STOP: &str = "bcn-stop";
 
-/// What a message asks for.
+/// The kind of a message.
 #[derive(
     Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable, serde::Serialize, serde::Deserialize,
 )]
@@ -46,7 +46,7 @@ impl Kind {
     }
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(
     Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable, serde::Serialize, serde::Deserialize,
 )]
@@ -58,11 +58,11 @@ pub(super) struct Message {
     /// \[bytes\]
     pub qoff: i64,
     pub qdelta: i64,
-    /// \[bytes\] what gains by formula are relative to
+    /// \[bytes\] the reference of gains by formula
     pub qeq: u64,
     /// whether the queue was above Qsc
     pub severe: bool,
-    /// of a STOP: which share of the greatest time it lasts, in 2^-64
+    /// for a STOP: its share of the greatest time, in 2^-64
     pub random: u64,
 }
 

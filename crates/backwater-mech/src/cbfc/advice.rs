@@ -1,14 +1,14 @@
-//! How many credits a link needs for its full rate.
+//! The credits that a link needs for its full rate.
 //!
 //! ```text
 //! L = t(frame + gap) + delay + residence + t(frame + gap) + t(CF_MIN_SPACING) + t(frame + gap) + t(CF_Update + gap) + delay
 //! frames = ceil(L / t(frame + gap)),  credits = frames c(frame);  share = min(1, k t(frame + gap) / L) with k frames of credits
 //! ```
 //!
-//! The second frame is the same one on its way out, if the switch frees its memory at its end (`switch.release_at`); the third is one that goes the other
-//! way, on whose end the CF_Update waits. A packet waits for its credits at most a spacing before the next CF_Update may go. Where packets
-//! follow each other no faster than spacings do, none waits: then that term is left out of the share, and so is whatever a network does not
-//! have of the rest; the model has it exactly.
+//! The second frame is the same one on its way out, if the switch frees its memory at its end (`switch.release_at`). The third is one in
+//! the other direction, for whose end the CF_Update waits. A packet waits for its credits at most a spacing before the next CF_Update may
+//! go. If packets follow each other no faster than spacings do, none waits: then that term is left out of the share, and so is every other
+//! term that a network does not have. The model is exact here.
 
 use super::wire::ORDERED_SET;
 use backwater_engine::Time;
@@ -20,7 +20,7 @@ const fn option(name: &'static str, help: &'static str, default: &'static str) -
     AdviceOption { name, help, whole: false, default: Some(default) }
 }
 
-/// What may be asked.
+/// The questions.
 pub(super) const FORM: AdviceForm = AdviceForm {
     about: "Credits that a class of a link needs for the link's full rate, itemised.",
     options: &[

@@ -1,4 +1,4 @@
-//! The parameters of credit-based flow control, and what is checked of them.
+//! The parameters of credit-based flow control, and their checks.
 
 use super::link::{Link, Rates};
 use super::wire::ORDERED_SET;
@@ -51,17 +51,17 @@ impl Params {
         crate::class_bits_or_all(self.classes.as_deref())
     }
 
-    /// Of a packet.
+    /// Credits of a packet.
     pub(super) fn cost(&self, size: Bytes) -> u64 {
         (size + self.overhead).0.div_ceil(self.credit_size.0.max(1))
     }
 
-    /// On a link of `rate`.
+    /// The limit on a link of `rate`.
     pub(super) fn limit(&self, credits: u32, rate: Rate) -> u64 {
         Bytes(credits.into()).at_rate(rate, self.reference_rate).0.min((1 << 20) - 1)
     }
 
-    /// \[bytes\] that may come over a link of `rate` before anything leaves.
+    /// \[bytes\] that may arrive over a link of `rate` before anything leaves.
     pub(super) fn buffer(&self, rate: Rate) -> Bytes {
         let all = self.limit(self.credits, rate) * u64::from(self.class_bits().count_ones());
         let port = self.port_credits.map_or(all, |credits| self.limit(credits, rate));
@@ -82,13 +82,13 @@ impl Params {
     }
 }
 
-/// What it does to others and asks of them.
+/// Returns its effects on others and its needs.
 pub(super) fn profile(params: &Params) -> Profile {
     let (classes, shortest_message) = (params.class_bits(), Some(Bytes(ORDERED_SET.into())));
     Profile { lossless_classes: classes, classes, shortest_message, ..Profile::default() }
 }
 
-/// What no range of a single parameter can say.
+/// Checks what no range of a single parameter can express.
 pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {

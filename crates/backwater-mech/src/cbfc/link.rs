@@ -1,4 +1,5 @@
-//! Counters of one link's end: what it may send, and what it has received and freed. Inside they do not wrap; what is said has 20 bits.
+//! Counters of one end of a link: what it may send, and what it has received and freed. Internally they do not wrap; messages carry 20
+//! bits.
 
 use super::wire::Word;
 use backwater_engine::Time;
@@ -6,13 +7,13 @@ use backwater_net::hooks::Count;
 use backwater_net::packet::{CLASSES, Class, Control, Port};
 use serde::{Deserialize, Serialize};
 
-/// CC_Updates in a row that a sender sends while nothing is freed: about a second of the default timer.
+/// CC_Updates in a row that a sender sends without any freed credit: about a second of the default timer.
 pub const PATIENCE: u32 = 4_096;
 
-/// What is said of a counter: its last 20 bits.
+/// The part of a counter that a message carries: its last 20 bits.
 const SAID: u64 = (1 << 20) - 1;
 
-/// What is to be done after a step.
+/// An action after a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Act {
     Nothing,
@@ -23,7 +24,7 @@ pub(super) enum Act {
 
 const NOTHING: [Act; 2] = [Act::Nothing, Act::Nothing];
 
-/// What does not change on a link.
+/// The constants of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Rates {
     /// VCs under credit, a bit each
@@ -44,7 +45,7 @@ pub(super) struct Rates {
     pub timer: Time,
 }
 
-/// One VC of what the end sends.
+/// The sending side of one VC.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Sends {
     /// CC
@@ -62,18 +63,18 @@ impl Sends {
     }
 }
 
-/// One VC of what it receives.
+/// The receiving side of one VC.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Receives {
     /// CC
     consumed: u64,
-    /// credits of what is in the ingress buffer
+    /// credits of the frames in the ingress buffer
     held: u64,
     /// CF
     freed: u64,
-    /// CF as the other end has been told
+    /// CF that the other end was last notified of
     notified: u64,
-    /// When it is told again
+    /// When the notification is repeated
     again: Time,
 }
 
@@ -84,17 +85,17 @@ pub(super) struct Link {
     rates: Rates,
     sends: [Sends; CLASSES],
     receives: [Receives; CLASSES],
-    /// The next CF_Update goes no sooner.
+    /// The earliest time of the next CF_Update.
     spaced: Time,
-    /// When a look is due that has been asked for; `NEVER`: none.
+    /// When a requested check is due; `NEVER`: none is.
     looks: Time,
-    /// The VC that was told last.
+    /// The VC of the last notification.
     turn: usize,
-    /// Whether a CC_Update is due.
+    /// True if a CC_Update is due.
     synchronises: bool,
-    /// What is sent is lost, and takes no credits.
+    /// Frames are lost while the link is down, and take no credits.
     down: bool,
-    /// CC_Updates since anything was sent or freed.
+    /// CC_Updates since anything was last sent or freed.
     vain: u32,
     waits: u64,
     most_used: u64,
@@ -162,11 +163,11 @@ impl Link {
         [Act::Synchronise(now + self.rates.timer), Act::Nothing]
     }
 
-    /// A CF_Update has come.
+    /// A CF_Update has arrived.
     pub fn freed(&mut self, class: usize, reported: u32) -> [Act; 2] {
         let Some(vc) = self.sends.get_mut(class) else { return NOTHING };
         let more = u64::from(reported).wrapping_sub(vc.freed) & SAID;
-        // SAI: CF_i += (CF_rx - CF_i) mod 2^20. Nobody frees what has not been sent.
+        // SAI: CF_i += (CF_rx - CF_i) mod 2^20. Only credits in use can be freed.
         if more > 0 && more <= vc.used() {
             self.waits += u64::from(vc.used() + vc.last > self.rates.limit);
             vc.freed += more;
@@ -175,9 +176,9 @@ impl Link {
         NOTHING
     }
 
-    /// CC_MESSAGE_TIMER has run out.
+    /// CC_MESSAGE_TIMER has expired.
     pub fn synchronise(&mut self, now: Time) -> [Act; 2] {
-        // SAI: CC_Update(CC of all VCs), every CC_MESSAGE_TIMER. To stop after some in vain is ours.
+        // SAI: CC_Update(CC of all VCs), every CC_MESSAGE_TIMER. Stopping after several without effect is our choice.
         self.synchronises = self.used() > 0 && self.vain < PATIENCE;
         if !self.synchronises {
             return NOTHING;
@@ -188,7 +189,7 @@ impl Link {
         [Act::Say(Word::consumed(reported)), Act::Synchronise(now + self.rates.timer)]
     }
 
-    /// The link goes down, or is up again: then the receiver is told at once what was used, and what was lost is free.
+    /// The link goes down, or is up again: the receiver then learns at once what was used, and credits of lost frames are free.
     pub fn is_up(&mut self, up: bool, now: Time) -> [Act; 2] {
         self.down = !up;
         if self.down || self.used() == 0 {
@@ -200,7 +201,7 @@ impl Link {
         [reported, if due { Act::Nothing } else { again }]
     }
 
-    /// A packet has come. If it is not stored, its credits are free once all is done that happens at this instant.
+    /// A packet has arrived. If it is not stored, its credits are free at the end of this instant.
     pub fn came(&mut self, class: Class, size: u32, now: Time) -> [Act; 2] {
         let Some(vc) = self.counts_of(class) else { return NOTHING };
         // SAI: CC_i += c(p) as p comes.
@@ -215,18 +216,19 @@ impl Link {
         }
     }
 
-    /// It has left that.
+    /// A packet has left the ingress buffer.
     pub fn left(&mut self, class: Class, size: u32, now: Time) -> [Act; 2] {
         let Some(vc) = self.counts_of(class) else { return NOTHING };
         self.receives[vc].held = self.receives[vc].held.saturating_sub(self.cost(size));
         self.look_at(now)
     }
 
-    /// A CC_Update has come.
+    /// A CC_Update has arrived.
     pub fn consumed(&mut self, reported: [u32; CLASSES], now: Time) -> [Act; 2] {
         for (vc, reported) in self.receives.iter_mut().zip(reported) {
             let missing = u64::from(reported).wrapping_sub(vc.consumed) & SAID;
-            // SAI: m = (CC_rx - CC_i) mod 2^20; CC_i += m; CF_i += m. Half the circle and more: what is said is older than what has come.
+            // SAI: m = (CC_rx - CC_i) mod 2^20; CC_i += m; CF_i += m. At half the circle and more, the message is older than the arrived
+            // packets.
             if missing <= SAID / 2 {
                 vc.consumed += missing;
                 self.repaired += missing;
@@ -238,7 +240,7 @@ impl Link {
         self.look_at(now)
     }
 
-    /// Looks whether a VC is to be told, at `at` or when spacing allows it.
+    /// Checks whether a VC must be notified, at `at` or when spacing allows it.
     fn look_at(&mut self, at: Time) -> [Act; 2] {
         let at = at.max(self.spaced);
         if self.looks <= at {
@@ -248,14 +250,15 @@ impl Link {
         [Act::Look(at), Act::Nothing]
     }
 
-    /// A look is due.
+    /// A check is due.
     pub fn look(&mut self, now: Time) -> [Act; 2] {
         if self.looks > now {
             return NOTHING;
         }
         self.looks = Time::NEVER;
         for vc in &mut self.receives {
-            // SAI: CF_i += c(p) of what has left. What was stored in another class than it came in is held there: CF waits, and never falls.
+            // SAI: CF_i += c(p) of packets that have left. A packet stored in another class than it arrived in is held there: CF waits, and
+            // never falls.
             vc.freed = vc.freed.max(vc.consumed.saturating_sub(vc.held));
         }
         // SAI: CF_MIN_SPACING since the last CF_Update.
@@ -278,7 +281,7 @@ impl Link {
         self.next_look(Act::Say(Word::freed(vc, reported)))
     }
 
-    /// When anything is due next, beside what is done now.
+    /// Returns the times of the next events, beside the action that is due now.
     fn next_look(&mut self, now: Act) -> [Act; 2] {
         let due = |vc: &Receives| if vc.freed != vc.notified { Time::ZERO } else { vc.again };
         let next = self.receives.iter().map(due).min().unwrap_or(Time::NEVER);
@@ -289,7 +292,7 @@ impl Link {
         [now, look]
     }
 
-    /// Times that credits were short when some came, most credits of a VC in use, and CL.
+    /// Number of times that credits were short for an arriving packet, most credits of a VC in use, and CL.
     pub fn nearest(&self) -> (u64, u64, u64) {
         (self.waits, self.most_used, self.rates.limit)
     }

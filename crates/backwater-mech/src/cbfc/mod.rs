@@ -57,7 +57,7 @@ use backwater_net::packet::{CLASSES, Class, Control, Packet, Port, Queue};
 pub use config::Params;
 use std::any::TypeId;
 
-/// What a timer is for, in the lowest bits of its token; the port is above.
+/// The purpose of a timer, in the lowest bits of its token; the port is above.
 const LOOK: Token = 0;
 const SYNC: Token = 1;
 const LATE: Token = 2;
@@ -67,14 +67,14 @@ const LATE: Token = 2;
 pub struct Ends {
     #[state(within)]
     links: Vec<Link>,
-    /// A CC_Update speaks of frames that may not have been seen yet: they are as long in a switch. In a host they are no time.
+    /// A CC_Update concerns frames that may not have been seen yet: they are delayed by this time in a switch, and not at all in a host.
     #[state(fixed)]
     latency: Time,
-    /// CC_Updates that are to be acted on: when, port, CC.
+    /// CC_Updates to be acted on: when, port, CC.
     late: Vec<(Time, u16, [u32; CLASSES])>,
 }
 
-// The specification is in `link`; this file says what of a run goes into it.
+// The specification is in `link`; this file connects it to a run.
 #[backwater_derive::hooks]
 impl LinkSide for Ends {
     fn may_transmit(&self, port: Port, _: Queue, pkt: &Packet) -> bool {
@@ -100,7 +100,7 @@ impl LinkSide for Ends {
         } else if self.latency == Time::ZERO {
             self.at(cx, from, |link, now| link.consumed(word.counts, now));
         } else {
-            // UEC 1.0 5.2 (SAI): CC_Update, once all has been seen that left before it.
+            // UEC 1.0 5.2 (SAI): CC_Update, once all frames that left before it have been seen.
             let due = cx.now() + self.latency;
             self.late.push((due, from.0, word.counts));
             cx.arm(due, Token::from(from.0) << 2 | LATE);

@@ -9,7 +9,7 @@ const LEAST: Time = Time::ns(64);
 const MOST: Time = Time::us(20);
 const VC: Class = Class(3);
 
-/// Of so many credits of 128 B each.
+/// A link with so many credits of 128 B each.
 fn link(limit: u64) -> Link {
     let (port_limit, credit, overhead) = (u64::MAX, 128, 0);
     Link::new(Rates {
@@ -45,7 +45,7 @@ fn a_packet_takes_whole_credits() {
     assert!(link.may_send(VC, 384));
 }
 
-/// All that has been sent, 2^20 and more, counts on through the wrap of what is said.
+/// The counts of sent bytes, 2^20 and more, continue across the wrap of the messages' counters.
 #[test]
 fn counters_are_cyclic() {
     let (mut sender, mut receiver) = (link(40_000), link(40_000));
@@ -60,7 +60,7 @@ fn counters_are_cyclic() {
     }
 }
 
-/// What is stored is not free; updates keep their spacing, and the last is told again once.
+/// Stored packets are not free; updates keep their spacing, and the last is repeated once.
 #[test]
 fn updates_are_spaced_and_repeated() {
     let mut link = link(100);
@@ -78,7 +78,8 @@ fn updates_are_spaced_and_repeated() {
     assert_eq!((says(acts), acts[1]), (Some((3, 2)), Act::Nothing));
 }
 
-/// The sender has sent 5 credits, of which 2 were lost: CC 5 tells so, and they are free. A CC that is older than what came changes nothing.
+/// The sender has sent 5 credits, of which 2 were lost: CC 5 shows it, and they are free. A CC that is older than the arrived packets
+/// changes nothing.
 #[test]
 fn a_cc_update_repairs() {
     let mut link = link(100);
@@ -93,7 +94,7 @@ fn a_cc_update_repairs() {
     assert_eq!(says(link.look(Time::us(2))), Some((3, 2)), "told again, and no more");
 }
 
-/// CC_Updates go while credits are in use, and not for ever.
+/// CC_Updates are sent while credits are in use, but not forever.
 #[test]
 fn synchronisation_ends() {
     let mut link = link(100);

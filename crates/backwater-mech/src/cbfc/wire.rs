@@ -1,4 +1,4 @@
-//! What the two messages say, their frames and octets.
+//! The content of the two messages, their frames and octets.
 
 use backwater_net::hooks::Carrier;
 
@@ -11,7 +11,8 @@ const LOCAL_EXPERIMENTAL: u16 = 0x88b6;
 /// The octets of a frame.
 pub(super) fn octets(frame: &Control, octets: &mut Vec<u8>) -> Option<Carrier> {
     let word = frame.message::<Word>()?;
-    // Our choice: an ordered set is no frame, and no layout of a CC_Update is public. The kind's name, the VC (255: all), the counts.
+    // Our choice: an ordered set is no frame, and no layout of a CC_Update is public. Octets: the kind's name, the VC (255: all), the
+    // counts.
     octets.extend(frame.kind.as_bytes());
     octets.push(word.of.to_be_bytes()[3]);
     let counts = if word.of == Word::ALL { &word.counts[..] } else { &word.counts[..1] };
@@ -26,7 +27,7 @@ pub(super) const CONSUMED: &str = "cc-update";
 /// \[octets\] A control ordered set.
 pub(super) const ORDERED_SET: u32 = 8;
 
-/// What a CF_Update says: the VC, and its CF of 20 bits.
+/// The content of a CF_Update: the VC, and its CF of 20 bits.
 #[derive(Clone, Copy, Debug, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub(super) struct Word {

@@ -1,4 +1,4 @@
-//! The parameters of Congestion Isolation, and what is checked of them.
+//! The parameters of Congestion Isolation, and their checks.
 
 use crate::red::AboveMaximum;
 use backwater_derive::parameters;
@@ -138,7 +138,7 @@ impl Params {
         (size as u32).max(Control::MIN_FRAME)
     }
 
-    /// What each queue is (802.1Q 49.4.1.2.5).
+    /// Returns the role of each queue (802.1Q 49.4.1.2.5).
     pub(super) fn roles(&self) -> [Role; CLASSES] {
         std::array::from_fn(|queue| match self.queue_map.get(queue) {
             Some(k) if *k < 0 => Role::Congesting,
@@ -147,13 +147,13 @@ impl Params {
         })
     }
 
-    /// The congesting queue of what is `k` in the queue map.
+    /// The congesting queue for `k` in the queue map.
     fn congesting_of(&self, k: i8) -> Option<Queue> {
         self.queue_map.iter().take(CLASSES).position(|other| *other == -k).map(|queue| Queue(queue as u8))
     }
 }
 
-/// What a queue is.
+/// The role of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) enum Role {
     /// It takes no part.
@@ -163,7 +163,7 @@ pub(super) enum Role {
     Congesting,
 }
 
-/// What cannot be in a queue map.
+/// Returns the errors in a queue map.
 fn map_findings(params: &Params) -> Vec<Finding> {
     let finding = |fatal, reason: String, hint: &str| Finding { fatal, key: "queue_map", reason, hint: hint.into() };
     let map = &params.queue_map;
@@ -202,7 +202,7 @@ fn map_findings(params: &Params) -> Vec<Finding> {
     findings
 }
 
-/// What it does to others and asks of them.
+/// Returns its effects on others and its needs.
 pub(super) fn profile(params: &Params) -> Profile {
     let roles = params.roles();
     let queues = (0..CLASSES).filter(|q| roles[*q] != Role::Other).fold(0, |bits, q| bits | 1 << q);
@@ -217,7 +217,7 @@ pub(super) fn profile(params: &Params) -> Profile {
     }
 }
 
-/// What no range of a single parameter can say.
+/// Checks what no range of a single parameter can express.
 pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     let mut findings = map_findings(params);
     for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {

@@ -145,7 +145,7 @@ impl SwitchSide for Bridge {
 
     fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, _: &mut Packet) -> Full {
         if self.roles[usize::from(at.queue.0) % CLASSES] == Role::Congesting {
-            // It may have been the only one on its way to the queue, which then never turns non-congested.
+            // It may have been the only packet on its way to the queue, which then never turns non-congested.
             self.relieved(cx, at);
         }
         Full::Drop
@@ -194,7 +194,7 @@ impl SwitchSide for Bridge {
 }
 
 impl Bridge {
-    /// A packet for a monitored queue, of a flow that may be in the table, or that the queue's length may put there.
+    /// A packet for a monitored queue, of a flow that may be in the table, or that the queue's length may add to it.
     #[cold]
     fn monitored(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, pkt: &mut Packet, cq: Queue) {
         let Some(flow) = flow_of(pkt) else { return };
@@ -244,7 +244,7 @@ impl Bridge {
         }
         let peer = &cx.shape().ports[usize::from(at.ingress.0)];
         let listens = peer.host.is_none() || self.params.end_stations;
-        // With a threshold of zero this packet, which it includes, is enough.
+        // With a threshold of zero this packet, which the queue includes, is enough.
         let full = cx.seen().egress(at.egress, at.queue) > self.params.cim_threshold;
         if self.params.cim && listens && full && stream.may_send_cim(now, &self.params) {
             let count = stream.count_cim(now);
@@ -255,7 +255,8 @@ impl Bridge {
         }
     }
 
-    /// A packet has joined a monitored queue. One by which its flow was found has stayed behind others of the flow, which wait in an isolation queue.
+    /// A packet has joined a monitored queue. If its flow was found by it, it has stayed behind other packets of the flow, which wait in an
+    /// isolation queue.
     #[cold]
     fn stayed(&mut self, at: &Place, pkt: &Packet) {
         if let Some(flow) = flow_of(pkt) {
@@ -263,7 +264,7 @@ impl Bridge {
         }
     }
 
-    /// Something has left a congesting queue.
+    /// A packet has left a congesting queue.
     #[inline(always)]
     fn relieved(&mut self, cx: &mut SwitchCx<'_>, at: &Place) {
         if cx.seen().egress(at.egress, at.queue) == Bytes::ZERO {
@@ -284,7 +285,7 @@ fn red(q: Bytes, params: &Params) -> f64 {
     }
 }
 
-/// A flow as a bridge tells it from others.
+/// A flow as a bridge distinguishes it from others.
 type FlowId = (FlowRef, bool);
 
 /// The flow of a packet; control messages have none.

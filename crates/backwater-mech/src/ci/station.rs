@@ -1,8 +1,8 @@
-//! The end station of Congestion Isolation (802.1Q 5.32, optional): a NIC that isolates a flow of its own when a CIM asks for it.
+//! The end station of Congestion Isolation (802.1Q 5.32, optional): a NIC that isolates one of its flows when a CIM requests it.
 //!
-//! It sends the flow in the priority of the congesting queue, after those of higher ones, and a pause of that priority stops these
-//! flows alone. The flow goes back `max_flow_life` after the last CIM: a NIC has no queue whose emptiness could be waited for,
-//! since flows wait in memory.
+//! It sends the flow in the priority of the congesting queue, after those of higher ones, and a pause of that priority stops these flows
+//! alone. The flow returns `max_flow_life` after the last CIM: a NIC has no queue whose end of congestion it could wait for, since flows
+//! wait in memory.
 
 use super::config::Params;
 use super::wire::Message;
@@ -10,12 +10,12 @@ use backwater_engine::Time;
 use backwater_net::hooks::{Count, Fate, NicCx, NicSide, Token};
 use backwater_net::packet::{Class, Control, FlowRef, Port};
 
-/// What one end station isolates.
+/// The flows that one end station isolates.
 #[derive(backwater_derive::State)]
 pub struct Station {
     #[state(fixed)]
     life: Time,
-    /// flows, and until when
+    /// flows, and the end of their isolation
     isolated: Vec<(FlowRef, Time)>,
     isolations: u64,
     received: u64,
@@ -32,7 +32,7 @@ impl Station {
 impl NicSide for Station {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
         let Some(message) = frame.message::<Message>() else { return Fate::Passed };
-        // Acknowledgements are answered in the class of what they acknowledge: there is nothing to be isolated.
+        // Acknowledgements are sent in the class of the acknowledged data: there is nothing to isolate.
         let Some(flow) = frame.flow.filter(|_| !message.back) else {
             self.ignored += 1;
             return Fate::Consumed;
@@ -59,7 +59,7 @@ impl NicSide for Station {
             }
             *until > now
         });
-        // Refreshed ones: the timer that has run out was theirs.
+        // The remaining entries were refreshed: the expired timer was theirs.
         if let Some(next) = self.isolated.iter().map(|(_, until)| *until).min() {
             cx.arm(next, 0);
         }

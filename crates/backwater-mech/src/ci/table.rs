@@ -1,4 +1,4 @@
-//! The CI stream table of one egress port (49.4.1.5), and when its entries end.
+//! The CI stream table of one egress port (49.4.1.5), and the end of its entries.
 
 use super::FlowId;
 use super::config::Params;
@@ -23,11 +23,11 @@ impl Hash for Key {
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct Stream {
     queue: Queue,
-    /// local-create: in which period of congestion of the queue it was found; 0: not here
+    /// local-create: the period of congestion of the queue in which it was found; 0: not here
     local: u32,
-    /// by which packet
+    /// the packet by which it was found
     found_by: u64,
-    /// in which period of congestion its packets came in the priority of the congesting queue; 0: they did not
+    /// the period of congestion in which its packets arrived in the priority of the congesting queue; 0: they did not
     followed: u32,
     /// cim-create: when the last CIM came
     refreshed: Option<Time>,
@@ -37,39 +37,39 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Whether this port has found it itself.
+    /// Returns whether this port has found it itself.
     pub fn is_local(&self) -> bool {
         self.local != 0
     }
 
-    /// Whether this port isolates it, by its own finding or by a CIM.
+    /// Returns whether this port isolates it, by its own finding or by a CIM.
     pub fn is_created(&self) -> bool {
         self.local != 0 || self.refreshed.is_some()
     }
 
-    /// Whether one more CIM may be sent.
+    /// Returns whether one more CIM may be sent.
     pub fn may_send_cim(&self, now: Time, params: &Params) -> bool {
         // 802.1Q 49.4.1.2.7: max-cim-tx.
         self.cim_count < params.max_cim_tx && self.last_cim.is_none_or(|last| now.since(last) >= params.cim_interval)
     }
 
-    /// A CIM is sent. Returns its number.
+    /// Counts a sent CIM. Returns its number.
     pub fn count_cim(&mut self, now: Time) -> u64 {
         (self.cim_count, self.last_cim) = (self.cim_count + 1, Some(now));
         u64::from(self.cim_count)
     }
 }
 
-/// A congesting queue, as far as ageing goes.
+/// The state of a congesting queue that matters for ageing.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Congesting {
     /// It holds packets.
     congested: bool,
-    /// Number of the period of congestion, from 1; what was found in an earlier one is over.
+    /// Number of the period of congestion, from 1; entries found in an earlier one have ended.
     period: u32,
     /// When it was last empty.
     relieved: Time,
-    /// No entry that a CIM has made ends before.
+    /// The earliest end of all entries made by CIMs.
     due: Time,
 }
 
@@ -81,12 +81,12 @@ pub(super) struct Streams {
     queues: [Congesting; CLASSES],
     #[state(fixed)]
     life: Time,
-    /// Entries at which those that are over are looked for.
+    /// Number of entries at which ended ones are searched for.
     sweep_at: usize,
 }
 
 impl Congesting {
-    /// What is left of an entry: the bits of its create mask that still stand.
+    /// Returns whether an entry still stands, after clearing the bits of its create mask that have ended.
     fn review(&self, stream: &mut Stream, life: Time, now: Time) -> bool {
         if stream.local != self.period {
             stream.local = 0;
@@ -103,7 +103,7 @@ impl Congesting {
     }
 }
 
-/// Entries before the first search for those that are over.
+/// Number of entries before the first search for ended ones.
 const FEW: usize = 64;
 
 impl Streams {
@@ -151,8 +151,8 @@ impl Streams {
         (stream.local, stream.found_by) = (period, uid);
     }
 
-    /// A packet of the flow has joined a monitored queue. If it is the one by which the flow was found, and the congesting queue is empty,
-    /// there is no congestion whose end could end the entry.
+    /// A packet of the flow has joined a monitored queue. If it is the packet by which the flow was found, and the congesting queue is
+    /// empty, the entry ends: there is no congestion whose end could end it.
     pub fn stayed(&mut self, flow: FlowId, uid: u64) {
         let Some(stream) = self.entries.get_mut(&Key(flow)) else { return };
         if stream.is_local() && stream.found_by == uid && !self.queues[usize::from(stream.queue.0)].congested {
@@ -160,14 +160,14 @@ impl Streams {
         }
     }
 
-    /// Its packets come in the priority of the congesting queue: they stay there until that is empty, also when the neighbour has
-    /// released the flow. Otherwise the later ones would be at the monitored queue's head and wait for these.
+    /// Its packets arrive in the priority of the congesting queue. They stay there until that is empty, even if the neighbour has released
+    /// the flow: otherwise later ones would be at the monitored queue's head and wait for these.
     pub fn follow(&mut self, flow: FlowId, queue: Queue, now: Time) {
         let period = self.queues[usize::from(queue.0)].period;
         self.entry(flow, queue, now).followed = period;
     }
 
-    /// A CIM says so.
+    /// A CIM creates or refreshes the entry.
     pub fn cim_create(&mut self, flow: FlowId, queue: Queue, now: Time) {
         let cq = &mut self.queues[usize::from(queue.0)];
         cq.due = cq.due.min(now.after(self.life));
@@ -192,7 +192,7 @@ impl Streams {
         self.entries.retain(|_, stream| queues[usize::from(stream.queue.0)].review(stream, life, now));
     }
 
-    /// A packet has joined a congesting queue. One that was empty turns congested: what was over by then stays so.
+    /// A packet has joined a congesting queue. One that was empty turns congested: entries that had ended by then stay ended.
     #[inline(always)]
     pub fn congested(&mut self, queue: Queue, now: Time) {
         if !self.queues[usize::from(queue.0) % CLASSES].congested {
@@ -203,7 +203,7 @@ impl Streams {
     fn turn_congested(&mut self, queue: Queue, now: Time) {
         if self.queues[usize::from(queue.0)].due <= now {
             self.sweep(now);
-            // What is left ends after the congestion that begins now.
+            // The remaining entries end after the congestion that begins now.
             let left = self.entries.values().any(|stream| stream.queue == queue && stream.refreshed.is_some());
             self.queues[usize::from(queue.0)].due = if left { now.after(self.life) } else { Time::NEVER };
         }
@@ -215,7 +215,7 @@ impl Streams {
         let cq = &mut self.queues[usize::from(queue.0)];
         cq.congested = false;
         cq.relieved = now;
-        // What a port has found itself was found in a period that has ended.
+        // Local entries were found in a period that has ended.
         cq.period = cq.period.wrapping_add(1).max(1);
     }
 }

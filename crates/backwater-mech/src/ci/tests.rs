@@ -30,7 +30,7 @@ impl Stand {
         Stand { bench, bridge }
     }
 
-    /// Steers a packet and lets it join its queue, whose length is the test's. Returns where it waits, and the packet.
+    /// Steers a packet and lets it join its queue, whose length the test sets. Returns its place, and the packet.
     fn arrive(&mut self, flow: u32, class: Class) -> (Place, Packet) {
         let mut pkt = data(HostId(0), HostId(1), flow, class, 1000);
         let mut at = place(IN, OUT, class);
@@ -80,7 +80,8 @@ fn the_curve_is_that_of_the_simulations() {
     assert_eq!(red(Bytes(300_001), &params), 1.0);
 }
 
-/// "Max Probability 1 %" as a bound: above High one flow in a hundred is found, and not each. 20 000 draws: 200, within 4 deviations of 14.
+/// "Max Probability 1 %" as a bound: above High one flow in a hundred is found, not every flow. 20 000 draws: 200, within 4 deviations of
+/// 14.
 #[test]
 fn detection_can_stay_at_its_greatest_probability() {
     let capped = Params { above_high: AboveMaximum::Pmax, ..Params::default() };
@@ -105,8 +106,8 @@ fn long_queues_find_congesting_flows() {
     assert!(stand.isolates(30_000));
 }
 
-/// With a weight of 1/4 an MQ of 400 KB counts as 100, 175, 231, 273 and then 305 KB, which is above High; packets of flows in the table
-/// leave the average alone, and an empty MQ lets it be forgotten: the longest frame, 4064 B, takes 325 ns at 100 Gb/s.
+/// With a weight of 1/4 an MQ of 400 KB counts as 100, 175, 231, 273 and then 305 KB, which is above High; packets of flows in the table do
+/// not change the average, and an empty MQ makes it decay: the longest frame, 4064 B, takes 325 ns at 100 Gb/s.
 #[test]
 fn an_average_finds_congesting_flows_later_and_forgets() {
     let curve = Params { pmax: 0.0, weight: Some(0.25), ..Params::default() };
@@ -135,14 +136,14 @@ fn an_isolated_packet_changes_queue_and_priority() {
     stand.bench.set_egress(OUT, MQ, 0);
     assert!(stand.isolates(7) && !stand.isolates(8));
     assert_eq!(stand.count(OUT, "isolated_packets"), 2);
-    // What arrives in the CQ's priority stays there, and is not marked here.
+    // Packets that arrive in the CQ's priority stay there, and are not marked here.
     let (at, pkt) = stand.arrive(9, Class(2));
     assert_eq!((at.queue, pkt.class, pkt.ecn()), (CQ, Class(2), Ecn::Ect));
     let (at, pkt) = stand.arrive(9, Class(5));
     assert_eq!((at.queue, pkt.class), (Queue(5), Class(5)));
 }
 
-/// The neighbour has released the flow, and some of it still waits here: what comes stays behind that until the CQ is empty.
+/// The neighbour has released the flow, and some of it still waits here: new packets stay behind that until the CQ is empty.
 #[test]
 fn a_flow_returns_when_nothing_of_it_is_left() {
     let ce_marking = CeMarking::Isolated;
@@ -219,7 +220,7 @@ fn conformity_has_degrees() {
     assert_eq!(now(Params { end_stations: true, ..at_once }, Port(2)), 1);
 }
 
-/// One packet a finding: the flow's later ones go to the CQ as they are, until it has been released and is found again.
+/// One packet is marked each time the flow is found: later ones go to the CQ unmarked, until the flow has been released and is found again.
 #[test]
 fn marked_once_for_each_time_that_it_is_found() {
     let mut stand = Stand::new(Params { ce_marking: CeMarking::Found, ..Params::default() });
@@ -229,7 +230,7 @@ fn marked_once_for_each_time_that_it_is_found() {
     stand.empty();
     assert_eq!(marks(&mut stand), [Ecn::Ce, Ecn::Ect, Ecn::Ect]);
     assert_eq!((stand.count(OUT, "isolations"), stand.count(OUT, "isolated_packets")), (2, 6));
-    // Isolated for a CIM: found by another.
+    // Isolated because of a CIM: another bridge found it.
     let peer = stand.bench.shape().ports[1].peer;
     stand.hear(OUT, None, peer, Some(8));
     assert_eq!(stand.arrive(8, Class(3)).1.ecn(), Ecn::Ect);
@@ -244,7 +245,7 @@ fn a_cim_isolates_upstream() {
     let (at, pkt) = stand.arrive(7, Class(3));
     assert_eq!((at.queue, pkt.class, pkt.ecn()), (CQ, Class(2), Ecn::Ect), "not found here, so not marked");
     assert_eq!((stand.count(OUT, "cims_received"), stand.count(OUT, "isolations")), (1, 0));
-    // And it propagates when this CQ fills.
+    // The CIM propagates when this CQ fills.
     stand.bench.set_egress(OUT, CQ, 300_001);
     assert!(stand.isolates(7));
     assert_eq!(stand.cims().len(), 1);
@@ -279,7 +280,7 @@ fn local_entries_end_with_the_congestion() {
     assert!(!stand.isolates(7));
 }
 
-/// Entries of CIMs outlast the congestion for the maximum flow life; congestion and CIMs lengthen it, and what is over stays so.
+/// Entries of CIMs outlast the congestion for the maximum flow life; congestion and CIMs extend it, and ended entries stay ended.
 #[test]
 fn entries_of_cims_age() {
     let life = Time::us(100);
@@ -305,7 +306,7 @@ fn entries_of_cims_age() {
     assert!(!stand.isolates(7));
 }
 
-/// A flow that was found here and told of: the CQ's emptiness ends the one reason, time the other.
+/// A flow that was found here and named by a CIM: the empty CQ ends the first reason, time the second.
 #[test]
 fn the_create_mask_has_two_bits() {
     let life = Time::us(100);
@@ -325,7 +326,7 @@ fn the_create_mask_has_two_bits() {
     assert!(!stand.isolates(7));
 }
 
-/// A packet that finds no memory may have been the only one on its way to an empty CQ.
+/// A packet without memory may have been the only one on its way to an empty CQ.
 #[test]
 fn a_dropped_packet_does_not_keep_an_entry() {
     let mut stand = Stand::new(Params::default());
@@ -338,8 +339,8 @@ fn a_dropped_packet_does_not_keep_an_entry() {
     assert_eq!(stand.count(OUT, "entries_live"), 0);
 }
 
-/// A packet by which its flow is found stays behind others of the flow, which wait in an isolation queue, and joins their queue: nothing is on its
-/// way to the empty CQ. One that was in the fabric when the flow was found says nothing.
+/// A packet by which its flow is found stays behind other packets of the flow in an isolation queue, and joins their queue: no packet is on
+/// its way to the empty CQ. A packet that was in the fabric when the flow was found has no such meaning.
 #[test]
 fn a_packet_that_stays_in_its_old_queue_keeps_no_entry() {
     let mut stand = Stand::new(Params::default());
@@ -363,7 +364,7 @@ fn a_packet_that_stays_in_its_old_queue_keeps_no_entry() {
     stand.bench.set_egress(OUT, MQ, 0);
     assert_eq!(stand.count(OUT, "entries_live"), 0);
     assert!(!stand.isolates(7));
-    // While the CQ holds something the flow is isolated, whose packet that may be.
+    // While the CQ holds something the flow is isolated, whichever flow's packet that is.
     stand.bench.set_egress(OUT, CQ, 1_064);
     stand.arrive(9, Class(2));
     let mut found_by = find(&mut stand);
@@ -373,7 +374,7 @@ fn a_packet_that_stays_in_its_old_queue_keeps_no_entry() {
     assert_eq!(stand.count(OUT, "entries_live"), 0);
 }
 
-/// A table does not keep what is over for ever.
+/// The table does not keep ended entries forever.
 #[test]
 fn the_table_is_swept() {
     let mut stand = Stand::new(Params::default());

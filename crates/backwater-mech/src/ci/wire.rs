@@ -1,5 +1,5 @@
-//! The message of Congestion Isolation (CIM), and its octets (IEEE 802.1Qcz-2023 clause 49), in each of its encapsulations. Of a flow of acknowledgements no packet is at
-//! hand, so that nothing of one is encapsulated.
+//! The message of Congestion Isolation (CIM), and its octets (IEEE 802.1Qcz-2023 clause 49), in each of its encapsulations. For a flow of
+//! acknowledgements no packet is known, so none is encapsulated.
 
 use super::config::{CimType, Params};
 use backwater_net::Bytes;
@@ -16,7 +16,7 @@ use backwater_wire::frame::Numbers;
 /// Kind of the congestion isolation message.
 pub const CIM: &str = "cim";
 
-/// What a CIM says of its flow, beside the flow's name.
+/// The content of a CIM beside the flow's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C, packed)]
 pub(super) struct Message {
@@ -27,7 +27,7 @@ pub(super) struct Message {
     /// the flow of acknowledgements
     pub back: bool,
     pub form: CimType,
-    /// how much of the flow's packet goes along
+    /// how many bytes of the flow's packet are included
     pub most: Bytes,
 }
 

@@ -1,4 +1,4 @@
-//! The parameters of DCQCN, its presets, and what is checked of them.
+//! The parameters of DCQCN, its presets, and their checks.
 
 use backwater_derive::parameters;
 use backwater_engine::Time;
@@ -101,7 +101,7 @@ const PUBLISHED_FOR: Rate = Rate::gbps(40);
 
 /// Settings by name.
 pub(super) const PRESETS: &[Preset] = &[
-    // What depends on the rate is said, so that whoever names the preset is not told of a default.
+    // Values that depend on the rate are given, so that users of the preset get no warning about a default.
     Preset { name: "paper", source: "Zhu et al., SIGCOMM 2015", toml: "rai = \"40 Mb/s\"\n" },
     Preset {
         name: "ns3-hpcc",
@@ -134,7 +134,7 @@ shared_alpha = true
     },
 ];
 
-/// What it does to others and asks of them.
+/// Returns its effects on others and its needs.
 pub(super) fn profile(params: &Params) -> Profile {
     Profile {
         claims: Claims { flow_rate: true, ..Claims::NONE },
@@ -145,7 +145,7 @@ pub(super) fn profile(params: &Params) -> Profile {
     }
 }
 
-/// What a default that nobody has chosen may be wrong for.
+/// Returns warnings about defaults that do not fit.
 pub(super) fn check_defaults(params: &Params, shape: &SwitchShape) -> Vec<Finding> {
     let hosts = shape.ports.iter().filter(|port| port.host.is_some()).map(|port| port.rate);
     let Some(rate) = hosts.max().filter(|rate| *rate > PUBLISHED_FOR) else { return Vec::new() };

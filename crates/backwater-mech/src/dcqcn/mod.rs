@@ -47,7 +47,7 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 pub use wire::CNP;
 
-/// When a flow last caused a CNP, and whether it owes one.
+/// When a flow last caused a CNP, and whether another one is due at the end of the interval.
 #[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
 struct LastCnp {
     at: Time,

@@ -135,7 +135,7 @@ impl ReactionPoint {
         // SIGCOMM 2015, 3.1: max(T, BC) < F is fast recovery.
         let recovering = if recover_through_f { most <= f } else { most < f };
         if !recovering {
-            // SIGCOMM 2015, 3.1: min(T, BC) > F is hyper increase, what is left additive increase.
+            // SIGCOMM 2015, 3.1: min(T, BC) > F is hyper increase, everything else additive increase.
             self.rt += if least > f { f64::from(least - f) * rhai.0 as f64 } else { rai.0 as f64 };
         }
         // SIGCOMM 2015, equations 3 and 4.

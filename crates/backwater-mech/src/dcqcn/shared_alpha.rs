@@ -1,11 +1,11 @@
-//! One estimate of congestion for all flows of a run, as the simulator behind the SFC-AIDC study of 2025 has it.
+//! One estimate of congestion for all flows of a run, as in the simulator behind the SFC-AIDC study of 2025.
 
 use backwater_engine::State;
 use backwater_engine::state::{Loader, Saver, Unfit};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Alpha where all flows share one, as the bits of a float.
+/// Alpha that all flows share, as the bits of a float.
 #[derive(Clone)]
 pub struct SharedAlpha(Arc<AtomicU64>);
 
@@ -21,7 +21,7 @@ impl State for SharedAlpha {
     }
 
     fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
-        // In place: all flows have it.
+        // In place: all flows refer to it.
         self.0.store(from.take()?, Ordering::Relaxed);
         Ok(())
     }

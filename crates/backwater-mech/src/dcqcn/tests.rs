@@ -40,8 +40,8 @@ fn play(bench: &mut FlowBench, rp: &mut ReactionPoint, armed: &mut Vec<(Time, u1
     }
 }
 
-/// Section 3.1 with alpha = 1 at first: the first CNP halves the rate. Then, every 55 us, five stages of which F - 1 = 4 halve
-/// the distance to the old rate, and from stage F on Rt grows by 40 Mb/s.
+/// Section 3.1 with alpha = 1 at first: the first CNP halves the rate. Then, every 55 us, five stages: the first F - 1 = 4 halve the
+/// distance to the old rate, and from stage F on Rt grows by 40 Mb/s.
 #[test]
 fn paper_cut_recovery_and_additive_increase() {
     let (mut bench, mut rp) = flow(&Params::default());

@@ -1,4 +1,4 @@
-//! The parameters of DCTCP, its presets, and what is checked of them.
+//! The parameters of DCTCP, its presets, and their checks.
 
 use crate::base_rtt;
 use backwater_derive::parameters;
@@ -64,7 +64,7 @@ pub(super) const PRESETS: &[Preset] = &[
     },
 ];
 
-/// What it does to others and asks of them.
+/// Returns its effects on others and its needs.
 pub(super) fn profile() -> Profile {
     Profile {
         claims: Claims { flow_rate: true, ..Claims::NONE },
@@ -81,7 +81,7 @@ pub(super) fn ineffective(params: &Params) -> Vec<Ineffective> {
     }
 }
 
-/// What no range of a single parameter can say.
+/// Checks what no range of a single parameter can express.
 pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     match params.law {
         Law::Rfc8257 => Vec::new(),

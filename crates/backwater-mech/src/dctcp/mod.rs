@@ -66,9 +66,9 @@ pub struct Window {
     bytes_marked: u64,
     /// \[bytes\] DCTCP.WindowEnd
     window_end: u64,
-    /// \[bytes\] no further cut until this is acknowledged
+    /// \[bytes\] no further cut until this much is acknowledged
     cut_until: u64,
-    /// times that the window was narrowed
+    /// number of times that the window was narrowed
     cuts: u64,
 }
 
@@ -141,7 +141,7 @@ impl FlowSide for Window {
 }
 
 impl Window {
-    /// The window of observation is over: what share of it was marked goes into the estimate.
+    /// The window of observation has ended: the marked share goes into the estimate.
     fn end_window(&mut self) {
         if self.bytes_acked > 0 {
             // RFC 8257 3.3, 4 to 6.
@@ -164,7 +164,7 @@ impl Window {
         self.cut_until = self.snd_nxt;
     }
 
-    /// What was sent before the last cut has been acknowledged: what is told now is of the window after it.
+    /// Returns whether everything sent before the last cut has been acknowledged: later marks belong to the window after it.
     fn may_cut(&self) -> bool {
         self.snd_una >= self.cut_until
     }

@@ -1,4 +1,4 @@
-//! DCTCP on the bench: RFC 8257 section 3.3 step by step, and what TCP does around it. Packets carry 1000 bytes.
+//! DCTCP on the bench: RFC 8257 section 3.3 step by step, and TCP's rules around it. Packets carry 1000 bytes.
 
 use super::*;
 use backwater_engine::Time;
@@ -73,7 +73,7 @@ fn slow_start_then_congestion_avoidance() {
     c.round(false);
     assert_eq!(c.window(), 40);
     c.ack(true);
-    // Windows of observation have ended at packets 1, 11 and 31; of the 20 of the last one was marked.
+    // Windows of observation have ended at packets 1, 11 and 31; one of the 20 packets of the last one was marked.
     let alpha = f64::powi(15.0 / 16.0, 3) + 1.0 / 20.0 / 16.0;
     assert!((c.sender.alpha - alpha).abs() < 1e-12, "{}", c.sender.alpha);
     assert!((c.sender.cwnd - 40_000.0 * (1.0 - alpha / 2.0)).abs() < 1e-9);
@@ -95,7 +95,7 @@ fn alpha_is_the_moving_average_of_the_share_of_marked_bytes() {
     for marked in [true, false, false, true] {
         c.ack(marked);
     }
-    // Of the four packets that were observed, those acknowledged beyond `end` included, two were marked.
+    // Two of the four observed packets were marked; they include those acknowledged beyond `end`.
     assert!((c.sender.alpha - 2.0 / 4.0 / 16.0).abs() < 1e-12, "{}", c.sender.alpha);
     assert_eq!((c.sender.bytes_acked, c.sender.bytes_marked), (0, 0));
 }
@@ -112,7 +112,7 @@ fn a_mark_takes_off_half_alpha_once_per_window() {
             c.ack(true);
             assert_eq!(c.window(), left, "one window, one cut");
         }
-        // What was sent before the cut is acknowledged: the next mark is of a packet sent after it.
+        // Everything sent before the cut is acknowledged: the next mark is of a packet sent after it.
         c.ack(false);
         c.ack(true);
         assert_eq!(c.window(), (left as f64 * (1.0 - alpha / 2.0)) as u64);
@@ -131,12 +131,12 @@ fn no_growth_while_the_window_is_not_in_use() {
         let ack = Ack { received: c.acked * 1000, rtt: Time::us(10), marked: false, carried: None, counted: None };
         c.sender.on_ack(&mut c.bench.cx(), &ack);
     }
-    // The window in half at least is used by the first 11 or so of these 20 acknowledgements.
+    // The first 11 or so of these 20 acknowledgements find at least half of the window used.
     let most = (sent as f64 / 2.0 + 2.0) * 1000.0 * 1000.0 / before;
     assert!(c.sender.cwnd - before < most, "{} {before}", c.sender.cwnd);
 }
 
-/// Section 3.5 and RFC 5681: a gap halves what is in flight, once per window; a timeout leaves one packet.
+/// Section 3.5 and RFC 5681: a gap halves the bytes in flight, once per window; a timeout leaves one packet.
 #[test]
 fn losses_are_answered_as_tcp_does() {
     let mut c = started(&Params { initial_window: 40, ..Params::default() });
@@ -165,7 +165,7 @@ fn values_that_cannot_work_are_refused() {
     );
 }
 
-/// Each law says what it has not done: the RFC's has a window, that of the public ns-3 code a rate, which losses leave alone.
+/// Each law reports what it has not done: the RFC's has a window, that of the public ns-3 code a rate, which losses do not change.
 #[test]
 fn each_law_says_what_it_has_not_done() {
     let idle = |law| Dctcp::idle(&Params { law, ..Params::default() });

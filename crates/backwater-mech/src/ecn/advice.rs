@@ -1,4 +1,4 @@
-//! Between which lengths of the queue a threshold for marking lies.
+//! Bounds on the queue length for a marking threshold.
 //!
 //! ```text
 //! K > C RTT / 7        the least queue of DCTCP's sawtooth stays above 0 (Alizadeh et al., SIGCOMM 2010, section 3.4, equation 13)
@@ -7,9 +7,9 @@
 //! Kmin = C RTT / 5, Kmax = 4 C RTT / 5     to begin with (UEC 1.0.3, section 3.6.17)
 //! ```
 //!
-//! The first is of long flows of one window law that share the queue in step; DCQCN's paper tunes its Kmin and Kmax by a fluid model. In the second
-//! that paper takes all ports of a switch for n, and the greatest t_PFC that a shared memory leaves; n = 1 is a single hot port, and the
-//! default.
+//! The first bound assumes long flows of one window law that share the queue synchronously; DCQCN's paper tunes its Kmin and Kmax by a
+//! fluid model. For the second that paper sets n to all ports of a switch, and t_PFC to the greatest value that a shared memory leaves; n =
+//! 1 is a single hot port, and the default.
 
 use super::config::Params;
 use backwater_engine::Time;
@@ -20,13 +20,13 @@ use backwater_net::hooks::{
 };
 use serde_json::{Map, Value, json};
 
-/// What DCTCP's analysis divides the bandwidth-delay product by.
+/// The divisor of the bandwidth-delay product in DCTCP's analysis.
 const SEVENTH: u64 = 7;
-/// Of the bandwidth-delay product, where marks begin and where all are marked (UEC 1.0.3, section 3.6.17).
+/// Fifths of the bandwidth-delay product at which marking begins, and at which all is marked (UEC 1.0.3, section 3.6.17).
 const FIFTHS: (u64, u64) = (1, 4);
-/// An acknowledgement, as the shortest frame of Ethernet.
+/// An acknowledgement: the shortest frame of Ethernet.
 const ACKNOWLEDGEMENT: Bytes = Bytes(64);
-/// Longer round trips are no data centre's, and would overflow sums.
+/// Longer round trips do not occur in a data centre, and would overflow sums.
 const LONGEST: Time = Time::ms(1_000);
 
 const fn option(name: &'static str, help: &'static str, default: Option<&'static str>) -> AdviceOption {
@@ -37,7 +37,7 @@ const fn count(name: &'static str, help: &'static str, default: Option<&'static 
     AdviceOption { name, help, whole: true, default }
 }
 
-/// What may be asked.
+/// The questions.
 pub(super) const FORM: AdviceForm = AdviceForm {
     about: "Least and greatest threshold at which ECN should mark, and two to begin with.\n\n\
             More than a seventh of the bandwidth-delay product (DCTCP's analysis), and less than PFC's\n\
@@ -55,26 +55,26 @@ pub(super) const FORM: AdviceForm = AdviceForm {
         count("ports", "Egress ports that one ingress may fill at once. Default: 1.", Some("1")),
     ],
     scenario: true,
-    // A search moves one key, and marks have two.
+    // A search varies one key, and marking has two.
     proof: None,
 };
 
-/// What a scenario says, quantities as text.
+/// Returns the values of a scenario, quantities as text.
 pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<String, Value> {
     let hops = || situation.paths.different.iter().flatten();
     let links = situation.paths.different.iter().map(Vec::len).max().unwrap_or_default();
     let own_limit = situation.paths.pause_threshold.as_ref().map(|(bytes, _)| *bytes);
-    // Where the switch of the hot port pauses nobody, its memory may end before a far one pauses.
+    // If the switch of the hot port never pauses, its memory may fill before another switch pauses.
     let memory = situation.buffer.map(|(buffer, _)| buffer).filter(|_| own_limit.is_none());
     let lowest = situation.lowest_pause_threshold.as_ref();
     let lowest = lowest.filter(|(bytes, ..)| memory.is_none_or(|memory| *bytes <= memory));
     let limit = lowest.map(|(bytes, ..)| *bytes).or(memory);
-    // Named where it is not the switch of the hot port itself.
+    // Named if it is not the switch of the hot port itself.
     let lower = lowest.filter(|(bytes, ..)| own_limit.is_none_or(|own| *bytes < own));
     let own = Params::default();
     let facts = json!({
         "rate": situation.rate.to_string(),
-        // The receiver's own link comes after its switch.
+        // The receiver's own link follows its switch.
         "links": links + 1,
         "switches": links,
         "link_delay": hops().map(|hop| hop.delay).max().unwrap_or_default().to_string(),
@@ -153,7 +153,7 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         ..Advice::default()
     };
     advice.summary.extend(first.map(|(kmin, kmax)| {
-        // What `at_rate` undoes at the ports.
+        // The inverse of `at_rate` at the ports.
         let written = |first: First| reference.map_or(first.bytes, |at| first.bytes.at_rate(at, Some(rate)));
         let (kmin, kmax) = (written(kmin), written(kmax));
         let at = reference.map_or_else(String::new, |at| format!(" at the reference rate of {at}"));
@@ -184,7 +184,7 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
     Ok(advice)
 }
 
-/// Of a single switch, such as one whose configuration was imported, the way is short: thresholds of a fabric are greater.
+/// The path of a single switch, such as one whose configuration was imported, is short: thresholds of a fabric are greater.
 fn short_way(question: &Question, around: Time) -> Option<String> {
     let (file, _) = question.scenario.as_ref()?;
     let one = question.count("switches").ok().flatten() == Some(1);
@@ -197,18 +197,18 @@ fn short_way(question: &Question, around: Time) -> Option<String> {
     })
 }
 
-/// Whether a value of the scenario is that of a scenario that says nothing of it. Overrides of one tier are told by their value.
+/// Returns whether the scenario's value equals the default. Overrides of one tier are compared by their value.
 fn is_default(question: &Question, key: &str) -> bool {
     !question.is_written(key) && question.fact(&format!("{key}_default")).and_then(Value::as_bool).unwrap_or(false)
 }
 
-/// A threshold to begin with, at the rate in question.
+/// An initial threshold, at the rate in question.
 struct First {
     bytes: Bytes,
     row: Row,
 }
 
-/// Thresholds to begin with; none where the lower is not below what PFC allows.
+/// Initial thresholds; none if the lower one is not below the limit of PFC.
 fn beginning(product: Bytes, most: Option<Bytes>) -> Option<(First, First)> {
     let first = |name: &str, bytes: Bytes, formula: String| First { bytes, row: Row::new(name, bytes, formula) };
     let fifths = |many: u64| Bytes(product.0 * many / 5);
@@ -218,7 +218,7 @@ fn beginning(product: Bytes, most: Option<Bytes>) -> Option<(First, First)> {
     }
     let source = "UEC 1.0.3, section 3.6.17";
     let higher = match most.filter(|most| kmax >= *most) {
-        // Whose four fifths PFC would forestall.
+        // If PFC would precede four fifths.
         Some(most) => {
             let between = Bytes(kmin.0.midpoint(most.0));
             first(
@@ -270,7 +270,7 @@ fn too_long(key: &'static str, time: Time) -> AdviceError {
     AdviceError::new(format!("{time} is too long")).key(key).hint(format!("at most {LONGEST}"))
 }
 
-/// What was taken from the scenario, in a line.
+/// Returns the values taken from the scenario, in a line.
 fn taken(question: &Question) -> Option<String> {
     let (file, _) = question.scenario.as_ref()?;
     let keys = FORM.options.iter().map(|option| option.name).chain(["kmin", "kmax"]);
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn the_numbers_of_dctcps_paper() {
-        // 10 Gb/s and 100 us: 125 KB, of which a seventh is 17.857 KB; the paper recommends 65 packets there, more than these 12.
+        // 10 Gb/s and 100 us: 125 KB, a seventh is 17.857 KB; the paper recommends 65 packets there, more than these 12.
         let reported = ask(&[("rate", "10 Gb/s"), ("rtt", "100 us")]).unwrap();
         assert_eq!(row(&reported, "bandwidth-delay product"), "125 KB");
         assert_eq!(row(&reported, "threshold above"), "17.857 KB");
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(reported.problems.len(), 1);
     }
 
-    /// An ingress that fills eight ports alike is paused when each has an eighth of its threshold.
+    /// An ingress that fills eight ports equally is paused when each has an eighth of its threshold.
     #[test]
     fn an_ingress_may_fill_several_ports() {
         let reported =
@@ -343,7 +343,7 @@ mod tests {
         assert!(reported.feasible);
     }
 
-    /// Without PFC frames are dropped where the memory ends, and nothing pauses.
+    /// Without PFC nothing pauses, and frames are dropped where the memory ends.
     #[test]
     fn a_scenario_without_pfc_is_bounded_by_its_memory() {
         let reported = |pauses: bool, given: Map<String, Value>| {
@@ -357,8 +357,8 @@ mod tests {
         assert!(reported(false, given).contains("less than 90 KB, or PFC pauses first"));
     }
 
-    /// A far switch pauses at 300 KB, and 100 KB of memory at the receiver's, which pauses nobody, end before that; 500 KB do not. Where
-    /// that switch pauses, too, the lowest threshold is the limit.
+    /// A remote switch pauses at 300 KB. The receiver's switch, which never pauses, has 100 KB of memory: that is the lower limit; 500 KB
+    /// would not be. If that switch pauses, too, the lowest threshold is the limit.
     #[test]
     fn a_far_pause_is_no_limit_beyond_the_memory() {
         use backwater_net::config::{BufferPer, LatencyAt};

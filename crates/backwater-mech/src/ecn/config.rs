@@ -1,4 +1,4 @@
-//! The parameters of ECN marking, and what is checked of them.
+//! The parameters of ECN marking, and their checks.
 
 use crate::red::AboveMaximum;
 use backwater_derive::parameters;
@@ -67,7 +67,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// Whether this port marks.
+    /// Returns whether this port marks.
     fn marks_at(&self, port: &PortShape) -> bool {
         self.host_ports || port.host.is_none()
     }
@@ -90,7 +90,7 @@ pub(super) fn ineffective(params: &Params) -> Vec<Ineffective> {
     }
 }
 
-/// What a default that nobody has chosen may be wrong for.
+/// Returns warnings about defaults that do not fit.
 pub(super) fn check_defaults(params: &Params, shape: &SwitchShape) -> Vec<Finding> {
     let fastest = shape.ports.iter().filter(|port| params.marks_at(port)).map(|port| port.rate).max();
     let Some(rate) = fastest.filter(|rate| *rate > PUBLISHED_FOR && params.reference_rate.is_none()) else {

@@ -37,31 +37,31 @@ pub use config::{At, Params};
 use rand::RngExt;
 use serde_json::{Map, Value};
 
-/// What is done when.
+/// The times of averaging and marking.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// Marked when it joins, by the length as it is.
+    /// Marked when it joins, by the current length.
     Enqueue,
-    /// Marked when it leaves, by the length as it is.
+    /// Marked when it leaves, by the current length.
     Dequeue,
     /// Averaged when it joins, marked then or later.
     Averaged,
 }
 
-/// One switch that marks.
+/// A switch that marks.
 #[derive(backwater_derive::State)]
 pub struct CongestionPoint {
     #[state(fixed)]
     params: Params,
     #[state(fixed)]
     mode: Mode,
-    /// Kmin and Kmax of each port; of one that does not mark, none
+    /// Kmin and Kmax of each port; `None` if it does not mark
     #[state(fixed)]
     thresholds: Vec<Option<(Bytes, Bytes)>>,
     /// the least Kmin: up to it nothing is marked at any port
     #[state(fixed)]
     least: Bytes,
-    /// what a packet that leaves adds to what it leaves behind, at most
+    /// most bytes that a leaving packet adds to the remaining queue
     #[state(fixed)]
     own: Bytes,
     /// classes that are marked, a bit each
@@ -70,7 +70,7 @@ pub struct CongestionPoint {
     #[state(within)]
     averages: Option<Averages>,
     marks: u64,
-    /// \[bytes\] by port, the longest queue by which a packet could have been marked
+    /// \[bytes\] by port, the longest queue that could have caused a mark
     peaks: Vec<Bytes>,
 }
 
@@ -128,14 +128,14 @@ impl SwitchSide for CongestionPoint {
 }
 
 impl CongestionPoint {
-    /// A packet has joined a queue of `q` without it. Returns by what it is marked now; nothing if that comes later.
+    /// A packet has joined a queue with `q` bytes before it. Returns the length for its mark now; nothing if it is marked later.
     #[cold]
     fn joined(&mut self, at: &Place, q: Bytes, now: Time) -> Bytes {
         let average = self.averages.as_mut().map_or(q, |averages| averages.arrival(at.egress, at.queue, q, now));
         if self.params.mark_at == At::Enqueue { average } else { Bytes::ZERO }
     }
 
-    /// A packet leaves, the `last` of its queue perhaps. Returns by what it is marked now; nothing if it has been.
+    /// A packet leaves, perhaps the `last` of its queue. Returns the length for its mark now; nothing if it was marked before.
     #[cold]
     fn left(&mut self, at: &Place, last: bool, now: Time) -> Bytes {
         let Some(averages) = &mut self.averages else { return Bytes::ZERO };
@@ -157,7 +157,7 @@ impl CongestionPoint {
         }
     }
 
-    /// What is left of a packet that was cut carries no mark (UEC 1.0, 4.1).
+    /// A trimmed packet carries no mark (UEC 1.0, 4.1).
     #[cold]
     fn mark_above(&mut self, cx: &mut SwitchCx<'_>, at: &Place, q: Bytes, pkt: &mut Packet) {
         if pkt.is_cut() {
@@ -184,7 +184,7 @@ impl CongestionPoint {
         } else {
             pmax * (q.0 - kmin.0) as f64 / (kmax.0 - kmin.0) as f64
         };
-        // No number is drawn where all are marked.
+        // No random number is drawn if all are marked.
         if p >= 1.0 || cx.rng().random::<f64>() < p {
             self.marks += 1;
             pkt.mark();

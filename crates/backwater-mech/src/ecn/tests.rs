@@ -7,7 +7,7 @@ use backwater_net::bench::{SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::packet::{Body, Class, DataHeader, HostId, Port, Queue};
 
-/// Of `n` packets that find `queue` bytes, how many are marked.
+/// The number of marked packets among `n` that find `queue` bytes.
 fn marked(params: &Params, queue: u64, n: u32) -> u32 {
     let mut bench = SwitchBench::new(&SwitchParams::default(), 2, Rate::gbps(40), 0);
     let mut marker = Marker::switch(params, bench.shape()).expect("ECN acts at switches");
@@ -66,7 +66,7 @@ fn step_marks_above_k() {
     let k = Bytes(200_000);
     let step = Params { kmin: k, kmax: k, pmax: 1.0, mark_at: At::Enqueue, ..Params::default() };
     assert_eq!((marked(&step, 200_000, 1), marked(&step, 200_001, 1)), (0, 1));
-    // At dequeue the departing packet of 1000 B counts only where it is told to.
+    // At dequeue the departing packet of 1000 B counts only with the option.
     let leaving = Params { mark_at: At::Dequeue, ..step.clone() };
     assert_eq!((marked(&leaving, 201_000, 1), marked(&leaving, 201_001, 1)), (0, 1));
     let whole = Params { count_departing: true, ..leaving };
@@ -87,8 +87,8 @@ fn average_rises_with_arrivals() {
     }
 }
 
-/// The queue is empty from 10 us on, when the last packet leaves; at 40 Gb/s, where the longest frame takes 813 ns, the next one at 11 us
-/// counts for two, and not for the thirteen since the last arrival. A packet that leaves one byte behind empties nothing.
+/// The queue is empty from 10 us on, when the last packet leaves. At 40 Gb/s, where the longest frame takes 813 ns, the next packet at 11
+/// us counts for two, not for the thirteen since the last arrival. A packet that leaves one byte behind empties nothing.
 #[test]
 fn average_is_forgotten_from_when_the_queue_is_empty() {
     let step = |kb: u64, mark_at| {
@@ -156,7 +156,7 @@ fn weights_lie_above_0_and_up_to_1() {
     assert!([0.0, -0.1, 1.5, f64::NAN].into_iter().all(|weight| keys(Some(weight)) == ["weight"]));
 }
 
-/// With `host_ports = false` the port of the bench marks once a switch is at its other end; a switch of hosts only is held against nothing.
+/// With `host_ports = false` the port of the bench marks once a switch is at its other end; a switch with hosts only has no threshold.
 #[test]
 fn ports_to_hosts_may_be_left_unmarked() {
     let k = Bytes(10_000);
@@ -179,7 +179,7 @@ fn ports_to_hosts_may_be_left_unmarked() {
     assert!(Params::default().host_ports);
 }
 
-/// Defaults for 40 Gb/s are warned of by the ports that mark.
+/// Defaults for 40 Gb/s cause a warning for the ports that mark.
 #[test]
 fn the_fastest_port_that_marks_is_held_against_the_defaults() {
     let mut bench = SwitchBench::of_rates(&SwitchParams::default(), &[Rate::gbps(40), Rate::gbps(100)], 0);
@@ -192,8 +192,8 @@ fn the_fastest_port_that_marks_is_held_against_the_defaults() {
     assert_eq!(warned(false, &bench), 2);
 }
 
-/// What is left of a packet that was cut keeps the mark that it had, and gets none; of a flow without a byte the packet is marked. Nor does
-/// it count for how near the queue came.
+/// A trimmed packet keeps the mark that it had, and gets none; a flow without a byte has its packet marked. A trimmed packet does not count
+/// for how near the queue came.
 #[test]
 fn what_was_cut_is_not_marked() {
     let k = Bytes(10_000);
@@ -222,7 +222,7 @@ fn what_was_cut_is_not_marked() {
     }
 }
 
-/// The queue that counts is the packet's own: what waits beside it in others does not.
+/// The packet's own queue counts: packets in other queues do not.
 #[test]
 fn queues_beside_it_do_not_count() {
     let k = Bytes(10_000);
@@ -242,8 +242,8 @@ fn queues_beside_it_do_not_count() {
     assert!(mark(&mut bench));
 }
 
-/// Up to Kmin only a queue longer than any before is of interest, beyond it every packet; where a packet that leaves counts itself, it leaves so much
-/// less behind.
+/// Up to Kmin only a queue longer than any before matters, beyond it every packet does; if a leaving packet counts itself, the remaining
+/// queue is shorter by its length.
 #[test]
 fn levels_are_kmin_and_the_longest_queue() {
     let levels = |params: &Params, queue| {
@@ -258,7 +258,7 @@ fn levels_are_kmin_and_the_longest_queue() {
     };
     let enqueue = Params { mark_at: At::Enqueue, ..Params::default() };
     assert_eq!([4_000, 5_000, 90_000].map(|queue| levels(&enqueue, queue).above.0), [4_000, 5_000, 5_000]);
-    // Of 4000 B one that leaves, of 1000 B, leaves 3000 B behind; the bench's longest packet has 4064 B.
+    // A packet of 1000 B that leaves 4000 B leaves 3000 B behind; the bench's longest packet has 4064 B.
     assert_eq!(
         [4_000, 90_000].map(|queue| levels(&Params::default(), queue)),
         [3_001, 5_001].map(|b| Levels::left(Bytes(b)))

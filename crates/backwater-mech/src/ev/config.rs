@@ -1,4 +1,4 @@
-//! Parameters of entropy values: what a scenario's table `ev` says.
+//! Parameters of entropy values: the scenario's table `ev`.
 
 use backwater_derive::parameters;
 use schemars::JsonSchema;

@@ -34,7 +34,7 @@ use backwater_net::hooks::{
 use backwater_net::packet::Packet;
 use serde::{Deserialize, Serialize};
 
-/// What a policy keeps, and the flow's random numbers.
+/// The state of a policy, and the flow's random numbers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Kept {
     rng: Rng,
@@ -62,11 +62,11 @@ pub struct Sender {
     cut_counts_first: bool,
     /// From the first packet on.
     state: Option<Box<Kept>>,
-    /// When the answer to a cut packet came, and what it says of which value; it counts once a packet has gone, or later.
+    /// When the answer to a trimmed packet arrived, its value and the feedback on it; it counts once a packet has left, or later.
     pending: Option<(Time, u16, Feedback)>,
-    /// packets that were given a value
+    /// number of packets with a value
     drawn: u64,
-    /// values that were taken up again
+    /// number of values that were reused
     reused: u64,
 }
 
@@ -113,7 +113,7 @@ impl FlowSide for Sender {
     }
 
     fn on_ack(&mut self, cx: &mut FlowCx<'_>, ack: &Ack<'_>) {
-        // What answers a probe says nothing of a value: a mechanism's frames have none.
+        // An answer to a probe has no feedback on a value: a mechanism's frames have none.
         if let Some(counted) = ack.counted.filter(|counted| counted.probe.is_none()) {
             self.settle(cx);
             self.learn(cx, counted.ev, came(ack.marked));
@@ -146,7 +146,7 @@ fn came(marked: bool) -> Feedback {
 }
 
 impl Sender {
-    /// What is pending counts.
+    /// Applies the pending feedback.
     fn settle(&mut self, cx: &FlowCx<'_>) {
         if let Some((_, value, feedback)) = self.pending.take() {
             self.learn(cx, value, feedback);

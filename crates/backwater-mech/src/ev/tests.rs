@@ -1,4 +1,4 @@
-//! What a sender of entropy values does, by hand and as recorded senders did.
+//! A sender of entropy values, by hand and against recorded senders.
 
 use super::*;
 use crate::recorded::tables;
@@ -15,8 +15,8 @@ fn cut(ev: u16, marked: bool, last_hop: bool) -> Loss {
     Loss::Trimmed(Cut { bytes: 1064, rtt: Time::us(10), in_flight: 1064, last_hop, marked, ev, returned: false })
 }
 
-/// Packets of two recorded senders of `htsim_uec` (`recorded/uec/traces/README.md`) whose value is one that had come through: how many are given that value,
-/// and how many another one.
+/// Counts packets of two recorded senders of `htsim_uec` (`recorded/uec/traces/README.md`) with a value that had come through: how many get
+/// that value, and how many another one.
 fn replayed(cut_counts_first: bool) -> (u32, u32) {
     let (mut same, mut other) = (0, 0);
     for table in tables("src/recorded/uec/traces/values", |_| true) {
@@ -49,17 +49,17 @@ fn replayed(cut_counts_first: bool) -> (u32, u32) {
     (same, other)
 }
 
-/// In the program's order all 37 that are used again are those recorded: 17 and 20, counted in the files by a script of a few lines. In the other
-/// order one value is used too early, and all that follow are others.
+/// In the program's order all 37 reused values are those recorded: 17 and 20, counted in the files by a short script. In the other order
+/// one value is used too early, and all that follow differ.
 #[test]
 fn what_was_cut_goes_again_before_it_counts_in_the_traces() {
     assert_eq!(replayed(false), (37, 0));
     assert!(replayed(true).1 > 20);
 }
 
-/// REPS uses a value that came through once more, and else draws one. A packet is cut at the port to its receiver, so that its value is good, and
-/// two go after that. Whether the first of them has the value: by default it has; with `htsim_uec`'s order only what goes later than the
-/// answer, and the second has it where the first goes at once.
+/// REPS reuses a value that came through once, and otherwise draws one. A packet is trimmed at the port to its receiver, so its value is
+/// good, and two packets follow. By default the first of them has the value. With `htsim_uec`'s order only packets later than the answer
+/// do, so the second has it if the first leaves at once.
 #[test]
 fn what_was_cut_counts_before_or_after_it_goes_again() {
     let used_again = |cut_counts_first: bool, later: Time| {

@@ -1,4 +1,4 @@
-//! Which entropy value the next packet of a flow carries, apart from any run.
+//! The entropy value of a flow's next packet, apart from any run.
 //!
 //! Rules and names are those of `htsim_uec` (ultraethernet/uet-htsim, commit 40ccb052). P is the number of values, a power of two.
 //!
@@ -19,16 +19,16 @@ use backwater_engine::Time;
 use rand::{Rng, RngExt};
 use std::collections::VecDeque;
 
-/// What the answer to a packet says of its way.
+/// The feedback of an answer on the packet's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Feedback {
     /// It came through unmarked.
     Good,
     /// It was marked.
     Marked,
-    /// It was cut, before the last hop.
+    /// It was trimmed, before the last hop.
     Trimmed,
-    /// Nothing has come back. The value is not known, and 0 stands for it.
+    /// Nothing has come back. The value is unknown, and 0 stands for it.
     Timeout,
 }
 
@@ -57,7 +57,7 @@ pub struct Oblivious {
 }
 
 impl Oblivious {
-    /// Of 2^`bits` values, 16 bits at most.
+    /// Generates 2^`bits` values, 16 bits at most.
     pub fn new(bits: u32, rng: &mut impl Rng) -> Oblivious {
         let mask = u16::MAX.checked_shr(16 - bits.min(16)).unwrap_or(0);
         Oblivious { mask, high: rng.random::<u16>() & !mask, at: 0, order: rng.random::<u16>() & mask }
@@ -74,7 +74,7 @@ impl Oblivious {
     }
 }
 
-/// The same, but for values that have a penalty.
+/// The same, without values that have a penalty.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Bitmap {
     order: Oblivious,
@@ -82,7 +82,7 @@ pub struct Bitmap {
 }
 
 impl Bitmap {
-    /// Of 2^`bits` values.
+    /// For 2^`bits` values.
     pub fn new(bits: u32, rng: &mut impl Rng) -> Bitmap {
         let order = Oblivious::new(bits, rng);
         Bitmap { penalties: vec![0; usize::from(order.mask) + 1], order }
@@ -104,7 +104,7 @@ impl Bitmap {
         value
     }
 
-    /// What an answer says of a value.
+    /// Applies the feedback on a value.
     pub fn feedback(&mut self, value: u16, feedback: Feedback) {
         let penalty = &mut self.penalties[usize::from(value & self.order.mask)];
         *penalty = (*penalty + feedback.penalty()).min(MOST_PENALTY);
@@ -118,11 +118,11 @@ const FROZEN: Time = Time::us(10_000);
 /// Values drawn by chance after that.
 const EXPLORED: u32 = 16;
 
-/// REPS: good values are used once more.
+/// REPS: good values are reused once.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Reps {
     mask: u16,
-    /// Values, and whether they have not been used again. The oldest is at `head`, once the ring is full.
+    /// Values, and whether they are still to be reused. The oldest is at `head`, once the ring is full.
     ring: Vec<(u16, bool)>,
     head: usize,
     fresh: u32,
@@ -132,13 +132,13 @@ pub struct Reps {
 }
 
 impl Reps {
-    /// Of 2^`bits` values.
+    /// For 2^`bits` values.
     pub fn new(bits: u32) -> Reps {
         let mask = u16::MAX.checked_shr(16 - bits.min(16)).unwrap_or(0);
         Reps { mask, ring: Vec::with_capacity(RING), head: 0, fresh: 0, frozen_until: None, turn: 0, explore: 0 }
     }
 
-    /// The value that is used again next, if one is.
+    /// The value that is reused next, if any.
     pub fn reuse(&mut self, now: Time) -> Option<u16> {
         if let Some(until) = self.frozen_until {
             if now < until {
@@ -167,12 +167,12 @@ impl Reps {
         self.reuse(now).unwrap_or_else(|| self.draw(rng))
     }
 
-    /// One by chance.
+    /// A random value.
     pub fn draw(&self, rng: &mut impl Rng) -> u16 {
         rng.random::<u16>() & self.mask
     }
 
-    /// What an answer says of a value.
+    /// Applies the feedback on a value.
     pub fn feedback(&mut self, now: Time, value: u16, feedback: Feedback) {
         match feedback {
             Feedback::Good => self.keep(value),
@@ -193,7 +193,7 @@ impl Reps {
     }
 }
 
-/// What unmarked answers have brought back, in their order; each is used once more.
+/// Values that came back unmarked, in their order; each is reused once.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Recycled {
     mask: u16,
@@ -201,23 +201,23 @@ pub struct Recycled {
 }
 
 impl Recycled {
-    /// Of 2^`bits` values.
+    /// For 2^`bits` values.
     pub fn new(bits: u32) -> Recycled {
         Recycled { mask: u16::MAX.checked_shr(16 - bits.min(16)).unwrap_or(0), kept: VecDeque::new() }
     }
 
-    /// The value of packet number `sent` where none is used again; `window` \[packets\], if there is one.
+    /// The value of packet number `sent` if none is reused; `window` \[packets\], if given.
     pub fn draw(&self, sent: u64, window: Option<u64>, rng: &mut impl Rng) -> u16 {
         let first = window.unwrap_or(u64::MAX).min(u64::from(self.mask) + 1);
         if sent < first { (sent + 1) as u16 & self.mask } else { rng.random::<u16>() & self.mask }
     }
 
-    /// The value that is used again next, if there is one.
+    /// The value that is reused next, if any.
     pub fn reuse(&mut self) -> Option<u16> {
         self.kept.pop_front()
     }
 
-    /// What an answer says of a value.
+    /// Applies the feedback on a value.
     pub fn feedback(&mut self, value: u16, feedback: Feedback) {
         if feedback == Feedback::Good {
             self.kept.push_back(value);
@@ -225,7 +225,7 @@ impl Recycled {
     }
 }
 
-/// Values that came back, and a bitmap's where there are none.
+/// Values that came back; without any, those of a bitmap.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Mixed {
     recycled: Recycled,
@@ -233,12 +233,12 @@ pub struct Mixed {
 }
 
 impl Mixed {
-    /// Of 2^`bits` values.
+    /// For 2^`bits` values.
     pub fn new(bits: u32, rng: &mut impl Rng) -> Mixed {
         Mixed { recycled: Recycled::new(bits), bitmap: Bitmap::new(bits, rng) }
     }
 
-    /// The value that is used again next, if one is.
+    /// The value that is reused next, if any.
     pub fn reuse(&mut self) -> Option<u16> {
         self.recycled.reuse()
     }
@@ -253,7 +253,7 @@ impl Mixed {
         self.bitmap.next(rng)
     }
 
-    /// What an answer says of a value.
+    /// Applies the feedback on a value.
     pub fn feedback(&mut self, value: u16, feedback: Feedback) {
         self.recycled.feedback(value, feedback);
         self.bitmap.feedback(value, feedback);

@@ -1,4 +1,4 @@
-//! Parameters of HPCC: what a scenario's table `hpcc` says, and what is to be said of it.
+//! Parameters of HPCC, the scenario's table `hpcc`, with their checks.
 
 use super::int::HOPS;
 use super::pint;
@@ -62,7 +62,7 @@ pub struct Params {
     pub pint_counts: pint::Counts,
 }
 
-/// What INT cannot tell a sender of this network.
+/// Warns of what INT cannot show a sender of this network.
 pub(super) fn out_of_sight(cx: &CheckCx<'_>) -> Option<Finding> {
     let many = cx.longest_way.filter(|way| way.switches > HOPS).map(|way| {
         format!(

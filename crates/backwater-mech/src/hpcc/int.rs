@@ -10,7 +10,7 @@ pub(super) const HOPS: usize = 5;
 /// INT in a frame: five hops of 8 octets, and their number.
 pub(super) const INT: Bytes = Bytes(42);
 
-/// What one switch has written.
+/// The record of one switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hop {
     /// ts

@@ -56,7 +56,7 @@ use backwater_net::hooks::{
 use backwater_net::packet::{DataHeader, Packet};
 use backwater_net::{Bytes, Rate};
 
-/// A switch writes telemetry.
+/// A switch that writes telemetry.
 #[derive(backwater_derive::State)]
 pub enum Writer {
     /// A record of each hop, in so many times the units of INT.
@@ -130,7 +130,7 @@ impl LinkSide for Writer {
             Writer::Pint(Loads { ports, base, base_rtt, .. }) => {
                 let port = &mut ports[usize::from(from.port.0)];
                 let u = port.update(cx.now(), from.tx_bytes, queued.0, from.rate.0 as f64 * 1e-12, *base_rtt);
-                // PINT, SIGCOMM 2020: the greatest of the way, rounded by chance.
+                // PINT, SIGCOMM 2020: the greatest load of the path, rounded randomly.
                 words[0] = words[0].max(pint::encode(u, *base, cx.rng()));
             }
         }
@@ -191,7 +191,7 @@ impl FlowSide for Sender {
 }
 
 impl Sender {
-    /// MeasureInflight. Returns whether there was something to measure: no time passes between packets that have overtaken each other.
+    /// MeasureInflight. Returns whether there was something to measure: packets that have overtaken each other have no time between them.
     fn measure_inflight(&mut self, previous: &Attachment, carried: &Attachment) -> bool {
         let t = self.params.base_rtt.0 as f64;
         let mut largest = (0.0, None);

@@ -1,6 +1,6 @@
 //! PINT — Ben Basat et al., "PINT: Probabilistic In-band Network Telemetry", SIGCOMM 2020, as the HPCC ns-3 code has it for HPCC.
 //!
-//! Each port of a switch keeps the load that a sender would make of INT's records, and a packet takes the greatest of its way along, as a
+//! Each port of a switch keeps the load that a sender would compute from INT's records, and a packet carries the greatest of its path, as a
 //! logarithm to the base b.
 //!
 //! ```text
@@ -11,8 +11,8 @@
 //! acknowledgement: U = b^power / M
 //! ```
 //!
-//! The HPCC ns-3 code (`Counts::Last`) has tau and byte of the frame before, whatever that is: what a port has sent before an acknowledgement or
-//! another control's packet is missing in U.
+//! The HPCC ns-3 code (`Counts::Last`) takes tau and byte from the frame before, whatever it is: bytes that a port has sent before an
+//! acknowledgement or another control packet are missing in U.
 
 use backwater_derive::State;
 use backwater_engine::Time;
@@ -21,7 +21,7 @@ use rand::{Rng, RngExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// M: the least load that differs from none is a 512th.
+/// M: the least load above zero is 1/512.
 const M: f64 = 512.0;
 
 /// Octets of a power: loads are below M.
@@ -77,7 +77,7 @@ impl Load {
         self.u
     }
 
-    /// From a frame on that begins to leave time and bytes count.
+    /// Time and bytes count from the begin of this frame.
     pub(super) fn pass(&mut self, now: Time, tx_bytes: u64) {
         (self.at, self.tx_bytes) = (now, tx_bytes);
     }

@@ -1,4 +1,4 @@
-//! HPCC on the bench: INT by hand, the rule by hand, and the decisions that the HPCC ns-3 code took.
+//! HPCC on the bench: INT by hand, the rule by hand, and recorded decisions of the HPCC ns-3 code.
 
 use super::*;
 use crate::recorded::{Held, Line, SIX_DIGITS, Trace, traces};
@@ -24,7 +24,7 @@ fn ack(bench: &mut FlowBench, sender: &mut Sender, received: u64, carried: Optio
     sender.on_ack(&mut bench.cx(), &ack);
 }
 
-/// What packets carry that each of these `(port, ns, tx_bytes, queued, Gb/s)` has written into.
+/// Returns the attachment of a packet in which each of these `(port, ns, tx_bytes, queued, Gb/s)` has written.
 fn int(of: &[(u64, u64, u64, u32, u32)]) -> Attachment {
     let mut carried = Attachment::default();
     for (port, ns, tx_bytes, queued, gbps) in of {
@@ -34,7 +34,8 @@ fn int(of: &[(u64, u64, u64, u32, u32)]) -> Attachment {
     carried
 }
 
-/// A switch writes the time, what its port had sent before, and what waits behind the packet, into data only and five times at most.
+/// A switch writes the time, the bytes that its port had sent before, and the queue behind the packet, into data only and at most five
+/// times.
 #[test]
 fn switches_write_their_ports_state() {
     let mut bench = SwitchBench::new(&SwitchParams::default(), 2, Rate::gbps(100), 0);
@@ -84,7 +85,7 @@ fn the_busiest_hop_counts() {
     assert!((sender.rate.0 as f64 - expected).abs() < 2.0, "an acknowledgement that carries nothing says nothing");
 }
 
-/// Below eta there are `max_stage` additive steps, a round trip each, and then a multiplicative one. Idle links leave U where it falls to.
+/// Below eta there are `max_stage` additive steps, a round trip each, and then a multiplicative one. Idle links leave U unchanged.
 #[test]
 fn additive_stages_come_before_a_multiplicative_one() {
     let params = Params { base_rtt: Time::us(10), max_stage: 2, min_rate: Rate::gbps(1), ..Params::default() };
@@ -107,7 +108,7 @@ fn additive_stages_come_before_a_multiplicative_one() {
     assert_eq!(sender.cuts, 0);
 }
 
-/// The way has changed: counters of one switch are not taken from those of another. A packet that has overtaken another says nothing.
+/// The path has changed: counters of different switches are not subtracted. A packet that has overtaken another is not evaluated.
 #[test]
 fn what_cannot_be_compared_is_not() {
     let (mut bench, mut sender) = flow(&Params { max_stage: 0, ..Params::default() });
@@ -126,14 +127,14 @@ fn what_cannot_be_compared_is_not() {
     assert!(sender.rate < Rate::gbps(100));
 }
 
-/// PauseRequests the load that a sender has taken, and the rate to a billionth. Returns the rate.
+/// Compares the load that a sender has taken, and the rate to a billionth. Returns the rate.
 fn is_as_recorded(held: &mut Held, trace: &Trace, line: &Line, sender: &Sender) -> Rate {
     held.compare(trace, line, "u", sender.u, SIX_DIGITS);
     held.compare(trace, line, "rate", sender.rate.0 as f64, 1e-9 * sender.rate.0 as f64);
     sender.rate
 }
 
-/// Every rate that the HPCC ns-3 code has set, to a billionth, and every U, to the digits that it prints.
+/// Every rate that the HPCC ns-3 code has set, to a billionth, and every U, to the printed digits.
 #[test]
 fn decisions_of_the_ns3_code() {
     let (mut held, mut decreases) = (Held::default(), 0);
@@ -180,7 +181,7 @@ fn decisions_of_the_ns3_code_with_pint() {
             let mut carried = Attachment::default();
             carried.0[0] = line.number("power");
             let (bench, sender) = flows.entry(line.number("flow")).or_insert_with(|| {
-                // The first acknowledgement, of which nothing was recorded but what had been sent.
+                // The first acknowledgement: only the sent bytes were recorded.
                 let (mut bench, mut sender) = flow(&params);
                 send(&mut bench, &mut sender, line.number("updated"));
                 ack(&mut bench, &mut sender, 1_000, Some(&carried));
@@ -196,8 +197,8 @@ fn decisions_of_the_ns3_code_with_pint() {
     assert!(decreases > 1000, "{decreases}");
 }
 
-/// T = 10 us at 100 Gb/s. A port that has sent 1250 B a us is fully used: U rises by a tenth of what is missing, and by a tenth of the queue's
-/// share of 125 KB. After more than T of rest nothing is left but what waits.
+/// T = 10 us at 100 Gb/s. A port that has sent 1250 B a us is fully used: U rises by a tenth of what is missing, and by a tenth of the
+/// queue's share of 125 KB. After more than T without frames only the queue counts.
 #[test]
 fn a_port_keeps_its_load() {
     let params = Params { telemetry: Telemetry::Pint, base_rtt: Time::us(10), ..Params::default() };
@@ -211,9 +212,9 @@ fn a_port_keeps_its_load() {
     assert!((at(203, 50_000, 12_500) - 0.11).abs() < 1e-12);
 }
 
-/// T = 10 us at 100 Gb/s, a data packet of 1250 B each 100 ns: a full link, at which U rises by a hundredth of what is missing from 1. Behind each
-/// data packet but the first an acknowledgement of 125 B leaves at 90 ns: of all since the data packet before, 1375 B count, and of the last
-/// frame alone the 125 B, in 10 ns; where no acknowledgement comes between, both count the same.
+/// T = 10 us at 100 Gb/s, a data packet of 1250 B each 100 ns: a full link, at which U rises by a hundredth of what is missing from 1.
+/// Behind each data packet but the first an acknowledgement of 125 B leaves at 90 ns: `all` counts 1375 B since the data packet before, and
+/// `last` the 125 B of the last frame alone, in 10 ns; without an acknowledgement in between, both count the same.
 #[test]
 fn a_port_counts_all_or_the_last_frame() {
     let after = |pint_counts, acks: bool| {
@@ -250,7 +251,7 @@ fn a_port_counts_all_or_the_last_frame() {
     }
 }
 
-/// A packet takes the greatest power along. Powers are rounded by chance, so that their mean is right: 512 x 0.19 are 97.3, and so 98.
+/// A packet carries the greatest power. Powers are rounded randomly, so that their mean is right: 512 x 0.19 are 97.3, and so 98.
 #[test]
 fn packets_take_the_load_of_the_busiest_port_along() {
     let params = Params { telemetry: Telemetry::Pint, base_rtt: Time::us(10), ..Params::default() };
@@ -286,7 +287,7 @@ fn octets_of_a_load() {
     assert_eq!((profile.overhead.data, profile.overhead.ack), (Bytes(1), Bytes(1)));
 }
 
-/// When a port wrote last, and the bytes that it had sent then.
+/// When a port last wrote, and the bytes that it had sent then.
 type Counters = (u64, u64);
 
 fn triple(text: &str) -> [u64; 3] {
@@ -312,7 +313,7 @@ fn refuses_what_cannot_work() {
     assert_eq!(refused(Params { r_ai: Rate(0), min_rate: Rate(0), ..good() }), ["r_ai", "min_rate"]);
 }
 
-/// INT has five records, and is compared with the acknowledgement before; PINT has one value, which stands alone.
+/// INT has five records, and is compared with the acknowledgement before; PINT has one value, which needs no comparison.
 #[test]
 fn what_int_cannot_tell_is_said_and_what_can() {
     let reported = |telemetry, switches, spread_by| {

@@ -1,4 +1,4 @@
-//! The parameters of link-level retry, and what is checked of them.
+//! The parameters of link-level retry, and their checks.
 
 use super::link::{Link, Rules};
 use backwater_derive::parameters;
@@ -50,7 +50,7 @@ impl Params {
     }
 }
 
-/// What no range of a single parameter can say.
+/// Checks what no range of a single parameter can express.
 pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for shape in cx.switches {

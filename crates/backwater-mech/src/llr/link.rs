@@ -1,4 +1,5 @@
-//! The end of a link that retries: what it has sent and not seen acknowledged, and what it takes of the other end. Numbers do not wrap.
+//! One end of a link that retries: the frames that it has sent and not seen acknowledged, and those that it accepts from the other end.
+//! Numbers do not wrap.
 
 use super::wire::{What, Word};
 use backwater_engine::Time;
@@ -7,11 +8,11 @@ use backwater_net::packet::{Control, Port};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// What is to be done after a step.
+/// An action after a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Act {
     Say(Control),
-    /// Acknowledges no later.
+    /// Acknowledges at the latest then.
     Look(Time),
     /// The replay timer.
     Replay(Time),
@@ -19,11 +20,11 @@ pub(super) enum Act {
     Lost(Time),
     DiscardBefore(u64),
     ReplayFrom(u64),
-    /// What waits may be sent.
+    /// Waiting frames may be sent.
     Open,
 }
 
-/// What does not change on a link.
+/// The constants of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Rules {
     /// OUTSTANDING_FRAMES_MAX
@@ -63,22 +64,22 @@ pub(super) struct Link {
     first: u64,
     /// \[bytes\] Their sum
     bytes: u64,
-    /// When one was last acknowledged, or all were replayed
+    /// When a frame was last acknowledged, or all were replayed
     progress: Time,
-    /// A timer runs for that.
+    /// A timer runs for it.
     timed: bool,
-    /// Times that it has run out since.
+    /// Times that it has expired since.
     tries: u32,
     down: Option<Time>,
     /// Frames are not kept: the link has been down for too long.
     off: bool,
-    /// Frames were given up, and nothing acknowledges yet that the other end knows.
+    /// Frames were given up, and no acknowledgement shows yet that the other end knows it.
     given_up: bool,
     /// The number that is taken next
     expected: u64,
-    /// NACK_SENT: nothing is said until that comes.
+    /// NACK_SENT: nothing is sent until that frame arrives.
     asked: bool,
-    /// \[bytes\] Taken, or come once more, since the last acknowledgement
+    /// \[bytes\] Accepted, or received again, since the last acknowledgement
     unsaid: u64,
     looks: bool,
     counters: Counters,
@@ -109,7 +110,8 @@ impl Link {
         self.first + self.sizes.len() as u64
     }
 
-    /// SAI: OUTSTANDING_FRAMES_MAX and OUTSTANDING_BYTES_MAX. Whether a frame of `size` may be outstanding too. One alone always may.
+    /// SAI: OUTSTANDING_FRAMES_MAX and OUTSTANDING_BYTES_MAX. Returns whether a frame of `size` may be outstanding, too. A single one
+    /// always may.
     pub fn may_send(&self, size: u32) -> bool {
         self.off
             || self.sizes.is_empty()
@@ -130,7 +132,7 @@ impl Link {
         (true, self.time())
     }
 
-    /// Has the timer run while something is outstanding.
+    /// Starts the timer while something is outstanding.
     fn time(&mut self) -> Vec<Act> {
         if self.sizes.is_empty() || std::mem::replace(&mut self.timed, true) {
             return Vec::new();
@@ -138,7 +140,7 @@ impl Link {
         vec![Act::Replay(self.progress + self.rules.timer)]
     }
 
-    /// All before `number` has been taken.
+    /// All before `number` have been accepted.
     fn acknowledged(&mut self, number: u64, now: Time) -> Vec<Act> {
         if number <= self.first || number > self.next() {
             return Vec::new();
@@ -151,7 +153,7 @@ impl Link {
         vec![Act::DiscardBefore(number), Act::Open]
     }
 
-    /// All from `number` on is asked for again.
+    /// All from `number` on are requested again.
     fn asked(&mut self, number: u64, now: Time) -> Vec<Act> {
         let mut acts = self.acknowledged(number, now);
         if number > self.first {
@@ -168,7 +170,7 @@ impl Link {
         acts
     }
 
-    /// SAI: REPLAY_TIMER_MAX has run out since the last progress.
+    /// SAI: REPLAY_TIMER_MAX has expired since the last progress.
     pub fn replay(&mut self, now: Time) -> Vec<Act> {
         self.timed = false;
         if self.sizes.is_empty() || now < self.progress + self.rules.timer {
@@ -221,7 +223,7 @@ impl Link {
         self.give_up()
     }
 
-    /// A frame has come whole. Returns whether it is taken.
+    /// A frame has arrived intact. Returns whether it is accepted.
     pub fn accepts(&mut self, number: u64, size: u32, now: Time) -> (bool, Vec<Act>) {
         // SAI: a gap is answered by one NACK.
         if number > self.expected {
@@ -244,9 +246,9 @@ impl Link {
         (taken, if look { vec![Act::Look(now + self.rules.spaced)] } else { Vec::new() })
     }
 
-    /// A frame has come damaged, or one is missing.
+    /// A frame has arrived damaged, or one is missing.
     pub fn ask(&mut self) -> Vec<Act> {
-        // SAI: in NACK_SENT nothing is said.
+        // SAI: in NACK_SENT nothing is sent.
         if std::mem::replace(&mut self.asked, true) {
             return Vec::new();
         }
@@ -261,13 +263,13 @@ impl Link {
         vec![Act::Say(Word::frame(What::Ack, self.expected))]
     }
 
-    /// What has been taken is acknowledged now.
+    /// Acknowledges now what has been accepted.
     pub fn look(&mut self) -> Vec<Act> {
         self.looks = false;
         if self.unsaid > 0 { self.acknowledge() } else { Vec::new() }
     }
 
-    /// An ordered set has come.
+    /// An ordered set has arrived.
     pub fn receive(&mut self, word: Word, now: Time) -> Vec<Act> {
         match word.what {
             What::Ack => self.acknowledged(word.number, now),
@@ -280,7 +282,7 @@ impl Link {
         }
     }
 
-    /// Times that frames were replayed, most bytes outstanding, and their limit.
+    /// Number of replays, most bytes outstanding, and their limit.
     pub fn nearest(&self) -> (u64, u64, u64) {
         (self.counters.replays + self.counters.timeouts, self.counters.outstanding, self.rules.bytes)
     }

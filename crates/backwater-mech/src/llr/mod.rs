@@ -54,7 +54,7 @@ use backwater_net::packet::{Control, Packet, Port, Queue};
 pub use config::Params;
 use std::any::TypeId;
 
-/// What a timer is for, in the lowest bits of its token; the port is above.
+/// The purpose of a timer, in the lowest bits of its token; the port is above.
 const LOOK: Token = 0;
 const REPLAY: Token = 1;
 const LOST: Token = 2;
@@ -66,7 +66,7 @@ pub struct Ends {
     links: Vec<Link>,
 }
 
-// The specification is in `link`; this file says what of a run goes into it.
+// The specification is in `link`; this file connects it to a run.
 #[backwater_derive::hooks]
 impl LinkSide for Ends {
     fn may_transmit(&self, port: Port, _: Queue, pkt: &Packet) -> bool {
@@ -169,7 +169,7 @@ impl Mechanism for Llr {
     type Flow = Absent;
 
     fn profile(_: &Params) -> Profile {
-        // What a fault does to a frame is known at the other end: the two ends of a link are not simulated apart.
+        // The other end learns the effect of a fault on a frame, so the two ends of a link are simulated in one part.
         let shortest_message = Some(Bytes(wire::ORDERED_SET.into()));
         Profile { couples: true, repairs: true, shortest_message, ..Profile::default() }
     }

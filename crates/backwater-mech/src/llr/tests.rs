@@ -1,4 +1,4 @@
-//! The ends of a link, by hand: a sender and a receiver that speak over a wire of the test's.
+//! The ends of a link, by hand: a sender and a receiver over a wire that the test controls.
 
 use super::link::{Act, Link, Rules};
 use super::wire::{What, Word};
@@ -32,7 +32,7 @@ fn hear(link: &mut Link, what: What, number: u64, now: Time) -> Vec<Act> {
     link.receive(Word { what, number }, now)
 }
 
-/// Four frames of 1,000 B are as many as may be outstanding; one acknowledged lets one go. A larger one than that goes alone.
+/// At most four frames of 1,000 B may be outstanding; one acknowledged frame releases one. A frame larger than the limit goes alone.
 #[test]
 fn what_is_outstanding_is_limited() {
     let mut link = link();
@@ -46,7 +46,7 @@ fn what_is_outstanding_is_limited() {
     assert!(link.may_send(1_000) && !link.may_send(1_001));
 }
 
-/// One NACK for a gap, and silence until what is missing comes.
+/// One NACK for a gap, and silence until the missing frame arrives.
 #[test]
 fn a_receiver_asks_once() {
     let mut link = link();
@@ -64,7 +64,7 @@ fn a_receiver_asks_once() {
     assert_eq!(reported(&acts), [(What::Nack, 2)]);
 }
 
-/// A NACK acknowledges what is before it, and has the rest replayed.
+/// A NACK acknowledges the frames before it, and causes a replay of the rest.
 #[test]
 fn a_sender_goes_back() {
     let mut link = link();
@@ -75,7 +75,7 @@ fn a_sender_goes_back() {
     assert!(link.may_send(2_000) && !link.may_send(2_001));
 }
 
-/// The timer counts from the last progress. After two tries in vain the frames are given up, and the other end is told so until it answers.
+/// The timer counts from the last progress. After two vain tries the frames are given up, and the other end is notified until it answers.
 #[test]
 fn a_timer_goes_back_and_gives_up() {
     let mut link = link();
@@ -95,7 +95,7 @@ fn a_timer_goes_back_and_gives_up() {
     assert_eq!((reported(&acts), again(&acts)), (vec![(What::Init, 2)], Some(2)));
 }
 
-/// An INIT that comes late takes nothing back.
+/// A late INIT takes nothing back.
 #[test]
 fn an_init_only_goes_forward() {
     let mut link = link();

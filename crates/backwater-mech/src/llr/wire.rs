@@ -11,7 +11,7 @@ const LOCAL_EXPERIMENTAL: u16 = 0x88b6;
 /// The octets of a frame.
 pub(super) fn octets(frame: &Control, octets: &mut Vec<u8>) -> Option<Carrier> {
     let word = frame.message::<Word>()?;
-    // Our choice: an ordered set is no frame. The kind's name, and the number's last 20 bits.
+    // Our choice: an ordered set is no frame. Octets: the kind's name, and the number's last 20 bits.
     octets.extend(frame.kind.as_bytes());
     octets.extend(((word.number & 0xF_FFFF) as u32).to_be_bytes());
     Some(Carrier::Link(LOCAL_EXPERIMENTAL))
@@ -25,19 +25,19 @@ pub(super) const INIT: &str = "llr-init";
 /// \[octets\] A control ordered set.
 pub(super) const ORDERED_SET: u32 = 8;
 
-/// What an ordered set is.
+/// The kind of an ordered set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(u8)]
 pub(super) enum What {
-    /// All before the number has been taken.
+    /// All before the number have been accepted.
     Ack,
-    /// So it has; and what was sent from there on is to be replayed.
+    /// The same; frames sent from there on must be replayed.
     Nack,
-    /// What is before the number is given up.
+    /// Frames before the number are given up.
     Init,
 }
 
-/// What an ordered set says. On the wire the number has 20 bits.
+/// The content of an ordered set. On the wire the number has 20 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C, packed)]
 pub(super) struct Word {

@@ -1,4 +1,4 @@
-//! Parameters of NSCC: what a scenario's table `nscc` says.
+//! Parameters of NSCC, the scenario's table `nscc`.
 
 use super::window::{Accumulator, Variant};
 use backwater_derive::parameters;

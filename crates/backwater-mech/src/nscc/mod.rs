@@ -58,14 +58,14 @@ use std::any::TypeId;
 pub struct Sender {
     window: Window,
     sleek: Option<Box<Sleek>>,
-    /// When the timer runs out that is set; never: none is.
+    /// When the set timer expires; never: no timer is set.
     alarm: Time,
     #[state(fixed)]
     lowers_base: bool,
     /// T
     #[state(fixed)]
     target: Time,
-    /// times that the window was narrowed
+    /// number of times that the window was narrowed
     cuts: u64,
     /// greatest delay
     greatest: Time,
@@ -80,7 +80,7 @@ impl FlowSide for Sender {
     }
 
     fn retransmission_window(&self) -> Option<Bytes> {
-        // htsim_uec, SLEEK: what is retransmitted in recovery does not wait for the window.
+        // htsim_uec, SLEEK: retransmissions in recovery do not wait for the window.
         if self.recovers() { None } else { self.window() }
     }
 
@@ -118,7 +118,7 @@ impl FlowSide for Sender {
     }
 
     fn on_timer(&mut self, cx: &mut FlowCx<'_>, _: u16) {
-        // The timer has been set anew meanwhile, for an earlier time.
+        // The timer has been set again since, for an earlier time.
         if cx.now() != self.alarm {
             return;
         }
@@ -137,7 +137,7 @@ impl FlowSide for Sender {
         let before = self.window.cwnd();
         match loss {
             Loss::Trimmed(Cut { bytes, rtt, in_flight, last_hop, returned, .. }) => {
-                // UEC 1.0 3.6.13: a trimmed packet. That its round trip lowers the base RTT is htsim_uec's.
+                // UEC 1.0 3.6.13: a trimmed packet. htsim_uec lowers the base RTT by its round trip.
                 let lowers_base = self.lowers_base && !returned;
                 self.window.on_trim(cx.now(), &Trimmed { rtt, lowers_base, bytes, in_flight, last_hop });
             }
@@ -183,7 +183,7 @@ impl Sender {
         self.set_alarm(cx);
     }
 
-    /// Timers are never taken back: one that runs out sooner than it has to is set again.
+    /// Timers are never cancelled: one that expires too early is set again.
     fn set_alarm(&mut self, cx: &mut FlowCx<'_>) {
         let due = self.sleek.as_ref().map_or(Time::NEVER, |sleek| sleek.due());
         if due < self.alarm {

@@ -1,7 +1,7 @@
-//! The law of SLEEK, which finds losses that no switch tells of, apart from any run: what acknowledgements say in, packets to be sent
-//! again and times of probes out.
+//! The law of SLEEK, which finds losses that no switch reports, apart from any run: its input are acknowledgements, its output are packets
+//! to retransmit and times of probes.
 //!
-//! Symbols are those of `htsim_uec` (ultraethernet/uet-htsim, commit 40ccb052, `-sleek`), whose rules these are.
+//! Symbols and rules are those of `htsim_uec` (ultraethernet/uet-htsim, commit 40ccb052, `-sleek`).
 //!
 //! ```text
 //! th = max(min(1.5 cwnd, maxwnd), 5 mss)
@@ -19,7 +19,7 @@
 //!     timeout of a packet since whose start no ACK has come: recovery is over
 //! ```
 //!
-//! So only an ACK moves packets past the window, at most cwnd/mss of them beyond cum. A timer retransmits nothing in a recovery, however
+//! So only an ACK sends packets beyond the window, at most cwnd/mss of them beyond cum. A timer retransmits nothing in a recovery, however
 //! often it expires.
 //!
 //! **Differences:** a packet that a timeout leaves in flight has a timer again. In the program it has none any more, and after a timeout of
@@ -29,28 +29,28 @@
 
 use backwater_engine::Time;
 
-/// Of cwnd, in halves: so many bytes beyond a gap show a loss.
+/// In halves of cwnd: so many bytes beyond a gap show a loss.
 const LOSS_RETX_HALVES: u64 = 3;
-/// Packets that must have come beyond a gap in any case.
+/// Packets that must in any case have arrived beyond a gap.
 const MIN_RETX: u64 = 5;
-/// Round trips of silence before a probe, and between two.
+/// Round trips of silence before a probe, and between two probes.
 const PROBE_FIRST: u64 = 3;
 const PROBE_RETRY: u64 = 5;
 
-/// What an acknowledgement says, and how the window stands after it.
+/// The content of an acknowledgement, and the window after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// cum: number of the first packet that has not come.
+    /// cum: number of the first packet that has not arrived.
     pub cumulative: u64,
-    /// ooo: packets that have come beyond it.
+    /// ooo: packets that have arrived beyond it.
     pub beyond: u64,
     /// Number of the packet that is to be sent next for the first time.
     pub next: u64,
-    /// Whether packets wait to be retransmitted.
+    /// True if packets wait to be retransmitted.
     pub has_retransmissions: bool,
-    /// Whether something has never been sent.
+    /// True if something has never been sent.
     pub unsent: bool,
-    /// Whether it answers a probe, and the delay is less than T: that of the last probe, and with an earlier one the mean.
+    /// True if it answers a probe, and the delay is less than T: that of the last probe, or with an earlier one the mean.
     pub prompt: bool,
     /// \[bytes\] The window.
     pub cwnd: u64,
@@ -60,12 +60,12 @@ pub struct Seen {
     pub base_rtt: Time,
 }
 
-/// What is fixed for a flow.
+/// The constants of a flow.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Setting {
     /// \[bytes\] Payload of a full packet.
     pub mss: u64,
-    /// T, the delay aimed at.
+    /// T, the target delay.
     pub target: Time,
 }
 
@@ -73,39 +73,39 @@ pub struct Setting {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Sleek {
     setting: Setting,
-    /// Recovery goes on until all before this packet have come.
+    /// Recovery lasts until all before this packet have arrived.
     until: Option<u64>,
-    /// Packets before this one have been taken for lost already.
+    /// Packets before this one have already been declared lost.
     resent: u64,
-    /// When the next probe goes; never: none does.
+    /// When the next probe is sent; never: none is.
     due: Time,
-    /// The last probe, and when it went; 0: none has.
+    /// The last probe, and when it was sent; 0: none was.
     probe: u64,
     asked: Time,
-    /// When the last acknowledgement came.
+    /// When the last acknowledgement arrived.
     heard: Time,
 }
 
 impl Sleek {
-    /// That of a flow that has sent nothing.
+    /// The state of a flow that has sent nothing.
     pub fn new(setting: Setting) -> Sleek {
         let (due, asked, heard) = (Time::NEVER, Time::ZERO, Time::ZERO);
         Sleek { setting, until: None, resent: 0, due, probe: 0, asked, heard }
     }
 
-    /// Whether it recovers: what is retransmitted does not wait for the window.
+    /// Returns whether it recovers: retransmissions then do not wait for the window.
     pub fn recovers(&self) -> bool {
         self.until.is_some()
     }
-    /// Up to which packet it recovers.
+    /// The packet up to which it recovers.
     pub fn until(&self) -> Option<u64> {
         self.until
     }
-    /// The packet before which all that may be lost has been taken for it.
+    /// The packet before which everything that may be lost has been declared lost.
     pub fn resent(&self) -> u64 {
         self.resent
     }
-    /// When the next probe goes; never: none does.
+    /// Returns when the next probe is sent; never: none is.
     pub fn due(&self) -> Time {
         self.due
     }
@@ -115,8 +115,8 @@ impl Sleek {
         (probe == self.probe).then(|| now.since(self.asked))
     }
 
-    /// An acknowledgement has come, and the window has dealt with it. Returns the packets that are to be retransmitted,
-    /// of those that are `under_way`.
+    /// An acknowledgement has arrived, and the window has handled it. Returns the packets to be retransmitted, among those that are
+    /// `under_way`.
     pub fn on_ack(&mut self, now: Time, seen: &Seen, under_way: impl Fn(u64) -> bool) -> Vec<u64> {
         let Setting { mss, target } = self.setting;
         let &Seen { cumulative, next, .. } = seen;
@@ -145,7 +145,7 @@ impl Sleek {
         lost
     }
 
-    /// A probe goes if it is time. Returns its number.
+    /// Sends a probe if it is due. Returns its number.
     pub fn on_timer(&mut self, now: Time, base_rtt: Time) -> Option<u64> {
         if self.due > now {
             return None;
@@ -156,7 +156,8 @@ impl Sleek {
         Some(self.probe)
     }
 
-    /// The timer of a packet, started at `since`, has expired; the packet has been sent `retransmission` or once. Whether it is lost.
+    /// The timer of a packet, started at `since`, has expired; `retransmission` if the packet was sent more than once. Returns whether it
+    /// is lost.
     pub fn timeout_is_loss(&mut self, number: u64, retransmission: bool, since: Time) -> bool {
         if self.heard < since {
             self.until = None;

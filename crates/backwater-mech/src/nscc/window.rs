@@ -1,6 +1,6 @@
 //! The law of NSCC's window, apart from any run: acknowledgements, trims and timeouts in, a window out.
 //!
-//! Symbols are those of UEC 1.0, 3.6.13, and of `htsim_uec` (ultraethernet/uet-htsim, commit 40ccb052), whose rules these are.
+//! Symbols and rules are those of UEC 1.0, 3.6.13, and of `htsim_uec` (ultraethernet/uet-htsim, commit 40ccb052).
 //!
 //! ```text
 //! BDP = base_rtt rate,  maxwnd = 1.5 BDP,  a = BDP at first / (100 Gb/s x 12 us),  b = T / 12 us
@@ -27,17 +27,17 @@
 //!     quick adapt from the very end of its period on, and not for delay alone: switches trim
 //! ```
 //!
-//! Bytes count headers. Numbers are rounded toward zero where the program rounds: windows to bytes, the mean delay to picoseconds, the
-//! increment at every addition.
+//! Bytes count headers. Numbers are rounded toward zero as in the program: windows to bytes, the mean delay to picoseconds, the increment
+//! at every addition.
 
 use backwater_engine::Time;
 use backwater_net::{Bytes, Rate};
 
-/// Delay, less than which counts as none.
+/// A smaller delay counts as none.
 const NO_DELAY: Time = Time::us(1);
 /// Weight of a sample in the mean delay: 1/80.
 const DELAY_WEIGHT: f64 = 0.0125;
-/// Share of a base RTT to which a sample pulls that is late and not marked.
+/// Factor of the base RTT towards which a late and unmarked sample pulls.
 const LATE_UNMARKED: f64 = 0.25;
 /// gamma: how strongly the mean delay cuts the window.
 const GAMMA: f64 = 0.8;
@@ -73,7 +73,7 @@ pub enum Variant {
     Uec103,
 }
 
-/// What the law is made for. Fixed for a flow.
+/// The constants of the law for a flow.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Setting {
     /// Line rate of the sender.
@@ -84,13 +84,13 @@ pub struct Setting {
     pub mss: u64,
     /// Round trip of a full packet and its acknowledgement through the idle network, for the longest way.
     pub network_rtt: Time,
-    /// T, the delay aimed at.
+    /// T, the target delay.
     pub target: Time,
-    /// Whether receivers give credit: they own the last hop, and a trim there does not cut the window.
+    /// True if receivers give credit: they own the last hop, and a trim there does not cut the window.
     pub receiver_credit: bool,
-    /// How increments are added up.
+    /// How increments are summed.
     pub accumulator: Accumulator,
-    /// Whose rules.
+    /// The rules.
     pub variant: Variant,
 }
 
@@ -114,44 +114,44 @@ impl Setting {
     }
 }
 
-/// Whose round trip an acknowledgement tells.
+/// The packet that determines a round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timed {
     /// A packet of data: it may lower the base RTT.
     Data,
-    /// A control packet, which may be faster than any data: where it is, that says nothing of queues.
+    /// A control packet, which may be faster than any data: a faster round trip is no sample of queues.
     Control,
-    /// A probe: where it is faster, there is no delay.
+    /// A probe: a faster round trip means no delay.
     Probe,
 }
 
-/// What an acknowledgement tells a window.
+/// The input from an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct Acked {
-    /// Round trip of the packet that it answers; `None`: that cannot be told, since the packet was sent more than once.
+    /// Round trip of the packet that it answers; `None`: unknown, since the packet was sent more than once.
     pub rtt: Option<Time>,
-    /// Whose round trip that is.
+    /// The packet of that round trip.
     pub of: Timed,
-    /// Whether the packet was marked.
+    /// True if the packet was marked.
     pub marked: bool,
-    /// \[bytes\] What the receiver has had since the acknowledgement before.
+    /// \[bytes\] Received since the previous acknowledgement.
     pub bytes: u64,
-    /// \[bytes\] In flight, what is acknowledged taken off.
+    /// \[bytes\] In flight, without what is acknowledged.
     pub in_flight: u64,
 }
 
-/// The answer to a packet that was cut.
+/// The answer to a trimmed packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Trimmed {
-    /// From the packet's sending to this answer.
+    /// From the packet's transmission to this answer.
     pub rtt: Time,
-    /// Whether that may lower the base RTT. A header crosses the rest of the way sooner than a packet would.
+    /// True if this may lower the base RTT. A header crosses the rest of the path sooner than a packet would.
     pub lowers_base: bool,
     /// \[bytes\] The packet, whole.
     pub bytes: u64,
     /// \[bytes\] In flight, the packet still counted.
     pub in_flight: u64,
-    /// Whether it was cut at the port to its receiver.
+    /// True if it was trimmed at the port to its receiver.
     pub last_hop: bool,
 }
 
@@ -164,7 +164,7 @@ pub struct Window {
     base_rtt: Time,
     avg_delay: Time,
     inc: u64,
-    /// \[bytes\] since the last adjustment, of this period of quick adapt, and since it has acted
+    /// \[bytes\] since the last adjustment, in this period of quick adapt, and since it last acted
     received: u64,
     achieved: u64,
     ignored: u64,
@@ -180,7 +180,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// That of a new flow: as wide as it may be, unless `at_first` \[bytes\] is narrower.
+    /// The window of a new flow: the widest possible, unless `at_first` \[bytes\] is narrower.
     pub fn new(setting: Setting, at_first: Option<Bytes>) -> Window {
         let mut window = Window {
             setting,
@@ -211,7 +211,7 @@ impl Window {
     pub fn cwnd(&self) -> u64 {
         self.cwnd
     }
-    /// \[bytes\] The widest that it may be now.
+    /// \[bytes\] The widest possible window now.
     pub fn maxwnd(&self) -> u64 {
         self.maxwnd
     }
@@ -223,12 +223,12 @@ impl Window {
     pub fn avg_delay(&self) -> Time {
         self.avg_delay
     }
-    /// The increment that waits for the next adjustment, times the window: bytes squared.
+    /// The increment of the next adjustment, times the window: bytes squared.
     pub fn increment(&self) -> u64 {
         self.inc
     }
 
-    /// An acknowledgement has come.
+    /// An acknowledgement has arrived.
     pub fn on_ack(&mut self, now: Time, ack: &Acked) {
         let (n, e) = (ack.bytes, ack.marked);
         self.received += n;
@@ -258,7 +258,7 @@ impl Window {
             // UEC 1.0 3.6.13: proportional increase, or fast increase.
             self.clear_ack(n, d);
         } else if d >= target {
-            // UEC 1.0 3.6.13: multiplicative decrease. Marked and not late: the load balancer turns away.
+            // UEC 1.0 3.6.13: multiplicative decrease. Marked and not late: the load balancer chooses another path.
             self.late_ack(now);
         }
         self.bound();
@@ -269,7 +269,7 @@ impl Window {
     /// Neither marked nor late.
     fn clear_ack(&mut self, n: u64, d: Time) {
         if d < NO_DELAY {
-            // UEC 1.0 3.6.13: fast increase. How little delay is none is htsim_uec's.
+            // UEC 1.0 3.6.13: fast increase. The limit of no delay is htsim_uec's.
             self.fi_count += n;
             self.increase |= self.fi_count > self.cwnd;
             if self.increase {
@@ -278,7 +278,7 @@ impl Window {
         } else {
             (self.fi_count, self.increase) = (0, false);
         }
-        // UEC 1.0 3.6.13: proportional increase, in proportion to what is left to the target.
+        // UEC 1.0 3.6.13: proportional increase, in proportion to the distance from the target.
         if !self.increase {
             self.add(self.setting.alpha() * n as f64 * (self.setting.target - d).0 as f64);
         }
@@ -296,7 +296,7 @@ impl Window {
         }
     }
 
-    /// The answer to a packet that was cut has come.
+    /// The answer to a trimmed packet has arrived.
     pub fn on_trim(&mut self, now: Time, trim: &Trimmed) {
         if trim.lowers_base {
             self.lower_base(trim.rtt);
@@ -316,7 +316,7 @@ impl Window {
         }
     }
 
-    /// Nothing has come back for a packet of so many bytes.
+    /// No answer has arrived for a packet of so many bytes.
     pub fn on_timeout(&mut self, bytes: u64) {
         self.cwnd = self.cwnd.saturating_sub(bytes).max(self.setting.mtu);
         if self.follows_uec() {
@@ -324,7 +324,7 @@ impl Window {
         }
     }
 
-    /// Whether this event is dealt with.
+    /// Returns whether this event needs no further handling.
     fn quick_adapt(&mut self, now: Time, lost: bool, e: bool, d: Time, in_flight: u64) -> bool {
         let mut acted = self.ignored < self.to_ignore && e;
         // UEC 1.0.3: from the very end of its period on; htsim_uec: after it.
@@ -333,7 +333,7 @@ impl Window {
             // UEC 1.0.3: not for delay alone where switches trim; htsim_uec: everywhere.
             let late = d.0 > self.setting.target.0.saturating_mul(QA_THRESHOLD) && !self.follows_uec();
             let cause = self.trigger_qa || lost || late;
-            // UEC 1.0 3.6.13: quick adapt to what was achieved.
+            // UEC 1.0 3.6.13: quick adapt to the achieved bytes.
             if self.qa_end != Time::ZERO && cause && self.achieved < self.maxwnd / QA_GATE {
                 self.cwnd = self.achieved.max(self.setting.mtu);
                 (self.to_ignore, self.ignored, self.trigger_qa) = (in_flight, 0, false);
@@ -375,7 +375,7 @@ impl Window {
 
     fn has_delay(&mut self, now: Time, d: Time, e: bool) {
         let uec = self.follows_uec();
-        // htsim_uec: what is late and not marked pulls to a quarter of the base RTT.
+        // htsim_uec: a late and unmarked sample pulls towards a quarter of the base RTT.
         let late = !e && d > self.setting.target && !uec;
         let towards = if late { LATE_UNMARKED * self.base_rtt.0 as f64 } else { d.0 as f64 };
         let since = now.since(self.last_sample).0 as f64 / self.base_rtt.0.max(1) as f64;

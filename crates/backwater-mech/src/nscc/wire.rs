@@ -1,9 +1,9 @@
-//! What a probe says, and its octets.
+//! The content of a probe, and its octets.
 
 use backwater_net::packet::HostId;
 use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
-/// What a probe says.
+/// The content of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C, packed)]
 pub(super) struct Word {

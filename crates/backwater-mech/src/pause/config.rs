@@ -1,4 +1,4 @@
-//! The parameters of global PAUSE, and what is checked of them.
+//! The parameters of global PAUSE, and their checks.
 
 use crate::headroom::{Pausing, headroom_findings, refresh_finding};
 use crate::mac_control::{Counter, Signal};
@@ -46,14 +46,14 @@ impl Params {
         self.xon.unwrap_or(self.xoff.saturating_sub(Bytes(8_000)))
     }
 
-    /// At a port of `rate`.
+    /// The thresholds at a port of `rate`.
     pub(super) fn thresholds(&self, rate: Rate) -> Thresholds {
         let at = |bytes: Bytes| bytes.at_rate(rate, self.reference_rate);
         Thresholds { xoff: at(self.xoff), xon: at(self.xon()) }
     }
 }
 
-/// When one port pauses.
+/// The thresholds of one port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Thresholds {
     /// \[bytes\] pause above
@@ -62,7 +62,7 @@ pub(super) struct Thresholds {
     pub xon: Bytes,
 }
 
-/// What it does to others and asks of them.
+/// Returns its effects on others and its needs.
 pub(super) fn profile(params: &Params) -> Profile {
     Profile {
         claims: Claims { link_pause: true, ..Claims::NONE },
@@ -72,7 +72,7 @@ pub(super) fn profile(params: &Params) -> Profile {
     }
 }
 
-/// What no range of a single parameter can say.
+/// Checks what no range of a single parameter can express.
 pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     if params.counter == Counter::Queue {

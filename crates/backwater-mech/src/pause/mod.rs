@@ -47,7 +47,7 @@ pub struct Switch {
     congested: Congested,
     #[state(within)]
     receiver: Receiver,
-    /// pauses asked for
+    /// number of pauses requested
     pauses: u64,
 }
 
@@ -70,7 +70,7 @@ impl SwitchSide for Switch {
         }
     }
 
-    /// What finds no room in the headroom either has passed every threshold. A port that holds nothing would never resume.
+    /// A frame without room in the headroom has passed every threshold. A port without bytes would never resume, so it is not paused.
     fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, _: &mut Packet) -> Full {
         let holds = cx.seen().has_headroom() && cx.seen().ingress_port(at.ingress) > Bytes::ZERO;
         if self.congested.counter() == Counter::Ingress && !at.own && holds {
@@ -116,7 +116,7 @@ impl SwitchSide for Switch {
             Counter::Ingress => ("most bytes from one port", Occupancy::most_ingress_port),
             Counter::Egress | Counter::Queue => ("most bytes for one port", Occupancy::most_egress_port),
         };
-        // Of ports that have held as much the one that is nearest to its threshold.
+        // Among ports with equal bytes, the one nearest to its threshold.
         let held = (0..).map(Port).zip(&self.thresholds).map(|(port, at)| (most(seen, port), Reverse(at.xoff)));
         let margin = held.max().map(|(most, Reverse(xoff))| Margin::bytes(of, most, xoff));
         Activity { acts: self.pauses, margin }

@@ -23,7 +23,7 @@ fn release(port: u16) -> SwitchAction {
     SwitchAction::ResumePeer(OWNER, Port(port), None)
 }
 
-/// Document 002's core switch: above 140 KB before an egress it pauses every input, below 130 KB it lets go.
+/// Document 002's core switch: above 140 KB before an egress it pauses every input, below 130 KB it resumes them.
 #[test]
 fn egress_counter_of_the_2006_study() {
     let mut bench = SwitchBench::new(&SwitchParams::default(), 3, Rate::gbps(10), u8::MAX);
@@ -87,7 +87,7 @@ fn thresholds_are_in_proportion_to_the_rate_of_the_port() {
     }
 }
 
-/// How near it came is what the accounts have held: the most of all ports, also while nobody called a hook.
+/// The nearest approach is the accounts' largest value over all ports, also while no hook was called.
 #[test]
 fn the_most_that_a_port_has_held() {
     let rates = [Rate::gbps(20), Rate::gbps(10), Rate::gbps(10)];

@@ -19,7 +19,7 @@ const fn option(name: &'static str, help: &'static str, default: &'static str) -
     AdviceOption { name, help, whole: false, default: Some(default) }
 }
 
-/// What may be asked.
+/// The questions.
 pub(super) const FORM: AdviceForm = AdviceForm {
     about: "PFC headroom of one port and class, itemised.\n\n\
             A scenario gives the link into a switch that needs most: of those on the ways to the\n\
@@ -54,7 +54,7 @@ pub(super) const FORM: AdviceForm = AdviceForm {
     }),
 };
 
-/// What a scenario says, quantities as text. What frames spend in a switch before it counts them is said as response.
+/// Returns the values of a scenario, quantities as text. The time that frames spend in a switch before it counts them is given as response.
 pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<String, Value> {
     let signal = params.map_or(Signal::Timed, |pfc| pfc.signal);
     let counter = params.map_or(Counter::Ingress, |pfc| pfc.counter);
@@ -65,7 +65,7 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
     let need = |hop: &Hop| headroom(hop.rate, hop.delay, situation.frame, situation.gap, response(hop), signal);
     let hops = situation.paths.different.iter().flatten();
     let Some(hop) = hops.max_by_key(|hop| (need(hop), hop.rate, hop.delay)) else { return Map::new() };
-    // As `check` counts: over all ports, whatever is on the way of the question.
+    // As `check` counts: over all ports, whatever the path of the question.
     let most = situation.into_switches.iter().map(|hop| {
         headroom(
             hop.rate,
@@ -86,7 +86,7 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
         "gap": situation.gap.to_string(),
         "moving": params.is_some_and(|pfc| pfc.threshold == Threshold::Dynamic),
         "frameless": signal == Signal::Ideal,
-        // Of shared memory it depends on the other ports what is left above a threshold.
+        // With shared memory, the memory left above a threshold depends on the other ports.
         "ingress_buffer": situation.buffer.filter(|_| situation.buffer_per == BufferPer::Ingress).map(|(size, _)| size.to_string()),
     });
     match facts {
@@ -95,10 +95,10 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
     }
 }
 
-/// Why an ingress's own memory less one headroom may be more than the largest `xoff`.
+/// Returns why an ingress's own memory less one headroom may be more than the largest `xoff`.
 fn no_largest_xoff(params: Option<&Params>, situation: &Situation) -> Option<&'static str> {
     let classes = params.map_or(1, |pfc| pfc.class_bits().count_ones());
-    // Without PFC the question is of one class, whichever it is.
+    // Without PFC the question concerns one class, whichever it is.
     let others = params.map_or(situation.classes.count_ones() > 1, |pfc| situation.classes & !pfc.class_bits() != 0);
     let reasons = [
         (classes != 1, "several classes are paused and share an ingress's memory"),
@@ -115,11 +115,11 @@ fn no_largest_xoff(params: Option<&Params>, situation: &Situation) -> Option<&'s
     reasons.into_iter().find_map(|(holds, why)| holds.then_some(why))
 }
 
-/// What was taken from the scenario, in a line.
+/// Returns the values taken from the scenario, in a line.
 fn taken(question: &Question) -> Option<String> {
     let (file, _) = question.scenario.as_ref()?;
     let keys = FORM.options.iter().map(|option| option.name).chain(["gap"]);
-    // A response of none is a default, unless the scenario says so.
+    // A response of zero is a default, unless the scenario gives it.
     let none = |key: &str| {
         key == "response" && !question.is_written(key) && question.text(key) == Some(Time::ZERO.to_string())
     };
@@ -165,7 +165,7 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
     Ok(advice)
 }
 
-/// What the headroom is for.
+/// The model of the headroom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Model {
     /// This simulator: exact.
@@ -185,23 +185,23 @@ struct Link {
     packet: Bytes,
     /// Length of a PFC frame.
     control_packet: Bytes,
-    /// Time from a pause's arrival to the stop. Standard: zero stands for the bound of IEEE 802.3.
+    /// Time from a pause's arrival to the stop. Standard: zero means the bound of IEEE 802.3.
     response: Time,
     /// Both directions of one interface, for the standard; absent: the bound of the rate.
     interface: Option<Time>,
-    /// Per frame that only the link counts. The standard has its own.
+    /// Bytes per frame that only the link counts. The standard has its own.
     gap: Bytes,
-    /// Whether a pause is told without a frame (`signal = "ideal"`).
+    /// True if a pause is signalled without a frame (`signal = "ideal"`).
     frameless: bool,
-    /// Memory of an ingress, where it has its own and that is known.
+    /// Memory of an ingress, if it has its own and that is known.
     memory: Option<Bytes>,
-    /// Why there is no largest `xoff` to tell, where there is none.
+    /// Why no largest `xoff` is reported, if none is.
     no_xoff: Option<String>,
-    /// What the neediest port of any switch needs, where that is known.
+    /// The need of the neediest port of any switch, if known.
     most: Option<Bytes>,
-    /// Whether the threshold moves with the free memory.
+    /// True if the threshold moves with the free memory.
     moving: bool,
-    /// What it is for.
+    /// The model.
     model: Model,
 }
 
@@ -216,7 +216,7 @@ fn advice(question: &Link) -> Result<Advice, AdviceError> {
             return Err(AdviceError::new(format!("{size} is no frame")).key(key).hint("1 B to 1 MB"));
         }
     }
-    // Beyond any cable; keeps all sums countable.
+    // Longer than any cable; keeps all sums countable.
     let longest = Time::ms(1_000);
     let interface = q.interface.unwrap_or(Time::ZERO);
     for (key, time) in [("link_delay", q.link_delay), ("response", q.response), ("interface", interface)] {
@@ -244,7 +244,7 @@ fn simulator(q: &Link) -> Result<Advice, AdviceError> {
     let stop = blocking + pause + q.link_delay + q.response;
     let window = stop + q.link_delay;
     let meanwhile = Bytes((u128::from(window.0) * u128::from(q.packet.0) / u128::from(frame.0.max(1))) as u64);
-    // The formula in the open, for any length of PFC frame; the tests hold it against the mechanism's own.
+    // The formula itself, for any length of PFC frame; the tests compare it with the mechanism's own.
     let signal = if q.frameless { Signal::Ideal } else { Signal::Timed };
     let total = match q.frameless || q.control_packet.0 == u64::from(backwater_net::packet::Control::MIN_FRAME) {
         true => headroom(q.rate, q.link_delay, q.packet, gap, q.response, signal),
@@ -286,7 +286,7 @@ fn simulator(q: &Link) -> Result<Advice, AdviceError> {
 }
 
 fn standard(q: &Link) -> Result<Advice, AdviceError> {
-    // A response of none stands for the bound: no equipment has it.
+    // A response of zero means the bound: no equipment reacts at once.
     let given = Some(q.response).filter(|time| *time > Time::ZERO);
     let asked = Asked {
         rate: q.rate,
@@ -397,7 +397,7 @@ mod tests {
         }
     }
 
-    /// 4158 B at 200 Gb/s over 150 ns, whose headroom the test above holds against the mechanism's own.
+    /// 4158 B at 200 Gb/s over 150 ns, whose headroom the test above compares with the mechanism's own.
     #[test]
     fn what_an_ingress_has_beyond_its_headroom_is_the_largest_xoff() {
         let mut question = ask(200, Time::ns(150), 4158, Model::Simulator);
@@ -412,7 +412,7 @@ mod tests {
         assert!(!advice(&question).unwrap().feasible);
     }
 
-    /// Rates without a bound take one's own: 2 x 73,136 + 672 + 2 x 160,000 + 2 x 400,000 + 800,000 bit times at 800 Gb/s.
+    /// Rates without a bound take a given one: 2 x 73,136 + 672 + 2 x 160,000 + 2 x 400,000 + 800,000 bit times at 800 Gb/s.
     #[test]
     fn a_rate_without_bounds_takes_ones_own() {
         for gbps in [50, 800] {

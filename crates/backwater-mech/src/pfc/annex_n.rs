@@ -4,8 +4,8 @@
 //! DV = 2 max frame + PFC frame + 2 cable + 2 interfaces + response
 //! ```
 //!
-//! The first frame blocks the PFC frame at the port that asks; the second has just begun at the peer when it hears. Frames
-//! count with 8 bytes of preamble and 12 of gap.
+//! The first frame blocks the PFC frame at the requesting port; the second has just begun at the peer when the pause arrives. Frames count
+//! with 8 bytes of preamble and 12 of gap.
 
 use backwater_engine::Time;
 use backwater_net::{Bytes, Rate};
@@ -17,9 +17,9 @@ pub(super) const GAP: u64 = 20;
 struct Bound {
     /// In Gb/s.
     rate: u64,
-    /// From receipt of a pause to the stop, at most.
+    /// Longest time from receipt of a pause to the stop.
     response: u64,
-    /// Both directions of one interface, at most; `None`: no bound is at hand.
+    /// Both directions of one interface, at most; `None`: no bound is known.
     interface: Option<u64>,
 }
 
@@ -31,11 +31,11 @@ const fn bound(rate: u64, quanta: u64, interface: Option<u64>) -> Bound {
 /// 18913fa3) has the same from 25 Gb/s on; at 10 Gb/s it has 67. Here it is 60, which the published examples of annex N have
 /// (30,720 bit times).
 ///
-/// That response is measured at the link, with the interface of who stops within it. The examples add both interfaces all the same, and so
-/// does the sum here: it is an upper bound. Linux's driver i40e has 6144 bit times at 10 Gb/s in its place
+/// That response is measured at the link, so it includes the interface of the stopping port. The examples add both interfaces all the same,
+/// and so does the sum here: it is an upper bound. Linux's driver i40e has 6144 bit times at 10 Gb/s in its place
 /// (`I40E_HIGHER_LAYER_DELAY_10G`): the delay behind the interfaces alone.
 ///
-/// No interface bound is at hand for 200 and 400 Gb/s: as long as at 100 Gb/s.
+/// No interface bound is known for 200 and 400 Gb/s: as long as at 100 Gb/s.
 const BOUNDS: [Bound; 8] = [
     bound(10, 60, Some(8_192)),
     bound(25, 80, Some(6_144)),
@@ -63,13 +63,13 @@ pub fn longest_response(rate: Rate) -> Option<Time> {
     bound_of(rate).map(|bound| of_bit_times(bound.response, rate))
 }
 
-/// Headroom of a port and class by annex N; `None`: what is not given has no known bound at this rate.
+/// Headroom of a port and class by annex N; `None`: a value is missing and has no known bound at this rate.
 pub fn headroom(rate: Rate, delay: Time, frame: Bytes, response: Option<Time>) -> Option<Bytes> {
     let items = Items::of(&Asked { rate, delay, frame, control: Bytes(64), response, interface: None }).ok()?;
     Some(items.bytes())
 }
 
-/// What is asked of the annex.
+/// The input of the annex.
 pub(super) struct Asked {
     pub rate: Rate,
     /// Propagation delay of the link.
@@ -94,7 +94,7 @@ pub(super) struct Items {
 }
 
 impl Items {
-    /// The items; an error names what is not given and has no bound at this rate.
+    /// The items; an error names the missing values without a bound at this rate.
     pub fn of(asked: &Asked) -> Result<Items, Vec<&'static str>> {
         let bound = bound_of(asked.rate);
         let item = |given: Option<Time>, of: fn(&Bound) -> Option<u64>| {
@@ -126,7 +126,7 @@ impl Items {
     }
 }
 
-/// Picoseconds of a second.
+/// Picoseconds per second.
 const SECOND: u128 = 1_000_000_000_000;
 
 fn in_bit_times(time: Time, rate: Rate) -> u64 {

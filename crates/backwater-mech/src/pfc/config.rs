@@ -1,4 +1,4 @@
-//! Parameters of PFC: what a scenario's table `pfc` says, and the thresholds that follow from it.
+//! Parameters of PFC, the scenario's table `pfc`, and the thresholds that follow from it.
 
 use crate::mac_control::{Counter, Signal};
 use backwater_derive::parameters;
@@ -102,13 +102,13 @@ impl Params {
         self.xon.unwrap_or(self.xoff().saturating_sub(Bytes(8_000)))
     }
 
-    /// Bytes of a class from one port of `rate` with which it is paused, where nothing else takes any of `shared` memory:
+    /// Bytes of a class from one port of `rate` at which it is paused, if nothing else takes any of `shared` memory:
     ///
     /// ```text
     /// static: xoff      dynamic: q = alpha (shared - q), so q = shared alpha / (1 + alpha)
     /// ```
     ///
-    /// What else there is lowers a dynamic one further. `None`: static, and without `xoff`.
+    /// Other bytes lower a dynamic threshold further. `None`: static, and without `xoff`.
     pub(super) fn first_pause(&self, rate: Rate, shared: Bytes) -> Option<Bytes> {
         let at = self.thresholds(rate);
         match self.threshold {
@@ -124,7 +124,7 @@ impl Params {
         }
         let (shared, beside, key) = match self.threshold {
             Threshold::Static => (Bytes::ZERO, Bytes::ZERO, "xoff"),
-            // What comes in cannot know which memory it will take: nobody is paused by a share of it.
+            // An ingress cannot know which memory its frames will take, so a share of it pauses nothing.
             Threshold::Dynamic if !cx.switch.buffer_per.is_carved() => return None,
             Threshold::Dynamic => {
                 let pools = shared_memory(cx.switch, cx.rates, cx.kept)?;
@@ -135,7 +135,7 @@ impl Params {
         Some((limit + beside, key))
     }
 
-    /// At a port of `rate`.
+    /// The thresholds at a port of `rate`.
     pub(super) fn thresholds(&self, rate: Rate) -> Thresholds {
         let share = self.reference_rate.map_or(1.0, |reference| rate.0 as f64 / reference.0.max(1) as f64);
         Thresholds {
@@ -165,7 +165,7 @@ impl Params {
                 reason: "the scenario is lossless, and a watchdog that drops a frame will end the run".into(),
                 hint: "leave out `watchdog`, or `lossless`".into(),
             },
-            // What comes in spite of a pause comes for as long as the watchdog forwards: no headroom is made for that.
+            // Frames that leave in spite of a pause continue as long as the watchdog forwards: no headroom covers that.
             Action::Forward => Finding {
                 fatal: true,
                 key: "watchdog_action",
@@ -182,7 +182,7 @@ impl Params {
     }
 }
 
-/// When one port pauses.
+/// The thresholds of one port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Thresholds {
     /// \[bytes\] pause above

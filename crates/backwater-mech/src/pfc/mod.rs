@@ -72,7 +72,7 @@ pub struct Switch {
     receiver: Receiver,
     #[state(within)]
     watchdog: Option<Box<Watchdog>>,
-    /// pauses asked for
+    /// number of pauses requested
     pauses: u64,
     peak_occupancy: PeakOccupancy,
 }
@@ -102,7 +102,7 @@ impl SwitchSide for Switch {
         }
     }
 
-    /// What finds no room in the headroom either has passed every threshold. A class that holds nothing would never resume.
+    /// A frame without room in the headroom has passed every threshold. A class without bytes would never resume, so it is not paused.
     fn on_full(&mut self, cx: &mut SwitchCx<'_>, at: &mut Place, _: &mut Packet) -> Full {
         if self.counter == Counter::Ingress
             && !at.own
@@ -117,7 +117,7 @@ impl SwitchSide for Switch {
     }
 
     fn on_admit(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &Packet) {
-        // 802.1Q 36.1: an initiator counts what came in, and asks whoever sent it.
+        // 802.1Q 36.1: an initiator counts arrivals, and requests the pause from their sender.
         if self.counter == Counter::Ingress
             && self.under_pfc(at.class)
             && self.is_full(cx, at)
@@ -128,7 +128,7 @@ impl SwitchSide for Switch {
     }
 
     fn on_enqueue(&mut self, cx: &mut SwitchCx<'_>, at: &Place, _: &mut Packet) {
-        // Not 802.1Q, whose request is about what came in: the egress queue of simulations.
+        // Not 802.1Q, whose request concerns arrivals: the egress queue of simulations.
         if self.counter == Counter::Egress
             && self.under_pfc(at.queue.into())
             && self.is_long(cx, at)
@@ -237,7 +237,7 @@ impl Switch {
         self.congested[usize::from(class.0)].is(port)
     }
 
-    /// Where a neighbour is paused; `activity` asks besides for the most that a counter has held. A dynamic threshold is at least that of half of
+    /// The levels at which a neighbour is paused; `activity` also uses the largest counter. A dynamic threshold is at least that of half of
     /// the shared memory, as long as so much is free.
     fn pause_at(&self, seen: &Occupancy, port: Port) -> Levels {
         let (Thresholds { xoff, alpha, .. }, most) = (*self.at(port), self.peak_occupancy.most());
@@ -251,7 +251,7 @@ impl Switch {
         }
     }
 
-    /// Where it resumes. What is free of a shared memory changes with every frame.
+    /// Returns the levels at which it resumes. The free part of a shared memory changes with every frame.
     fn resume_at(&self, port: Port) -> Levels {
         let xon = if self.dynamic.is_some() { Bytes::MAX } else { self.at(port).xon };
         Levels::below(xon).or(Levels::above(self.peak_occupancy.most()))
@@ -261,13 +261,13 @@ impl Switch {
         Bytes(seen.shared(port).0 / 2)
     }
 
-    /// Whether an egress queue is above the threshold.
+    /// Returns whether an egress queue is above the threshold.
     fn is_long(&mut self, cx: &mut SwitchCx<'_>, at: &Place) -> bool {
         let bytes = cx.seen().egress(at.egress, at.queue);
         self.passes(cx, Account::Egress(at.egress, at.queue), bytes, self.at(at.egress).xoff)
     }
 
-    /// Whether an account is above a threshold.
+    /// Returns whether an account is above a threshold.
     fn passes(&mut self, cx: &mut SwitchCx<'_>, of: Account, bytes: Bytes, xoff: Bytes) -> bool {
         if self.peak_occupancy.observe(bytes, xoff) || bytes <= xoff {
             cx.watch(of);
@@ -277,7 +277,7 @@ impl Switch {
 
     fn is_full(&mut self, cx: &mut SwitchCx<'_>, at: &Place) -> bool {
         let (seen, of) = (cx.seen(), Account::Ingress(at.ingress, at.class));
-        // What finds the shared memory full is in headroom, which lasts only until the neighbour has stopped (802.1Q annex N).
+        // A frame that finds the shared memory full is in headroom, which lasts only until the neighbour has stopped (802.1Q annex N).
         let in_headroom = seen.in_headroom(at.ingress, at.class) > Bytes::ZERO;
         if self.dynamic.is_none() {
             let bytes = seen.ingress(at.ingress, at.class);
@@ -295,14 +295,14 @@ impl Switch {
     fn may_resume(&self, cx: &SwitchCx<'_>, at: &Place) -> bool {
         let seen = cx.seen();
         let bytes = seen.ingress(at.ingress, at.class);
-        // Without this an ingress whose dynamic threshold is zero would wait for ever.
+        // Without this an ingress whose dynamic threshold is zero would wait forever.
         if bytes == Bytes::ZERO {
             return true;
         }
         match self.dynamic {
             None => {
                 let Thresholds { xoff, xon, .. } = *self.at(at.ingress);
-                // What has to be free again of a pool that was full.
+                // The part of a full pool that must be free again.
                 bytes < xon && seen.headroom_rests(at.ingress, Some(at.class), xoff.saturating_sub(xon))
             }
             Some(offset) => {

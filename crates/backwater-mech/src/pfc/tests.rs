@@ -108,13 +108,13 @@ fn dynamic_threshold_follows_free_memory() {
     // Resume: q + 3000 <= (100 000 - q)/8 up to q = 76 000/9 = 8444.4.
     assert_eq!(at.released(0, C3, 8_445), []);
     assert_eq!(at.released(0, C3, 8_444), [release(0)]);
-    // Others leave less: with 60 KB of another port, a limit of (40 000 - q)/8.
+    // Other bytes leave less: with 60 KB of another port, a limit of (40 000 - q)/8.
     at.bench.set_ingress(Port(2), C3, 60_000);
     assert_eq!(at.admitted(0, C3, 4_443), []);
     assert_eq!(at.admitted(0, C3, 4_444), [pause_of(0)]);
 }
 
-/// Thresholds that a dynamic one leaves unread are not held against their ranges; a static one reads them.
+/// A dynamic threshold does not check the unread static values against their ranges; a static one does.
 #[test]
 fn a_dynamic_threshold_reads_neither_xoff_nor_xon() {
     let found = |threshold, xoff, xon| {
@@ -173,7 +173,7 @@ fn egress_counter_pauses_all_other_ports_until_the_last_queue_has_drained() {
     assert_eq!(fill(&mut at, 1, 4_999, false), [release(0), release(2), release(3)]);
 }
 
-/// Queue 2 of port 3 and queue 3 of port 2 fill, the former with flows that came in class 3.
+/// Queue 2 of port 3 and queue 3 of port 2 fill, the former with flows that arrived in class 3.
 #[test]
 fn a_queue_pauses_those_that_fill_it_and_nobody_else() {
     let mut at = At::new(&Params { counter: Counter::Queue, ..params(10_000, 5_000) }, &SwitchParams::default());
@@ -242,7 +242,7 @@ fn a_nic_obeys_for_every_priority_of_the_class() {
     assert_eq!(bench.actions(), [NicAction::Open(OWNER, NicGate::Class(Class(6)))]);
 }
 
-/// Half of what is free, of 900: 300 stand, 600 are free. At a port four times as fast twice what is free: 600 of 900.
+/// Half of the free part of 900: 300 are used, 600 are free. At a port four times as fast twice the free part: 600 of 900.
 #[test]
 fn the_first_pause_of_a_dynamic_threshold() {
     let dynamic = Params { threshold: Threshold::Dynamic, alpha: 0.5, xoff: None, xon: None, ..params(0, 0) };
@@ -253,8 +253,8 @@ fn the_first_pause_of_a_dynamic_threshold() {
     assert_eq!(params(70_000, 60_000).first_pause(Rate::gbps(400), shared), Some(Bytes(70_000)));
 }
 
-/// Its level is the most that a port has held until that passes xoff; then xon, and what is more than ever. A dynamic threshold of 1/8 is at
-/// least 1/16 of the memory while half of that is free: 25 000 B of 400 kB, at which it pauses.
+/// Its level is a port's largest value until that passes xoff; then xon, and any new largest value. A dynamic threshold of 1/8 is at least
+/// 1/16 of the memory while half of that is free: 25 000 B of 400 kB, at which it pauses.
 #[test]
 fn levels_are_the_thresholds() {
     let of = Account::Ingress(Port(1), C3);

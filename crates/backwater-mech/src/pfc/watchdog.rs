@@ -1,7 +1,7 @@
 //! The PFC watchdog: a bridge that gives up waiting for a neighbour that pauses a queue for too long.
 //!
-//! Not part of 802.1Q. Switches have it because one station that pauses for ever, or a cycle of pauses, stops a whole lossless
-//! fabric. Per (port, class), T the detection time and R the restoration time:
+//! Not part of 802.1Q. Switches have it because one station that pauses forever, or a cycle of pauses, stops a whole lossless fabric. Per
+//! (port, class), with the detection time T and the restoration time R:
 //!
 //! ```text
 //! paused without a break for T, and frames wait   -> storm:  drop:     what waits is dropped, and so is what comes
@@ -10,10 +10,10 @@
 //! no pause of it is in force
 //! ```
 //!
-//! A paused queue that is empty when T has passed does no harm: it is looked at again after another T. R runs from the detection and
-//! anew from each frame of MAC control that names the class, a resume included: a neighbour that pauses for ever is given up for ever.
-//! SONiC's rule is the count of such frames alone (`pfc_restore.lua`); that a pause in force counts, too, makes no difference where R is
-//! longer than frames are apart, as SONiC's 100 ms and more are.
+//! A paused queue that is empty when T has passed does no harm: it is checked again after another T. R starts at the detection and restarts
+//! with each frame of MAC control that names the class, resumes included: a neighbour that pauses forever is given up forever. SONiC's rule
+//! counts such frames alone (`pfc_restore.lua`). A pause in force counts here, too; that makes no difference if R is longer than the
+//! interval of frames, as SONiC's 100 ms and more are.
 //!
 //! **Not modelled:** a watchdog of end stations; dropping at the ingress what comes in the class from the port in storm; a count that stands
 //! still while a port has no class left under PFC (Broadcom TH5 and TH6, which restore in a storm of all classes).
@@ -25,13 +25,13 @@ use backwater_engine::Time;
 use backwater_net::hooks::{Gate, Place, SwitchCx, Token};
 use backwater_net::packet::{CLASSES, Class, Port, Queue};
 
-/// Kind of the row of the control table that says that it has given up.
+/// Kind of the control table's row for giving up.
 pub const FIRED: &str = "pfc-watchdog";
 
-/// Kind of the row that says that the queue sends again.
+/// Kind of the row for a queue that is restored.
 pub const RESTORED: &str = "pfc-watchdog-restored";
 
-/// In the token of a timer: it is the watchdog's. Slots stay below, up to 4096 ports.
+/// A bit of a timer's token: the timer is the watchdog's. Slots stay below, up to 4096 ports.
 const OWN: Token = 1 << 15;
 
 /// The queues of a bridge, a slot for each (port, class).
@@ -52,9 +52,9 @@ pub(super) struct Watchdog {
 enum State {
     /// The neighbour lets it send.
     Free,
-    /// It has been paused since.
+    /// It has been paused since this time.
     Paused(Time),
-    /// The neighbour's pauses do not count. When the last frame of them came, or the storm was detected.
+    /// The neighbour's pauses are ignored; the time of their last frame, or of the storm's detection.
     Storm(Time),
 }
 
@@ -77,18 +77,18 @@ impl Watchdog {
         (token & OWN != 0).then_some((token & !OWN) as usize)
     }
 
-    /// Whether a frame that joins this queue is dropped.
+    /// Returns whether a frame that joins this queue is dropped.
     pub(super) fn drops(&self, at: &Place) -> bool {
         let slot = usize::from(at.egress.0) * CLASSES + usize::from(at.queue.0);
         self.action == Action::Drop && matches!(self.queues[slot], State::Storm(_))
     }
 
-    /// Whether the neighbour's pauses of a queue do not keep it from sending.
+    /// Returns whether the neighbour's pauses of a queue do not keep it from sending.
     pub(super) fn ignores(&self, slot: usize) -> bool {
         self.action == Action::Forward && matches!(self.queues[slot], State::Storm(_))
     }
 
-    /// A frame of MAC control names a queue's class.
+    /// A frame of MAC control names the class of a queue.
     pub(super) fn on_pause(&mut self, cx: &mut SwitchCx<'_>, slot: usize) {
         if let State::Storm(quiet_since) = &mut self.queues[slot] {
             *quiet_since = cx.now();
@@ -96,7 +96,7 @@ impl Watchdog {
         }
     }
 
-    /// The neighbour's pause of a queue begins or ends. Whether the queue obeys.
+    /// The neighbour's pause of a queue begins or ends. Returns whether the queue obeys.
     pub(super) fn obeys(&mut self, cx: &mut SwitchCx<'_>, change: GateChange) -> bool {
         let (GateChange::Shut(slot) | GateChange::Open(slot)) = change;
         let ends = matches!(change, GateChange::Open(_));
@@ -112,7 +112,7 @@ impl Watchdog {
         !matches!(self.queues[slot], State::Storm(_))
     }
 
-    /// A timer has run out. `paused`: whether the neighbour pauses the queue now.
+    /// A timer has expired. `paused`: whether the neighbour pauses the queue now.
     pub(super) fn wake(&mut self, cx: &mut SwitchCx<'_>, slot: usize, paused: bool) {
         match self.queues[slot] {
             State::Paused(since) if cx.now() >= since.after(self.detect) => self.detected(cx, slot),
@@ -139,7 +139,7 @@ impl Watchdog {
         }
     }
 
-    /// Of a queue in storm that nobody pauses.
+    /// Restores a queue in storm that is not paused, if it has been quiet long enough.
     fn restore_if_quiet(&mut self, cx: &mut SwitchCx<'_>, slot: usize, quiet_since: Time) {
         if cx.now() >= quiet_since.after(self.restore) {
             let (port, class) = place_of(slot);
@@ -208,14 +208,14 @@ mod tests {
         assert_eq!(bench.actions(), [FLUSH]);
         switch.on_enqueue(&mut bench.cx(), &place(Port(0), Port(2), Class(3)), &mut pkt);
         assert_eq!(bench.actions(), [], "another queue");
-        // The neighbour pauses still.
+        // The neighbour still pauses.
         assert_eq!(wake(&mut bench, &mut switch, T + R), []);
         switch.on_enqueue(&mut bench.cx(), &place(Port(0), Port(1), Class(3)), &mut pkt);
         assert_eq!(bench.actions(), [FLUSH]);
         assert!(switch.overrides_pause(Port(1)));
     }
 
-    /// Frames that come R/2 apart restore nothing. A resume is such a frame, too; R after it nothing is dropped any more.
+    /// Frames that are R/2 apart restore nothing. A resume is such a frame, too; R after it nothing is dropped any more.
     #[test]
     fn a_queue_is_restored_after_a_quiet_time() {
         let (mut bench, mut switch) = bridge(Action::Drop);
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(pause(&mut bench, &mut switch, true), [armed(restored_at + T), SHUT]);
     }
 
-    /// A timed pause that is longer than R is waited for: 65,535 quanta of 512 bit times at 100 Gb/s are 335.5392 us.
+    /// The queue waits for the end of a timed pause longer than R: 65,535 quanta of 512 bit times at 100 Gb/s are 335.5392 us.
     #[test]
     fn a_pause_in_force_is_no_quiet_time() {
         let (mut bench, mut switch) = bridge(Action::Drop);

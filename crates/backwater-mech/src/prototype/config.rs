@@ -1,4 +1,4 @@
-//! The parameters of a prototype, and what is checked of them.
+//! The parameters of a prototype, and their checks.
 
 use super::control::offered;
 use backwater_derive::parameters;
@@ -17,7 +17,7 @@ pub struct Params {
     pub parameters: BTreeMap<String, f64>,
 }
 
-/// What it does to others and asks of them.
+/// Returns its effects on others and its needs.
 pub(super) fn profile(params: &Params) -> Profile {
     let marks = offered(&params.control).is_some_and(|offer| offer.marks);
     Profile {
@@ -28,7 +28,7 @@ pub(super) fn profile(params: &Params) -> Profile {
     }
 }
 
-/// What no range of a single parameter can say.
+/// Checks what no range of a single parameter can express.
 pub(super) fn check(params: &Params) -> Vec<Finding> {
     let Params { control, parameters } = params;
     let Some(offer) = offered(control) else {

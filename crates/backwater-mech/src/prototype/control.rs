@@ -1,4 +1,4 @@
-//! What a control outside of the core is, and by which name the running program offers it.
+//! A control outside of the core, and the name by which the running program offers it.
 
 use backwater_engine::Time;
 use backwater_net::hooks::{Ack, FlowShape, Loss};
@@ -6,42 +6,42 @@ use backwater_net::{Bytes, Rate};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// What a sender hears.
+/// An event at a sender.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// The flow begins. `seed`: of random numbers of its own.
+    /// The flow begins. `seed`: for its own random numbers.
     Start {
-        /// What the flow is.
+        /// The flow.
         shape: &'a FlowShape,
         /// A number that depends on the run's seed and the flow alone.
         seed: u64,
     },
-    /// An acknowledgement; it says whether the packet was marked.
+    /// An acknowledgement, with the mark of the packet.
     Ack(&'a Ack<'a>),
     /// Packets are lost and will be retransmitted.
     Loss(Loss),
-    /// The timer of this token has run out.
+    /// The timer of this token has expired.
     Timer(u16),
 }
 
-/// What holds until the next answer.
+/// The bounds that hold until the next answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// Most unacknowledged bytes; `None`: no bound, 0: nothing is sent.
     pub window: Option<Bytes>,
     /// The rate of sending; `None`: the line's.
     pub rate: Option<Rate>,
-    /// Timers to set: how long from now, and the token that is told then.
+    /// Timers to set: the time from now, and the token.
     pub timers: Vec<(Time, u16)>,
 }
 
 /// The control of one flow.
 pub trait Control: Send {
-    /// Something has happened at `now`; `sent`: bytes of payload that have been sent at least once.
+    /// An event has happened at `now`; `sent`: bytes of payload that have been sent at least once.
     fn on_event(&mut self, now: Time, sent: Bytes, event: Event<'_>) -> Answer;
 }
 
-/// Makes the control of one flow, with the parameters that are given.
+/// Creates the control of one flow, with the given parameters.
 pub type Make = dyn Fn(&BTreeMap<String, f64>) -> Box<dyn Control> + Send + Sync;
 
 /// A control that the running program offers.
@@ -49,15 +49,15 @@ pub type Make = dyn Fn(&BTreeMap<String, f64>) -> Box<dyn Control> + Send + Sync
 pub struct Offer {
     /// Names of its parameters.
     pub parameters: Vec<String>,
-    /// Whether marks mean something to it.
+    /// True if it uses marks.
     pub marks: bool,
-    /// Makes one.
+    /// Creates one.
     pub make: Arc<Make>,
 }
 
 static OFFERS: RwLock<BTreeMap<String, Offer>> = RwLock::new(BTreeMap::new());
 
-/// Offers a control to all scenarios of this process. A name always means the same control: it is for who offers to see to that.
+/// Offers a control to all scenarios of this process. The caller must make sure that a name always means the same control.
 pub fn offer(name: &str, offer: Offer) {
     OFFERS.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), offer);
 }

@@ -38,11 +38,11 @@ use rand::Rng;
 /// The sender of one flow.
 pub struct Sender {
     control: Box<dyn Control>,
-    /// what holds; its timers are set
+    /// the current bounds; its timers are set
     answer: Answer,
     /// of payload, sent at least once
     sent: Bytes,
-    /// times that the window was bounded or narrowed, or the rate lowered below the line's
+    /// number of times that the window was bounded or narrowed, or the rate lowered below the line rate
     bounds: u64,
 }
 
@@ -110,7 +110,7 @@ impl Sender {
     }
 }
 
-/// Whether a bound is lower than the one before; `None` is no bound.
+/// Returns whether a bound is lower than the one before; `None` is no bound.
 fn lower<T: PartialOrd>(now: Option<T>, before: Option<T>) -> bool {
     now.is_some_and(|now| before.is_none_or(|before| now < before))
 }

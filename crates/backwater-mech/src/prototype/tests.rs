@@ -1,4 +1,4 @@
-//! On the bench, by hand, with a control that keeps what it hears.
+//! On the bench, by hand, with a control that records its events.
 
 use super::control::{Answer, Control, Event, Offer, offer};
 use super::*;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::Mutex;
 
-/// Halves its window at a mark, sets a timer at a loss, and lifts every bound when that runs out.
+/// Halves its window at a mark, sets a timer at a loss, and lifts every bound when the timer expires.
 struct Halving {
     window: u64,
     step: f64,
@@ -121,7 +121,7 @@ fn a_parameter_that_it_does_not_have_stops_the_run() {
     assert!(found.iter().any(|finding| !finding.fatal && finding.reason.contains("Python")), "it says that it is slow");
 }
 
-/// Only a control that hears marks needs somebody who marks.
+/// Only a control that uses marks needs a mechanism that marks.
 #[test]
 fn marks_are_needed_by_who_hears_them() {
     halving("marks");

@@ -1,4 +1,4 @@
-//! The parameters of QCN, and what is checked of them.
+//! The parameters of QCN, and their checks.
 
 use crate::confined::disagreement;
 use backwater_derive::parameters;
@@ -120,7 +120,7 @@ pub struct Params {
     pub halve: Halve,
 }
 
-/// What it does to others and asks of them.
+/// Returns its effects on others and its needs.
 pub(super) fn profile(params: &Params) -> Profile {
     Profile {
         claims: Claims { flow_rate: true, ..Claims::NONE },
@@ -130,7 +130,7 @@ pub(super) fn profile(params: &Params) -> Profile {
     }
 }
 
-/// What no range of a single parameter can say.
+/// Checks what no range of a single parameter can express.
 pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     let mut findings = Vec::from_iter(disagreement(&params.classes, cx));
     for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {

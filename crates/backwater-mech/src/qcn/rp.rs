@@ -7,7 +7,7 @@ use backwater_net::Rate;
 use backwater_net::hooks::{Fate, FlowCx, FlowShape, FlowSide};
 use backwater_net::packet::{Control, Packet};
 
-/// What the reaction points of a group have in common (rpg…).
+/// Common constants of the reaction points of a group (rpg…).
 #[derive(Clone, Copy, Debug)]
 struct Group {
     time_reset: Time,
@@ -24,7 +24,7 @@ struct Group {
     halve: Halve,
 }
 
-/// Which of its two clocks has run out.
+/// The clock that has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     Bytes,
@@ -42,9 +42,9 @@ pub struct ReactionPoint {
     /// rpByteStage, rpTimeStage
     byte_stage: u32,
     time_stage: u32,
-    /// \[bytes\] until the byte counter runs out
+    /// \[bytes\] until the byte counter expires
     bytes_left: i64,
-    /// when the timer runs out
+    /// when the timer expires
     timer: Time,
     /// in hyper-active increase since the last step
     hyper: bool,
@@ -106,7 +106,7 @@ impl FlowSide for ReactionPoint {
     }
 
     fn on_timer(&mut self, cx: &mut FlowCx<'_>, _: u16) {
-        // Timers of earlier CNMs run out too: only the latest counts.
+        // Timers of earlier CNMs expire, too: only the latest counts.
         if self.enabled && self.timer == cx.now() {
             let period = self.step(By::Time, self.group.time_reset.0);
             if self.enabled {
@@ -123,7 +123,7 @@ impl ReactionPoint {
             (self.enabled, self.rc, self.rt) = (true, max_rate, max_rate);
             (self.byte_stage, self.bytes_left) = (0, byte_reset as i64);
         }
-        // 802.1Q 32: rpTargetRate moves only once fast recovery has begun.
+        // 802.1Q 32: rpTargetRate changes only once fast recovery has begun.
         if self.byte_stage != 0 {
             self.rt = self.rc;
             self.bytes_left = byte_reset as i64;
@@ -140,7 +140,7 @@ impl ReactionPoint {
         cx.arm(self.timer, 0);
     }
 
-    /// One of the two clocks has run out: one stage further. Returns its next period, of `reset` in full.
+    /// One of the two clocks has expired: one stage further. Returns its next period; `reset` is the full one.
     fn step(&mut self, by: By, reset: u64) -> u64 {
         let Group { threshold, halve, .. } = self.group;
         let stage = if by == By::Bytes { &mut self.byte_stage } else { &mut self.time_stage };

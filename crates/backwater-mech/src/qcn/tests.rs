@@ -68,7 +68,7 @@ fn sampling_intervals_over_all_feedback() {
     for qntz in 0..64 {
         assert_eq!(interval(Bytes(150_000), qntz), table[qntz as usize / 8], "{qntz}");
         assert_eq!(interval(Bytes(300_000), qntz), 2 * table[qntz as usize / 8], "{qntz}");
-        // In 2^64 bytes there is room for a base of 300 x 2^55, if not for 300 of them.
+        // A base of 300 x 2^55 fits into 2^64 bytes, but 300 of them do not.
         let shares = [300, 150, 100, 75, 60, 50, 43, 37];
         assert_eq!(interval(Bytes(300 << 55), qntz), shares[qntz as usize / 8] << 55, "{qntz}");
     }
@@ -86,7 +86,7 @@ impl At {
         At { bench, cp }
     }
 
-    /// `frames` of 1500 B from host 0 find `queue` bytes before port 3: at which of them (from 1) a CNM was sent, and the CNM.
+    /// `frames` of 1500 B from host 0 find `queue` bytes before port 3. Returns the frames (from 1) at which a CNM was sent, and the CNM.
     fn enqueue(&mut self, frames: u32, queue: u64, of: fn(Packet) -> Packet) -> Vec<(u32, Control)> {
         self.bench.set_egress(Port(3), Queue(3), queue);
         let mut sent = Vec::new();
@@ -127,7 +127,7 @@ fn samples_come_by_the_table() {
     assert_eq!(at.enqueue(1, 78_000, |data| data).len(), 1);
 }
 
-/// An acknowledgement takes its turn as a sample, but nobody could react to a CNM for it. Other classes have no congestion point.
+/// An acknowledgement counts as a sample, but no reaction point could use a CNM for it. Other classes have no congestion point.
 #[test]
 fn only_data_of_its_classes_causes_messages() {
     let mut at = At::new(&exact());
@@ -202,7 +202,7 @@ impl Rp {
         self.mbps()
     }
 
-    /// Lets the time pass, and returns the rate after each timer that changed it.
+    /// Lets time pass, and returns the rate after each timer that changed it.
     fn wait(&mut self, until: Time) -> Vec<f64> {
         let mut rates = Vec::new();
         loop {
@@ -245,8 +245,8 @@ fn decrease_by_all_feedback() {
 #[test]
 fn byte_counter_recovers_then_increases() {
     let mut rp = Rp::new(&Params { rpg_max_rate: Some(Rate(9_000_000_000)), ..Params::default() });
-    // The first CNM begins at rpgMaxRate, not at the line rate: 9000 x (1 - 32/128) = 6750. Then twice more without a stage:
-    // rpTargetRate stays 9000.
+    // The first CNM begins at rpgMaxRate, not at the line rate: 9000 x (1 - 32/128) = 6750. Then two more without a stage: rpTargetRate
+    // stays 9000.
     assert_eq!((rp.cnm(32), rp.cnm(32), rp.cnm(64)), (6750.0, 5062.5, 2531.25));
     // 149.9 KB end no stage, 100 B more do.
     assert_eq!(rp.send(149_900), 2531.25);
@@ -268,7 +268,7 @@ fn byte_counter_recovers_then_increases() {
     }
 }
 
-/// The byte counter goes on where a CNM finds rpByteStage = 0: it is not set anew then.
+/// The byte counter continues if a CNM finds rpByteStage = 0: it is not reset then.
 #[test]
 fn byte_counter_survives_a_message_in_its_first_cycle() {
     let mut rp = Rp::new(&Params::default());

@@ -13,7 +13,7 @@ use backwater_wire::qcn::Cnm;
 /// Kind of the congestion notification message.
 pub const CNM: &str = "cnm";
 
-/// What a CNM says.
+/// The content of a CNM.
 #[derive(Clone, Copy, Debug, PartialEq, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C, packed)]
 pub(super) struct Message {

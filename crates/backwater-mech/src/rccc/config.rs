@@ -1,4 +1,4 @@
-//! The parameters of RCCC, and what is checked of them.
+//! The parameters of RCCC, and their checks.
 
 use backwater_derive::parameters;
 use backwater_engine::Time;
@@ -40,7 +40,7 @@ impl Params {
     }
 }
 
-/// What it does to others and asks of them.
+/// Returns its effects on others and its needs.
 pub(super) fn profile(params: &Params) -> Profile {
     Profile {
         claims: Claims { packet_tag: true, ..Claims::NONE },
@@ -51,7 +51,7 @@ pub(super) fn profile(params: &Params) -> Profile {
     }
 }
 
-/// What no range of a single parameter can say.
+/// Checks what no range of a single parameter can express.
 pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     let found = [
         crate::uec_checks::too_long(params.network_rtt, cx),

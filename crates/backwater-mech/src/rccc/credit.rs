@@ -1,6 +1,6 @@
-//! What a sender of RCCC may send: credit that its receiver pulls, apart from any run.
+//! The bytes that a sender of RCCC may send: credit that its receiver pulls, apart from any run.
 //!
-//! Symbols are those of UEC 1.0 and of `htsim_uec` (ultraethernet/uet-htsim, commit 40ccb052), whose rules these are.
+//! Symbols and rules are those of UEC 1.0 and of `htsim_uec` (ultraethernet/uet-htsim, commit 40ccb052).
 //!
 //! ```text
 //! at first           credit = maxwnd, speculating
@@ -14,19 +14,19 @@
 //! request to send    carries the target of the packet before it, at least pull + 1
 //! ```
 //!
-//! Q = 256 B is the quantum in which pulls count. Bytes count headers.
+//! Q = 256 B is the quantum of pulls. Bytes count headers.
 
 /// Q: bytes of a credit quantum.
 pub const QUANTUM: i64 = 256;
 
-/// What a packet that leaves tells of its flow.
+/// The state of the flow when a packet leaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     /// \[bytes\] The packet.
     pub bytes: u64,
-    /// \[bytes\] New data that is left behind it.
+    /// \[bytes\] New data left after it.
     pub backlog: u64,
-    /// \[bytes\] What is to be retransmitted, left behind it.
+    /// \[bytes\] Data to be retransmitted, left after it.
     pub rtx_backlog: u64,
     /// \[bytes\] The flow's window, where it has one.
     pub cwnd: Option<u64>,
@@ -41,43 +41,44 @@ pub struct Credit {
     maxwnd: i64,
     credit: i64,
     pull: i64,
-    /// That the last packet carried.
+    /// The target of the last packet.
     target: u64,
     speculating: bool,
 }
 
 impl Credit {
-    /// That of a new flow: it speculates with `maxwnd` bytes. `mtu` is a full packet with its headers, in bytes. Pulls count from `base`.
+    /// The credit of a new flow: it speculates with `maxwnd` bytes. `mtu` is a full packet with its headers, in bytes. Pulls count from
+    /// `base`.
     pub fn new(mtu: u64, maxwnd: u64, base: u64) -> Credit {
         let [mtu, maxwnd, base] = [mtu, maxwnd, base].map(|n| n as i64);
         Credit { mtu, maxwnd, credit: maxwnd, pull: base, target: 0, speculating: true }
     }
 
-    /// \[bytes\] Below zero by up to a packet.
+    /// \[bytes\] Negative by up to a packet.
     pub fn bytes(&self) -> i64 {
         self.credit
     }
-    /// \[quanta\] Up to where the receiver has pulled.
+    /// \[quanta\] Position up to which the receiver has pulled.
     pub fn pulled(&self) -> u64 {
         self.pull.max(0) as u64
     }
-    /// Whether it sends what nobody has asked for.
+    /// Returns whether it sends without pulls.
     pub fn speculates(&self) -> bool {
         self.speculating
     }
-    /// Whether a packet may leave. Any credit will do for a whole one.
+    /// Returns whether a packet may leave. Any positive credit suffices for a whole one.
     pub fn may_send(&self) -> bool {
         self.credit > 0
     }
 
-    /// A packet leaves. Gives the target that it carries, in quanta.
+    /// A packet leaves. Returns its target, in quanta.
     pub fn on_send(&mut self, sent: &Sent) -> u64 {
         self.credit -= sent.bytes as i64;
         self.target = self.target_of(sent);
         self.target
     }
 
-    /// The target of a request to send. It asks for something, whatever the last packet did.
+    /// The target of a request to send. It requests something, whatever the last packet's target.
     pub fn requested(&self) -> u64 {
         self.target.max(self.pulled() + 1)
     }
@@ -95,7 +96,7 @@ impl Credit {
         (target.div_euclid(QUANTUM) + i64::from(target.rem_euclid(QUANTUM) > 0)).max(0) as u64
     }
 
-    /// Any answer has come: an acknowledgement, a trim's, or a pull. What was not used of speculation is forfeited.
+    /// Any answer has arrived: an acknowledgement, one to a trimmed packet, or a pull. The unused part of speculation is forfeited.
     pub fn on_answer(&mut self) {
         if self.speculating {
             self.speculating = false;

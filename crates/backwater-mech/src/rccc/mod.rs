@@ -45,14 +45,14 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use wire::{PULL, REQUEST, WIRE, Word};
 
-/// Pulls count from here, so that a target below the first pull is no negative number.
+/// Pulls count from here, so that a target below the first pull is not negative.
 const BASE: u64 = 100_000_000;
 
-/// Timers of a receiver: the pacer's next turn, and the end of an interval of what came.
+/// Timers of a receiver: the pacer's next turn, and the end of an interval.
 const TURN: Token = 0;
 const INTERVAL: Token = 1;
 
-/// So many intervals without anything are followed one by one.
+/// Up to so many empty intervals are simulated one by one.
 const MOST_STEPS: u64 = 100;
 
 /// The sender of one flow.
@@ -64,14 +64,14 @@ pub struct Sender {
     /// request_interval
     #[state(fixed)]
     interval: Time,
-    /// How long it waits after its next request, and before which time it does not ask.
+    /// How long it waits after its next request, and the earliest time of that.
     wait: Time,
     asks_from: Time,
-    /// When a pull last gave something.
+    /// When a pull last gave credit.
     pulled: Time,
     /// Requests in a row that have not been answered.
     unanswered: u32,
-    /// pulls that have come
+    /// number of pulls that have arrived
     pulls: u64,
 }
 
@@ -136,7 +136,7 @@ impl FlowSide for Sender {
 }
 
 impl Sender {
-    /// Asks for credit, where it lacks and the last request has had its time.
+    /// Requests credit, if it lacks and the last request's time has passed.
     fn request(&mut self, cx: &mut FlowCx<'_>) {
         if self.credit.may_send() || cx.backlog() == Bytes::ZERO || cx.now() < self.asks_from {
             return;
@@ -155,7 +155,7 @@ impl Sender {
     }
 }
 
-/// The pacer of an interface, and whom it serves.
+/// The pacer of an interface, and the flows that it serves.
 #[derive(backwater_derive::State)]
 pub struct Receiver {
     #[state(fixed)]
@@ -165,9 +165,9 @@ pub struct Receiver {
     /// network_rtt
     #[state(fixed)]
     interval: Time,
-    /// Draws the lengths of intervals, and when the latest ends. `None`: nothing has come yet.
+    /// Draws the lengths of intervals; with the end of the latest. `None`: nothing has arrived yet.
     clock: Option<(Rng, Time)>,
-    /// A timer for that is set.
+    /// A timer for that end is set.
     counts_interval: bool,
     senders: BTreeMap<FlowRef, HostId>,
     pulls: u64,
@@ -188,10 +188,10 @@ impl NicSide for Receiver {
     }
 
     fn on_receive(&mut self, cx: &mut NicCx<'_>, pkt: &Packet) {
-        // A flow that is over asks for nothing, whatever comes of it once more.
+        // A flow that has ended requests nothing, whatever duplicates arrive.
         if self.senders.contains_key(&pkt.flow) {
             let cut = pkt.data().is_some_and(|data| data.is(DataHeader::CUT));
-            // uet-htsim, oversubscribed receivers: marks, and cuts before the last hop.
+            // uet-htsim, oversubscribed receivers: marks, and trims before the last hop.
             if let Some(slowed) = &mut self.slowed {
                 let last = pkt.data().is_some_and(|data| data.is(DataHeader::LAST_HOP));
                 let came = &mut slowed.came;
@@ -216,7 +216,7 @@ impl NicSide for Receiver {
         if let Some(flow) = frame.flow {
             self.requests += 1;
             if cx.is_over() {
-                // Its last acknowledgement was lost. It has no turn any more, and what it sends once more needs no more than a pull.
+                // Its last acknowledgement was lost. It has no turn any more, and a retransmission needs only a pull.
                 self.answers += 1;
                 self.pull_to(cx, word.src, flow, word.number + PULL_QUANTA);
                 return Fate::Consumed;
@@ -278,8 +278,8 @@ impl Receiver {
         cx.arm(cx.now().after(pull.then), TURN);
     }
 
-    /// The end of the interval that runs now: 1.5 network_rtt long in the mean, drawn so that receivers do not act in step. They follow each
-    /// other from the beginning of the run, whether anything comes or not; after a long pause the phase is drawn.
+    /// Sets the end of the current interval: 1.5 network_rtt long in the mean, drawn so that receivers do not act synchronously. Intervals
+    /// follow each other from the beginning of the run, whether anything arrives or not; after a long pause the phase is drawn.
     fn next_interval(&mut self, cx: &mut NicCx<'_>) {
         let Some((rng, end)) = &mut self.clock else { return };
         let mean = self.interval.after(Time(self.interval.0 / 2));

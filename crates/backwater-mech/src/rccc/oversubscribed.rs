@@ -1,7 +1,7 @@
-//! How far a receiver of RCCC slows its pulls down where the network before its own link is what lacks, apart from any run.
+//! How far a receiver of RCCC slows its pulls down if the network before its own link is the bottleneck, apart from any run.
 //!
-//! UEC 1.0 says nothing of it. The rules are those of `OversubscribedCC` of `htsim_uec` (ultraethernet/uet-htsim, commit 40ccb052), which
-//! uses it where RCCC is alone and the tiers of the network are oversubscribed.
+//! UEC 1.0 does not cover it. The rules are those of `OversubscribedCC` of `htsim_uec` (ultraethernet/uet-htsim, commit 40ccb052), which
+//! uses it if RCCC is alone and the tiers of the network are oversubscribed.
 //!
 //! ```text
 //! every interval of (0.75 to 1.25, drawn) x 1.5 x network_rtt, of what has come in it:
@@ -14,27 +14,27 @@
 //! time of a quantum of pulls: / r
 //! ```
 
-/// Share of the packets that is marked above which the rate falls.
+/// Share of marked packets above which the rate falls.
 const TARGET: f64 = 0.3;
 /// Weight of an interval's share of marks in the mean.
 const ALPHA: f64 = 0.5;
-/// What the rate grows by.
+/// The increase of the rate.
 const STEP: f64 = 0.01;
-/// How much of what is above the target comes off the rate.
+/// The factor of the excess over the target by which the rate falls.
 const CUT: f64 = 0.5;
 /// The rate never falls below this, whatever the ratio.
 const LEAST: f64 = 0.01;
 
-/// What has come to an interface in an interval.
+/// The packets that have arrived at an interface in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Came {
-    /// Data packets, cut ones among them, and requests to send.
+    /// Data packets, including trimmed ones, and requests to send.
     pub packets: u32,
     /// Whole packets with a mark.
     pub marked: u32,
-    /// Packets that were cut at the port to this interface.
+    /// Packets that were trimmed at the port to this interface.
     pub cut_last: u32,
-    /// Packets that were cut before it.
+    /// Packets that were trimmed before it.
     pub cut_before: u32,
 }
 
@@ -45,28 +45,28 @@ pub struct Slowed {
     rate: f64,
     mean: f64,
     increases: u32,
-    /// What has come since the interval began.
+    /// The arrivals since the interval began.
     pub came: Came,
 }
 
 impl Slowed {
-    /// For a network whose tiers take `ratio` times as much from below as they give upwards (the product over the tiers).
+    /// For a network whose tiers take `ratio` times as much from below as they pass upwards (the product over the tiers).
     pub fn new(ratio: f64) -> Slowed {
         let least = (0.9 / ratio).max(LEAST);
         Slowed { least, rate: 1.0, mean: 0.0, increases: 0, came: Came::default() }
     }
 
-    /// r: part of their full rate at which pulls leave.
+    /// r: the part of their full rate at which pulls leave.
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// Nothing is in progress that could change the rate, which is full.
+    /// Returns whether the rate is full, and nothing that could change it is in progress.
     pub fn rests(&self) -> bool {
         self.rate >= 1.0 && self.came == Came::default()
     }
 
-    /// The interval is over.
+    /// The interval has ended.
     pub fn on_interval(&mut self) {
         let Came { packets, marked, cut_last, cut_before } = std::mem::take(&mut self.came);
         let whole = packets.saturating_sub(cut_last).saturating_sub(cut_before);
@@ -82,7 +82,7 @@ impl Slowed {
         if above || cut_before > 0 {
             self.increases = 0;
         } else {
-            // Twenty doublings are more than the whole rate.
+            // Twenty doublings exceed the whole rate.
             let doublings = if marked == 0 { self.increases.min(20) } else { 0 };
             self.rate += STEP * f64::from(1_u32 << doublings);
             self.increases += 1;
@@ -108,9 +108,9 @@ mod tests {
     #[test]
     fn the_rate_falls_by_the_share_that_is_cut_before_the_last_hop() {
         let mut slowed = Slowed::new(4.0);
-        // 10 of 50; those cut at the last hop count among the packets alone.
+        // 10 of 50; packets trimmed at the last hop count only in the total.
         near(after(&mut slowed, Came { packets: 50, cut_before: 10, cut_last: 5, ..Came::default() }), 0.8);
-        // Nothing came: 0.01, 0.02, 0.04, 0.08, and never above 1.
+        // Without arrivals: 0.01, 0.02, 0.04, 0.08, and never above 1.
         for rate in [0.81, 0.83, 0.87, 0.95, 1.0, 1.0] {
             near(after(&mut slowed, Came::default()), rate);
         }

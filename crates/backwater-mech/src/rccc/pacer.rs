@@ -1,7 +1,7 @@
-//! The pull pacer of RCCC: which flow a receiver gives credit next, and how much, apart from any run.
+//! The pull pacer of RCCC: the flow that a receiver gives credit next, and how much, apart from any run.
 //!
-//! Symbols are those of UEC 1.0 and of `htsim_uec` (ultraethernet/uet-htsim, commit 40ccb052), whose rules these are. One pacer serves all
-//! flows that an interface receives.
+//! Symbols and rules are those of UEC 1.0 and of `htsim_uec` (ultraethernet/uet-htsim, commit 40ccb052). One pacer serves all flows that an
+//! interface receives.
 //!
 //! ```text
 //! data, trim or request   highest = max(highest, its target);  rose, or a trim or request:  to the end of active, if it is not there
@@ -13,8 +13,8 @@
 //! quantum of time     Q / (0.99 R), in whole picoseconds, and that / r where the interface slows its pulls down
 //! ```
 //!
-//! So a flow that asks for little gets little, and the turn passes on the sooner. What nobody asks for is given in turns to the flows that
-//! were active last. A flow that becomes active while it is idle stays in both lists, as there.
+//! So a flow with a small request gets a small pull, and the turn passes on sooner. Unrequested credit goes in turns to the flows that were
+//! active last. A flow that becomes active while it is idle stays in both lists, as in the program.
 
 use super::credit::QUANTUM;
 use backwater_engine::Time;
@@ -23,31 +23,31 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Quanta of one pull: 16,384 B.
 pub const PULL: u64 = 64;
-/// Quanta of time after a pull that gives nothing.
+/// Quanta of time after a pull that gives no credit.
 const NOTHING: u64 = 4;
-/// Share of the line rate that is given away, in per cent.
+/// Share of the line rate that pulls use, in per cent.
 const SHARE: u64 = 99;
 
-/// What a flow has asked for and was given.
+/// The requests and the credit of a flow.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Asking {
     latest: u64,
     highest: u64,
     active: bool,
-    /// How often it stands in `idle`.
+    /// The number of its entries in `idle`.
     idle: u32,
-    /// All of it has come.
+    /// The flow has arrived completely.
     over: bool,
 }
 
 /// A pull that leaves now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pull<F> {
-    /// To whose sender.
+    /// The flow whose sender gets it.
     pub flow: F,
-    /// The number that it carries.
+    /// Its number.
     pub number: u64,
-    /// Nobody has asked for it.
+    /// It was not requested.
     pub unasked: bool,
     /// From now to the next turn.
     pub then: Time,
@@ -58,10 +58,10 @@ pub struct Pull<F> {
 #[serde(bound(deserialize = "F: Ord + serde::Deserialize<'de>"))]
 pub struct Pacer<F> {
     rate: Rate,
-    /// r: part of the full rate at which pulls leave.
+    /// r: the part of their full rate at which pulls leave.
     part: f64,
     base: u64,
-    /// \[quanta\] Most that a flow is given unasked.
+    /// \[quanta\] Most credit that a flow gets without a request.
     most_unasked: u64,
     flows: BTreeMap<F, Asking>,
     active: VecDeque<F>,
@@ -70,15 +70,15 @@ pub struct Pacer<F> {
 }
 
 impl<F: Copy + Ord> Pacer<F> {
-    /// For an interface of this rate. `maxwnd` \[bytes\] bounds what a flow is given unasked; pulls count from `base`.
+    /// For an interface of this rate. `maxwnd` \[bytes\] bounds the unrequested credit of a flow; pulls count from `base`.
     pub fn new(rate: Rate, maxwnd: u64, base: u64) -> Pacer<F> {
         let most_unasked = maxwnd / QUANTUM as u64;
         let (flows, active, idle) = (BTreeMap::new(), VecDeque::new(), VecDeque::new());
         Pacer { rate, part: 1.0, base, most_unasked, flows, active, idle, awake: false }
     }
 
-    /// A packet of a flow has come with a target. `urgent`: it was cut, or it is a request to send. Gives whether the pacer sleeps, and
-    /// its next turn is to be now.
+    /// A packet of a flow has arrived with a target. `urgent`: it was trimmed, or it is a request to send. Returns whether the pacer
+    /// sleeps, so that its next turn must be now.
     pub fn on_target(&mut self, flow: F, target: u64, urgent: bool) -> bool {
         let fresh = Asking { latest: self.base, highest: self.base, active: false, idle: 0, over: false };
         let asking = self.flows.entry(flow).or_insert(fresh);
@@ -91,7 +91,7 @@ impl<F: Copy + Ord> Pacer<F> {
         !self.awake && !self.active.is_empty()
     }
 
-    /// A turn. `None`: there is nobody to pull from, and it sleeps.
+    /// A turn. `None`: there is no flow to pull from, and it sleeps.
     pub fn turn(&mut self) -> Option<Pull<F>> {
         let pull = self.turn_active().or_else(|| self.turn_idle());
         self.awake = pull.is_some();
@@ -129,12 +129,12 @@ impl<F: Copy + Ord> Pacer<F> {
         Some(Pull { flow, number, unasked: true, then: self.time_for(PULL) })
     }
 
-    /// Pulls leave at this part of their full rate from the next turn's end on; above 0, at most 1.
+    /// From the end of the next turn on, pulls leave at this part of their full rate; above 0, at most 1.
     pub fn slow_to(&mut self, part: f64) {
         self.part = part;
     }
 
-    /// The time of a quantum is rounded down to whole picoseconds first.
+    /// The time of a quantum is first rounded down to whole picoseconds.
     fn time_for(&self, quanta: u64) -> Time {
         let rate = u128::from(self.rate.0.max(1)) * u128::from(SHARE);
         let quantum = QUANTUM as u128 * 8 * 100 * 1_000_000_000_000 / rate;
@@ -143,7 +143,7 @@ impl<F: Copy + Ord> Pacer<F> {
         Time(slowed.saturating_mul(quanta))
     }
 
-    /// All of a flow has come. It stays in the lists that it stands in, and is forgotten when it leaves the last of them.
+    /// A flow has arrived completely. It stays in its lists, and is forgotten when it leaves the last of them.
     pub fn end(&mut self, flow: F) {
         if let Some(asking) = self.flows.get_mut(&flow) {
             asking.over = true;
@@ -151,12 +151,12 @@ impl<F: Copy + Ord> Pacer<F> {
         }
     }
 
-    /// \[quanta\] Up to where a flow has been pulled.
+    /// \[quanta\] Position up to which a flow has been pulled.
     pub fn pulled(&self, flow: F) -> Option<u64> {
         self.flows.get(&flow).map(|asking| asking.latest)
     }
 
-    /// Whether a flow has asked that may still be given something.
+    /// Returns whether a flow has requested credit and may still get some.
     pub fn knows(&self, flow: F) -> bool {
         self.flows.contains_key(&flow)
     }

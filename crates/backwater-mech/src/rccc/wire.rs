@@ -12,11 +12,11 @@ pub(super) const PULL: &str = "pull";
 /// Frame of a request to send.
 pub(super) const REQUEST: &str = "rts";
 
-/// What a pull or a request says.
+/// The content of a pull or a request.
 #[derive(Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C, packed)]
 pub(super) struct Word {
-    /// \[quanta\] Up to here credit is given, or asked for.
+    /// \[quanta\] Credit is given, or requested, up to here.
     pub number: u64,
     pub src: HostId,
     pub request: bool,
@@ -28,7 +28,7 @@ pub(super) const WIRE: u32 = 0xff_ffff;
 /// The octets of a frame.
 pub(super) fn octets(frame: &Control, octets: &mut Vec<u8>) -> Option<Carrier> {
     let word = frame.message::<Word>()?;
-    // A pull comes from the flow's destination. Which PDC has which end only the flow tells, and a pull may outlive it.
+    // A pull comes from the flow's destination. Only the flow shows which PDC belongs to which end, and a pull may outlive it.
     let (source, destination) = frame.flow.map_or((0, 0), pdc_ids);
     let (kind, source, destination) = if word.request {
         (uet::Control::CREDIT_REQUEST, source, destination)

@@ -29,7 +29,7 @@ impl Line {
     pub fn is_set(&self, column: &str) -> bool {
         self.number(column) == 1
     }
-    /// There is a value.
+    /// Returns whether a value exists.
     pub fn has(&self, column: &str) -> bool {
         !self.text(column).is_empty()
     }
@@ -49,23 +49,23 @@ impl Trace {
             self.reported("T").and_then(|reported| reported.strip_suffix(" ns")?.parse().ok()).expect("it is said"),
         )
     }
-    /// What the first line says behind this word.
+    /// Returns the text behind this word in the first line.
     pub fn reported(&self, what: &str) -> Option<&str> {
         self.head.split("; ").find_map(|part| part.strip_prefix(what)?.strip_prefix(' '))
     }
 }
 
-/// A compressed table as it was written.
+/// A decompressed table.
 pub(crate) struct Table {
-    /// Of the file, without its endings.
+    /// Its file name, without endings.
     pub name: String,
-    /// The first line: what it is of.
+    /// The first line: its description.
     pub head: String,
     pub columns: Vec<String>,
     pub rows: Vec<Vec<String>>,
 }
 
-/// The compressed tables of a folder of this crate, in the order of their names, as far as their names are wanted.
+/// The compressed tables of a folder of this crate with `wanted` names, in the order of their names.
 pub(crate) fn tables(folder: &str, wanted: impl Fn(&str) -> bool) -> Vec<Table> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -93,7 +93,7 @@ pub(crate) fn traces(control: &str) -> Vec<Trace> {
     tables("src/recorded", wanted).into_iter().map(of).collect()
 }
 
-/// What has been compared with what was recorded.
+/// The comparisons with the record.
 #[derive(Default)]
 pub(crate) struct Held {
     pub values: u64,
@@ -101,7 +101,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// `got` is what the line says there, within `slack`.
+    /// `got` must equal the line's value, within `slack`.
     pub fn compare(&mut self, trace: &Trace, line: &Line, column: &str, got: f64, slack: f64) {
         self.is(trace, line, column, got, line.real(column), slack);
     }
@@ -120,5 +120,5 @@ impl Held {
     }
 }
 
-/// Half a unit of the sixth digit behind the point, to which the program printed, and what rounding adds.
+/// Half a unit of the sixth decimal, the precision of the program's output, and the rounding error.
 pub(crate) const SIX_DIGITS: f64 = 0.500_001e-6;

@@ -1,4 +1,4 @@
-//! What `advise` may be asked of Source Flow Control, and what a scenario answers.
+//! The questions that `advise` answers for Source Flow Control, and the values that a scenario provides.
 
 use super::advice_text::{ASSUMED, advice};
 use super::config::Params;
@@ -24,7 +24,7 @@ const fn count(name: &'static str, help: &'static str, default: Option<&'static 
     AdviceOption { name, help, whole: true, default }
 }
 
-/// What may be asked. The defaults are the network of the study sfc-aidc-2025.
+/// The questions. The defaults are the network of the study sfc-aidc-2025.
 pub(super) const FORM: AdviceForm = AdviceForm {
     about: "Headroom, largest threshold and legal range of pause times of Source Flow Control.\n\n\
             What neither an option nor a scenario gives is the network of the study sfc-aidc-2025. Ends with\n\
@@ -54,7 +54,7 @@ pub(super) const FORM: AdviceForm = AdviceForm {
         key: "sfc.threshold",
         largest: true,
         condition: "pauses == 0 and drops == 0",
-        // What is legal is so by both.
+        // A threshold that is legal is so by both.
         rows: &["largest threshold with serialisation", "largest threshold"],
         below: Some("pfc_threshold"),
         from: None,
@@ -84,7 +84,7 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         pause: question.quantity("pause")?,
         interval: question.quantity("interval")?,
         packet: question.quantity("packet")?,
-        // The study's frames, which the defaults are of, have none.
+        // The defaults are the study's frames, which have no gap.
         gap: question.quantity("gap")?.unwrap_or(Bytes::ZERO),
         message: question.quantity("message")?.unwrap_or(MESSAGE),
         origin: GIVEN,
@@ -103,7 +103,7 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
     Ok(advice)
 }
 
-/// The rates of the links on the scenario's longest way; none where an option gives one rate for all, or how many there are.
+/// The rates of the links on the scenario's longest path; empty if an option gives one rate for all, or their number.
 fn rates(question: &Question) -> Vec<Rate> {
     if !["rate", "links"].iter().all(|key| question.is_from_scenario(key)) {
         return Vec::new();
@@ -112,7 +112,7 @@ fn rates(question: &Question) -> Vec<Rate> {
     all.map(|rate| rate.as_str()?.parse().ok()).collect::<Option<_>>().unwrap_or_default()
 }
 
-/// Where some sender of the scenario is faster than the receiver, whatever rate an option gives to all links.
+/// A warning if some sender of the scenario is faster than the receiver, even if an option gives one rate to all links.
 fn faster(question: &Question) -> Option<String> {
     let rate = |key: &str| question.fact(key).and_then(Value::as_str)?.parse::<Rate>().ok();
     let (own, receiver) = rate("fastest_sender").zip(rate("rate")).filter(|(own, receiver)| own > receiver)?;
@@ -122,7 +122,7 @@ fn faster(question: &Question) -> Option<String> {
     ))
 }
 
-/// Where senders of the scenario share links on their way, which the formulas do not know.
+/// A warning if senders of the scenario share links on their paths: the formulas do not know these.
 fn sharing(question: &Question, senders: u64) -> Option<String> {
     let carried = question.fact("carried").and_then(Value::as_u64).filter(|_| question.is_from_scenario("senders"))?;
     (carried < senders).then(|| {
@@ -132,9 +132,9 @@ fn sharing(question: &Question, senders: u64) -> Option<String> {
     })
 }
 
-/// The limit beyond which `check` warns, and why it is another than those above.
+/// The limit of the warning of `check`, and why it differs from those above.
 fn limit_of_check(question: &Question) -> Option<String> {
-    // With an option in place of what the scenario says, the question is another than that of `check`.
+    // If an option replaces a value of the scenario, the question differs from that of `check`.
     let same = ["senders", "rate", "links", "switches", "link_delay", "switch_latency", "pfc_threshold", "packet"];
     if !same.iter().all(|key| question.is_from_scenario(key)) {
         return None;
@@ -167,12 +167,12 @@ fn no_senders(question: &Question) -> AdviceError {
     }
 }
 
-/// What was taken from the scenario, in a line.
+/// Returns the values taken from the scenario, in a line.
 fn taken(question: &Question) -> Option<String> {
     let (file, _) = question.scenario.as_ref()?;
     let keys = FORM.options.iter().map(|option| option.name).chain(["message", "gap"]);
     let name = |key: &str| match (key, question.fact("pfc_threshold_key").and_then(Value::as_str)) {
-        // A dynamic threshold of PFC is the limit, or without PFC the memory itself.
+        // The limit is a dynamic threshold of PFC, or without PFC the memory itself.
         ("pfc_threshold", Some(key)) if key != "pfc.xoff" => format!("limit ({key})"),
         _ => key.replace('_', " "),
     };
@@ -182,10 +182,10 @@ fn taken(question: &Question) -> Option<String> {
     Some(format!("From {file}{into}: {}.", names.join(", ")))
 }
 
-/// What a scenario says, quantities as text.
+/// Returns the values of a scenario, quantities as text.
 pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<String, Value> {
     let hops = || situation.paths.different.iter().flatten();
-    // Of ways with as many links the one whose links take longest; of equal ones always the same.
+    // Among paths with equally many links the one whose links take longest; among equal ones always the same.
     let rates = |way: &[Hop]| way.iter().map(|hop| hop.rate).collect::<Vec<_>>();
     let times = |way: &[Hop]| Reverse(PathTime::of(way, situation.frame + situation.gap, Bytes::ZERO).frames);
     let longest = situation.paths.different.iter().min_by_key(|way| (Reverse(way.len()), times(way), rates(way)));
@@ -197,13 +197,13 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
     let senders = incast.map(|incast| incast.senders);
     let message = params.map_or(MESSAGE, |sfc| sfc.message_size);
     let on_links = (situation.frame + situation.gap, message + situation.gap);
-    // As `check` does: without a mechanism that pauses there is no limit.
+    // As in `check`: without a mechanism that pauses there is no limit.
     let pauses = situation.paths.pause_threshold.as_ref().map(|(bytes, _)| *bytes);
     let ends = senders.zip(pauses).and_then(|(senders, pauses)| {
         ends(&situation.paths, senders, situation.rate, on_links, Some(pauses), None).ok().flatten()
     });
     let check_threshold = ends.and_then(|(least, _)| least.largest_threshold);
-    // A threshold that is there decides what is judged now, and any above the limit what would be.
+    // An existing threshold decides what is judged now, and any threshold above the limit what would be judged.
     let classes = params.map_or_else(Params::usual_classes, |sfc| sfc.classes.clone());
     let threshold = params.map_or(Bytes::ZERO, |sfc| sfc.threshold);
     let judged = |limit: &Bytes| {

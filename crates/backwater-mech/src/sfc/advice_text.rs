@@ -8,13 +8,13 @@ use backwater_net::Bytes;
 use backwater_net::hooks::{Advice, AdviceError, AdviceRow as Row};
 use serde_json::{Value, json};
 
-/// Of what senders this project's bound is.
+/// The assumption about senders in this project's bound.
 pub(super) const ASSUMED: &str = "of senders that share nothing but the last switch";
 
 /// Headroom, largest threshold and legal pause times, as rows.
 pub(super) fn advice(question: &Case) -> Result<Advice, AdviceError> {
     let (plain, serialised) = numbers(question)?;
-    // Where none is in mind, both formulas are held against one that is legal by both: a setting has but one.
+    // Without a given threshold, both formulas are evaluated at one that is legal by both: a setting has one only.
     let (largest, origin) = match &serialised {
         Some(with) => {
             (plain.largest_threshold.zip(with.largest_threshold).map(|(a, b)| a.min(b)), "the largest by both")
@@ -48,7 +48,7 @@ pub(super) fn advice(question: &Case) -> Result<Advice, AdviceError> {
         problems.extend(self::problems(q, with, "with serialisation counted, "));
         problems.extend(apart(q, &plain, with));
     }
-    // Of a threshold that nobody has in mind no more than the bound allows.
+    // Without a given threshold, no more than the bound allows.
     let most = bound(q, plain.threshold)?.largest_threshold;
     let at = match question.threshold {
         Some(threshold) => Some(threshold),
@@ -80,7 +80,7 @@ fn named_bound(bound: &Bound, threshold: Option<Bytes>) -> Value {
     })
 }
 
-/// What it comes to: by the document's formula, by the same with serialisation, and by this project's bound.
+/// Returns the conclusion: by the document's formula, by the same with serialisation, and by this project's bound.
 fn summary(rows: &[Row]) -> Vec<String> {
     let value = |name: &str, end: &str| {
         let row = rows.iter().find(|row| row.name.strip_suffix(end) == Some(name))?;
@@ -112,7 +112,7 @@ fn summary(rows: &[Row]) -> Vec<String> {
     all.into_iter().flatten().collect()
 }
 
-/// What this project's bound says, row by row.
+/// This project's bound, row by row.
 fn describe_bound(q: &Case, b: &Bound, threshold: Option<Bytes>, rows: &mut Vec<Row>) {
     let mut row = |name: &str, quantity: String, formula: String| {
         rows.push(Row::new(format!("{name}, our bound"), quantity, formula))
@@ -148,7 +148,7 @@ fn describe_bound(q: &Case, b: &Bound, threshold: Option<Bytes>, rows: &mut Vec<
     row("pause at most", b.longest_pause.to_string(), full);
 }
 
-/// How often frames and messages pass a switch's latency.
+/// Returns how often frames and messages pass a switch's latency.
 fn passed(q: &Case) -> String {
     match q.behind_latency {
         true => format!("2 x {} switches (latency before the queue)", q.switches),
@@ -160,7 +160,7 @@ fn with_interval(q: &Case) -> String {
     q.interval.map_or_else(String::new, |interval| format!(", messages every {interval}"))
 }
 
-/// Where the setting in mind meets the document's formula or not, but not this project's bound.
+/// Cautions if the given setting meets the document's formula or not, but not this project's bound.
 fn cautions(q: &Case, b: &Bound, at: Option<Bytes>) -> Vec<String> {
     let mut cautions = Vec::new();
     if let Some(threshold) = q.threshold.filter(|threshold| b.largest_threshold.is_none_or(|most| *threshold > most)) {
@@ -212,7 +212,7 @@ fn describe(q: &Case, n: &Numbers, suffix: &str, rows: &mut Vec<Row>) {
     }
 }
 
-/// Where no pause is in the ranges of both formulas.
+/// A text if no pause is in the ranges of both formulas.
 fn apart(q: &Case, plain: &Numbers, with: &Numbers) -> Option<String> {
     let most = with.largest_threshold?;
     let threshold = q.threshold.unwrap_or(most);

@@ -1,13 +1,13 @@
-//! What Source Flow Control needs of thresholds and pause times, derived from first principles: this project's bound.
+//! This project's bound: thresholds and pause times that Source Flow Control needs, derived from first principles.
 //!
 //! Assumptions:
 //!
-//! - (A1) N senders send without end into one port at its own rate C, over ways that share nothing but the last switch.
+//! - (A1) N senders send without end into one port at its own rate C, over paths that share only the last switch.
 //! - (A2) Frames have one length F and take t = 8 F/C (their gap included, which no queue holds), at every hop stored first; l links of delay d, S switches of latency s.
-//! - (A3) A frame is seen when it joins the egress queue, behind its switch's latency. If the queue is then above Th and its sender
-//!   was not told within the interval I, it is told at once. The message passes the same switch and the way back, and waits on each
+//! - (A3) A frame is seen when it joins the egress queue, behind its switch's latency. If the queue is then above Th and its sender has had
+//!   no message within the interval I, a message is sent at once. The message passes the same switch and the path back, and waits on each
 //!   link for at most one frame of its own length (an acknowledgement).
-//! - (A4) A sender that hears stops for P after the frame in transmission; a later message moves the end on, never back.
+//! - (A4) A sender that gets a message stops for P after the frame in transmission; a later message only moves the end to a later time.
 //!
 //! **Loop**, from a frame's first bit at its sender to the stop that it causes there (t_m: the message's own time):
 //!
@@ -16,14 +16,14 @@
 //! m = ceil(L'/t)                         frames that a sender brings from the first one that is told on
 //! ```
 //!
-//! Where links are of several rates, l t stands for what a frame takes on all of them, and l t_m for what a message does; t remains the
-//! frame's time at C. With `switch.latency_at = "output"`, the simulator's default, a frame is in its queue before that latency, and only the message
-//! passes it: 2 S - 1 in place of 2 S, which is the document's own count. Where a message may have to wait for a data frame at each
-//! hop, as on links that carry data both ways, L is up to l t longer: not counted.
+//! If links have several rates, l t stands for the time of a frame on all of them, and l t_m for that of a message; t remains the frame's
+//! time at C. With `switch.latency_at = "output"`, the simulator's default, a frame is in its queue before that latency, and only the
+//! message passes it: 2 S - 1 in place of 2 S, as the document counts. If a message may have to wait for a data frame at each hop, as on
+//! links that carry data both ways, L is up to l t longer: this is not counted.
 //!
-//! **Least pause.** While the queue stays above Th each sender repeats one cycle: its first frame is told of, m frames come, it
-//! pauses. Messages on later frames of the same burst, every I* = ceil(I/t) t, end the pause k I* later; an interval that outlasts
-//! loop and pause lets j more frames come untold. A cycle lasts L + P + k I* + j t and brings (m + j) frames a sender. The queue does
+//! **Least pause.** While the queue stays above Th each sender repeats one cycle: its first frame causes a message, m frames arrive, it
+//! pauses. Messages on later frames of the same burst, every I* = ceil(I/t) t, end the pause k I* later; an interval that outlasts loop and
+//! pause lets j more frames arrive without a message. A cycle lasts L + P + k I* + j t and brings (m + j) frames a sender. The queue does
 //! not grow if the port can send them all in that time:
 //!
 //! ```text
@@ -31,23 +31,23 @@
 //! P_min = N m t - L + (N-1) j t - k I*       k = floor((m-1) t / I*)     j = max(0, ceil(I / (N t)) - m)
 //! ```
 //!
-//! With I = P and two senders or more j = k = 0 at P_min itself; a pause below (m-1) t is its own further message, so that of two
-//! senders some shorter ones do, too. Otherwise a shorter pause lets the queue grow by C (P_min - P) a cycle without end: at last PFC
-//! fires, whatever Th and the PFC threshold are, as soon as the flows are long enough. With (m t = L) P_min is (N-1) L, the formula
-//! of the document but for its loop.
+//! With I = P and two senders or more j = k = 0 at P_min itself. A pause below (m-1) t is its own further message, so with two senders some
+//! shorter pauses suffice, too. Otherwise a shorter pause lets the queue grow by C (P_min - P) a cycle without end: in the end PFC fires,
+//! whatever Th and the PFC threshold are, as soon as the flows are long enough. With (m t = L) P_min is (N-1) L, the formula of the
+//! document except its loop.
 //!
-//! **Headroom.** From the frame that brings the queue above Th every sender has m + j' more, the first among them, and the port
-//! sends m + j' - 1 until the last has come. Cycles after that bring no more than the port sends if P >= P_min:
+//! From the frame that brings the queue above Th every sender has m + j' more, the first included, and the port sends m + j' - 1 until the
+//! last has arrived. Later cycles bring no more than the port sends if P >= P_min:
 //!
 //! ```text
 //! H = ((N-1) (m + j') + 1) F     j' = max(0, ceil((I - L - P) / t))     Th <= PFC threshold - H
 //! ```
 //!
-//! That holds wherever PFC counts, since no ingress holds more than the queue. It is tight where PFC counts the queue itself; of
-//! equal senders at as many ingresses each holds an N-th.
+//! This holds wherever PFC counts, since no ingress holds more than the queue. It is tight where PFC counts the queue itself; with equal
+//! senders at as many ingresses each ingress holds an N-th.
 //!
-//! **Greatest pause.** The queue was above Th at one moment; the N m - 1 frames after it come whatever happens, and the first sender
-//! is back L + P + k I* later. The port does not idle if
+//! **Greatest pause.** The queue was above Th at one moment; the N m - 1 frames after it arrive in any case, and the first sender is back L
+//! + P + k I* later. The port does not idle if
 //!
 //! ```text
 //! P_max = (Th + (N m0 - 1) F) / C - L - k I*     m0 = ceil(L/t)
@@ -58,17 +58,17 @@ use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::AdviceError;
 
-/// Frame length where none is given: of the study sfc-aidc-2025.
+/// Default frame length: that of the study sfc-aidc-2025.
 pub(super) const FRAME: Bytes = Bytes(4_064);
 
 /// This project's bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bound {
-    /// The frame reckoned with.
+    /// The frame length of the calculation.
     pub frame: Bytes,
     /// From a frame's first bit at its sender to the stop that it causes there.
     pub loop_time: Time,
-    /// Frames that a sender still brings, the first that is told among them.
+    /// Frames that a sender still brings, including the first one with a message.
     pub frames: u64,
     /// Bytes above the threshold.
     pub headroom: Bytes,

@@ -1,4 +1,4 @@
-//! Destinations remembered near the source (SFC, Le et al., arXiv 2305.00538): one source's message serves its neighbours.
+//! Destinations remembered near the source (SFC, Le et al., arXiv 2305.00538): a message for one source also serves its neighbours.
 //!
 //! ```text
 //! on an SFCM{P} from queue e to an attached host, about a packet to d in class c:
@@ -7,7 +7,7 @@
 //!     tell it SFCM{end - now, DSCP of the packet} as if e had, once for each end
 //! ```
 //!
-//! A pause that the queue then sends itself replaces the time, as always.
+//! A later pause by the queue itself replaces the time, as always.
 
 use super::wire::{Message, PointId};
 use backwater_engine::Time;
@@ -20,7 +20,7 @@ type Recipient = (HostId, Dscp, Option<FlowRef>);
 /// A message that the switch gives to one of its own hosts.
 pub(super) type Own = (HostId, Option<FlowRef>, Message);
 
-/// Pauses that were asked of attached hosts.
+/// Pauses that attached hosts were asked for.
 #[derive(Default, backwater_derive::State)]
 pub(super) struct Cache(BTreeMap<(PointId, HostId, Class), Known>);
 
@@ -28,12 +28,12 @@ pub(super) struct Cache(BTreeMap<(PointId, HostId, Class), Known>);
 struct Known {
     end: Time,
     flow_mode: bool,
-    /// who has been told, with which end, and a flow of theirs, unless that had ended
+    /// the notified sources, each with its end and one of its flows, unless that had ended
     notified: BTreeMap<Recipient, (Time, Option<FlowRef>)>,
 }
 
 impl Cache {
-    /// Remembers a message for an attached host; returns whom else it concerns.
+    /// Remembers a message for an attached host; returns the others that it concerns.
     pub(super) fn remember(&mut self, source: HostId, flow: Option<FlowRef>, message: Message, now: Time) -> Vec<Own> {
         self.0.retain(|_, known| known.end > now);
         let key = (message.point, message.to, message.class);
@@ -52,7 +52,7 @@ impl Cache {
         others.map(|((host, dscp, _), (_, flow))| (host, flow, Message { dscp, ..message })).collect()
     }
 
-    /// What the source of a packet is told that goes to a remembered destination.
+    /// Returns the messages for the source of a packet to a remembered destination.
     pub(super) fn look_up(&mut self, source: HostId, pkt: &Packet, class: Class, now: Time) -> Vec<Own> {
         let (to, flow, dscp) = (pkt.dst, Some(pkt.flow), pkt.ds.dscp());
         let mut own = Vec::new();
@@ -70,7 +70,7 @@ impl Cache {
     }
 }
 
-/// Whom a message about a flow of `source` concerns.
+/// Returns the recipient of a message about a flow of `source`.
 fn who(source: HostId, flow: Option<FlowRef>, message: &Message) -> Recipient {
     (source, message.dscp, flow.filter(|_| message.flow_mode))
 }

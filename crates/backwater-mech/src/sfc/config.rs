@@ -1,4 +1,4 @@
-//! The parameters of Source Flow Control, and what is checked of them.
+//! The parameters of Source Flow Control, and their checks.
 
 use crate::headroom::refresh_finding;
 use crate::mac_control::Signal;
@@ -135,7 +135,7 @@ impl Params {
         self.target.unwrap_or(Bytes(self.threshold.0 / 2))
     }
 
-    /// Classes where none are given.
+    /// The default classes.
     pub(super) fn usual_classes() -> Vec<u8> {
         Params::default_classes()
     }
@@ -146,11 +146,11 @@ impl Params {
     }
 }
 
-/// What it does to others and asks of them.
+/// Returns its effects on others and its needs.
 pub(super) fn profile(params: &Params) -> Profile {
     let (own, at_tor) = (params.class_bits(), params.at_source != AtSource::Host);
     Profile {
-        // In a lane a packet waits elsewhere than in its queue, and two queues of one flow would be served each by itself.
+        // In an isolation queue a packet waits outside of its queue, and two queues of one flow would be served independently.
         claims: Claims { steering: params.at_source == AtSource::Isolation, ..Claims::NONE },
         pauses: if at_tor { params.signal.by_frame(own.into()) } else { 0 },
         classes: own | class_bits(&[params.message_class]),
@@ -160,12 +160,12 @@ pub(super) fn profile(params: &Params) -> Profile {
     }
 }
 
-/// What no range of a single parameter can say.
+/// Checks what no range of a single parameter can express.
 pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
     let mut findings = Vec::new();
     if params.at_source != AtSource::Host {
-        // It keeps nothing from being dropped: no promise is broken.
+        // It keeps nothing from being dropped, so no promise is broken.
         findings.extend(refresh_finding(params.signal, params.quanta, cx).map(|f| Finding { fatal: false, ..f }));
         findings.extend(signal_finding(params, cx));
     }
@@ -184,7 +184,7 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
         let what = match switch.buffer_per {
             BufferPer::None => continue,
-            // What came in through one port alone could never reach it.
+            // Arrivals by one port alone could never reach it.
             BufferPer::Ingress => "the buffer of one ingress",
             BufferPer::Switch | BufferPer::Egress | BufferPer::Queue => "the buffer",
         };
@@ -228,7 +228,7 @@ fn signal_finding(params: &Params, cx: &CheckCx<'_>) -> Option<Finding> {
     })
 }
 
-/// How the ToR signals its pauses.
+/// Returns how the ToR signals its pauses.
 pub(super) fn pause_style(params: &Params) -> Option<PauseStyle> {
     (params.at_source != AtSource::Host).then(|| params.signal.style(params.quanta))
 }

@@ -1,4 +1,4 @@
-//! The congestion point of Source Flow Control: an egress queue that tells the sources of its packets to stop, and when they may go on.
+//! The congestion point of Source Flow Control: an egress queue that asks the sources of its packets to stop, and to continue.
 
 use super::config::{Granularity, Params, Points};
 use super::wire::{Message, PointId};
@@ -13,14 +13,14 @@ use std::collections::BTreeMap;
 struct Paused {
     /// when the message was sent, and the earliest time of the next one
     next: Time,
-    /// when the pause ends at the source, apart from the message's way
+    /// when the pause ends at the source, without the message's propagation
     until: Time,
     flow: FlowRef,
     to: HostId,
     class: Class,
 }
 
-/// Who is paused apart from whom: the source's queue, and the flow in flow mode.
+/// The unit of a pause: the source's queue, and the flow in flow mode.
 type Key = (Port, Queue, HostId, Dscp, Option<FlowRef>);
 
 /// The egress queues of one switch.
@@ -35,7 +35,7 @@ pub(super) struct CongestionPoint {
     #[state(fixed)]
     classes: u8,
     last: BTreeMap<Key, Paused>,
-    /// pauses asked for
+    /// number of pauses requested
     pauses: u64,
     /// \[bytes\] the longest of its queues
     peak: Bytes,
@@ -52,7 +52,7 @@ impl CongestionPoint {
         &self.params
     }
 
-    /// Congested above Th, and relieved below the target where it has paused somebody.
+    /// Congested above Th, and relieved below the target if it has paused a source.
     pub(super) fn levels(&self, port: Port, queue: Queue) -> Levels {
         if !self.points[usize::from(port.0)] {
             return Levels::NONE;
@@ -62,7 +62,7 @@ impl CongestionPoint {
         if paused { congested.or(Levels::below(self.params.target())) } else { congested }
     }
 
-    /// Whom a queue has paused.
+    /// Returns the sources that a queue has paused.
     fn paused(&self, port: Port, queue: Queue) -> impl Iterator<Item = (&Key, &Paused)> {
         let first = (port, queue, HostId(0), Dscp::of(Class(0)), None);
         self.last.range(first..).take_while(move |(key, _)| (key.0, key.1) == (port, queue))
@@ -94,7 +94,7 @@ impl CongestionPoint {
         self.params.resume && !self.last.is_empty() && cx.seen().egress(at.egress, at.queue) < least
     }
 
-    /// The pause for the source of a packet that saw a congested queue, unless it has been told lately.
+    /// The pause for the source of a packet that saw a congested queue, unless it has been notified lately.
     pub(super) fn pause(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, src: HostId) -> Option<Message> {
         let flow_mode = self.params.granularity == Granularity::Flow;
         let dscp = pkt.ds.dscp();
@@ -110,7 +110,7 @@ impl CongestionPoint {
             cx.shape().ports[usize::from(at.egress.0)].rate.time_for(excess)
         });
         if !self.params.resume {
-            // Nobody will ask for these any more.
+            // These are not looked up any more.
             self.last.retain(|_, paused| paused.next > now);
         }
         let next = now.after(self.params.min_interval.unwrap_or(pause));
@@ -120,7 +120,7 @@ impl CongestionPoint {
         Some(Message { pause, class: at.class, dscp, flow_mode, point: point_id(cx, at), to: pkt.dst })
     }
 
-    /// Whose pauses a relieved queue lifts.
+    /// Returns the pauses that a relieved queue lifts.
     pub(super) fn resumes(&mut self, cx: &mut SwitchCx<'_>, at: &Place) -> Vec<(HostId, FlowRef, Message)> {
         let flow_mode = self.params.granularity == Granularity::Flow;
         let (now, point) = (cx.now(), point_id(cx, at));

@@ -8,8 +8,8 @@
 //! H/C    < P < (Th + H)/C                       not back before the queue is at Th again, and not after it has run empty
 //! ```
 //!
-//! Source: contribution dw-chen-sfc-computation-simulation to IEEE P802.1Qdw, whose numbers come out exactly; that
-//! 2.4 us are 6 links and 5 switches is inferred. With serialisation every store-and-forward hop adds the time of its frame.
+//! Source: contribution dw-chen-sfc-computation-simulation to IEEE P802.1Qdw, whose numbers are reproduced exactly; its 2.4 us are inferred
+//! to be 6 links and 5 switches. With serialisation every store-and-forward hop adds the time of its frame.
 
 use super::incast_case::Case;
 use backwater_engine::Time;
@@ -17,7 +17,7 @@ use backwater_net::hooks::{AdviceError, Hop};
 use backwater_net::{Bytes, Rate};
 use serde_json::{Map, Value, json};
 
-/// What lies between a sender and the congested port, each link and switch once.
+/// The times between a sender and the congested port, each link and switch once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PathTime {
     /// Propagation over all links.
@@ -33,7 +33,7 @@ pub(super) struct PathTime {
 }
 
 impl PathTime {
-    /// Of a path, on which data frames and messages have these lengths.
+    /// The times of a path, on which data frames and messages have these lengths.
     pub(super) fn of(path: &[Hop], frame: Bytes, message: Bytes) -> PathTime {
         path.iter().fold(PathTime::default(), |way, hop| PathTime {
             links: way.links.after(hop.delay),
@@ -54,16 +54,16 @@ impl PathTime {
     }
 }
 
-/// What follows from a loop time.
+/// The results for a loop time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Numbers {
     /// From the queue passing the threshold until fewer bytes arrive.
     pub loop_time: Time,
-    /// Bytes that still come.
+    /// Bytes that still arrive.
     pub headroom: Bytes,
     /// Largest legal threshold, if there is one.
     pub largest_threshold: Option<Bytes>,
-    /// The threshold reckoned with.
+    /// The threshold of the calculation.
     pub threshold: Bytes,
     /// Pause times have to be longer.
     pub shortest_pause: Time,
@@ -72,7 +72,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Of a headroom.
+    /// The numbers for a headroom.
     pub(super) fn new(
         loop_time: Time,
         headroom: Bytes,
@@ -94,7 +94,7 @@ impl Numbers {
         })
     }
 
-    /// By names that end in their unit.
+    /// Numbers by names that end in their unit.
     pub(super) fn named(&self) -> Map<String, Value> {
         let pairs = [
             ("headroom_bytes", json!(self.headroom.0)),
@@ -105,23 +105,23 @@ impl Numbers {
         pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Whether the threshold leaves the headroom below the PFC threshold.
+    /// Returns whether the threshold leaves the headroom below the PFC threshold.
     pub(super) fn threshold_fits(&self) -> bool {
         self.largest_threshold.is_some_and(|largest| self.threshold <= largest)
     }
 
-    /// Whether sources are back before the queue is at the threshold again.
+    /// Returns whether sources resume before the queue has fallen to the threshold.
     pub(super) fn too_short(&self, pause: Time) -> bool {
         pause <= self.shortest_pause
     }
 
-    /// Whether the queue runs empty before sources are back.
+    /// Returns whether the queue runs empty before sources resume.
     pub(super) fn too_long(&self, pause: Time) -> bool {
         pause >= self.longest_pause
     }
 }
 
-/// Bytes that still come from `senders` at line rate into one port of that rate.
+/// Bytes that still arrive from `senders` at line rate into one port of that rate.
 pub(super) fn headroom(senders: u64, rate: Rate, loop_time: Time) -> Result<Bytes, AdviceError> {
     let excess = u128::from(senders.saturating_sub(1)) * u128::from(rate.0);
     let bits_ps = excess.checked_mul(u128::from(loop_time.0)).ok_or_else(|| AdviceError::too_large("the headroom"))?;
@@ -130,7 +130,7 @@ pub(super) fn headroom(senders: u64, rate: Rate, loop_time: Time) -> Result<Byte
     Ok(Bytes(bytes))
 }
 
-/// The numbers, without and with serialisation (`None` where no frame length is given).
+/// The numbers, without and with serialisation (`None` without a frame length).
 pub(super) fn numbers(question: &Case) -> Result<(Numbers, Option<Numbers>), AdviceError> {
     let q = question;
     if q.senders == 0 || q.links == 0 || q.switches == 0 {
@@ -210,8 +210,8 @@ mod tests {
         assert_eq!(with.headroom, Bytes(145_080));
     }
 
-    /// 20 B take 0.8 ns at 200 Gb/s: three of a frame, and three of a message. A queue has none of them: 41 frames of headroom as without,
-    /// which leave with their gaps, as the 200 KB do: 59 x 163.36 ns and 8 us x 4084 / 4064.
+    /// 20 B take 0.8 ns at 200 Gb/s: three of a frame, and three of a message. A queue does not hold gaps: 41 frames of headroom as
+    /// without, which leave with their gaps, as the 200 KB do: 59 x 163.36 ns and 8 us x 4084 / 4064.
     #[test]
     fn a_gap_takes_time_and_no_room() {
         let question = Case { packet: Some(Bytes(4064)), message: Bytes(64), ..study(3, Some(200_000)) };
@@ -257,17 +257,17 @@ mod tests {
         assert_eq!((ours.headroom, ours.largest_threshold), (Bytes(41 * 4064), Some(Bytes(380_000 - 41 * 4064))));
         assert_eq!(ours.shortest_pause, Time(6_558_240));
         assert_eq!(ours.longest_pause, Time(8_000_000 + 59 * 162_560 - 3_195_360));
-        // Messages every 2 us: the second comes 13 frames after the first of a burst, and so does the end of the pause.
+        // Messages every 2 us: the second follows 13 frames after the first of a burst, and so does the end of the pause.
         let often = bound(&Case { interval: Some(Time::us(2)), ..question.clone() }, Bytes(200_000)).unwrap();
         assert_eq!(often.shortest_pause, Time(6_558_240 - 13 * 162_560));
-        // Every 15 us: 3 x 31 frames begin in it, 11 of each 31 untold; two of three thirds of the time must be paused.
+        // Every 15 us: 3 x 31 frames begin in it, 11 of each 31 without a message; two thirds of the time must be paused.
         let seldom = bound(&Case { interval: Some(Time::us(15)), ..question }, Bytes(200_000)).unwrap();
         assert_eq!(seldom.shortest_pause, Time(6_558_240 + 2 * 11 * 162_560));
     }
 
-    /// By hand where a frame is in its queue before that switch's latency: 6 x 150 + 5 x 300 + 3 x (162.56 + 2.56) ns are 2895.36 ns,
-    /// as in `sfc_headroom_is_tight` of the integration tests, in which 18 frames begin. So 3 x 18 x 162.56 - 2895.36 ns, and 37
-    /// frames of headroom.
+    /// By hand if a frame is in its queue before that switch's latency: 6 x 150 + 5 x 300 + 3 x (162.56 + 2.56) ns are 2895.36 ns, as in
+    /// `sfc_headroom_is_tight` of the integration tests, in which 18 frames begin. So 3 x 18 x 162.56 - 2895.36 ns, and 37 frames of
+    /// headroom.
     #[test]
     fn the_bound_by_hand_where_a_frame_is_seen_before_the_latency() {
         let question = Case { message: Bytes(64), behind_latency: false, ..study(3, Some(200_000)) };
@@ -303,7 +303,7 @@ mod tests {
         assert!(advice(&study(3, None)).unwrap().feasible);
     }
 
-    /// Document 000, cases 7 to 9: of 12, 30, 50 and 3 us only 12 us are between 4.8 and 12.8 us.
+    /// Document 000, cases 7 to 9: among 12, 30, 50 and 3 us only 12 us are between 4.8 and 12.8 us.
     #[test]
     fn a_pause_outside_its_range_is_a_problem() {
         let with = |pause| advice(&Case { pause: Some(pause), ..study(3, Some(200_000)) }).unwrap();

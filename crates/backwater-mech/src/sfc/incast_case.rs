@@ -1,4 +1,4 @@
-//! What `advise` is asked of Source Flow Control: an N:1 incast, and the values in mind.
+//! The question for the advice on Source Flow Control: an N:1 incast, and the given values.
 
 use backwater_engine::Time;
 use backwater_net::hooks::AdviceError;
@@ -11,40 +11,40 @@ pub(super) struct Case {
     pub senders: u64,
     /// Rate of the receiver's link.
     pub rate: Rate,
-    /// Rates of the links from a sender to the receiver's switch, in order; none: all have `rate`.
+    /// Rates of the links from a sender to the receiver's switch, in order; empty: all have `rate`.
     pub rates: Vec<Rate>,
     /// Links from a sender to the receiver's switch.
     pub links: u64,
-    /// Switches on the way, the congested one too.
+    /// Switches on the path, including the congested one.
     pub switches: u64,
     /// Propagation delay of a link.
     pub link_delay: Time,
     /// Processing delay of a switch.
     pub switch_latency: Time,
-    /// Whether a frame joins the congested queue behind that switch's latency: not with `switch.latency_at = "output"`.
+    /// True if a frame joins the congested queue behind that switch's latency: not with `switch.latency_at = "output"`.
     pub behind_latency: bool,
-    /// Where PFC pauses.
+    /// The threshold of PFC.
     pub pfc_threshold: Bytes,
-    /// Whether it is that; otherwise it is the memory, beyond which frames are dropped.
+    /// True if it is that; otherwise it is the memory, beyond which frames are dropped.
     pub pauses: bool,
-    /// The SFC threshold in mind; `None`: the largest legal one.
+    /// The given SFC threshold; `None`: the largest legal one.
     pub threshold: Option<Bytes>,
-    /// The pause time in mind.
+    /// The given pause time.
     pub pause: Option<Time>,
     /// Time between two messages to one sender; `None`: the pause time.
     pub interval: Option<Time>,
-    /// Largest frame; with it serialisation is counted too.
+    /// Largest frame; if given, serialisation is counted.
     pub packet: Option<Bytes>,
-    /// Per frame that only links count: it takes time, and no room in a queue.
+    /// Bytes per frame that only links count: they take time, but no room in a queue.
     pub gap: Bytes,
-    /// Length of an SFC message on the wire; [`MESSAGE`] unless there is reason for another.
+    /// Length of an SFC message on the wire; normally [`MESSAGE`].
     pub message: Bytes,
-    /// Where the threshold comes from.
+    /// The origin of the threshold.
     pub origin: &'static str,
 }
 
 impl Case {
-    /// What a frame takes on all links together, each behind the other.
+    /// Returns the time of a frame on all links, one after the other.
     pub(super) fn on_links(&self, size: Bytes) -> Result<Time, AdviceError> {
         let time = match self.rates.is_empty() {
             true => self.at(self.rate, size).0.checked_mul(self.links),
@@ -53,12 +53,12 @@ impl Case {
         time.map(Time).ok_or_else(|| AdviceError::too_large("the loop time"))
     }
 
-    /// What a frame takes on a link, its gap included.
+    /// Returns the time of a frame on a link, its gap included.
     pub(super) fn at(&self, rate: Rate, size: Bytes) -> Time {
         rate.time_for(Bytes(size.0.saturating_add(self.gap.0)))
     }
 
-    /// How that comes about.
+    /// Returns the derivation of that time.
     pub(super) fn on_each_link(&self, size: Bytes) -> String {
         let alike = |rates: &[Rate]| match (rates.len(), self.at(rates[0], size)) {
             (1, time) => time.to_string(),
@@ -72,12 +72,12 @@ impl Case {
         format!("{times} for {size}{gap}")
     }
 
-    /// What has to hold threshold and headroom.
+    /// Returns the limit for threshold and headroom.
     pub(super) fn limit(&self) -> &'static str {
         if self.pauses { "PFC threshold" } else { "memory" }
     }
 
-    /// What comes of a queue that passes it.
+    /// Returns the consequence of a queue that passes the limit.
     pub(super) fn passed(&self) -> &'static str {
         if self.pauses { "PFC may fire" } else { "frames may be dropped" }
     }
@@ -86,5 +86,5 @@ impl Case {
 /// Length of an SFC message on the wire \[bytes\]: the default of `sfc.message_size`.
 pub(super) const MESSAGE: Bytes = Bytes(116);
 
-/// A threshold that was asked about, or is the scenario's.
+/// A threshold that was given, by option or by the scenario.
 pub(super) const GIVEN: &str = "as given";

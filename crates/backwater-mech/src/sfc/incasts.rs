@@ -1,9 +1,9 @@
-//! Whether settings are legal for the incasts that a scenario is known to have, by the formulas of [`super::formula`], with the
-//! serialisation of frames and messages counted.
+//! Checks whether settings are legal for the known incasts of a scenario, by the formulas of [`super::formula`], with the serialisation of
+//! frames and messages counted.
 //!
-//! What is warned of is illegal by the formulas whatever else goes on: thresholds and least pause times are held against the fewest senders
-//! and the shortest loop, greatest pause times against the most senders and the longest loop, and not at all where others may
-//! send to the receiver too, or where a message ends the pause (`resume`). Only the last hop is looked at.
+//! A warning means that a setting is illegal by the formulas, whatever else happens. Thresholds and least pause times are compared with the
+//! fewest senders and the shortest loop, greatest pause times with the most senders and the longest loop. The latter are not compared if
+//! others may send to the receiver, too, or if a message ends the pause (`resume`). Only the last hop is examined.
 
 use super::config::Params;
 use super::formula::{Numbers, PathTime, headroom};
@@ -13,7 +13,7 @@ use backwater_net::hooks::{AdviceError, Finding, Incast, Incasts, Paths};
 use backwater_net::packet::class_bits;
 use backwater_net::{Bytes, Rate};
 
-/// Looks at the largest incast and at the smallest, which tell most.
+/// Examines the largest and the smallest incast, which are the most restrictive.
 pub(super) fn findings(params: &Params, incasts: &dyn Incasts) -> Vec<Finding> {
     let mut all = incasts.all();
     all.retain(|incast| judges(&params.classes, incast.class, incast.bytes, params.threshold));
@@ -31,13 +31,13 @@ pub(super) fn findings(params: &Params, incasts: &dyn Incasts) -> Vec<Finding> {
     findings
 }
 
-/// Whether an incast of so many bytes is looked at: it may pass the threshold.
+/// Returns whether an incast of so many bytes is examined: it may pass the threshold.
 pub(super) fn judges(classes: &[u8], class: u8, bytes: Bytes, threshold: Bytes) -> bool {
     classes.contains(&class) && bytes > threshold
 }
 
-/// Whether messages that nothing keeps from being dropped may fill the memory of what is kept, in a scenario that promises losslessness:
-/// those to all senders, one an interval each, take all of a link.
+/// Warns if messages, which no mechanism keeps from being dropped, may fill the memory of lossless frames in a scenario that promises
+/// losslessness: messages to all senders, one an interval each, use a whole link.
 fn crowding(params: &Params, incast: &Incast<'_>, incasts: &dyn Incasts) -> Option<Finding> {
     let bounded = incast.switch.buffer_per != BufferPer::None;
     let apart = incast.lossless != 0 && incast.lossless & class_bits(&[params.message_class]) == 0;
@@ -56,8 +56,8 @@ fn crowding(params: &Params, incast: &Incast<'_>, incasts: &dyn Incasts) -> Opti
     })
 }
 
-/// The ends between which the numbers of an incast are: of those senders that the shared links bring at once, on the shortest loop, and of
-/// all senders on the longest. `frames`: a data frame and a message, with their gaps.
+/// The bounds of an incast's numbers: those of the senders that the shared links bring at once, on the shortest loop, and those of all
+/// senders on the longest. `frames`: a data frame and a message, with their gaps.
 pub(super) fn ends(
     paths: &Paths,
     senders: u64,
@@ -76,7 +76,7 @@ pub(super) fn ends(
     Ok(Some((numbers(paths.carried.min(senders), *shortest)?, numbers(senders, *longest)?)))
 }
 
-/// What is illegal for an incast.
+/// Returns the illegal settings for an incast.
 fn illegal(params: &Params, incast: &Incast<'_>, incasts: &dyn Incasts) -> Result<Vec<Finding>, AdviceError> {
     let Some(paths) = incasts.paths(incast) else { return Ok(Vec::new()) };
     let frames = (incasts.frame() + incasts.gap(), params.message_size + incasts.gap());
@@ -84,8 +84,8 @@ fn illegal(params: &Params, incast: &Incast<'_>, incasts: &dyn Incasts) -> Resul
     let ends = ends(&paths, incast.senders, incast.rate, frames, limit, Some(params.threshold))?;
     let Some((least, most)) = ends else { return Ok(Vec::new()) };
     let who = format!("{} senders into {} at {}", incast.senders, incast.receiver, incast.rate);
-    // A sufficient bound, where all wait behind one threshold: PFC counts each ingress by itself, and a run may do far beyond it.
-    // Of senders that share links it counts those alone that come at once: `advise` counts all.
+    // A sufficient bound, if all wait behind one threshold: PFC counts each ingress by itself, and a run may work far beyond it. Among
+    // senders that share links it counts only those that arrive at once; `advise` counts all.
     let hint = |legal: String| {
         format!(
             "{legal} by the formula, a sufficient bound: beyond it a run may still do well; `backwater advise sfc \

@@ -1,5 +1,5 @@
-//! Isolation at the source's ToR (SFC proxy contribution of 2025, after the congestion isolation of IEEE 802.1Qcz): the ToR of a
-//! source that does not know SFC lets only what is congested wait, in an isolation queue of its own, and the host sends on.
+//! Isolation at the source's ToR (SFC proxy contribution of 2025, after the congestion isolation of IEEE 802.1Qcz). The ToR of a source
+//! that does not know SFC keeps only congested traffic waiting, in an isolation queue of its own, and the host continues to send.
 //!
 //! ```text
 //! on an SFCM{P} from queue e about a packet of attached host s to d in class c:
@@ -10,10 +10,10 @@
 //! held is what waits in isolation queues of s's port and class c, or (per switch) in all isolation queues
 //! ```
 //!
-//! With `granularity = "flow"` an isolation queue is that of the flow that the message names. With `"class"` a congested queue tells a source
-//! once, whichever of its flows passes: the isolation queue takes all that the host sends in that class to the same destination, which
-//! at a last hop is what the congested queue sees of it. Where `points = "all"`, what goes to other destinations through the
-//! congested queue is isolated when that queue tells the source again.
+//! With `granularity = "flow"` an isolation queue holds the flow that the message names. With `"class"` a congested queue notifies a source
+//! once, whichever of its flows passes: the isolation queue takes everything that the host sends in that class to the same destination,
+//! which at a last hop is everything that the congested queue sees of it. With `points = "all"`, packets to other destinations through the
+//! congested queue are isolated when that queue notifies the source again.
 //!
 //! Acknowledgements and control frames of the host never wait. The isolation queue stands beside its egress queue and is served with it
 //! once it is open (see `backwater-net`, `port/isolation_queues.rs`); a packet leaves it before any later one of its flow passes.
@@ -45,7 +45,7 @@ use backwater_net::packet::{Class, FlowRef, HostId, Packet, Port};
 use backwater_net::{Bytes, Rate};
 use std::collections::BTreeMap;
 
-/// What waits together: source, destination, class, and in flow mode the flow.
+/// Packets that wait together: source, destination, class, and in flow mode the flow.
 type Key = (HostId, HostId, Class, Option<FlowRef>);
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -54,9 +54,9 @@ struct Isolated {
     ends: PauseEnds,
     /// a pause lasts, or its end has not been seen yet
     paused: bool,
-    /// of what a pause has held back, what has not left yet
+    /// bytes that a pause has held back and that have not left yet
     backlog: Bytes,
-    /// when the next packet of that may leave
+    /// earliest time of the next packet of these
     next: Time,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Isolation {
     isolation_queues: BTreeMap<Key, Isolated>,
     /// number of the next isolation queue
     next: u32,
-    /// classes of hosts that PFC pauses, because too much of theirs waits
+    /// classes of hosts that PFC pauses, because too much of them waits
     held_peers: Vec<(Port, Class)>,
 }
 
@@ -136,7 +136,7 @@ impl Isolation {
         }
     }
 
-    /// The pause of an isolation queue may have ended, or its next packet be due.
+    /// The pause of an isolation queue may have ended, or its next packet may be due.
     pub(super) fn on_timer(&mut self, cx: &mut SwitchCx<'_>, number: Token) {
         let now = cx.now();
         if let Some(isolated) = self.isolation_queues.values_mut().find(|isolated| isolated.number == number)
@@ -164,12 +164,12 @@ impl Isolation {
         Some(isolation_queue)
     }
 
-    /// Whether it has to hear of packets that join their queues.
+    /// Returns whether it needs to see packets that join their queues.
     pub(super) fn follows(&self) -> bool {
         !self.held_peers.is_empty() || self.rate.is_some() && !self.isolation_queues.is_empty()
     }
 
-    /// A packet has joined its egress queue, from an isolation queue perhaps.
+    /// A packet has joined its egress queue, perhaps from an isolation queue.
     #[cold]
     pub(super) fn joined(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {
         if let Some(rate) = self.rate {
@@ -192,7 +192,7 @@ impl Isolation {
         });
     }
 
-    /// What a pause had held back has left its isolation queue: the rest of that follows at `rate`.
+    /// A packet that a pause had held back has left its isolation queue: the rest follows at `rate`.
     fn pace(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, rate: Rate) {
         let key = self.key(pkt, at.class);
         let Some(isolated) = key.and_then(|key| self.isolation_queues.get_mut(&key)) else { return };
@@ -209,7 +209,7 @@ impl Isolation {
         Some((pkt.data()?.src, pkt.dst, class, self.by_flow.then_some(pkt.flow)))
     }
 
-    /// What waits where that from this port and class does.
+    /// Returns the bytes that wait where packets from this port and class do.
     fn held(&self, cx: &SwitchCx<'_>, port: Port, class: Class) -> Bytes {
         match self.per {
             IsolationPer::Port => cx.seen().isolated(port, class),
@@ -218,7 +218,7 @@ impl Isolation {
     }
 }
 
-/// Whether an isolation queue is shut or still holds what came when it was.
+/// Returns whether an isolation queue is shut or still holds packets that arrived when it was.
 fn in_use(isolated: &Isolated, cx: &SwitchCx<'_>) -> bool {
     !isolated.ends.over(cx.now()) || cx.seen().isolated_in(cx.isolation_queue(isolated.number)) != Bytes::ZERO
 }

@@ -69,7 +69,7 @@ use tor::Tor;
 use wire::Message;
 pub use wire::{PAUSE, RESUME};
 
-/// What a bridge does: its own queues are congestion points, and it may stand in for its hosts.
+/// The mechanism at a bridge: its own queues are congestion points, and it may act for its hosts.
 #[derive(backwater_derive::State)]
 pub struct Bridge {
     #[state(within)]
@@ -115,7 +115,7 @@ impl SwitchSide for Bridge {
         }
     }
 
-    /// A message on its way to a host that may be attached here: proxy and isolation take it.
+    /// A message to a host that may be attached here: proxy and isolation take it.
     fn on_control(&mut self, cx: &mut SwitchCx<'_>, _: Port, to: Option<HostId>, frame: &Control) -> Fate {
         match (to, frame.message()) {
             (Some(host), Some(message)) => self.tor.take(cx, host, frame.flow, message),

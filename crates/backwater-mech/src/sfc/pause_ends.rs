@@ -1,4 +1,4 @@
-//! Until when congested queues pause one thing together: a class of a host, or what waits in one isolation queue.
+//! The ends of pauses by congested queues of one class of a host, or of one isolation queue.
 
 use super::wire::PointId;
 use backwater_engine::Time;
@@ -7,7 +7,7 @@ use backwater_engine::Time;
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct PauseEnds(Vec<(PointId, Time)>);
 
-/// What a message has changed.
+/// The effect of a message.
 pub(super) enum Change {
     /// Paused until then: the latest of all queues.
     Until(Time),
@@ -28,7 +28,7 @@ impl PauseEnds {
         }
         match self.last() {
             Some(end) => Change::Until(end),
-            // What has ended by itself needs no resume.
+            // A pause that has ended by itself needs no resume.
             None if before > 0 => Change::Lifted,
             None => Change::Nothing,
         }
@@ -38,7 +38,7 @@ impl PauseEnds {
         self.0.iter().map(|(_, end)| *end).max()
     }
 
-    /// Whether nobody pauses it any more.
+    /// Returns whether no queue pauses it any more.
     pub(super) fn over(&self, now: Time) -> bool {
         self.last().is_none_or(|end| end <= now)
     }

@@ -5,11 +5,11 @@
 //!     hold the host's priority p by PFC until the latest end of all queues; resume it when none is left
 //! ```
 //!
-//! The mapping of DSCP to priority is that of the edge, for messages only: a host with k queues for one class ("CI on the NIC")
-//! has a DSCP and a priority for each, which as traffic are one class here as everywhere. Where it has one, p is the class.
+//! The mapping of DSCP to priority is that of the edge, for messages only. A host with k queues for one class ("CI on the NIC") has a DSCP
+//! and a priority for each; their traffic is one class here as everywhere. With a single queue, p is the class.
 //!
-//! Everything that pauses the port shares one state ([`SwitchCx::pause_peer`]): neither does a resume of SFC undo PFC's own
-//! pause of that link, nor the other way round.
+//! All pauses of the port share one state ([`SwitchCx::pause_peer`]): a resume of SFC does not undo PFC's own pause of that link, and a
+//! resume of PFC does not undo one of SFC.
 //!
 //! # Not modelled
 //! - how a switch finds out which hosts need it: `sfc.at_source` says so
@@ -24,12 +24,12 @@ use backwater_net::hooks::{PauseStyle, SwitchCx};
 use backwater_net::packet::{Class, Port};
 use std::collections::BTreeMap;
 
-/// What a ToR holds of its hosts in the name of congested queues.
+/// The pauses of a ToR's hosts on behalf of congested queues.
 #[derive(backwater_derive::State)]
 pub(super) struct Proxy {
     #[state(same)]
     style: PauseStyle,
-    /// which queue holds a host's priority until when
+    /// which queue pauses a host's priority until when
     held: BTreeMap<(Port, Class), PauseEnds>,
 }
 

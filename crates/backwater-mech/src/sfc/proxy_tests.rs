@@ -125,7 +125,7 @@ fn a_newer_message_of_the_same_queue_replaces_the_time() {
     assert_eq!(tor.message(1, FAR, Time::ZERO).1, [], "ended by itself");
 }
 
-/// 1000 KB less 200 KB at 100 Gb/s are 64 us; until they are over or a resume was sent, the source is not told again.
+/// 1000 KB less 200 KB at 100 Gb/s are 64 us; until they have passed or a resume was sent, the source is not notified again.
 #[test]
 fn at_most_one_pause_of_a_source_and_queue_is_outstanding() {
     let mut tor = Tor::new();

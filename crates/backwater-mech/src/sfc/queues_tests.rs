@@ -24,7 +24,7 @@ fn message(priority: Class, pause: Time) -> Control {
         .frame(Some(FlowRef { slot: 0, tag: 0 }), 116)
 }
 
-/// What is sent to host 9, which is elsewhere: of which queue, and the pause.
+/// Returns the messages to host 9, which is elsewhere: the queue of each, and the pause.
 fn notified(bench: &mut SwitchBench) -> Vec<(Class, Time)> {
     let one = |action: &SwitchAction| match action {
         SwitchAction::Route(HostId(9), Class(7), frame) => {
@@ -86,7 +86,7 @@ fn host_that_obeys_stops_the_queue_of_the_dscp() {
     assert_eq!(hear(SECOND, Time::ZERO), [NicAction::Open(OWNER, gate)]);
 }
 
-/// Host 0 has been told of host 9. A packet of host 1's second queue stops that queue, and the resume lifts what was asked of it.
+/// Host 0 has been notified of host 9. A packet of host 1's second queue stops that queue, and the resume lifts its pause.
 #[test]
 fn cache_tells_the_queue_that_a_packet_comes_from() {
     let mut bench = SwitchBench::new(&SwitchParams::default(), 4, Rate::gbps(200), 0);

@@ -1,5 +1,5 @@
-//! The source of Source Flow Control: a NIC that obeys messages, and the pauses of its proxy. With several queues for a class
-//! either stops the one whose DSCP the message echoes.
+//! The source of Source Flow Control: a NIC that obeys messages, and the pauses of its proxy. With several queues for a class both stop the
+//! one whose DSCP the message echoes.
 
 use super::config::Params;
 use super::pause_ends::{Change, PauseEnds};
@@ -14,11 +14,11 @@ const MESSAGES: Token = CLASSES as Token;
 
 /// A source that obeys.
 ///
-/// With a proxy it never sees a message, only PFC frames. Where `[pfc]` is on it is PFC that obeys them; elsewhere this
-/// does, at once and for the classes of SFC: a host of a network without PFC still knows the standard of 2011.
+/// With a proxy it never sees a message, only PFC frames. If `[pfc]` is on, PFC obeys them; otherwise this does, at once and for the
+/// classes of SFC: a host of a network without PFC still knows the standard of 2011.
 #[derive(backwater_derive::State)]
 pub struct EndStation {
-    /// gates that are shut, and until when each congested queue wants that
+    /// shut gates, with the end that each congested queue requests
     paused: Vec<(NicGate, PauseEnds)>,
     /// of priorities whose PFC frames are obeyed
     #[state(within)]

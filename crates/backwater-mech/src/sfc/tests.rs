@@ -47,7 +47,7 @@ impl At {
         At { bench, sfc }
     }
 
-    /// A packet of `flow` from host `src` finds `queue` bytes before port 3: returns destination and pause of each message.
+    /// A packet of `flow` from host `src` finds `queue` bytes before port 3. Returns destination and pause of each message.
     fn enqueue(&mut self, src: u32, flow: u32, queue: u64) -> Vec<(u32, Time)> {
         self.bench.set_egress(Port(3), Queue(3), queue);
         let mut pkt = data(HostId(src), HostId(3), flow, C3, 4000);
@@ -135,7 +135,7 @@ fn other_classes_and_acknowledgements_cause_no_message() {
     assert_eq!(at.messages(), [], "an acknowledgement's source is not the congestion's");
 }
 
-/// What two queues have asked for ends with the later, and neither lifts what the other has asked for.
+/// The pauses of two queues end with the later one, and neither queue lifts the other's pause.
 #[test]
 fn source_stops_while_one_queue_wants_it() {
     let mut bench = NicBench::new(HostId(0), Rate::gbps(200));
@@ -208,7 +208,7 @@ fn source_stops_until_the_latest_message_ends() {
     assert_eq!(bench.actions(), [], "nothing is paused any more");
 }
 
-/// Th, and once a source has been paused the target, at that queue only; the longest queue before that.
+/// Th, and once a source has been paused the target, at that queue only; before that the longest queue.
 #[test]
 fn levels_are_th_and_the_target() {
     let mut at = At::new(&Params { resume: true, target: Some(Bytes(150_000)), ..params() });

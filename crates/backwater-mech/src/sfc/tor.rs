@@ -1,4 +1,4 @@
-//! What a switch does about messages for the hosts attached to it: nothing, since they obey themselves; or it stands in for them.
+//! A switch's handling of messages for its attached hosts: none, if they obey themselves; otherwise it acts for them.
 
 use super::cache::Cache;
 use super::config::{AtSource, Params};
@@ -8,7 +8,7 @@ use super::wire::Message;
 use backwater_net::hooks::{Fate, IsolationQueue, Place, SwitchCx, SwitchShape, Token};
 use backwater_net::packet::{Class, FlowRef, HostId, Packet};
 
-/// Who acts.
+/// The actor.
 #[derive(backwater_derive::State)]
 enum Actor {
     Host {
@@ -27,10 +27,10 @@ pub(super) struct Tor {
     actor: Actor,
     #[state(within)]
     cache: Option<Cache>,
-    /// Packets have to be looked at before they join a queue: asked of each.
+    /// Packets must be examined before they join a queue: checked for each packet.
     #[state(fixed)]
     watches: bool,
-    /// What joins a queue has to be looked at: asked of each packet, too.
+    /// Packets that join a queue must be examined: also checked for each packet.
     follows: bool,
 }
 
@@ -45,8 +45,8 @@ impl Tor {
         Tor { actor, cache: params.cache.then(Cache::default), watches, follows: false }
     }
 
-    /// Takes a message for `source`, if that is attached here and another acts for it. `flow` may have ended, and is then unknown: what
-    /// the message says of the source's class counts all the same.
+    /// Takes a message for `source`, if that is attached here and this switch acts for it. `flow` may have ended, and is then unknown: the
+    /// message still applies to the source's class.
     #[cold]
     pub(super) fn take(
         &mut self,
@@ -73,7 +73,7 @@ impl Tor {
         }
     }
 
-    /// Lets an attached host know, or does what it would.
+    /// Notifies an attached host, or acts for it.
     fn notify_source(&mut self, cx: &mut SwitchCx<'_>, source: HostId, flow: Option<FlowRef>, message: Message) {
         match &mut self.actor {
             Actor::Host { class, size } => cx.route(source, *class, message.frame(flow, *size)),
@@ -86,13 +86,13 @@ impl Tor {
         }
     }
 
-    /// Whether packets have to be looked at before they join a queue.
+    /// Returns whether packets must be examined before they join a queue.
     #[inline(always)]
     pub(super) fn watches(&self) -> bool {
         self.watches
     }
 
-    /// Where a packet of an attached host waits, if it does.
+    /// Returns the isolation queue of an attached host's packet, if it must wait.
     #[inline(never)]
     pub(super) fn divert(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<IsolationQueue> {
         let src = pkt.data()?.src;
@@ -114,7 +114,7 @@ impl Tor {
         }
     }
 
-    /// Whether what joins a queue has to be looked at.
+    /// Returns whether packets that join a queue must be examined.
     #[inline(always)]
     pub(super) fn follows(&self) -> bool {
         self.follows

@@ -39,7 +39,7 @@ impl Tor {
         Tor { bench, sfc }
     }
 
-    /// `point` asks about a packet of `flow` from host `from` to host `to`.
+    /// `point` sends a message about a packet of `flow` from host `from` to host `to`.
     fn message(&mut self, from: u32, flow: u32, to: u32, point: PointId, pause: Time) -> Vec<SwitchAction> {
         let message = Message { pause, class: C3, dscp: Dscp::of(C3), flow_mode: true, point, to: HostId(to) };
         let frame = message.frame(Some(FlowRef { slot: flow, tag: flow }), 116);
@@ -84,7 +84,7 @@ fn opened(number: u32) -> Vec<SwitchAction> {
     vec![SwitchAction::Open(OWNER, gate(number))]
 }
 
-/// 1000 KB less 200 KB at 100 Gb/s: for 64 us what host 0 sends to host 9 in class 3 waits, and nothing else does.
+/// 1000 KB less 200 KB at 100 Gb/s: for 64 us packets from host 0 to host 9 in class 3 wait, and no others do.
 #[test]
 fn what_a_message_names_waits_until_its_pause_is_over() {
     let mut tor = Tor::new(&params());
@@ -144,7 +144,7 @@ fn by_flow_only_the_flow_waits() {
     assert_eq!((tor.held(0, 4, 9), tor.held(0, 5, 9)), (Some(1), None));
 }
 
-/// By class a message whose flow has ended opens the isolation queue; by flow there is nothing left that it could name.
+/// By class a message about an ended flow opens the isolation queue; by flow there is nothing left that it could name.
 #[test]
 fn messages_about_a_flow_that_has_ended() {
     for (granularity, isolation_queues) in [(Granularity::Class, 1), (Granularity::Flow, 0)] {
@@ -160,7 +160,7 @@ fn messages_about_a_flow_that_has_ended() {
     }
 }
 
-/// 20 KB: with 18 936 B in isolation queues of port 0 a packet of 1064 B may come, with one byte more the host is paused; 8128 B below it
+/// 20 KB: with 18 936 B in isolation queues of port 0 a packet of 1064 B may enter, with one byte more the host is paused; 8128 B below it
 /// resumes.
 #[test]
 fn too_much_in_lanes_of_a_port_is_left_to_pfc() {
@@ -181,7 +181,8 @@ fn too_much_in_lanes_of_a_port_is_left_to_pfc() {
     assert_eq!(tor.joined(), [], "once");
 }
 
-/// Per switch the isolation queues of all ports share the 20 KB, and who comes to a full queue is paused; below it all resume.
+/// Per switch the isolation queues of all ports share the 20 KB, and the host of a packet that comes to a full queue is paused; below it
+/// all resume.
 #[test]
 fn lanes_of_a_switch_may_share_their_room() {
     let mut tor = Tor::new(&Params { isolation_per: IsolationPer::Switch, ..params() });
@@ -236,7 +237,7 @@ fn lane_empties_at_its_rate() {
     assert_eq!(tor.left(0, 0, 9), [], "what has not waited is not spaced");
 }
 
-/// A pause and the time of the next packet end each by itself; the isolation queue opens with the later one.
+/// A pause and the time of the next packet end independently; the isolation queue opens with the later one.
 #[test]
 fn lane_opens_when_neither_pause_nor_rate_shuts_it() {
     let mut tor = Tor::new(&Params { isolation_rate: Some(Rate(1_064_000_000)), ..params() });

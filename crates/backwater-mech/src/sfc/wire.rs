@@ -13,19 +13,19 @@ pub const PAUSE: &str = "sfc-pause";
 /// A message that resumes.
 pub const RESUME: &str = "sfc-resume";
 
-/// What an SFCM says.
+/// The content of an SFCM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C, packed)]
 pub(super) struct Message {
     /// zero: resume
     pub pause: Time,
     pub class: Class,
-    /// of the packet that saw congestion: which queue of its host it came from
+    /// of the packet that saw congestion: it shows the queue of the packet's host
     pub dscp: Dscp,
     pub flow_mode: bool,
     /// the queue that sends it
     pub point: PointId,
-    /// whereto the packet was on its way
+    /// the destination of the packet
     pub to: HostId,
 }
 
@@ -57,7 +57,7 @@ impl Message {
     }
 }
 
-/// \[octets\] of the congested packet that go along.
+/// \[octets\] of the congested packet that the message includes.
 const ENCAPSULATED: usize = 48;
 
 pub(super) fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
@@ -67,7 +67,7 @@ pub(super) fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> 
     let packet = cx.sample(&[], ENCAPSULATED);
     let sfcm = Sfcm {
         scope: if message.flow_mode { Scope::Flow } else { Scope::Class },
-        // A switch that remembers the destination speaks in the name of the queue that said it.
+        // A switch that remembers the destination speaks for the congested queue.
         by_proxy: cx.speaker != address::switch_mac(node),
         dscp: message.dscp.0,
         ecn: packet.get(1).map_or(0, |traffic_class| traffic_class & 3),

@@ -1,4 +1,4 @@
-//! The mechanisms of a scenario: what they say of themselves, asked of each that is on, in the registry's order.
+//! The mechanisms of a scenario: answers of all that are on, in the registry's order.
 
 /// Generates `Config`, the mechanisms' numbers and `ENTRIES`.
 macro_rules! config {
@@ -35,7 +35,7 @@ macro_rules! config {
                 self.overhead_of(MechanismSet::MAX)
             }
 
-            /// What each mechanism that is on does where nothing is overridden.
+            /// Returns the profile of each mechanism that is on, without overrides.
             pub fn profiles(&self) -> Vec<(&'static str, Profile)> {
                 let mut all = Vec::new();
                 for_configured!($list self, |scoped, M| {
@@ -46,7 +46,7 @@ macro_rules! config {
                 all
             }
 
-            /// A mechanism that takes for granted that hosts have one link each.
+            /// A mechanism that assumes that each host has one link.
             pub fn one_link(&self) -> Option<&'static str> {
                 let mut found = None;
                 for_configured!($list self, |scoped, M| {
@@ -71,7 +71,7 @@ macro_rules! config {
                 all
             }
 
-            /// A mechanism of which something is another one in `changed` that cannot change while a run is under way, and what that is.
+            /// A mechanism with a difference in `changed` that cannot change during a run, and the difference.
             pub fn cannot_become(&self, changed: &Config) -> Option<(&'static str, &'static str)> {
                 if self.names() != changed.names() {
                     let other = |a: &Config, b: &Config| a.names().into_iter().find(|name| !b.names().contains(name));
@@ -87,7 +87,7 @@ macro_rules! config {
                 differs(&what(self), &what(changed)).map(|(name, _)| (*name, "what it claims, needs or adds to frames, or its classes"))
             }
 
-            /// What each mechanism that is on does, for each set of parameters.
+            /// Returns the profile of each mechanism that is on, for each set of parameters.
             fn profiles_of_all(&self) -> Vec<(&'static str, Profile)> {
                 let mut all = Vec::new();
                 for_configured!($list self, |scoped, M| all.extend(scoped.all().map(|params| (M::NAME, M::profile(params)))));
@@ -99,7 +99,7 @@ macro_rules! config {
                 clashes(&self.profiles())
             }
 
-            /// Mechanisms that decide about the rate of flows, which flows share a limiter of theirs, and to which they are confined.
+            /// Mechanisms that decide the rate of flows, with the key of their limiter and the flows to which they are confined.
             pub fn rate_limiters(&self, flow: &FlowShape) -> Vec<(&'static str, RateKey, &Confined)> {
                 let mut all = Vec::new();
                 for_configured!($list self, |scoped, M| if M::profile(&scoped.base).claims.flow_rate {
@@ -118,38 +118,38 @@ macro_rules! config {
                 self.profiles().iter().rfind(|(_, profile)| profile.needs.window).map(|(name, _)| *name)
             }
 
-            /// A mechanism that counts on lost packets being retransmitted, if there is one.
+            /// A mechanism that requires retransmission of lost packets, if any.
             pub fn recovering(&self) -> Option<&'static str> {
                 self.profiles().iter().rfind(|(_, profile)| profile.needs.recovery).map(|(name, _)| *name)
             }
 
-            /// A mechanism that goes by acknowledgements of single packets, if there is one.
+            /// A mechanism that requires acknowledgements of single packets, if any.
             pub fn counting(&self) -> Option<&'static str> {
                 self.profiles().iter().rfind(|(_, profile)| profile.needs.counts).map(|(name, _)| *name)
             }
 
-            /// A mechanism that lets packets of a flow overtake each other, if there is one.
+            /// A mechanism that lets packets of a flow overtake each other, if any.
             pub fn reorders(&self) -> Option<&'static str> {
                 self.profiles().iter().rfind(|(_, profile)| profile.reorders).map(|(name, _)| *name)
             }
 
-            /// A mechanism that sends packets of one flow over several ways, if there is one.
+            /// A mechanism that sends packets of one flow over several paths, if any.
             pub fn spreads(&self) -> Option<&'static str> {
                 let spreads = |profile: &Profile| profile.claims.path && profile.reorders;
                 self.profiles().iter().rfind(|(_, profile)| spreads(profile)).map(|(name, _)| *name)
             }
 
-            /// A mechanism by which switches cut packets that find no memory, if there is one.
+            /// A mechanism by which switches trim packets without memory, if any.
             pub fn cuts(&self) -> Option<&'static str> {
                 self.profiles().iter().rfind(|(_, profile)| profile.cuts).map(|(name, _)| *name)
             }
 
-            /// Whether links send again what faults damage on them.
+            /// Returns whether links retransmit frames that faults damage on them.
             pub fn repairs(&self) -> bool {
                 self.profiles().iter().any(|(_, profile)| profile.repairs)
             }
 
-            /// What is wrong with the parameters, by mechanism.
+            /// Returns findings about the parameters, by mechanism.
             pub fn check(&self, cx: &CheckCx<'_>) -> Vec<(&'static str, Finding)> {
                 let mut all = Vec::new();
                 for_configured!($list self, |scoped, M| {
@@ -158,7 +158,7 @@ macro_rules! config {
                 all
             }
 
-            /// What is wrong with the parameters whatever the network is, where no node has its own, by mechanism.
+            /// Returns findings about the parameters that hold for any network, without overrides, by mechanism.
             pub fn check_alone(&self) -> Vec<(&'static str, Finding)> {
                 let mut all = Vec::new();
                 for_configured!($list self, |scoped, M| if scoped.at.is_empty() {
@@ -168,7 +168,7 @@ macro_rules! config {
                 all
             }
 
-            /// What is to be said of defaults at this switch, by mechanism.
+            /// Returns findings about defaults at this switch, by mechanism.
             pub fn check_defaults(&self, shape: &SwitchShape) -> Vec<(&'static str, Vec<Finding>)> {
                 let mut all = Vec::new();
                 for_configured!($list self, |scoped, M| {
@@ -182,17 +182,17 @@ macro_rules! config {
                 self.profiles_at(name, tier).iter().map(|profile| profile.longest_message).max().unwrap_or(Bytes::ZERO)
             }
 
-            /// The shortest frame of any mechanism, where that is shorter than other control frames are.
+            /// The shortest frame of any mechanism, if it is shorter than other control frames.
             pub fn shortest_message(&self) -> Option<Bytes> {
                 self.profiles().iter().filter_map(|(_, profile)| profile.shortest_message).min()
             }
 
-            /// What mechanisms may pause by MAC control at this node: bits as in [`Profile::pauses`].
+            /// Returns the classes and link that mechanisms may pause by MAC control at this node: bits as in [`Profile::pauses`].
             pub fn pauses(&self, name: &str, tier: &str) -> u16 {
                 self.profiles_at(name, tier).iter().fold(0, |bits, profile| bits | profile.pauses)
             }
 
-            /// How each mechanism that pauses neighbours of this node signals it.
+            /// Returns how each mechanism that pauses neighbours of this node signals it.
             pub fn pause_styles(&self, name: &str, tier: &str) -> Vec<(&'static str, PauseStyle)> {
                 let mut all = Vec::new();
                 for_configured!($list self, |scoped, M| {
@@ -201,7 +201,7 @@ macro_rules! config {
                 all
             }
 
-            /// The least bytes with which a mechanism pauses a neighbour of this node, and the key that decides: as
+            /// The least bytes at which a mechanism pauses a neighbour of this node, and the key that decides it: as
             /// [`Mechanism::pause_threshold`].
             pub fn pause_threshold(&self, name: &str, tier: &str, cx: &MemoryCx<'_>) -> Option<(Bytes, String)> {
                 let mut least: Option<(Bytes, String)> = None;
@@ -214,14 +214,14 @@ macro_rules! config {
                 least
             }
 
-            /// For whom the overrides of each mechanism that is on are.
+            /// The nodes of the overrides of each mechanism that is on.
             pub fn overrides(&self) -> Vec<(&'static str, Vec<&Select>)> {
                 let mut all = Vec::new();
                 for_configured!($list self, |scoped, M| all.push((M::NAME, scoped.selects())));
                 all
             }
 
-            /// Whether the parameters of a mechanism, by the number of an override or its base, suit these incasts.
+            /// Returns findings about the parameters of a mechanism, by the number of an override or its base, for these incasts.
             pub fn check_incasts(&self, mechanism: &str, number: Option<usize>, incasts: &dyn Incasts) -> Vec<Finding> {
                 for_configured!($list self, |scoped, M| if mechanism == M::NAME {
                     return M::check_incasts(scoped.by(number), incasts);
@@ -229,7 +229,7 @@ macro_rules! config {
                 Vec::new()
             }
 
-            /// What a situation at this node answers of the questions that a mechanism may be asked.
+            /// Returns the values of a situation at this node for the questions that a mechanism answers.
             pub fn facts(
                 &self,
                 mechanism: &str,
@@ -248,7 +248,7 @@ macro_rules! config {
                 Err(AdviceError::new(format!("there is no mechanism `{mechanism}`")))
             }
 
-            /// Parameters that nothing reads at this node, as others have it, by mechanism.
+            /// Parameters that are not read at this node because of other values, by mechanism.
             pub fn ineffective(&self, name: &str, tier: &str) -> Vec<(&'static str, Ineffective)> {
                 let mut all = Vec::new();
                 for_configured!($list self, |scoped, M| {
@@ -262,13 +262,13 @@ macro_rules! config {
                 self.profiles_at(name, tier).iter().fold(0, |bits, profile| bits | profile.lossless_classes)
             }
 
-            /// The octets of a control frame, and how it travels; `None`: it is of no mechanism.
+            /// The octets of a control frame, and its encapsulation; `None`: it belongs to no mechanism.
             pub fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
                 for_all!($list |M| if let Some(carrier) = M::octets(frame, cx, octets) { return Some(carrier); });
                 None
             }
 
-            /// The octets of the tag of a data frame, and its EtherType; `None`: nobody writes one.
+            /// The octets of the tag of a data frame, and its EtherType; `None`: no mechanism writes one.
             pub fn tag_octets(&self, tag: u64, octets: &mut Vec<u8>) -> Option<u16> {
                 for_configured!($list self, |scoped, M| if M::profile(&scoped.base).claims.packet_tag {
                     return M::tag_octets(tag, octets);
@@ -276,7 +276,7 @@ macro_rules! config {
                 None
             }
 
-            /// The credit target of a data frame; `None`: nobody writes one.
+            /// The credit target of a data frame; `None`: no mechanism writes one.
             pub fn credit_target(&self, tag: u64) -> Option<u32> {
                 for_configured!($list self, |scoped, M| if M::profile(&scoped.base).claims.packet_tag {
                     return M::credit_target(tag);
@@ -289,7 +289,7 @@ macro_rules! config {
                 self.profiles_anywhere().iter().fold(0, |bits, profile| bits | profile.classes)
             }
 
-            /// Between which queues mechanisms move flows at any node.
+            /// The queues between which mechanisms move flows at any node.
             pub fn steering(&self) -> Option<Steering> {
                 let all = self.profiles_anywhere();
                 all.iter().filter_map(|profile| profile.steering).fold(None, |all, one| Some(one.and(all)))
@@ -331,7 +331,7 @@ macro_rules! config {
                 all
             }
 
-            /// Which flows share a controller, by the mechanisms that do not leave this one alone.
+            /// Returns the key of the controller that a flow shares, by the mechanisms that do not leave it alone.
             pub fn rate_key(&self, flow: &FlowShape, left: MechanismSet) -> RateKey {
                 for_numbered!($list self, |scoped, owner, M| if left & owner.bit() == 0 {
                     let key = M::rate_key(&scoped.base, flow);

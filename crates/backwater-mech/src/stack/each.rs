@@ -1,5 +1,5 @@
-//! Loops over the registry's mechanisms. Each mechanism has types of its own, so that a loop is written out by a macro; `$list` is the
-//! registry's list in brackets.
+//! Loops over the registry's mechanisms. Each mechanism has types of its own, so a macro unrolls a loop; `$list` is the registry's list in
+//! brackets.
 
 /// Does something for every mechanism, whose type is `$of`.
 macro_rules! for_all {

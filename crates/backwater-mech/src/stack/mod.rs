@@ -30,16 +30,16 @@ pub struct Select {
 }
 
 impl Select {
-    /// Whether it speaks of a node of this name and tier.
+    /// Returns whether it selects a node of this name and tier.
     pub fn matches(&self, name: &str, tier: &str) -> bool {
         self.tier.as_deref().is_none_or(|t| t == tier) && self.node.as_deref().is_none_or(|n| n == name)
     }
 }
 
-/// Parameters with overrides, each complete; the last that matches a node counts. With them the flows to which they apply.
+/// Parameters with overrides, each complete; the last that matches a node counts. Includes the flows to which they apply.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Scoped<P> {
-    /// Where nothing else matches.
+    /// The parameters without a matching override.
     pub base: P,
     /// Overrides, already merged over the base.
     #[serde(default = "Vec::new")]
@@ -52,9 +52,9 @@ pub struct Scoped<P> {
 /// One override.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct At<P> {
-    /// For whom.
+    /// The nodes.
     pub select: Select,
-    /// What.
+    /// The parameters.
     pub params: P,
 }
 
@@ -64,7 +64,7 @@ impl<P> Scoped<P> {
         Scoped { base, at: Vec::new(), flows: Confined::default() }
     }
 
-    /// What counts at one node or another.
+    /// Returns the parameters that apply at some node.
     pub fn all(&self) -> impl Iterator<Item = &P> {
         std::iter::once(&self.base).chain(self.at.iter().map(|at| &at.params))
     }
@@ -74,18 +74,18 @@ impl<P> Scoped<P> {
         self.by(self.at.iter().rposition(|at| at.select.matches(name, tier)))
     }
 
-    /// Of an override by its number, or of the base.
+    /// The parameters of an override by its number, or of the base.
     pub fn by(&self, number: Option<usize>) -> &P {
         number.and_then(|number| self.at.get(number)).map_or(&self.base, |at| &at.params)
     }
 
-    /// For whom its overrides are.
+    /// The nodes of its overrides.
     pub fn selects(&self) -> Vec<&Select> {
         self.at.iter().map(|at| &at.select).collect()
     }
 }
 
-/// What lists and documentation say of a mechanism.
+/// The data of a mechanism for lists and documentation.
 pub struct Entry {
     /// Its TOML table.
     pub name: &'static str,
@@ -95,17 +95,17 @@ pub struct Entry {
     pub summary: &'static str,
     /// Kinds of control frames that it sends, beside MAC control.
     pub frames: &'static [&'static str],
-    /// What their column `value` holds.
+    /// The meaning of their column `value`.
     pub value: &'static str,
-    /// Its counters, each with what it counts.
+    /// Its counters, each with its meaning.
     pub counters: &'static str,
     /// Named parameter sets.
     pub presets: &'static [Preset],
-    /// What it may be asked for advice on.
+    /// The advice that it gives.
     pub advice: Option<AdviceForm>,
-    /// Whether it has a side at switches.
+    /// True if it has a side at switches.
     pub at_switches: fn() -> bool,
-    /// Whether it has a side at flows, and so may be confined to some of them.
+    /// True if it has a side at flows, so that it can be confined to some of them.
     pub at_flows: fn() -> bool,
     /// Schema of its parameters.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
@@ -130,14 +130,14 @@ impl Entry {
     }
 }
 
-/// What is wrong with parameters of one mechanism: those out of range that something reads, or else what the mechanism finds in them.
+/// Returns findings about parameters of one mechanism: those out of range that are read, or else the findings of the mechanism itself.
 pub fn inspect<M: Mechanism>(params: &M::Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     let (mut wrong, ineffective) = (params.out_of_range(), M::ineffective(params));
     wrong.retain(|finding| ineffective.iter().all(|one| one.key != finding.key));
     if wrong.is_empty() { M::check(params, cx) } else { wrong }
 }
 
-/// Findings of one mechanism over all switches, each said once; `scope` picks the parameters per switch.
+/// Findings of one mechanism over all switches, each once; `scope` picks the parameters per switch.
 pub(crate) fn findings<M: Mechanism>(scoped: &Scoped<M::Params>, cx: &CheckCx<'_>) -> Vec<Finding> {
     let mut all: Vec<Finding> = Vec::new();
     for (shape, params) in cx.switches.iter().zip(cx.switch_params) {
@@ -156,18 +156,18 @@ pub(crate) fn findings<M: Mechanism>(scoped: &Scoped<M::Params>, cx: &CheckCx<'_
     all
 }
 
-/// Whether packets of its flows carry something for a mechanism.
+/// Returns whether packets of its flows carry something for a mechanism.
 pub(crate) const fn attaches<M: Mechanism>() -> bool {
     <M::Flow as Defines<FlowHooks>>::HOOKS.has(FlowHooks::ATTACH)
 }
 
-/// The first entry that is another one in the second list, or that it does not have.
+/// The first entry that differs in the second list, or is missing there.
 pub(crate) fn differs<'a, T: PartialEq>(one: &'a [T], other: &'a [T]) -> Option<&'a T> {
     let at = one.iter().zip(other).take_while(|(one, other)| one == other).count();
     one.get(at).or(other.get(at))
 }
 
-/// Of a profile what a run that is in progress rests on.
+/// The part of a profile that a run in progress depends on.
 pub(crate) fn lasting((name, profile): (&'static str, Profile)) -> (&'static str, Profile) {
     (name, Profile { longest_message: Bytes::ZERO, ..profile })
 }
@@ -183,7 +183,7 @@ pub(crate) fn clashes(profiles: &[(&'static str, Profile)]) -> Vec<(&'static str
     found
 }
 
-/// What configured mechanisms need and nobody does.
+/// Returns the unmet needs of configured mechanisms.
 pub(crate) fn unmet(profiles: &[(&'static str, Profile)], acks: bool) -> Vec<(&'static str, &'static str)> {
     let marks = profiles.iter().any(|(_, profile)| profile.marks);
     let mut unmet = Vec::new();

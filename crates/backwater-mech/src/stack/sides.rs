@@ -1,4 +1,5 @@
-//! The sides of all mechanisms at one node or flow, in the registry's order. How several answer is the traits' ([`hooks`](macro@backwater_derive::hooks)).
+//! The sides of all mechanisms at one node or flow, in the registry's order. The traits define how several answers are combined
+//! ([`hooks`](macro@backwater_derive::hooks)).
 
 /// Generates `SwitchStack`, `NicStack`, `FlowStack` and `Shared`.
 macro_rules! sides {
@@ -26,7 +27,7 @@ macro_rules! sides {
                 }),)+ on: 0 }.counted()
             }
 
-            /// The sides at one flow, but for those of mechanisms that leave it alone.
+            /// The sides at one flow, except those of mechanisms that leave it alone.
             pub fn flow(&self, shape: &FlowShape, left: MechanismSet, shared: &Shared) -> FlowStack {
                 let own = |number: Number| left & MechanismId(number as u8).bit() == 0;
                 FlowStack { $($name: self.$name.as_ref().filter(|_| own(Number::$name)).and_then(|scoped| {
@@ -36,7 +37,7 @@ macro_rules! sides {
         }
 
         impl FlowStack {
-            /// Whether no mechanism has a side at the flow.
+            /// Returns whether no mechanism has a side at the flow.
             pub fn is_empty(&self) -> bool {
                 self.on == 0
             }

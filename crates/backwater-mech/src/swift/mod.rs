@@ -46,7 +46,7 @@ pub struct Sender {
     /// \[bytes\] of a full packet
     #[state(fixed)]
     payload: u64,
-    /// \[ps\] what of the target does not depend on the window; alpha, beta and range of what does
+    /// \[ps\] the part of the target that does not depend on the window; alpha, beta and range of the other part
     #[state(fixed)]
     fixed: f64,
     #[state(fixed)]
@@ -65,7 +65,7 @@ pub struct Sender {
     retransmit_cnt: u32,
     /// when the last packet went
     sent: Time,
-    /// times that the window was narrowed
+    /// number of times that the window was narrowed
     cuts: u64,
     /// \[ps\] the greatest delay, and the target then
     nearest: (f64, f64),

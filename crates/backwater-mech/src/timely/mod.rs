@@ -45,14 +45,14 @@ pub struct Sender {
     line: Rate,
     /// \[bytes\] end of the furthest packet that has been sent
     sent: u64,
-    /// \[bytes\] the next event is when more than this, or (segments) as much, has been acknowledged
+    /// \[bytes\] the next event is due when more than this, or (segments) as much, has been acknowledged
     due: u64,
     prev_rtt: Option<Time>,
     /// \[ps\] moving average
     rtt_diff: f64,
     /// increases in a row that count for HAI
     stage: u32,
-    /// times that the rate was lowered
+    /// number of times that the rate was lowered
     cuts: u64,
     /// the longest round trip of an event
     longest: Time,
@@ -122,7 +122,7 @@ impl Sender {
         }
     }
 
-    /// Algorithm 1, HAI: adds `delta` or, where such increases count and there have been enough in a row, `hai`.
+    /// Algorithm 1, HAI: adds `delta`, or `hai` after enough counted increases in a row.
     fn increase(&mut self, counts: bool) {
         let by = if counts && self.stage >= self.params.hai_after { self.params.hai } else { self.params.delta };
         self.stage = if counts { self.stage.saturating_add(1) } else { 0 };

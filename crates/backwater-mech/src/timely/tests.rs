@@ -1,4 +1,4 @@
-//! TIMELY on the bench: algorithm 1 by hand, and the decisions that the HPCC ns-3 code took.
+//! TIMELY on the bench: algorithm 1 by hand, and recorded decisions of the HPCC ns-3 code.
 
 use super::*;
 use crate::recorded::{Held, traces};
@@ -47,7 +47,7 @@ fn shrinks_with_the_gradient() {
     assert_eq!(sender.activity().acts, 2);
 }
 
-/// Two minRTT a round trip are more than the whole rate: what is left is the least.
+/// Two minRTT a round trip exceed the whole rate: the least rate remains.
 #[test]
 fn a_steep_gradient_leaves_the_least_rate() {
     let (mut bench, mut sender) = flow(&Params { min_rate: Rate::gbps(1), ..Params::default() });
@@ -84,7 +84,7 @@ fn grows() {
     assert_eq!(grown(&sender), 14 + 2, "and below T_low the row ends");
 }
 
-/// An event is a segment, or what had been sent at the last event, and more.
+/// An event ends with a segment, or with everything that had been sent at the last event, and more.
 #[test]
 fn completion_events() {
     let (mut bench, mut sender) = flow(&Params { segment: Bytes(3_000), ..Params::default() });
@@ -126,7 +126,7 @@ fn decisions_of_the_ns3_code() {
         for line in &trace.lines {
             let updated = line.number("updated");
             let (bench, sender) = flows.entry(line.number("flow")).or_insert_with(|| {
-                // The first acknowledgement, of which nothing was recorded but what it has left.
+                // The first acknowledgement: only its result was recorded.
                 let (mut bench, mut sender) = flow(&params);
                 send(&mut bench, &mut sender, updated);
                 ack(&mut bench, &mut sender, 1_000, Time::ns(line.number("last_rtt")));

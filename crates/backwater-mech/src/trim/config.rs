@@ -1,4 +1,4 @@
-//! The parameters of packet trimming, and what is checked of them.
+//! The parameters of packet trimming, and their checks.
 
 use backwater_derive::parameters;
 use backwater_net::Bytes;
@@ -47,19 +47,19 @@ pub struct Params {
     pub victim: Victim,
 }
 
-/// What it does to others and asks of them.
+/// Returns its effects on others and its needs.
 pub(super) fn profile(params: &Params) -> Profile {
     Profile {
         needs: Needs { recovery: true, ..Needs::default() },
         classes: 1 << params.class,
-        // What goes back passes nothing that goes on.
+        // A returned packet overtakes no packet that goes on.
         reorders: params.to == To::Destination,
         cuts: true,
         ..Profile::default()
     }
 }
 
-/// What no range of a single parameter can say.
+/// Checks what no range of a single parameter can express.
 pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     let mut findings = Vec::from_iter(crate::uec_checks::of_class("what is cut", params.class, cx));
     if params.victim == Victim::Arriving {

@@ -72,18 +72,18 @@ pub struct Trimmer {
     to: To,
     #[state(fixed)]
     victim: Victim,
-    /// packets cut that went on, per egress port
+    /// trimmed packets that went on, per egress port
     trimmed: Vec<u64>,
-    /// packets cut that went back, per egress port that they would have left by
+    /// trimmed packets that were returned, per egress port by which they would have left
     returned: Vec<u64>,
-    /// \[bytes\] cut off these
+    /// \[bytes\] trimmed from these
     bytes: Vec<u64>,
-    /// of these, lost
+    /// number of these that were lost
     lost: Vec<u64>,
 }
 
 impl Trimmer {
-    /// Whether a packet has a payload that may be cut off.
+    /// Returns whether a packet has a payload that may be trimmed.
     fn is_trimmable(&self, p: &Packet) -> bool {
         p.data().is_some_and(|data| data.payload > 0) && self.classes & (1 << p.class.0) != 0
     }
@@ -104,7 +104,7 @@ impl SwitchSide for Trimmer {
     fn on_full(&mut self, _: &mut SwitchCx<'_>, at: &mut Place, p: &mut Packet) -> Full {
         let egress = usize::from(at.egress.0);
         match p.body {
-            // UEC 1.0, 4.1: what was cut is lost.
+            // UEC 1.0, 4.1: a trimmed packet is lost.
             Body::Data(data) if data.is(DataHeader::CUT) => {
                 self.lost[egress] += 1;
                 Full::Drop
@@ -113,7 +113,7 @@ impl SwitchSide for Trimmer {
                 self.lost[egress] += 1;
                 Full::Drop
             }
-            // UEC 1.0, 4.1: size(p) > trim_size: cut, in the class of what is cut.
+            // UEC 1.0, 4.1: size(p) > trim_size: trimmed, in the class of trimmed packets.
             Body::Data(data) if self.is_trimmable(p) && p.size > self.size => {
                 self.bytes[egress] += u64::from(data.payload.min(p.size.saturating_sub(self.size)));
                 (at.queue, p.class) = (Queue(self.class), Class(self.class));

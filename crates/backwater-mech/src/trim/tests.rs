@@ -1,4 +1,4 @@
-//! Trimming on the bench: what gives way, what is cut, and where that may be asked for.
+//! Trimming on the bench: which packets give way, which are trimmed, and where that is allowed.
 
 use super::*;
 use backwater_net::Bytes;
@@ -15,7 +15,7 @@ fn packet(class: u8, payload: u32) -> Packet {
     data(HostId(0), HostId(1), 0, Class(class), payload)
 }
 
-/// How often of 10,000 times `last` gives way to `p`.
+/// Returns how often of 10,000 times `last` gives way to `p`.
 fn given(victim: Victim, p: &Packet, last: &Packet) -> u32 {
     let mut bench = SwitchBench::new(&SwitchParams::default(), 2, Rate::gbps(100), 0);
     let mut trimmer = Trim::switch(&params(victim), bench.shape()).expect("it acts at switches");
@@ -23,7 +23,7 @@ fn given(victim: Victim, p: &Packet, last: &Packet) -> u32 {
     (0..10_000).map(|_| u32::from(trimmer.push_out(&mut bench.cx(), &at, p, last))).sum()
 }
 
-/// Half of the times: 5000 of 10,000, of which four standard deviations are 200.
+/// Half of the time: 5000 of 10,000; four standard deviations are 200.
 #[test]
 fn the_newest_gives_way_by_the_toss_of_a_coin() {
     let (p, last) = (packet(3, 1000), packet(3, 4000));
@@ -32,7 +32,7 @@ fn the_newest_gives_way_by_the_toss_of_a_coin() {
     assert_eq!(given(Victim::Arriving, &p, &last), 0);
 }
 
-/// Neither what could not be cut gives way, nor anything to what is no data of a trimmable class.
+/// A packet that could not be trimmed never gives way, and no packet gives way to one that is not data of a trimmable class.
 #[test]
 fn only_what_can_be_cut_gives_way_to_what_is_trimmable() {
     let of = |p: &Packet, last: &Packet| given(Victim::Either, p, last) > 0;
@@ -47,7 +47,7 @@ fn only_what_can_be_cut_gives_way_to_what_is_trimmable() {
     }
 }
 
-/// A switch that tosses itself which of two packets finds no memory needs no second toss.
+/// A switch that draws itself which of two packets finds no memory needs no second draw.
 #[test]
 fn one_toss_decides() {
     let bench = SwitchBench::new(&SwitchParams::default(), 2, Rate::gbps(100), 0);
@@ -61,7 +61,8 @@ fn one_toss_decides() {
     assert_eq!(found(Victim::Either, Victim::Arriving) + found(Victim::Arriving, Victim::Either), 0);
 }
 
-/// Where the memory is not that of the packet's output queue, the newest of that queue has not what the arriving one lacks.
+/// If the memory is not that of the packet's output queue, the newest packet of that queue does not have the memory that the arriving one
+/// lacks.
 #[test]
 fn what_gives_way_needs_output_queues_with_memory_of_their_own() {
     let bench = SwitchBench::new(&SwitchParams::default(), 2, Rate::gbps(100), 0);

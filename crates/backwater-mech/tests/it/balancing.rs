@@ -1,4 +1,4 @@
-//! Load balancing over equal paths: ECMP lets large flows collide, spraying balances and reorders, flowlets go where there is least.
+//! Load balancing over equal paths: ECMP lets large flows collide, spraying balances and reorders, flowlets take the least-loaded path.
 
 use crate::common::{Bench, Outcome, network};
 use backwater_engine::Time;
@@ -100,10 +100,10 @@ fn a_receiver_that_takes_any_order_has_nothing_sent_again() {
     assert!(out.rows.flows.iter().all(|f| f.state == State::Complete && f.received == 400_000 && f.packets == 100));
     assert!(out.rows.flows.iter().any(|f| f.reordered > 0));
     assert_eq!(again(&out), 0);
-    // One that takes gaps for losses has packets sent that were never lost.
+    // A receiver that takes gaps for losses causes retransmissions of packets that were never lost.
     let strict = Bench { transport: selective(true), ..bench.clone() }.run();
     assert!(again(&strict) > 100, "{}", again(&strict));
-    // What is lost is missed by the timeout, and sent once.
+    // The timeout finds lost packets, and they are retransmitted once.
     let (from, to) = (bench.node("h3"), bench.node("leaf0"));
     bench.fault(Time::ZERO, FaultKind::DropNth { from, to, what: FrameKind::Data, nth: 50 });
     let lossy = bench.run();
@@ -138,7 +138,7 @@ fn a_pinned_path_stays_pinned() {
     assert_eq!(uplinks(&bench, &out, "leaf0", 2), [0, 100]);
 }
 
-/// Host 0 to host 2 over two ways, of which one takes 10 us more; host 1 fills now one and now the other.
+/// Host 0 sends to host 2 over two paths, one of which takes 10 us more; host 1 fills alternately the one and the other.
 fn unequal_ways(gap: Time) -> Outcome {
     let (rate, short) = (Rate::gbps(100), Time::ns(150));
     let links = [

@@ -65,7 +65,7 @@ fn queue_stands_near_the_equilibrium() {
             let params = Params { sampling, sign_rule, ..of_2006() };
             let bench = hot_spot(0.49, Time::ns(500), 2_000_000, Time::ms(60), params);
             let out = bench.run();
-            // The first messages come with 150 KB of 19.6 Gb/s, but take some loops to slow everyone down.
+            // The first messages come with 150 KB of 19.6 Gb/s, but take some loops to slow all sources down.
             let (gbps, depth) = port(&bench, &out, Time::ms(10));
             let (mean, most) = (depth.iter().sum::<u64>() as f64 / 5_000.0, depth.iter().max().copied());
             println!("{sampling:?} {sign_rule:?}: mean {mean:.0} B, most {most:?} B, {gbps:.4} Gb/s");
@@ -80,9 +80,9 @@ fn queue_stands_near_the_equilibrium() {
     }
 }
 
-/// Document of 2007, a loop of 200 us with BCN(MAX): 185 frames lost and 9.775 Gb/s with 600 KB for the port, 43 and 9.855 with
-/// 1.2 MB, none and 9.955 with 2.4 MB. Each is one run of unknown length; a factor of 1.5 in losses is what seeds differ by
-/// (200 runs of another model: 132 to 226 around 186), 1 % in throughput is less than the start of the run costs.
+/// Document of 2007, a loop of 200 us with BCN(MAX): 185 frames lost and 9.775 Gb/s with 600 KB for the port, 43 and 9.855 with 1.2 MB,
+/// none and 9.955 with 2.4 MB. Each is one run of unknown length; seeds differ by a factor of 1.5 in losses (200 runs of another model: 132
+/// to 226 around 186), 1 % in throughput is less than the start of the run costs.
 #[test]
 fn long_loops_lose_what_the_document_of_2007_shows() {
     let lost = |params: &Params, buffer| {
@@ -100,7 +100,7 @@ fn long_loops_lose_what_the_document_of_2007_shows() {
     assert!(drops > 3.0 * 185.0, "BCN(MAX) makes the difference: {drops}");
 }
 
-/// A STOP outlasts everything else that is to happen: the run waits for it, and the sources send what is left.
+/// A STOP outlasts all other pending events: the run waits for it, and the sources send the rest.
 #[test]
 fn stopped_sources_go_on() {
     let (stop_time, stop_time_max) = (Time::ms(20), Time::ms(20));

@@ -57,7 +57,7 @@ fn in_order(out: &Outcome) {
     assert!(out.rows.flows.iter().all(|flow| flow.reordered == 0), "{:?}", out.rows.flows);
 }
 
-/// The hot spot's flows are isolated at `c`, then told of at `b` and at `a`; the innocent flow stays in the monitored queues.
+/// The hot spot's flows are isolated at `c`, then at `b` and at `a` because of CIMs; the innocent flow stays in the monitored queues.
 #[test]
 fn isolation_goes_upstream_hop_by_hop() {
     let mut bench = chain(Some(small()));
@@ -83,7 +83,7 @@ fn isolation_goes_upstream_hop_by_hop() {
     assert!(paused(2) > paused(3), "{} {}", paused(2), paused(3));
 }
 
-/// What it is for: under PFC alone the innocent flow waits behind the hot spot, isolated it does not.
+/// The purpose: under PFC alone the innocent flow waits behind the hot spot, with isolation it does not.
 #[test]
 fn the_innocent_flow_no_longer_waits() {
     let innocent = |params: Option<Params>| {
@@ -98,7 +98,7 @@ fn the_innocent_flow_no_longer_waits() {
     assert!(coordinated < local, "{none} {local} {coordinated}");
 }
 
-/// All CIMs are lost: isolation is local, nothing else is harmed. The first alone is lost: the next one does it.
+/// All CIMs are lost: isolation is local, and nothing else is affected. Only the first is lost: the next one has its effect.
 #[test]
 fn a_lost_cim_does_no_harm() {
     let run = |loss: Option<FaultKind>| {
@@ -126,7 +126,7 @@ fn a_lost_cim_does_no_harm() {
     assert!(again > 0 && out.counted(Some(to), "isolated_packets") > 0);
 }
 
-/// The flow is over when its CIM arrives upstream, which `a` cannot know: it keeps an entry for which no packet asks.
+/// The flow has ended when its CIM arrives upstream, which `a` cannot know: it keeps an entry that no packet uses.
 #[test]
 fn a_cim_of_a_flow_that_is_over_makes_an_entry_that_nobody_needs() {
     let mut bench = Bench::new(network(
@@ -142,7 +142,7 @@ fn a_cim_of_a_flow_that_is_over_makes_an_entry_that_nobody_needs() {
     bench.packet.payload = Bytes(1_000);
     bench.ack.enabled = false;
     let at_once = Params { low: Bytes(0), high: Bytes(0), cim_threshold: Bytes::ZERO, ..small() };
-    // Not at `a`: what arrives at `b` in the congesting queue's priority is isolated upstream already.
+    // Not at `a`: packets that arrive at `b` in the congesting queue's priority are already isolated upstream.
     let select = Select { tier: None, node: Some("a".into()) };
     bench.mechanisms.ci = Some(Scoped { at: vec![At { select, params: small() }], ..Scoped::everywhere(at_once) });
     bench.flow(0, 2, 3_000);
@@ -157,7 +157,7 @@ fn a_cim_of_a_flow_that_is_over_makes_an_entry_that_nobody_needs() {
     assert_eq!(out.counted(Some(a), "isolated_packets"), 0);
 }
 
-/// Entries of CIMs last as long as they may, and no longer: a flow that comes late finds its table empty.
+/// Entries of CIMs last for their lifetime, and no longer: a late flow finds its table empty.
 #[test]
 fn what_a_cim_isolated_is_released() {
     let run = |late: Option<Time>| {

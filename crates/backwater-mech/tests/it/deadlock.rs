@@ -1,4 +1,4 @@
-//! Pauses that do harm: deadlock in a ring, who is accused of it and who is not, and what resolves it.
+//! Harmful pauses: deadlock in a ring, the accused switches, the cases that are none, and resolutions.
 
 use crate::common::{Bench, On, Outcome, network, pause, pfc, ring, sfc};
 use backwater_engine::Time;
@@ -56,8 +56,8 @@ fn a_ring_deadlocks_under_pfc_and_the_run_names_the_cycle() {
     }
 }
 
-/// Frames that isolation has moved to a queue that nobody pauses stand behind others of their flows in the one that is: they cannot
-/// leave either, and count among what the pauses wait for.
+/// Frames that isolation has moved to an unpaused queue stand behind others of their flows in a paused queue. They cannot leave either, and
+/// count among the frames that the pauses wait for.
 #[test]
 fn frames_kept_in_order_behind_a_paused_queue_deadlock_with_it() {
     for architecture in ARCHITECTURES {
@@ -87,7 +87,7 @@ fn a_ring_deadlocks_under_pause_of_whole_links() {
     }
 }
 
-/// Two switches and a trunk: each waits for the other only if there is somebody between them who cannot send.
+/// Two switches and a trunk: each waits for the other only if some sender between them cannot send.
 #[test]
 fn pauses_both_ways_over_a_trunk_are_no_deadlock() {
     for architecture in ARCHITECTURES {
@@ -113,7 +113,7 @@ fn pauses_both_ways_over_a_trunk_are_no_deadlock() {
     }
 }
 
-/// A slow host fills the fabric for 10 ms, far longer than the time between two looks. In the end it has taken everything.
+/// A slow host fills the fabric for 10 ms, far longer than the time between two deadlock checks. In the end it has taken everything.
 #[test]
 fn a_chain_of_pauses_behind_a_slow_host_is_no_deadlock() {
     for signal in SIGNALS {
@@ -134,15 +134,15 @@ fn a_chain_of_pauses_behind_a_slow_host_is_no_deadlock() {
     }
 }
 
-/// Messages of a switch back to the sources leave by the ports at which the data came in. They are nothing that the neighbour there has
-/// sent, so that no pause may wait for them: pauses of both ends of a trunk would otherwise wait for each other's messages.
+/// Messages of a switch to the sources leave by the ports at which the data arrived. The neighbour there has not sent them, so no pause may
+/// wait for them: otherwise pauses of both ends of a trunk would wait for each other's messages.
 #[test]
 fn messages_of_switches_keep_no_neighbour_paused() {
     for architecture in ARCHITECTURES {
         for signal in SIGNALS {
             for counted in [Counter::Ingress, Counter::Queue] {
                 if (architecture, counted) == (Architecture::InputQueued, Counter::Queue) {
-                    // Frames for a queue that is over stand behind those for another one, whatever messages do.
+                    // Frames for a finished queue stand behind those for another one, whatever messages do.
                     continue;
                 }
                 let chain = ParkingLot { hosts_per_switch: 3, ..ParkingLot::default() };
@@ -199,7 +199,7 @@ fn a_deadlock_may_be_recorded_only_and_the_run_still_ends() {
     }
 }
 
-/// A link that fails lifts the pauses over it, so a fault to come may undo what else would last for ever.
+/// A link that fails lifts the pauses over it, so a pending fault may end what would otherwise last forever.
 #[test]
 fn a_failing_link_breaks_the_cycle_and_is_waited_for() {
     let mut bench = under_pfc(Signal::OnOff);
@@ -267,8 +267,8 @@ fn a_watchdog_ends_the_deadlock_and_what_it_dropped_is_sent_again() {
     }
 }
 
-/// Senders without a window fill the ring with what lies beyond the gap, and it deadlocks again before a packet has come that
-/// the receiver takes: the watchdog fires for ever, and no flow gets further. The run says so.
+/// Senders without a window fill the ring with packets beyond the gap, and it deadlocks again before a packet arrives that the receiver
+/// takes. The watchdog fires forever, and no flow makes progress. The run reports it.
 #[test]
 fn a_ring_that_deadlocks_again_and_again_is_a_run_without_progress() {
     let out = watched(Architecture::OutputQueued, Signal::Timed, Action::Drop, None);
@@ -302,9 +302,9 @@ fn a_watchdog_that_drops_breaks_the_promise_of_losslessness() {
 }
 
 /// A host pauses from 10 us on. At 100 Gb/s 64 B take 5.12 ns, and the link 150 ns: the switch hears it at 10.15512 us, and gives up 100 us
-/// later. Frames that refresh a pause of 65,535 quanta come 167.8 us apart, far more than the 50 us of quiet that it waits for; but their
-/// pauses last. The frame that ends the storm is the last one, and 50 us later the queue is restored. A storm without an end is given up
-/// for ever, of one class as well as of all.
+/// later. Frames that refresh a pause of 65,535 quanta come 167.8 us apart, far more than the 50 us of quiet time; but their pauses last.
+/// The frame that ends the storm is the last one, and 50 us later the queue is restored. A storm without an end is given up forever,
+/// whether of one class or of all.
 #[test]
 fn a_watchdog_restores_when_the_storm_has_ended() {
     let run = |classes: u16, end: Option<Time>, action: Action| {
@@ -347,6 +347,6 @@ fn a_watchdog_restores_when_the_storm_has_ended() {
     let (at, restored, flushed, (paused, ends)) = run(0xFF, Some(Time::us(500)), Action::Forward);
     assert_eq!((at.len(), restored), (2, vec![(Time::us(550) + way, Some(3)), (Time::us(550) + way, Some(4))]));
     assert_eq!(flushed, 0);
-    // From then on the port is not paused, whatever its neighbour says.
+    // From then on the port is not paused, whatever its neighbour requests.
     assert_eq!((paused, ends), (Time::us(100).0, vec![Some(fired), Some(fired)]));
 }

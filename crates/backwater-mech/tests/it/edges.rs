@@ -1,4 +1,4 @@
-//! Corners: what a hostile reviewer would try. Each test names the state that is hard to get right.
+//! Corner cases, as a hostile reviewer would try them. Each test names the state that is hard to get right.
 
 use crate::common::{Bench, On, network, pause, pfc, sfc, step};
 use backwater_engine::Time;
@@ -12,7 +12,7 @@ use backwater_net::{Bytes, Rate};
 const ALL: [Architecture; 4] =
     [Architecture::OutputQueued, Architecture::SharedMemory, Architecture::InputQueued, Architecture::Voq];
 
-/// An ideal pause and the resume behind it can arrive in the same picosecond: what was said last counts.
+/// An ideal pause and the resume after it can arrive in the same picosecond: the last one counts.
 #[test]
 fn signals_of_one_instant_keep_their_order() {
     for release_at in [ReleaseAt::Start, ReleaseAt::End] {
@@ -29,10 +29,10 @@ fn signals_of_one_instant_keep_their_order() {
     }
 }
 
-/// A resume for another flow than the one that is leaving finds that flow's way back.
+/// A resume for another flow than the leaving one finds that flow's path back.
 #[test]
 fn sfc_resume_finds_each_paused_source() {
-    // So long a queue that frames of near sources are still at its head when it has fallen to the target.
+    // The queue is so long that frames of near sources are still at its head when it has fallen to the target.
     for target in (300_000..400_000).step_by(10_000) {
         let mut bench = Bench::leaf_spine(2, 2, 4);
         let mut params = sfc(400_000, Time::ms(10));
@@ -67,7 +67,7 @@ fn message_from_a_switch_takes_its_latency() {
     }
 }
 
-/// A class that is paused keeps no other from a port: not behind a crossing, not in a NIC's transmit queue.
+/// A paused class blocks no other at a port: neither behind a crossing nor in a NIC's transmit queue.
 #[test]
 fn paused_class_blocks_no_other() {
     let quick = Rate::gbps(100);
@@ -116,7 +116,7 @@ fn frame_lost_as_its_crossing_ends() {
         bench.seed = seed;
         bench.switch.architecture = Architecture::InputQueued;
         bench.mechanisms = Config::default().pfc(pfc(8_000, 4_000, Signal::Timed));
-        // Host 2 is paused again and again over the port that loses half of its frames.
+        // Host 2 is paused repeatedly over the port that loses half of its frames.
         for (src, dst) in [(0, 2), (1, 2), (1, 0), (2, 0)] {
             bench.flow(src, dst, 400_000);
         }
@@ -176,10 +176,9 @@ fn a_slow_receiver_is_replaced_by_one_of_its_class() {
     assert!(run(&[(5, 200, 3)]) < Time::us(200));
 }
 
-/// A host takes 1 Mb/s of two classes, which is nothing in 200 us. Frames of 1000 B take 800 ns at 10 Gb/s. The eleventh is the first beyond
-/// 10 KB; the frame that says so, 64 B and so 51.2 ns, and two times 150 ns of link come before the end of the twelfth. Nothing follows it,
-/// of the class that has its turn first or of the other.
-/// It is so in whichever order the faults are written, and with whatever names of the classes.
+/// A host takes 1 Mb/s of two classes, which is nothing in 200 us. Frames of 1000 B take 800 ns at 10 Gb/s. The eleventh is the first
+/// beyond 10 KB; its pause frame, 64 B and so 51.2 ns, and two times 150 ns of link come before the end of the twelfth. Nothing follows it
+/// in either class. The order of the faults and the numbers of the classes do not matter.
 #[test]
 fn slow_receivers_of_two_classes_both_act() {
     for (faults, classes) in [([3, 4], [3, 4]), ([4, 3], [3, 4]), ([3, 4], [4, 3])] {
@@ -202,8 +201,8 @@ fn slow_receivers_of_two_classes_both_act() {
     }
 }
 
-/// Storms of a class may overlap: the last to end counts. Frames of 1250 B take 100 ns at 100 Gb/s; 64 B take 5.12 ns, and each link 150 ns.
-/// A pause asked for at 10 us is heard 155.12 ns later, and the frame on the wire still goes.
+/// Storms of a class may overlap: the last to end counts. Frames of 1250 B take 100 ns at 100 Gb/s; 64 B take 5.12 ns, and each link 150
+/// ns. A pause requested at 10 us takes effect 155.12 ns later, and the frame on the wire still leaves.
 #[test]
 fn storms_of_pauses_overlap() {
     let sent = |storms: &[(u64, Option<u64>, u16)], stop: Time| {
@@ -238,8 +237,8 @@ fn storms_of_pauses_overlap() {
     assert_eq!(sent(&[(10, None, 1 << 5)], Time::us(31)).1, 0, "not under PFC");
 }
 
-/// A storm without an end keeps no run going. At a host that nothing is sent to, the run ends when it ends without the storm; at the
-/// receiver, its flow has stalled after the run's patience: 100 timeouts of 1 ms.
+/// A storm without an end keeps no run going. At a host without flows to it, the run ends when it ends without the storm; at the receiver,
+/// its flow has stalled after the run's patience: 100 timeouts of 1 ms.
 #[test]
 fn a_storm_without_an_end_keeps_no_run_going() {
     let run = |storm: Option<u32>| {
@@ -266,7 +265,7 @@ fn a_storm_without_an_end_keeps_no_run_going() {
     assert!(broken.time > Time::ms(100) && broken.time < Time::ms(111), "{broken:?}");
 }
 
-/// The same by PAUSE, which stops the whole link, and where nothing but PAUSE is obeyed.
+/// The same by PAUSE, which stops the whole link, also if only PAUSE is obeyed.
 #[test]
 fn a_storm_of_pauses_stops_a_link() {
     let sent = |classes: u16| {
@@ -285,7 +284,7 @@ fn a_storm_of_pauses_stops_a_link() {
     assert_eq!(sent(0xFF).1, 0, "of classes nothing is obeyed");
 }
 
-/// A slow receiver that sends PAUSE stops its link at the very frame at which one that sends PFC stops its only class.
+/// A slow receiver that sends PAUSE stops its link at the same frame at which one that sends PFC stops its only class.
 #[test]
 fn a_slow_receiver_stops_a_link() {
     let sent = |mechanisms: Config, class: Option<Class>| {
@@ -307,9 +306,9 @@ fn a_slow_receiver_stops_a_link() {
     assert_eq!(sent(Config::default().pause(link), Some(Class(3))).1, 0, "of classes nothing is obeyed");
 }
 
-/// A pause lasts for quanta of who obeys it. A host whose own sending slows down a hundredfold does not repeat its pauses a hundred times
-/// later, and one whose neighbour speeds up tenfold repeats them in time; so does a switch, be it PFC or PAUSE. 64 B take 5.12 ns at
-/// 100 Gb/s, 51.2 ns at 10, 512 ns at 1; the link takes 150 ns.
+/// A pause lasts for quanta of the obeying port. A host whose own sending slows down a hundredfold does not repeat its pauses a hundred
+/// times later, and one whose neighbour speeds up tenfold repeats them in time; so does a switch, with PFC and with PAUSE. 64 B take 5.12
+/// ns at 100 Gb/s, 51.2 ns at 10, 512 ns at 1; the link takes 150 ns.
 #[test]
 fn pauses_have_no_break_after_a_change_of_rate() {
     let big = 10_000_000;
@@ -317,7 +316,7 @@ fn pauses_have_no_break_after_a_change_of_rate() {
         false => Config::default().pfc(pfc(xoff, xoff - 8_000, Signal::Timed)),
         true => Config::default().pause(pause(xoff, xoff - 8_000, Counter::Ingress, Signal::Timed)),
     };
-    // Who paused whom, from when until when.
+    // The pausing node, the paused node, the start and the end.
     type Told = Vec<(String, String, Time, Option<Time>)>;
     let run = |rate: u64, pause_link: bool, xoff: u64, (from, to, then): (&str, &str, u64)| -> Told {
         let mut bench = Bench::star(3, Rate::gbps(rate));
@@ -341,7 +340,7 @@ fn pauses_have_no_break_after_a_change_of_rate() {
         // The buffer has room for all.
         assert_eq!(run(100, link, 3 * big, ("h2", "s0", 1)), storm(10_155_120, 9_000_662_000));
         assert_eq!(run(10, link, 3 * big, ("s0", "h2", 100)), storm(10_201_200, 9_000_201_200));
-        // It has not: the switch pauses h0 and h1 until the storm has ended and its memory is nearly empty again.
+        // The buffer is too small: the switch pauses h0 and h1 until the storm has ended and its memory is nearly empty again.
         for change in [("s0", "h0", 1), ("h0", "s0", 200)] {
             let notified = run(100, link, 100_000, change);
             let to_h0: Vec<_> = notified.iter().filter(|(_, peer, ..)| peer == "h0").collect();
@@ -389,7 +388,7 @@ fn drop_nth_of_each_kind() {
     }
 }
 
-/// A pause with few quanta is refreshed for as long as it lasts, at every rate: not one frame slips out in between.
+/// A pause with few quanta is refreshed as long as it lasts, at every rate: no frame leaves in between.
 #[test]
 fn refresh_comes_before_expiry() {
     for (gbps, quanta) in [(7, 65535), (100, 3), (100, 64), (3, 100), (10, 65535)] {
@@ -414,7 +413,7 @@ fn refresh_comes_before_expiry() {
     }
 }
 
-/// A flow's pinned path may be given to another flow while a notification for the first is still on its way.
+/// A flow's pinned path may be reused by another flow while a message about the first is still in flight.
 #[test]
 fn paths_outlive_their_flows_frames() {
     for seed in 0..8 {

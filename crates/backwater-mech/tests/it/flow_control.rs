@@ -1,4 +1,4 @@
-//! Oracles of flow control: shares under PAUSE, and headrooms that are just enough.
+//! Oracles of flow control: shares under PAUSE, and exactly sufficient headrooms.
 
 use crate::common::{Bench, On, Outcome, document_of_2006, network, pause, pfc, sfc};
 use backwater_engine::Time;
@@ -26,10 +26,10 @@ fn parking_lot(seed: u64) -> Bench {
     bench
 }
 
-/// While EP5's queue pauses every port of the core, its four inputs share 10 Gb/s equally, and of the edge switch's share half
-/// goes to EP1, which is as backlogged there: x = 10/3.5. Printed in the document: 2857.9, 2857.6, 2861.8, 1408.0, 1405.0 and
-/// an index of 0.25. The pauses come and go every 10 KB; over 40 ms (3.3 million bytes at 2.86 Gb/s hold 330 such cycles)
-/// each share must be met within 0.5 %, the two at the edge within 1 %, where the document itself is off by 1.6 %.
+/// While EP5's queue pauses every port of the core, its four inputs share 10 Gb/s equally. Half of the edge switch's share goes to EP1,
+/// which is equally backlogged there: x = 10/3.5. Printed in the document: 2857.9, 2857.6, 2861.8, 1408.0, 1405.0 and an index of 0.25. The
+/// pauses come and go every 10 KB. Over 40 ms (3.3 million bytes at 2.86 Gb/s hold 330 such cycles) each share must be met within 0.5 %,
+/// the two at the edge within 1 %, where the document itself is off by 1.6 %.
 #[test]
 fn pause_parking_lot_has_the_closed_form_shares() {
     let bench = parking_lot(1);
@@ -61,8 +61,8 @@ const GAP: Bytes = Bytes(20);
 /// Headers of the bench's frames.
 const HEADER: u64 = 64;
 
-/// A link whose sender is paused in the worst way: host 0 sends without end through a switch to host 1, whose egress port another
-/// class has all to itself, while the reverse link to host 0 is full.
+/// A link whose sender is paused in the worst case: host 0 sends without end through a switch to host 1, whose egress port is fully used by
+/// another class, while the reverse link to host 0 is full.
 #[derive(Clone, Copy, Debug)]
 struct Blocked {
     rate: Rate,
@@ -102,7 +102,7 @@ impl Blocked {
         params.response = self.response;
         bench.mechanisms = Config::default().pfc(params);
         let t = self.frame_time();
-        // Until the pause lasts, and a few frames more.
+        // Until the pause has begun, and a few frames more.
         let end = t * 40 + self.delay * 4 + self.response * 2;
         let without_end = 2 * end.0.div_ceil(t.0) * self.frame.0;
         // Blocks host 1's port: a higher class, from before the first frame of class 3 until the end.
@@ -133,7 +133,7 @@ impl Blocked {
         (0..=PHASES).map(move |p| t * 3 + Time::ps(p * t.0 / PHASES))
     }
 
-    /// The most that ever stood at host 0's ingress beyond xoff.
+    /// The most bytes ever at host 0's ingress beyond xoff.
     fn worst(self) -> u64 {
         let most = self.phases().map(|phase| ingress_of_host_0(&self.run(phase, None, &[]))).max();
         most.unwrap_or(0) - self.xoff()
@@ -151,8 +151,8 @@ fn ingress_of_host_0(out: &Outcome) -> u64 {
     out.port(NodeId(4), NodeId(0)).stats.max_ingress_bytes
 }
 
-/// In the worst phase nothing is lost with the model's own headroom, and a frame is lost with one frame less. Of frames of one
-/// length only whole ones come, so that what is seen may fall short of the headroom by less than one.
+/// In the worst phase nothing is lost with the model's own headroom, and a frame is lost with one frame less. If all frames have one length
+/// only whole ones arrive, so the observed bytes may fall short of the headroom by less than a frame.
 fn is_tight(link: Blocked) {
     let (need, most) = (link.need(), link.worst());
     println!("{link:?}: headroom {need}, worst seen {most} B");
@@ -183,15 +183,15 @@ fn pfc_headroom_is_tight_at_every_rate_cable_and_frame() {
     }
 }
 
-/// The headroom is exact for frames of any length: a frame just long enough goes first of those that are still to come, full
-/// ones follow, and the last begins just before the stop. Of the 1.94 frames sent meanwhile 3815 B, less a phase's step of 10 ns
-/// (125 B), are left to that first one.
+/// The headroom is exact for frames of any length: a frame just long enough is the first of those still to arrive, full ones follow, and
+/// the last begins just before the stop. From the 1.94 frames sent meanwhile, 3815 B are left to that first one, less a phase's step of 10
+/// ns (125 B).
 #[test]
 fn pfc_headroom_is_tight_for_frames_of_mixed_lengths() {
     let delay = Time::ns(150);
     let link = Blocked { rate: RATE, delay, frame: FRAME, signal: Signal::Timed, response: Time::ZERO };
     let need = link.need();
-    // The first frame of class 3 slips through the blocked port; the 12th passes xoff.
+    // The first frame of class 3 gets through the blocked port; the 12th passes xoff.
     let behind_the_twelfth = link.frame_time() * 19 + Time::ps(160_000);
     let most = |payload: u64, above: Option<Bytes>| {
         let outcomes = link.phases().map(|phase| link.run(phase, above, &[(behind_the_twelfth, payload)]));
@@ -202,7 +202,7 @@ fn pfc_headroom_is_tight_for_frames_of_mixed_lengths() {
     println!("headroom {need}, worst seen {} B", seen - link.xoff());
     assert!(seen - link.xoff() <= need.0 && seen - link.xoff() > need.0 - 250, "{seen}");
     assert_eq!(most(3600, Some(need)).1, 0);
-    // What would be enough for equal frames loses one of these.
+    // A headroom for equal frames loses one of these.
     assert!(most(3600, Some(FRAME * 3)).1 > 0);
 }
 
@@ -220,8 +220,8 @@ fn eight_into_shared_memory(gbps: u64, headroom: Bytes) -> Bench {
     bench
 }
 
-/// Who is above its threshold takes what is left of the pool, so that others find it full below theirs. A frame in headroom is
-/// therefore a reason to pause, and headroom, which covers what comes until the neighbour has stopped, is enough at any rate.
+/// A host above its threshold takes the rest of the pool, so others find it full below theirs. A frame in headroom is therefore a reason to
+/// pause, and headroom, which covers arrivals until the neighbour has stopped, suffices at any rate.
 #[test]
 fn headroom_suffices_whoever_has_filled_the_shared_memory() {
     for gbps in [25, 50, 100, 200, 400] {
@@ -238,8 +238,8 @@ fn headroom_suffices_whoever_has_filled_the_shared_memory() {
     }
 }
 
-/// A headroom of less than a frame takes none. The frame that finds the pool full is lost then, and asks for the pause that it would have
-/// asked for in headroom: no ingress comes near its threshold, and all eight senders are paused.
+/// A headroom of less than a frame takes none. A frame that finds the pool full is then lost, and causes the pause that it would have
+/// caused in headroom: no ingress comes near its threshold, and all eight senders are paused.
 #[test]
 fn a_frame_that_finds_no_headroom_asks_for_a_pause() {
     let never = 10_000_000;
@@ -249,7 +249,7 @@ fn a_frame_that_finds_no_headroom_asks_for_a_pause() {
         for headroom in [Bytes(1), FRAME - Bytes(1)] {
             let bench = Bench { mechanisms: mechanisms.clone(), ..eight_into_shared_memory(100, headroom) };
             let out = bench.run();
-            // Nothing retransmits what is lost; in the end nobody is paused.
+            // Nothing retransmits lost packets; in the end no port is paused.
             assert_eq!(out.unrest, Vec::<String>::new());
             assert!(out.progress.drops > 0, "headroom {headroom}");
             for sender in 0..8 {
@@ -260,8 +260,8 @@ fn a_frame_that_finds_no_headroom_asks_for_a_pause() {
     }
 }
 
-/// With no pool to speak of the first frame is in headroom, and what follows is what follows a threshold: the same headroom is
-/// needed, and a frame less loses.
+/// With nearly no pool the first frame is in headroom, and what follows is what follows a threshold: the same headroom is needed, and a
+/// frame less loses.
 #[test]
 fn headroom_behind_a_full_pool_is_tight() {
     let (response, delay) = (Time::ns(500), Time::ns(333));
@@ -284,8 +284,8 @@ fn headroom_behind_a_full_pool_is_tight() {
     assert!(drops(need - FRAME) > Some(0), "one frame less must lose");
 }
 
-/// Three senders at line rate into one port, all acknowledgements off: returns the most bytes that stood before that port
-/// until shortly after the first overshoot, and the pauses that PFC asked for with its threshold on the same queue.
+/// Three senders at line rate into one port, all acknowledgements off. Returns the most bytes before that port until shortly after the
+/// first overshoot, and the pauses that PFC requested with its threshold on the same queue.
 fn sfc_overshoot(threshold: u64, xoff: u64) -> (u64, u64) {
     let mut bench = Bench::leaf_spine(4, 3, 8);
     bench.ack.enabled = false;
@@ -302,8 +302,8 @@ fn sfc_overshoot(threshold: u64, xoff: u64) -> (u64, u64) {
     (port.stats.max_egress_bytes, out.sum(|p| p.stats.pauses_sent))
 }
 
-/// The document's headroom for 3 senders, (N-1) C T_loop = 120 KB for a loop of 2.4 us, needs the frames' own times added
-/// where they take any. Derived for threshold 200 KB, frames of t = 162.56 ns, messages of 2.56 ns:
+/// The document's headroom for 3 senders, (N-1) C T_loop = 120 KB for a loop of 2.4 us, needs the frames' own times added. Derived for
+/// threshold 200 KB, frames of t = 162.56 ns, messages of 2.56 ns:
 ///
 /// - Frames come in threes at t_k = t_1 + (k-1) t. The first leaves t + 300 ns after t_1, so that after the m-th frame of the
 ///   k-th three 3 (k-1) + m - (k-3) = 2k + m frames are there. 50 frames are above 200 KB first: k = 24, m = 2.
@@ -322,8 +322,7 @@ fn sfc_headroom_is_tight() {
     assert!(sfc_overshoot(200_000, peak - 4064).1 > 0, "PFC must fire with one frame less");
 }
 
-/// IEEE 802.3 annex 31B.2: a quantum is 512 bit times, so that the longest pause is 3355, 335.5 and 83.9 us at 10, 100 and
-/// 400 Gb/s.
+/// IEEE 802.3 annex 31B.2: a quantum is 512 bit times, so the longest pause is 3355, 335.5 and 83.9 us at 10, 100 and 400 Gb/s.
 #[test]
 fn quanta_are_512_bit_times() {
     for (gbps, quantum_ps, longest_ns) in [(10, 51_200, 3_355_392.0), (100, 5_120, 335_539.2), (400, 1_280, 83_884.8)] {

@@ -86,7 +86,7 @@ fn switches() -> impl Strategy<Value = SwitchParams> {
         })
 }
 
-/// What pauses links, if anything: thresholds in frames.
+/// The pausing mechanism of links, if any: thresholds in frames.
 #[derive(Clone, Copy, Debug)]
 enum Pausing {
     Off,
@@ -128,14 +128,14 @@ fn loads() -> impl Strategy<Value = Vec<Load>> {
     prop::collection::vec(load, 1..14)
 }
 
-/// What decides at what rate flows send.
+/// The rate control of flows.
 #[derive(Clone, Copy, Debug)]
 enum Rates {
     Dcqcn(dcqcn::Law),
     Qcn(qcn::Per),
     /// with BCN(0,0)
     Bcn(bool),
-    /// DCQCN and QCN, the lesser rate
+    /// DCQCN and QCN, with the lower rate
     Both,
     /// DCTCP from a window of so many packets
     Dctcp(u32),
@@ -145,7 +145,7 @@ enum Rates {
     Timely(u64),
     /// that of HPCC's ns-3 code with a round trip of so many us
     DctcpRate(u64),
-    /// HPCC with a round trip of so many us, and what packets tell
+    /// HPCC with a round trip of so many us, and the telemetry of packets
     Hpcc(u64, hpcc::Telemetry),
 }
 
@@ -205,7 +205,7 @@ fn isolation() -> impl Strategy<Value = Isolation> {
         })
 }
 
-/// How SFC asks and who acts: explicit resumes, flows instead of classes, a computed pause, the actor, its threshold and rate, the cache.
+/// The settings of SFC: explicit resumes, flows instead of classes, a computed pause, the actor, its threshold and rate, the cache.
 #[derive(Clone, Copy, Debug)]
 struct Sources {
     resume: bool,
@@ -250,11 +250,11 @@ struct Extras {
     balance: Option<Balance>,
 }
 
-/// What decides which of several paths a packet takes.
+/// The choice among several paths of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Balance {
     Spray(spray::Order),
-    /// Flows do not rest for so long, unless they are paused.
+    /// Gaps of flows are not as long, unless they are paused.
     Flowlet,
 }
 
@@ -287,7 +287,7 @@ impl Trouble {
     }
 }
 
-/// When, on which link, and what.
+/// Time, link and kind.
 fn faults() -> impl Strategy<Value = (u64, usize, Trouble)> {
     let trouble = prop_oneof![
         select(vec![0.01, 0.5, 1.0, 0.0]).prop_map(Trouble::Loss),
@@ -340,7 +340,7 @@ fn extras() -> impl Strategy<Value = Extras> {
         prop::option::weighted(0.3, isolation()),
     )
         .prop_map(|(mut sfc, rates, (tx_queue, fetch, delay), acks, (gap, header, balance), queues, ci)| {
-            // The reader of scenarios refuses two that decide where packets wait, and a host's queue of a class in use.
+            // The reader of scenarios refuses two mechanisms that decide where packets wait, and a host's queue of a class in use.
             let queues = if ci.is_some() { 1 } else { queues };
             if let Some(drawn) = sfc.as_mut().filter(|drawn| ci.is_some() && drawn.at == AtSource::Isolation) {
                 drawn.at = AtSource::Host;
@@ -403,7 +403,7 @@ fn bench(graph: Graph, switch: SwitchParams, pausing: Pausing, loads: &[Load], e
     };
     (b.nic.tx_queue, b.nic.store_and_forward) = (extras.tx_queue, extras.fetch);
     b.nic.control_delay = Time::ns(extras.delay);
-    // Priorities that nothing else here uses, above and below the class.
+    // Priorities that no other mechanism uses here, above and below the class.
     b.queues = HostQueues::new(Class(3), &[3, 4, 1, 2].map(Class)[..extras.queues]).expect("different priorities");
     (b.ack.class, b.ack.first_at_nic, b.ack.enabled) = (extras.ack_class, extras.ack_first, extras.acks);
     b.ack.path = if extras.ecmp { AckPath::Ecmp } else { AckPath::Reverse };
@@ -418,8 +418,8 @@ fn bench(graph: Graph, switch: SwitchParams, pausing: Pausing, loads: &[Load], e
             (flow.bytes, flow.stream, flow.group) = (0, Some(stream), 1);
         }
     }
-    // An egress that pauses all other ports can deadlock, by the scheme's own doing: where links form a cycle (of two parallel
-    // trunks each direction waits for the other), and where an egress's frames stand behind others in an ingress.
+    // An egress that pauses all other ports can deadlock by the scheme itself: if links form a cycle (each direction of two parallel trunks
+    // waits for the other), and if an egress's frames stand behind others in an ingress.
     let tree = b.graph.links.len() < b.graph.nodes.len();
     let sound = tree && b.switch.architecture != Architecture::InputQueued;
     let pausing = match pausing {
@@ -428,10 +428,11 @@ fn bench(graph: Graph, switch: SwitchParams, pausing: Pausing, loads: &[Load], e
         other => other,
     };
     b.mechanisms = mechanisms(pausing, extras);
-    // In every third run times are cut off to a clock in whose tick hardly any frame is over, on no link that a fault may make.
+    // In every third run times are rounded down to a clock whose tick is shorter than nearly all frames, on every link that a fault may
+    // make.
     let tick = Rate::gbps(400).time_for(b.packet.shortest(Bytes(0), Some(b.ack.size)));
     b.packet.clock = (seed % 3 == 2).then(|| Time(tick.0 - 1));
-    // Of all flows but streams, in every second run.
+    // For all flows except streams, in every second run.
     b.causes.waits = vec![seed % 2 == 1];
     b
 }
@@ -522,7 +523,7 @@ fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
             config.swift = Some(Scoped::everywhere(params));
         }
         Some(Rates::Timely(t_low)) => {
-            // Runs here are short: a flow that is slowed down is not to take long.
+            // Runs are short here: a flow that is slowed down must not take long.
             let (t_low, min_rate) = (Time::us(t_low), Rate(100_000_000));
             let params = timely::Params { t_low, min_rtt: Time::us(5), min_rate, ..timely::Params::default() };
             config.timely = Some(Scoped::everywhere(params));
@@ -576,7 +577,7 @@ fn most_headroom(b: &Bench, signal: Signal, response: u64) -> u64 {
     let unseen = if b.switch.latency_at == LatencyAt::Input { b.switch.latency } else { Time::ZERO };
     let longest = Bytes(max_frame.0.max(b.ack.size.0));
     let each = b.graph.links.iter();
-    // Between two ticks of a clock a link may send what it would need almost another tick for, relatively most of its shortest frame.
+    // Between two ticks of a clock a link may send bytes that need almost another tick, relatively most of its shortest frame.
     let shortest = b.packet.shortest(Bytes(0), Some(b.ack.size));
     let sent = |need: u64, rate: Rate| {
         let ticks = b.packet.clock.map(|clock| rate.time_for(shortest).0 / clock.0);
@@ -614,7 +615,7 @@ fn obeys_the_laws(b: &Bench, out: &Outcome) -> Result<(), TestCaseError> {
             prop_assert!(row.fct_last_byte.is_some());
             prop_assert!(!b.ack.enabled || row.fct_last_ack >= row.fct_last_byte);
         }
-        // Every payload byte once on every link of its way: as many data frames leave hosts as arrive at hosts.
+        // Every payload byte once on every link of its path: as many data frames leave hosts as arrive at hosts.
         let is_host = |n: u32| (n as usize) < b.graph.hosts().count();
         let sent = out.sum(|p| if is_host(p.node.0) { p.stats.tx_data_frames } else { 0 });
         let received = out.sum(|p| if is_host(p.peer.0) { p.stats.tx_data_frames } else { 0 });
@@ -624,8 +625,8 @@ fn obeys_the_laws(b: &Bench, out: &Outcome) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// A packet is marked once on its way, by one port: what arrives marked has been counted there. Nothing else is, unless a frame is lost
-/// or comes to a flow that has ended, failed or with the same frame sent twice.
+/// A packet is marked once on its path, by one port: a packet that arrives marked has been counted there. Nothing else has, unless a frame
+/// is lost or comes to a flow that has ended, failed or with a duplicate.
 fn counts_every_mark(out: &Outcome) -> Result<(), TestCaseError> {
     let marked = out.sum(|p| p.stats.marked_frames);
     let arrived: u64 = out.rows.flows.iter().map(|row| row.marked).sum();
@@ -638,7 +639,7 @@ fn counts_every_mark(out: &Outcome) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// No flow waits for longer than it takes, and for a fabric only where there is one, or a latency.
+/// No flow waits for longer than it takes, and for a fabric only if there is one, or a latency.
 fn waits_are_true(b: &Bench, out: &Outcome) -> Result<(), TestCaseError> {
     let mut sums: BTreeMap<u64, Time> = BTreeMap::new();
     for row in &out.rows.waits {
@@ -655,7 +656,7 @@ fn waits_are_true(b: &Bench, out: &Outcome) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What a connection does about loss: it always does something, and gives up after a while.
+/// Returns the recovery of a connection: it always recovers, and gives up after a while.
 fn transports() -> impl Strategy<Value = (TransportParams, u32)> {
     (
         select(vec![Recovery::GoBackN, Recovery::SelectiveRepeat]),
@@ -683,7 +684,7 @@ fn transports() -> impl Strategy<Value = (TransportParams, u32)> {
         })
 }
 
-/// What takes a gap for a loss is not made for packets that overtake each other; the reader of scenarios refuses it.
+/// A transport that takes a gap for a loss does not suit packets that overtake each other; the reader of scenarios refuses it.
 fn with_transport(b: &mut Bench, transport: TransportParams, every: u32) {
     if transport.in_order {
         b.mechanisms.spray = None;
@@ -691,7 +692,7 @@ fn with_transport(b: &mut Bench, transport: TransportParams, every: u32) {
     (b.transport, b.ack.every) = (transport, every);
 }
 
-/// Everything that holds for a run whose flows send again, whatever was lost.
+/// The laws of a run whose flows retransmit, whatever was lost.
 fn obeys_the_laws_of_recovery(b: &Bench, out: &Outcome) -> Result<(), TestCaseError> {
     prop_assert_eq!(&out.broken, &None);
     prop_assert_eq!(&out.deadlock, &None, "these networks route up and down, or have no cycles at all");
@@ -710,7 +711,7 @@ fn obeys_the_laws_of_recovery(b: &Bench, out: &Outcome) -> Result<(), TestCaseEr
                 prop_assert_eq!(row.received, row.bytes);
                 prop_assert_eq!(row.packets, least + row.retransmitted, "{:?}", row);
                 prop_assert!(row.fct_last_byte.is_some() && row.fct_last_ack >= row.fct_last_byte);
-                // A sender that knows its path is the same for all packets never takes less than alone.
+                // A sender that knows that its path is the same for all packets never takes less time than alone.
                 let paths = b.mechanisms.spray.is_some();
                 prop_assert!(paths || row.ideal.is_none() || row.ideal <= row.fct_last_byte, "{:?}", row);
             }
@@ -722,7 +723,7 @@ fn obeys_the_laws_of_recovery(b: &Bench, out: &Outcome) -> Result<(), TestCaseEr
         }
     }
     prop_assert_eq!((complete, failed), (out.progress.flows_done, out.progress.flows_failed));
-    // As many data frames leave hosts as arrive or are lost on their way. Failed flows stay behind in the transmit queue.
+    // As many data frames leave hosts as arrive or are lost in between. Failed flows stay behind in the transmit queue.
     let is_host = |n: u32| (n as usize) < b.graph.hosts().count();
     let sent = out.sum(|p| if is_host(p.node.0) { p.stats.tx_data_frames } else { 0 });
     let received = out.sum(|p| if is_host(p.peer.0) { p.stats.tx_data_frames } else { 0 });
@@ -733,7 +734,7 @@ fn obeys_the_laws_of_recovery(b: &Bench, out: &Outcome) -> Result<(), TestCaseEr
     waits_are_true(b, out)
 }
 
-/// The same cases in every run: whoever changes nothing sees nothing fail.
+/// The same cases in every run: without a change nothing fails.
 fn cases(n: u32) -> ProptestConfig {
     ProptestConfig {
         cases: n,
@@ -757,7 +758,7 @@ proptest! {
         prop_assert_eq!(out.progress.drops, 0);
     }
 
-    /// Little memory: what is lost is counted where it is lost, and the rest still comes to rest.
+    /// Little memory: losses are counted where they happen, and the rest still comes to rest.
     #[test]
     fn drops_are_accounted(
         graph in graphs(), switch in switches(), pausing in pausing(), loads in loads(), extras in extras(),
@@ -786,7 +787,7 @@ proptest! {
         xoff in 0u64..40_000, share in 0u64..=100, response in select(vec![0u64, 700]),
     ) {
         let loads: Vec<Load> = loads.into_iter().map(|l| Load { class: 3, ..l }).collect();
-        // Frames of other classes share the memory here, so there are none.
+        // Frames of other classes share the memory here, so the case has none.
         let extras = Extras { ack_class: None, rates: None, sfc: None, ci: None, ..extras };
         let pausing = Pausing::Pfc(signal, xoff, xoff * share / 100, response);
         let mut b = bench(graph, switch, pausing, &loads, extras, seed);
@@ -797,7 +798,7 @@ proptest! {
         prop_assert_eq!(out.progress.drops, 0);
     }
 
-    /// Headroom set aside makes any pool lossless, however little of it there is: who finds it full is paused.
+    /// Reserved headroom makes any pool lossless, however small it is: a sender that finds it full is paused.
     #[test]
     fn headroom_set_aside_makes_lossless(
         graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9,
@@ -817,7 +818,7 @@ proptest! {
         prop_assert_eq!(out.progress.drops, 0);
     }
 
-    /// Queues of which none is ever paused are as good as one.
+    /// Queues that are never paused behave like a single one.
     #[test]
     fn queues_without_pauses_change_nothing(
         graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9,
@@ -829,8 +830,8 @@ proptest! {
         prop_assert_eq!(&four.rows.control, &one.rows.control);
     }
 
-    /// Congestion Isolation with PFC for both queues, while its messages are lost: nothing else is lost, no flow is ever out of
-    /// order, and once the maximum flow life has passed nothing is isolated any more.
+    /// Congestion Isolation with PFC for both queues, while its messages are lost: nothing else is lost, no flow is ever out of order, and
+    /// once the maximum flow life has passed nothing is isolated any more.
     #[test]
     fn isolated_flows_stay_in_order_and_are_released(
         graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9, isolation in isolation(),
@@ -846,7 +847,7 @@ proptest! {
         if let Some(pfc) = &mut b.mechanisms.pfc {
             (pfc.base.classes, pfc.base.counter) = (vec![2, 3], counter);
         }
-        // Both queues' classes, and messages. A queue fills from all ports, in both classes, and from what is in the fabric.
+        // Both queues' classes, and messages. A queue fills from all ports, in both classes, and from frames in the fabric.
         let (per, need) = match counter {
             Counter::Queue => {
                 let (ports, fabric) = (2 * b.graph.links.len() as u64, b.switch.latency.as_ps().div_ceil(1000));
@@ -861,7 +862,7 @@ proptest! {
             let (from, to) = if back { (link.b, link.a) } else { (link.a, link.b) };
             b.fault(Time::ZERO, FaultKind::DropNth { from, to, what: FrameKind::Control(ci::CIM.into()), nth });
         }
-        // So late that all is over: then time has passed.
+        // So late that everything has ended: then time has passed.
         let flows = b.flows.len() as u64;
         b.flow(0, 1, 1).start = Time::ms(800);
         let out = b.run();
@@ -895,7 +896,7 @@ proptest! {
         }
     }
 
-    /// Little memory, and all that is lost is retransmitted: every byte is delivered once, and every flow ends.
+    /// Little memory, and all losses are retransmitted: every byte is delivered once, and every flow ends.
     #[test]
     fn what_is_lost_is_sent_again(
         graph in graphs(), switch in switches(), pausing in pausing(), loads in loads(), extras in extras(), seed in 0u64..9,
@@ -914,7 +915,7 @@ proptest! {
         prop_assert_eq!(&sliced.rows.flows, &out.rows.flows);
     }
 
-    /// A watchdog that fires on pauses of a few us: what it drops is counted and retransmitted, and every flow ends.
+    /// A watchdog that fires on pauses of a few us: packets that it drops are counted and retransmitted, and every flow ends.
     #[test]
     fn what_a_watchdog_drops_is_sent_again(
         graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9,
@@ -931,8 +932,8 @@ proptest! {
         prop_assert_eq!(b.run_sliced(1000).fingerprint, out.fingerprint);
     }
 
-    /// A ring, in which pauses may wait for each other: the run ends, and either nothing is wrong, or the cycle is named and its
-    /// flows are not complete.
+    /// A ring, in which pauses may wait for each other: the run ends, and either nothing is wrong, or the cycle is named and its flows are
+    /// not complete.
     #[test]
     fn a_ring_comes_to_rest_or_names_its_cycle(
         switch in switches(), pausing in pausing(), bytes in 20_000u64..600_000, others in loads(), seed in 0u64..9, recovers in any::<bool>(),
@@ -949,7 +950,7 @@ proptest! {
         let out = b.run();
         match (&out.deadlock, &out.broken) {
             (Some(deadlock), Some(_)) => {
-                // Of whole links also a host's: it is no cycle of switches then, and not accused.
+                // Pauses of whole links include those of a host: then it is no cycle of switches, and not accused.
                 prop_assert!(deadlock.cycle.len() >= 2, "{:?}", deadlock);
                 prop_assert!(deadlock.waiting > 0 && out.progress.flows_active > 0);
             }
@@ -963,7 +964,7 @@ proptest! {
         prop_assert_eq!((sliced.fingerprint, sliced.progress, sliced.deadlock), (out.fingerprint, out.progress, out.deadlock));
     }
 
-    /// The same on links that lose, fail and come back, with samples taken all the while.
+    /// The same on links that lose, fail and come back, with samples all the time.
     #[test]
     fn faults_do_not_keep_flows_from_ending(
         graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9,
@@ -990,8 +991,8 @@ proptest! {
         prop_assert_eq!(b.run_sliced(1000).fingerprint, out.fingerprint);
     }
 
-    /// With faults nothing panics, what is lost is counted, and only what was lost is missing. Pauses that only a frame can
-    /// lift may stay; timed ones may not.
+    /// With faults nothing panics, losses are counted, and only lost packets are missing. Pauses that only a frame can lift may stay; timed
+    /// ones may not.
     #[test]
     fn faults_explain_what_is_missing(
         graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9, timed in any::<bool>(),

@@ -1,4 +1,4 @@
-//! Networks that lose: flows complete all the same and every byte is accounted for, or the run says who does not get further.
+//! Networks with losses: flows complete all the same and every byte is accounted for, or the run names the flows without progress.
 
 use crate::common::{Bench, On, Outcome, pfc, sfc};
 use backwater_engine::Time;
@@ -29,12 +29,12 @@ fn conserves(out: &Outcome, hosts: u32) {
     }
 }
 
-/// Fifteen to one in a fabric that keeps 200 KB for each port and pauses nobody but sources.
+/// Fifteen to one in a fabric that keeps 200 KB for each port and pauses only sources.
 fn best_effort(recovery: Recovery, at_source: AtSource, sources: bool) -> Outcome {
     let mut bench = Bench::leaf_spine(4, 2, 4);
     bench.transport = TransportParams { recovery, timeout: Time::us(500), ..TransportParams::default() };
     (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(200_000), BufferPer::Egress);
-    // The way of messages and acknowledgements is their own: they are not lost with the data.
+    // Messages and acknowledgements have their own path: they are not lost with the data.
     bench.ack.class = Some(6);
     if sources {
         let mut params = sfc(50_000, Time::us(5));
@@ -66,7 +66,7 @@ fn source_flow_control_without_pfc_completes_in_small_buffers() {
     }
 }
 
-/// A pause whose resume is lost lasts, where it is an on/off signal: the row says who waits where, and for whom.
+/// A pause whose resume is lost lasts, if it is an on/off signal: the row names what waits, where, and for what.
 #[test]
 fn a_pause_that_nobody_lifts_is_named() {
     let mut bench = Bench::leaf_spine(2, 1, 3);
@@ -84,8 +84,8 @@ fn a_pause_that_nobody_lifts_is_named() {
     assert_eq!(out.flow(0).state, State::Unfinished("its turn at h0, paused by leaf0".into()));
 }
 
-/// A port that pauses its neighbour says so again when the link comes back, of what it was asked before the failure and of what it was
-/// asked meanwhile: the host sends no more than what was under way. 1 us at 100 Gb/s are 12.5 KB.
+/// A port that pauses its neighbour repeats the pause when the link comes back, for requests before the failure and during it: the host
+/// sends no more than the frames in flight. 1 us at 100 Gb/s are 12.5 KB.
 #[test]
 fn a_pause_that_stands_is_said_again_when_a_link_comes_back() {
     for (signal, down) in

@@ -13,14 +13,14 @@ use backwater_net::{Bytes, Rate};
 const PACKETS: u64 = 100;
 const FRAME: u64 = 4064;
 
-/// Packets left in the queue when the last bit of each packet has gone, in their order. They come at 100 Gb/s, 325.12 ns each, and leave
-/// at 10 Gb/s, 3251.2 ns each: the first leaves the switch 300 ns after it came (its latency), so packet k is gone
-/// 300 + 3251.2 k ns after packet 1 came, when 10 k + 1 have come, or all.
+/// Packets left in the queue when the last bit of each packet has gone, in their order. They arrive at 100 Gb/s, 325.12 ns each, and leave
+/// at 10 Gb/s, 3251.2 ns each: the first leaves the switch 300 ns after it came (its latency), so packet k is gone 300 + 3251.2 k ns after
+/// packet 1 came, when 10 k + 1 have come, or all.
 fn left() -> impl Iterator<Item = u64> {
     (1..=PACKETS).map(|k| (10 * k + 1).min(PACKETS) - k)
 }
 
-/// How many of the packets of one flow over such a bottleneck are marked.
+/// Returns how many of the packets of one flow over such a bottleneck are marked.
 fn marked(seed: u64, release_at: ReleaseAt, params: ecn::Params) -> u64 {
     let links = [("h0", "s0", Rate::gbps(100), Time::ns(150)), ("s0", "h1", Rate::gbps(10), Time::ns(150))];
     let mut bench = Bench::new(network(2, &["s0"], &links));
@@ -40,7 +40,7 @@ fn above_high_all_are_marked_and_up_to_low_none() {
         let above = left().filter(|left| *left > threshold).count() as u64;
         assert_eq!(marked(1, ReleaseAt::End, curve(threshold, threshold)), above, "{threshold} packets");
     }
-    // With the departing packet as part of the queue there is one more, and by the queue at its first bit there are others.
+    // With the departing packet as part of the queue there is one more, and the queue at its first bit has others.
     let whole = ecn::Params { count_departing: true, ..curve(50, 50) };
     assert_eq!(marked(1, ReleaseAt::End, whole), left().filter(|left| left + 1 > 50).count() as u64);
     assert_ne!(marked(1, ReleaseAt::Start, curve(50, 50)), marked(1, ReleaseAt::End, curve(50, 50)));
@@ -59,7 +59,7 @@ fn between_low_and_high_the_probability_rises_in_proportion() {
     assert!(runs.iter().any(|run| *run != runs[0]), "they are drawn");
 }
 
-/// No packet of a run over a host's port is marked where only ports to switches mark.
+/// No packet that passes a host's port is marked if only ports to switches mark.
 #[test]
 fn a_receiver_s_port_may_be_left_to_its_credit() {
     let own = ecn::Params { host_ports: false, ..curve(0, 0) };

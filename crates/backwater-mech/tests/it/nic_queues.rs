@@ -1,5 +1,5 @@
-//! Hosts with several queues for one class: the congestion point's message stops the queue that its packet came from, new
-//! flows take one that is not stopped, and what pauses the class pauses them all.
+//! Hosts with several queues for one class: the congestion point's message stops the queue that its packet came from, new flows take one
+//! that is not stopped, and a pause of the class pauses them all.
 
 use crate::common::{Bench, On, Outcome, pfc, sfc};
 use backwater_engine::Time;
@@ -37,7 +37,7 @@ fn beside_an_incast(k: usize, at_source: AtSource, signal: Signal) -> Bench {
     bench
 }
 
-/// As much as 60 KB take if nobody else is there, 3 us of delays included: 16 frames of 4064 B at 200 Gb/s are 2.6 us.
+/// The time of 60 KB alone, with 3 us of delays: 16 frames of 4064 B at 200 Gb/s are 2.6 us.
 const ALONE_US: f64 = 6.0;
 
 /// The node that sends, the first priority that it names and whether it pauses: each frame of MAC control, in its order.
@@ -136,7 +136,7 @@ fn nothing_is_changed_by_queues_that_nobody_needs() {
     assert_eq!([two.fingerprint, four.fingerprint], [one.fingerprint; 2]);
 }
 
-/// The first queue is stopped by the port of h0, and the second, which the flow to h1 has taken meanwhile, by the port of h1.
+/// The port of h0 stops the first queue, and the port of h1 stops the second, which the flow to h1 has taken meanwhile.
 #[test]
 fn each_queue_is_paused_and_resumed_by_itself() {
     for signal in SIGNALS {
@@ -162,7 +162,7 @@ fn each_queue_is_paused_and_resumed_by_itself() {
     }
 }
 
-/// A message that starts while both queues are paused takes the second, and goes when that is resumed.
+/// A message that starts while both queues are paused takes the second, and leaves when that resumes.
 #[test]
 fn a_message_that_finds_all_queues_paused_takes_the_last() {
     for signal in SIGNALS {
@@ -205,7 +205,7 @@ fn pfc_of_the_switch_pauses_every_queue() {
         (bench.switch.buffer_per, bench.switch.buffer, bench.lossless) = (BufferPer::Ingress, Bytes(120_000), true);
         bench.mechanisms = Config::default().pfc(pfc(90_000, 60_000, signal));
         bench.flow(8, 40, 1_000_000);
-        // To a neighbour: nothing but the pause is in its way.
+        // To a neighbour: only the pause is in its way.
         bench.flow(8, 9, 60_000).start = Time::us(30);
         let bench = watched(bench);
         let out = bench.run();
@@ -245,7 +245,7 @@ fn pauses_of_the_class_and_of_a_queue_are_merged() {
         }
         (bench.switch.buffer_per, bench.switch.buffer, bench.lossless) = (BufferPer::Ingress, Bytes(120_000), true);
         bench.mechanisms = bench.mechanisms.pfc(pfc(90_000, 60_000, signal));
-        // Enough for other hosts, whose way is as narrow, that PFC has to pause h8 while its first queue is held.
+        // Enough data for other hosts, whose path is as narrow, that PFC has to pause h8 while its first queue is held.
         for i in 0..4 {
             bench.flow(8, 40 + i, 400_000).start = Time::us(25 + u64::from(i));
         }

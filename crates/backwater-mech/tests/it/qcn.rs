@@ -28,8 +28,8 @@ fn source(probability: f64) -> Stream {
     Stream { slot: Time::ns(1200), probability, until: END, queue: None, own_phase: false }
 }
 
-/// Congestion points aim at cpQsp. Four sources of 4.9 Gb/s into 10 Gb/s: once the first cuts are made
-/// up for, which takes the MIB's timer of 15 ms some ten stages, the port neither idles nor lets the queue go.
+/// Congestion points aim at cpQsp. Four sources of 4.9 Gb/s into 10 Gb/s: once the rates have recovered from the first cuts, after some ten
+/// stages of the MIB's timer of 15 ms, the port neither idles nor loses control of the queue.
 #[test]
 fn queue_stands_near_the_set_point() {
     for halve in [Halve::HyperActive, Halve::AfterRecovery] {
@@ -90,7 +90,7 @@ fn shared_reaction_points_slow_all_their_flows() {
     assert!(class.0 < 0.9 && class.1 < 0.9, "{class:?}");
 }
 
-/// With `[[qcn.at]]` a switch without classes has no congestion points: nobody sends a message.
+/// With `[[qcn.at]]` a switch without classes has no congestion points: no messages are sent.
 #[test]
 fn a_switch_without_classes_sends_nothing() {
     let mut bench = star(5, Params { classes: vec![], ..Params::default() });
@@ -102,8 +102,8 @@ fn a_switch_without_classes_sends_nothing() {
     assert!(out.rows.control.is_empty() && out.progress.drops > 0);
 }
 
-/// A reaction point that all flows to a destination share outlives them: a message about a flow that has ended meanwhile still
-/// reaches it. One for each flow of a packet cannot help.
+/// A reaction point that all flows to a destination share outlives them: a message about an ended flow still reaches it. A separate one for
+/// each flow of a packet cannot help.
 #[test]
 fn a_shared_reaction_point_hears_of_flows_that_have_ended() {
     let drops = |per| {

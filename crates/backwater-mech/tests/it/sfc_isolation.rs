@@ -1,4 +1,4 @@
-//! Isolation at the source's ToR in a network: what is congested waits there, and nothing else does.
+//! Isolation at the source's ToR in a network: congested traffic waits there, and no other traffic does.
 
 use crate::common::{Bench, On, Outcome, pfc, sfc, step};
 use backwater_engine::Time;
@@ -45,7 +45,7 @@ fn held(bench: &Bench, out: &Outcome, switch: &str) -> IsolationStats {
     out.rows.switches.iter().find(|row| row.node == node).expect("every switch has a row").isolated
 }
 
-/// The host's other flow does not notice: it takes as long as beside a flow to a host that is not congested.
+/// The host's other flow is not affected: it takes as long as beside a flow to a host that is not congested.
 #[test]
 fn innocent_flow_waits_under_the_proxy_and_not_under_isolation() {
     let alone = {
@@ -68,7 +68,7 @@ fn innocent_flow_waits_under_the_proxy_and_not_under_isolation() {
     }
 }
 
-/// The congested queue cannot tell isolation from a host that obeys: the incast completes as it does there.
+/// The congested queue cannot distinguish isolation from a host that obeys: the incast completes at the same time.
 #[test]
 fn the_congested_queue_is_relieved_as_by_a_host_that_obeys() {
     let [host, isolation] = [AtSource::Host, AtSource::Isolation].map(|at| {
@@ -83,7 +83,7 @@ fn the_congested_queue_is_relieved_as_by_a_host_that_obeys() {
     assert!((isolation.1 / host.1 - 1.0).abs() < 0.05, "{isolation:?}, and by the host {host:?}");
 }
 
-/// Order of every flow, whatever the switch: lanes shut and open while packets are in the fabric, in crossbars and on wires.
+/// Order of every flow, whatever the switch: isolation queues shut and open while packets are in the fabric, in crossbars and on wires.
 #[test]
 fn no_packet_passes_another() {
     for architecture in ARCHITECTURES {
@@ -117,8 +117,9 @@ fn no_packet_passes_another() {
     }
 }
 
-/// Four flows of 100 KB of one host find their destination remembered and wait, all of them, until the pause of 300 us is over. What waited
-/// then comes at the rate of its lane, first in first out whatever uplinks the flows take, wherever the latency is and whenever a frame leaves the counts.
+/// Four flows of 100 KB of one host find their destination remembered and wait, all of them, until the pause of 300 us has ended. Then
+/// waiting packets leave at the rate of the isolation queue, first in first out whatever uplinks the flows take, wherever the latency is
+/// and whenever a frame leaves the counts.
 #[test]
 fn what_waited_comes_at_the_rate_of_its_lane() {
     for (release_at, latency_at, gbps) in [
@@ -151,7 +152,7 @@ fn what_waited_comes_at_the_rate_of_its_lane() {
     }
 }
 
-/// Too much waits: the host's class is paused by PFC, no more than its link holds comes after, and it is let go again.
+/// Too much waits: PFC pauses the host's class, no more than its link holds arrives after that, and it resumes.
 #[test]
 fn pfc_pauses_the_host_while_too_much_waits() {
     let mut bench = mixed(AtSource::Isolation);
@@ -165,7 +166,7 @@ fn pfc_pauses_the_host_while_too_much_waits() {
         uplinks.eq(out.rows.ports.iter().filter(|p| p.node == bench.node("h8"))),
         "of leaf1's links only the source's"
     );
-    // Two frames of 4064 B, one of 64 B and twice 150 ns at 25 GB/s: what was on its way.
+    // Two frames of 4064 B, one of 64 B and twice 150 ns at 25 GB/s: the bytes in flight.
     let most = held(&bench, &out, "leaf1").max_bytes;
     assert!((100_000 - 4_064..100_000 + 2 * 4_064 + 64 + 7_500).contains(&most), "{most}");
     let mut frames = out.rows.control.iter().filter(|row| row.kind == MAC_CONTROL && row.node == bench.node("leaf1"));
@@ -173,7 +174,7 @@ fn pfc_pauses_the_host_while_too_much_waits() {
     assert!(out.fct_us(3) > 1.2 * mixed(AtSource::Isolation).run().fct_us(3), "the innocent flow waits with it");
 }
 
-/// A pause of 10 ms that nobody lifts holds the incast up; a resume opens the lane at once.
+/// A pause of 10 ms that is not lifted delays the incast; a resume opens the isolation queue at once.
 #[test]
 fn resume_opens_the_lane_early() {
     let last = |resume: bool| {
@@ -188,7 +189,7 @@ fn resume_opens_the_lane_early() {
     assert!(waited > 10_000.0, "{waited}");
 }
 
-/// A resume that is lost costs the rest of the pause time, and no more.
+/// A lost resume costs the rest of the pause time, and no more.
 #[test]
 fn lost_resume_is_bounded_by_the_pause_time() {
     let mut bench = mixed(AtSource::Isolation);
@@ -207,7 +208,7 @@ fn lost_resume_is_bounded_by_the_pause_time() {
     }
 }
 
-/// How long the pauses would have lasted that were resumed says nothing about what waited: the run is over with its last flow.
+/// The original ends of resumed pauses do not matter: the run ends with its last flow.
 #[test]
 fn timers_that_run_out_later_are_no_part_of_the_run() {
     let [short, long] = [Time::us(200), Time::ms(10)].map(|pause| {
@@ -223,7 +224,7 @@ fn timers_that_run_out_later_are_no_part_of_the_run() {
     assert_eq!(long, short);
 }
 
-/// A run that is cut short counts what waits as being in flight.
+/// A run that is cut short counts waiting packets as in flight.
 #[test]
 fn a_run_may_end_while_packets_wait() {
     let mut bench = mixed(AtSource::Isolation);
@@ -235,7 +236,7 @@ fn a_run_may_end_while_packets_wait() {
     assert_eq!(out.progress.flows_active, 4, "the incast needs 240 us, and flow 3 as good as 32 us");
 }
 
-/// A link that fails and comes back while packets wait for it: they go over it, and what is lost is retransmitted by nobody here.
+/// A link fails and comes back while packets wait for it: they use it, and lost packets are not retransmitted here.
 #[test]
 fn a_link_that_fails_under_a_lane_loses_only_what_it_carries() {
     let mut bench = mixed(AtSource::Isolation);
@@ -254,7 +255,7 @@ fn a_link_that_fails_under_a_lane_loses_only_what_it_carries() {
     }
 }
 
-/// DCQCN, acknowledgements in the data's class and CNPs of a host go on while its congested flow waits.
+/// DCQCN, acknowledgements in the data's class and CNPs of a host continue while its congested flow waits.
 #[test]
 fn acknowledgements_and_cnps_of_an_isolated_host_pass() {
     let mut bench = mixed(AtSource::Isolation);
@@ -274,7 +275,7 @@ fn acknowledgements_and_cnps_of_an_isolated_host_pass() {
     assert!(cnps > 0);
 }
 
-/// PFC of the ToR's own ingress is behind it: little memory, no threshold of isolation, nothing lost.
+/// PFC of the ToR's own ingress is the reserve: little memory, no threshold of isolation, no losses.
 #[test]
 fn memory_of_lanes_is_the_ingress_s_own() {
     let mut bench = mixed(AtSource::Isolation);
@@ -326,7 +327,7 @@ fn neighbours_of_a_paused_source_are_paused_by_what_its_switch_remembers() {
     }
 }
 
-/// With an idle fabric an opened lane goes at the rate of its link, without a gap and without overtaking other classes.
+/// With an idle fabric an opened isolation queue sends at the rate of its link, without a gap and without overtaking other classes.
 #[test]
 fn an_opened_lane_shares_its_link() {
     let mut bench = Bench::star(4, Rate::gbps(200));

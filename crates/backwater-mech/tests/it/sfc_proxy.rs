@@ -1,4 +1,4 @@
-//! Source Flow Control by proxy in a network: the source ToR pauses its hosts by PFC, and nobody else is paused.
+//! Source Flow Control by proxy in a network: the source ToR pauses its hosts by PFC, and no other node is paused.
 
 use crate::common::{Bench, On, Outcome, pfc, sfc};
 use backwater_engine::Time;
@@ -28,7 +28,7 @@ fn incast(at_source: AtSource, signal: Signal) -> Bench {
     bench
 }
 
-/// Nodes whose neighbours' pauses they had to bear, by the ports table.
+/// Nodes that were paused by their neighbours, by the ports table.
 fn paused(bench: &Bench, out: &Outcome) -> Vec<String> {
     let ports = out.rows.ports.iter().filter(|p| p.stats.pauses_received > 0);
     let mut names: Vec<String> = ports.map(|p| bench.graph.nodes[p.node.0 as usize].name.clone()).collect();
@@ -63,8 +63,8 @@ fn only_the_links_of_the_sources_are_paused() {
     }
 }
 
-/// Hosts 8, 16 and 24 fill host 0's queue; the packet of host 8's short flow is what makes the queue pause host 8, and the flow is over
-/// before the queue resumes it. Flow 4 goes from host 8 to host 40.
+/// Hosts 8, 16 and 24 fill host 0's queue. The packet of host 8's short flow makes the queue pause host 8, and the flow ends before the
+/// queue resumes it. Flow 4 goes from host 8 to host 40.
 fn told_about_a_flow_that_ends(at_source: AtSource, signal: Signal) -> Bench {
     let mut bench = incast(at_source, signal);
     bench.flows.clear();
@@ -92,8 +92,7 @@ fn a_resume_counts_also_when_the_flow_that_it_names_has_ended() {
     }
 }
 
-/// Without a resume the ToR lifts an on/off pause when its time is over, though nothing else may be left to happen until then but
-/// timers of rate controllers.
+/// Without a resume the ToR lifts an on/off pause when it expires, though until then only timers of rate controllers may be pending.
 #[test]
 fn an_on_off_pause_ends_when_its_time_is_over() {
     for signal in SIGNALS {
@@ -106,7 +105,7 @@ fn an_on_off_pause_ends_when_its_time_is_over() {
     }
 }
 
-/// What the host does by itself the proxy does for it, one link and one frame sooner or later.
+/// The proxy does for the host what the host would do itself, one link and one frame sooner or later.
 #[test]
 fn the_proxy_is_as_good_as_a_host_that_obeys() {
     let [host, proxy] = [AtSource::Host, AtSource::Proxy].map(|at| incast(at, Signal::Timed).run());
@@ -136,7 +135,7 @@ fn pauses_of_h8(bench: &Bench, out: &Outcome) -> Vec<Time> {
     rows.filter(|row| row.node == bench.node("h8") && row.quantity == "paused").map(|row| row.time).collect()
 }
 
-/// When the proxy has surely heard that h8 is to be paused, and when it may first have heard the end of it.
+/// Returns when the proxy has certainly received that h8 must pause, and when it may first have received the end of it.
 fn windows(out: &Outcome, pause: Time) -> Vec<(Time, Time)> {
     let to_h8 = || out.rows.control.iter().filter(|row| row.to == Some(HostId(8)));
     let resumes: Vec<Time> = to_h8().filter(|row| row.kind == RESUME).map(|row| row.time).collect();
@@ -147,9 +146,9 @@ fn windows(out: &Outcome, pause: Time) -> Vec<(Time, Time)> {
     to_h8().filter(|row| row.kind == PAUSE).map(|row| window(row.time)).collect()
 }
 
-/// The uplinks are a quarter of the hosts' links, so PFC pauses h8 as well, from an ingress threshold of its leaf. Its resumes
-/// must not lift the proxy's pauses, and the proxy's must not lift those of PFC: the one would let h8 send while the
-/// congested queue has asked it not to, the other would let its leaf's memory run over.
+/// The uplinks are a quarter of the hosts' links, so PFC pauses h8 as well, from an ingress threshold of its leaf. Its resumes must not
+/// lift the proxy's pauses, and the proxy's must not lift those of PFC. The former would let h8 send while the congested queue has paused
+/// it, the latter would let its leaf's memory overflow.
 #[test]
 fn pauses_of_pfc_and_of_the_proxy_are_merged() {
     for signal in SIGNALS {

@@ -1,5 +1,4 @@
-//! The reliable connection under mechanisms: paced by a rate control, and at a receiver that pauses. What it does without stands with
-//! the stage.
+//! The reliable connection under mechanisms: paced by a rate control, and at a receiver that pauses. The stage tests it without mechanisms.
 
 use crate::common::{Bench, On, network, pfc};
 use backwater_engine::Time;
@@ -31,7 +30,7 @@ fn recovering(recovery: Recovery) -> Bench {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// However much is lost, every byte arrives once, and nothing is left behind.
+    /// However much is lost, every byte arrives once, and nothing is left over.
     #[test]
     fn every_byte_arrives_once(
         seed in 0u64..1_000, selective: bool, loss in 0.0f64..0.2, every in 1u32..5,

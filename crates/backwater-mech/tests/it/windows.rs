@@ -1,5 +1,5 @@
-//! Oracles of senders' controls: the sawtooth of DCTCP's paper, the delay that Swift is to hold, how far TIMELY lets queues grow, and
-//! the share of the link to which HPCC uses it.
+//! Oracles of senders' controls: the sawtooth of DCTCP's paper, the delay that Swift maintains, the growth of queues under TIMELY, and the
+//! share of the link that HPCC uses.
 
 use crate::common::{Bench, On, step};
 use backwater_engine::Time;
@@ -26,7 +26,7 @@ fn long_lived(n: u32, rate: Rate, delay: Time, mechanisms: Config) -> Bench {
     bench
 }
 
-/// \[bytes\] What waits for the receiver, sampled each `interval` from `from` to `until`; each flow's share of what got through.
+/// \[bytes\] Bytes that wait for the receiver, sampled each `interval` from `from` to `until`; then each flow's share of the throughput.
 fn run(bench: &mut Bench, from: Time, until: Time, interval: Time) -> (Vec<f64>, Vec<f64>) {
     bench.stop_at = Some(until);
     bench.series = Some(SeriesSpec {
@@ -67,8 +67,8 @@ fn fairness(rates: &[f64]) -> f64 {
     sum * sum / (rates.len() as f64 * rates.iter().map(|r| r * r).sum::<f64>())
 }
 
-/// All 64 packets of the first window are lost, and what is retransmitted for 2.8 ms. After a timeout DCTCP has a window of one packet:
-/// with either recovery that is what goes out at each.
+/// All 64 packets of the first window are lost, and all retransmissions for 2.8 ms. After a timeout DCTCP has a window of one packet: with
+/// either recovery each timeout sends one.
 #[test]
 fn a_narrowed_window_holds_back_what_is_sent_again() {
     let sent_again = [Recovery::GoBackN, Recovery::SelectiveRepeat].map(|recovery| {
@@ -88,8 +88,8 @@ fn a_narrowed_window_holds_back_what_is_sent_again() {
     assert_eq!(sent_again, [64 + 5; 2]);
 }
 
-/// SIGCOMM 2010, section 3.3: N flows in step swing between K + N and K + N - A packets, A = sqrt(2 N (C RTT + K)) / 2. Four
-/// packets of band: the paper's flows are in step, these start one after the other.
+/// SIGCOMM 2010, section 3.3: N synchronous flows vary between K + N and K + N - A packets, A = sqrt(2 N (C RTT + K)) / 2. Four packets of
+/// tolerance: the paper's flows are synchronous, these start one after the other.
 #[test]
 fn dctcp_swings_about_k_as_its_paper_computes() {
     for (n, k) in [(2u32, 40u64), (4, 65), (8, 65)] {
@@ -113,9 +113,9 @@ fn dctcp_swings_about_k_as_its_paper_computes() {
     }
 }
 
-/// RFC 8257 section 3.5: what the transport has lost halves the window, which then takes a round trip per packet to open again. A flow
-/// of 10 MB that fills a link of 10 Gb/s with 84 packets in 100 us so loses 42 x 42/2 packets' time, or 1.06 ms,
-/// and up to three round trips to notice, to send again, and to have it acknowledged.
+/// RFC 8257 section 3.5: a loss of the transport halves the window, which then takes a round trip per packet to open again. A flow of 10 MB
+/// that fills a link of 10 Gb/s with 84 packets in 100 us so loses 42 x 42/2 packets' time, or 1.06 ms, and up to three round trips to
+/// notice the loss, to retransmit, and to get the acknowledgement.
 #[test]
 fn dctcp_halves_its_window_when_the_transport_has_lost() {
     for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
@@ -137,8 +137,8 @@ fn dctcp_halves_its_window_when_the_transport_has_lost() {
     }
 }
 
-/// Long-lived flows keep delay at the target: what waits is the target less the 4.36 us of the idle network, whatever the number of
-/// flows, down to windows of less than a packet. With `fs_range` the target is that of the window which each flow's share needs.
+/// Long-lived flows keep delay at the target: the queue is the target less the 4.36 us of the idle network, whatever the number of flows,
+/// down to windows of less than a packet. With `fs_range` the target is that of the window which each flow's share needs.
 #[test]
 fn swift_holds_its_target() {
     let idle = 4.36;
@@ -168,8 +168,8 @@ fn swift_holds_its_target() {
     }
 }
 
-/// Below one packet a packet goes each rtt / cwnd (algorithm 1), so that ten take nine such times and a round trip. Alone a flow meets
-/// the idle network's round trip each time: that of a flow of one packet.
+/// Below one packet a packet leaves every rtt / cwnd (algorithm 1), so ten take nine such times and a round trip. A flow alone always has
+/// the idle network's round trip: that of a flow of one packet.
 #[test]
 fn swift_paces_packets_by_a_window_below_one() {
     for cwnd in [1.0, 0.25, 0.01, 0.001] {
@@ -211,11 +211,11 @@ fn timely_lets_queues_grow_to_its_lower_bound_and_little_more() {
     }
 }
 
-/// An incast settles where ComputeWind leaves rates alone. With n R = C U it says R = R eta / U + R_AI, so U = eta + n R_AI / C, which is
-/// below 1 here. U is what the port sends, as a share of C, and the least that waited at two times, as a share of C T: what is sent lies
-/// below U by at most what waits on average. That is less than in front of a server with random arrivals (M/D/1), for paced flows are
-/// more even; and less than half of what waits if all flows send at the same time, n - 1 frames. Differences between flows become
-/// less by eta / U each round trip.
+/// An incast settles where ComputeWind leaves rates unchanged. With n R = C U it gives R = R eta / U + R_AI, so U = eta + n R_AI / C, which
+/// is below 1 here. U is the port's throughput, as a share of C, and the lesser of two queue samples, as a share of C T: so the throughput
+/// lies below U by at most the mean queue. That is less than in front of a server with random arrivals (M/D/1), since paced flows are more
+/// even; and less than half of the queue if all flows send at the same time, n - 1 frames. Differences between flows shrink by eta / U each
+/// round trip.
 #[test]
 fn hpcc_uses_eta_of_the_link_and_leaves_its_queue_near_empty() {
     // Gb/s, us

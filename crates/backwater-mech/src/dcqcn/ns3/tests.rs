@@ -1,4 +1,4 @@
-//! What the ns-3 code itself decided.
+//! The recorded decisions of the ns-3 code.
 
 use super::*;
 use crate::recorded::{Held, traces};
@@ -21,7 +21,7 @@ impl Played {
         Played { rp, bench, armed: Vec::new(), recorded: 100e9 }
     }
 
-    /// All timers that run out before `now`.
+    /// Runs all timers that expire before `now`.
     fn wait_until(&mut self, now: Time) {
         loop {
             self.armed.extend(self.bench.timers());
@@ -45,8 +45,8 @@ impl Played {
     }
 }
 
-/// Rates and targets of every decrease and increase, at their times, and that nothing else changes a rate. Which marks came was not recorded:
-/// alpha is taken from the record, to six digits, and the rate after a decrease is as near. That program counts in whole b/s.
+/// Rates and targets of every decrease and increase, at their times; nothing else changes a rate. The marks were not recorded: alpha is
+/// taken from the record, to six digits, and the rate after a decrease has the same accuracy. That program counts in whole b/s.
 #[test]
 fn decisions_of_the_ns3_code() {
     // The preset `ns3-hpcc`.

@@ -30,15 +30,15 @@ pub struct Sender {
     #[state(fixed)]
     payload: u64,
     pub(super) alpha: f64,
-    /// marked acknowledgements of this batch, and packets that it is taken for
+    /// marked acknowledgements of this batch, and its number of packets
     pub(super) marks: u64,
     pub(super) batch: u64,
-    /// \[bytes\] snd_nxt, and what it was when the batch began
+    /// \[bytes\] snd_nxt, and its value when the batch began
     snd_nxt: u64,
     last_update: u64,
     /// \[bytes\] high, while CWR
     pub(super) cwr: Option<u64>,
-    /// times that the rate was lowered
+    /// number of times that the rate was lowered
     cuts: u64,
     #[state(fixed)]
     params: Box<Params>,

@@ -1,4 +1,4 @@
-//! The rule by hand, and what the ns-3 code itself decided.
+//! The rule by hand, and recorded decisions of the ns-3 code.
 
 use super::*;
 use crate::dctcp::Law;
@@ -28,9 +28,9 @@ fn ack(bench: &mut FlowBench, sender: &mut Sender, received: u64, marked: bool) 
     sender.on_ack(&mut bench.cx(), &ack);
 }
 
-/// T = 10 us at 100 Gb/s: a window of 125 KB. The first acknowledgement begins a batch of 10 packets and 1. Two are marked: the first halves
-/// the rate, since alpha is 1, and the second is of the same window. alpha becomes 15/16 + 2/11/16. The acknowledgement after what was sent at the cut
-/// may cut again, and an unmarked one that begins a batch adds R_AI.
+/// T = 10 us at 100 Gb/s: a window of 125 KB. The first acknowledgement begins a batch of 10 packets and 1. Two are marked: the first
+/// halves the rate, since alpha is 1, and the second is of the same window. alpha becomes 15/16 + 2/11/16. An acknowledgement beyond what
+/// had been sent at the cut may cut again, and an unmarked one that begins a batch adds R_AI.
 #[test]
 fn cuts_by_half_of_alpha_once_a_window() {
     let (mut bench, mut sender) = flow(&params(Time::us(10)));
@@ -56,7 +56,7 @@ fn cuts_by_half_of_alpha_once_a_window() {
     assert_eq!(sender.activity().acts, 2);
 }
 
-/// Every alpha, to the digits that were printed, every rate, to the bit per second, and every state.
+/// Every alpha, to the printed digits, every rate, to the bit per second, and every state.
 #[test]
 fn decisions_of_the_ns3_code() {
     let (mut held, mut decreases) = (Held::default(), 0);

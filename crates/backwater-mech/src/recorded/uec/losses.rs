@@ -1,4 +1,4 @@
-//! What SLEEK decides, against recorded events of UEC's program (`traces/README.md`).
+//! SLEEK's decisions, against recorded events of UEC's program (`traces/README.md`).
 
 use super::MSS;
 use crate::nscc::sleek::{Seen, Setting, Sleek};
@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 /// T without trimming: network_rtt of three tiers.
 const TARGET: Time = Time(14_022_720);
 
-/// Without trimming the program waits so long for an answer.
+/// The timeout of the program without trimming.
 const TIMEOUT: Time = Time(443_280_000);
 
 type Row = HashMap<String, String>;
@@ -90,9 +90,10 @@ fn sleek_decides_as_the_traces_have_it() {
     assert_eq!((values, lost, probes, held), (7839, 92, 12, 45));
 }
 
-/// Ten packets, the first of which is lost, by hand: five beyond it start a recovery up to the tenth, and the first goes again at once. Timers that
-/// expire while answers come leave all in flight; the one of the first moves what is looked at back to it, and the next answer takes it for lost
-/// again. When no answer has come since a timer started, the recovery is over, and the packet is lost as without one.
+/// Ten packets, the first of which is lost, by hand: five beyond it start a recovery up to the tenth, and the first is retransmitted at
+/// once. Timers that expire while answers arrive leave all in flight. That of the first moves the search for losses back to it, and the
+/// next answer declares it lost again. When no answer has come since a timer started, the recovery ends, and the packet is lost as without
+/// one.
 #[test]
 fn a_recovery_ends_where_nobody_answers() {
     let mut sleek = Sleek::new(Setting { mss: 1_000, target: Time::us(10) });
@@ -109,7 +110,7 @@ fn a_recovery_ends_where_nobody_answers() {
     };
     let missing = |number: u64| number == 0 || number > 5;
     assert_eq!(sleek.on_ack(Time::us(20), &seen, missing), [0]);
-    // Timers of 100 us: of the packets from the seventh on, sent 1 us apart from 6 us on, and of the first, retransmitted at 20 us.
+    // Timers of 100 us: for the packets from the seventh on, sent 1 us apart from 6 us on, and for the first, retransmitted at 20 us.
     for timeouts in 0..3 {
         let start = Time::us(100 * timeouts);
         for number in 6..10 {

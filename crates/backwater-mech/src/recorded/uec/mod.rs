@@ -13,7 +13,7 @@ mod losses;
 
 const MTU: u64 = 4150;
 const MSS: u64 = 4086;
-/// What pulls count from.
+/// The base of pull counts.
 const BASE: u64 = 100_000_000;
 
 /// A line of a trace.
@@ -90,7 +90,7 @@ fn traces() -> Vec<Trace> {
     tables("src/recorded/uec/traces", |_| true).into_iter().map(of).collect()
 }
 
-/// What a trace says and what was worked out: counts values, and shows the first that is off.
+/// Compares a trace with computed values: counts values, and shows the first that is off.
 #[derive(Default)]
 struct Held {
     values: u64,
@@ -200,11 +200,11 @@ fn rccc_has_the_credit_of_the_traces() {
     assert!(held.off.is_empty(), "{} off; {}", held.off.len(), held.off[0]);
 }
 
-/// The way of a packet and of a pull through the idle network of three tiers: six links of 1 us at 100 Gb/s, stored and forwarded.
+/// The path of a packet and of a pull through the idle network of three tiers: six links of 1 us at 100 Gb/s, stored and forwarded.
 const LINKS: u64 = 6;
 const LINK: Time = Time::us(1);
 
-/// Each pull leaves when the pacer says, and comes with its number. It may wait for one acknowledgement at the interface, 5.12 ns.
+/// Each pull leaves when the pacer decides, with its number. It may wait for one acknowledgement at the interface, 5.12 ns.
 #[test]
 fn rccc_pulls_as_the_trace_has_it() {
     let trace = traces().into_iter().find(|trace| trace.name.starts_with("one_rccc")).expect("it is there");
@@ -237,7 +237,7 @@ fn rccc_pulls_as_the_trace_has_it() {
     assert_eq!(pulls, 206);
 }
 
-/// What has come back is used again where the trace uses it, and what is drawn by chance is taken from there.
+/// Values that came back are reused where the trace reuses them; random values are taken from the trace.
 #[test]
 fn entropy_values_are_used_again_as_in_the_traces() {
     let mut rng = rng::stream(1, "entropy values", 0);
@@ -260,7 +260,7 @@ fn entropy_values_are_used_again_as_in_the_traces() {
                         used[usize::from(is_reps)] += 1;
                     }
                 }
-                // A packet that was cut at the last hop has found its way.
+                // A packet that was trimmed at the last hop has found its way.
                 'A' | 'N' => {
                     let good = !line.is_set("flag") && (line.event == 'A' || line.is_set("extra"));
                     let feedback = if good { Feedback::Good } else { Feedback::Marked };
@@ -274,7 +274,7 @@ fn entropy_values_are_used_again_as_in_the_traces() {
     assert_eq!(used, [785, 406]);
 }
 
-/// A pass has each value once, in an order of its own; bits that are not needed stay as they are.
+/// A pass has each value once, in an order of its own; unused bits stay unchanged.
 #[test]
 fn an_oblivious_pass_has_each_value_once() {
     let mut rng = rng::stream(1, "entropy values", 1);
@@ -289,14 +289,14 @@ fn an_oblivious_pass_has_each_value_once() {
     }
 }
 
-/// A trim costs a value four turns; when all have a penalty, one is taken all the same, and of each packet only the first penalty falls.
+/// A trim costs a value four turns. When all have a penalty, one is used all the same, and each packet lowers only the first penalty.
 #[test]
 fn a_bitmap_passes_over_what_has_a_penalty() {
     let mut rng = rng::stream(1, "entropy values", 2);
     let mut values = Bitmap::new(2, &mut rng);
     let high = values.next(&mut rng) & !3;
     values.feedback(high | 2, Feedback::Trimmed);
-    // Each pass of four meets the value once and takes one off: four passes without it, three packets each at least.
+    // Each pass of four meets the value once and lowers its penalty: four passes without it, three packets each at least.
     let taken: Vec<u16> = (0..12).map(|_| values.next(&mut rng) & 3).collect();
     assert!(!taken.contains(&2), "{taken:?}");
     let later: Vec<u16> = (0..8).map(|_| values.next(&mut rng) & 3).collect();
@@ -311,7 +311,7 @@ fn a_bitmap_passes_over_what_has_a_penalty() {
     assert!((0..100).any(|_| values.next(&mut rng) & 3 == 3), "penalties fall by one a packet, and end");
 }
 
-/// After a timeout the eight values go round for 10 ms, used or not; then sixteen are drawn, and nothing is known.
+/// After a timeout the eight values are cycled for 10 ms, reused or not; then sixteen are drawn, and no value is known.
 #[test]
 fn reps_freezes_for_ten_milliseconds() {
     let mut reps = Reps::new(7);
@@ -329,7 +329,7 @@ fn reps_freezes_for_ten_milliseconds() {
     assert_eq!(drawn, Some(15), "it draws sixteen before it uses one again");
 }
 
-/// A receiver serves those who ask in turns, a pull of 64 quanta each; who asks for little gets little.
+/// A receiver serves requesting flows in turns, a pull of 64 quanta each; a small request gets a small pull.
 #[test]
 fn pulls_go_round() {
     let mut pacer = Pacer::new(Rate::gbps(100), 262_926, BASE);
@@ -343,12 +343,12 @@ fn pulls_go_round() {
     assert!(turns[..6].iter().all(|pull| !pull.unasked));
     assert_eq!((gave[6], turns[6].unasked), ((2, 134, 64), true), "then, unasked, whoever was served first");
     pacer.end(1);
-    // It is given what nobody asks for like the other, 262,926 B in quanta of 256 at most, and then it is forgotten.
+    // Like the other it gets unrequested credit, 262,926 B in quanta of 256 at most, and then it is forgotten.
     let unasked = (0..100).map_while(|_| pacer.turn()).filter(|pull| pull.flow == 1 && pull.unasked).count();
     assert_eq!((unasked, pacer.knows(1), pacer.knows(2)), (17, false, true));
 }
 
-/// Pulls of an interface that slows down leave so much later: a quantum of 20.686 ns takes 91.937 ns at 22.5 %, rounded down.
+/// Pulls of an interface that slows down leave later by the same factor: a quantum of 20.686 ns takes 91.937 ns at 22.5 %, rounded down.
 #[test]
 fn slowed_pulls_leave_later() {
     let mut pacer = Pacer::new(Rate::gbps(100), 262_926, BASE);
@@ -358,7 +358,7 @@ fn slowed_pulls_leave_later() {
     assert_eq!(turns, [(64, Time(91_937 * 64)), (128, Time(91_937 * 64)), (130, Time(91_937 * 2))]);
 }
 
-/// 1.2 Tb/s, packets of 1000 B, and a base RTT of 10 us: numbers that a hand can reckon with.
+/// 1.2 Tb/s, packets of 1000 B, and a base RTT of 10 us: numbers for a calculation by hand.
 fn setting(variant: Variant) -> Setting {
     Setting {
         rate: Rate::gbps(1200),
@@ -388,8 +388,9 @@ fn nine_acknowledgements_by_hand() {
     assert_eq!((grown(2, false), grown(15, false), grown(2, true)), (164, 450, 0));
 }
 
-/// The same by UEC 1.0.3, where a mean is one of the last base RTT: marked and late at an average of 15 us the window is cut to 1 - 0.8 (15 - 7.5)/15 =
-/// 0.6. A trim opens the period; after it, with 12 packets achieved, the window becomes these, and what of 40 in flight is marked is ignored.
+/// The same by UEC 1.0.3, where a mean is over the last base RTT: marked and late at an average of 15 us the window is cut to 1 - 0.8 (15 -
+/// 7.5)/15 = 0.6. A trim opens the period. After it, with 12 packets achieved, the window becomes these, and marks of the 40 in flight are
+/// ignored.
 #[test]
 fn cuts_by_hand() {
     let late = Acked { rtt: Some(Time::us(25)), of: Timed::Data, marked: true, bytes: 1000, in_flight: 500_000 };
@@ -419,7 +420,7 @@ fn cuts_by_hand() {
     assert_eq!(window.cwnd(), 12_000, "39 of 40 in flight are ignored");
     window.on_ack(Time::us(20), &marked);
     assert_eq!(window.cwnd(), 6_000 + 1_500, "the next is cut by the most, a half");
-    // A timeout takes the packet off, and an answer of unknown round trip leaves the window alone.
+    // A timeout subtracts the packet, and an answer of unknown round trip leaves the window unchanged.
     window.on_timeout(1000);
     assert_eq!(window.cwnd(), 6_500);
     window.on_ack(Time::us(40), &Acked { rtt: None, marked: false, ..clean });

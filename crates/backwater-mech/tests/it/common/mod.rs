@@ -13,9 +13,9 @@ use backwater_net::{Bytes, Rate};
 
 pub type Bench = backwater_net::bench::network::Bench<Config>;
 
-/// The network of contribution "BCN with Pause" (2006) under global PAUSE: EP0 and EP1 share an edge switch, EP2 to EP4 hang on the core, as do the
-/// receivers EP5 and EP6. 10 Gb/s, 0.5 us, 150 KB per egress port; until `end` 49 % of Bernoulli load each to EP5, EP1 50 % to EP6, from
-/// sources that hold `queue` frames.
+/// The network of contribution "BCN with Pause" (2006) under global PAUSE: EP0 and EP1 share an edge switch, EP2 to EP4 are attached to the
+/// core, as do the receivers EP5 and EP6. 10 Gb/s, 0.5 us, 150 KB per egress port; until `end` 49 % of Bernoulli load each to EP5, EP1 50 %
+/// to EP6, from sources that hold `queue` frames.
 pub fn document_of_2006(seed: u64, queue: Option<u32>, end: Time) -> Bench {
     let (rate, delay) = (Rate::gbps(10), Time::ns(500));
     let links = [
@@ -48,7 +48,8 @@ pub fn document_of_2006(seed: u64, queue: Option<u32>, end: Time) -> Bench {
     bench
 }
 
-/// Three switches in a ring, two hosts at each, all links alike: every host sends `bytes` to one two switches on, all one way round.
+/// Three switches in a ring, two hosts at each, all links alike: every host sends `bytes` to one two switches on, all in the same
+/// direction.
 pub fn ring(rate: Rate, bytes: u64) -> Bench {
     let delay = Time::ns(500);
     let hosts = [("h0", "s0"), ("h1", "s0"), ("h2", "s1"), ("h3", "s1"), ("h4", "s2"), ("h5", "s2")];

@@ -33,7 +33,7 @@ fn long_run<const S: usize>(case: &Case, stretches: [(u64, u64); S]) -> (Vec<f64
     let marks = ecn::Params { kmin, kmax, pmax: case.pmax, ..ecn::Params::default() };
     bench.mechanisms = Config::default().ecn(marks).dcqcn(dcqcn::Params::default());
     for src in 0..n {
-        // Not all in step.
+        // Not all synchronous.
         bench.flow(src, n, 1 << 40).start = Time::us(37 * u64::from(src));
     }
     bench.stop_at = stretches.iter().map(|(_, to)| Time::ms(*to)).max();
@@ -62,9 +62,9 @@ fn long_run<const S: usize>(case: &Case, stretches: [(u64, u64); S]) -> (Vec<f64
     ((0..u64::from(n)).map(rate).collect(), stretches.map(|s| mean("queue_bytes", None, s) / 1e3))
 }
 
-/// Root of the fluid model (Zhu et al., SIGCOMM 2015 and CoNEXT 2016) for 40 Gb/s, Rai 40 Mb/s, tau 50 us, T = tau' = 55 us,
-/// B 10 MB, F 5, Kmin 5 KB, Kmax 200 KB, Pmax 1 %: a queue of 20.2, 41.8 and 93.8 KB for 2, 4 and 8 flows. The equations, integrated, come to rest
-/// there. Single marks and cuts do not: without any packet the law circles the root, and its mean lies above, because a curve that is cut off at
+/// Root of the fluid model (Zhu et al., SIGCOMM 2015 and CoNEXT 2016) for 40 Gb/s, Rai 40 Mb/s, tau 50 us, T = tau' = 55 us, B 10 MB, F 5,
+/// Kmin 5 KB, Kmax 200 KB, Pmax 1 %: a queue of 20.2, 41.8 and 93.8 KB for 2, 4 and 8 flows. The integrated equations converge to it.
+/// Single marks and cuts do not: without any packet the law circles the root, and its mean lies above, because a curve that is cut off at
 /// Kmin lets a swing below mark nothing less. The simulator is held to that; the mean of 30 ms of it is left to chance by about 5 %.
 #[test]
 fn paper_law_circles_the_fluid_models_fixed_point() {

@@ -1,10 +1,10 @@
 //! DCQCN without packets: the fluid model of its authors, and its law with single marks, cuts and stages on a queue that is a number.
-//! Written from the papers, for the defaults of the paper; nothing of the simulator is in it but random numbers.
+//! Written from the papers, for the defaults of the paper; the only part of the simulator in it is random numbers.
 
 use backwater_engine::rng;
 use rand::RngExt;
 
-/// Flows alike into one port; the marking curve in bytes.
+/// Identical flows into one port; the marking curve in bytes.
 #[derive(Clone, Copy)]
 pub struct Case {
     pub gbps: f64,
@@ -107,9 +107,9 @@ impl Flow {
     }
 }
 
-/// The law as it is, for each flow its own, on a queue that fills by the sum of rates and drains at the line's: in steps of half a microsecond each flow has a
-/// mark with the probability that one of its departing packets would, and hears of it `delay` us later. Mean and deviation of the queue in KB from
-/// `from` to `end` us.
+/// The law itself, separate for each flow, on a queue that fills by the sum of rates and drains at the line rate. In steps of half a
+/// microsecond each flow has a mark with the probability that one of its departing packets would, and learns of it `delay` us later.
+/// Returns mean and deviation of the queue in KB from `from` to `end` us.
 pub fn law(case: &Case, delay: f64, (from, end): (f64, f64), seed: u64) -> (f64, f64) {
     const STEP: f64 = 0.5;
     let mut chance = rng::stream(seed, "oracle", case.flows as u64);
@@ -126,7 +126,7 @@ pub fn law(case: &Case, delay: f64, (from, end): (f64, f64), seed: u64) -> (f64,
             let Some((_, of)) = heard.pop_front() else { break };
             flows[of].cut(now);
         }
-        // Not all in step, as in the simulated run.
+        // Not all synchronous, as in the simulated run.
         let begun = ((now / 37.0) as usize + 1).min(case.flows);
         for flow in &mut flows[..begun] {
             if flow.alpha_at <= now {
