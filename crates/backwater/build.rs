@@ -1,5 +1,5 @@
-//! Gives the core an identity of its own: a hash of what it is compiled from. Results of an earlier run are taken up only by the
-//! core that wrote them, and the package's version does not change with every line of code.
+//! Gives the core an identity: a hash of its sources. Results of an earlier run are resumed only by the core that wrote them, and the
+//! package's version does not change with every line of code.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -17,11 +17,11 @@ fn main() -> Result<(), String> {
         let krate = entry.map_err(|e| e.to_string())?.path();
         files.push(krate.join("Cargo.toml"));
         collect(&krate.join("src"), &mut files)?;
-        // Of a directory cargo sees files that come and go, too.
+        // For a directory cargo also sees added and removed files.
         println!("cargo::rerun-if-changed={}", krate.join("src").display());
         println!("cargo::rerun-if-changed={}", krate.join("Cargo.toml").display());
     }
-    // Mechanisms of a user's own make another core of it.
+    // A user's own mechanisms make another core.
     println!("cargo::rerun-if-env-changed=BACKWATER_MECHANISMS");
     let mechanisms = env::var_os("BACKWATER_MECHANISMS").map(PathBuf::from);
     if let Some(mechanisms) = &mechanisms {

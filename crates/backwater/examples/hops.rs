@@ -1,10 +1,10 @@
-//! What a packet-hop costs: one frame put on one link, acknowledgements and control frames included.
+//! The cost of a packet-hop: one frame put on one link, acknowledgements and control frames included.
 //!
-//! `hops` measures all cases in one process, alternately, several times each, and takes the fastest of each.
-//! `hops CASE LENGTH` runs one case once, for a profiler: two lengths and a subtraction leave the cost of a hop. With a third word it
-//! runs on so many threads, and says how long that took.
+//! `hops` measures all cases in one process, alternately, several times each, and takes the fastest of each. `hops CASE LENGTH` runs one
+//! case once, for a profiler: two lengths and a subtraction leave the cost of a hop. With a third word it runs on so many threads, and
+//! prints the duration.
 
-// Its cases use a part of what the tests share.
+// Its cases use a part of the tests' shared module.
 #[allow(dead_code, unused_imports)]
 #[path = "../../backwater-mech/tests/it/common/mod.rs"]
 mod common;
@@ -31,7 +31,7 @@ use std::time::Instant;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// A case, how long its runs are, what the length counts, and how often it is measured.
+/// A case: the length of its runs, the unit of the length, and the number of measurements.
 struct Case {
     name: &'static str,
     length: u64,
@@ -40,13 +40,13 @@ struct Case {
 }
 
 const CASES: [Case; 10] = [
-    // Packets per flow, and as many hops as the larger network lets compare.
+    // Packets per flow, and as many hops as the larger network, for a comparison.
     Case { name: "ecmp-128", length: 1280, rounds: 3, build: |packets| ecmp(16, 8, packets) },
     Case { name: "ecmp-2048", length: 80, rounds: 3, build: |packets| ecmp(128, 16, packets) },
     Case { name: "ecmp-16384", length: 10, rounds: 3, build: |packets| ecmp(512, 32, packets) },
     // Kilobytes of a flow.
     Case { name: "permutation-1024", length: 2000, rounds: 3, build: permutation_1024 },
-    // Packets per flow. Of equal numbers of hops, so that the two compare.
+    // Packets per flow: equal numbers of hops, so that the two compare.
     Case { name: "permutation-128", length: 4000, rounds: 7, build: |packets| permutation(16, 8, packets) },
     Case { name: "permutation-2048", length: 250, rounds: 7, build: |packets| permutation(128, 16, packets) },
     // Per cent of the study's flow lengths.
@@ -83,7 +83,7 @@ fn main() {
     }
 }
 
-/// A case of so long a run.
+/// A case with a run of this length.
 fn spec(name: &str, length: &str) -> Spec<Config> {
     let case = CASES.iter().find(|case| case.name == name).expect("a case of the table");
     (case.build)(length.parse().expect("a length"))
@@ -134,15 +134,15 @@ fn run(spec: Spec<Config>) -> (Progress, f64) {
     }
 }
 
-/// kB of the most memory that this process has had, where the system tells.
+/// kB of peak memory of this process, if the system reports it.
 fn peak_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Every host sends to the host in its own place under the next leaf, each through a spine of its own: no link is shared.
-/// Real frame lengths, PFC and ECN on and never needed.
+/// Every host sends to the host in its own place under the next leaf, each through a spine of its own: no link is shared. Real frame
+/// lengths, PFC and ECN on but never active.
 fn permutation(leaves: u32, spines: u32, packets: u64) -> Spec<Config> {
     let mut bench = network(leaves, spines);
     bench.packet = PacketParams::default();
@@ -158,8 +158,8 @@ fn permutation(leaves: u32, spines: u32, packets: u64) -> Spec<Config> {
     bench.spec(bench.mechanisms.clone())
 }
 
-/// Every host sends to another one, drawn at random, and each flow goes the way that ECMP gives it: some links are shared, others idle.
-/// Real frame lengths, PFC and ECN on.
+/// Every host sends to another one, drawn at random, on the path that ECMP gives each flow: some links are shared, others idle. Real frame
+/// lengths, PFC and ECN on.
 fn ecmp(leaves: u32, spines: u32, packets: u64) -> Spec<Config> {
     let mut bench = network(leaves, spines);
     bench.packet = PacketParams::default();
@@ -219,7 +219,7 @@ fn study_case_2(percent: u64, with_sfc: bool) -> Spec<Config> {
     bench.spec(bench.mechanisms.clone())
 }
 
-/// benches/fat-tree-320.toml: open-loop arrivals, whose flows come and go.
+/// benches/fat-tree-320.toml: open-loop arrivals of flows.
 fn fat_tree_320(microseconds: u64) -> Spec<Config> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/fat-tree-320.toml");
     let until = format!("{microseconds} us");
@@ -235,7 +235,7 @@ fn prefill_2048(kilobytes: u64) -> Spec<Config> {
     let size = format!("{kilobytes} KB");
     let scenario = Scenario::load(&file)
         .and_then(|s| s.with_set("job.prefill.rounds", "1")?.with_set("job.prefill.step.experts.size", &size))
-        // So that it can be split. Nothing waits for another transfer: all starts that much later.
+        // So that it can be split. No transfer waits for another: all start that much later.
         .and_then(|s| s.with_set("job.prefill.start_latency", "1 us"));
     let resolved = scenario.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}"));
     build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))
@@ -249,7 +249,7 @@ fn network(leaves: u32, spines: u32) -> Bench {
     bench
 }
 
-/// A flow pinned to its way from host `src` of a leaf with `per_leaf` hosts over `spine` to host `dst`.
+/// A flow pinned to its path from host `src` of a leaf with `per_leaf` hosts over `spine` to host `dst`.
 fn add_flow(bench: &mut Bench, per_leaf: u32, [src, spine, dst]: [u32; 3], bytes: u64) -> &mut FlowSpec {
     let (from, to) = (format!("leaf{}", src / per_leaf), format!("leaf{}", dst / per_leaf));
     let path = bench.path(&[&format!("h{src}"), &from, &format!("spine{spine}"), &to, &format!("h{dst}")]);
@@ -258,7 +258,7 @@ fn add_flow(bench: &mut Bench, per_leaf: u32, [src, spine, dst]: [u32; 3], bytes
     flow
 }
 
-/// Probes off: nobody listens.
+/// Discards rows.
 struct Nobody;
 
 impl Sink for Nobody {

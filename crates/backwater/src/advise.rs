@@ -1,4 +1,4 @@
-//! Advice of mechanisms on their settings, and what a scenario answers of their questions.
+//! Advice of mechanisms on their settings, and a scenario's answers to their questions.
 
 use crate::check::{Draft, longest_frame, losses};
 use crate::error::ScenarioError;
@@ -13,7 +13,7 @@ use backwater_net::topology::NodeKind;
 use backwater_net::{Bytes, Rate};
 use serde_json::{Map, Value};
 
-/// What may be asked, by mechanism; first of those that a scenario can answer for.
+/// Returns the questions by mechanism, first those that a scenario can answer.
 pub fn forms() -> Vec<(&'static str, AdviceForm)> {
     let mut forms: Vec<_> = ENTRIES.iter().filter_map(|entry| Some((entry.name, entry.advice?))).collect();
     forms.sort_by_key(|(_, form)| !form.scenario);
@@ -23,7 +23,7 @@ pub fn forms() -> Vec<(&'static str, AdviceForm)> {
 /// The advice of a mechanism. `given`: values of the options of its form, by their keys; `scenario`: its name and [`facts`].
 ///
 /// # Errors
-/// Values that cannot be, or are missing.
+/// Invalid or missing values.
 pub fn advise(
     mechanism: &str,
     given: Map<String, Value>,
@@ -43,10 +43,10 @@ pub fn advise(
     Ok(advice)
 }
 
-/// Among facts: which values are missing that mechanisms of the scenario need, and why.
+/// A key of the facts: values that mechanisms of the scenario need and lack, and why.
 const LACKING: &str = "lacking";
 
-/// As [`facts`], of a scenario that may lack values: [`advise`] says which.
+/// As [`facts`], for a scenario that may lack values: [`advise`] reports them.
 ///
 /// # Errors
 /// As of [`facts`].
@@ -68,16 +68,16 @@ fn form(mechanism: &str) -> Result<AdviceForm, ScenarioError> {
     found.map(|(_, form)| *form).ok_or_else(error)
 }
 
-/// What a scenario answers of the questions of a mechanism, by their keys. Its situation is that of the largest known incast; without
-/// one the path is that from the host that is farthest from the first.
+/// Returns the values of a scenario for the questions of a mechanism, by their keys. The situation is that of the largest known incast;
+/// without one the path is that from the host that is farthest from the first.
 ///
 /// # Errors
-/// There is no such path.
+/// No such path exists.
 pub fn facts(planned: &Planned, mechanism: &str) -> Result<Map<String, Value>, ScenarioError> {
     form(mechanism)?;
     let index = &planned.layout.index;
     let mut all = incasts(planned);
-    // Of equal ones the first.
+    // The first of equal ones.
     all.sort_by_key(|incast| std::cmp::Reverse(incast.senders.len()));
     let incast = all.first();
     let receiver = incast.map_or(HostId(0), |incast| incast.receiver);
@@ -102,7 +102,7 @@ pub fn facts(planned: &Planned, mechanism: &str) -> Result<Map<String, Value>, S
     let switch = planned.resolved().switch.of(name, tier);
     let limit = |node| pause_threshold(planned, node, incast.map(|incast| incast.class));
     paths.pause_threshold = limit(home);
-    // Of equal ones that of the receiver's switch.
+    // The receiver's switch first, so that it wins among equal ones.
     let all = std::iter::once(&home).chain(&paths.through);
     let limits =
         all.filter_map(|node| limit(*node).map(|(bytes, key)| (bytes, key, called(planned, *node).0.to_owned())));
@@ -155,7 +155,7 @@ fn called(planned: &Planned, node: NodeId) -> (&str, &str) {
     (&about.name, &about.tier)
 }
 
-/// The least bytes with which a mechanism pauses a neighbour of a switch, and the key that decides.
+/// The least bytes at which a mechanism pauses a neighbour of a switch, and the key that decides it.
 fn pause_threshold(planned: &Planned, node: NodeId, class: Option<u8>) -> Option<(Bytes, String)> {
     let (name, tier) = called(planned, node);
     let links = planned.layout.graph.links.iter().filter(|link| [link.a, link.b].contains(&node));

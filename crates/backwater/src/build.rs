@@ -1,4 +1,4 @@
-//! From a resolved scenario to what a run is built from.
+//! From a resolved scenario to the spec of a run.
 
 use crate::check::{Checked, clock, losses};
 use crate::error::ScenarioError;
@@ -32,7 +32,7 @@ use std::sync::Arc;
 /// Stands for every group in `output.waits`.
 const ALL: &str = "all";
 
-/// Makes the spec of a run; `seed` is the run's. Reads flow tables.
+/// Builds the spec of a run with this `seed`. Reads flow tables.
 pub fn build(checked: &Checked, seed: u64) -> Result<Spec<registry::Config>, ScenarioError> {
     let mut run = Sources {
         seed,
@@ -45,7 +45,7 @@ pub fn build(checked: &Checked, seed: u64) -> Result<Spec<registry::Config>, Sce
     };
     let resolved = checked.resolved();
     let awaited = resolved.file.stop.when.as_deref().unwrap_or_default();
-    // Tables first: the flows of group 0 have the identities that the file gives, those of later groups theirs by group.
+    // Tables first: flows of group 0 have the identities in the file, those of later groups identities by group.
     tables(&checked.planned, &mut run)?;
     for plan in &checked.planned.plans {
         let before = run.sources.len();
@@ -94,7 +94,7 @@ fn awaited_groups(resolved: &Resolved, groups: &[String], labels: &[String]) -> 
     Ok((0..groups.len() as u32).filter(|n| labels.contains(&groups[*n as usize])).collect())
 }
 
-/// What is recorded of causes: of all groups, or of those with these labels.
+/// Returns the recording of causes: for all groups, or for those with these labels.
 fn causes(resolved: &Resolved, groups: &[String]) -> Result<CausesSpec, ScenarioError> {
     let output = &resolved.file.output;
     for (i, label) in output.waits.iter().enumerate().filter(|(_, label)| *label != ALL) {
@@ -171,7 +171,7 @@ fn tables(planned: &Planned, run: &mut Sources) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// Whether the rows of a table may have these classes.
+/// Checks whether the rows of a table may have these classes.
 fn allowed(planned: &Planned, classes: BTreeSet<u8>) -> Result<(), ScenarioError> {
     nics::keeps_off(planned.resolved(), &planned.queues, &classes)?;
     match planned.resolved().file.lossless {
@@ -180,7 +180,7 @@ fn allowed(planned: &Planned, classes: BTreeSet<u8>) -> Result<(), ScenarioError
     }
 }
 
-/// The groups and sources of a run, as they come together.
+/// The groups and sources of a run under construction.
 struct Sources {
     seed: u64,
     groups: Vec<String>,
@@ -197,7 +197,7 @@ impl Sources {
         self.named(&group.label, Class(group.class), group.ect, pairs)
     }
 
-    /// The next group. Groups of one label have random streams of their own.
+    /// The next group. Groups with the same label have separate random streams.
     fn named(&mut self, label: &str, class: Class, ect: bool, pairs: Option<QueuePairs>) -> Group {
         let names = std::iter::once(label.to_owned()).chain((1u64..).map(|n| format!("{label}/{n}")));
         let stream = names.into_iter().find(|name| self.streams.insert(name.clone())).unwrap_or_default();
@@ -252,7 +252,7 @@ impl Sources {
         Ok(())
     }
 
-    /// Gives the flows of a group, whose sources are those from `first` on, the hosts and classes that it says.
+    /// Gives the flows of a group, whose sources are those from `first` on, the hosts and classes of its entry.
     fn assign(&mut self, layout: &Layout, group: &FlowGroup, first: usize) -> Result<(), ScenarioError> {
         let by_destination = group.classes.iter().flatten().map(|class| Class(*class)).collect();
         let classes = Classes {
@@ -393,7 +393,7 @@ impl Sources {
     }
 }
 
-/// Numbers by what they have in common.
+/// Numbers grouped by key.
 fn gathered<K: Ord>(all: impl Iterator<Item = (K, usize)>) -> BTreeMap<K, Vec<usize>> {
     let mut by = BTreeMap::<K, Vec<usize>>::new();
     all.for_each(|(key, i)| by.entry(key).or_default().push(i));

@@ -1,4 +1,4 @@
-//! Lists of what there is, the scenario to start from, and versions.
+//! Lists of mechanisms, topologies and workloads, the initial scenario, and versions.
 
 use crate::error::{ScenarioError, nearest};
 use crate::schema;
@@ -14,7 +14,7 @@ pub struct Item {
     pub name: String,
     /// One line.
     pub summary: String,
-    /// Where it is defined, or where in a scenario it is named.
+    /// Where it is defined, or where a scenario names it.
     pub source: String,
 }
 
@@ -70,12 +70,12 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned()
 }
 
-/// A commented scenario to start from.
+/// A commented initial scenario.
 pub fn new_scenario() -> &'static str {
     include_str!("template.toml")
 }
 
-/// What a run's numbers depend on: the package's version, and a hash of the sources that the core was compiled from.
+/// Returns the versions that determine a run's numbers: the package's version, and a hash of the sources that the core was compiled from.
 pub fn version() -> Vec<(&'static str, &'static str)> {
     vec![("backwater", env!("CARGO_PKG_VERSION")), ("build", env!("BACKWATER_BUILD"))]
 }

@@ -1,12 +1,12 @@
-//! What is changed over a scenario's file: variants, mechanisms switched on, single settings. They are merged in this order,
-//! whatever the order in which they were given, and a setting of a mechanism never switches the mechanism on.
+//! Changes to a scenario's file: variants, mechanisms switched on, single settings. They are merged in this order, whatever the order in
+//! which they were given, and a setting of a mechanism never switches the mechanism on.
 
 use crate::error::{ScenarioError, nearest};
 use crate::tree::{self, Layer, Misfit, Node, Origin, SourceText, Value};
 use backwater_mech::registry::ENTRIES;
 use indexmap::IndexMap;
 
-/// The tables `[variant.NAME]` of a file, in its order, or what is wrong with them.
+/// The tables `[variant.NAME]` of a file, in its order, or the error in each.
 pub(crate) type Variants = IndexMap<String, Result<Node, ScenarioError>>;
 
 /// A setting of a mechanism that is off. It changes nothing.
@@ -29,12 +29,12 @@ pub(crate) struct Setting {
     pub value: String,
     /// The value under its tables, in the shape of the schema.
     pub node: Node,
-    /// Whether it is to be skipped where its mechanism is off, rather than to be an error there.
+    /// True if it is skipped when its mechanism is off; otherwise that is an error.
     pub where_on: bool,
 }
 
 impl Setting {
-    /// Its mechanism and what it says of it; `None`: it is about no mechanism.
+    /// Its mechanism and its value for it; `None`: it concerns no mechanism.
     fn of_mechanism(&self) -> Option<(&'static str, &Node)> {
         let (name, inner) = self.node.table()?.first()?;
         ENTRIES.iter().find(|entry| entry.name == name).map(|entry| (entry.name, inner))
@@ -52,9 +52,9 @@ impl Setting {
 /// All changes, each kind in the order in which it was given.
 #[derive(Clone, Default)]
 pub(crate) struct Changes {
-    /// Names, known to be there.
+    /// Names of existing variants.
     pub variants: Vec<String>,
-    /// Mechanisms that are on whatever the file says.
+    /// Mechanisms that are on regardless of the file.
     pub with: Vec<&'static str>,
     pub settings: Vec<Setting>,
 }
@@ -63,19 +63,19 @@ pub(crate) struct Changes {
 pub(crate) struct Merged {
     pub root: Node,
     pub skipped: Vec<Skipped>,
-    /// The first setting that is skipped though it did not ask for it.
+    /// The first setting that is skipped though its caller did not allow that.
     pub refused: Option<ScenarioError>,
 }
 
 impl Changes {
-    /// Merges all of it over the root of a file.
+    /// Merges everything over the root of a file.
     pub(crate) fn over(&self, file: &Node, variants: &Variants, source: &SourceText) -> Result<Merged, Misfit> {
         let mut root = file.clone();
         let switches = self.switches();
         for variant in self.variants.iter().filter_map(|name| variants.get(name)?.as_ref().ok()) {
             let mut variant = variant.clone();
             if let Some(table) = variant.table_mut() {
-                // What is on in the end keeps the values that it has below a variant that switches it off.
+                // A mechanism that is on in the end keeps the values that it has below a variant that switches it off.
                 let on = |key: &str| switches.iter().any(|(name, on, _)| *name == key && *on);
                 table.retain(|key, node| !(matches!(node.value, Value::Bool(false)) && on(key)));
             }
@@ -101,7 +101,7 @@ impl Changes {
         Ok(Merged { root, skipped, refused })
     }
 
-    /// The last word about each mechanism that is switched.
+    /// The last switch of each mechanism.
     fn switches(&self) -> Vec<(&'static str, bool, Layer)> {
         let mut last: Vec<(&'static str, bool, Layer)> = Vec::new();
         let with = self.with.iter().map(|name| (*name, true, Layer::With((*name).into())));
@@ -133,7 +133,7 @@ fn is_on(root: &Node, mechanism: &str) -> bool {
     matches!(found.map(|node| &node.value), Some(Value::Table(_) | Value::Bool(true)))
 }
 
-/// Switches a mechanism on, with the values that it has or none, or off.
+/// Switches a mechanism on, with its values or none, or off.
 fn turn(root: &mut Node, mechanism: &str, on: bool, layer: &Layer) {
     if is_on(root, mechanism) == on {
         return;
@@ -145,7 +145,7 @@ fn turn(root: &mut Node, mechanism: &str, on: bool, layer: &Layer) {
     }
 }
 
-/// Says that a mechanism is off, and by whom where somebody says so.
+/// The message that a mechanism is off, and which text switches it off, if any.
 fn off(root: &Node, mechanism: &str, source: &SourceText) -> String {
     match root.table().and_then(|table| table.get(mechanism)) {
         Some(node) => format!("`{mechanism}` is off, by {}", node.origin.shown(source)),

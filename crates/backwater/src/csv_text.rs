@@ -1,11 +1,11 @@
-//! What all tables in CSV have in common: lines of text, a header whose columns may come in any order, and errors with place, value, reason
-//! and hint.
+//! Common parts of all tables in CSV: lines of text, a header whose columns may come in any order, and errors with place, value, reason and
+//! hint.
 
 use crate::error::{ScenarioError, nearest};
 use backwater_engine::quantity::QuantityError;
 use std::io::{self, Read};
 
-/// What is wrong with a table, before it is known where.
+/// An error in a table, before its place is known.
 #[derive(Default)]
 pub(crate) struct Wrong {
     pub row: Option<usize>,
@@ -44,22 +44,22 @@ impl Wrong {
     }
 }
 
-/// What a table is.
+/// The description of a table.
 pub(crate) struct Form<const N: usize> {
-    /// What messages call it.
+    /// Its name in messages.
     pub what: &'static str,
     /// Its columns.
     pub columns: [&'static str; N],
-    /// How many of them, the first ones, it cannot do without.
+    /// The number of required columns, which are the first ones.
     pub needed: usize,
-    /// Columns of times, which may also be called `…_ps`: Arrow tables carry the unit in the name, and their CSV exports are welcome.
+    /// Columns of times, also accepted as `…_ps`: Arrow tables carry the unit in the name, and their CSV exports are welcome.
     pub in_ps: &'static [&'static str],
-    /// What it should have been if it cannot be read.
+    /// The hint if it cannot be read.
     pub hint: &'static str,
 }
 
 impl<const N: usize> Form<N> {
-    /// Where each column stands in a table with this header.
+    /// Returns the position of each column in a table with this header.
     pub fn find(&self, header: &csv::StringRecord) -> Result<Columns<N>, Wrong> {
         let mut at = [None; N];
         for (place, name) in header.iter().enumerate() {
@@ -87,7 +87,7 @@ impl<const N: usize> Form<N> {
         }
     }
 
-    /// Why it cannot be read as CSV.
+    /// The error for text that is not CSV.
     pub fn unreadable(&self, error: &csv::Error, origin: &str) -> ScenarioError {
         let line = error.position().map(csv::Position::line);
         let reason = match error.kind() {
@@ -106,21 +106,21 @@ fn article(noun: &str) -> &'static str {
     if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
 }
 
-/// Where each column of a table stands, if it is there.
+/// The position of each column of a table, if present.
 pub(crate) struct Columns<const N: usize>([Option<usize>; N]);
 
 impl<const N: usize> Columns<N> {
-    /// The text of a column in a row; empty where the column is missing.
+    /// The text of a column in a row; empty if the column is missing.
     pub fn text<'r>(&self, record: &'r csv::StringRecord, column: usize) -> &'r str {
         self.0[column].and_then(|at| record.get(at)).unwrap_or("")
     }
 }
 
-/// The line of the row that was read last. A row is on one line, and may come after empty lines and remarks, which the row's own
-/// position is before.
+/// The line of the row that was read last. A row is on one line, and may follow empty lines and comments, which the row's own position
+/// precedes.
 pub(crate) fn line<R: Read>(reader: &csv::Reader<Lines<R>>) -> u64 {
     let next = reader.position().line();
-    // The reader goes on behind CR, of LF it knows that a line is over.
+    // The reader continues behind CR; for LF it knows that a line has ended.
     if reader.get_ref().cr_lf == Some(true) { next } else { next.saturating_sub(1) }
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn quantity(
     }
 }
 
-/// Refuses what is not lines of text, before a parser gathers gigabytes of it in one field.
+/// Refuses input that is not lines of text, before a parser collects gigabytes of it in one field.
 pub(crate) struct Lines<R> {
     inner: R,
     longest: usize,
@@ -145,7 +145,7 @@ pub(crate) struct Lines<R> {
     quoted: bool,
     /// The byte before the next one.
     last: u8,
-    /// Whether the first line ends with CR LF.
+    /// True if the first line ends with CR LF; `None`: not known yet.
     cr_lf: Option<bool>,
 }
 
@@ -160,7 +160,7 @@ impl<R: Read> Read for Lines<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buffer)?;
         if n == 0 && self.last != b'\n' && self.cr_lf != Some(true) && !buffer.is_empty() {
-            // The last line ends as the others do, so that `line` counts it as it does them.
+            // The last line ends like the others, so that `line` counts it like them.
             (buffer[0], self.last) = (b'\n', b'\n');
             return Ok(1);
         }

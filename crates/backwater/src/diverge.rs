@@ -1,7 +1,7 @@
 //! Two runs side by side, until their first difference.
 //!
-//! Both run with every port captured. What leaves ports, frame by frame, is compared, and so are the control messages; of each kind
-//! the first difference is what counts, since both come in the order of time. Nothing is kept but what one run is ahead of the other.
+//! Both run with every port captured. Departures from ports, frame by frame, are compared, and so are the control messages; the first
+//! difference of each kind counts, since both come in the order of time. Only the rows by which one run is ahead of the other are kept.
 
 use crate::error::ScenarioError;
 use crate::{Checked, build};
@@ -14,7 +14,7 @@ use backwater_net::record::{ControlRow, FlowIdentity, FrameRow, Row, Sink};
 use backwater_net::topology::Graph;
 use std::collections::VecDeque;
 
-/// Events that one run is driven before the other is looked at.
+/// Events that one run handles before the other continues.
 const SLICE: u64 = 4096;
 
 /// A frame that left a port.
@@ -30,9 +30,9 @@ pub struct Left {
     pub peer: String,
     /// `data`, `acknowledgement`, or the kind of its control frame.
     pub kind: &'static str,
-    /// The flow that it belongs to or speaks of.
+    /// The flow that it belongs to or names.
     pub flow: Option<FlowIdentity>,
-    /// \[bytes\] Of data: offset of its first payload byte.
+    /// \[bytes\] For data: offset of its first payload byte.
     pub offset: Option<u64>,
     /// \[bytes\] Length.
     pub size: u32,
@@ -59,10 +59,10 @@ pub struct ControlMessage {
     pub value: u64,
 }
 
-/// The first of a kind that two runs do not share: what each has in that place, `None` where it has nothing more.
+/// The first rows of a kind that two runs do not share: the row of each at that place, `None` if it has no more.
 pub type Difference<T> = (Option<T>, Option<T>);
 
-/// What two runs have come to.
+/// The comparison of two runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// The first difference among the frames.
@@ -113,7 +113,7 @@ impl Side {
         Ok(Side { network, graph, peers, over: false, rows: Unmatched::default() })
     }
 
-    /// Goes on. A promise that is broken ends a run, and is no difference before the other has gone further.
+    /// Continues. A broken promise ends a run, and is no difference before the other has continued further.
     fn advance(&mut self) {
         self.over |= !stage::run(&mut self.network, SLICE, &mut self.rows).is_ok_and(|progress| !progress.done);
     }
@@ -122,7 +122,7 @@ impl Side {
         self.network.progress().time
     }
 
-    /// Whether all that it has done until a time has been handed out.
+    /// Returns whether all rows up to a time have been handed out.
     fn is_past(&self, time: Time) -> bool {
         self.over || self.time() > time
     }
@@ -173,7 +173,7 @@ pub struct Pair {
     verdict: Verdict,
 }
 
-/// How rows of one kind are taken, compared and shown.
+/// The functions that take, compare and show rows of one kind.
 struct Comparison<T, D> {
     of: fn(&mut Unmatched) -> &mut VecDeque<T>,
     time: fn(&T) -> Time,
@@ -194,7 +194,7 @@ const FRAMES: Comparison<FrameRow, Left> = Comparison {
 const CONTROL: Comparison<ControlRow, ControlMessage> =
     Comparison { of: |rows| &mut rows.control, time: |row| row.time, same: |a, b| a == b, shown: Side::control };
 
-/// Takes what both have got, until it differs.
+/// Removes rows that both have, up to the first difference.
 fn compare<T, D>(sides: &mut [Side; 2], comparison: &Comparison<T, D>, shared: &mut u64) -> Option<Difference<D>> {
     loop {
         let heads = [0, 1].map(|i| (comparison.of)(&mut sides[i].rows).pop_front());
@@ -219,7 +219,7 @@ fn compare<T, D>(sides: &mut [Side; 2], comparison: &Comparison<T, D>, shared: &
 }
 
 impl Pair {
-    /// Of two scenarios and seeds, of one network.
+    /// A pair of two scenarios and seeds, on the same network.
     pub fn new(a: (&Checked, u64), b: (&Checked, u64)) -> Result<Pair, ScenarioError> {
         let sides = [Side::new(a.0, a.1)?, Side::new(b.0, b.1)?];
         let nodes = |side: &Side| side.graph.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
@@ -233,10 +233,10 @@ impl Pair {
         Ok(Pair { sides, verdict: Verdict::default() })
     }
 
-    /// Runs on by some thousand events. Gives the verdict once the first frame differs and no control message before it can, or both
-    /// are over.
+    /// Runs some thousand events. Returns the verdict once the first frame differs and no control message can differ before it, or both
+    /// have ended.
     pub fn advance(&mut self) -> Option<&Verdict> {
-        // The one that is behind goes on, so that little is kept.
+        // The one that is behind continues, so that few rows are kept.
         let [a, b] = [0, 1].map(|i| (self.sides[i].over, self.sides[i].time()));
         let behind = &mut self.sides[usize::from(b < a)];
         if !behind.over {
@@ -256,7 +256,7 @@ impl Pair {
         (settled || over).then_some(&self.verdict)
     }
 
-    /// How far the two are.
+    /// Returns the time up to which both have run.
     pub fn time(&self) -> Time {
         self.sides[0].time().min(self.sides[1].time())
     }

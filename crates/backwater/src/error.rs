@@ -1,11 +1,11 @@
-//! Errors and warnings about a scenario: where, what, why, and what would be right.
+//! Errors and warnings about a scenario: place, value, reason, hint.
 
 use std::fmt;
 
 /// A scenario, a key or a value that cannot be used. [`fmt::Display`] gives the complete message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScenarioError {
-    /// The file as given, or what stands for it: `<text>`, `--set`.
+    /// The file as given, or a substitute: `<text>`, `--set`.
     pub file: Option<String>,
     /// Line in it, from 1.
     pub line: Option<usize>,
@@ -13,13 +13,13 @@ pub struct ScenarioError {
     pub column: Option<usize>,
     /// Dotted key, such as `pfc.xoff`.
     pub key: Option<String>,
-    /// The value as it stands in the source.
+    /// The value as written in the source.
     pub value: Option<String>,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
-    /// What would be right.
+    /// The correction.
     pub hint: Option<String>,
-    /// The line of the source, and how many of its characters from `column` on are meant.
+    /// The line of the source, and how many of its characters are marked from `column` on.
     pub excerpt: Option<(String, usize)>,
 }
 
@@ -86,8 +86,8 @@ impl fmt::Display for ScenarioError {
     }
 }
 
-/// A terminal line's worth of `text` around the character at `at`, and where that character then stands. Control
-/// characters become spaces, so that a terminal shows what is meant.
+/// Part of `text`, as long as a terminal line, around the character at `at`, and that character's position in it. Control characters become
+/// spaces, so that a terminal shows the right place.
 fn shortened(text: &str, at: usize) -> (String, usize) {
     const WIDTH: usize = 160;
     const BEFORE: usize = 60;
@@ -98,16 +98,16 @@ fn shortened(text: &str, at: usize) -> (String, usize) {
 
 impl std::error::Error for ScenarioError {}
 
-/// Something that a run may do, but that its author may not have meant.
+/// Something that a run may do, but that its author may not have intended.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Warning {
     /// Dotted key.
     pub key: String,
     /// Its value.
     pub value: String,
-    /// What is odd.
+    /// The problem.
     pub reason: String,
-    /// What may be better.
+    /// A better value.
     pub hint: String,
 }
 
@@ -120,12 +120,12 @@ impl fmt::Display for Warning {
     }
 }
 
-/// The most similar of `names`, where one is similar enough to be meant.
+/// The most similar of `names`, if one is similar enough.
 pub(crate) fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_ascii_lowercase();
     let scored = names.into_iter().map(|n| {
         let known = n.to_ascii_lowercase();
-        // Two letters that changed places are one slip, also in a name of three.
+        // Two swapped letters are one slip, even in a name of three.
         let slip = lower.len() > 2 && strsim::osa_distance(&lower, &known) == 1;
         (strsim::jaro_winkler(&lower, &known).max(if slip { 0.9 } else { 0.0 }), n)
     });

@@ -1,4 +1,4 @@
-//! What a key means, from the schema of scenario files.
+//! The meaning of keys, from the schema of scenario files.
 
 use crate::error::{ScenarioError, nearest};
 use crate::schema::{published, root};
@@ -8,32 +8,32 @@ use serde_json::{Map, Value as Json};
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// What a key means.
+/// The meaning of a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Explain {
     /// Dotted key, canonical.
     pub key: String,
-    /// What it is.
+    /// Its meaning.
     pub meaning: String,
-    /// What its source calls it.
+    /// Its symbol in the source.
     pub symbol: Option<String>,
     /// Kind of quantity and its units.
     pub unit: Option<String>,
-    /// Value where none is given; `absent` where nothing is.
+    /// The default value; `absent` without one.
     pub default: Option<String>,
-    /// What it may be.
+    /// Its range.
     pub range: Option<String>,
-    /// Where the default or the parameter comes from.
+    /// The source of the default or the parameter.
     pub source: Option<String>,
     /// Other names of the key.
     pub aliases: Vec<String>,
-    /// Of a table: its keys and what they are; of a choice: its values.
+    /// For a table: its keys and their meanings; for a choice: its values.
     #[serde(serialize_with = "as_map")]
     pub children: Vec<(String, String)>,
 }
 
 impl Explain {
-    /// Whether that is one of the values between which a key chooses.
+    /// Returns whether this is one of the values of a choice.
     fn has_value(&self, value: &str) -> bool {
         self.unit.as_deref() == Some(CHOICE)
             && (self.children.iter().any(|(name, _)| name == value)
@@ -41,7 +41,7 @@ impl Explain {
     }
 }
 
-/// What stands in place of a choice's unit.
+/// The text in place of a choice's unit.
 const CHOICE: &str = "one of the values below";
 
 fn as_map<S: Serializer>(children: &[(String, String)], s: S) -> Result<S::Ok, S::Error> {
@@ -55,17 +55,17 @@ pub fn schema() -> String {
 
 /// Explains a dotted key such as `pfc.xoff`; an empty key is the whole file.
 pub fn explain(key: &str) -> Result<Explain, ScenarioError> {
-    // A label may hold anything; it is then quoted, as for `--set`.
+    // A label may contain anything; it is then quoted, as for `--set`.
     let quoted = key.contains(['"', '\'']).then(|| split_key(key)).flatten();
     let bare = || key.split('.').map(|s| s.trim().to_owned()).filter(|s| !s.is_empty()).collect();
     let steps: Vec<String> = quoted.unwrap_or_else(bare);
     let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     let mut at = At::root();
     for (i, step) in steps.iter().enumerate() {
-        // Entries of lists and variants have names that the file gives.
+        // Entries of lists and variants have names from the file.
         let free = step.parse::<usize>().is_ok() || at.path == ["variant"];
         let child = at.child(step);
-        // So have entries with a label, where a key of theirs follows: `flow.incast.size`.
+        // So do entries with a label, if one of their keys follows: `flow.incast.size`.
         let holds_none = |child: &At| child.entries().is_none() && child.names().is_empty();
         let label = i + 1 < steps.len() && at.labelled() && child.as_ref().is_none_or(holds_none);
         let (free, child) = if label { (true, None) } else { (free, child) };
@@ -103,7 +103,7 @@ fn collect(at: &At, out: &mut Vec<String>) {
 /// A place in the schema.
 struct At {
     path: Vec<String>,
-    /// A part of the whole schema; its own where several forms are told as one choice.
+    /// A part of the whole schema; a separate one if several forms are shown as one choice.
     schema: Cow<'static, Json>,
     required: bool,
 }
@@ -114,7 +114,7 @@ impl At {
         At { path: Vec::new(), schema: Cow::Borrowed(root()), required: true }
     }
 
-    /// The keys here, of every form; a choice has none.
+    /// The keys here, of every form; a choice has no keys.
     fn tables(&self) -> Vec<&'static Map<String, Json>> {
         match self.schema {
             Cow::Borrowed(schema) => tables_of(schema),
@@ -122,7 +122,7 @@ impl At {
         }
     }
 
-    /// What a list holds, or a table of free names.
+    /// Returns the schema of a list's entries, or of those of a table with free names.
     fn entries(&self) -> Option<&'static Json> {
         let Cow::Borrowed(schema) = self.schema else { return None };
         let schema = some_of(schema);
@@ -130,7 +130,7 @@ impl At {
         schema.get("items").or(free)
     }
 
-    /// Whether it is a list whose entries can be named by a label.
+    /// Returns whether it is a list whose entries can be named by a label.
     fn labelled(&self) -> bool {
         some_of(&self.schema).get("items").is_some()
             && self.tables().iter().any(|table| LABELS.iter().any(|label| table.contains_key(*label)))
@@ -146,7 +146,7 @@ impl At {
         names
     }
 
-    /// Which of several kinds of a table have a key, where not all do.
+    /// Returns the kinds of a table that have a key, if not all do.
     fn forms_with(&self, key: &str) -> Option<String> {
         let Cow::Borrowed(schema) = self.schema else { return None };
         let schema = some_of(schema);
@@ -157,7 +157,7 @@ impl At {
         (with.len() < forms.len()).then(|| with.join(", "))
     }
 
-    /// A key here, by its name or another of its names.
+    /// A key here, by its name or an alias.
     fn child(&self, step: &str) -> Option<At> {
         let tables = self.tables();
         let own = |(name, s): &(&String, &Json)| *name == step || s.get("x-alias").is_some_and(|a| a == step);
@@ -250,7 +250,7 @@ fn tables_of(schema: &'static Json) -> Vec<&'static Map<String, Json>> {
     }
 }
 
-/// What stands in place of a unit.
+/// Returns the text in place of a unit.
 fn unit_of(kind: &Kind<'_>) -> Option<String> {
     let text = match kind {
         Kind::Integer => "a whole number",
@@ -302,7 +302,7 @@ fn unknown(asked: &str, at: &At, rest: &[&str]) -> ScenarioError {
     let all = keys();
     let last = rest.last().copied().unwrap_or_default();
     let mut same_name = all.iter().map(String::as_str).filter(|k| k.rsplit('.').next() == Some(last));
-    // Without the names that the file gave to entries.
+    // Without the names that entries have from the file.
     let plain = at.path.iter().map(String::as_str).chain(rest.iter().copied()).collect::<Vec<_>>().join(".");
     let key = if at.path.is_empty() { asked } else { plain.as_str() };
     let near = nearest(key, same_name.clone()).or_else(|| same_name.next());

@@ -1,4 +1,4 @@
-//! `[[fault]]` as the stage takes it.
+//! From `[[fault]]` to the stage's faults.
 
 use crate::error::{ScenarioError, nearest};
 use crate::file::{FaultEntry, Frames, Host, Loss, PauseStorm, Paused, SlowReceiver};
@@ -20,7 +20,7 @@ pub(crate) fn all(layout: &Layout) -> Result<Vec<Fault>, ScenarioError> {
     Ok(all)
 }
 
-/// A fault, and its end where it has one.
+/// A fault, and its end if it has one.
 fn one(layout: &Layout, key: &str, fault: &FaultEntry) -> Result<(Fault, Option<Fault>), ScenarioError> {
     let (at, kind) = match fault {
         FaultEntry::Loss(loss) => (loss.at, self::loss(layout, key, loss)?),

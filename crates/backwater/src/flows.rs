@@ -1,4 +1,4 @@
-//! From a `[[flow]]` to who sends to whom, which way, how much and how often.
+//! From a `[[flow]]` to senders, receivers, paths, sizes and arrivals.
 
 use crate::error::ScenarioError;
 use crate::file::{Arrivals, FlowGroup, Pattern, Places};
@@ -16,7 +16,7 @@ use std::io;
 use std::sync::Arc;
 
 impl Plan {
-    /// Of the `number`-th group.
+    /// The plan of the `number`-th group.
     pub(crate) fn new(layout: &Layout, number: usize, group: &FlowGroup) -> Result<Plan, ScenarioError> {
         let key = format!("flow.{number}");
         keys_fit(&layout.resolved, &key, group)?;
@@ -68,7 +68,7 @@ impl Plan {
         })
     }
 
-    /// Whether sources have the link by which their flows are to leave.
+    /// Checks whether sources have the link that sends their flows.
     fn links(&self, layout: &Layout) -> Result<(), ScenarioError> {
         let Some(link) = self.group.link.filter(|_| self.group.placement == Places::Named) else { return Ok(()) };
         let mut sources: Vec<HostId> = self.who.pairs_of_sources().into_keys().collect();
@@ -103,7 +103,7 @@ impl Plan {
     }
 }
 
-/// Keys that do not go together.
+/// Checks for keys that exclude each other.
 fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), ScenarioError> {
     let fail = |name: &str, reason: &str, hint: &str| Err(resolved.error(&format!("{key}.{name}"), reason).hint(hint));
     let drawn = group.arrivals == Arrivals::Periodic || group.arrivals == Arrivals::Poisson;
@@ -331,11 +331,11 @@ fn clusters<'a>(
     Ok(from.chunks(size))
 }
 
-/// Senders with the receivers that a matrix gives them.
+/// Senders with the receivers of a matrix.
 fn weighted(layout: &Layout, key: &str, group: &FlowGroup, from: Vec<HostId>) -> Result<Who, ScenarioError> {
     let name = group.matrix.as_deref().unwrap_or_default();
     let matrix = matrix::read(&layout.resolved.base_dir.join(name), name, &layout.index).map_err(|error| {
-        // What is wrong within the file stands there.
+        // An error within the file is reported there.
         match error.file {
             Some(_) => error,
             None => ScenarioError { hint: error.hint, ..layout.resolved.error(&format!("{key}.matrix"), error.reason) },

@@ -12,7 +12,7 @@ pub(crate) fn build(resolved: &Resolved) -> Result<Graph, ScenarioError> {
     Ok(graph)
 }
 
-/// The key that the error is about.
+/// The error with the key that it concerns.
 fn explained(resolved: &Resolved, error: &GraphError) -> ScenarioError {
     let key = match (&resolved.file.topology, error) {
         (_, GraphError::NvLink(_)) => "topology.nvlink".to_owned(),
@@ -27,7 +27,7 @@ fn explained(resolved: &Resolved, error: &GraphError) -> ScenarioError {
         (Topology::Explicit(Explicit { link, .. }), error) => match error.link() {
             None => "topology".to_owned(),
             Some(i) => {
-                // Of the two ends the one that the error names.
+                // The end that the error names.
                 let names = |text: &str, name: &str| text.split(':').next().map(str::trim) == Some(name);
                 let end = match error {
                     GraphError::UnknownNode { name, .. }

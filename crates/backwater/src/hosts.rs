@@ -1,4 +1,4 @@
-//! Sets of hosts, ways through the network.
+//! Sets of hosts, and paths through the network.
 
 use crate::error::nearest;
 use crate::file::{Host, Hosts};
@@ -7,7 +7,7 @@ use backwater_net::topology::{Graph, Index, Link, NodeKind};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
-/// Most flows, pairs or hosts that one group may list: what is more belongs in a table or arrives over time.
+/// Most flows, pairs or hosts that one group may list: larger sets belong in a table or arrive over time.
 pub(crate) const MOST: usize = 20_000_000;
 
 /// The hosts of a set, in its order; an error is a reason and a hint.
@@ -30,7 +30,7 @@ pub(crate) fn one(host: &Host, index: &Index) -> Result<HostId, (String, String)
     }
 }
 
-/// Whether the set is all hosts, without naming any.
+/// Returns whether the set is all hosts, without naming any.
 pub(crate) fn is_all(hosts: Option<&Hosts>) -> bool {
     match hosts {
         None => true,
@@ -39,7 +39,7 @@ pub(crate) fn is_all(hosts: Option<&Hosts>) -> bool {
     }
 }
 
-/// What stands before `step N`, and N; 1 without it. `hint` says what a step is.
+/// Returns the text before `step N`, and N; 1 without it. `hint` explains a step.
 pub(crate) fn stepped<'t>(text: &'t str, hint: &str) -> Result<(&'t str, usize), (String, String)> {
     let Some((what, step)) = text.rsplit_once(" step ") else { return Ok((text, 1)) };
     match step.trim().parse::<usize>() {
@@ -98,7 +98,7 @@ fn attached(text: &str, step: usize, index: &Index) -> Result<Vec<HostId>, (Stri
     let mut hosts: Vec<(u32, HostId)> =
         links.filter_map(|(host, switch)| Some((chosen(switch)?, index.host_of(host)?))).collect();
     hosts.sort_unstable();
-    // One with links to several of them is at the first.
+    // A host with links to several of them counts at the first.
     let mut met = HashSet::new();
     hosts.retain(|(_, host)| met.insert(*host));
     match hosts.is_empty() {
@@ -119,7 +119,7 @@ fn known(index: &Index) -> String {
     }
 }
 
-/// What may be meant by the name of a node that does not exist.
+/// Returns a suggestion for the name of a node that does not exist.
 pub(crate) fn node_hint(name: &str, graph: &Graph) -> String {
     const SHOWN: usize = 12;
     let names = || graph.nodes.iter().map(|n| n.name.as_str());
@@ -133,7 +133,7 @@ pub(crate) fn node_hint(name: &str, graph: &Graph) -> String {
 /// Neighbours of every node, each once.
 pub(crate) struct Neighbours {
     all: Vec<Vec<NodeId>>,
-    /// Those behind a link that is up, and what the cheapest of these costs.
+    /// Neighbours behind a link that is up, with the cost of the cheapest such link.
     reached: Vec<Vec<(NodeId, u32)>>,
 }
 
@@ -155,12 +155,12 @@ impl Neighbours {
         Neighbours { all: of(|_| true).into_iter().map(nodes).collect(), reached: of(|link| link.up) }
     }
 
-    /// Whether a link joins the two.
+    /// Returns whether a link joins the two.
     pub(crate) fn joined(&self, a: NodeId, b: NodeId) -> bool {
         self.all[a.0 as usize].binary_search(&b).is_ok()
     }
 
-    /// The one shortest way through switches, both ends included; `Err(true)`: there are several, `Err(false)`: none.
+    /// The only shortest path through switches, both ends included; `Err(true)`: there are several, `Err(false)`: there is no path.
     pub(crate) fn way(&self, graph: &Graph, from: NodeId, to: NodeId) -> Result<Vec<NodeId>, bool> {
         const FAR: u32 = u32::MAX;
         let mut distance = vec![FAR; self.all.len()];

@@ -1,8 +1,8 @@
-//! Which incasts a scenario is known to have: flows that start at once from several hosts into one.
+//! The known incasts of a scenario: flows that start at once from several hosts into one.
 //!
-//! Known are the groups of pairs with `arrivals = "once"`. Random arrivals, permutations, drawn events, tables and jobs are not: to a host to
-//! which they may send, there may be more senders than are known, and the incast there is *open*. So are the others that
-//! send to it at another time or in another class, or over a slower link of their own.
+//! Groups of pairs with `arrivals = "once"` are known. Random arrivals, permutations, drawn events, tables and jobs are not: if they may
+//! send to a host, it may have more senders than are known, and the incast there is *open*. So is an incast whose receiver gets other flows
+//! at another time or in another class, or over a slower link of their sender.
 
 use crate::file::Arrivals;
 use crate::plan::{Plan, Who};
@@ -14,7 +14,7 @@ use backwater_net::packet::{HostId, NodeId};
 use backwater_net::topology::NodeKind;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
-/// A flow of a pair: which plan, which pair of it.
+/// A flow of a pair: the plan, and the pair in it.
 type Flow = (u32, u32);
 
 /// Flows that start at once into one host.
@@ -26,11 +26,11 @@ pub(crate) struct KnownIncast {
     pub senders: Vec<(HostId, Flow)>,
     /// Everything that they send, headers included.
     pub bytes: u64,
-    /// Whether others may send there as well.
+    /// True if others may send there as well.
     pub open: bool,
 }
 
-/// Every known incast of at least two senders, by receiver: of several at one host the largest.
+/// Every known incast of at least two senders, by receiver: the largest of several at one host.
 pub(crate) fn incasts(planned: &Planned) -> Vec<KnownIncast> {
     let (file, plans) = (&planned.resolved().file, &planned.plans);
     let packet = &file.packet;
@@ -51,7 +51,7 @@ pub(crate) fn incasts(planned: &Planned) -> Vec<KnownIncast> {
             Who::Incast(crowd) => open.extend(crowd.to.iter()),
         }
     }
-    // What begins together: receiver, class, start.
+    // The key of flows that begin together: receiver, class, start.
     let event = |flow: &(HostId, HostId, u32, u32)| {
         let group = &plans[flow.2 as usize].group;
         (flow.0, group.class, group.start)
@@ -92,7 +92,7 @@ pub(crate) fn incasts(planned: &Planned) -> Vec<KnownIncast> {
     found
 }
 
-/// The network as ways are measured in it.
+/// The network for measuring paths.
 pub(crate) struct Measure<'p> {
     planned: &'p Planned,
     /// Between neighbours: the rate of one link, of all together, and the propagation delay.
@@ -120,7 +120,7 @@ impl<'p> Measure<'p> {
         self.planned.layout.graph.nodes[node.0 as usize].kind
     }
 
-    /// From every node the next one on a shortest way to `host`.
+    /// From every node the next one on a shortest path to `host`.
     fn towards(&self, host: NodeId) -> HashMap<NodeId, NodeId> {
         let mut next = HashMap::from([(host, host)]);
         let mut queue = VecDeque::from([host]);
@@ -138,7 +138,7 @@ impl<'p> Measure<'p> {
         next
     }
 
-    /// The nodes from `from` to where `next` leads, both included.
+    /// The nodes from `from` to the end of `next`, both included.
     fn follow(next: &HashMap<NodeId, NodeId>, from: NodeId) -> Vec<NodeId> {
         let mut way = vec![from];
         while let Some(&node) = way.last().and_then(|last| next.get(last)).filter(|n| way.last() != Some(*n)) {
@@ -147,7 +147,7 @@ impl<'p> Measure<'p> {
         way
     }
 
-    /// How the senders reach the receiver's switch; `None` where one does not.
+    /// Returns the paths of the senders to the receiver's switch; `None` if one does not reach it.
     pub(crate) fn paths(&self, incast: &KnownIncast) -> Option<Paths> {
         let index = &self.planned.layout.index;
         let receiver = index.node_of(incast.receiver)?;
@@ -170,7 +170,7 @@ impl<'p> Measure<'p> {
         self.measured(&all, incast.rate)
     }
 
-    /// The way from the host that is farthest from the first one.
+    /// The path from the host that is farthest from the first one.
     pub(crate) fn longest_from_first_host(&self) -> Option<Paths> {
         let index = &self.planned.layout.index;
         let next = self.towards(index.node_of(HostId(0))?);
@@ -202,7 +202,7 @@ impl<'p> Measure<'p> {
     /// Senders that the links out of their first switch, and then those into the last, can carry at `rate`.
     fn carried(&self, all: &[(Vec<NodeId>, bool)], rate: Rate) -> u64 {
         let room = |switch: NodeId, used: &[(NodeId, bool)]| {
-            // Where one is left to ECMP, any link to another switch may take it.
+            // If one path is left to ECMP, any link to another switch may be used.
             let free = used.iter().any(|(_, pinned)| !pinned);
             let any = self.neighbours.get(&switch).into_iter().flatten().copied();
             let peers: HashSet<NodeId> = match free {

@@ -1,4 +1,4 @@
-//! What a scenario's caller has read and gives: rows of flow tables, and operations of jobs. And how large a text may be that is read whole.
+//! Inputs that a scenario's caller has read: rows of flow tables, and operations of jobs. Also the largest text that is read at once.
 
 use backwater_engine::Time;
 use backwater_net::workload::graph::Operations;
@@ -18,8 +18,8 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Whether a name leads to a pipe that this process was given open, as by a shell's `<(...)`: somebody writes there. Whoever opens a pipe
-/// by a name of its own may wait for ever.
+/// Returns whether a name leads to a pipe that this process was given open, as by a shell's `<(...)`: then a process writes to it. Opening
+/// a pipe by another name may wait forever.
 pub(crate) fn is_open_pipe(path: &Path, about: &std::fs::Metadata) -> bool {
     let given = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd") || path == Path::new("/dev/stdin");
     given && !about.is_dir() && !is_device(about)
@@ -36,7 +36,7 @@ fn is_device(_: &std::fs::Metadata) -> bool {
     false
 }
 
-/// Says what is wrong with the name of a file that is to be opened. `None`: it leads to a regular one.
+/// Returns the problem with the name of a file to be opened. `None`: it leads to a regular file.
 pub(crate) fn wrong(path: &Path) -> Option<String> {
     let name = path.display();
     match std::fs::metadata(path) {
@@ -47,7 +47,7 @@ pub(crate) fn wrong(path: &Path) -> Option<String> {
     }
 }
 
-/// Reads such a file whole, of [`LARGEST`] bytes at most.
+/// Reads such a file completely, at most [`LARGEST`] bytes.
 pub(crate) fn text(path: &Path) -> io::Result<String> {
     let file = open(path)?;
     if file.metadata()?.len() > LARGEST {
@@ -71,9 +71,9 @@ pub struct TableFlow {
     pub start: Time,
     /// Class of its data. `None`: the group's.
     pub class: Option<u8>,
-    /// Names of the nodes to pass with blanks between; hosts may be left out. `None`: ECMP.
+    /// Names of the nodes to pass, separated by blanks; hosts may be left out. `None`: ECMP.
     pub path: Option<String>,
-    /// The same for its acknowledgements, from the receiver on. `None`: as `ack.path` says.
+    /// The same for its acknowledgements, from the receiver on. `None`: by `ack.path`.
     pub ack_path: Option<String>,
     /// Number of the link by which it leaves a host with several. `None`: the host chooses.
     pub link: Option<u16>,
@@ -89,7 +89,7 @@ pub(crate) struct InputRows {
 /// Operations that the caller has read, and the absolute path of their file.
 pub(crate) type InputOperations = (PathBuf, Arc<Operations>);
 
-/// What rows belong to.
+/// The owner of rows.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum RowsOf {
     /// Every group whose table is the file at this absolute path.
@@ -98,7 +98,7 @@ pub(crate) enum RowsOf {
     Label(String),
 }
 
-/// Whether a flow table is Parquet, by its name.
+/// Returns whether a flow table is Parquet, by its name.
 pub(crate) fn is_parquet(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|e| e.eq_ignore_ascii_case("parquet"))
 }
@@ -140,7 +140,7 @@ mod tests {
     fn what_is_read_whole_has_a_bound() {
         let path = std::env::temp_dir().join(format!("backwater-given-{}", std::process::id()));
         let file = File::create(&path).unwrap();
-        // A hole: it takes no room.
+        // A hole: it uses no space.
         file.set_len(LARGEST + 1).unwrap();
         let error = text(&path).unwrap_err();
         file.set_len(LARGEST).unwrap();

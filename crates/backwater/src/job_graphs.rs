@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(crate) fn read(layout: &Layout, number: usize, seed: u64) -> Result<GraphSpec, ScenarioError> {
     let reader = Reader::of(layout, number);
     let job = reader.job;
-    // What is given as it would be anyway says nothing.
+    // A key given with its default value is ignored.
     let others = [
         ("step", !job.step.is_empty(), "what it has is all that the job does: leave out one of both"),
         ("rounds", job.rounds != 1, "its operations are done once"),
@@ -40,7 +40,7 @@ pub(crate) fn read(layout: &Layout, number: usize, seed: u64) -> Result<GraphSpe
     reader.reach(&hosts, || {
         let operations = operations(layout, number)?;
         let known = |rank: &u32| *rank < job.ranks;
-        // What names further ranks is refused with its row.
+        // A row that names further ranks is refused later.
         Ok(operations.pairs().filter(|(from, to)| known(from) && known(to)).collect())
     })?;
     Ok(GraphSpec {

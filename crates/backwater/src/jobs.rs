@@ -16,19 +16,19 @@ use backwater_net::workload::job::{
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Most ranks that the groups of a job's steps hold together: each takes some tens of bytes.
+/// Most ranks in the groups of a job's steps together: each takes some tens of bytes.
 const MOST: usize = 10_000_000;
 
-/// What `sizes` must be.
+/// The required form of `sizes`.
 const SQUARE: &str = "as many lists of as many sizes as there are ranks in a group";
 
-/// Collectives that go round all ranks of several servers one by one, where nobody has chosen that.
+/// Warns of collectives along all ranks of several servers one by one, unless that was chosen.
 pub(crate) fn flat_rings(resolved: &Resolved) -> Vec<Warning> {
     let jobs = resolved.file.job.iter().enumerate();
     let steps = jobs.flat_map(|(number, job)| job.step.iter().enumerate().map(move |(n, step)| (number, job, n, step)));
     let flat = steps.filter(|(_, job, _, step)| {
         let phased = matches!(step.kind, StepKind::AllReduce | StepKind::AllGather | StepKind::ReduceScatter);
-        // Some of the ranks may be one of each server, and so may be those a stride apart.
+        // Some ranks may be one of each server, and so may those a stride apart.
         let every = step.ranks.is_none() && step.group_stride == 1;
         let group = step.group_size.unwrap_or(job.ranks);
         let servers = job.ranks_per_server;
@@ -53,7 +53,7 @@ pub(crate) fn flat_rings(resolved: &Resolved) -> Vec<Warning> {
     .collect()
 }
 
-/// Whether each job has a label of its own.
+/// Checks whether each job has a label of its own.
 pub(crate) fn labels_differ(layout: &Layout) -> Result<(), ScenarioError> {
     let jobs = &layout.resolved.file.job;
     for (i, job) in jobs.iter().enumerate() {
@@ -79,7 +79,7 @@ pub(crate) fn build(
     seed: u64,
 ) -> Result<Job, ScenarioError> {
     let packet = |step: &StepSpec| layout.resolved.packet_of(spec.class.0, &format!("{}/{}", spec.label, step.label));
-    // What no transfer can beat, whichever way it goes.
+    // The rates for a bound that no path can beat.
     let rates = layout.rates.iter().zip(&layout.arriving).map(|(out, back)| *out.max(back)).collect();
     let links = Links { rates, packets: spec.steps.iter().map(packet).collect() };
     Job::new(spec, group, seed, links).map_err(|error| Reader::of(layout, number).explained(&error))
@@ -164,7 +164,7 @@ impl<'a> Reader<'a> {
         Ok(spec)
     }
 
-    /// Whether all hosts of a job reach those to which they send: `pairs` of ranks of an instance. Nothing is sent within a server.
+    /// Checks whether all hosts of a job reach those to which they send: `pairs` of ranks of an instance. Nothing is sent within a server.
     pub fn reach(
         &self,
         hosts: &[HostId],
@@ -253,7 +253,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// What the stage says of a job, where its key stands.
+    /// Returns an error of the stage, at the job's key.
     fn explained(&self, error: &JobError) -> ScenarioError {
         let label = |step: usize| format!("`{}`", self.job.step[step].label);
         let at = |step: usize, name: &str| format!("{}.step.{step}.{name}", self.key);
@@ -348,7 +348,7 @@ impl StepReader<'_> {
         self.job.fail(&format!("step.{}.{name}", self.number), reason, hint)
     }
 
-    /// Keys that the kind needs, and that it does not have.
+    /// Checks that keys of the kind are present, and others are not.
     fn keys_fit(&self) -> Result<(), ScenarioError> {
         use StepKind::{
             AllGather, AllReduce, AllToAll, AllToAllV, Combine, Compute, Dispatch, PointToPoint, ReduceScatter,
@@ -480,7 +480,7 @@ impl StepReader<'_> {
         Ok(number)
     }
 
-    /// How the tokens of a dispatch step find their experts.
+    /// Returns the routing of a dispatch step's tokens to their experts.
     fn routing(&self, number: usize) -> Result<Arc<Routing>, ScenarioError> {
         let step = &self.job.job.step[number];
         let ranks = self.communicators()?.first().map_or(0, Vec::len) as u32;
@@ -498,7 +498,7 @@ impl StepReader<'_> {
         }))
     }
 
-    /// The ranks that act together.
+    /// The groups of ranks that act together.
     fn communicators(&self) -> Result<Vec<Vec<u32>>, ScenarioError> {
         let (step, of_job) = (self.step, self.job.job.ranks);
         let ranks = match &step.ranks {

@@ -1,4 +1,4 @@
-//! A settled scenario with its network laid out: what planning looks things up in.
+//! A resolved scenario with its network: the lookup tables of planning.
 
 use crate::error::ScenarioError;
 use crate::graph;
@@ -10,16 +10,16 @@ use backwater_net::topology::{Graph, Index};
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-/// Settled values and the network that they describe.
+/// Resolved values and their network.
 pub struct Layout {
-    /// The settled values.
+    /// The resolved values.
     pub resolved: Resolved,
     /// Nodes and links.
     pub graph: Arc<Graph>,
     pub(crate) index: Index,
-    /// Rate at which the links of each host send together, those that are down left out.
+    /// Rate at which the links of each host send together, without links that are down.
     pub(crate) rates: Vec<Rate>,
-    /// Rate at which they bring frames to it together.
+    /// Rate at which they bring frames to it together, likewise.
     pub(crate) arriving: Vec<Rate>,
     neighbours: OnceLock<Neighbours>,
 }
@@ -51,7 +51,7 @@ impl Layout {
         self.index.node_of(host).map_or("?", |node| self.graph.nodes[node.0 as usize].name.as_str())
     }
 
-    /// Why one host cannot reach another, and what helps.
+    /// Returns why one host cannot reach another, and a hint.
     pub(crate) fn unreachable(&self, from: HostId, to: HostId) -> (String, &'static str) {
         let (why, hint) = if self.are_joined(from, to) {
             (
@@ -64,7 +64,7 @@ impl Layout {
         (format!("{} cannot reach {}: {why}", self.name(from), self.name(to)), hint)
     }
 
-    /// Whether links lead from one host to another, over whatever nodes.
+    /// Returns whether links lead from one host to another, over any nodes.
     fn are_joined(&self, from: HostId, to: HostId) -> bool {
         let mut seen: HashSet<NodeId> = self.index.node_of(from).into_iter().collect();
         let mut front: Vec<NodeId> = seen.iter().copied().collect();

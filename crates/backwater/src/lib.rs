@@ -39,7 +39,7 @@
 //! Checked holds Planned, which holds Layout, which holds Resolved
 //! ```
 //!
-//! Nothing here panics on what a user gives, whatever it is: every failure is a [`ScenarioError`].
+//! No user input makes this crate panic: every failure is a [`ScenarioError`].
 
 pub mod advise;
 mod build;

@@ -1,4 +1,4 @@
-//! `[[link.at]]`: links that differ from what the topology says of all of their kind.
+//! `[[link.at]]`: links that differ from the others of their kind in the topology.
 
 use crate::error::{ScenarioError, nearest};
 use crate::file::{LinkAt, Nodes};
@@ -8,7 +8,7 @@ use backwater_net::packet::NodeId;
 use backwater_net::topology::{Graph, Link};
 use std::collections::HashMap;
 
-/// Gives links the values that entries name, in their order.
+/// Applies the values of entries to links, in their order.
 pub(crate) fn differ(resolved: &Resolved, graph: &mut Graph) -> Result<(), ScenarioError> {
     let entries = &resolved.file.link.at;
     if entries.is_empty() {
@@ -30,7 +30,7 @@ pub(crate) fn differ(resolved: &Resolved, graph: &mut Graph) -> Result<(), Scena
                 entry.to.as_ref().map_or_else(any, |nodes| set("to", nodes))?,
             ),
         };
-        // Per direction of a link: whether it is meant.
+        // Per direction of a link: whether the entry selects it.
         let meant = |link: &Link| {
             let (a, b) = (link.a.0 as usize, link.b.0 as usize);
             let each = [one[a] && other[b], one[b] && other[a]];
@@ -59,7 +59,7 @@ pub(crate) fn differ(resolved: &Resolved, graph: &mut Graph) -> Result<(), Scena
     Ok(())
 }
 
-/// Sees that an entry says which links it means, and what differs there.
+/// Checks that an entry selects links, and changes a value.
 fn complete(resolved: &Resolved, key: &str, entry: &LinkAt) -> Result<(), ScenarioError> {
     let one_way = entry.from.is_some() || entry.to.is_some();
     if entry.between.is_some() == one_way {
@@ -81,7 +81,7 @@ fn complete(resolved: &Resolved, key: &str, entry: &LinkAt) -> Result<(), Scenar
     Ok(())
 }
 
-/// Gives a link the values of an entry in the directions that are `meant`.
+/// Applies the values of an entry to a link in the directions that are `meant`.
 fn change(link: &mut Link, entry: &LinkAt, meant: [bool; 2]) {
     for way in [0, 1].into_iter().filter(|way| meant[*way]) {
         link.rates[way] = entry.rate.unwrap_or(link.rates[way]);
@@ -112,7 +112,7 @@ impl Places {
         }
     }
 
-    /// Per node: whether it is of the set; an error is a reason and a hint.
+    /// Per node: whether it belongs to the set; an error is a reason and a hint.
     fn all(&self, graph: &Graph, nodes: &Nodes) -> Result<Vec<bool>, (String, String)> {
         let mut of = vec![false; graph.nodes.len()];
         for entry in &nodes.0 {
@@ -160,7 +160,7 @@ impl Places {
     }
 }
 
-/// What may be meant by a tier that does not exist.
+/// Returns a suggestion for a tier that does not exist.
 fn tier_hint(tier: &str, graph: &Graph) -> String {
     let mut known: Vec<&str> = graph.nodes.iter().map(|node| node.tier.as_str()).collect();
     known.sort_unstable();

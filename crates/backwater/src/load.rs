@@ -1,4 +1,4 @@
-//! What a group of flows is to offer: its load, or what its interval comes to.
+//! The offer of a group of flows: its load, or the load that its interval amounts to.
 
 use crate::check::Checked;
 use crate::file::{LoadCounts, LoadOf};
@@ -7,28 +7,28 @@ use crate::plan::{Plan, all_links};
 use backwater_engine::Time;
 use backwater_net::config::PacketParams;
 
-/// What a group of flows is to offer, and of what.
+/// The offer of a group of flows, and its reference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
     /// The group's label.
     pub label: String,
-    /// Which bytes count.
+    /// The bytes that count.
     pub counts: LoadCounts,
     /// Lengths of its frames.
     pub packet: PacketParams,
-    /// Whose links it is a share of.
+    /// The links that it is a share of.
     pub of: LoadOf,
     /// \[b/s\] Those links' rates, added up.
     pub capacity: f64,
-    /// The share that was asked for.
+    /// The requested share.
     pub target: f64,
     /// When arrivals begin.
     pub from: Time,
-    /// When they end, where that is a time.
+    /// When they end, if that is a time.
     pub until: Option<Time>,
 }
 
-/// What every group of a scenario with a load, or an interval, is to offer.
+/// Returns the offers of every group of a scenario with a load, or an interval.
 pub fn offers(checked: &Checked) -> Vec<Offer> {
     let loaded = checked.planned.plans.iter().filter(|plan| plan.group.load.is_some() || plan.group.interval.is_some());
     loaded.filter_map(|plan| plan.offer(checked.layout())).collect()

@@ -1,4 +1,4 @@
-//! Traffic matrices: to whom the flows of each sender go, by weight.
+//! Traffic matrices: the receivers of each sender's flows, by weight.
 //!
 //! ```text
 //! src,dst,weight
@@ -6,8 +6,8 @@
 //! h0,h63,10
 //! ```
 //!
-//! `src` and `dst` are sets of hosts as in a scenario's `from`; each of the one sends to each of the other but itself. Weights are
-//! relative to the sender's other weights; those of a pair that is named again are added. `#` begins a remark.
+//! `src` and `dst` are sets of hosts as in a scenario's `from`; each host of the first sends to each host of the second except itself.
+//! Weights are relative to the sender's other weights; those of a repeated pair are added. `#` begins a comment.
 
 use crate::error::ScenarioError;
 use crate::file::{Host, Hosts};
@@ -24,7 +24,7 @@ pub(crate) type Matrix = BTreeMap<HostId, Arc<[(HostId, f64)]>>;
 
 const COLUMNS: [&str; 3] = ["src", "dst", "weight"];
 
-/// Reads the file of a matrix; `name` is what messages call it.
+/// Reads the file of a matrix; messages call it `name`.
 pub(crate) fn read(path: &Path, name: &str, index: &Index) -> Result<Matrix, ScenarioError> {
     let hint = "CSV text with the columns src, dst and weight; its name is relative to the scenario's";
     let text = crate::inputs::text(path).map_err(|error| match error.kind() {
@@ -77,7 +77,7 @@ fn parse(text: &str, name: &str, index: &Index) -> Result<Matrix, ScenarioError>
     Ok(summed(&weights))
 }
 
-/// Weights of each sender as sums; pairs without any are left out.
+/// Cumulative weights of each sender; pairs without weight are left out.
 fn summed(weights: &BTreeMap<(HostId, HostId), f64>) -> Matrix {
     let mut rows: BTreeMap<HostId, Vec<(HostId, f64)>> = BTreeMap::new();
     for (&(from, to), &weight) in weights.iter().filter(|(_, weight)| **weight > 0.0) {

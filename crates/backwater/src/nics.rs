@@ -1,4 +1,4 @@
-//! `[nic]` as the stage takes it: times of some hosts, and priorities of the queues.
+//! From `[nic]` to the stage's values: times of some hosts, and priorities of the queues.
 
 use crate::error::{ScenarioError, Warning};
 use crate::file::File;
@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 /// Longest time of an interface: a run ends when links have been silent for a second, and must not miss a message.
 const LONGEST: Time = Time::ms(100);
 
-/// Hosts whose interfaces have times of their own, in the order in which they count.
+/// Hosts whose interfaces have their own times; later entries take precedence.
 pub(crate) fn times(layout: &Layout) -> Result<Vec<(HostId, NicTimes)>, ScenarioError> {
     let nic = &layout.resolved.file.nic;
     let within = |key: String, time: Option<Time>| match time.filter(|time| *time > LONGEST) {
@@ -42,7 +42,7 @@ pub(crate) fn times(layout: &Layout) -> Result<Vec<(HostId, NicTimes)>, Scenario
     Ok(all)
 }
 
-/// The queues of every host. Whatever else has a class of its own must not be paused with one of them.
+/// The queues of every host. Other users of a class must not be paused with one of them.
 pub(crate) fn queues(resolved: &Resolved) -> Result<HostQueues, ScenarioError> {
     let (file, nic) = (&resolved.file, &resolved.file.nic);
     let class = nic.queue_class;
@@ -66,7 +66,7 @@ pub(crate) fn queues(resolved: &Resolved) -> Result<HostQueues, ScenarioError> {
     Ok(HostQueues::new(Class(class), &priorities).unwrap_or_default())
 }
 
-/// Classes that flows of the file may have, those of tables left out.
+/// Possible classes of the file's flows, without those of tables.
 fn flow_classes(file: &File) -> Vec<u8> {
     let of_groups = file
         .flow
@@ -75,7 +75,7 @@ fn flow_classes(file: &File) -> Vec<u8> {
     of_groups.chain(file.job.iter().map(|job| job.class)).collect()
 }
 
-/// Refuses turns of what takes none.
+/// Refuses turns for traffic that takes none.
 pub(crate) fn turns(resolved: &Resolved) -> Result<(), ScenarioError> {
     let file = &resolved.file;
     if file.nic.params.control_turns.is_none() || file.ack.first_at_nic {
@@ -86,7 +86,7 @@ pub(crate) fn turns(resolved: &Resolved) -> Result<(), ScenarioError> {
     Err(resolved.error("nic.control_turns", reason).hint("ack.first_at_nic = true"))
 }
 
-/// Whether queues are asked for that nothing can use: no flow is of their class. The rows of a flow table say their own classes.
+/// Warns if no flow can use the requested queues: none is of their class. The rows of a flow table have their own classes.
 pub(crate) fn idle(resolved: &Resolved) -> Option<Warning> {
     let (file, nic) = (&resolved.file, &resolved.file.nic);
     let tables = !resolved.tables.is_empty() || file.flow.iter().any(|group| group.table.is_some());
@@ -98,7 +98,7 @@ pub(crate) fn idle(resolved: &Resolved) -> Option<Warning> {
     })
 }
 
-/// Whether GPUs of a server meet in a switch of the network that is as near as their own: flows between them take either way.
+/// Warns if GPUs of a server meet in a switch of the network that is as near as their own: flows between them take either path.
 pub(crate) fn two_ways(layout: &Layout) -> Option<Warning> {
     let (file, graph) = (&layout.resolved.file, &layout.graph);
     let nvlink = file.topology.nvlink().filter(|_| file.nic.params.link != LinkChoice::Index)?;
@@ -122,7 +122,7 @@ pub(crate) fn two_ways(layout: &Layout) -> Option<Warning> {
     })
 }
 
-/// Whether a flow of a table is of a class whose priority is another class's queue.
+/// Checks whether a flow of a table has a class whose priority is another class's queue.
 pub(crate) fn keeps_off(resolved: &Resolved, queues: &HostQueues, classes: &BTreeSet<u8>) -> Result<(), ScenarioError> {
     let taken = classes.iter().find(|class| queues.extra() & class_bits([*class]) != 0);
     match taken {

@@ -1,4 +1,4 @@
-//! Pinned ways of flows: whole paths, or nodes to pass by the shortest way.
+//! Pinned paths of flows: whole paths, or nodes to pass by the shortest path.
 
 use crate::error::ScenarioError;
 use crate::file::{FlowGroup, Waypoints};
@@ -8,7 +8,7 @@ use backwater_net::packet::{HostId, NodeId};
 use backwater_net::spec::Way;
 use std::sync::Arc;
 
-/// The way of each pair; none where no way is pinned.
+/// The path of each pair; `None` if no path is pinned.
 pub(crate) fn ways(
     layout: &Layout,
     key: &str,
@@ -61,7 +61,7 @@ fn pinned(
     Ok(out)
 }
 
-/// The nodes of the shortest way that passes the named ones in their order.
+/// The nodes of the shortest path through the named ones in their order.
 fn spelt_out(
     layout: &Layout,
     key: &str,

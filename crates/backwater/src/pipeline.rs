@@ -1,4 +1,4 @@
-//! From `[job.pipeline]` to operations: the passes of every stage in their order, and what goes from stage to stage.
+//! From `[job.pipeline]` to operations: the passes of every stage in their order, and the transfers between stages.
 
 use crate::error::ScenarioError;
 use crate::file::{PipelineEntry, ScheduleName};
@@ -8,17 +8,17 @@ use backwater_net::workload::graph::{Flaw, Operations, Reader as Table, Row, Tas
 use backwater_net::workload::pipeline::{Pass, Pipeline, Schedule};
 use std::collections::HashMap;
 
-/// What results call what the stages send each other: forward, and backward.
+/// The labels of transfers between stages in results: forward, and backward.
 pub(crate) const SENDS: [&str; 2] = ["activations", "gradients"];
-/// What they call the passes.
+/// The labels of passes.
 const PASSES: [&str; 2] = ["forward", "backward"];
 
-/// The operations of a job's pipeline, or what is wrong with it.
+/// The operations of a job's pipeline, or the error in it.
 pub(crate) fn operations(reader: &Reader<'_>, entry: &PipelineEntry) -> Result<Operations, ScenarioError> {
     let pipeline = read(reader, entry)?;
     let isolation_queues = reader.job.ranks / pipeline.stages;
     let orders: Vec<Vec<Pass>> = (0..pipeline.stages).map(|stage| pipeline.order(stage)).collect();
-    // Where each pass stands in its stage's order, and which stage waits for it.
+    // The position of each pass in its stage's order, and the stage that waits for it.
     let (mut places, mut receivers) = (HashMap::new(), HashMap::new());
     for (stage, order) in (0u32..).zip(&orders) {
         for (place, pass) in (0u64..).zip(order) {
@@ -29,7 +29,7 @@ pub(crate) fn operations(reader: &Reader<'_>, entry: &PipelineEntry) -> Result<O
         }
     }
     let passes = orders.first().map_or(0, Vec::len) as u64;
-    // A pass and what it sends have two numbers in a row.
+    // A pass and its transfer have consecutive numbers.
     let id = |stage: u32, isolation_queue: u32, place: u64| {
         2 * (u64::from(stage * isolation_queues + isolation_queue) * passes + place)
     };

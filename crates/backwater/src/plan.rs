@@ -1,4 +1,4 @@
-//! A `[[flow]]` as it is planned: who sends to whom, how much, and how often flows come for a given share of a capacity.
+//! The plan of a `[[flow]]`: senders, receivers, sizes, and the rate of arrivals for a given share of a capacity.
 //!
 //! ```text
 //! offered = load x capacity x overhead      b/s on the wire, by all sources of the group together
@@ -8,8 +8,8 @@
 //! time between two events of an incast = 8 x fan_in x bytes of a flow on the wire / offered
 //! ```
 //!
-//! A flow's bytes on the wire are its payload and one header and one gap for each packet; of drawn sizes the mean counts, in
-//! packets that are all full. Acknowledgements are not counted.
+//! A flow's bytes on the wire are its payload and one header and one gap for each packet; for drawn sizes the mean counts, in packets that
+//! are all full. Acknowledgements are not counted.
 
 use crate::file::{Arrivals, FlowGroup, LoadCounts, LoadOf};
 use crate::layout::Layout;
@@ -24,22 +24,22 @@ use backwater_net::workload::{Crowd, Sizes};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Who sends to whom.
+/// Senders and receivers.
 pub(crate) enum Who {
-    /// Pairs, and the way of each where it is pinned.
+    /// Pairs, and the path of each if it is pinned.
     Pairs(Vec<(HostId, HostId)>, Vec<Way>),
     /// A permutation of these.
     Permutation(Vec<HostId>),
-    /// Sets of hosts, and to whom the flows of each set go: to any of those.
+    /// Sets of hosts, and the possible receivers of each set's flows.
     Random(Vec<(Vec<HostId>, Arc<[HostId]>)>),
-    /// Each to those of its own, by weight.
+    /// Each to its own receivers, by weight.
     Matrix(Vec<HostId>, Matrix),
     /// Events of many to one.
     Incast(Crowd),
 }
 
 impl Who {
-    /// How many pairs each source has.
+    /// Returns the number of pairs of each source.
     pub(crate) fn pairs_of_sources(&self) -> HashMap<HostId, u64> {
         let mut number = HashMap::new();
         let sources: Box<dyn Iterator<Item = &HostId>> = match self {
@@ -53,7 +53,7 @@ impl Who {
     }
 }
 
-/// One `[[flow]]` that is not a table.
+/// A `[[flow]]` that is not a table.
 pub(crate) struct Plan {
     /// `flow.3`
     pub key: String,
@@ -63,19 +63,19 @@ pub(crate) struct Plan {
     pub offered: Offered,
 }
 
-/// What all sources of a group offer together, on average and on the wire.
+/// The offer of all sources of a group together, on average and on the wire.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Offered {
     /// Number of sources.
     pub sources: f64,
     /// \[b/s\] of their links.
     pub links: f64,
-    /// Share of its link that each of them offers, where the group has a load.
+    /// Share of its link that each of them offers, if the group has a load.
     pub share: Option<f64>,
 }
 
 impl Plan {
-    /// When no more flows start.
+    /// Returns when no more flows start.
     pub(crate) fn until(&self, resolved: &Resolved) -> Option<Time> {
         let stop = resolved.file.stop.at;
         match (self.group.until, stop) {
@@ -84,7 +84,7 @@ impl Plan {
         }
     }
 
-    /// Looks at the group's sources.
+    /// Examines the group's sources.
     pub(crate) fn offered(&self, layout: &Layout) -> Offered {
         if self.group.load.is_none() && self.group.interval.is_none() {
             return Offered::default();
@@ -147,7 +147,7 @@ impl Plan {
         self.offered.share.or_else(|| Some(self.wire_bytes(resolved) * 8.0 / (interval?.as_secs_f64() * rate.0 as f64)))
     }
 
-    /// \[b/s\] What the events of an incast bring on average, on the wire.
+    /// \[b/s\] of the events of an incast on average, on the wire.
     pub(crate) fn events_bps(&self, resolved: &Resolved) -> Option<f64> {
         let Who::Incast(crowd) = &self.who else { return None };
         let gap = self.gap(resolved, Rate(0))?;

@@ -1,4 +1,4 @@
-//! A scenario whose flows, queues and faults are planned. Whether all of it goes together is for `check`.
+//! A scenario with planned flows, queues and faults. `check` decides whether they fit together.
 
 use crate::error::ScenarioError;
 use crate::faults;
@@ -14,7 +14,7 @@ use backwater_net::{Bytes, HostQueues};
 /// Longest frame and longest header: more than any link layer has.
 const LARGEST_FRAME: u64 = 1 << 20;
 
-/// A network, and what is to happen in it.
+/// A network, and the events planned in it.
 pub struct Planned {
     /// The network.
     pub layout: Layout,
@@ -22,7 +22,7 @@ pub struct Planned {
     pub(crate) plans: Vec<Plan>,
     /// The queues of every host.
     pub(crate) queues: HostQueues,
-    /// Hosts whose interfaces have times of their own, in the order in which they count.
+    /// Hosts whose interfaces have their own times; later entries take precedence.
     pub(crate) nics_at: Vec<(HostId, NicTimes)>,
     pub(crate) faults: Vec<Fault>,
 }
@@ -43,13 +43,13 @@ impl Planned {
         Ok(Planned { layout, plans, queues, nics_at, faults })
     }
 
-    /// The settled values.
+    /// The resolved values.
     pub fn resolved(&self) -> &Resolved {
         &self.layout.resolved
     }
 }
 
-/// Sizes that cannot be, by which planning would divide.
+/// Refuses impossible sizes, by which planning would divide.
 fn frames(resolved: &Resolved) -> Result<(), ScenarioError> {
     let (packet, ack) = (&resolved.file.packet, &resolved.file.ack);
     let sizes = [
@@ -67,7 +67,7 @@ fn frames(resolved: &Resolved) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// Keys that a table of flows brings itself.
+/// Refuses keys whose values come from a table of flows.
 fn table_keys(resolved: &Resolved, number: usize) -> Result<(), ScenarioError> {
     let group = &resolved.file.flow[number];
     let given = [

@@ -1,4 +1,4 @@
-//! What a program imports that runs scenarios: `use backwater::prelude::*;`.
+//! The imports of a program that runs scenarios: `use backwater::prelude::*;`.
 
 pub use crate::{Run, Scenario, ScenarioError, Warning};
 pub use backwater_engine::Time;

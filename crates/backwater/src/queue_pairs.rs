@@ -1,4 +1,4 @@
-//! `queue_pairs`, `segment` and `keep_queue_pairs` of groups and jobs, as the stage takes them.
+//! `queue_pairs`, `segment` and `keep_queue_pairs` of groups and jobs, for the stage.
 
 use crate::error::{ScenarioError, Warning};
 use crate::file::Arrivals;
@@ -6,12 +6,13 @@ use crate::resolved::Resolved;
 use backwater_net::Bytes;
 use backwater_net::spec::QueuePairs;
 
-/// Of a group or a job with these keys; `None`: each message is a flow of its own.
+/// The queue pairs of a group or a job with these keys; `None`: each message is a flow of its own.
 pub(crate) fn of(number: u32, segment: Option<Bytes>, kept: bool) -> Option<QueuePairs> {
     (number > 1 || kept).then_some(QueuePairs { number, segment, kept })
 }
 
-/// Whether they can be: segments are whole packets, since a queue pair's only short packet is its last; and a stream is no message.
+/// Checks whether they are possible: segments are whole packets, since a queue pair's only short packet is its last; and a stream is no
+/// message.
 pub(crate) fn check(resolved: &Resolved) -> Result<Vec<Warning>, ScenarioError> {
     let file = &resolved.file;
     let flows = (0..).zip(&file.flow).map(|(i, group)| (format!("flow.{i}"), group.queue_pairs, group.segment));

@@ -1,4 +1,4 @@
-//! A scenario with every value settled: presets and overrides merged, read into types. Whether the values go together is for `check`.
+//! A scenario with every value resolved: presets and overrides merged, read into types. `check` decides whether the values fit together.
 
 use crate::error::ScenarioError;
 use crate::file::File;
@@ -15,18 +15,18 @@ use serde_json::{Map, Value as Json, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A value and where it came from.
+/// A value and its origin.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ResolvedValue {
-    /// Dotted key, such as `pfc.xoff`; an entry of a list by its label where no other has it, else by its number.
+    /// Dotted key, such as `pfc.xoff`; an entry of a list by its label if that is unique, otherwise by its number.
     pub key: String,
-    /// The value as in TOML, strings without quotes; `absent` where nothing is the default.
+    /// The value as in TOML, strings without quotes; `absent` for a default without a value.
     pub value: String,
     /// `net.toml:12`, `variant NAME (net.toml:40)`, `--set`, `preset NAME`, `default`.
     pub origin: String,
 }
 
-/// A scenario with every value settled.
+/// A scenario with every value resolved.
 pub struct Resolved {
     /// Everything but switches and mechanisms.
     pub file: File,
@@ -41,7 +41,7 @@ pub struct Resolved {
     source: Arc<SourceText>,
 }
 
-/// Settles every value of a merged tree.
+/// Resolves every value of a merged tree.
 pub(crate) fn resolve(
     mut root: Node,
     source: Arc<SourceText>,
@@ -66,7 +66,7 @@ pub(crate) fn resolve(
     let mut file: File = read(plain, &root, &source, &[])?;
     let switch = read(switch, &root, &source, &["switch"])?;
     let mechanisms: registry::Config = read(Json::Object(scoped), &root, &source, &[])?;
-    // What mechanisms add to frames is there for whoever reckons with them: loads, headroom, ideal times.
+    // Octets that mechanisms add to frames are included for all calculations: loads, headroom, ideal times.
     file.packet.header += mechanisms.overhead().data;
     file.ack.size += mechanisms.overhead().ack;
     Ok(Resolved {
@@ -81,7 +81,7 @@ pub(crate) fn resolve(
     })
 }
 
-/// What mechanisms miss among their own parameters.
+/// Returns errors for missing parameters of mechanisms.
 fn lacking(scoped: Map<String, Json>, root: &Node, source: &SourceText) -> Vec<ScenarioError> {
     let Ok(mechanisms) = read::<registry::Config>(Json::Object(scoped), root, source, &[]) else { return Vec::new() };
     let absent = |name: &str, key: &str| root.nearest(&[name.to_owned(), key.to_owned()]).1 < 2;
@@ -97,7 +97,7 @@ pub(crate) fn called(error: ScenarioError, root: &Node) -> ScenarioError {
     ScenarioError { key, ..error }
 }
 
-/// Merges presets below and overrides above the tables that have them; mechanisms that are switched off go.
+/// Merges presets below and overrides above their tables; removes mechanisms that are switched off.
 fn expand(root: &mut TomlTable, source: &SourceText) -> Result<(), ScenarioError> {
     for entry in ENTRIES {
         match root.get(entry.name).map(|node| (&node.value, node.origin.clone())) {
@@ -115,13 +115,13 @@ fn expand(root: &mut TomlTable, source: &SourceText) -> Result<(), ScenarioError
         let layer = Layer::Preset(format!("{} of {}", preset.name, entry.name).into());
         let own = SourceText::new(format!("preset {} of {}", preset.name, entry.name), preset.toml);
         let mut merged = tree::parse(&own, &layer)?;
-        // What is over a preset cannot miss an entry: presets hold no lists of tables.
+        // A text over a preset cannot miss an entry: presets contain no lists of tables.
         let _ = tree::merge_tables(&mut merged, table, &mut Vec::new());
         *table = merged;
     }
     for key in ENTRIES.iter().map(|e| e.name).chain(["switch"]) {
         let Some(table) = root.get_mut(key).and_then(Node::table_mut) else { continue };
-        // Of overrides it is no part: it speaks of flows, not of nodes.
+        // It is no part of overrides: it names flows, not nodes.
         let flows = if schema::may_be_confined(key) { table.shift_remove(schema::FLOWS) } else { None };
         let at = table.shift_remove("at");
         let Some(at) = at else {
@@ -200,13 +200,13 @@ impl Resolved {
         self.file.seed
     }
 
-    /// Lengths of the frames of flows of this class, in groups of this label: without what mechanisms add that leave them alone.
+    /// Lengths of the frames of flows of this class, in groups of this label: without the octets of mechanisms that leave them alone.
     pub(crate) fn packet_of(&self, class: u8, group: &str) -> PacketParams {
         let spared = self.mechanisms.overhead_of(self.mechanisms.leaves(Class(class), group));
         PacketParams { header: self.file.packet.header.saturating_sub(spared.data), ..self.file.packet.clone() }
     }
 
-    /// An error at the value of a key, or where the nearest table of it stands.
+    /// An error at the value of a key, or at the nearest table of it.
     pub(crate) fn error(&self, key: &str, reason: impl Into<String>) -> ScenarioError {
         let path: Vec<String> = key.split('.').map(str::to_owned).collect();
         let (node, depth) = self.tree.nearest(&path);
@@ -224,7 +224,7 @@ impl Resolved {
         }
     }
 
-    /// Which text gives a value, if one does.
+    /// Returns the text that gives a value, if any.
     pub(crate) fn layer(&self, key: &str) -> Option<&Layer> {
         self.given(key).map(|node| &node.origin.layer)
     }
@@ -234,20 +234,20 @@ impl Resolved {
         self.given(key).map(Node::shown)
     }
 
-    /// Whether a key of a mechanism has no value: none was given, and there is no default.
+    /// Returns whether a key of a mechanism has no value: none was given, and there is no default.
     pub(crate) fn lacks(&self, key: &str) -> bool {
         let all = Json::Object(self.json());
         let value = all.pointer(&format!("/{}", key.replace('.', "/")));
         self.given(key).is_none() && value.is_none_or(Json::is_null)
     }
 
-    /// Keys that a table has, by any text that gives values.
+    /// Keys of a table in any text that gives values.
     pub(crate) fn keys_in(&self, table: &str) -> Vec<String> {
         let given = self.given(table).and_then(Node::table);
         given.into_iter().flat_map(|table| table.keys().cloned()).collect()
     }
 
-    /// What was given for a key, if anything was.
+    /// Returns the given value of a key, if any.
     fn given(&self, key: &str) -> Option<&Node> {
         let path: Vec<String> = key.split('.').map(str::to_owned).collect();
         let (node, depth) = self.tree.nearest(&path);
@@ -260,7 +260,7 @@ impl Resolved {
             Ok(Json::Object(map)) => map,
             _ => Map::new(),
         };
-        // Without what mechanisms add to frames: whoever reads it adds that anew.
+        // Without the octets that mechanisms add to frames: the reader adds them anew.
         let (mut file, overhead) = (self.file.clone(), self.mechanisms.overhead());
         file.packet.header = file.packet.header.saturating_sub(overhead.data);
         file.ack.size = file.ack.size.saturating_sub(overhead.ack);
@@ -284,7 +284,7 @@ impl Resolved {
         out
     }
 
-    /// `path` leads through the tree, by numbers; `shown` is what a person calls it.
+    /// Collects values; `path` leads through the tree, by numbers, `shown` is its readable form.
     fn collect(&self, value: &Json, path: &mut Vec<String>, shown: &str, out: &mut Vec<ResolvedValue>) {
         let mut each = |step: String, called: &str, value: &Json, path: &mut Vec<String>| {
             path.push(step);
@@ -313,7 +313,7 @@ impl Resolved {
         }
     }
 
-    /// Every value as a scenario that reads back to the same.
+    /// Every value as a scenario that reads back as the same.
     pub fn to_toml(&self) -> String {
         toml::to_string(&without_null(Json::Object(self.json()))).unwrap_or_default()
     }

@@ -1,8 +1,7 @@
-//! Values that change in a run that is in progress: which may, and which cannot.
+//! Values that change in a run in progress: the permitted ones, and those that cannot change.
 //!
-//! A run that was saved is built anew from its scenario, and what it had come to is loaded over that. Parameters of mechanisms may be
-//! others then, and count from that time on. What else a scenario says is in what was saved: nodes, frames, flows, which
-//! mechanisms there are.
+//! A saved run is built anew from its scenario, and its saved state is loaded. Parameters of mechanisms may differ then, and apply from
+//! that time on. Everything else in the scenario is part of the saved state: nodes, frames, flows, the set of mechanisms.
 
 use crate::results::Tables;
 use crate::tree::split_key;
@@ -16,10 +15,10 @@ use backwater_net::Parallel;
 /// Tables and values below a mechanism's that are no parameters of it.
 const NO_PARAMETERS: &[&str] = &["at", "flows", "preset"];
 
-/// What a run and its tables have come to, for [`load`]. Rows that wait in the tables are not in it: they are to be taken before.
+/// Returns the state of a run and its tables, for [`load`]. Waiting rows in the tables are not included: take them before.
 ///
 /// # Errors
-/// What cannot be saved.
+/// A part that cannot be saved.
 pub fn save(run: &Parallel<Config>, tables: &Tables) -> Result<Vec<u8>, ScenarioError> {
     let saved = || {
         let mut to = Saver::new(Vec::new());
@@ -30,10 +29,10 @@ pub fn save(run: &Parallel<Config>, tables: &Tables) -> Result<Vec<u8>, Scenario
     saved().map_err(|unfit: Unfit| ScenarioError::new(format!("the run cannot be saved: {unfit}")))
 }
 
-/// Has a run and its tables, both new, go on from there. `keys` have been changed since.
+/// Restores the state of a new run and new tables. `keys` have been changed since.
 ///
 /// # Errors
-/// What does not fit.
+/// A part that does not fit.
 pub fn load(
     run: &mut Parallel<Config>,
     tables: &mut Tables,
@@ -53,7 +52,7 @@ pub fn load(
     from.finish().map_err(unfit)
 }
 
-/// Sees that `changed`, which differs from `saved` by these keys, may go on where a run of that was saved.
+/// Checks that a saved run may continue as `changed`, which differs from `saved` in these keys.
 ///
 /// # Errors
 /// The key that cannot change, and why.
@@ -63,7 +62,7 @@ pub fn see_fork<'a>(
     keys: impl IntoIterator<Item = &'a str>,
 ) -> Result<(), ScenarioError> {
     for key in keys {
-        // As it is set: a part of a key may be quoted.
+        // Split like a setting: a part of a key may be quoted.
         let steps = split_key(key).unwrap_or_default();
         let step = |number: usize| steps.get(number).map_or("", String::as_str);
         let (table, below) = (step(0), step(1));

@@ -1,5 +1,5 @@
-//! A scenario run to its end in one call, with its rows in memory. Whoever wants rows as they come, or several threads, builds the network
-//! ([`crate::build`]) and runs it ([`backwater_mech::stage`]).
+//! Runs a scenario to its end in one call, with its rows in memory. To get rows during the run, or to use several threads, build the
+//! network ([`crate::build`]) and run it ([`backwater_mech::stage`]).
 
 use crate::build::build;
 use crate::error::ScenarioError;
@@ -10,10 +10,10 @@ use backwater_net::record::{
 };
 use backwater_net::topology::Graph;
 
-/// Events between two looks at whether the run is over.
+/// Events between two checks whether the run has ended.
 const BUDGET: u64 = 1 << 20;
 
-/// A run that is over.
+/// A run that has ended.
 #[derive(Debug)]
 pub struct Run {
     rows: Rows,
@@ -27,7 +27,7 @@ impl Scenario {
     /// Checks the scenario and runs it to its end, on one thread.
     ///
     /// # Errors
-    /// What [`Scenario::check`] and [`build`] refuse, or a promise that the run could not keep, such as a frame lost in a lossless network.
+    /// Errors of [`Scenario::check`] and [`build`], or a promise that the run could not keep, such as a frame lost in a lossless network.
     pub fn run(&self, seed: u64) -> Result<Run, ScenarioError> {
         let spec = build(&self.check()?, seed)?;
         let (graph, groups) = (spec.graph.clone(), spec.groups.clone());
@@ -55,7 +55,7 @@ impl Run {
     pub fn controls(&self) -> &[ControlRow] {
         &self.rows.control
     }
-    /// Samples of the time series that `output` asks for.
+    /// Samples of the time series in `output`.
     pub fn series(&self) -> &[SeriesRow] {
         &self.rows.series
     }
@@ -75,7 +75,7 @@ impl Run {
     pub fn transfers(&self) -> &[TransferRow] {
         &self.rows.transfers
     }
-    /// What the run came to: simulated time, frames, flows, drops.
+    /// Returns the totals of the run: simulated time, frames, flows, drops.
     pub fn progress(&self) -> Progress {
         self.progress
     }
@@ -83,7 +83,7 @@ impl Run {
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
-    /// Nodes and links, by which rows name theirs.
+    /// Nodes and links that rows refer to.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub struct Scenario {
     source: Arc<SourceText>,
     base_dir: PathBuf,
-    /// Everything in the file but the variants.
+    /// Everything in the file except the variants.
     file: Arc<Node>,
     variants: Arc<Variants>,
     changes: Changes,
@@ -33,7 +33,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Reads TOML. `origin` is what messages call the text; paths in it are relative to `base_dir`.
+    /// Reads TOML. Messages call the text `origin`; paths in it are relative to `base_dir`.
     pub fn from_text(text: &str, origin: &str, base_dir: &Path) -> Result<Scenario, ScenarioError> {
         if text.len() as u64 > LARGEST {
             return Err(too_large(text.len() as u64).file(origin));
@@ -79,8 +79,8 @@ impl Scenario {
         })
     }
 
-    /// With `[variant.NAME]` merged over the file and the variants before it, below mechanisms that are switched on and settings. It
-    /// is an error if there is none, or if its tables are not as they have to be: such a variant is in nobody else's way.
+    /// Merges `[variant.NAME]` over the file and earlier variants, below mechanisms that are switched on and settings. It is an error if
+    /// the variant does not exist, or if its tables are invalid: an invalid variant does not affect others.
     pub fn with_variant(&self, name: &str) -> Result<Scenario, ScenarioError> {
         let Some(variant) = self.variants.get(name) else {
             let names: Vec<&str> = self.variants.keys().map(String::as_str).collect();
@@ -96,21 +96,21 @@ impl Scenario {
         self.changed(|changes| changes.variants.push(name.to_owned()))
     }
 
-    /// With a mechanism switched on, whatever file and variants say: with the values that they have for it, else its defaults.
+    /// Switches a mechanism on, whatever file and variants contain: with their values for it, or else its defaults.
     pub fn with_mechanism(&self, name: &str) -> Result<Scenario, ScenarioError> {
         let name = changes::mechanism(name)?;
         self.changed(|changes| changes.with.push(name))
     }
 
-    /// With one dotted key overridden; `value` is TOML text, a bare word or quantity is a string.
+    /// Overrides one dotted key; `value` is TOML text, and a bare word or quantity is a string.
     ///
-    /// A key of a mechanism does not switch it on: where the mechanism is off, [`Scenario::check`] refuses it. Of the mechanism
-    /// itself `true` and `false` switch it on and off, before all other settings.
+    /// A key of a mechanism does not switch it on: if the mechanism is off, [`Scenario::check`] refuses the key. For the mechanism itself
+    /// `true` and `false` switch it on and off, before all other settings.
     pub fn with_set(&self, key: &str, value: &str) -> Result<Scenario, ScenarioError> {
         self.with_setting(key, value, false)
     }
 
-    /// The same, but skipped where the key's mechanism is off: [`Scenario::skipped`] lists it then.
+    /// The same, but skipped if the key's mechanism is off: [`Scenario::skipped`] then lists it.
     pub fn with_set_where_on(&self, key: &str, value: &str) -> Result<Scenario, ScenarioError> {
         self.with_setting(key, value, true)
     }
@@ -170,12 +170,12 @@ impl Scenario {
         ScenarioError { reason, ..error }.hint(format!("{}{known}", near.unwrap_or_default()))
     }
 
-    /// With the rows of a table as a group `label` of their own, in addition to the groups of the file.
+    /// Adds the rows of a table as a separate group `label`, beside the groups of the file.
     pub fn with_flows(&self, label: &str, rows: Arc<[TableFlow]>) -> Scenario {
         self.with_rows(RowsOf::Label(label.to_owned()), rows)
     }
 
-    /// With the rows of a Parquet file, for all groups whose table it is; `path` is what [`Scenario::flow_table`] gave.
+    /// Adds the rows of a Parquet file, for all groups with this table; `path` is from [`Scenario::flow_table`].
     pub fn with_table(&self, path: &Path, rows: Arc<[TableFlow]>) -> Scenario {
         self.with_rows(RowsOf::File(path.to_owned()), rows)
     }
@@ -186,7 +186,7 @@ impl Scenario {
         changed
     }
 
-    /// With the operations of a Parquet file, for all jobs whose table it is; `path` is what [`Scenario::operation_table`] gave.
+    /// Adds the operations of a Parquet file, for all jobs with this table; `path` is from [`Scenario::operation_table`].
     pub fn with_operations(&self, path: &Path, operations: Arc<Operations>) -> Scenario {
         let mut changed = self.clone();
         changed.operations.push((path.to_owned(), operations));
@@ -198,12 +198,12 @@ impl Scenario {
         self.variants.keys().cloned().collect()
     }
 
-    /// Settings of mechanisms that are off, which therefore change nothing.
+    /// Settings of mechanisms that are off, which therefore have no effect.
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }
 
-    /// The text that it was read from, without any change.
+    /// The text that it was read from, without changes.
     pub fn text(&self) -> &str {
         self.source.text()
     }
@@ -222,8 +222,7 @@ impl Scenario {
         }
     }
 
-    /// The absolute path of a Parquet flow table that is still to be read and given to [`Scenario::with_table`]; there may be
-    /// another after it.
+    /// The absolute path of a Parquet flow table that must still be read and passed to [`Scenario::with_table`]; others may follow.
     pub fn flow_table(&self) -> Option<PathBuf> {
         let groups = self.root.table()?.get("flow")?.list()?;
         let files = groups.iter().filter_map(|group| group.table()?.get("table")?.text());
@@ -231,8 +230,8 @@ impl Scenario {
         paths.find(|path| !self.tables.iter().any(|read| matches!(&read.of, RowsOf::File(own) if own == path)))
     }
 
-    /// The absolute path of a Parquet table of operations that is still to be read and given to [`Scenario::with_operations`]; there may
-    /// be another after it.
+    /// The absolute path of a Parquet table of operations that must still be read and passed to [`Scenario::with_operations`]; others may
+    /// follow.
     pub fn operation_table(&self) -> Option<PathBuf> {
         let jobs = self.root.table()?.get("job")?.list()?;
         let files = jobs.iter().filter_map(|job| job.table()?.get("operations")?.text());
@@ -240,12 +239,12 @@ impl Scenario {
         paths.find(|path| !self.operations.iter().any(|(of, _)| of == path))
     }
 
-    /// Merges everything, plans it and checks it, apart from tables of flows and of operations, which [`build`](crate::build) reads.
+    /// Merges everything, plans it and checks it, except tables of flows and of operations, which [`build`](crate::build) reads.
     pub fn check(&self) -> Result<Checked, ScenarioError> {
         Checked::new(self.planned()?)
     }
 
-    /// As [`Scenario::check`], but values may be missing that mechanisms need: whoever asks for advice may lack the very value.
+    /// As [`Scenario::check`], but values that mechanisms need may be missing: a request for advice may be about the missing value.
     pub fn draft(&self) -> Result<Draft, ScenarioError> {
         Draft::new(self.planned()?)
     }
@@ -288,7 +287,7 @@ fn read(path: &Path) -> Result<String, ScenarioError> {
         return Err(too_large(about.len()));
     }
     let mut bytes = Vec::new();
-    // A pipe tells no length.
+    // A pipe has no length.
     File::open(path).and_then(|f| f.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(wrong)?;
     if bytes.len() as u64 > LARGEST {
         return Err(ScenarioError { reason: format!("longer than {LARGEST} bytes"), ..too_large(0) });

@@ -1,4 +1,4 @@
-//! The schema of scenario files: the text of the types' fields, composed with the tables that mechanisms bring.
+//! The schema of scenario files: the texts of the types' fields, combined with the tables of mechanisms.
 
 use crate::file::File;
 use backwater_mech::confined::Confined;
@@ -66,7 +66,7 @@ fn compose() -> Json {
     root
 }
 
-/// The schema as editors get it, who know nothing of what variants may write otherwise than a scenario.
+/// The schema for editors, which do not know the different rules of variants.
 pub(crate) fn published() -> Json {
     let mut all = root().clone();
     if let Some(keys) = all.pointer_mut("/properties/variant/additionalProperties/properties") {

@@ -1,6 +1,7 @@
-//! What a scenario looks like, for those who draw it: nodes, links, and who sends to whom.
+//! A view of a scenario for drawing: nodes, links, and flows.
 //!
-//! Not here: ways that a run chooses by itself (ECMP, load balancing), and the flows of jobs, which are known only while it goes on.
+//! Paths that a run chooses by itself (ECMP, load balancing) are missing, and so are the flows of jobs, which are known only during the
+//! run.
 
 use crate::build::build;
 use crate::check::Checked;
@@ -8,14 +9,14 @@ use crate::error::ScenarioError;
 use backwater_net::topology::{Graph, NodeKind};
 use std::collections::BTreeMap;
 
-/// A node as it is drawn.
+/// A node in the view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewedNode {
     /// Its name.
     pub name: String,
     /// Its tier.
     pub tier: String,
-    /// Whether it is a host.
+    /// True if it is a host.
     pub host: bool,
 }
 
@@ -32,36 +33,36 @@ pub struct ViewedLink {
     pub delay_ps: u64,
 }
 
-/// Flows of one group from one host to another on one way.
+/// Flows of one group from one host to another on one path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ViewedFlows {
     /// Label of the group.
     pub group: String,
-    /// Nodes from source to destination, both included; only these two where the run chooses the way.
+    /// Nodes from source to destination, both included; only these two if the run chooses the path.
     pub nodes: Vec<u32>,
-    /// How many there are.
+    /// Their number.
     pub flows: u64,
-    /// \[bytes\] payload of all of them; 0 of streams that end by time only
+    /// \[bytes\] payload of all of them; 0 for streams that end by time only
     pub bytes: u64,
 }
 
-/// A scenario as it is drawn.
+/// A scenario for drawing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyView {
     /// Nodes by number.
     pub nodes: Vec<ViewedNode>,
     /// Links.
     pub links: Vec<ViewedLink>,
-    /// Who sends to whom, by group, way and ends.
+    /// Flows, by group, path and ends.
     pub flows: Vec<ViewedFlows>,
-    /// Whether these are all flows; otherwise a source has more than were asked for, or there are jobs.
+    /// True if these are all flows; otherwise a source has more than requested, or there are jobs.
     pub complete: bool,
 }
 
-/// Looks at a scenario, and at the first `most` flows of each of its sources.
+/// Examines a scenario, and the first `most` flows of each of its sources.
 ///
 /// # Errors
-/// Whatever building the run may refuse.
+/// Any error of building the run.
 pub fn sketch(checked: &Checked, seed: u64, most: usize) -> Result<TopologyView, ScenarioError> {
     let spec = build(checked, seed)?;
     let hosts: Vec<u32> = spec.graph.hosts().map(|node| node.0).collect();
@@ -141,7 +142,7 @@ mod tests {
         sketch(&scenario.check().expect("it resolves"), 1, most).expect("it builds")
     }
 
-    /// Pinned ways have all nodes, others their ends; equal ones are one arrow.
+    /// Pinned paths show all nodes, others their ends; equal ones are one arrow.
     #[test]
     fn flows_are_gathered_by_group_and_way() {
         let sketch = look(100);
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!((sketch.links[0].rate_bps, sketch.links[0].delay_ps), (100_000_000_000, 500_000));
     }
 
-    /// A source that has more than were asked for is cut, and the sketch says so.
+    /// A source with more flows than requested is cut, and the view is marked as incomplete.
     #[test]
     fn a_long_source_is_cut() {
         let sketch = look(1);

@@ -1,4 +1,4 @@
-//! A scenario as a tree that can be drawn, mended and shrunk, with the files that it names.
+//! A scenario as a tree that can be drawn, mended and shrunk, with its files.
 
 use backwater::{Checked, Scenario, ScenarioError};
 use serde_json::{Map, Value as Json};
@@ -22,7 +22,7 @@ impl Case {
         toml::to_string(&self.tree).unwrap_or_else(|error| format!("# cannot be written: {error}"))
     }
 
-    /// Everything that is needed to run it, to be pasted: files as remarks.
+    /// Everything needed to run it, for pasting: files as comments.
     pub fn paste(&self) -> String {
         let mut text = self.text();
         for (name, content) in self.named_files() {
@@ -41,7 +41,7 @@ impl Case {
     /// Reads and checks it, with its files in `folder`.
     ///
     /// # Errors
-    /// What the reader says.
+    /// Errors of the reader.
     pub fn resolve(&self, folder: &Folder) -> Result<Checked, ScenarioError> {
         for (name, content) in self.named_files() {
             fs::write(folder.0.join(name), content).map_err(|error| ScenarioError::new(error.to_string()))?;
@@ -60,7 +60,7 @@ impl Case {
         })
     }
 
-    /// Sets the value at a dotted key below tables that are there.
+    /// Sets the value at a dotted key below existing tables.
     pub fn set(&mut self, key: &str, value: Json) -> bool {
         match key.rsplit_once('.') {
             None => {
@@ -87,7 +87,7 @@ impl Case {
         })
     }
 
-    /// Takes a key away, and lists that are empty then. Returns whether there was one.
+    /// Removes a key, and lists that become empty. Returns whether the key existed.
     pub fn remove(&mut self, key: &str) -> bool {
         let Some((table, name)) = key.rsplit_once('.') else { return self.tree.shift_remove(key).is_some() };
         let empty = match self.get_mut(table) {
@@ -107,7 +107,7 @@ impl Case {
         true
     }
 
-    /// Every key, those of tables before what is in them.
+    /// Every key, those of tables before their contents.
     pub fn keys(&self) -> Vec<String> {
         let mut keys = Vec::new();
         for (name, value) in &self.tree {
@@ -128,21 +128,21 @@ fn collect(key: &str, value: &Json, keys: &mut Vec<String>) {
     }
 }
 
-/// A folder for the files of scenarios, which goes with its owner.
+/// A folder for the files of scenarios, deleted with its owner.
 pub struct Folder(PathBuf);
 
 impl Folder {
     /// A new one.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn new(name: &str) -> io::Result<Folder> {
         let path = std::env::temp_dir().join(format!("backwater-soak-{}-{name}", std::process::id()));
         fs::create_dir_all(&path)?;
         Ok(Folder(path))
     }
 
-    /// Where it is.
+    /// Returns where it is.
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! What the scenarios of a soak had in them, so that a gap is seen.
+//! The contents of a soak's scenarios, so that gaps are visible.
 
 use super::case::Case;
 use super::draw::schema;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// How often each key was there, and each word and whether that stands for it.
+/// Number of occurrences of each key, and of each word with whether it stands for a value.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
     scenarios: u64,
@@ -40,7 +40,7 @@ impl Coverage {
         self.seen.get(what).copied().unwrap_or_default()
     }
 
-    /// For people.
+    /// A readable report.
     pub fn report(&self) -> String {
         let mut text = String::new();
         let mut line = |title: &str, counts: Vec<(String, u64)>| {
@@ -91,7 +91,7 @@ pub fn plain(key: &str) -> String {
     key.split('.').filter(|step| step.parse::<usize>().is_err()).collect::<Vec<_>>().join(".")
 }
 
-/// The words that a key may be, or the forms of a table.
+/// The possible words of a key, or the forms of a table.
 fn names(pointer: &str) -> Vec<String> {
     let forms = schema().pointer(pointer).and_then(|about| about.get("oneOf")).and_then(Json::as_array);
     let name = |form: &Json| {

@@ -1,11 +1,11 @@
-//! What scenarios of a soak come to, a line each, to be compared between two builds.
+//! The fingerprints of a soak's scenarios, a line each, for comparing two builds.
 //!
 //! ```text
 //! number  fingerprint of a plain run  hash of all rows with every output on  hash of how it ended
 //! ```
 //!
-//! A run that takes too many events is `cut`: where, depends on how many events a frame takes, so that two builds that differ in this
-//! are compared by the others.
+//! A run with too many events is `cut`. The place depends on the number of events for a frame, so two builds that differ in this are
+//! compared by the others.
 
 use super::case::Folder;
 use super::dice::Dice;
@@ -20,7 +20,7 @@ use std::process::ExitCode;
 /// Events after which a run is cut off.
 const EVENTS: u64 = 50_000;
 
-/// Prints the lines of the first `most` scenarios of a seed. One that check refuses has none.
+/// Prints the lines of the first `most` scenarios of a seed. A scenario that check refuses has none.
 pub fn list(most: u64, seed: u64) -> ExitCode {
     let Ok(folder) = Folder::new("fingerprints") else { return ExitCode::from(2) };
     for number in 0..most {
@@ -62,7 +62,7 @@ fn rows(of: &Outcome) -> u64 {
 }
 
 fn end(of: &Outcome) -> u64 {
-    // How many events a run takes is the engine's affair.
+    // The number of events is the engine's affair.
     let progress = Progress { events: 0, ..of.progress };
     hash(&[&progress, &of.now, &of.unrest, &of.broken, &of.deadlock, &of.ended, &of.rows.flows])
 }

@@ -1,4 +1,4 @@
-//! What holds for every scenario, whatever it is.
+//! Laws that hold for every scenario.
 
 use super::dice::Dice;
 use super::run::{How, Outcome, Passage, Rows, SAMPLES, Sum, What, run};
@@ -16,7 +16,7 @@ use backwater_net::topology::{Graph, PortEnd};
 use backwater_net::{Bytes, Rate};
 use std::collections::BTreeMap;
 
-/// A law that does not hold: its name, and what is seen instead.
+/// A law that does not hold: its name, and the observation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breach {
     pub law: &'static str,
@@ -25,7 +25,7 @@ pub struct Breach {
 
 type Held = Result<(), Breach>;
 
-/// \[bytes\] A message of a mechanism is no longer.
+/// \[bytes\] Upper bound of the length of a mechanism's message.
 const MESSAGE: u64 = 2_000;
 
 fn breach(law: &'static str, seen: impl Into<String>) -> Held {
@@ -36,8 +36,8 @@ fn holds(law: &'static str, holds: bool, seen: impl FnOnce() -> String) -> Held 
     if holds { Ok(()) } else { breach(law, seen()) }
 }
 
-/// Runs a scenario three times and holds all laws against it. Returns how many events the first run had, or the time at which one
-/// that has too many is to be cut off.
+/// Runs a scenario three times and checks all laws. Returns the number of events of the first run, or the time at which a run with too many
+/// is to be cut off.
 ///
 /// # Errors
 /// The first law that does not hold.
@@ -49,7 +49,7 @@ pub fn judge(resolved: &Checked, most: u64, dice: &mut Dice) -> Result<Judged, B
     if !plain.ended {
         return Ok(Judged::TooLong(plain.progress.time));
     }
-    // Samples are events, too, and so are the ends of frames where somebody looks on.
+    // Samples are events, too, and so are the ends of captured frames.
     let most = plain.progress.events + plain.progress.hops + SAMPLES + 1_000;
     let (sliced, full) = (How::Sliced(plain.now), How::Full(plain.now));
     let sliced = runs(sliced, most, dice)?;
@@ -63,7 +63,7 @@ pub fn judge(resolved: &Checked, most: u64, dice: &mut Dice) -> Result<Judged, B
     Ok(Judged::Good { events: plain.progress.events })
 }
 
-/// What came of a judgement without a breach.
+/// The outcome of a judgement without a breach.
 pub enum Judged {
     Good {
         events: u64,
@@ -104,21 +104,21 @@ struct Laws<'a> {
     out: &'a Outcome,
     rows: &'a Rows,
     ends: Vec<Vec<PortEnd>>,
-    /// Links that are slower or faster than they were, that fail or come back, and on which frames may be lost.
+    /// Links become slower or faster, fail or come back, and may lose frames.
     rates_change: bool,
     links_fail: bool,
     frames_vanish: bool,
-    /// A host pauses whatever it has room for, perhaps until the run ends.
+    /// A host pauses regardless of its buffer, perhaps until the run ends.
     storms: bool,
-    /// Frames have left ports once more, by the link's doing.
+    /// Links have retransmitted frames.
     sent_again: bool,
-    /// Packets that wait may give way to others.
+    /// Waiting packets may give way to others.
     some_give_way: bool,
     /// Nothing was lost in any way.
     nothing_lost: bool,
-    /// \[bytes\] cut off packets, by switch, which neither loses these nor delivers them.
+    /// \[bytes\] trimmed from packets, by switch: the switch neither loses nor delivers these.
     cut: BTreeMap<NodeId, u64>,
-    /// Nothing ended the run before everything was over.
+    /// Nothing ended the run prematurely.
     not_cut: bool,
     /// Messages share connections.
     kept: bool,
@@ -130,7 +130,7 @@ impl<'a> Laws<'a> {
         let faults = |of: fn(&FaultEntry) -> bool| file.fault.iter().any(of);
         let links_fail = faults(|f| matches!(f, FaultEntry::LinkDown(_) | FaultEntry::LinkUp(_)));
         let progress = &out.progress;
-        // What links send again arrives, but for what they give up.
+        // Frames that links retransmit arrive, except those that they give up.
         let given_up = out.rows.counters.iter().any(|row| row.counter == "llr_flushes" && row.value > 0);
         let repaired = resolved.resolved().mechanisms.llr.is_some() && !given_up;
         let mut cut = BTreeMap::new();
@@ -189,11 +189,11 @@ impl<'a> Laws<'a> {
         &self.graph.nodes[node.0 as usize].name
     }
 
-    /// A cycle of pauses can only be where links form one, where an egress pauses all that comes in, or where frames for different ports
-    /// stand in one queue.
+    /// A cycle of pauses is possible only if links form a cycle, if an egress pauses all arrivals, or if frames for different ports share a
+    /// queue.
     fn may_deadlock(&self) -> bool {
         let mechanisms = &self.resolved.resolved().mechanisms;
-        // The ways of all other built-in topologies go up and then down.
+        // The paths of all other built-in topologies go up and then down.
         let cyclic = matches!(self.resolved.resolved().file.topology, Topology::Explicit(_) | Topology::Dragonfly(_))
             && self.graph.links.len() >= self.graph.nodes.len();
         let at_egress = mechanisms.pfc.as_ref().is_some_and(|pfc| pfc.all().any(|p| p.counter != Counter::Ingress))
@@ -216,15 +216,15 @@ impl<'a> Laws<'a> {
         })
     }
 
-    /// `lossless`, accepted without a warning that takes the promise back, and without faults that the headroom is not made for.
+    /// `lossless`, accepted without a warning that restricts the promise, and without faults that the headroom does not cover.
     fn no_loss_where_promised(&self) -> Held {
         let file = &self.resolved.resolved().file;
         let taken_back = self.resolved.warnings.iter().any(|w| w.key == "lossless" || w.key.ends_with("watchdog"));
         let drops = self.resolved.resolved().mechanisms.pfc.as_ref();
         let watchdog =
             drops.is_some_and(|pfc| pfc.all().any(|p| p.watchdog.is_some() && p.watchdog_action == Action::Drop));
-        // Check sees to it that data and acknowledgements travel in classes that are kept everywhere; messages in others may take the
-        // memory of both.
+        // Check ensures that data and acknowledgements travel in classes that are kept everywhere; messages in others may take the memory
+        // of both.
         let paused = self.graph.switches().fold(u8::MAX, |bits, node| {
             let about = &self.graph.nodes[node.0 as usize];
             bits & self.resolved.resolved().mechanisms.lossless_classes(&about.name, &about.tier)
@@ -244,7 +244,7 @@ impl<'a> Laws<'a> {
         self.rows.ports.iter().map(|row| of(&row.stats)).sum()
     }
 
-    /// What ports count is what the run counts.
+    /// The counts of ports equal those of the run.
     fn counters_agree(&self) -> Held {
         let (law, progress) = ("counters agree", &self.out.progress);
         for (name, ports, run) in [
@@ -274,7 +274,7 @@ impl<'a> Laws<'a> {
         Ok(())
     }
 
-    /// Timers that run out after everything is over are no part of the run, but pauses may.
+    /// Timers that expire after everything has ended are no part of the run, but pauses may be.
     fn now(&self) -> Time {
         let ended = self.rows.pauses.iter().filter_map(|pause| pause.end).max().unwrap_or_default();
         self.out.progress.time.max(ended)
@@ -282,8 +282,8 @@ impl<'a> Laws<'a> {
 
     fn flows(&self) -> Held {
         let payload = self.resolved.resolved().file.packet.payload.0;
-        // Where the frame that ends an on-off pause is lost nobody goes on, and nothing that waits to be sent first runs out of time.
-        // So it is of a storm of pauses that does not end.
+        // If the frame that ends an on-off pause is lost nothing continues, and unsent frames have no timers. The same holds for a storm of
+        // pauses without an end.
         let held_for_ever =
             (self.frames_vanish || self.storms) && self.rows.pauses.iter().any(|pause| pause.end.is_none());
         let recovers = self.resolved.resolved().file.transport.retransmits() && !held_for_ever;
@@ -294,7 +294,7 @@ impl<'a> Laws<'a> {
             let reported = || format!("{row:?}");
             holds("bytes are delivered once", row.received <= row.bytes, reported)?;
             let [sent, came] = self.rows.of_flow.get(&row.id).copied().unwrap_or_default();
-            // What is retransmitted may leave when its flow is over; then nobody knows whose it is.
+            // A retransmission may leave when its flow has ended; then its owner is unknown.
             let late = row.retransmitted > 0 || !self.complete(row);
             let more = self.sent_again && row.packets < sent;
             holds("packets are sent as rows say", row.packets == sent || late && row.packets > sent || more, || {
@@ -317,7 +317,7 @@ impl<'a> Laws<'a> {
             self.in_order(row)?;
             self.fast_enough_is_too_fast(row)?;
             if self.nothing_lost && self.not_cut && !held_for_ever {
-                // A timeout below the round trip fails flows of which nothing was lost.
+                // A timeout below the round trip fails flows without losses.
                 let timeouts = self.timeouts(row);
                 let gave_up = self.resolved.resolved().file.transport.retries.is_some_and(|most| timeouts > most);
                 let failed = row.state == State::Failed && gave_up;
@@ -332,13 +332,13 @@ impl<'a> Laws<'a> {
         Ok(())
     }
 
-    /// What queue pairs have carried of a message that goes over several.
+    /// Returns the rows of a message's queue pairs, if it uses several.
     fn queue_pairs(&self, row: &FlowRow) -> impl Iterator<Item = &QueuePairRow> {
         let id = row.id;
         self.rows.queue_pairs.iter().filter(move |pair| pair.id == id)
     }
 
-    /// Of a flow, or of all messages that may have shared its connection.
+    /// Timeouts of a flow, or of all messages that may have shared its connection.
     fn timeouts(&self, row: &FlowRow) -> u32 {
         let of_group = self.rows.flows.iter().filter(|other| other.group == row.group);
         let alike = of_group.filter(|other| (other.src, other.dst) == (row.src, row.dst));
@@ -349,7 +349,7 @@ impl<'a> Laws<'a> {
         row.state == State::Complete
     }
 
-    /// Where each flow has one way and nothing is sent twice.
+    /// Each flow has one path and nothing is retransmitted.
     fn in_order(&self, row: &FlowRow) -> Held {
         let sprays = self.resolved.resolved().mechanisms.reorders().is_some()
             || self.resolved.resolved().mechanisms.flowlet.is_some();
@@ -358,10 +358,10 @@ impl<'a> Laws<'a> {
         holds("one way keeps the order", row.reordered == 0 || moves || again, || format!("{row:?}"))
     }
 
-    /// Nothing is faster than alone on its way, and than its own link.
+    /// Nothing is faster than alone on its path, and than its own link.
     fn fast_enough_is_too_fast(&self, row: &FlowRow) -> Held {
         let (Some(fct), false) = (row.fct_last_byte, self.rates_change) else { return Ok(()) };
-        // Ways of different length: what it would take alone is said of one of them.
+        // Paths of different lengths: the ideal time is that of one of them.
         let one_way = self.resolved.resolved().mechanisms.reorders().is_none()
             && self.resolved.resolved().mechanisms.flowlet.is_none()
             && !self.links_fail;
@@ -369,14 +369,14 @@ impl<'a> Laws<'a> {
             holds("no flow is faster than alone", fct >= ideal, || format!("ideal {ideal}: {row:?}"))?;
         }
         if self.resolved.resolved().file.packet.clock.is_some() {
-            // Times on links are cut off: that is what a clock is for.
+            // Times on links are rounded down with a clock.
             return Ok(());
         }
         let hosts: Vec<NodeId> = self.graph.hosts().collect();
         for host in [row.src, row.dst] {
             let links = self.ends[hosts[host.0 as usize].0 as usize].iter().map(|end| end.link);
             let rates = links.map(|link| self.graph.links[link as usize].fastest());
-            // Queue pairs of a message may have a link each, and so may its frames where switches choose for each.
+            // Queue pairs of a message may have a link each, and so may its frames if switches choose for each.
             let fastest = match one_way && self.queue_pairs(row).count() < 2 {
                 true => rates.max().unwrap_or(Rate(1)),
                 false => Rate(rates.map(|rate| rate.0).sum()),
@@ -411,7 +411,7 @@ impl<'a> Laws<'a> {
             .fold(Sum::default(), |sum, (_, one)| Sum { frames: sum.frames + one.frames, bytes: sum.bytes + one.bytes })
     }
 
-    /// What leaves a port comes in at the other end, class by class, and no faster than the link carries.
+    /// Departures of a port arrive at the other end, class by class, and no faster than the link allows.
     fn links(&self) -> Held {
         let packet = &self.resolved.resolved().file.packet;
         let stats: BTreeMap<_, _> = self.rows.ports.iter().map(|row| ((row.node.0, row.port.0), &row.stats)).collect();
@@ -462,7 +462,7 @@ impl<'a> Laws<'a> {
         Ok(())
     }
 
-    /// What comes into a switch leaves it, is lost there, or is there still.
+    /// A frame that enters a switch leaves it, is lost there, or is still there.
     fn switches(&self) -> Held {
         let at_rest = self.out.unrest.is_empty();
         for node in self.graph.switches() {
@@ -476,16 +476,16 @@ impl<'a> Laws<'a> {
                 (left.frames, left.bytes) = (left.frames + outgoing.frames, left.bytes + outgoing.bytes);
                 lost += row.stats.drop_frames + row.stats.flushed_frames;
                 let place = || format!("{} port {}", self.name(node), row.port.0);
-                // What has crossed a crossbar stands in a memory of its own (`switch.staging`).
+                // Frames that have crossed a crossbar use separate memory (`switch.staging`).
                 let crossbar = matches!(about.architecture, Architecture::InputQueued | Architecture::Voq);
-                // A queue counts what the switch itself sends, which stands in no buffer: at the end some of it may not have left.
+                // A queue counts the switch's own frames, which use no buffer: at the end some of them may not have left.
                 let sent = self.passed(node, row.port, true, |p| p.what == What::Control).bytes;
                 let unsent = if at_rest {
                     0
                 } else {
                     MESSAGE * self.rows.control.iter().filter(|r| r.node == node).count() as u64
                 };
-                // Those to which others give way may be longer than these.
+                // Queues with frames that give way may be longer than this.
                 let frame = self.resolved.resolved().file.packet.payload + self.resolved.resolved().file.packet.header;
                 let longer = if self.some_give_way { frame } else { Bytes::ZERO };
                 let more = Bytes(sent + unsent) + longer;
@@ -512,7 +512,7 @@ impl<'a> Laws<'a> {
             let reported = || format!("{}: {came:?} came, {left:?} left, {lost} lost", self.name(node));
             holds("switches make no frames", came.frames >= left.frames && came.bytes >= left.bytes, reported)?;
             let gone = came.frames.saturating_sub(left.frames);
-            // Frames that wait for a link that failed, or whose way has gone, are counted as lost elsewhere.
+            // Frames that wait for a failed link, or without a path, are counted as lost elsewhere.
             holds("switches lose what they count", gone <= lost || !at_rest || self.links_fail, reported)?;
             let cut = self.cut.get(&node).copied().unwrap_or_default();
             let kept = gone > 0 || came.bytes == left.bytes + cut;
@@ -521,7 +521,7 @@ impl<'a> Laws<'a> {
         Ok(())
     }
 
-    /// A flow waits for no longer than it takes, and for a fabric only where there is one that takes time.
+    /// A flow waits for no longer than it takes, and for a fabric only if one takes time.
     fn waits(&self) -> Held {
         let mut sums: BTreeMap<u64, Time> = BTreeMap::new();
         for row in &self.rows.waits {
@@ -540,7 +540,7 @@ impl<'a> Laws<'a> {
         Ok(())
     }
 
-    /// When everything is over nothing is left.
+    /// When everything has ended nothing is left.
     fn rest(&self) -> Held {
         if !self.not_cut || self.frames_vanish || self.storms || self.out.progress.flows_active > 0 {
             return Ok(());

@@ -1,13 +1,12 @@
-//! Random valid scenarios over everything that can be said in one, held against laws.
+//! Random valid scenarios over the whole schema, checked against laws.
 //!
-//! `soak N` judges N scenarios, `soak` goes on until it is stopped; `soak N SEED` those of another seed. Two processes share them.
-//! `soak --one K SEED` judges scenario K alone and prints it. `soak --fingerprints N SEED` runs N of them and prints a line for each: two
-//! builds of which the lines are the same do the same. `soak --resume N SEED` saves each of them at random times and takes it up again, which
-//! must change nothing.
+//! `soak N` judges N scenarios, `soak` continues until it is stopped; `soak N SEED` uses another seed. Two processes share them. `soak
+//! --one K SEED` judges scenario K alone and prints it. `soak --fingerprints N SEED` runs N of them and prints a line for each: two builds
+//! with equal lines behave alike. `soak --resume N SEED` saves each of them at random times and resumes it, which must change nothing.
 //!
-//! Scenario K of a seed is always the same. A law that does not hold is printed with a scenario as small as greedy steps make it. The
-//! exit code is 1 if there was any. In front of the laws stands what they are told of: `draw` makes scenarios out of the schema, so
-//! that new keys are found by themselves, `mend` makes them valid, `run` runs them, `laws` judges, `shrink` makes small.
+//! Scenario K of a seed is always the same. If a law does not hold, it is printed with a scenario that is shrunk by greedy steps. The exit
+//! code is 1 after any breach. The modules: `draw` creates scenarios from the schema, so that new keys are found automatically, `mend`
+//! makes them valid, `run` runs them, `laws` judges, `shrink` shrinks.
 
 mod case;
 mod coverage;
@@ -35,10 +34,10 @@ use verdict::{Effort, one};
 
 const EFFORT: Effort = Effort { events: 150_000, tries: 400 };
 
-/// Keys that are named as refused most often.
+/// Most keys that the list of refusals names.
 const REFUSALS: usize = 30;
 
-/// A scenario that takes longer hangs.
+/// A scenario that takes longer has hung.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 fn main() -> ExitCode {
@@ -84,7 +83,7 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Prints a scenario and what becomes of it.
+/// Prints a scenario and its verdict.
 fn alone(which: u64, seed: u64) -> ExitCode {
     let Ok(folder) = Folder::new("one") else { return ExitCode::from(2) };
     let drawn = draw::case(seed, which, &folder);
@@ -103,7 +102,7 @@ fn alone(which: u64, seed: u64) -> ExitCode {
     }
 }
 
-/// Judges scenarios `from`, `from + step`, … and writes a line about each, until nobody reads.
+/// Judges scenarios `from`, `from + step`, … and writes a line about each, until its reader has gone.
 fn work(from: u64, step: u64, seed: u64) -> ExitCode {
     let Ok(folder) = Folder::new("work") else { return ExitCode::from(2) };
     let mut out = std::io::stdout();
@@ -130,7 +129,7 @@ fn work(from: u64, step: u64, seed: u64) -> ExitCode {
 struct Worker {
     child: Child,
     lines: Receiver<String>,
-    /// What it judges now.
+    /// The scenario that it judges now.
     next: u64,
 }
 
@@ -154,13 +153,13 @@ impl Worker {
     }
 }
 
-/// What a soak has seen.
+/// The totals of a soak.
 #[derive(Default)]
 struct Count {
     scenarios: u64,
     at_once: u64,
     accepted: u64,
-    /// How often check refused a key.
+    /// Number of refusals by check, by key.
     refused: BTreeMap<String, u64>,
     events: u64,
     failures: Vec<(u64, String)>,

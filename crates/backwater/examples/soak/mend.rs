@@ -1,4 +1,4 @@
-//! Makes a drawn scenario valid by what the check says of it: the value that a hint names, a larger buffer, or without the key.
+//! Makes a drawn scenario valid by the messages of the check: the value in a hint, a larger buffer, or without the key.
 
 use super::case::{Case, Folder};
 use super::coverage::plain;
@@ -19,10 +19,10 @@ pub struct Valid {
     pub refused: Vec<String>,
 }
 
-/// What the command `check` does: everything but the run.
+/// Does the work of the command `check`: everything except the run.
 ///
 /// # Errors
-/// Why the scenario is refused.
+/// The reason why the scenario is refused.
 pub fn check(case: &Case, folder: &Folder) -> Result<(Checked, Spec<Config>), ScenarioError> {
     let resolved = case.resolve(folder)?;
     let spec = build(&resolved, resolved.resolved().seed())?;
@@ -52,12 +52,12 @@ pub fn mend(mut case: Case, dice: &mut Dice, folder: &Folder) -> Result<Valid, S
     Err(last)
 }
 
-/// One change; `false` if there is none to be made.
+/// Makes one change; `false` if none is possible.
 fn one(case: &mut Case, error: &ScenarioError, dice: &mut Dice) -> bool {
     let key = error.key.clone().unwrap_or_default();
     let hint = error.hint.clone().unwrap_or_default();
     let lossless = case.tree.contains_key("lossless");
-    // The very threshold, and the very headroom, that are said to do.
+    // The exact threshold, and the exact headroom, that the hint names.
     if let Some(xoff) = after(&hint, "lower xoff to ").filter(|xoff| xoff.0 > 0 && dice.chance(0.7)) {
         return case.set(&key, json!(format!("{} B", xoff.0)));
     }
@@ -77,7 +77,7 @@ fn one(case: &mut Case, error: &ScenarioError, dice: &mut Dice) -> bool {
     case.remove(&key)
 }
 
-/// Takes away the nearest table that is there.
+/// Removes the nearest existing table.
 fn one_up(case: &mut Case, key: &str) -> bool {
     let mut key = key;
     loop {
@@ -97,7 +97,7 @@ fn after(text: &str, words: &str) -> Option<Bytes> {
     rest[..end].parse().ok()
 }
 
-/// Twice the buffer, as long as that is not absurd.
+/// Doubles the buffer, within reason.
 fn enlarge(case: &mut Case) -> bool {
     let buffer = case.get("switch.buffer").and_then(|size| size.as_str()?.parse::<Bytes>().ok());
     match buffer.filter(|buffer| buffer.0 < 50_000_000) {

@@ -1,4 +1,4 @@
-//! Scenarios of a soak that are saved at a random time and taken up again: what comes of each is what comes of it undisturbed.
+//! Scenarios of a soak that are saved at a random time and resumed: their outcome must equal that of an undisturbed run.
 
 use super::case::Folder;
 use super::dice::Dice;
@@ -17,16 +17,16 @@ use std::process::ExitCode;
 /// Most samples of a time series.
 const SAMPLES: u64 = 500;
 
-/// What came of the scenarios.
+/// The outcomes of the scenarios.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// Runs that were saved and taken up again.
+    /// Runs that were saved and resumed.
     pub resumed: u64,
-    /// Runs that were over before.
+    /// Runs that had ended before.
     pub over: u64,
     /// \[bytes\] of the largest state.
     pub largest: usize,
-    /// What differed.
+    /// Differences.
     pub wrong: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub fn check_all(most: u64, seed: u64, events: u64) -> Result<Tally, String> {
     for number in 0..most {
         let drawn = draw::case(seed, number, &folder);
         let Ok(valid) = mend(drawn, &mut Dice::new(seed, "mend", number), &folder) else { continue };
-        // What a control outside of the core remembers cannot be saved.
+        // The state of a control outside of the core cannot be saved.
         if valid.case.tree.contains_key("prototype") {
             continue;
         }
@@ -52,7 +52,7 @@ pub fn check_all(most: u64, seed: u64, events: u64) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// Prints what came of them.
+/// Prints the outcomes.
 pub fn list(most: u64, seed: u64) -> ExitCode {
     match check_all(most, seed, 60_000) {
         Ok(Tally { resumed, over, largest, wrong }) => {
@@ -81,7 +81,7 @@ fn judge(of: &Checked, outputs: bool, events: u64, dice: &mut Dice, tally: &mut 
         }
     }
     let end = network.now();
-    // A run that is left goes on to the end of the instant.
+    // An unfinished run continues to the end of the instant.
     let until = if done { Time::NEVER } else { end };
     if !done {
         broken = go_on(&mut network, until, &mut rows, dice);
@@ -118,7 +118,7 @@ fn judge(of: &Checked, outputs: bool, events: u64, dice: &mut Dice, tally: &mut 
     }
 }
 
-/// A network at rest, or with a state that was saved.
+/// A network at rest, or with a saved state.
 fn fresh(of: &Checked, outputs: bool, saved: Option<&[u8]>) -> Result<Network<Config>, String> {
     let mut spec = build(of, of.resolved().seed()).map_err(|error| error.to_string())?;
     (spec.series, spec.causes) = (None, CausesSpec::default());
@@ -146,7 +146,7 @@ fn go_on(network: &mut Network<Config>, until: Time, rows: &mut Rows, dice: &mut
     }
 }
 
-/// All that is to be said of a run, which ends here.
+/// All results of a run, which ends here.
 fn over(mut network: Network<Config>, broken: Option<Broken>, mut rows: Rows) -> Kinds {
     rows.keep("progress", &(network.progress(), network.now(), network.unrest(), broken));
     rows.keep("deadlock", &(network.deadlock(), network.first_drop(), network.rounds()));

@@ -1,4 +1,4 @@
-//! All rows of a run, kind by kind, to be compared with those of another.
+//! All rows of a run, by kind, for comparison with those of another.
 
 use backwater_net::record::{Row, Sink};
 use std::collections::BTreeMap;
@@ -7,12 +7,12 @@ use std::fmt::Debug;
 /// Rows as text, in the order in which they were handed out.
 pub type Kinds = BTreeMap<&'static str, Vec<String>>;
 
-/// Keeps them.
+/// Collects rows.
 #[derive(Default)]
 pub struct Rows(pub Kinds);
 
 impl Rows {
-    /// Keeps something.
+    /// Adds a row.
     pub fn keep(&mut self, kind: &'static str, row: &dyn Debug) {
         self.0.entry(kind).or_default().push(format!("{row:?}"));
     }
@@ -26,7 +26,7 @@ impl Sink for Rows {
     }
 }
 
-/// What differs first.
+/// Returns the first difference.
 pub fn differ(one: &Kinds, other: &Kinds) -> Option<String> {
     let kind = one.keys().chain(other.keys()).find(|kind| one.get(*kind) != other.get(*kind))?;
     let (a, b) = (one.get(kind).map_or(&[][..], |rows| rows), other.get(kind).map_or(&[][..], |rows| rows));

@@ -1,4 +1,4 @@
-//! Runs a scenario and keeps everything that it hands out.
+//! Runs a scenario and keeps all of its rows.
 
 use super::dice::Dice;
 use backwater::capture::{Capture, Options};
@@ -36,7 +36,7 @@ pub struct Sum {
     pub bytes: u64,
 }
 
-/// What has passed a captured port: data, acknowledgements and routed control frames of a class, out or in.
+/// Frames that have passed a captured port: data, acknowledgements and routed control frames of a class, out or in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Passage {
     pub node: NodeId,
@@ -53,13 +53,13 @@ pub enum What {
     Control,
 }
 
-/// Everything that a run has handed out, but samples of time series, of which sent bytes are kept.
+/// All rows of a run, except samples of time series: their sums of sent bytes are kept.
 #[derive(Default)]
 pub struct Rows {
     kept: record::Rows,
     pub sent: Vec<SeriesRow>,
     pub passed: BTreeMap<Passage, Sum>,
-    /// Data packets of each flow that have left a port of its source, and come in at one of its receiver.
+    /// Data packets of each flow that have left a port of its source, and arrived at one of its receiver.
     pub of_flow: BTreeMap<u64, [u64; 2]>,
     /// When the last bit of each frame had left, and its length, by port.
     pub left: BTreeMap<(NodeId, Port), Vec<(Time, u32)>>,
@@ -112,21 +112,21 @@ impl Rows {
     }
 }
 
-/// What came of a run.
+/// The outcome of a run.
 pub struct Outcome {
     pub rows: Rows,
     pub progress: Progress,
-    /// When its last event was.
+    /// The time of its last event.
     pub now: Time,
     pub fingerprint: u64,
     pub unrest: Vec<String>,
     pub broken: Option<Broken>,
     pub deadlock: Option<Deadlock>,
-    /// Whether it came to its end, and was not left because it had had so many events.
+    /// True if it came to its end, and was not abandoned for its number of events.
     pub ended: bool,
 }
 
-/// Gives every row to the rows that are kept, to the tables that would be written, and to a capture.
+/// Passes every row to the kept rows, to the tables that would be written, and to a capture.
 struct All<'a> {
     rows: &'a mut Rows,
     tables: &'a mut Tables,
@@ -146,7 +146,7 @@ impl Sink for All<'_> {
 /// Runs a scenario that the check has accepted for at most so many events.
 ///
 /// # Errors
-/// If it cannot be built after all, or its rows not be written.
+/// It cannot be built after all, or its rows cannot be written.
 pub fn run(resolved: &Checked, how: How, most: u64, dice: &mut Dice) -> Result<Outcome, String> {
     let mut spec = build(resolved, resolved.resolved().seed())
         .map_err(|error| format!("build refuses what check accepts: {error}"))?;

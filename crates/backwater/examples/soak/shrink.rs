@@ -3,13 +3,13 @@
 use super::case::Case;
 use serde_json::{Value as Json, json};
 
-/// Takes away what can be taken away, and halves what can be halved, as long as `fails` says that it still fails.
+/// Removes parts, and halves numbers, as long as `fails` returns true.
 pub fn shrink(case: Case, fails: &mut dyn FnMut(&Case) -> bool, most: usize) -> Case {
     let (mut best, mut tries) = (case, 0);
     loop {
         let mut smaller = false;
         let mut at = 0;
-        // Tables come before what is in them, so that the largest parts go first.
+        // Tables come before their contents, so the largest parts go first.
         while at < best.keys().len() && tries < most {
             let key = best.keys()[at].clone();
             let mut found = false;
@@ -28,7 +28,7 @@ pub fn shrink(case: Case, fails: &mut dyn FnMut(&Case) -> bool, most: usize) -> 
     }
 }
 
-/// What may be simpler at a key: without it, or with less.
+/// Returns simpler scenarios at a key: without it, or with less.
 fn steps(case: &Case, key: &str) -> Vec<Case> {
     let mut all = Vec::new();
     let mut without = case.clone();
@@ -63,7 +63,7 @@ fn steps(case: &Case, key: &str) -> Vec<Case> {
     all
 }
 
-/// One digit and noughts.
+/// One digit and zeros.
 fn round(number: u64) -> u64 {
     let power = 10u64.pow(number.ilog10());
     number / power * power

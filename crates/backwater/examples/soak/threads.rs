@@ -1,4 +1,4 @@
-//! Scenarios of a soak on several threads: what comes of each is what one thread gives.
+//! Scenarios of a soak on several threads: their outcome must equal that of one thread.
 
 use super::case::Folder;
 use super::dice::Dice;
@@ -13,7 +13,7 @@ use backwater_net::spec::{CausesSpec, Spec};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-/// Events after which a run is left.
+/// Events after which a run is abandoned.
 const EVENTS: u64 = 400_000;
 
 /// Checks the first `most` scenarios of a seed on 2, 3, 4, 8 and 16 threads.
@@ -61,7 +61,7 @@ fn plain(resolved: &Checked) -> Result<Spec<Config>, String> {
     Ok(spec)
 }
 
-/// Runs it; nothing if that takes too long. With what came of it the number of threads, and why there was only one.
+/// Runs it; no rows if that takes too long. Returns also the number of threads, and why there was only one.
 fn run(resolved: &Checked, threads: usize) -> Result<(Option<Kinds>, usize, Option<String>), String> {
     let mut network = stage::build_parallel(threads, &mut || plain(resolved))?;
     let mut rows = Rows::default();

@@ -15,12 +15,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
-/// What became of a scenario.
+/// The verdict on a scenario.
 pub struct Verdict {
-    /// The keys for which check refused it, each time with something of it changed, before it was accepted; `None`: nothing was left
-    /// of it.
+    /// The keys for which check refused it, with a change after each, before it was accepted; `None`: it was never accepted.
     pub refused: Option<Vec<String>>,
-    /// What was in it.
+    /// Its contents.
     pub found: BTreeSet<String>,
     /// Events of a run of it.
     pub events: u64,
@@ -28,10 +27,10 @@ pub struct Verdict {
     pub breach: Option<(Breach, Case)>,
 }
 
-/// How long a failure may be shrunk.
+/// Longest time for shrinking a failure.
 const SHRINKING: Duration = Duration::from_secs(60);
 
-/// How long runs are, and how hard breaches are shrunk.
+/// The length of runs, and the effort of shrinking.
 #[derive(Clone, Copy)]
 pub struct Effort {
     /// Events after which a run is cut off.
@@ -60,7 +59,7 @@ pub fn one(seed: u64, number: u64, effort: Effort, folder: &Folder) -> Verdict {
     };
     let breach = breach.map(|breach| {
         let (law, begun) = (breach.law, Instant::now());
-        // What takes long is printed as large as it is by then.
+        // A long shrinking is printed as it is by then.
         let mut fails = |case: &Case| {
             begun.elapsed() < SHRINKING
                 && tried(case, effort, &mut slices(), folder).is_err_and(|breach| breach.law == law)
@@ -72,7 +71,7 @@ pub fn one(seed: u64, number: u64, effort: Effort, folder: &Folder) -> Verdict {
     Verdict { refused, found, events, breach }
 }
 
-/// PauseRequests every law against a scenario; one that check refuses keeps all.
+/// Checks every law on a scenario; one that check refuses keeps all.
 ///
 /// # Errors
 /// The law that does not hold.
@@ -94,7 +93,7 @@ pub fn tried(case: &Case, effort: Effort, slices: &mut Dice, folder: &Folder) ->
     .unwrap_or_else(Err)
 }
 
-/// What a resolved scenario is written as reads as the same.
+/// The written form of a resolved scenario reads as the same scenario.
 fn written_as_read(resolved: &Checked, folder: &Folder) -> Result<(), Breach> {
     let text = resolved.resolved().to_toml();
     let again = Scenario::from_text(&text, "again.toml", folder.path()).and_then(|scenario| scenario.check());
@@ -109,7 +108,7 @@ thread_local! {
     static PANIC: RefCell<Option<Option<String>>> = const { RefCell::new(None) };
 }
 
-/// Runs something, and makes a breach of a panic in it.
+/// Runs something, and turns a panic in it into a breach.
 fn quietly<T>(run: impl FnOnce() -> T) -> Result<T, Breach> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -1,4 +1,4 @@
-//! Captures: what passed some ports of a run, as a pcapng file that Wireshark opens.
+//! Captures: frames that passed some ports of a run, as a pcapng file that Wireshark opens.
 //!
 //! ```text
 //! Network ── FrameRow ──▶ Filter ──▶ Renderer ──▶ in order of time ──▶ pcapng::Writer ──▶ file
@@ -28,27 +28,27 @@ use std::collections::{BinaryHeap, HashMap};
 use std::fmt;
 use std::io::{self, Write};
 
-/// What is captured, and how much of it.
+/// The selection of a capture, and its limits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// Ports, as [`ports`] reads them.
     pub ports: String,
-    /// Which frames.
+    /// The selection of frames.
     pub filter: Filter,
-    /// Most of each frame that is kept; at most [`Options::MOST`].
+    /// Most bytes kept of each frame; at most [`Options::MOST`].
     pub snap: Option<Bytes>,
     /// The file ends before the first frame that would make it longer.
     pub limit: Option<Bytes>,
 }
 
 impl Options {
-    /// \[bytes\] What of a frame is kept at most: Wireshark refuses longer ones (`WTAP_MAX_PACKET_SIZE_STANDARD`).
+    /// \[bytes\] Most that is kept of a frame: Wireshark refuses longer ones (`WTAP_MAX_PACKET_SIZE_STANDARD`).
     pub const MOST: u64 = 262_144;
 
-    /// With a snap length and a bound, as sizes with their unit.
+    /// Adds a snap length and a bound, as sizes with their unit.
     ///
     /// # Errors
-    /// If one is no size, or none that can be.
+    /// One is no size, or out of range.
     pub fn bounded(self, snap: Option<&str>, limit: Option<&str>) -> Result<Options, ScenarioError> {
         let head = size_of::<ethernet::Layout>() as u64;
         let snap = snap.map(|text| size("capture.snap", text, head, Options::MOST)).transpose()?;
@@ -56,10 +56,10 @@ impl Options {
         Ok(Options { snap, limit, ..self })
     }
 
-    /// Checks that a bound has room for what every file begins with, which depends on how many ports are captured, and a short frame.
+    /// Checks that a bound has room for the beginning of every file, which depends on the number of captured ports, and for a short frame.
     ///
     /// # Errors
-    /// If it has not, or the graph is not valid.
+    /// It has no room, or the graph is not valid.
     pub fn room(&self, spec: &Spec<Config>, at: &[(NodeId, Port)]) -> Result<(), ScenarioError> {
         let Some(limit) = self.limit else { return Ok(()) };
         let (writer, _) = head(io::sink(), spec, at, self).map_err(|error| ScenarioError::new(error.to_string()))?;
@@ -86,7 +86,7 @@ fn size(key: &str, text: &str, least: u64, most: u64) -> Result<Bytes, ScenarioE
     Err(ScenarioError { value: Some(text.to_owned()), ..error })
 }
 
-/// How a capture went.
+/// The counts of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Interfaces: ports that are captured.
@@ -109,7 +109,7 @@ pub struct Capture<W: Write> {
     interfaces: Interfaces,
     filter: Filter,
     limit: u64,
-    /// How much later than its time stamp a row may come: an inbound frame's does when the switch's latency has passed.
+    /// Most delay of a row after its time stamp: an inbound frame's row comes when the switch's latency has passed.
     lag: Time,
     /// The latest time stamp so far.
     latest: Time,
@@ -123,20 +123,20 @@ pub struct Capture<W: Write> {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     time: Time,
-    /// of the row
+    /// number of the row
     number: u64,
     interface: u32,
     outbound: bool,
-    /// what is kept of it
+    /// the kept part of it
     octets: Vec<u8>,
     length: u32,
 }
 
 impl<W: Write> Capture<W> {
-    /// Begins a file. Every port of `at`, which [`ports`] gives, becomes an interface named `node/port`.
+    /// Begins a file. Every port of `at`, as from [`ports`], becomes an interface named `node/port`.
     ///
     /// # Errors
-    /// Those of the writer, and of a graph that is not valid.
+    /// Errors of the writer, or of a graph that is not valid.
     pub fn new(to: W, spec: &Spec<Config>, at: &[(NodeId, Port)], options: &Options) -> Result<Capture<W>, NotBegun> {
         let renderer = Renderer::new(&spec.graph, &spec.actors, spec.packet.payload.0, &spec.transport)?;
         let (mut writer, interfaces) = head(to, spec, at, options)?;
@@ -156,7 +156,7 @@ impl<W: Write> Capture<W> {
         })
     }
 
-    /// Takes a frame. What cannot be written is told by [`Capture::flush`].
+    /// Takes a frame. [`Capture::flush`] reports write errors.
     pub fn frame(&mut self, row: &FrameRow) {
         let Some(interface) = self.interfaces.get(&(row.node, row.port)) else { return };
         if !self.filter.may_take(row) || self.error.is_some() {
@@ -176,13 +176,13 @@ impl<W: Write> Capture<W> {
         self.write(self.latest.since(self.lag));
     }
 
-    /// Writes what waits and is older than `before`.
+    /// Writes waiting frames that are older than `before`.
     fn write(&mut self, before: Time) {
         while let Some(Reverse(next)) = self.waiting.peek()
             && next.time < before
         {
             let Some(Reverse(frame)) = self.waiting.pop() else { return };
-            // A shorter frame that would still fit is left out as well: the file has no holes.
+            // A shorter frame that would still fit is left out as well: the file has no gaps.
             let fits = self.writer.written() + self.writer.cost(frame.octets.len()) <= self.limit;
             if !fits || self.count.left_out > 0 {
                 self.count.left_out += 1;
@@ -197,20 +197,20 @@ impl<W: Write> Capture<W> {
         }
     }
 
-    /// How it goes.
+    /// Returns its counts.
     pub fn count(&self) -> Count {
         self.count
     }
 
-    /// Hands on to the file what is due: it is then readable to there.
+    /// Flushes due frames to the file: it is then readable up to there.
     ///
     /// # Errors
-    /// The first one of the writer underneath. No frame is written after it.
+    /// The first error of the underlying writer. No frame is written after it.
     pub fn flush(&mut self) -> io::Result<()> {
         self.error.take().map_or_else(|| self.writer.flush(), Err)
     }
 
-    /// Hands on everything: the run is over.
+    /// Flushes everything: the run has ended.
     ///
     /// # Errors
     /// As [`Capture::flush`].
@@ -220,7 +220,7 @@ impl<W: Write> Capture<W> {
     }
 }
 
-/// What a file begins with: every captured port as an interface.
+/// Returns the beginning of a file: every captured port as an interface.
 fn head<W: Write>(
     to: W,
     spec: &Spec<Config>,
@@ -247,7 +247,7 @@ fn head<W: Write>(
     Ok((writer, interfaces))
 }
 
-/// Why a capture could not begin.
+/// The reason why a capture could not begin.
 #[derive(Debug)]
 pub enum NotBegun {
     /// The file cannot be written.

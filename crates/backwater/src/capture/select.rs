@@ -1,4 +1,4 @@
-//! Which ports are captured, and which of their frames.
+//! The selection of captured ports, and of their frames.
 //!
 //! [`Message::name`]: backwater_wire::frame::Message::name
 
@@ -9,11 +9,11 @@ use backwater_net::record::FrameRow;
 use backwater_net::topology::{Graph, PortEnd};
 use backwater_wire::frame::{Frame, Numbers};
 
-/// The ports that a list such as `leaf0/3,spine1,h5` names: parts between commas, each `all`, a tier (`leaf`: all ports of all leaves), a node
-/// (all its ports), `node/port`, or `node:peer` (the ports of a node that lead to another).
+/// The ports in a list such as `leaf0/3,spine1,h5`: parts between commas, each `all`, a tier (`leaf`: all ports of all leaves), a node (all
+/// its ports), `node/port`, or `node:peer` (the ports of a node that lead to another).
 ///
 /// # Errors
-/// If a part names nothing.
+/// A part names nothing.
 pub fn ports(graph: &Graph, list: &str) -> Result<Vec<(NodeId, Port)>, ScenarioError> {
     let ends = graph.ports().map_err(|error| ScenarioError::new(error.to_string()))?;
     let node = |name: &str| graph.nodes.iter().position(|node| node.name == name);
@@ -48,7 +48,7 @@ pub fn ports(graph: &Graph, list: &str) -> Result<Vec<(NodeId, Port)>, ScenarioE
     Ok(found)
 }
 
-/// Why a part of a list names no port.
+/// Returns why a part of a list names no port.
 fn unknown(graph: &Graph, part: &str, ends: &[Vec<PortEnd>]) -> ScenarioError {
     let name = part.split(['/', ':']).next().unwrap_or(part);
     let at = graph.nodes.iter().position(|node| node.name == name);
@@ -64,25 +64,25 @@ fn unknown(graph: &Graph, part: &str, ends: &[Vec<PortEnd>]) -> ScenarioError {
     ScenarioError { value: Some(part.to_owned()), ..error }
 }
 
-/// What [`Filter::kinds`] takes: what `Message::name` of the capture can say of a frame of a run, and `control` for all but data and its
+/// Words for [`Filter::kinds`]: values of `Message::name` of the capture for frames of a run, and `control` for everything but data and its
 /// acknowledgements.
 pub const KINDS: [&str; 12] =
     ["data", "ack", "control", "pause", "pfc", "cnm", "cim", "sfcm", "bcn", "cnp", "uet", "other"];
 
-/// Which frames are captured; what is empty takes all.
+/// The selection of frames; an empty part selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Some of [`KINDS`].
     pub kinds: Vec<&'static str>,
-    /// Classes on the link, a bit each; of MAC control those that it pauses.
+    /// Classes on the link, a bit each; for MAC control the classes that it pauses.
     pub classes: u8,
 }
 
 impl Filter {
-    /// Reads kinds and classes, as many as there are.
+    /// Reads any number of kinds and classes.
     ///
     /// # Errors
-    /// For what is none.
+    /// An unknown kind or class.
     pub fn new(kinds: &[String], classes: &[i64]) -> Result<Filter, ScenarioError> {
         let mut filter = Filter::default();
         for kind in kinds {
@@ -99,7 +99,7 @@ impl Filter {
         Ok(filter)
     }
 
-    /// Whether a frame may be wanted, as far as can be said before it is put into octets.
+    /// Returns whether a frame may be selected, as far as known before it is encoded.
     pub(super) fn may_take(&self, row: &FrameRow) -> bool {
         let asks = |kind: &'static str| self.kinds.contains(&kind);
         let kinds = match (row.packet.body, &row.control) {
@@ -111,7 +111,7 @@ impl Filter {
         kinds && (self.classes == 0 || self.classes & classes_of(row) != 0)
     }
 
-    /// Whether it is wanted, given its octets.
+    /// Returns whether it is selected, given its octets.
     pub(super) fn takes(&self, row: &FrameRow, octets: &[u8]) -> bool {
         if self.kinds.is_empty() || row.control.is_none() || self.kinds.contains(&"control") {
             return true;

@@ -1,4 +1,4 @@
-//! The frames of a capture, whoever made it, with their fields by name and unit.
+//! The frames of a capture from any program, with their fields by name and unit.
 
 use backwater_wire::capture::{Captured, Item, Problem, read};
 use backwater_wire::ethernet::ether_type;
@@ -13,15 +13,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// A value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// There is none.
+    /// No value.
     None,
     /// Yes or no.
     Flag(bool),
-    /// A number, in the unit that the field's name says.
+    /// A number, in the unit in the field's name.
     Number(i64),
     /// Text, such as an address.
     Text(String),
-    /// One for each priority, from 0.
+    /// A number for each priority, from 0.
     List(Vec<Option<i64>>),
 }
 
@@ -36,16 +36,16 @@ pub struct Shown {
     pub time: Option<u128>,
     /// `in`, `out` or empty.
     pub direction: &'static str,
-    /// What [`Message::name`] says.
+    /// The result of [`Message::name`].
     pub kind: &'static str,
     /// Addresses, tags and IP header.
     pub head: Vec<(&'static str, Value)>,
-    /// What the message says.
+    /// The content of the message.
     pub fields: Vec<(&'static str, Value)>,
 }
 
-/// Goes through a capture and hands every frame, and every problem, to `take`; a frame that is not even an Ethernet header is a problem.
-/// `numbers`: by which EtherType and ports whoever made it sends what no registry gives any.
+/// Reads a capture and passes every frame, and every problem, to `take`; a frame without a complete Ethernet header is a problem.
+/// `numbers`: the EtherTypes and ports by which the capture's program sends messages that have no registered ones.
 ///
 /// # Errors
 /// [`Problem`] if `from` is no capture at all.
@@ -98,7 +98,7 @@ fn shown(captured: &Captured<'_>, frame: &Frame<'_>) -> Shown {
     }
 }
 
-/// The fields of a message, in the order in which they stand in it.
+/// The fields of a message, in their order in the message.
 fn fields(message: &Message<'_>) -> Vec<(&'static str, Value)> {
     let number = |n: i64| Value::Number(n);
     let text = |t: &dyn ToString| Value::Text(t.to_string());
@@ -181,7 +181,7 @@ fn fields(message: &Message<'_>) -> Vec<(&'static str, Value)> {
     }
 }
 
-/// A header of UET; `payload`: what follows it, in octets.
+/// A header of UET; `payload`: the length of the rest, in octets.
 fn uet_fields(header: &Uet, payload: usize) -> Vec<(&'static str, Value)> {
     let number = |n: i64| Value::Number(n);
     let pdcs = |source: u16, destination: u16| {
@@ -301,8 +301,8 @@ fn flow_of_msdu(msdu: &[u8]) -> Value {
     }
 }
 
-/// The flow of an encapsulated packet, which begins with its IP header: `10.0.0.9:49153 > 10.0.0.1:4791`, without ports where it is
-/// neither TCP nor UDP.
+/// The flow of an encapsulated packet, which begins with its IP header: `10.0.0.9:49153 > 10.0.0.1:4791`, without ports if it is neither
+/// TCP nor UDP.
 fn flow_of_packet(packet: &[u8]) -> Value {
     let (source, destination, protocol, at): (IpAddr, IpAddr, IpNumber, usize) =
         if let Ok(ip) = Ipv4HeaderSlice::from_slice(packet) {

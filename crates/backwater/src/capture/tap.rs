@@ -1,4 +1,4 @@
-//! A sink that gives frames to a capture, and all else to another sink.
+//! A sink that passes frames to a capture, and everything else to another sink.
 
 use super::Capture;
 use backwater_net::record::{Row, Sink};

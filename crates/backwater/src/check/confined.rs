@@ -1,4 +1,4 @@
-//! Which flows a control has that is confined to some.
+//! The flows of each confined control.
 
 use crate::error::{ScenarioError, Warning};
 use crate::inputs::RowsOf;
@@ -7,17 +7,17 @@ use crate::resolved::Resolved;
 use backwater_mech::confined::Confined;
 use backwater_net::packet::{Class, class_bits};
 
-/// The flows of one label, or those of a job's table of operations, of which only the rows say the labels.
+/// The flows of one label, or those of a job's table of operations, whose rows alone have the labels.
 pub(super) struct Population {
     label: String,
-    /// Whether `label` is that of the job.
+    /// True if `label` is that of the job.
     table: bool,
-    /// Classes that they may have, a bit each. The rows of a flow table may have any.
+    /// Their possible classes, a bit each. The rows of a flow table may have any.
     classes: u8,
 }
 
 impl Population {
-    /// Whether a group is of these flows, or may be.
+    /// Returns whether a group is of these flows, or may be.
     fn may_be(&self, group: &str) -> bool {
         match self.table {
             true => group.strip_prefix(&self.label).is_some_and(|rest| rest.starts_with('/')),
@@ -25,7 +25,7 @@ impl Population {
         }
     }
 
-    /// Classes of those that both have, or may have.
+    /// Possible classes of the flows that both controls have.
     fn of_both(&self, one: &Confined, other: &Confined) -> u8 {
         let named = |flows: &Confined| match &flows.groups {
             Some(groups) if self.table => groups.iter().filter(|group| self.may_be(group)).cloned().collect(),
@@ -37,7 +37,7 @@ impl Population {
     }
 }
 
-/// The flows of a scenario, each label once; in one without flows such as could be there.
+/// The flows of a scenario, each label once; for one without flows, any possible flows.
 pub(super) fn populations(resolved: &Resolved) -> Vec<Population> {
     let file = &resolved.file;
     let groups = file.flow.iter().map(|group| {
@@ -72,7 +72,7 @@ pub(super) fn populations(resolved: &Resolved) -> Vec<Population> {
     all
 }
 
-/// Flows that two controls both have, said behind "flows". `None`: there are none.
+/// Flows that two controls share, as a text behind "flows". `None`: they share none.
 pub(super) fn shared(flows: &[Population], one: &Confined, other: &Confined) -> Option<String> {
     if !one.confines() && !other.confines() {
         return Some(String::new());
@@ -81,7 +81,7 @@ pub(super) fn shared(flows: &[Population], one: &Confined, other: &Confined) -> 
     found.map(|(flows, classes)| format!(", as of those of {}", named(&flows.label, classes)))
 }
 
-/// Refuses what names nothing, and warns of what has no flows.
+/// Refuses names without a match, and warns of controls without flows.
 pub(super) fn check(resolved: &Resolved) -> Result<Vec<Warning>, ScenarioError> {
     let flows = populations(resolved);
     let mut warnings = Vec::new();
@@ -117,7 +117,7 @@ pub(super) fn check(resolved: &Resolved) -> Result<Vec<Warning>, ScenarioError> 
     Ok(warnings)
 }
 
-/// The flows of every control, in words, where one is confined.
+/// The flows of every control, in words, if one is confined.
 pub(super) fn controls(resolved: &Resolved) -> Vec<(&'static str, String)> {
     let confined = resolved.mechanisms.confined();
     let flows = populations(resolved);

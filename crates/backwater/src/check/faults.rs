@@ -1,4 +1,4 @@
-//! Faults that would do nothing: pauses of a host that its neighbour does not obey.
+//! Faults without effect: pauses of a host that its neighbour does not obey.
 
 use crate::error::Warning;
 use crate::file::{FaultEntry, Paused};
@@ -6,7 +6,7 @@ use crate::hosts;
 use crate::planned::Planned;
 use backwater_net::packet::{CLASSES, HostId, NodeId};
 
-/// What a host pauses in vain.
+/// Returns warnings for pauses of a host without effect.
 pub(super) fn check(planned: &Planned) -> Vec<Warning> {
     let one = |(number, fault): (usize, &FaultEntry)| {
         let (host, name, paused) = match fault {
@@ -50,7 +50,7 @@ pub(super) fn check(planned: &Planned) -> Vec<Warning> {
 /// The bit of the whole link.
 const LINK: u16 = 1 << CLASSES;
 
-/// What some neighbour of a host obeys pauses of: a bit for each class, and behind them one for the link.
+/// Returns the pauses that some neighbour of a host obeys: a bit for each class, then one for the link.
 fn obeyed(planned: &Planned, host: HostId) -> u16 {
     let Some(node) = planned.layout.index.node_of(host) else { return 0 };
     let far = |end: NodeId, other: NodeId| (end == node).then_some(other);
@@ -59,7 +59,7 @@ fn obeyed(planned: &Planned, host: HostId) -> u16 {
     peers.fold(0, |bits, peer| {
         let (about, mechanisms) = (&planned.layout.graph.nodes[peer.0 as usize], &planned.resolved().mechanisms);
         let styles = mechanisms.pause_styles(&about.name, &about.tier);
-        // Of pauses without a frame nothing says what they are of.
+        // A pause without a frame does not show its kind.
         let framed = styles.iter().all(|(_, style)| style.framed);
         let kept = if framed { 0 } else { LINK | u16::from(mechanisms.lossless_classes(&about.name, &about.tier)) };
         bits | mechanisms.pauses(&about.name, &about.tier) | kept

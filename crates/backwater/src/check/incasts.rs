@@ -1,4 +1,4 @@
-//! Whether the settings of mechanisms suit the incasts that a scenario is known to have ([`Mechanism::check_incasts`]).
+//! Checks whether the settings of mechanisms suit the known incasts of a scenario ([`Mechanism::check_incasts`]).
 //!
 //! [`Mechanism::check_incasts`]: backwater_net::hooks::Mechanism::check_incasts
 
@@ -43,7 +43,7 @@ pub(super) fn check(
 struct Known<'a> {
     planned: &'a Planned,
     shapes: &'a [SwitchShape],
-    /// Found when the first mechanism asks.
+    /// Found at the first mechanism's call.
     incasts: OnceCell<Vec<(incast::KnownIncast, usize)>>,
 }
 
@@ -62,7 +62,7 @@ impl Known<'_> {
     }
 }
 
-/// Those at the switches for which one override, or none, counts.
+/// The incasts at switches with the same override, or none.
 struct Here<'a> {
     known: &'a Known<'a>,
     selects: &'a [&'a Select],

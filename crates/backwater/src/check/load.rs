@@ -1,4 +1,4 @@
-//! Whether a source offers more than its own link carries, all groups together, at any time, or more messages than it can issue.
+//! Checks whether a source offers more than its own link carries, all groups together, at any time, or more messages than it can issue.
 
 use super::percent;
 use crate::error::{ScenarioError, Warning};
@@ -40,7 +40,7 @@ pub(super) fn check(planned: &Planned) -> Result<Vec<Warning>, ScenarioError> {
     Ok(of_groups.chain(issues(planned, &hosts)).collect())
 }
 
-/// Hosts whose links have unlike rates, each with the least and the greatest.
+/// Hosts with links of different rates, each with the lowest and the highest.
 fn unlike_links(layout: &Layout) -> HashMap<HostId, (Rate, Rate)> {
     let mut rates: HashMap<HostId, (Rate, Rate)> = HashMap::new();
     for (link, end) in layout.graph.links.iter().flat_map(|link| [(link, link.a), (link, link.b)]) {
@@ -53,7 +53,7 @@ fn unlike_links(layout: &Layout) -> HashMap<HostId, (Rate, Rate)> {
     rates
 }
 
-/// Whether a load is a share of links of unlike rates, most of which may lead elsewhere.
+/// Warns if a load is a share of links of different rates, most of which may lead elsewhere.
 fn mixed(layout: &Layout, plan: &Plan, unlike: &HashMap<HostId, (Rate, Rate)>) -> Option<Warning> {
     let load = plan.group.load.filter(|_| !unlike.is_empty())?.0;
     let host = plan.who.pairs_of_sources().into_keys().filter(|host| unlike.contains_key(host)).min()?;
@@ -69,12 +69,12 @@ fn mixed(layout: &Layout, plan: &Plan, unlike: &HashMap<HostId, (Rate, Rate)>) -
     Some(Warning { value: layout.resolved.written(&key).unwrap_or_default(), key, reason, hint })
 }
 
-/// Loads that sources offer at once: at each time at which a group begins, since the sum can only rise there.
+/// Loads that sources offer at once: at each time at which a group begins, since the sum can rise only there.
 fn at_once(offers: &[SourceLoad]) -> impl Iterator<Item = Vec<&SourceLoad>> {
     offers.iter().map(|begin| offers.iter().filter(|o| o.from <= begin.from && begin.from < o.until).collect())
 }
 
-/// Whether hosts post messages faster than their interfaces issue them.
+/// Warns if hosts post messages faster than their interfaces issue them.
 fn issues(planned: &Planned, hosts: &[(HostId, Vec<SourceLoad>)]) -> Option<Warning> {
     let (layout, usual) = (&planned.layout, planned.resolved().file.nic.params.issue);
     let mut links: HashMap<HostId, f64> = HashMap::new();
@@ -109,7 +109,7 @@ fn issues(planned: &Planned, hosts: &[(HostId, Vec<SourceLoad>)]) -> Option<Warn
     })
 }
 
-/// Whether events bring their receivers more than their links carry, which may be meant.
+/// Warns if events bring their receivers more than their links carry, which may be intended.
 fn receivers(layout: &Layout, plan: &Plan) -> Option<Warning> {
     let Who::Incast(crowd) = &plan.who else { return None };
     let links: f64 = crowd.to.iter().map(|host| layout.arriving[host.0 as usize].0 as f64).sum();

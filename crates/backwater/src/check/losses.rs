@@ -1,8 +1,8 @@
-//! Whether frames may be lost: against the promise of losslessness, or for good, since nothing sends them again.
+//! Checks whether frames may be lost: against the promise of losslessness, or for good, since nothing retransmits them.
 //!
-//! A class is *kept* at a switch if a mechanism says that it never lets it be dropped ([`Profile::lossless_classes`]), or if the
-//! switch's memory has no end. What is not kept shares the memory of what is: an acknowledgement in a class of its own finds it full
-//! as data does. Messages of mechanisms are not looked at: they are few, those who send them count with their loss, and it ends no run.
+//! A class is *kept* at a switch if a mechanism promises that it is never dropped ([`Profile::lossless_classes`]), or if the switch's
+//! memory is unlimited. Classes that are not kept share the memory of those that are: an acknowledgement in its own class finds it full
+//! like data. Messages of mechanisms are not checked: they are few, their senders expect losses, and a loss ends no run.
 //!
 //! [`Profile::lossless_classes`]: backwater_net::hooks::Profile::lossless_classes
 
@@ -15,7 +15,7 @@ use backwater_net::pause::MAC_CONTROL;
 use backwater_net::topology::{Graph, Link, Node, NodeKind};
 use std::collections::HashSet;
 
-/// Refuses what breaks a promise, and warns of what nobody keeps.
+/// Refuses broken promises, and warns of classes that no mechanism keeps.
 pub(super) fn check(resolved: &Resolved, graph: &Graph) -> Result<Vec<Warning>, ScenarioError> {
     let data = data_classes(resolved);
     if resolved.file.lossless {
@@ -30,7 +30,7 @@ pub(super) fn check(resolved: &Resolved, graph: &Graph) -> Result<Vec<Warning>, 
     Ok(found.into_iter().flatten().collect())
 }
 
-/// Classes of the data of all flows but those of tables, a bit each.
+/// Classes of the data of all flows except those of tables, a bit each.
 pub(super) fn data_classes(resolved: &Resolved) -> u8 {
     let file = &resolved.file;
     let flows = file.flow.iter().filter(|group| group.table.is_none()).fold(0, |bits, group| {
@@ -49,19 +49,19 @@ fn ack_classes(resolved: &Resolved, data: u8) -> u8 {
     }
 }
 
-/// Classes of all that flows bring, acknowledgements too, a bit each.
+/// Classes of all traffic of flows, including acknowledgements, a bit each.
 pub(crate) fn all_classes(resolved: &Resolved) -> u8 {
     let data = data_classes(resolved);
     data | ack_classes(resolved, data)
 }
 
-/// Switches whose memory has an end.
+/// Switches with limited memory.
 fn bounded<'g>(resolved: &Resolved, graph: &'g Graph) -> impl Iterator<Item = &'g Node> {
     let switches = graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
     switches.filter(|node| resolved.switch.of(&node.name, &node.tier).buffer_per != BufferPer::None)
 }
 
-/// A switch at which some of `classes` are not kept, those that are not, and those that are.
+/// A switch that does not keep some of `classes`, with those that it does not keep, and those that it does.
 fn unkept<'g>(resolved: &Resolved, graph: &'g Graph, classes: u8) -> Option<(&'g str, u8, u8)> {
     let mut left = bounded(resolved, graph).filter_map(|node| {
         let kept = resolved.mechanisms.lossless_classes(&node.name, &node.tier);
@@ -75,8 +75,7 @@ fn named(bits: u8) -> String {
     format!("class{} {}", if classes.len() == 1 { "" } else { "es" }, classes.join(", "))
 }
 
-/// In a scenario that promises losslessness: refuses data of these classes, and its acknowledgements, where others are kept and they
-/// are not.
+/// In a scenario that promises losslessness: refuses data of these classes, and its acknowledgements, if others are kept and they are not.
 pub(crate) fn promised(resolved: &Resolved, graph: &Graph, data: u8) -> Result<(), ScenarioError> {
     let cures = "name the class among those that are paused, or send in one that is";
     for (key, what, classes) in
@@ -99,7 +98,7 @@ pub(crate) fn promised(resolved: &Resolved, graph: &Graph, data: u8) -> Result<(
     Ok(())
 }
 
-/// In a scenario that promises losslessness: whether nothing at all keeps the promise.
+/// In a scenario that promises losslessness: warns if nothing at all keeps the promise.
 fn unpromised(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
     let (switch, left, _) =
         unkept(resolved, graph, data | ack_classes(resolved, data)).filter(|_| resolved.file.lossless)?;
@@ -115,10 +114,10 @@ fn unpromised(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
     })
 }
 
-/// In a scenario that promises losslessness: whether a link changes, for which no headroom was worked out.
+/// In a scenario that promises losslessness: warns if a link changes, since headroom was not computed for that.
 ///
-/// A link that sends faster brings more until it hears of a pause, and one that sends slower the other way lets it hear later. When a
-/// link comes back its ends know of no pause, while what came before still stands in the headroom.
+/// A faster link brings more until its sender receives a pause, and a slower one in the other direction delays the pause. When a link comes
+/// back its ends know of no pause, while earlier frames still occupy the headroom.
 fn changed(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
     if !resolved.file.lossless || bounded(resolved, graph).next().is_none() {
         return None;
@@ -137,7 +136,7 @@ fn changed(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
     })
 }
 
-/// In a scenario that promises losslessness: whether a fault loses frames that pause.
+/// In a scenario that promises losslessness: warns if a fault loses frames that pause.
 fn unheard(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
     if !resolved.file.lossless || resolved.mechanisms.repairs() {
         return None;
@@ -178,7 +177,7 @@ fn unheard(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
     })
 }
 
-/// Whether frames may be lost that nothing retransmits.
+/// Warns if frames may be lost that nothing retransmits.
 fn for_good(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
     let transport = &resolved.file.transport;
     if transport.retransmits() || transport.loss == Losses::Expected {
@@ -198,7 +197,7 @@ fn for_good(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
     };
     let faulty = fault.is_some();
     let why = fault.or_else(full)?;
-    // No pause helps against a fault, or once everybody pauses.
+    // No pause helps against a fault, or once every sender pauses.
     let pausing = if faulty { "" } else { "; or a mechanism that pauses before memory is full, and lossless = true" };
     Some(Warning {
         key: "transport.recovery".into(),
@@ -211,7 +210,7 @@ fn for_good(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
     })
 }
 
-/// Whether it loses frames of certain kinds.
+/// Returns whether it loses frames of certain kinds.
 fn loses(fault: &FaultEntry, certain: impl Fn(&Frames) -> bool) -> bool {
     match fault {
         FaultEntry::Loss(loss) => loss.probability > 0.0 && loss.frame.as_ref().is_none_or(certain),

@@ -1,4 +1,4 @@
-//! Whether mechanisms go together and their parameters can work.
+//! Checks whether mechanisms are compatible and their parameters can work.
 
 use super::confined::{self, populations, shared};
 use super::{Lacking, key_for, overrides};
@@ -31,10 +31,10 @@ pub(super) fn check(
         hint: "add what it needs, or leave it out; `backwater list mechanisms` says what each does".into(),
     });
     warnings.extend(unmet);
-    // Switch by switch, so that what is found can be shown where that switch's value stands.
+    // Switch by switch, so that a finding can be shown at that switch's value.
     let mut reported: Vec<(String, bool)> = Vec::new();
     let (packet, (shortest, rate)) = (&resolved.file.packet, super::quickest(planned, super::of_tables(planned)));
-    // A promise holds for whatever frames come; what is only warned of is what the full frames of a queue do.
+    // A promise holds for any frames; a mere warning concerns the full frames of a queue.
     let full = packet.header + packet.payload + packet.gap;
     let overrun = packet.overrun(if resolved.file.lossless { shortest } else { full }, rate);
     let longest_way = super::round_trip::most_switches(graph);
@@ -72,7 +72,7 @@ pub(super) fn check(
     Ok(warnings)
 }
 
-/// Defaults that nobody has changed at a switch with ports for which they were not published, of each mechanism one.
+/// Unchanged defaults at a switch with ports for which they were not published, one for each mechanism.
 fn defaults(resolved: &Resolved, shapes: &[SwitchShape]) -> Vec<Warning> {
     let overrides = overrides(resolved);
     let mut found: Vec<(&str, Warning)> = Vec::new();
@@ -91,7 +91,7 @@ fn defaults(resolved: &Resolved, shapes: &[SwitchShape]) -> Vec<Warning> {
     found.into_iter().map(|(_, warning)| warning).collect()
 }
 
-/// Values that were given and that nothing reads at any switch. What a variant or a setting makes so is meant.
+/// Given values that are not read at any switch. Those that a variant or a setting makes unread are intended.
 fn ineffective(resolved: &Resolved, shapes: &[SwitchShape]) -> Vec<Warning> {
     let at = |shape: &SwitchShape| resolved.mechanisms.ineffective(&shape.name, &shape.tier);
     let Some((first, others)) = shapes.split_first() else { return Vec::new() };
@@ -116,7 +116,8 @@ fn ineffective(resolved: &Resolved, shapes: &[SwitchShape]) -> Vec<Warning> {
     ineffective.into_iter().filter_map(warning).collect()
 }
 
-/// Whether flows may be moved to a queue whose class nobody keeps from being dropped, in a scenario that promises losslessness.
+/// Warns if flows may be moved to a queue with a class that no mechanism keeps from being dropped, in a scenario that promises
+/// losslessness.
 fn partly_lossless(resolved: &Resolved, shapes: &[SwitchShape]) -> Option<Warning> {
     let queues = resolved.mechanisms.steering().filter(|_| resolved.file.lossless)?.queues;
     let lossless = |shape: &SwitchShape| resolved.mechanisms.lossless_classes(&shape.name, &shape.tier);
@@ -138,7 +139,7 @@ fn partly_lossless(resolved: &Resolved, shapes: &[SwitchShape]) -> Option<Warnin
     })
 }
 
-/// Refuses a mechanism that cannot do with hosts of several links.
+/// Refuses a mechanism that does not support hosts with several links.
 fn links_of_hosts(resolved: &Resolved, graph: &Graph) -> Result<(), ScenarioError> {
     let Some(mechanism) = resolved.mechanisms.one_link().filter(|_| graph.has_several_links()) else { return Ok(()) };
     let reason = format!(
@@ -147,7 +148,7 @@ fn links_of_hosts(resolved: &Resolved, graph: &Graph) -> Result<(), ScenarioErro
     Err(resolved.error(mechanism, reason).hint("leave it out or let hosts act themselves, or give each host one link"))
 }
 
-/// Refuses two mechanisms that decide about the same, unless the scenario says how they go together.
+/// Refuses two mechanisms with the same claim, unless the scenario allows them together.
 fn clashes(resolved: &Resolved) -> Result<(), ScenarioError> {
     let least = resolved.file.nic.rate_limiters == RateLimiters::Least;
     let flow = FlowShape {
@@ -206,7 +207,7 @@ fn clashes(resolved: &Resolved) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// Whose a rate limiter is.
+/// Returns the flows that share a rate limiter, as text.
 fn shared_by(key: RateKey) -> &'static str {
     match key {
         RateKey::Flow => "flow",
@@ -239,8 +240,8 @@ fn judged(
     Ok(Some(Warning { key: key.into(), value, reason: finding.reason, hint: finding.hint }))
 }
 
-/// Whether a size and the buffer that it is compared with are written one in KiB and one in KB. Where something is wrong with
-/// the size as well, the mix is probably what is wrong: it is refused even where the finding alone would only be a warning.
+/// Returns the texts of a size in KiB and its buffer in KB, or the reverse, if they are mixed. If the size is wrong as well, the mix is
+/// probably the cause: it is refused even if the finding alone would only be a warning.
 fn mixed_units(resolved: &Resolved, key: &str, params: &SwitchParams) -> Option<(String, String)> {
     if params.buffer_per == BufferPer::None || params.queue_buffers.is_some() {
         return None;

@@ -1,5 +1,5 @@
-//! Whether the values of a planned scenario go together. Errors of the plan (queues, flows, faults) have come
-//! before; then come those of frames, switches, mechanisms, jobs and output.
+//! Checks whether the values of a planned scenario fit together. Errors of the plan (queues, flows, faults) precede; then follow those of
+//! frames, switches, mechanisms, jobs and output.
 
 mod confined;
 mod faults;
@@ -35,20 +35,20 @@ use std::sync::{Arc, OnceLock};
 
 /// A planned scenario that may be run.
 pub struct Checked {
-    /// What is planned.
+    /// The plan.
     pub planned: Planned,
-    /// What its author may not have meant.
+    /// Settings that its author may not have intended.
     pub warnings: Vec<Warning>,
     /// Per job: the operations of its table, once a run has been built. All runs and parts of runs share them.
     operations: Vec<OnceLock<Arc<Operations>>>,
 }
 
-/// A planned scenario that is checked as [`Checked`] is, but for values that its mechanisms need and do not have. It is for those who
-/// ask what these values should be, and cannot be run.
+/// A planned scenario that is checked like [`Checked`], except for missing values that its mechanisms need. It serves advice on these
+/// values, and cannot be run.
 pub struct Draft {
-    /// What is planned.
+    /// The plan.
     pub planned: Planned,
-    /// What a run would be refused for.
+    /// The errors for which a run would be refused.
     pub lacking: Vec<ScenarioError>,
 }
 
@@ -60,16 +60,16 @@ impl Draft {
     }
 }
 
-/// Values that a mechanism needs and does not have.
+/// Missing values that a mechanism needs.
 #[derive(Default)]
 struct Lacking {
-    /// Whether they do not end the check.
+    /// True if they do not end the check.
     allowed: bool,
     found: Vec<ScenarioError>,
 }
 
 impl Lacking {
-    /// An error about this key, unless the value is missing and may be.
+    /// An error about this key, unless the value is missing and may be missing.
     fn refuse(&mut self, resolved: &Resolved, key: &str, error: ScenarioError) -> Result<(), ScenarioError> {
         if !self.allowed || !resolved.lacks(key) {
             return Err(error);
@@ -80,7 +80,7 @@ impl Lacking {
 }
 
 impl Checked {
-    /// The settled values.
+    /// The resolved values.
     pub fn resolved(&self) -> &Resolved {
         &self.planned.layout.resolved
     }
@@ -90,12 +90,12 @@ impl Checked {
         &self.planned.layout
     }
 
-    /// Which flows each control has, where one is confined to some: its name, and the flows in words.
+    /// Returns the flows of each control, if one is confined to some: its name, and the flows in words.
     pub fn controls(&self) -> Vec<(&'static str, String)> {
         confined::controls(self.planned.resolved())
     }
 
-    /// The operations of a job's table or pipeline, which are read or made once.
+    /// The operations of a job's table or pipeline, which are read or created once.
     pub(crate) fn operations(&self, job: usize) -> Result<Arc<Operations>, ScenarioError> {
         match self.operations[job].get() {
             Some(known) => Ok(Arc::clone(known)),
@@ -113,7 +113,7 @@ impl Checked {
     }
 }
 
-/// What the author may not have meant; what cannot be run is an error.
+/// Returns settings that the author may not have intended; a scenario that cannot be run is an error.
 fn warnings(planned: &Planned, lacking: &mut Lacking) -> Result<Vec<Warning>, ScenarioError> {
     let (resolved, graph): (&Resolved, &Graph) = (planned.resolved(), &planned.layout.graph);
     clock(planned, None)?;
@@ -154,11 +154,11 @@ fn warnings(planned: &Planned, lacking: &mut Lacking) -> Result<Vec<Warning>, Sc
     Ok(warnings)
 }
 
-/// Octets on the wire of the shortest frame that may be, and the rate of the link on which it takes the least time. `tables`: the least
-/// payload of a packet of flows of tables, if there are any.
+/// Octets on the wire of the shortest possible frame, and the rate of the link on which it takes the least time. `tables`: the least
+/// payload of a packet of flows of tables, if any.
 fn quickest(planned: &Planned, tables: Option<Bytes>) -> (Bytes, Rate) {
     let (packet, ack) = (&planned.resolved().file.packet, &planned.resolved().file.ack);
-    // Some flows may do without what confined mechanisms add.
+    // Some flows may lack the octets that confined mechanisms add.
     let spared = planned.resolved().mechanisms.overhead_of_confined();
     let packet = PacketParams { header: packet.header.saturating_sub(spared.data), ..packet.clone() };
     let least_ack = ack.enabled.then_some(ack.size.saturating_sub(spared.ack));
@@ -173,7 +173,7 @@ fn quickest(planned: &Planned, tables: Option<Bytes>) -> (Bytes, Rate) {
     (of_mechanisms.map_or(shortest, |own| own.min(shortest)), rates.max().unwrap_or(Rate(1)))
 }
 
-/// \[bytes\] The least payload of a packet, apart from those of tables; `None`: there are no others.
+/// \[bytes\] The least payload of a packet, without flows of tables; `None`: there are no other flows.
 fn least_payload(planned: &Planned) -> Option<Bytes> {
     if planned.resolved().mechanisms.cuts().is_some() || !planned.resolved().file.job.is_empty() {
         return Some(Bytes::ZERO);
@@ -192,8 +192,8 @@ fn of_tables(planned: &Planned) -> Option<Bytes> {
     there.then_some(Bytes(1))
 }
 
-/// Frames that take no time on a link leave it and arrive at once: they overtake each other, and the link carries more than it can.
-/// `tables`: the sizes of flows of tables, which are known once these have been read.
+/// Refuses a clock by which frames take no time on a link: they would leave and arrive at once, overtake each other, and exceed the link's
+/// rate. `tables`: the sizes of flows of tables, which are known once these have been read.
 pub(crate) fn clock(planned: &Planned, tables: Option<&FlowTable>) -> Result<(), ScenarioError> {
     let packet = &planned.resolved().file.packet;
     let Some(clock) = packet.clock else { return Ok(()) };
@@ -220,7 +220,7 @@ fn max_frame(resolved: &Resolved) -> Bytes {
     (file.packet.payload + file.packet.header).max(ack)
 }
 
-/// The longest frame that may come through a switch: of a flow, or a message that a mechanism sends anywhere.
+/// The longest frame that may pass a switch: of a flow, or a message that a mechanism sends anywhere.
 pub(crate) fn longest_frame(resolved: &Resolved, graph: &Graph) -> Bytes {
     let message = |node: backwater_net::packet::NodeId| {
         let about = &graph.nodes[node.0 as usize];
@@ -229,7 +229,7 @@ pub(crate) fn longest_frame(resolved: &Resolved, graph: &Graph) -> Bytes {
     graph.switches().map(message).max().unwrap_or(Bytes::ZERO).max(max_frame(resolved))
 }
 
-/// Whether overrides speak of tiers and nodes that exist.
+/// Checks whether overrides name existing tiers and nodes.
 fn selectors(resolved: &Resolved, graph: &Graph) -> Result<(), ScenarioError> {
     let switches = || graph.nodes.iter().filter(|n| n.kind == NodeKind::Switch);
     for (table, list) in overrides(resolved) {
@@ -260,7 +260,7 @@ fn selectors(resolved: &Resolved, graph: &Graph) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// For whom the overrides of each table are.
+/// The nodes of the overrides of each table.
 fn overrides(resolved: &Resolved) -> Vec<(&'static str, Vec<&Select>)> {
     let switch = ("switch", resolved.switch.selects());
     std::iter::once(switch).chain(resolved.mechanisms.overrides()).collect()
@@ -355,7 +355,7 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
     Ok(())
 }
 
-/// The memory of a slow port, or of its queues, which is in proportion to its rate, holds no frame.
+/// The memory of a slow port, or of its queues, is in proportion to its rate, and holds no frame.
 fn slow_port(resolved: &Resolved, shape: &SwitchShape, key: &str) -> ScenarioError {
     let slowest = shape.ports.iter().map(|port| port.rate).min().unwrap_or(Rate(0));
     let (frame, left) = (max_frame(resolved), shape.port_buffer.unwrap_or(Bytes::ZERO));
@@ -364,7 +364,7 @@ fn slow_port(resolved: &Resolved, shape: &SwitchShape, key: &str) -> ScenarioErr
     resolved.error(key, reason).hint("switch.reference_rate makes it smaller where ports are slower; make it larger")
 }
 
-/// What is wrong with the sizes of a switch's queues, and what would be right.
+/// Returns the error in the sizes of a switch's queues, and the correction.
 fn queue_buffers(
     params: &SwitchParams,
     sizes: &[Bytes],

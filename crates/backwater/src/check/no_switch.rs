@@ -1,11 +1,11 @@
-//! What has no effect in a network without a switch.
+//! Keys without effect in a network without a switch.
 
 use crate::error::Warning;
 use crate::resolved::Resolved;
 use backwater_mech::registry::ENTRIES;
 use backwater_net::topology::Graph;
 
-/// Keys of `[switch]` that were given, and mechanisms that have a side at switches.
+/// Keys of `[switch]` that were given, and mechanisms with a side at switches.
 pub(super) fn check(resolved: &Resolved, graph: &Graph) -> Vec<Warning> {
     if graph.switches().next().is_some() {
         return Vec::new();

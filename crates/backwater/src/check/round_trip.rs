@@ -1,4 +1,4 @@
-//! How long the idle network takes for a packet and its acknowledgement.
+//! The round-trip time of a packet and its acknowledgement in the idle network.
 
 use crate::resolved::Resolved;
 use backwater_engine::Time;
@@ -8,8 +8,8 @@ use backwater_net::topology::{Graph, NodeKind};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// A full packet's way to the host that is furthest, and its acknowledgement's way back, with nothing else on the links: from the host
-/// that is furthest from the first one, which in trees is an end of the longest way of all.
+/// A full packet's path to the farthest host, and its acknowledgement's path back, with nothing else on the links: from the host that is
+/// farthest from the first one, which in trees is an end of the longest path.
 pub(super) fn longest<'g>(resolved: &Resolved, graph: &'g Graph) -> Option<RoundTrip<'g>> {
     let (packet, ack) = (&resolved.file.packet, &resolved.file.ack);
     let (data, back) = (packet.payload + packet.header + packet.gap, ack.size + packet.gap);
@@ -51,7 +51,7 @@ pub(super) fn longest<'g>(resolved: &Resolved, graph: &'g Graph) -> Option<Round
     Some(RoundTrip { time, between: (name(from), name(to)) })
 }
 
-/// The way that passes most switches, as far as one can see from the host that is furthest from the first: in trees the longest of all.
+/// The path through the most switches, as seen from the host that is farthest from the first: in trees the longest of all.
 pub(super) fn most_switches(graph: &Graph) -> Option<LongestWay<'_>> {
     let mut next_to = vec![Vec::new(); graph.nodes.len()];
     for link in graph.links.iter().filter(|link| link.up) {

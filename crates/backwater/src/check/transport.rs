@@ -1,4 +1,4 @@
-//! `[transport]` and what it needs of `[ack]` and `[packet]`.
+//! `[transport]` and its requirements on `[ack]` and `[packet]`.
 
 use crate::error::{ScenarioError, Warning};
 use crate::resolved::Resolved;
@@ -7,7 +7,7 @@ use backwater_net::Bytes;
 use backwater_net::config::{AckParams, Recovery, TransportParams, Window};
 use backwater_net::hooks::RoundTrip;
 
-/// Refuses what cannot work, and warns of what has no effect.
+/// Refuses values that cannot work, and warns of values without effect.
 pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> Result<Vec<Warning>, ScenarioError> {
     let (transport, ack, packet) = (&resolved.file.transport, &resolved.file.ack, &resolved.file.packet);
     let refuse = |key: &str, reason: String, hint: String| Err(resolved.error(key, reason).hint(hint));
@@ -113,7 +113,7 @@ pub(super) fn check(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> R
     Ok(warnings.chain(other_count(resolved)).chain(impatient(resolved, round_trip)).collect())
 }
 
-/// What is acknowledged together is counted in packets or in bytes, as the transport does it: the other key is without effect.
+/// Packets that are acknowledged together are counted in packets or in bytes, depending on the transport: the other key has no effect.
 fn other_count(resolved: &Resolved) -> Option<Warning> {
     let (ack, usual) = (&resolved.file.ack, AckParams::default());
     let by_bytes = resolved.file.transport.acknowledges_packets();
@@ -127,8 +127,8 @@ fn other_count(resolved: &Resolved) -> Option<Warning> {
     Some(Warning { key: key.into(), value, reason, hint: other.into() })
 }
 
-/// Receivers that report a gap again before what closes it can have come: each NACK sends the flow back once more, past its window,
-/// and what is sent twice and three times fills the queues that make the round trip longer.
+/// Receivers that report a gap again before the closing packet can have arrived: each NACK sends the flow back once more, past its window,
+/// and duplicates fill the queues that make the round trip longer.
 fn impatient(resolved: &Resolved, round_trip: Option<RoundTrip<'_>>) -> Option<Warning> {
     let interval = resolved.file.transport.nack_interval?;
     let RoundTrip { time, between: (from, to) } = round_trip.filter(|round_trip| interval < round_trip.time)?;

@@ -153,7 +153,7 @@ pub struct PauseStorm {
     pub link: bool,
 }
 
-/// Of what a host asks its neighbour to pause.
+/// The pauses that a host requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Paused {
     /// These classes, by PFC.
@@ -163,7 +163,7 @@ pub enum Paused {
 }
 
 impl Paused {
-    /// The classes, a bit each, and behind them one for the link.
+    /// The classes, a bit each, then one for the link.
     pub fn bits(&self) -> u16 {
         match self {
             Paused::Classes(classes) => class_bits(classes).into(),
@@ -173,14 +173,14 @@ impl Paused {
 }
 
 impl SlowReceiver {
-    /// What it pauses.
+    /// Returns the classes or the link that it pauses.
     pub fn paused(&self) -> Paused {
         if self.link { Paused::Link } else { Paused::Classes(vec![self.class.unwrap_or(3)]) }
     }
 }
 
 impl PauseStorm {
-    /// What it pauses.
+    /// Returns the classes or the link that it pauses.
     pub fn paused(&self) -> Paused {
         let classes = || self.classes.clone().unwrap_or_else(|| (0..=7).collect());
         if self.link { Paused::Link } else { Paused::Classes(classes()) }

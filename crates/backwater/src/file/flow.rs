@@ -210,7 +210,7 @@ pub struct Share(pub f64);
 
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // 1e-9 of a percent is far below anything that a run could show, and hides that 0.07 x 100 is not 7 in binary.
+        // 1e-9 of a percent is far below any visible effect, and hides that 0.07 x 100 is not 7 in binary.
         write!(f, "{} %", (self.0 * 1e11).round() / 1e9)
     }
 }
@@ -265,7 +265,7 @@ pub enum Waypoints {
 }
 
 impl Waypoints {
-    /// Those of a pair, by its number.
+    /// The names of a pair, by its number.
     pub fn of(&self, pair: usize) -> Option<&[String]> {
         match self {
             Waypoints::All(names) => Some(names),

@@ -55,7 +55,7 @@ impl<'de> Deserialize<'de> for Hosts {
     }
 }
 
-/// One entry; an error says what it may be.
+/// One entry; an error names the permitted forms.
 fn entry(value: serde_json::Value, form: &str) -> Result<Host, String> {
     match value {
         serde_json::Value::Number(n) => match n.as_u64().and_then(|n| u32::try_from(n).ok()) {

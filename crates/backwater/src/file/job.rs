@@ -216,7 +216,7 @@ pub struct StepEntry {
 }
 
 impl JobEntry {
-    /// Whether it is a graph of operations, those of a table or of a pipeline, and not of steps.
+    /// Returns whether it is a graph of operations, from a table or a pipeline, instead of steps.
     pub fn is_graph(&self) -> bool {
         self.operations.is_some() || self.pipeline.is_some()
     }
@@ -326,7 +326,7 @@ pub struct SizeMatrix(pub Vec<Vec<Bytes>>);
 #[serde(transparent)]
 pub struct RankPairs(pub Vec<[u32; 2]>);
 
-// By hand, since the messages of nested lists would not say what they are lists of.
+// By hand, since the messages for nested lists would not name their elements.
 impl<'de> Deserialize<'de> for SizeMatrix {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<SizeMatrix, D::Error> {
         let value = serde_json::Value::deserialize(d)?;

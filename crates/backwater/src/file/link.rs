@@ -1,4 +1,4 @@
-//! `[link]`: what differs at some links of the topology.
+//! `[link]`: differences at some links of the topology.
 
 use backwater_derive::parameters;
 use backwater_engine::Time;
@@ -17,7 +17,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// Whether no link differs.
+    /// Returns whether no link differs.
     pub fn is_empty(&self) -> bool {
         self.at.is_empty()
     }

@@ -1,7 +1,7 @@
-//! The shape of a scenario file. What `backwater explain` prints and the JSON Schema holds is the text of these fields.
+//! The structure of a scenario file. `backwater explain` and the JSON Schema use the texts of these fields.
 //!
-//! Tables that mechanisms and switches share with the stage (`[packet]`, `[switch]`, `[pfc]`, …) have their shape there;
-//! `preset`, `[[X.at]]` and `[variant.NAME]` are merged before anything here is read.
+//! The stage defines the tables that mechanisms and switches share with it (`[packet]`, `[switch]`, `[pfc]`, …); `preset`, `[[X.at]]` and
+//! `[variant.NAME]` are merged before these types are read.
 
 mod fault;
 mod flow;

@@ -1,4 +1,4 @@
-//! `[nic]`: the hosts' interfaces, and what differs at some of them.
+//! `[nic]`: the hosts' interfaces, and differences at some of them.
 
 use super::hosts::Hosts;
 use backwater_derive::parameters;

@@ -37,7 +37,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Whether there is a time series to record.
+    /// Returns whether there is a time series to record.
     pub fn any(&self) -> bool {
         self.queues || self.links || self.pauses || self.flows || self.backlogs
     }

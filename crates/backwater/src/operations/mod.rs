@@ -1,4 +1,4 @@
-//! Tables of operations: from CSV; those of Parquet the caller reads.
+//! Tables of operations: from CSV; the caller reads those of Parquet.
 //!
 //! ```text
 //! id,rank,kind,peer,bytes,time,after,after_ack,needs,start,class,label,stream
@@ -7,8 +7,8 @@
 //! 2,4,compute,,,0,1,,,,,,
 //! ```
 //!
-//! `bytes`, `time` and `start` are bare numbers (B, ps) or quantities with a unit, `after` and `after_ack` ids with blanks between. What is
-//! empty has the meaning of a column that is missing. `#` begins a remark. The file is read as a stream.
+//! `bytes`, `time` and `start` are bare numbers (B, ps) or quantities with a unit, `after` and `after_ack` ids separated by blanks. An
+//! empty cell means the same as a missing column. `#` begins a comment. The file is read as a stream.
 
 use crate::csv_text::{Columns, Form, Lines, Wrong, line, quantity};
 use crate::error::ScenarioError;
@@ -21,21 +21,21 @@ use std::path::Path;
 /// Longest line: an operation may wait for some hundred thousand others.
 const LONGEST_LINE: usize = 4 << 20;
 
-/// The columns of a table of operations; those of times are called `…_ps` in Parquet.
+/// The columns of a table of operations; in Parquet, columns of times are called `…_ps`.
 pub const COLUMNS: [&str; 13] =
     ["id", "rank", "kind", "peer", "bytes", "time", "after", "after_ack", "needs", "start", "class", "label", "stream"];
 
 /// Columns of times.
 pub const TIMES: [&str; 2] = ["time", "start"];
 
-/// What a table must be.
+/// The required form of a table.
 pub const HINT: &str = "columns are id, rank, kind (send or compute) and maybe peer, bytes, time, after, after_ack, needs, start, class, label \
     and stream";
 
-/// What results call the flows of operations without a label.
+/// The label of flows of operations without one, in results.
 pub const LABEL: &str = "operations";
 
-/// What there is to do.
+/// The kinds of operations.
 pub const KINDS: &str = "`send` and `compute`; a receive is a compute with time 0 after the send";
 
 const FORM: Form<13> = Form { what: "table of operations", columns: COLUMNS, needed: 3, in_ps: &TIMES, hint: HINT };
@@ -49,7 +49,7 @@ pub fn from_csv_file(path: &Path, ranks: u32) -> Result<Operations, ScenarioErro
     }
 }
 
-/// Reads CSV text; `origin` is what messages call it.
+/// Reads CSV text; messages call it `origin`.
 pub fn from_csv(input: impl Read, origin: &str, ranks: u32) -> Result<Operations, ScenarioError> {
     let lines = Lines::new(input, LONGEST_LINE);
     let mut table = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(lines);
@@ -71,7 +71,7 @@ pub fn from_csv(input: impl Read, origin: &str, ranks: u32) -> Result<Operations
     })
 }
 
-/// What is wrong with a table whose rows the caller has read; `origin` is what messages call it.
+/// Returns the error in a table whose rows the caller has read; messages call it `origin`.
 pub fn in_rows(flaw: Flaw, origin: &str) -> ScenarioError {
     let row = flaw.row;
     Wrong { row, ..wrong(flaw) }.at(origin, None)
@@ -81,11 +81,11 @@ fn wrong(flaw: Flaw) -> Wrong {
     Wrong::new(flaw.column, flaw.value, flaw.reason).hint(flaw.hint)
 }
 
-/// Reads the cells of one row after the other.
+/// Reads the cells of row after row.
 struct Cells {
     columns: Columns<13>,
     ranks: u32,
-    /// Those that the row waits for: to be complete, and to be acknowledged.
+    /// Ids that the row waits for: for completion, and for acknowledgement.
     ids: [Vec<u64>; 2],
 }
 
@@ -109,7 +109,7 @@ impl Cells {
         })
     }
 
-    /// A row whose texts have been read.
+    /// A row with its texts read.
     fn row<'r>(&'r mut self, record: &'r csv::StringRecord) -> Result<Row<'r>, Wrong> {
         let columns = &self.columns;
         let text = |column: usize| columns.text(record, column);

@@ -90,7 +90,7 @@ fn what_is_no_table_of_operations() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Whatever the cells hold, it is a table or an error with a reason.
+    /// Whatever the cells contain, the result is a table or an error with a reason.
     #[test]
     fn no_cell_makes_it_panic(
         cells in proptest::collection::vec(
@@ -111,7 +111,7 @@ proptest! {
         }
     }
 
-    /// Waits at random: a table if, and only if, every operation can begin. Asked here by trying all of them again and again.
+    /// Random waits: the table is accepted if and only if every operation can begin. The test checks this by trying all of them repeatedly.
     #[test]
     fn what_can_begin_is_accepted(
         waits in proptest::collection::btree_set((0..9u64, 0..9u64, any::<bool>()), 0..14),

@@ -1,4 +1,4 @@
-//! The schemas of the result tables: the text that stands in every batch and every Parquet file.
+//! The schemas of the result tables: the text in every batch and every Parquet file.
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use backwater_mech::registry::ENTRIES;
@@ -11,11 +11,11 @@ use std::sync::{Arc, LazyLock};
 pub struct Table {
     /// Its name.
     pub name: &'static str,
-    /// Its Arrow schema; `description` and `unit` are in the metadata, the unit empty where there is none.
+    /// Its Arrow schema; `description` and `unit` are in the metadata, the unit empty if there is no unit.
     pub schema: SchemaRef,
 }
 
-/// All result tables, as `backwater_net::record` declares them. Made once: hundreds of texts, which a tiny run in a series would notice.
+/// All result tables, as declared in `backwater_net::record`. Built once: hundreds of texts would slow tiny runs of a series down.
 pub static TABLES: LazyLock<Vec<Table>> = LazyLock::new(|| {
     let table = |of: &TableInfo| Table { name: of.name, schema: schema(of) };
     DECLARED.iter().map(table).collect()
@@ -45,7 +45,7 @@ fn data_type(kind: Kind) -> DataType {
     }
 }
 
-/// What mechanisms add to the description of a column, which depends on the kind of message or on the counter.
+/// Returns what mechanisms add to the description of a column that depends on the kind of message or on the counter.
 fn of_mechanisms(table: &str, column: &str) -> String {
     match (table, column) {
         ("control", "kind") => ENTRIES.iter().flat_map(|entry| entry.frames).map(|name| format!(", {name}")).collect(),

@@ -1,8 +1,8 @@
-//! Result rows as Arrow batches of bounded size, column by column described inside them.
+//! Result rows as Arrow batches of bounded size, with a description of each column.
 //!
-//! [`Tables`] takes rows from a run and closes a batch of a table whenever it has [`Tables::ROWS`] rows; whoever drives the run
-//! fetches closed batches with [`Tables::take`] and writes them. Times are integer picoseconds, sizes bytes, names are those of
-//! the topology. What the columns are, the rows declare ([`backwater_net::record`]).
+//! [`Tables`] takes rows from a run and closes a batch of a table whenever it has [`Tables::ROWS`] rows; the caller of the run fetches
+//! closed batches with [`Tables::take`] and writes them. Times are integer picoseconds, sizes bytes, names are those of the topology. The
+//! rows declare the columns ([`backwater_net::record`]).
 
 pub mod columns;
 mod offered;
@@ -23,7 +23,7 @@ use backwater_net::topology::Graph;
 use columns::{TABLES, Table};
 use std::sync::Arc;
 
-/// What rows name by number.
+/// The names behind the numbers in rows.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// Labels of flow groups.
@@ -33,13 +33,13 @@ pub struct Names {
 }
 
 impl Names {
-    /// Those of a run's network and flow groups.
+    /// The names of a run's network and flow groups.
     pub fn new(graph: &Graph, groups: &[String]) -> Names {
         let nodes = graph.nodes.iter().map(|node| (node.name.clone(), node.tier.clone())).collect();
         Names { groups: groups.to_vec(), nodes }
     }
 
-    /// The text of a value that names something; none: it is no such value, or nothing has that number.
+    /// The text of a value that refers to a name; `None`: it is no such value, or the number is unknown.
     fn text<'a>(&'a self, cell: Cell<'a>) -> Option<&'a str> {
         match cell {
             Cell::Text(text) => Some(text),
@@ -79,22 +79,22 @@ enum Builder {
 struct Open {
     #[state(fixed)]
     table: &'static Table,
-    /// None before the first row: most tables of a small run have none.
+    /// Empty before the first row: most tables of a small run have no rows.
     #[state(fixed)]
     columns: Vec<Builder>,
     #[state(fixed)]
     rows: usize,
-    /// Batches that nobody has fetched yet.
+    /// Batches that have not been fetched yet.
     #[state(fixed)]
     closed: Vec<RecordBatch>,
-    /// Whether any batch was ever closed.
+    /// True if any batch was ever closed.
     begun: bool,
 }
 
-/// Rows that a table has room for at first: a tiny run in a series has few in each.
+/// Initial capacity of a table in rows: a tiny run in a series has few in each.
 const FIRST: usize = 64;
 
-/// All tables of a run. Their state ([`backwater_engine::State`]) is what was counted: rows are to be taken before it is saved.
+/// All tables of a run. Their state ([`backwater_engine::State`]) consists of counts: fetch rows before saving it.
 #[derive(backwater_derive::State)]
 pub struct Tables {
     #[state(fixed)]
@@ -124,27 +124,27 @@ impl Tables {
         }
     }
 
-    /// Also counts what groups offer.
+    /// Also counts the offers of groups.
     pub fn counting(self, tally: Tally) -> Tables {
         Tables { tally, ..self }
     }
 
-    /// Also counts what tells whether the run did what was asked for.
+    /// Also counts what the verdict on the run needs.
     pub fn judging(self, verdict: Verdict) -> Tables {
         Tables { verdict, ..self }
     }
 
-    /// What the run has to say of itself.
+    /// Returns the findings on the run.
     pub fn findings(&self, end: &End) -> Vec<Finding> {
         self.verdict.findings(&self.names, end)
     }
 
-    /// What was counted.
+    /// Returns the counts.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// Batches closed since the last call, with `partial` also those that are not full.
+    /// Batches closed since the last call; with `partial` also incomplete ones.
     pub fn take(&mut self, partial: bool) -> Result<Vec<(&'static str, RecordBatch)>, ArrowError> {
         let mut taken = Vec::new();
         for open in &mut self.open {
@@ -156,7 +156,7 @@ impl Tables {
         self.error.take().map_or(Ok(taken), Err)
     }
 
-    /// Everything that is left. A table without any row gives an empty batch, which tells its columns.
+    /// All remaining batches. A table without rows gives an empty batch, which shows its columns.
     pub fn finish(&mut self) -> Result<Vec<(&'static str, RecordBatch)>, ArrowError> {
         for open in &mut self.open {
             if !open.begun && open.rows == 0 {
@@ -167,7 +167,7 @@ impl Tables {
     }
 }
 
-/// Remembers the first error: rows come from deep inside a run, which cannot pass one on.
+/// Remembers the first error: rows come from deep inside a run, which cannot return one.
 fn keep(kept: &mut Option<ArrowError>, result: Result<(), ArrowError>) {
     if let Err(error) = result {
         kept.get_or_insert(error);
@@ -220,7 +220,7 @@ impl Builder {
         }
     }
 
-    /// Appends a value. Where it has none of the column's type, there is none: a column that always has one refuses its batch then.
+    /// Appends a value. A value of another type than the column's becomes null; a column that is never null then refuses its batch.
     fn push(&mut self, cell: Cell<'_>, names: &Names) {
         match (self, cell) {
             (Builder::U8(to), Cell::U8(value)) => to.append_value(value),

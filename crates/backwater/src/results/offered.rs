@@ -1,22 +1,22 @@
-//! What groups of flows have offered in a run, beside what they were asked to: arrivals are random, and so is what they bring.
+//! The offers of groups of flows in a run, beside the requested ones: arrivals are random, and so are their sums.
 
 use crate::file::{LoadCounts, LoadOf};
 use crate::load::Offer;
 use backwater_engine::Time;
 use backwater_net::record::FlowRow;
 
-/// What one group has offered; groups of one label are one.
+/// The offer of one group; groups with the same label are one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offered {
     /// The label.
     pub group: String,
-    /// Share of the capacity that was asked for.
+    /// The requested share of the capacity.
     pub target: f64,
-    /// Share of it that came.
+    /// The actual share of it.
     pub offered: f64,
-    /// Which bytes count; if groups of the label differ, those on the wire.
+    /// The bytes that count; if groups of the label differ, those on the wire.
     pub counts: LoadCounts,
-    /// Whose links are the capacity.
+    /// The links of the capacity.
     pub of: LoadOf,
     /// \[b/s\] The capacity.
     pub capacity: f64,
@@ -26,13 +26,13 @@ pub struct Offered {
     pub until: Time,
 }
 
-/// Counts what flows of groups with a load bring.
+/// Counts the bytes of flows of groups with a load.
 #[derive(Clone, Debug, Default, backwater_derive::State)]
 pub struct Tally {
     /// By label.
     #[state(within)]
     counted: Vec<Counted>,
-    /// For each group of the run the entry in `counted`.
+    /// For each group of the run its entry in `counted`.
     #[state(fixed)]
     of_group: Vec<Option<usize>>,
 }
@@ -80,7 +80,7 @@ impl Tally {
         counted.last = counted.last.max(row.start);
     }
 
-    /// What was offered until the end of arrivals, or until `cut` if the run ended before.
+    /// Returns the offers until the end of arrivals, or until `cut` if the run ended before.
     pub fn report(&self, cut: Option<Time>) -> Vec<Offered> {
         self.counted.iter().filter_map(|counted| counted.report(cut)).collect()
     }
@@ -89,7 +89,7 @@ impl Tally {
 impl Counted {
     fn report(&self, cut: Option<Time>) -> Option<Offered> {
         let first = self.offers.first()?;
-        // Arrivals that are counted end with the last of them.
+        // Arrivals limited by a count end with the last of them.
         let until = |offer: &Offer| offer.until.unwrap_or(self.last).min(cut.unwrap_or(Time::NEVER));
         // \[b\] that the links could have carried meanwhile
         let room = |offer: &Offer| offer.capacity * until(offer).since(offer.from).as_secs_f64();

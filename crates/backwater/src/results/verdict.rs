@@ -1,4 +1,4 @@
-//! Whether a run did what its scenario asked for: flows and rounds that are not complete, frames that are lost for good.
+//! The verdict on a run: flows and rounds that are not complete, frames that are lost for good.
 //!
 //! | finding | when |
 //! |---|---|
@@ -6,7 +6,8 @@
 //!
 //! | `never-acted` | a mechanism is on and has not done once what it is there for; how near it came is said where it can be measured |
 //!
-//! Losses that the scenario expects (`transport.loss`), and flows that end for them, are no finding; a job that never ends for them is.
+//! Losses that the scenario expects (`transport.loss`), and flows that end because of them, are no finding; a job that never ends because
+//! of them is.
 
 use super::Names;
 use backwater_engine::Time;
@@ -19,40 +20,40 @@ use backwater_net::spec::Spec;
 use backwater_net::workload::{Group, Rounds};
 use std::collections::BTreeMap;
 
-/// What a run has to say of itself at its end.
+/// A finding on a run at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What kind of finding it is, a word that does not change: `incomplete` or `never-acted`.
+    /// The kind of finding, a stable word: `incomplete` or `never-acted`.
     pub kind: &'static str,
-    /// The mechanism of which it speaks, if of one.
+    /// The mechanism that it concerns, if any.
     pub mechanism: Option<&'static str>,
-    /// Whether the run has not done what was asked for.
+    /// True if the run has not achieved its purpose.
     pub failure: bool,
-    /// What was found, in a sentence.
+    /// The finding, in a sentence.
     pub message: String,
-    /// What may help.
+    /// A hint.
     pub hint: String,
 }
 
-/// How a run came to its end, as the sink cannot see it.
+/// The end of a run, as the sink cannot see it.
 #[derive(Clone, Debug, Default)]
 pub struct End {
     /// The rounds of each job.
     pub rounds: Vec<Rounds>,
     /// The paused queues of a deadlock that was recorded.
     pub deadlock: Option<Vec<String>>,
-    /// Whether it was cut short, by its user or by a promise that it broke.
+    /// True if it was cut short, by its user or by a broken promise.
     pub cut: bool,
 }
 
-/// Counts what a verdict rests on, row by row.
+/// Counts for a verdict, row by row.
 #[derive(Clone, Debug, Default, backwater_derive::State)]
 pub struct Verdict {
     #[state(fixed)]
     recovers: bool,
     #[state(fixed)]
     losses_expected: bool,
-    /// The scenario asks for an end at a time.
+    /// The scenario sets an end time.
     #[state(fixed)]
     stops: bool,
     /// Groups that the run waits for; empty: all.
@@ -62,22 +63,22 @@ pub struct Verdict {
     flows_total: Option<u64>,
     flows: u64,
     failed: u64,
-    /// Not over, of groups that are awaited and of others.
+    /// Not ended, of groups that are awaited and of others.
     unfinished: u64,
     others: u64,
-    /// An unfinished flow that is awaited: its identity, and what it waits for.
+    /// An unfinished awaited flow: its identity, and what it waits for.
     waits: Option<(u64, String)>,
     /// Frames by link, or by node.
     faults: BTreeMap<(u32, u32), u64>,
     drops: BTreeMap<u32, u64>,
     flushed: BTreeMap<u32, u64>,
-    /// Mechanisms that never acted, and how near they came.
+    /// Mechanisms that never acted, with how near they came.
     #[state(fixed)]
     idle: Vec<ActivityRow>,
 }
 
 impl Verdict {
-    /// For a run that is built from this.
+    /// A verdict for a run that is built from this spec.
     pub fn new<A: Actors>(spec: &Spec<A>) -> Verdict {
         Verdict {
             recovers: spec.transport.retransmits(),
@@ -122,7 +123,7 @@ impl Verdict {
         }
     }
 
-    /// What there is to say, the worst first.
+    /// Returns the findings, the worst first.
     pub fn findings(&self, names: &Names, end: &End) -> Vec<Finding> {
         let incomplete = if end.cut { None } else { self.incomplete(names, end) };
         incomplete.into_iter().chain(self.idle.iter().map(|row| never_acted(names, row))).collect()
@@ -135,7 +136,7 @@ impl Verdict {
         let open = end.rounds.iter().filter(|job| job.complete < job.all);
         let open: Vec<&Rounds> = open.collect();
         let asked = self.stops || !self.awaited.is_empty();
-        // A flow less is an outcome; a job that waits for it for ever has none.
+        // A missing flow is an outcome; a job that waits for it forever has none.
         if self.losses_expected && (self.failed > 0 || for_good) && (asked || open.is_empty()) {
             return None;
         }
@@ -171,7 +172,7 @@ impl Verdict {
         })
     }
 
-    /// Why flows are not complete, and what may help.
+    /// Returns why flows are not complete, and a hint.
     fn cause(&self, lost: &[String], end: &End, names: &Names) -> (String, String) {
         if let Some(cycle) = &end.deadlock {
             let hint = "paths without a cycle, a watchdog, or less load; stop.deadlock = true ends such a run at once";
@@ -197,7 +198,7 @@ impl Verdict {
         (cause, "the column waits_for of the flow table says it of each flow; stop.at ends a run on purpose".into())
     }
 
-    /// Frames that are lost, by what has lost them.
+    /// Lost frames, by cause.
     fn lost(&self, names: &Names) -> Vec<String> {
         let at = |node: &u32| names.node(backwater_net::packet::NodeId(*node)).to_owned();
         let link = |(from, to): &(u32, u32)| format!("the link from {} to {}", at(from), at(to));
@@ -212,7 +213,7 @@ impl Verdict {
     }
 }
 
-/// That a mechanism was on for nothing, and how near it came.
+/// The finding that a mechanism was on without acting, and how near it came.
 fn never_acted(names: &Names, row: &ActivityRow) -> Finding {
     let measured = row.activity.margin.map(|margin| {
         let shown = |value: u64| match margin.unit {
@@ -237,7 +238,7 @@ fn lost_at<K>(
     name: impl Fn(&K) -> String,
     say: impl Fn(String, bool) -> String,
 ) -> Option<String> {
-    // Of equals the first in order, so that the same run says the same.
+    // The first of equal ones in order, so that the same run reports the same.
     let (most, frames) = at.iter().rev().max_by_key(|(_, frames)| **frames)?;
     let reported = say(counted(at.values().sum(), "frame"), at.len() > 1);
     Some(match at.len() {
@@ -250,7 +251,7 @@ fn counted(number: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
-/// A number with its thousands set off.
+/// A number with thousands separators.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> =

@@ -6,9 +6,9 @@
 //! 1,1,112,50000000,5 us,,,,1
 //! ```
 //!
-//! `src` and `dst` are host numbers or names, `bytes` and `start` bare numbers (B, ps) or quantities with a unit, `class` may be
-//! left out or empty for the group's, `path` for ECMP, `ack_path` for what `ack.path` says, `link` for what the host chooses; `#` begins a remark. The file is read as a stream, so nothing of it is kept but 40
-//! bytes a row.
+//! `src` and `dst` are host numbers or names, `bytes` and `start` bare numbers (B, ps) or quantities with a unit. `class` may be missing or
+//! empty for the group's, `path` for ECMP, `ack_path` for that of `ack.path`, `link` for the host's choice; `#` begins a comment. The file
+//! is read as a stream, and only 40 bytes a row are kept.
 
 use crate::csv_text::{Columns, Form, Lines, Wrong, line, quantity};
 use crate::error::ScenarioError;
@@ -26,7 +26,7 @@ use std::path::Path;
 /// Most rows: 0.8 GB of memory.
 const MOST_ROWS: usize = 20_000_000;
 
-/// Longest line: what has longer ones is no table of flows.
+/// Longest line: a file with longer ones is no table of flows.
 const LONGEST_LINE: usize = 64 << 10;
 
 const COLUMNS: [&str; 9] = ["id", "src", "dst", "bytes", "start", "class", "path", "ack_path", "link"];
@@ -39,7 +39,7 @@ const FORM: Form<9> = Form {
     hint: "a flow table is CSV text with the columns id, src, dst, bytes, start and maybe class, path, ack_path and link",
 };
 
-/// What a flow cannot do without, in the order of the columns.
+/// The meaning of a flow's required columns, in their order.
 const MEANINGS: [&str; 5] = [
     "every flow has a number: 0, 1, 2, …",
     "every flow has a sender: the number or the name of a host",
@@ -57,7 +57,7 @@ pub fn from_csv_file(path: &Path, index: &Index, group: &Group) -> Result<FlowTa
     }
 }
 
-/// Reads CSV text as flows of `group`; `origin` is what messages call it.
+/// Reads CSV text as flows of `group`; messages call it `origin`.
 pub fn from_csv(input: impl Read, origin: &str, index: &Index, group: &Group) -> Result<FlowTable, ScenarioError> {
     let mut reader =
         csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(Lines::new(input, LONGEST_LINE));
@@ -72,7 +72,7 @@ pub fn from_csv(input: impl Read, origin: &str, index: &Index, group: &Group) ->
     rows.finish().map_err(|wrong| wrong.at(origin, None))
 }
 
-/// Takes rows that were read elsewhere as flows of `group`; `origin` is what messages call them.
+/// Takes rows that were read elsewhere as flows of `group`; messages call them `origin`.
 pub fn from_rows(flows: &[TableFlow], origin: &str, index: &Index, group: &Group) -> Result<FlowTable, ScenarioError> {
     let mut rows = RowReader::new(index, group);
     for (number, flow) in flows.iter().enumerate() {
@@ -84,7 +84,7 @@ pub fn from_rows(flows: &[TableFlow], origin: &str, index: &Index, group: &Group
     rows.finish().map_err(|wrong| wrong.at(origin, None))
 }
 
-/// A row whose texts have been read.
+/// A row with its texts read.
 struct Flow<'r> {
     id: u64,
     src: HostId,
@@ -100,7 +100,7 @@ struct Flow<'r> {
 /// Reads the texts of a row.
 fn flow<'r>(columns: &Columns<9>, record: &'r csv::StringRecord, index: &Index) -> Result<Flow<'r>, Wrong> {
     let text = |column| columns.text(record, column);
-    // Everything but class and ways.
+    // Everything except class and paths.
     if let Some(empty) = (0..5).find(|column| text(*column).is_empty()) {
         return Err(Wrong::new(COLUMNS[empty], "", "is empty").hint(MEANINGS[empty]));
     }
@@ -134,7 +134,7 @@ fn flow<'r>(columns: &Columns<9>, record: &'r csv::StringRecord, index: &Index) 
     })
 }
 
-/// Rows as they are checked and gathered.
+/// Checks and collects rows.
 struct RowReader<'a> {
     index: &'a Index,
     group: &'a Group,
@@ -208,7 +208,7 @@ impl<'a> RowReader<'a> {
     }
 }
 
-/// Whether a quantity is no larger than one of a scenario file may be.
+/// Checks that a quantity does not exceed the limit of a scenario file.
 fn within<Q: PartialOrd + std::fmt::Display>(column: &'static str, value: Q, most: Q) -> Result<(), Wrong> {
     if value <= most {
         return Ok(());

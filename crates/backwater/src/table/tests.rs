@@ -93,7 +93,7 @@ fn errors_of_the_whole_table() {
 fn what_is_no_table_is_refused_early() {
     assert!(refused(b"id,src\0,dst").contains("binary"));
     assert!(refused(b"id,src,dst,bytes,start\n0,0,1,\xff,5\n").contains("not text"));
-    // Endless, as a large file without line ends looks to its reader.
+    // Endless, like a large file without line ends.
     let graph = graph();
     let endless = from_csv(io::repeat(b'x'), "big", &Index::new(graph.clone().into()), &group()).unwrap_err();
     assert!(endless.to_string().contains("longer than 64 KiB"), "{endless}");
@@ -174,7 +174,7 @@ fn rows_without_a_class_have_the_group_s() {
     assert_eq!(table.rows().iter().map(|row| row.class).collect::<Vec<_>>(), [Class(3), Class(5)]);
 }
 
-/// One limit for what a file, a table and its caller say.
+/// The same limit for a file, a table and its caller.
 #[test]
 fn quantities_have_the_limits_of_scenario_files() {
     let of = |bytes: &str, start: &str| read(format!("id,src,dst,bytes,start\n0,0,1,{bytes},{start}\n"));

@@ -1,5 +1,5 @@
-//! Whether a tree has the shape that the schema gives: known keys, types, units, ranges. Done by the schema rather than left
-//! to serde, because only here is the place of each value known, and because alternatives must be named.
+//! Checks whether a tree has the structure of the schema: known keys, types, units, ranges. The schema is used rather than serde, because
+//! only here the place of each value is known, and because alternatives must be named.
 
 use super::scalar::{choice, number, plain, quantity};
 use super::walk::{Conform, at, wrong_kind};
@@ -10,14 +10,14 @@ use backwater_engine::Time;
 use backwater_net::{Bytes, Rate};
 use serde_json::{Map, Value as Json};
 
-/// What a schema asks for.
+/// The requirement of a schema.
 pub(crate) enum Kind<'s> {
     Time,
     Size,
     Rate,
     Share,
     Choice(Vec<&'s str>),
-    /// A table whose `kind` decides about its keys.
+    /// A table whose `kind` decides its keys.
     Tagged(Vec<(&'s str, &'s Map<String, Json>)>),
     Table(&'s Map<String, Json>),
     List(&'s Json),
@@ -38,7 +38,7 @@ pub(crate) fn some_of(schema: &Json) -> &Json {
     }
 }
 
-/// What `schema` asks for.
+/// Returns the requirement of `schema`.
 pub(crate) fn kind_of(schema: &Json) -> Kind<'_> {
     let schema = some_of(schema);
     if let Some(choice) = choices(schema) {
@@ -92,7 +92,7 @@ fn choices(schema: &Json) -> Option<Kind<'_>> {
     Some(Kind::Tagged(tagged.collect()))
 }
 
-/// Checks `node` against `schema`; keys given under another name get their own.
+/// Checks `node` against `schema`; keys given under an alias get their own name.
 pub(crate) fn conform(
     node: &mut Node,
     schema: &Json,
@@ -123,7 +123,7 @@ pub(crate) fn conform(
     }
 }
 
-/// A message of the form `reason (hint: hint)`, taken apart.
+/// Splits a message of the form `reason (hint: hint)`.
 pub(crate) fn hinted(error: ScenarioError, message: &str) -> ScenarioError {
     match message.strip_suffix(')').and_then(|m| m.split_once(" (hint: ")) {
         Some((reason, hint)) => ScenarioError { reason: reason.into(), ..error }.hint(hint),
@@ -157,7 +157,7 @@ fn list(
             }
             list.iter_mut().enumerate().try_for_each(|(i, entry)| visit(i.to_string(), entry, path))
         }
-        // A layer may speak of single entries by label or number; merging finds them.
+        // A layer may name single entries by label or number; merging finds them.
         Value::Table(entries) if cx.entries && matches!(kind_of(items), Kind::Table(_) | Kind::Tagged(_)) => {
             entries.iter_mut().try_for_each(|(name, entry)| visit(name.clone(), entry, path))
         }
@@ -207,7 +207,7 @@ fn tagged(
             Ok(())
         }
         None => {
-            // A layer changes some keys of a table whose kind another layer gives: any kind's keys will do for now.
+            // A layer changes some keys of a table whose kind another layer gives: keys of any kind are accepted for now.
             let mut all = Map::new();
             for (_, form) in forms {
                 let properties = form.get("properties").and_then(Json::as_object).into_iter().flatten();
@@ -218,7 +218,7 @@ fn tagged(
     }
 }
 
-/// The error of the first key that a table of another kind would have.
+/// The error for the first key that belongs to another kind of table.
 fn of_another(
     node: &Node,
     properties: &Map<String, Json>,
@@ -302,7 +302,7 @@ fn missing(
     ScenarioError { key: Some(full), reason: "is missing".into(), ..place }.hint(hint)
 }
 
-/// What the first kind of a table that has kinds needs.
+/// Returns the requirements of the first kind of a table with kinds.
 fn needs(schema: &Json) -> String {
     let Kind::Tagged(forms) = kind_of(schema) else { return String::new() };
     let Some((name, form)) = forms.first() else { return String::new() };
@@ -311,7 +311,7 @@ fn needs(schema: &Json) -> String {
     format!(", such as kind = \"{name}\" with {}", keys.join(", "))
 }
 
-/// One error for all that is missing.
+/// One error for everything that is missing.
 pub(crate) fn together(all: Vec<ScenarioError>) -> Option<ScenarioError> {
     let key = |error: &ScenarioError| error.key.clone().unwrap_or_default();
     let others: Vec<String> = all.iter().skip(1).map(|error| format!("`{}`", key(error))).collect();

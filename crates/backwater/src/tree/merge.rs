@@ -1,10 +1,10 @@
-//! One tree laid over another.
+//! Merges one tree over another.
 
 use super::node::{Node, TomlTable, Value, entries_named, labels};
 use super::source::Origin;
 
-/// Merges `over` into `base`: tables key by key, a table over a list entry by entry (named by label or number), anything
-/// else replaces. The result of a replaced value has the origin of what replaced it.
+/// Merges `over` into `base`: tables key by key, a table over a list entry by entry (named by label or number), anything else replaces. A
+/// replaced value has the origin of its replacement.
 pub(crate) fn merge(base: &mut Node, over: &Node, path: &mut Vec<String>) -> Result<(), Misfit> {
     match (&mut base.value, &over.value) {
         (Value::Table(base), Value::Table(over)) => merge_tables(base, over, path),
@@ -47,6 +47,6 @@ pub(crate) fn merge_tables(base: &mut TomlTable, over: &TomlTable, path: &mut Ve
 pub(crate) struct Misfit {
     pub path: Vec<String>,
     pub origin: Origin,
-    /// What the entries are called.
+    /// The names of the entries.
     pub names: Vec<String>,
 }

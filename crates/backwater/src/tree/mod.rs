@@ -1,5 +1,4 @@
-//! A TOML document as a tree in which every value knows where it was written, so that what is found wrong after any number
-//! of merges can be shown in its place.
+//! A TOML document as a tree with the origin of every value, so that an error after any number of merges can be shown at its place.
 
 mod conform;
 mod merge;

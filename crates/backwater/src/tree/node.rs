@@ -1,11 +1,11 @@
-//! A value that knows where it was written, and what the entries of a list are called.
+//! A value with its place in the text, and the names of list entries.
 
 use super::source::Origin;
 use indexmap::IndexMap;
 use serde_json::{Map, Number, Value as Json};
 use std::collections::HashMap;
 
-/// A value and where it was written.
+/// A value and its place in the text.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub value: Value,
@@ -15,7 +15,7 @@ pub(crate) struct Node {
 /// A table, in the order of the text.
 pub(crate) type TomlTable = IndexMap<String, Node>;
 
-/// A value. Dates do not exist: no key takes one.
+/// A value. There are no dates: no key takes one.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Bool(bool),
@@ -43,12 +43,12 @@ impl Node {
         if let Value::Text(text) = &self.value { Some(text) } else { None }
     }
 
-    /// An empty table that is written nowhere of its own.
+    /// An empty table without a place of its own.
     pub(crate) fn empty(origin: Origin) -> Node {
         Node { value: Value::Table(TomlTable::new()), origin }
     }
 
-    /// The node at a dotted path; of a path that leads further than the tree, the last one on it.
+    /// The node at a dotted path; if the path leads further than the tree, the last node on it.
     pub(crate) fn nearest(&self, path: &[String]) -> (&Node, usize) {
         let mut node = self;
         for (depth, step) in path.iter().enumerate() {
@@ -65,7 +65,7 @@ impl Node {
         (node, path.len())
     }
 
-    /// A dotted key of numbers as people write it: an entry of a list by its label, where that is no other's.
+    /// A dotted key of numbers in readable form: an entry of a list by its label, if that is unique.
     pub(crate) fn called(&self, key: &str) -> String {
         let mut node = Some(self);
         let steps = key.split('.').map(|step| {
@@ -81,7 +81,7 @@ impl Node {
         steps.collect::<Vec<_>>().join(".")
     }
 
-    /// For serde and for the JSON Schema's sake.
+    /// For serde and the JSON Schema.
     pub(crate) fn json(&self) -> Json {
         match &self.value {
             Value::Bool(b) => Json::Bool(*b),
@@ -103,7 +103,7 @@ impl Node {
         }
     }
 
-    /// What kind of value it is, for messages.
+    /// Returns the kind of value, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self.value {
             Value::Bool(_) => "true or false",
@@ -144,7 +144,7 @@ pub(super) fn labels(list: &[Node]) -> Vec<String> {
     list.iter().enumerate().map(|(i, e)| entry_label(e).map_or_else(|| i.to_string(), str::to_owned)).collect()
 }
 
-/// By number: what each entry can be called in a dotted key, where its label is no other's.
+/// By number: the name of each entry in a dotted key, if its label is unique.
 pub(crate) fn unique_labels(list: &[Node]) -> HashMap<usize, String> {
     let mut numbers: HashMap<&str, Vec<usize>> = HashMap::new();
     for (i, label) in list.iter().enumerate().filter_map(|(i, entry)| Some((i, entry_label(entry)?))) {
@@ -157,7 +157,7 @@ pub(crate) fn unique_labels(list: &[Node]) -> HashMap<usize, String> {
     single.map(|(l, at)| (at[0], if plain(l) { l.to_owned() } else { Json::from(l).to_string() })).collect()
 }
 
-/// Numbers of the entries of a label, else of a number.
+/// Numbers of the entries with a label, or with a number.
 pub(super) fn entries_named(list: &[Node], name: &str) -> Vec<usize> {
     let labelled: Vec<usize> = (0..list.len()).filter(|i| entry_label(&list[*i]) == Some(name)).collect();
     if !labelled.is_empty() {

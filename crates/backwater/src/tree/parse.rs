@@ -5,7 +5,7 @@ use super::source::{Layer, Origin, SourceText};
 use crate::error::ScenarioError;
 use toml::de::{DeTable, DeValue};
 
-/// Reads a document; its tables and values come from `layer`.
+/// Reads a document; its tables and values have the origin `layer`.
 pub(crate) fn parse(source: &SourceText, layer: &Layer) -> Result<TomlTable, ScenarioError> {
     let document = DeTable::parse(source.text()).map_err(|error| {
         let place = error.span().map_or_else(ScenarioError::default, |span| source.place(span));
@@ -17,7 +17,7 @@ pub(crate) fn parse(source: &SourceText, layer: &Layer) -> Result<TomlTable, Sce
     convert_table(document.get_ref(), source, layer, &mut path)
 }
 
-/// Reads one value; `None` where the text is no TOML value.
+/// Reads one value; `None` if the text is no TOML value.
 pub(crate) fn parse_value(text: &str, layer: &Layer) -> Option<Result<Node, ScenarioError>> {
     let value = DeValue::parse(text).ok()?;
     let source = SourceText::new("--set", "");

@@ -9,7 +9,7 @@ use backwater_engine::quantity::{QuantityError, TOO_MUCH};
 use backwater_net::{Bytes, Rate};
 use serde_json::Value as Json;
 
-/// A scalar as text, numbers included, so that what lacks a unit is told so.
+/// A scalar as text, numbers included, so that a missing unit is reported.
 pub(super) fn plain(node: &Node) -> Option<String> {
     match &node.value {
         Value::Text(_) | Value::Integer(_) | Value::Float(_) => Some(node.shown()),
@@ -17,7 +17,7 @@ pub(super) fn plain(node: &Node) -> Option<String> {
     }
 }
 
-/// A kind of quantity with its largest value: far beyond any use, and so that sums of two still fit.
+/// A kind of quantity with its largest value: far beyond any use, and small enough for sums of two.
 pub(super) trait Quantity: std::str::FromStr<Err = QuantityError> + PartialOrd + std::fmt::Display {
     const MOST: Self;
 }

@@ -1,10 +1,10 @@
-//! Where something was written.
+//! The origin of values.
 
 use crate::error::ScenarioError;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A text and what messages call it.
+/// A text and its name in messages.
 #[derive(Debug)]
 pub(crate) struct SourceText {
     name: String,
@@ -33,7 +33,7 @@ impl SourceText {
         self.lines.partition_point(|start| *start <= offset).max(1)
     }
 
-    /// An error with nothing but its place.
+    /// An error with a place only.
     pub(crate) fn place(&self, span: Range<usize>) -> ScenarioError {
         let line = self.line(span.start);
         let start = self.lines[line - 1];
@@ -52,7 +52,7 @@ impl SourceText {
     }
 }
 
-/// Which text.
+/// The kind of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Layer {
     /// The scenario.
@@ -68,7 +68,7 @@ pub(crate) enum Layer {
 }
 
 impl Layer {
-    /// Whether its values are merged over those of another.
+    /// Returns whether its values override those of another.
     pub(crate) fn above(&self, other: &Layer) -> bool {
         let rank = |layer: &Layer| match layer {
             Layer::Preset(_) => 0,
@@ -81,7 +81,7 @@ impl Layer {
     }
 }
 
-/// Where a value was written: spans are of the scenario's text, and empty for other layers.
+/// The origin of a value: spans refer to the scenario's text, and are empty for other layers.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     pub layer: Layer,
@@ -90,7 +90,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// As `values()` shows it.
+    /// As shown by `values()`.
     pub(crate) fn shown(&self, source: &SourceText) -> String {
         let place = || format!("{}:{}", source.name(), source.line(self.value.start));
         match &self.layer {

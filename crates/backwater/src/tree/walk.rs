@@ -1,17 +1,17 @@
-//! What a walk through the tree knows, and errors at one of its nodes.
+//! The state of a walk through the tree, and errors at its nodes.
 
 use super::{Node, SourceText};
 use crate::error::ScenarioError;
 use std::cell::RefCell;
 
-/// What the walk knows, and what it has missed.
+/// The state of the walk, and missing keys.
 pub(crate) struct Conform<'a> {
     pub source: &'a SourceText,
-    /// Whether the tree is the whole scenario: required keys are missed, lists are lists.
+    /// True if the tree is the whole scenario: required keys must be present, lists are lists.
     pub complete: bool,
-    /// Whether a table may stand for a list, to change single entries of it by label or number.
+    /// True if a table may stand for a list, to change single entries of it by label or number.
     pub entries: bool,
-    /// An error for each required key that is not there: all of them are told at once.
+    /// An error for each missing required key: all of them are reported at once.
     pub missing: RefCell<Vec<ScenarioError>>,
 }
 
@@ -21,7 +21,7 @@ impl<'a> Conform<'a> {
         Conform { source, complete: true, entries: false, missing: RefCell::default() }
     }
 
-    /// A walk through what changes some of it.
+    /// A walk through a tree that changes parts of it.
     pub(crate) fn layer(source: &'a SourceText, entries: bool) -> Conform<'a> {
         Conform { complete: false, entries, ..Conform::whole(source) }
     }
@@ -32,7 +32,7 @@ pub(super) fn at(node: &Node, path: &[String], cx: &Conform<'_>) -> ScenarioErro
     ScenarioError { key: Some(path.join(".")), value: Some(node.shown()), ..node.origin.error(cx.source) }
 }
 
-/// A node is not what is wanted.
+/// A node of the wrong kind.
 pub(super) fn wrong_kind(node: &Node, path: &[String], cx: &Conform<'_>, wanted: &str) -> ScenarioError {
     let is = node.kind();
     ScenarioError { reason: format!("needs {wanted}, not {is}"), ..at(node, path, cx) }

@@ -35,7 +35,7 @@ fn run(text: &str, seed: u64) -> Rows {
     rows
 }
 
-/// \[us\] Of `bytes` of payload at the bottleneck.
+/// \[us\] Time of `bytes` of payload at the bottleneck.
 fn wire(bytes: f64) -> f64 {
     bytes * FRAME as f64 / 4032.0 / 5e9 * 1e6
 }
@@ -44,8 +44,8 @@ fn fct(rows: &Rows, flow: usize) -> f64 {
     rows.flows[flow].fct_last_byte.expect("it has ended").0 as f64 * 1e-6
 }
 
-/// One flow has the whole bottleneck but for its first rounds. Startup's window bounds the queue: its gain, 2/ln 2, of the product and three
-/// packets, of which one product is on the way.
+/// One flow has the whole bottleneck except in its first rounds. Startup's window bounds the queue: its gain, 2/ln 2, of the product and
+/// three packets, less one product in flight.
 #[test]
 fn one_flow_has_its_bottleneck() {
     for seed in 1..=3 {
@@ -59,8 +59,8 @@ fn one_flow_has_its_bottleneck() {
     }
 }
 
-/// Two flows that begin together share the bottleneck: when the first ends, each has had half of it, but for what a phase of the gain cycle
-/// takes from the other, a quarter.
+/// Two flows that begin together share the bottleneck: when the first ends, each has had half of it, within a quarter, which a phase of the
+/// gain cycle takes from the other.
 #[test]
 fn two_flows_share() {
     for seed in 1..=4 {
@@ -73,14 +73,14 @@ fn two_flows_share() {
     }
 }
 
-/// One that begins later takes the first one's queue for the length of its path. When both measure anew, in ProbeRTT, they share: of the second
-/// half each has within a quarter of its half.
+/// A flow that begins later takes the first one's queue for the length of its path. When both measure anew, in ProbeRTT, they share: in the
+/// second half each has its half within a quarter.
 #[test]
 fn a_late_flow_gets_its_share_by_probe_rtt() {
     for seed in 1..=3 {
         let probe = "rtprop_window = \"2 ms\"\nprobe_rtt_duration = \"40 us\"";
         let rows = run(&scenario(probe, &(flow("h0", "60 MB", "0 s") + &flow("h1", "40 MB", "2 ms"))), seed);
-        // What the second had while the first was there, of what there was.
+        // The bytes of the second while the first was there, of all bytes.
         let late =
             rows.flows.iter().find(|row| row.src.0 == 1).and_then(|row| row.fct_last_byte).expect("it has ended");
         let share = wire(40e6) / (late.0 as f64 * 1e-6);

@@ -110,7 +110,7 @@ fn a_flow_octet_by_octet() {
         assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff, "header checksum");
         assert_eq!(icrc(&ip[..usize::from(total) - 4]), Ok(crc));
         assert_eq!((frame.ip.unwrap().ports.unwrap().1, ip[26], ip[27]), (4791, 0, 0), "no UDP checksum");
-        // 62 B of headers in the model, of which 4 are the frame check sequence; padding is the protocol's own.
+        // 62 B of headers in the model, with 4 of frame check sequence; padding is the protocol's own.
         assert_eq!(seen.length, 14 + u32::from(total));
     }
     // 1062 B and the gap at 100 Gb/s, 500 ns, and the same behind 300 ns of switch.
@@ -158,7 +158,7 @@ fn cims_in_three_forms() {
             let frame = seen.frame();
             let Message::Cim(cim) = frame.message else { panic!("{frame:?}") };
             assert_eq!((cim.delete, cim.vid, cim.msdu.len(), &cim.msdu[..3]), (false, 0, 48, &[8, 0, 0x45][..]));
-            // The flow's addresses are those of the packet that goes along.
+            // The flow's addresses are those of the encapsulated packet.
             let host = |mac: backwater_wire::address::Mac| mac.0[5] + 1;
             assert_eq!([host(cim.source), host(cim.destination)], [cim.msdu[2 + 15], cim.msdu[2 + 19]]);
             assert_eq!(seen.length, 18 + headers + 18 + 48, "as long as the model's, which has a frame check sequence");
@@ -169,7 +169,7 @@ fn cims_in_three_forms() {
     }
 }
 
-/// QCN: what the message says is what the table has, in units of 64 octets.
+/// QCN: the message's content equals that of the table, in units of 64 octets.
 #[test]
 fn a_cnm_goes_to_the_source_of_the_sampled_frame() {
     let (seen, rows) = run(&shipped("qcn-hot-spot.toml", &[]), &all(&["cnm"]));
@@ -230,7 +230,7 @@ fn unordered(credit: &str) -> Scenario {
     scenario(&text)
 }
 
-/// What UET says at both ends of the bottleneck: every octet of the headers from the numbers of the run.
+/// UET at both ends of the bottleneck: every octet of the headers from the numbers of the run.
 #[test]
 fn unordered_delivery_is_put_down_as_uet() {
     let (seen, _) = run(&unordered(""), &all(&[]));
@@ -259,7 +259,7 @@ fn unordered_delivery_is_put_down_as_uet() {
         assert_eq!(new, (0..101).map(|psn| (psn, if psn == 100 { 500 } else { 1000 })).collect::<Vec<_>>());
         assert!(sent.len() > 101, "{host}: nothing was retransmitted");
     }
-    // What is cut has 64 B less the FCS, no payload, and the code point of the last hop in class 6: CS6 and 7.
+    // A trimmed packet has 64 B less the FCS, no payload, and the code point of the last hop in class 6: CS6 and 7.
     let cut: Vec<_> = at("h0/0", false).filter(|seen| seen.frame().ip.unwrap().dscp == 55).collect();
     let whole = at("h0/0", false).filter(|seen| seen.frame().ip.unwrap().dscp == 24).count();
     assert!(!cut.is_empty() && cut.len() + whole == at("h0/0", false).count());
@@ -289,7 +289,7 @@ fn unordered_delivery_is_put_down_as_uet() {
         })
         .collect();
     assert!(all.len() >= 4 && all.iter().all(|one| *one == (74, (100_500 + 101 * 64) / 256)), "{all:?}");
-    // A map says what has come beyond a gap, and none that is acknowledged anyway.
+    // A map shows packets beyond a gap, and none that are acknowledged cumulatively.
     let maps = answers.iter().filter_map(|(_, header)| match header {
         Uet::Ack(Ack { sack: Some(sack), .. }) if sack.map != 0 => Some(sack),
         _ => None,
@@ -324,8 +324,8 @@ fn credit_is_put_down_as_control_packets_of_uet() {
     assert_eq!((first.octets[42] >> 3, first.length), (13, 1060));
 }
 
-/// Of nine packets the last is lost, so that a probe asks: a control packet of type 6 with the number 1, which the answer repeats with the flag P, and
-/// with eight packets of 1064 B counted.
+/// The last of nine packets is lost, so a probe asks: a control packet of type 6 with the number 1. The answer repeats the number with the
+/// flag P, and counts eight packets of 1064 B.
 #[test]
 fn a_probe_and_its_answer_are_put_down_as_uet() {
     let text = "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100 Gb/s\"\nlink_delay = \"500 ns\"\n\

@@ -12,12 +12,12 @@ use std::path::Path;
 const FRAME: u64 = 327_680;
 const WIRE: u64 = 500_000;
 const SWITCH: u64 = 300_000;
-/// Between the first bits of two frames of which the second waits for the credits of the first.
+/// Between the first bits of two frames, if the second waits for the credits of the first.
 const LOOP: u64 = FRAME + WIRE + SWITCH + 640 + WIRE;
 /// CF_MAX_SPACING: 262,144 octets.
 const REFRESH: u64 = 20_971_520;
 
-/// CC_Updates would take their time on the wire: only those have them that ask for it.
+/// CC_Updates would take time on the wire, so only scenarios that need them have them.
 fn scenario(credits: u64, frames: u64, timer: &str, more: &str) -> String {
     format!(
         "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100 Gb/s\"\nlink_delay = \"500 ns\"\n\
@@ -41,7 +41,8 @@ fn last_byte(rows: &Rows) -> Time {
     rows.flows[0].fct_last_byte.expect("the flow has been received")
 }
 
-/// Of `n` frames, `k` may be on the way: those of a window follow each other, and each window the credits of the one before.
+/// Duration of `n` frames with at most `k` in flight: the frames of a window follow each other, and each window waits for the credits of
+/// the one before.
 fn closed_form(k: u64, n: u64) -> Time {
     let windows = (n - 1) / k * (k * FRAME).max(LOOP) + (n - 1) % k * FRAME;
     Time(windows + 2 * (FRAME + WIRE) + SWITCH)
@@ -57,13 +58,13 @@ fn throughput_is_credits_by_loop() {
     }
 }
 
-/// Credits that are no whole frame are of no use: 63 let one frame go, as 32 do.
+/// Credits that are no whole frame are useless: 63 let one frame go, as 32 do.
 #[test]
 fn part_of_a_frame_is_no_frame() {
     assert_eq!(last_byte(&run(&scenario(63, 100, "250 ms", "")).1), closed_form(1, 100));
 }
 
-/// With one frame of credits everything waits for the CF_Update that is lost: it is told again after CF_MAX_SPACING.
+/// With one frame of credits everything waits for the lost CF_Update: it is repeated after CF_MAX_SPACING.
 #[test]
 fn a_lost_update_is_told_again() {
     let fault = "[[fault]]\nkind = \"drop-nth\"\nfrom = \"s0\"\nto = \"h0\"\nframe = \"cf-update\"\nnth = 3\n";
@@ -72,8 +73,8 @@ fn a_lost_update_is_told_again() {
     assert_eq!(last_byte(&rows), Time(closed_form(1, 20).0 + REFRESH));
 }
 
-/// What a lost frame took is missing until the next CC_Update, 256 us after the first frame: the switch then says that the four frames
-/// sent so far are free, and the others go on.
+/// The credits of a lost frame are missing until the next CC_Update, 256 us after the first frame: the switch then reports that the four
+/// frames sent so far are free, and the others follow.
 #[test]
 fn a_lost_frame_gives_its_credits_back() {
     let fault = "[[fault]]\nkind = \"drop-nth\"\nfrom = \"h0\"\nto = \"s0\"\nframe = \"data\"\nnth = 4\n";
@@ -87,7 +88,7 @@ fn a_lost_frame_gives_its_credits_back() {
     assert!(rows.control.iter().any(|row| row.kind == "cf-update" && row.value == 640));
 }
 
-/// All credits of a link are lost again and again: the flow ends, and nothing overflows.
+/// All credits of a link are lost repeatedly: the flow ends, and nothing overflows.
 #[test]
 fn credits_heal_under_loss() {
     let more = "[transport]\nrecovery = \"go-back-n\"\n[[fault]]\nkind = \"loss\"\nprobability = 0.02\n";

@@ -51,7 +51,7 @@ fn run(text: &str, more: &str) -> Rows {
     rows
 }
 
-/// What a group's flows have come to.
+/// Returns the rows of a group's flows.
 fn group(rows: &Rows, group: u32) -> Vec<FlowRow> {
     rows.flows.iter().filter(|row| row.group == group).cloned().collect()
 }
@@ -66,7 +66,7 @@ fn notified(rows: &Rows, kind: &str) -> Vec<HostId> {
 }
 
 fn classes(control: &str, class: u8) -> String {
-    // Whose queues tell sources to slow down is a parameter of its own.
+    // The queues that signal to sources are a parameter of their own.
     let points =
         if control == "qcn" { format!("[qcn]\nclasses = [{class}]\ncp_qsp = \"20 KB\"\n") } else { String::new() };
     format!("{points}[{control}.flows]\nclasses = [{class}]\n")
@@ -76,8 +76,8 @@ fn groups(control: &str, label: &str) -> String {
     format!("[{control}.flows]\ngroups = [\"{label}\"]\n")
 }
 
-/// Flows decide as if their own control were the only one in the network, and those of no control as if there were none. The
-/// classes share no link, so that nothing else joins them.
+/// Flows decide as if their own control were the only one in the network, and uncontrolled flows as if there were no control. The classes
+/// share no link, so nothing else connects them.
 #[test]
 fn each_class_has_its_own_control() {
     let none = run(APART, "");
@@ -96,7 +96,7 @@ fn each_class_has_its_own_control() {
     }
 }
 
-/// A control that is confined to all flows that there are is not confined.
+/// A control that is confined to all flows is not confined.
 #[test]
 fn confined_to_everything_is_not_confined() {
     for control in ["dcqcn", "dctcp", "swift", "timely", "hpcc", "qcn"] {
@@ -105,7 +105,7 @@ fn confined_to_everything_is_not_confined() {
     }
 }
 
-/// A receiver answers marks of its control's flows only, though packets of all are marked, also where they share a queue.
+/// A receiver answers marks of its control's flows only, though packets of all flows are marked, even in the same queue.
 #[test]
 fn only_own_flows_are_told() {
     let roce = [HostId(0), HostId(1)];
@@ -116,7 +116,7 @@ fn only_own_flows_are_told() {
     assert!(group(&shared, 1).iter().all(|row| row.marked > 0), "packets of both are marked");
 }
 
-/// Groups say the same as classes where each has a class of its own.
+/// Groups have the same effect as classes if each has a class of its own.
 #[test]
 fn groups_are_named_by_their_labels() {
     let by_class = run(APART, &(classes("dcqcn", 3) + &classes("dctcp", 0)));
@@ -124,8 +124,8 @@ fn groups_are_named_by_their_labels() {
     assert_eq!(by_class.flows, by_group.flows);
 }
 
-/// Flows that are left alone do not carry a mechanism's octets. Of one flow that nothing hinders the last byte counts all headers on its
-/// first link, 489 of them for 2 MB, and the last on its second: 42 B more in each at 0.8 ns an octet.
+/// Flows that are left alone do not carry a mechanism's octets. For one unhindered flow the last byte counts all headers on its first link,
+/// 489 of them for 2 MB, and the last on its second: 42 B more in each at 0.8 ns an octet.
 #[test]
 fn octets_are_in_own_frames_only() {
     let text = APART.replace("2..3", "2").replace("0..1", "0");
@@ -141,7 +141,7 @@ fn octets_are_in_own_frames_only() {
     assert_eq!(own, (plain.0 + more, plain.1 + more));
 }
 
-/// HPCC measures by what its own packets carry, and DCQCN by marks: in one class, at one link.
+/// HPCC measures by its own packets' telemetry, and DCQCN by marks: in one class, at one link.
 #[test]
 fn telemetry_beside_marks() {
     let rows = run(&together(), &(groups("hpcc", "tcp") + &groups("dcqcn", "roce")));
@@ -149,8 +149,8 @@ fn telemetry_beside_marks() {
     assert_eq!(notified(&rows, "cnp"), [HostId(0), HostId(1)]);
 }
 
-/// Two controls that each have one limiter for all flows to a destination have one each, for flows of their own: a control that never
-/// acts leaves its flows as fast as they are without one, though the other's limiter is for the same destination.
+/// Two controls that each have one limiter for all flows to a destination have separate limiters for their flows. A control that never acts
+/// leaves its flows as fast as without it, though the other's limiter is for the same destination.
 #[test]
 fn limiters_for_destinations_are_apart() {
     let text = together().replace("2..3", "0..1");
@@ -162,7 +162,7 @@ fn limiters_for_destinations_are_apart() {
     assert!(last(&both, 1) < last(&both, 0), "only the first group slows down");
 }
 
-/// What a scenario says of it comes back from what it resolves to.
+/// The confinement in a scenario is the same in its resolved form.
 #[test]
 fn confinement_survives_resolving() {
     let more = "[dcqcn.flows]\nclasses = [3]\ngroups = [\"roce\"]\n[[dcqcn.at]]\ntier = \"switch\"\nf = 3\n";
@@ -180,7 +180,7 @@ fn confinement_survives_resolving() {
     assert!(value.value == "[3]" && value.origin.starts_with("net.toml:"), "{value:?}");
 }
 
-/// The flows of each control are those that the scenario names, of whatever source.
+/// The flows of each control are those that the scenario names, from any source.
 #[test]
 fn controls_are_told_with_their_flows() {
     let more = "[dcqcn.flows]\nclasses = [3, 5]\n[dctcp.flows]\ngroups = [\"tcp\"]\n\
@@ -197,7 +197,7 @@ fn controls_are_told_with_their_flows() {
     assert_eq!(scenario(APART, "[dcqcn]\n").check().unwrap().controls(), [], "nothing is confined");
 }
 
-/// A class without flows may be meant, as where a variant leaves some out.
+/// A class without flows may be intended, if a variant leaves some out.
 #[test]
 fn a_class_without_flows_is_warned_of() {
     let checked = scenario(APART, &classes("dcqcn", 5)).check().unwrap();
@@ -206,7 +206,7 @@ fn a_class_without_flows_is_warned_of() {
     assert_eq!(warning.hint, "there are flows of `roce` in class 3; `tcp` in class 0");
 }
 
-/// Congestion points watch queues, and reaction points belong to flows: where these are of other classes, nobody is slowed down.
+/// Congestion points watch queues, and reaction points belong to flows: if their classes differ, no flow is slowed down.
 #[test]
 fn queues_that_are_watched_are_those_of_its_flows() {
     let reported = |control: &str, watched: &str, flows: &str| {
@@ -237,7 +237,7 @@ fn queues_that_are_watched_are_those_of_its_flows() {
     }
 }
 
-/// Flows that are moved to another queue are told from there.
+/// Flows that are moved to another queue are signalled from there.
 #[test]
 fn a_queue_to_which_its_flows_move_may_be_watched() {
     let more = "[ci]\n[qcn]\nclasses = [2, 3]\ncp_qsp = \"20 KB\"\n[qcn.flows]\nclasses = [3]\n";
@@ -245,7 +245,7 @@ fn a_queue_to_which_its_flows_move_may_be_watched() {
     assert!(warnings.iter().all(|warning| warning.key != "qcn.classes"), "{warnings:?}");
 }
 
-/// The example does what it says.
+/// The example behaves as described.
 #[test]
 fn the_example_does_what_it_says() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/roce-beside-tcp.toml");

@@ -1,4 +1,4 @@
-//! Values that suit another network than the scenario's, and what a scenario answers of the headroom that PFC needs.
+//! Values that suit another network than the scenario's, and a scenario's values for the headroom that PFC needs.
 
 use backwater::advise::{advise, facts};
 use backwater::{Scenario, Warning};
@@ -38,7 +38,7 @@ fn a_base_rtt_below_the_idle_round_trip_is_warned_of() {
     assert_eq!(keys(&star("1 Gb/s", "[hpcc]\n")), ["hpcc.base_rtt"], "a default, too: frames take 17.98 us there");
 }
 
-/// Published for 40 Gb/s: said where ports are faster, unless somebody has chosen the value.
+/// Published for 40 Gb/s: a warning if ports are faster, unless the value was given.
 #[test]
 fn defaults_for_slower_links_are_warned_of() {
     let of = |rate: &str, more: &str| keys(&star(rate, more));
@@ -85,8 +85,8 @@ fn headroom(text: &str, given: &Value) -> (String, Vec<String>) {
     (advice.rows.last().unwrap().quantity(), advice.summary)
 }
 
-/// The last frame before the pause, and the last after it, 1082 B each; between them what leaves while the pause waits for a frame, is
-/// sent (64 B) and travels 1 us there and back: 100 Gb/s x (86.56 + 5.12 + 2 x 1000 ns) are 26,146 B.
+/// The last frame before the pause, and the last after it, 1082 B each. Between them, the bytes that leave while the pause waits for a
+/// frame, is sent (64 B) and travels 1 us each way: 100 Gb/s x (86.56 + 5.12 + 2 x 1000 ns) are 26,146 B.
 #[test]
 fn a_scenario_says_what_headroom_pfc_needs() {
     let pfc = |more: &str| star("100 Gb/s", &format!("[pfc]\nxoff = \"100 KB\"\n{more}"));
@@ -97,13 +97,13 @@ fn a_scenario_says_what_headroom_pfc_needs() {
     assert_eq!(headroom(&pfc("response = \"100 ns\"\n"), &json!({})).0, "29.56 KB");
     let late = pfc("").replace("[switch]", "[switch]\nlatency_at = \"input\"");
     assert_eq!(headroom(&late, &json!({})).0, "32.06 KB");
-    // Without a frame that tells of it: 2 us are 25,000 B.
+    // Without a pause frame: 2 us are 25,000 B.
     assert_eq!(headroom(&pfc("signal = \"ideal\"\n"), &json!({})).0, "27.164 KB");
     let (own, summary) = headroom(&pfc(""), &json!({ "link_delay": "0 ns" }));
     assert_eq!((own.as_str(), summary[0].as_str()), ("3.31 KB", "From net.toml: rate, packet, gap."));
 }
 
-/// Where no switch is, `[switch]` and what mechanisms do at switches have no effect; what acts at hosts alone has one.
+/// Without a switch, `[switch]` and the actions of mechanisms at switches have no effect; actions at hosts alone do.
 #[test]
 fn a_network_without_a_switch_is_warned_of_what_acts_at_switches() {
     let network = |more: &str| {

@@ -1,5 +1,5 @@
-//! Every kind of bad input gives one clear error: place, line, value, reason, hint. The complete texts stand in
-//! `errors.expected` beside it; `UPDATE_EXPECT=1 cargo test` writes it anew, so that a change is a diff that a person reads.
+//! Every kind of bad input gives one clear error: place, line, value, reason, hint. The complete texts are in `errors.expected` beside it;
+//! `UPDATE_EXPECT=1 cargo test` writes it anew, so a change is a readable diff.
 
 use backwater::{Scenario, ScenarioError, build};
 use expect_test::expect_file;
@@ -105,7 +105,7 @@ fn job(more: &str, first: &str, others: &[&str]) -> Result<(), ScenarioError> {
     star(&format!("{JOB}{more}{}{}", step(&first), others.iter().map(step).collect::<String>()))
 }
 
-/// One of four ranks with a step of its own.
+/// A job of four ranks with the given step.
 fn steps(step: &str) -> Result<(), ScenarioError> {
     star(&format!("{JOB}[[job.step]]\n{step}\n"))
 }

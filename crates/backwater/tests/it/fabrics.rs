@@ -1,5 +1,5 @@
 //! Fabrics of several links: bundles, planes, pairs of leaves, NVLink domains, groups. Frames of 1000 B take 80 ns at 100 Gb/s; switches
-//! take no time but where a test says so. N frames over n links of that rate end after (n + N - 1) 80 ns and the links' delays.
+//! take no time unless a test sets one. N frames over n links of that rate end after (n + N - 1) 80 ns and the links' delays.
 
 use crate::links::{PLAIN, checked, data, run, run_with};
 use backwater::{Checked, Scenario};
@@ -22,12 +22,12 @@ fn flow(from: u32, to: u32, more: &str) -> String {
     format!("[[flow]]\nfrom = {from}\nto = {to}\nsize = \"10 KB\"\n{more}")
 }
 
-/// When 10 frames have come over links of so many times of a frame, the slowest of `most`, and of these delays together.
+/// Returns when 10 frames have arrived over links with this sum of frame times, the slowest of `most`, and with these delays together.
 fn after(sum: Time, most: Time, delays: Time) -> Option<Time> {
     Some(sum + Time(9 * most.0) + delays)
 }
 
-/// The one flow's time, which is also what the run takes for ideal.
+/// The only flow's time, which is also its ideal time.
 fn time(rows: &Rows) -> Option<Time> {
     assert_eq!(rows.flows.len(), 1);
     assert_eq!(rows.flows[0].ideal, rows.flows[0].fct_last_byte);
@@ -41,7 +41,7 @@ fn shares(checked: &Checked, rows: &Rows, from: &str, to: &str) -> Vec<u64> {
     ports.map(|row| row.stats.tx_data_frames).collect()
 }
 
-/// Every pair of hosts is joined, and frames come from each host to each.
+/// Every host reaches every other, and frames arrive from each host at each.
 fn all_reach_all(topology: &str) {
     let all = of(topology, "[[flow]]\npattern = \"all-to-all\"\nsize = \"1 KB\"\n");
     let hosts = all.layout().graph.hosts().count() as u32;
@@ -54,7 +54,7 @@ fn all_reach_all(topology: &str) {
     assert!(rows.flows.iter().all(|flow| flow.state == State::Complete), "{topology}");
 }
 
-/// Each tier of switches can be told apart, and there are no others than these.
+/// The tiers of switches have different names, and there are no others.
 fn tiers_are(topology: &str, tiers: &[&str]) {
     let all = of(topology, "");
     let found: BTreeSet<&str> =
@@ -86,8 +86,8 @@ fn ecmp_spreads_over_the_links_of_a_bundle() {
     }
 }
 
-/// Four hosts send 100 frames each over bundles of four links. Where k flows have one link, the last of their k x 100 frames has left it
-/// 80 ns after one another since the first came. With one on each link all end as if they were alone.
+/// Four hosts send 100 frames each over bundles of four links. If k flows share a link, the last of their k x 100 frames has left it 80 ns
+/// x k x 100 after the first arrived. With one on each link all end as if they were alone.
 #[test]
 fn flows_over_a_bundle_have_the_rate_of_its_links() {
     let flows = "[[flow]]\nfrom = \"0..3\"\nto = \"4..7\"\nsize = \"100 KB\"\npath = [\"tor0\", \"agg0\", \"core0\", \"agg1\", \"tor1\"]\n";
@@ -118,7 +118,7 @@ fn a_link_of_a_bundle_is_named_by_its_number() {
 const PLANES: &str = "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 2\nplanes = 2";
 const BY_INDEX: &str = "[nic]\nlink = \"index\"\n";
 
-/// Plane 1 has a spine of a quarter of the rate, by whose links a flow has 320 ns a frame.
+/// Plane 1 has a spine with a quarter of the rate, and a flow over its links takes 320 ns a frame.
 #[test]
 fn a_flow_stays_in_its_plane() {
     let slow = "[[link.at]]\nbetween = [\"leaf2..leaf3\", \"spine1\"]\nrate = \"25 Gb/s\"\n";
@@ -136,7 +136,7 @@ fn a_flow_stays_in_its_plane() {
     assert!(rows.flows.iter().all(|flow| flow.fct_last_byte == alone) && rows.flows.len() == 2);
 }
 
-/// Four leaves in two pairs: hosts of a pair are two links apart over either leaf, others four. When a link fails, the other stays.
+/// Four leaves in two pairs: hosts of a pair are two links apart over either leaf, others four. When a link fails, the other remains.
 #[test]
 fn a_host_has_a_pair_of_leaves() {
     let pairs = "kind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 2\nleaves_per_host = 2";
@@ -171,17 +171,17 @@ fn nvlink_is_the_shortest_way_within_a_server() {
         assert_eq!(time(&rows), after(sum, most, delays), "to h{to}");
         assert_eq!(data(&all, &rows, "h0", over), 10, "to h{to}");
     }
-    // The switch takes its time, once.
+    // The switch adds its latency, once.
     let slow = "[[switch.at]]\ntier = \"nvlink\"\nlatency = \"500 ns\"\n";
     let rows = run(&of(GPUS, &format!("{slow}{}", flow(0, 1, ""))));
     assert_eq!(time(&rows), after(Time::ns(2 * 20), Time::ns(20), Time::ns(2 * 100 + 500)));
-    // Eight flows share the one link of a GPU, whose rate is finite: 80 frames.
+    // Eight flows share the only link of a GPU, whose rate is finite: 80 frames.
     let rows = run(&of(GPUS, &flow(0, 1, "count = 8\n")));
     let last = rows.flows.iter().filter_map(|flow| flow.fct_last_byte).max();
     assert_eq!(last, Some(Time::ns(2 * 20 + 79 * 20 + 2 * 100)));
 }
 
-/// GPUs of a server that are at one leaf, too, have two ways of two links.
+/// GPUs of a server that are also at one leaf have two paths of two links.
 #[test]
 fn a_leaf_as_near_as_the_nvlink_switch_is_told() {
     let same = GPUS.replace("rails = 2\n", "");
@@ -209,7 +209,7 @@ fn ways_through_groups() {
         let rows = run(&of(GROUPS, &flow(0, to, "")));
         assert_eq!(time(&rows), after(sum, FRAME, delays), "to h{to}");
     }
-    // Nothing of what group 0 sends to group 1 passes group 2.
+    // Traffic from group 0 to group 1 never passes group 2.
     let all = of(GROUPS, "[[flow]]\nfrom = \"0..3\"\nto = \"4..7\"\nsize = \"10 KB\"\ncount = 50\n");
     let rows = run(&all);
     let spine = |n: u32| format!("spine{n}");
@@ -236,8 +236,9 @@ fn minimal_ways_of_a_dragonfly() {
         let rows = run(&of(ROUTERS, &flow(from, to, "")));
         assert_eq!(time(&rows), after(sum, FRAME, delays), "h{from} to h{to}");
     }
-    // A frame from each of 36 hosts to each other. The 36 x 32 to other groups pass one global link each, never two. Of a pair of groups
-    // 16 pairs of routers have one way out: 12 have a link within the group before it, and 12 one behind it. In each group there are 12.
+    // A frame from each of 36 hosts to each other. The 36 x 32 to other groups pass one global link each, never two. In a pair of groups 16
+    // pairs of routers share one link between the groups: 12 have a link within the group before it, and 12 one behind it. Each group has
+    // 12 internal pairs.
     let all = of(ROUTERS, "[[flow]]\npattern = \"all-to-all\"\nsize = \"1 KB\"\n");
     let rows = run(&all);
     let router = |node: backwater_net::packet::NodeId| {
@@ -251,12 +252,12 @@ fn minimal_ways_of_a_dragonfly() {
         }
     }
     assert_eq!((global, within), (36 * 32, 9 * 8 * (12 + 12) + 9 * 12));
-    // So is the way that a router is passed by.
+    // So is a path with a router in `via`.
     let by = run(&of(ROUTERS, &flow(3, 7, "via = [\"router4\"]\n")));
     assert_eq!(time(&by), after(Time::ns(4 * 80 + 20), FRAME, Time::us(4 + 5)));
 }
 
-/// When the one link between two groups is down, ways lead over a third.
+/// When the only link between two groups is down, paths lead over a third.
 #[test]
 fn a_dragonfly_goes_round_a_link_that_is_down() {
     let down = "[[link.at]]\nbetween = [\"router0\", \"router4\"]\ndown = true\n";
@@ -279,13 +280,13 @@ fn every_fabric_reaches_all_and_names_its_tiers() {
     ] {
         all_reach_all(topology);
         tiers_are(topology, tiers);
-        // What is settled says the same network.
+        // The resolved scenario describes the same network.
         let all = of(topology, "");
         assert_eq!(checked(&all.resolved().to_toml()).layout().graph, all.layout().graph, "{topology}");
     }
 }
 
-/// What cannot be is told at the key that says it.
+/// An impossible value is reported at its key.
 #[test]
 fn errors_name_their_key() {
     let refused = |topology: &str| {

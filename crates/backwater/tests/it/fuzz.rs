@@ -30,7 +30,7 @@ preset = "ns3-hpcc"
 rpg-ai-rate = "5 Mb/s"
 "#;
 
-/// Everything that a user can do with a text.
+/// All uses of a text by a user.
 fn whole(text: &str) {
     let Ok(scenario) =
         Scenario::from_text(text, "fuzz.toml", Path::new(".")).inspect_err(|e| assert!(!e.to_string().is_empty()))

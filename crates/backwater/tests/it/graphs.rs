@@ -1,4 +1,4 @@
-//! Graphs of operations in a network: on an idle one they take what their closed forms say, to the picosecond.
+//! Graphs of operations in a network: on an idle one they take the time of their closed forms, to the picosecond.
 
 use backwater::{Scenario, ScenarioError, build};
 use backwater_engine::Time;
@@ -88,14 +88,14 @@ fn a_chain_of_sends_takes_the_sum_of_their_times() {
     assert_eq!(end(&rows), latencies + alone(40_000) + 7_000_000 + alone(1) + alone(1_000_000) + alone(4000));
 }
 
-/// A binomial tree over eight ranks: three hops one after the other, each as if alone, since no two share a link in one direction.
+/// A binomial tree over eight ranks: three hops one after the other, each as if alone, since no two share a link in the same direction.
 #[test]
 fn a_broadcast_by_a_tree_takes_its_depth() {
     let mut rows = String::from("id,rank,kind,peer,bytes,after\n");
     for hop in 0..3u32 {
         for rank in 0..1u32 << hop {
             let peer = rank + (1 << hop);
-            // A send has the number of its receiver. It waits for what came to its rank, and for its rank's send before.
+            // A send has the number of its receiver. It waits for the message to its rank, and for its rank's send before.
             let both = [rank, rank + (1 << hop) / 2].into_iter().filter(|id| *id > 0 && *id < 1 << hop);
             let after: Vec<String> = both.map(|id| id.to_string()).collect();
             let _ = writeln!(rows, "{peer},{rank},send,{peer},100 KB,{}", after.join(" "));
@@ -106,7 +106,7 @@ fn a_broadcast_by_a_tree_takes_its_depth() {
     assert_eq!(end(&rows), 3 * alone(100_000));
 }
 
-/// Seven ranks compute, and all say so to rank 0, which answers each when it has heard all of them, the first, or four.
+/// Seven ranks compute, and all notify rank 0, which answers each when it has heard from all of them, the first, or four.
 #[test]
 fn a_barrier_waits_for_all_and_needs_for_some() {
     let table = |needs: &str| {
@@ -146,7 +146,7 @@ fn streams_compute_one_at_a_time() {
     assert_eq!(end(&rows), 80_000_000);
 }
 
-/// A ring all-reduce of eight ranks, send by send: 14 phases in which each waits for its own send and for what it receives.
+/// A ring all-reduce of eight ranks, send by send: 14 phases in which each waits for its own send and for its arriving part.
 fn ring(bytes: u64) -> String {
     let mut rows = String::from("id,rank,kind,peer,bytes,after,label\n");
     for phase in 0..14u32 {
@@ -178,7 +178,7 @@ fn a_ring_as_operations_takes_the_time_of_the_step() {
     }
 }
 
-/// On two leaves, so that there are parts.
+/// On two leaves, so that the run has parts.
 #[test]
 fn threads_change_nothing() {
     let table = Table::new("threads", &ring(800_000));
@@ -211,7 +211,7 @@ fn keys_that_do_not_go_with_a_table() {
     assert!(of(&star(true, "").replace("ranks = 8", "ranks = 7")).contains("there is no rank 7"));
 }
 
-/// Controls may be confined to labels that only the table says.
+/// Controls may be confined to labels that only the table has.
 #[test]
 fn groups_of_labels() {
     let table = Table::new("groups", &ring(8000));

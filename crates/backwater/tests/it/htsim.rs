@@ -28,8 +28,8 @@ fn completions(rows: &Rows) -> Vec<f64> {
     all.map(|fct| fct.0 as f64 / 1e6).collect()
 }
 
-/// Who of several simultaneous packets goes first is left to chance in both, which moves single flows by up to 0.2 %; more than 0.5 % would
-/// be another model. No choice moves the last flow into h120, whose link is never idle until then.
+/// The order of simultaneous packets is left to chance in both, which moves single flows by up to 0.2 %; more than 0.5 % would be another
+/// model. The order does not affect the last flow into h120, whose link is never idle until then.
 #[test]
 fn flows_complete_as_in_htsim() {
     for seed in 1..=3 {
@@ -71,7 +71,8 @@ fn acknowledgements_take_their_own_ways() {
     assert_eq!(acks, expected);
 }
 
-/// These four flows' acknowledgements add 1.5 % to links that are idle otherwise, so that other ways change nothing but chance. Where they meet data it is another matter.
+/// These four flows' acknowledgements add 1.5 % to links that are otherwise idle, so other paths change only the random order. If they meet
+/// data the effect is larger.
 #[test]
 fn other_ways_back_change_nothing_where_links_are_idle() {
     for way in ["reverse", "ecmp"] {
@@ -87,9 +88,10 @@ fn other_ways_back_change_nothing_where_links_are_idle() {
     }
 }
 
-/// Two leaves, two spines, and every flow has a window of one packet: h0's next packet to h15 waits for the acknowledgement of the last. Over spine1 nothing is in
-/// that one's way. Over spine0 it is: seven other flows share leaf1's uplink there. A round trip alone takes 4.9 times as long as a frame, so of their seven packets
-/// 2.1 wait for that link on average, and an acknowledgement behind them, for that and for what is being sent.
+/// Two leaves, two spines, and every flow has a window of one packet: h0's next packet to h15 waits for the acknowledgement of the last.
+/// Over spine1 nothing delays that acknowledgement. Over spine0 seven other flows share leaf1's uplink. A round trip alone takes 4.9 times
+/// as long as a frame, so 2.1 of their seven packets wait for that link on average, and an acknowledgement waits behind them and the frame
+/// that is being sent.
 #[test]
 fn the_way_back_decides_where_it_meets_data() {
     let fct = |spine: u32| {

@@ -1,4 +1,4 @@
-//! What must not matter does not matter: flows that share no port with others, and samples of time series.
+//! Things that must not matter: flows that share no port with others, and samples of time series.
 
 use backwater::{Scenario, build};
 use backwater_mech::stage;
@@ -52,8 +52,8 @@ to = "h0"
 size = "1 MB"
 "#;
 
-/// Hosts 6 to 10 share no port with hosts 0 to 4: what they do moves none of these by a picosecond. Marking is a step here: a
-/// switch's ports share one stream of random numbers per mechanism.
+/// Hosts 6 to 10 share no port with hosts 0 to 4: their traffic changes none of these by a picosecond. Marking is a step here: a switch's
+/// ports share one stream of random numbers per mechanism.
 #[test]
 fn disjoint_flows_move_nothing() {
     let more = format!("{BUSY}\n[[flow]]\nlabel = \"other\"\nfrom = \"6..9\"\nto = \"h10\"\nsize = \"700 KB\"\n");
@@ -64,7 +64,7 @@ fn disjoint_flows_move_nothing() {
     }
 }
 
-/// A sample looks and touches nothing: the same fingerprint with and without, also across long silences.
+/// A sample changes nothing: the same fingerprint with and without, even across long silences.
 #[test]
 fn samples_move_nothing_and_end_nothing() {
     let rare = r#"
@@ -87,8 +87,7 @@ until = "200 s"
     }
 }
 
-/// A run whose flows lose frames, and which nothing sends again, ends with the last thing that happens: when that is does not depend
-/// on samples.
+/// A run whose flows lose frames that nothing retransmits ends with the last event: its time does not depend on samples.
 #[test]
 fn samples_do_not_move_the_end() {
     let lossy = r#"
@@ -120,7 +119,7 @@ b = "h0"
     }
 }
 
-/// A pause of three seconds is not the end of a run, timers of rate controllers or not.
+/// A pause of three seconds is not the end of a run, with or without timers of rate controllers.
 #[test]
 fn a_long_pause_is_not_the_end() {
     let late = r#"
@@ -142,7 +141,7 @@ size = "200 KB"
     assert!(run(late, 1).0.iter().all(|(_, _, time)| time.is_some_and(|t| t > 3_000_000_000_000)));
 }
 
-/// The fingerprint of the starting scenario, in debug and in release; `tests/python/core/test_core.py` holds Python to the same.
+/// The fingerprint of the starting scenario, in debug and in release; `tests/python/core/test_core.py` checks the same in Python.
 #[test]
 fn starting_scenario_has_one_fingerprint_everywhere() {
     assert_eq!(format!("{:016x}", run(backwater::new_scenario(), 1).1), "c171737a3029a49a");
@@ -161,7 +160,7 @@ link_delay = "150 ns"
 buffer_per = "none"
 "#;
 
-/// Runs in slices of at most `events`; gives what came out and most flows that began within a slice.
+/// Runs in slices of at most `events`; returns the times and the most flows that began within a slice.
 fn sliced(text: &str, events: u64) -> (Times, u64) {
     let scenario = Scenario::from_text(text, "test.toml", std::path::Path::new(".")).unwrap();
     let mut network = stage::build(build(&scenario.check().unwrap(), 1).unwrap()).unwrap();
@@ -180,8 +179,8 @@ fn sliced(text: &str, events: u64) -> (Times, u64) {
     (times, most)
 }
 
-/// Finding routes counts against a slice, so that whoever drives a run gets to look at the clock: the 400 flows of a job, which begin at
-/// one instant and ask for routes to 400 switches, do not begin within one slice. What happens is the same however it is sliced.
+/// Finding routes counts against a slice, so that the caller of a run regularly gets control. The 400 flows of a job, which begin at one
+/// instant and need routes to 400 switches, do not begin within one slice. The result is the same with any slices.
 #[test]
 fn routes_are_part_of_a_slice() {
     let job =
@@ -190,8 +189,8 @@ fn routes_are_part_of_a_slice() {
     for (what, flow_count) in [(job, 400), (flows, 399)] {
         let text = format!("{WIDE}{what}");
         let (short, most) = sliced(&text, 64);
-        // A slice is worth 65,536 looks at links, and who finds the routes to a host looks at each of 3,600 once at least. A flow's
-        // routes are those to its destination and back.
+        // A slice is worth 65,536 examined links, and finding the routes to a host examines each of 3,600 at least once. A flow's routes
+        // are those to its destination and back.
         assert!((1..=65_536 / 3_600 + 2).contains(&most), "{most}");
         assert_eq!(short.0.len(), flow_count);
         assert!(short.0.iter().all(|(.., fct)| fct.is_some()));
@@ -200,7 +199,7 @@ fn routes_are_part_of_a_slice() {
     }
 }
 
-/// A link's failure lets go of all routes at once; those that are still needed are found again one by one, and flows go round it.
+/// A link's failure drops all routes at once; those still needed are found again one by one, and flows avoid the link.
 #[test]
 fn routes_are_found_again_after_a_failure() {
     let flows =

@@ -1,13 +1,13 @@
-//! Jobs in a network: on an idle one every collective takes what its closed form says, to the picosecond.
+//! Jobs in a network: on an idle one every collective takes the time of its closed form, to the picosecond.
 //!
-//! Of n full packets and a last one, each F and L on a link of the star, over two links and the switch:
+//! For n full packets and a last one, each F and L on a link of the star, over two links and the switch:
 //!
 //! ```text
 //! alone = (n + 1) F + L + 2 delays + latency        (a single packet: 2 L + …)
 //! ```
 //!
-//! the first packet's time on the second link being alpha's part of the serialisation. Acknowledgements share the links with the next
-//! phase's data, so closed forms are those without; with them a phase takes at most an acknowledgement for each packet more.
+//! where alpha includes the first packet's time on the second link. Acknowledgements share the links with the next phase's data, so closed
+//! forms are for runs without them; with them a phase takes at most an acknowledgement longer for each packet.
 
 use backwater::{Scenario, build};
 use backwater_engine::Time;
@@ -54,7 +54,7 @@ fn step(kind: &str, more: &str) -> String {
 }
 
 /// Each phase of a ring waits for the one before, and enters the network a start latency later: 14 times for an all-reduce of eight. So
-/// does a transfer behind a computation. Flows take as long as ever.
+/// does a transfer after a computation. Flows take as long as without it.
 #[test]
 fn a_start_latency_comes_before_every_transfer() {
     const LATENCY: u64 = 3_700_000;
@@ -73,8 +73,8 @@ fn a_start_latency_comes_before_every_transfer() {
     assert_eq!((row.start, row.end), (Time::ZERO, Some(Time(20_000_000 + LATENCY + alone(8_000_000)))));
 }
 
-/// Rank 0 sends three others a frame each at once, and its interface issues one after the other; what it sends in the next round is
-/// posted when all of the first is complete.
+/// Rank 0 sends three others a frame each at once, and its interface issues one after the other; the next round's frames are posted when
+/// all of the first round is complete.
 #[test]
 fn sends_of_a_rank_are_issued_in_turn() {
     const ISSUE: u64 = 700_000;
@@ -91,8 +91,8 @@ fn sends_of_a_rank_are_issued_in_turn() {
     assert_eq!(rows.instances[0].end, Some(Time(2 * round)));
 }
 
-/// Frames of four queue pairs are as many as those of one flow where each has whole ones, and on one way take the same time. What waits
-/// for a transfer waits for all of them.
+/// Four queue pairs have as many frames as one flow if each has whole ones, and on one path take the same time. A wait for a transfer is a
+/// wait for all of them.
 #[test]
 fn a_transfer_is_complete_with_its_last_queue_pair() {
     let two = "queue_pairs = 4\nsegment = \"100 KB\"\n[[job.step]]\nlabel = \"there\"\nkind = \"point-to-point\"\nsize = \"8 MB\"\n\
@@ -111,8 +111,9 @@ fn a_transfer_is_complete_with_its_last_queue_pair() {
 fn collectives_on_an_idle_network_take_what_their_closed_forms_say() {
     let size = "size = \"8 MB\"\n";
     let halving = alone(4_000_000) + alone(2_000_000) + alone(1_000_000);
-    // All send to host 7 last, at once: when all links have carried seven flows of 2000 packets, seven frames wait there, and one of the seven
-    // before. They came six turns earlier, not seven: a flow's first packet goes before the others have started, and it has had its last turn.
+    // All send to host 7 last, at once. When all links have carried seven flows of 2000 packets, seven frames wait there, and one of the
+    // round before. They arrived six turns earlier, not seven: a flow's first packet leaves before the others have started, and it has had
+    // its last turn.
     let direct = (7 * 2000 + 8) * FRAME * BYTE + 1_300_000;
     let cases = [
         ("all-reduce", size.to_owned(), 14 * alone(1_000_000), 14.0 / 8.0),
@@ -153,21 +154,21 @@ fn a_hierarchical_all_reduce_is_a_ring_of_servers() {
     assert_eq!((row.algorithm, row.bytes, row.bus_bytes), ("hierarchical", 48_000_000, 14e6));
 }
 
-/// Of three ranks two send to the root at once, and it sends to both: the first packet of 4000 passes one link more.
+/// Two of three ranks send to the root at once, and it sends to both: the first packet of 4000 passes one link more.
 #[test]
 fn a_tree_goes_up_and_down() {
     let three = step("all-reduce", "size = \"8 MB\"\nalgorithm = \"tree\"\nranks = \"0..2\"");
     let (rows, _) = run(&star(false, &three));
     assert_eq!(rows.collectives[0].end, Some(Time(2 * (4001 * FRAME * BYTE + 1_300_000))));
-    // Of two ranks and four chunks: each goes up after the one before, and down while the next goes up.
+    // For two ranks and four chunks: each goes up after the one before, and down while the next goes up.
     let two = step("all-reduce", "size = \"8 MB\"\nalgorithm = \"tree\"\nchunks = 4\nranks = \"0..1\"");
     let (rows, _) = run(&star(false, &two));
     assert_eq!(rows.collectives[0].end, Some(Time(5 * alone(2_000_000))));
     assert_eq!(rows.transfers.iter().map(|row| row.phase).max(), Some(7));
 }
 
-/// Where each token goes to all experts, tokens are an all-to-all; with a copy for each of two servers, a permutation. They come back
-/// as they went.
+/// If each token goes to all experts, the dispatch is an all-to-all; with a copy for each of two servers, a permutation. The combine
+/// returns them.
 #[test]
 fn tokens_of_all_experts_go_everywhere_and_come_back() {
     let direct = (7 * 2000 + 8) * FRAME * BYTE + 1_300_000;
@@ -183,7 +184,7 @@ fn tokens_of_all_experts_go_everywhere_and_come_back() {
     }
 }
 
-/// What was drawn for a dispatch comes back, sender and receiver having changed places; another round draws anew.
+/// The draws of a dispatch return with sender and receiver exchanged; another round draws anew.
 #[test]
 fn a_combine_sends_back_what_its_dispatch_has_drawn() {
     let text = "[[job]]\nranks = 8\nrounds = 2\n\
@@ -204,15 +205,15 @@ fn a_combine_sends_back_what_its_dispatch_has_drawn() {
     assert_ne!(sizes("out", 0), sizes("out", 1));
 }
 
-/// Eight ranks in stages of so many, whose passes take 3 and 5 us.
+/// Eight ranks in stages of so many, with passes of 3 and 5 us.
 fn pipeline(per_server: u32, keys: &str) -> String {
     format!(
         "[[job]]\nranks = 8\nranks_per_server = {per_server}\n[job.pipeline]\nforward = \"3 us\"\nbackward = \"5 us\"\n{keys}\n"
     )
 }
 
-/// Within one server nothing lies between stages: a bubble is (p - 1) passes forward and back. Of v chunks it is as long, and the
-/// passes are v times as many.
+/// Within one server transfers between stages take no time: a bubble is (p - 1) passes forward and back. With v chunks it is as long, and
+/// there are v times as many passes.
 #[test]
 fn a_pipeline_has_the_bubble_of_its_schedule() {
     for (keys, turns) in [
@@ -227,7 +228,7 @@ fn a_pipeline_has_the_bubble_of_its_schedule() {
     }
 }
 
-/// Over the network one micro-batch goes through all stages and back: each rank sends to its like, on links of its own.
+/// Over the network one micro-batch goes through all stages and back: each rank sends to its counterpart, on links of its own.
 #[test]
 fn a_micro_batch_passes_the_network_between_stages() {
     let keys = "stages = 4\nmicro_batches = 1\nsize = \"1 MB\"";
@@ -260,7 +261,7 @@ fn a_chain_through_a_fabric_adds_up() {
     let ends: Vec<u64> =
         rows.collectives.iter().filter(|r| &*r.step == "answer").filter_map(|r| r.end).map(|t| t.0).collect();
     assert_eq!(ends, [5_000_000 + round, 5_000_000 + 2 * round, 5_000_000 + 3 * round]);
-    // By the last acknowledgement each transfer takes its way back as well: 86 B over four links.
+    // With `last-ack` each transfer includes its path back: 86 B over four links.
     let (rows, _) = run(&text.replace("rounds = 3", "rounds = 3\ncomplete_at = \"last-ack\""));
     let round = round + 2 * (4 * 86 * BYTE + way);
     assert_eq!(rows.collectives.last().and_then(|r| r.end), Some(Time(5_000_000 + 3 * round)));
@@ -268,7 +269,7 @@ fn a_chain_through_a_fabric_adds_up() {
 
 #[test]
 fn a_pipeline_takes_one_stage_for_each_micro_batch_and_once_all_stages() {
-    // Four stages of two ranks; the network is never the narrow place.
+    // Four stages of two ranks; the network is never the bottleneck.
     let text = star(
         false,
         "[[job]]\nranks = 8\nrounds = 6\nrounds_in_flight = 6\n\
@@ -291,7 +292,7 @@ fn two_jobs_share_hosts_and_keep_apart_in_results() {
     let text = star(true, jobs);
     let (rows, fingerprint) = run(&text);
     assert_eq!(rows.collectives.iter().filter(|r| &*r.job == "a").count(), 4);
-    // Two apart: 0, 2, 4, 6 are the first instance, in a ring.
+    // Stride two: 0, 2, 4, 6 are the first instance, in a ring.
     let ring = |f: &&FlowRow| f.group == 0 && f.src.0.is_multiple_of(2);
     assert!(rows.flows.iter().filter(ring).all(|f| f.dst.0 == (f.src.0 + 2) % 8));
     let mut received = [0; 8];
@@ -328,8 +329,8 @@ fn a_scenario_with_jobs_reads_back_to_itself() {
     assert_eq!(rows.collectives[0].bytes, 1000 + 2000 + 3000 + 1);
 }
 
-/// Each host of a ring sends its neighbour 2 (n - 1) parts of S/n, and the switch sends them on: on each of the 2n links that are
-/// used 2 (n - 1)/n S of payload.
+/// Each host of a ring sends its neighbour 2 (n - 1) parts of S/n, and the switch forwards them: each of the 2n used links carries 2 (n -
+/// 1)/n S of payload.
 #[test]
 fn a_ring_puts_its_parts_on_every_link() {
     let (rows, _) = run(&star(true, &step("all-reduce", "size = \"800 KB\"")));
@@ -362,8 +363,8 @@ fn a_job_cut_short_says_how_far_it_was() {
     assert!(rows.transfers.iter().any(|transfer| transfer.end.is_none()));
 }
 
-/// 300 steps of 8 ranks that all wait for one computation, and one that waits for all of them: 600 waits of steps, some 4,800 of
-/// tasks. A step does not wait for a step twice, whatever the order in which they are named.
+/// 300 steps of 8 ranks that all wait for one computation, and one that waits for all of them: 600 waits of steps, some 4,800 of tasks. A
+/// step never waits for a step twice, whatever the order of names.
 #[test]
 fn a_step_after_hundreds_of_others_waits_for_all_of_them() {
     let labels: Vec<String> = (0..300).map(|n| format!("s{n}")).collect();
@@ -385,8 +386,8 @@ fn a_step_after_hundreds_of_others_waits_for_all_of_them() {
     assert_eq!(rows.rounds[0].end, Some(Time::us(5 + 7 + 1)));
 }
 
-/// A ring round all ranks of several servers takes one interface of each, where nobody has said that it should. Rings at each place of the
-/// servers take all of them: of eight ranks in servers of two each host sends half as much.
+/// A ring along all ranks of several servers uses one interface of each; a warning unless that was chosen. Rings at each place of the
+/// servers use all of them: with eight ranks in servers of two each host sends half as much.
 #[test]
 fn a_flat_ring_over_servers_is_a_warning() {
     let job = |more: &str| step("all-reduce", more).replace("ranks = 8\n", "ranks = 8\nranks_per_server = 2\n");

@@ -32,7 +32,7 @@ fn every_key_has_a_range_and_a_source() {
     let mut poor = Vec::new();
     for key in keys().iter().filter(|key| *key != "variant") {
         let about = explain(key).unwrap_or_else(|e| panic!("{key}: {e}"));
-        // A choice has its values for children; a table is what its keys are.
+        // A choice has its values as children; a table has its keys.
         let choice = about.range.is_some();
         if !about.children.is_empty() && !choice {
             continue;
@@ -48,7 +48,7 @@ fn every_key_has_a_range_and_a_source() {
     assert!(poor.is_empty(), "{}", poor.join("\n"));
 }
 
-/// What is no key, but a value of one, leads to that.
+/// A value instead of a key leads to that key.
 #[test]
 fn a_value_leads_to_its_key() {
     for (value, key) in
@@ -175,7 +175,7 @@ fn the_schema_is_json_and_has_no_parameter_that_hides_a_key_of_the_file() {
     assert_eq!(schema["properties"]["topology"]["oneOf"].as_array().map(Vec::len), Some(8));
 }
 
-/// Which kinds of a table have a key is said where not all have it.
+/// If not all kinds of a table have a key, those that do are named.
 #[test]
 fn keys_of_some_kinds_say_of_which() {
     let children = explain("fault").unwrap().children;

@@ -67,7 +67,8 @@ fn links(checked: &Checked, a: &str, b: &str) -> Vec<Link> {
 const FLOW: &str = "[[flow]]\nfrom = 0\nto = 1\nsize = \"10 KB\"\n";
 const BACK: &str = "[[flow]]\nfrom = 1\nto = 0\nsize = \"10 KB\"\n";
 
-/// Ten packets over four links. The first takes 80 ns on each of three and 320 ns on the slow one, which sets the pace of the nine others.
+/// Ten packets over four links. The first takes 80 ns on each of three and 320 ns on the slow one, which determines the spacing of the nine
+/// others.
 #[test]
 fn completion_times_are_those_of_the_links_passed() {
     let slow = "[[link.at]]\nbetween = [\"leaf0\", \"spine0\"]\nrate = \"25 Gb/s\"\ndelay = \"3 us\"\n";
@@ -77,7 +78,7 @@ fn completion_times_are_those_of_the_links_passed() {
     assert_eq!(rows.flows[0].ideal, Some(expected));
 }
 
-/// Slow in one direction only: who sends the other way has 80 ns a packet all along.
+/// Slow in one direction only: a sender in the other direction has 80 ns a packet all along.
 #[test]
 fn a_rate_may_be_of_one_direction() {
     let slow = "[[link.at]]\nfrom = \"spine0\"\nto = \"leaf0\"\nrate = \"25 Gb/s\"\n";
@@ -87,7 +88,7 @@ fn a_rate_may_be_of_one_direction() {
     assert_eq!(of(&there), Some(Time::ns(4 * 80 + 9 * 80) + Time::us(4)));
     assert_eq!(of(&back), Some(Time::ns(3 * 80 + 320 + 9 * 320) + Time::us(4)));
     assert_eq!(back.flows[0].ideal, of(&back));
-    // So it is of a link that is written out.
+    // The same for a link of an explicit topology.
     let explicit = run(&checked(&format!(
         "[topology]\nkind = \"explicit\"\nnode = [{{ name = \"a\", kind = \"host\" }}, {{ name = \"b\", kind = \"host\" }}, \
          {{ name = \"s\", kind = \"switch\" }}]\nlink = [\n\
@@ -97,7 +98,7 @@ fn a_rate_may_be_of_one_direction() {
     assert_eq!(of(&explicit), Some(Time::ns(80 + 320 + 9 * 320) + Time::us(2)));
 }
 
-/// Of four spines three are cut off from leaf0: all that leaves it, and all that goes to it, passes the first.
+/// Three of four spines are cut off from leaf0: all traffic from and to it passes the first.
 #[test]
 fn ecmp_leaves_out_what_is_down() {
     let down = "[[link.at]]\nbetween = [\"leaf0\", \"spine1..spine3\"]\ndown = true\n";
@@ -109,7 +110,7 @@ fn ecmp_leaves_out_what_is_down() {
     assert_eq!(rows.flows.len(), 200);
     assert_eq!((data(&all, &rows, "leaf0", "spine0"), data(&all, &rows, "leaf1", "spine0")), (100, 100));
     assert_eq!(data(&all, &rows, "spine0", "leaf0"), 100);
-    // Half of what begins after a second one has come up takes that: 50 by hash, and a deviation of 5.
+    // Half of the flows that begin after a second link has come up take that: 50 by hash, and a deviation of 5.
     let up = "[[fault]]\nkind = \"link-up\"\nat = \"0 s\"\na = \"leaf0\"\nb = \"spine2\"\n";
     let two = clos(4, &format!("{down}{up}{flows}"));
     let rows = run(&two);
@@ -118,7 +119,7 @@ fn ecmp_leaves_out_what_is_down() {
     assert!(shares[2].abs_diff(50) <= 25, "{shares:?}");
 }
 
-/// 20,000 frames of which each is lost with a probability of 10 %: 2,000, with a deviation of 42.
+/// 20,000 frames, each lost with a probability of 10 %: 2,000, with a deviation of 42.
 #[test]
 fn a_share_of_frames_is_lost_in_the_direction_that_is_meant() {
     let text = |place: &str| {
@@ -140,7 +141,7 @@ fn a_share_of_frames_is_lost_in_the_direction_that_is_meant() {
     };
     let there = lost("from = \"h0\"");
     assert!(there[0].abs_diff(2_000) < 5 * 42 && there[1..] == [0, 0, 0], "{there:?}");
-    // Of the 20,000 acknowledgements, too; s0 sends what h0 has not lost.
+    // The same ratio of the 20,000 acknowledgements; s0 sends the frames that h0 has not lost.
     let both = lost("between = [\"h1\", \"s0\"]");
     assert!(both[2].abs_diff(2_000) < 5 * 42 && both[3].abs_diff(1_800) < 5 * 42, "{both:?}");
     assert_eq!(both[..2], [0, 0]);
@@ -148,7 +149,7 @@ fn a_share_of_frames_is_lost_in_the_direction_that_is_meant() {
     assert_eq!(checked(&unexpected).warnings[0].key, "transport.recovery");
 }
 
-/// One of two links of a trunk; and of several entries about a link the last counts, key by key.
+/// One of two links of a trunk; if several entries change a link the last counts, key by key.
 #[test]
 fn links_of_one_pair_are_told_apart() {
     let all = checked(
@@ -164,8 +165,8 @@ fn links_of_one_pair_are_told_apart() {
     assert_eq!(again.layout().graph.links, all.layout().graph.links);
 }
 
-/// What htsim calls `-failed 3`: of the links from cores down to the first aggregation switch three have a quarter of their rate, and
-/// none upwards (csg-htsim, `fat_tree_topology.cpp`).
+/// htsim's `-failed 3`: three of the links from cores down to the first aggregation switch have a quarter of their rate, and none upwards
+/// (csg-htsim, `fat_tree_topology.cpp`).
 #[test]
 fn failed_links_of_htsim_are_one_entry() {
     let all = checked(
@@ -232,7 +233,7 @@ fn hosts_that_cables_join_need_no_switch() {
     let up = "[[fault]]\nkind = \"link-up\"\nat = \"30 us\"\na = \"a\"\nb = \"b\"\n";
     let rows = run(&checked(&cables(2, &[(0, 1), (0, 1)], &format!("{down}{up}{flow}"))));
     assert_eq!(rows.flows[0].received, 1_000_000);
-    // Hosts forward nothing.
+    // Hosts do not forward.
     let chain = cables(3, &[(0, 1), (1, 2)], &flow.replace("\"b\"", "\"c\""));
     let refused = Scenario::from_text(&chain, "net.toml", Path::new(".")).and_then(|s| s.check()).err().unwrap();
     assert_eq!(
@@ -241,7 +242,7 @@ fn hosts_that_cables_join_need_no_switch() {
     );
 }
 
-/// Whatever hosts are joined, who has a cable to the other sends over it, and who has none is refused.
+/// For any cables between hosts, a host with a cable to another sends over it, and a flow without a cable is refused.
 #[test]
 fn random_networks_of_hosts_carry_what_cables_join() {
     let mut drawn = 1u64;
@@ -311,7 +312,7 @@ fn a_clock_is_judged_by_frames_that_occur() {
     assert_eq!(refused(&flow("size = \"2003 B\"\n")), None, "51 B");
     assert_eq!(refused(&flow("size = \"2001 B\"\n")), short);
     assert_eq!(refused(&flow("sizes = \"web-search\"\narrivals = \"poisson\"\nload = \"10 %\"\ncount = 3\n")), short);
-    // Acknowledgements, headers that are left of packets, and what ports of credit or retries say to each other are frames, too.
+    // Acknowledgements, headers of trimmed packets, and messages of ports for credit or retries are frames, too.
     for more in [
         "[ack]\nsize = \"50 B\"\n",
         "[transport]\nrecovery = \"selective-repeat\"\n[trim]\n",

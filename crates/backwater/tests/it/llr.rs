@@ -1,8 +1,8 @@
-//! Link-level retry on whole links: what a damaged frame costs against the closed form, and that nothing is lost or overtaken.
+//! Link-level retry on whole links: the cost of a damaged frame against the closed form; nothing is lost or overtaken.
 //!
 //! One flow of 4,096-byte frames crosses one switch at 100 Gb/s; nothing else is on the links. A frame takes s = 327,680 ps, an ordered set
-//! 640 ps. A NACK is heard s + 2 d + 640 ps after the damaged frame began, and the frame that is on the wire then still leaves:
-//! W = 1 + ceil((2 d + 640 ps) / s) frames are sent for nothing, the damaged one among them.
+//! 640 ps. A NACK arrives s + 2 d + 640 ps after the damaged frame began, and the frame on the wire then still leaves. So W = 1 + ceil((2 d
+//! + 640 ps) / s) frames are sent in vain, including the damaged one.
 
 use backwater::{Scenario, build};
 use backwater_net::Network;
@@ -70,7 +70,7 @@ fn a_damaged_frame_costs_a_loop() {
         assert_eq!(last_byte(&rows), clean + wasted(delay) * FRAME, "{delay} ps");
         assert_eq!((end.drops, rows.flows[0].reordered, rows.flows[0].received), (0, 0, 300 * 4032));
         assert_eq!((count(&rows, "llr_replays"), count(&rows, "llr_timeouts")), (1, 0));
-        // The damaged frame, and those behind it that were not taken.
+        // The damaged frame, and those after it that were not accepted.
         assert_eq!(end.fault_losses, wasted(delay));
     }
 }
@@ -96,8 +96,8 @@ fn efficiency_is_the_closed_form() {
     }
 }
 
-/// All frames of both links and both directions may be damaged, ordered sets too: everything arrives, in order, without a transport that sends
-/// anything again, and no buffer holds more than it may.
+/// All frames of both links and both directions may be damaged, ordered sets too. Everything arrives, in order, without a transport that
+/// retransmits, and no buffer exceeds its limit.
 #[test]
 fn nothing_is_lost_or_overtaken() {
     for (seed, p) in [(1, 0.0005), (2, 0.01), (3, 0.05), (4, 0.2)] {
@@ -131,7 +131,7 @@ fn the_limit_of_what_is_outstanding_is_a_window() {
     }
 }
 
-/// A link that fails for less than the timeout loses nothing; one that fails for longer loses what was on it, and goes on.
+/// A link that fails for less than the timeout loses nothing; one that fails for longer loses the frames on it, and continues.
 #[test]
 fn a_link_that_fails() {
     for (timeout, lost) in [("50 us", false), ("500 ns", true)] {
@@ -145,11 +145,11 @@ fn a_link_that_fails() {
     }
 }
 
-/// The headroom that a replay needs, at its bound. Frames are of 4096 B, s0's way out is so slow that none leaves, and h1's port pauses it once
-/// more than 10 frames are there. The 11th is damaged, and so is the NACK that asks for it. So h1 sends on until 25 frames are outstanding, and
-/// when its timer ends it sends all of them again: the first crosses xoff, and the other 24 come whatever the pause says, for it takes effect
-/// 0.51 us later and the replay lasts 8.2 us. So headroom is max(that of PFC, OUTSTANDING_BYTES_MAX): 25 frames hold, 24 lose the last of
-/// them. PFC alone needs 6: two whole ones, and what 332.8 + 500 + 500 ns of a 100 Gb/s link carry, 4.1 frames of 4096 B.
+/// The headroom that a replay needs, at its bound. Frames have 4096 B, s0's way out is so slow that none leaves, and h1's port is paused
+/// once more than 10 frames are there. The 11th is damaged, and so is its NACK. So h1 continues until 25 frames are outstanding, and when
+/// its timer expires it replays all of them. The first crosses xoff, and the other 24 arrive in spite of the pause, which takes effect 0.51
+/// us later while the replay lasts 8.2 us. So headroom is max(that of PFC, OUTSTANDING_BYTES_MAX): 25 frames suffice, 24 lose the last of
+/// them. PFC alone needs 6: two whole ones, and the 4.1 frames of 4096 B that a 100 Gb/s link carries in 332.8 + 500 + 500 ns.
 #[test]
 fn headroom_holds_a_replay() {
     const OUTSTANDING: u64 = 25;
@@ -180,8 +180,8 @@ fn headroom_holds_a_replay() {
     assert_eq!(losses(6, ""), 0);
 }
 
-/// With PFC and with credits, lossless, on links that damage frames of every kind: credits are taken once for a frame, and nothing is lost where
-/// memory has room for what damaged pauses let through.
+/// With PFC and with credits, lossless, on links that damage frames of every kind: a frame takes credits once, and nothing is lost if
+/// memory has room for the frames that damaged pauses let through.
 #[test]
 fn it_goes_together_with_pause_and_credits() {
     let pfc = "[pfc]\nxoff = \"60 KB\"\n";
@@ -201,7 +201,7 @@ fn it_goes_together_with_pause_and_credits() {
     }
 }
 
-/// Without it `check` says that flows that lose a frame never end; with it that would be wrong, unless a link fails.
+/// Without it `check` reports that flows that lose a frame never end; with it that would be wrong, unless a link fails.
 #[test]
 fn what_links_send_again_is_not_lost_for_good() {
     let warned = |text: &str| {

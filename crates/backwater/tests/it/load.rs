@@ -1,4 +1,4 @@
-//! Open-loop workloads: what groups of flows offer against what was asked for, who takes part, and what is said of it.
+//! Open-loop workloads: the offers of groups against the requested ones, the participants, and the warnings.
 
 use backwater::load::offers;
 use backwater::{Checked, Scenario, build};
@@ -39,7 +39,7 @@ fn flows(resolved: &Checked) -> Vec<FlowSpec> {
     spec.sources.iter_mut().flat_map(drain).collect()
 }
 
-/// What each group offers over what it was asked to: both are shares of its capacity in the bytes that it counts.
+/// Returns the ratio of each group's offer to its requested one: both are shares of its capacity in the bytes that it counts.
 fn ratios(text: &str) -> Vec<f64> {
     let resolved = resolved(text);
     let (all, packet) = (flows(&resolved), resolved.resolved().file.packet.clone());
@@ -56,8 +56,8 @@ fn ratios(text: &str) -> Vec<f64> {
     resolved.resolved().file.flow.iter().enumerate().map(ratio).collect()
 }
 
-/// Of web search the standard deviation of a size is 2.3 times its mean, and 84,000 flows of it come: 0.9 %. Of the incast's
-/// 60,000 events the number deviates by 0.4 %.
+/// With web search the standard deviation of a size is 2.3 times its mean, and 84,000 flows arrive: 0.9 %. The number of the incast's
+/// 60,000 events deviates by 0.4 %.
 #[test]
 fn what_is_offered_is_what_was_asked_for() {
     std::fs::write(
@@ -243,8 +243,8 @@ fn receivers_that_drown_are_warned_of() {
     assert_eq!(resolved(&incast("0..7")).warnings, []);
 }
 
-/// Clusters of 4 among 24 hosts, and the two of 4 behind them that gather: with the places of the seed, every pair stays in its set,
-/// sets are apart, and no host is where its number says by rule.
+/// Clusters of 4 among 24 hosts, and two gathering ones of 4 after them. With random placement every pair stays in its set, sets are
+/// disjoint, and hosts are not at the places of their numbers.
 #[test]
 fn clusters_stay_among_themselves_wherever_they_are_placed() {
     let text = |placement: &str| {

@@ -1,15 +1,15 @@
-//! No shared file knows a mechanism by its name: what is said of one stands in its own file.
+//! No shared file knows a mechanism by its name: everything about one is in its own file.
 
 use backwater_mech::registry::ENTRIES;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Their names are words that shared code needs for other things: a pause of any mechanism, the ECN field of IP, to cut the blanks off a
-/// text, and the field of a packet with an entropy value.
+/// Shared code needs these names for other things: a pause of any mechanism, the ECN field of IP, to cut the blanks off a text, and the
+/// field of a packet with an entropy value.
 const WORDS: [&str; 5] = ["pause", "ecn", "trim", "ev", "prototype"];
 
-/// Where shared code is, how its files end, and files in it that may name mechanisms: of frames on the wire, of a study, and of files
-/// that other programs call after one.
+/// Directories of shared code, its file names, and files in it that may name mechanisms: for frames on the wire, for a study, and for files
+/// that other programs name after one.
 const SHARED: [(&str, &str, &[&str]); 3] = [
     ("crates/backwater/src", "rs", &["capture"]),
     ("crates/backwater-net/src", "rs", &[]),
@@ -30,7 +30,7 @@ const SHARED: [(&str, &str, &[&str]); 3] = [
     ),
 ];
 
-/// Examples in texts for people, by file, and the mechanism that they take.
+/// Examples in texts for people, by file, and the mechanism of each.
 const EXAMPLES: [(&str, &str); 12] = [
     ("backwater/scenario.py", "sfc"),
     ("backwater/study/__init__.py", "sfc"),
@@ -69,12 +69,12 @@ fn sources(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Where code, comments and tests left out, names a mechanism: as a word or, where that is an ordinary word, as a table, type or module.
+/// Lines of code, without comments and tests, that name a mechanism: as a word or, if that is an ordinary word, as a table, type or module.
 fn named(text: &str) -> Vec<(usize, &'static str)> {
     let code = text.split("#[cfg(test)]").next().unwrap().lines().enumerate();
     // Documentation of a key is for people: its sources and examples may name one.
     let comment = |line: &str| ["//", "# "].iter().any(|begin| line.trim_start().starts_with(begin));
-    // Where an attribute says a source, a command is no name of a paper.
+    // In an attribute with a source, the name of a command is not that of a paper.
     let source = |line: &str| line.contains("x-source") && !line.contains('`');
     let code = code.filter(|(_, line)| !comment(line) && !source(line));
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -99,7 +99,7 @@ fn named(text: &str) -> Vec<(usize, &'static str)> {
     code.flat_map(found).collect()
 }
 
-/// Where a comment names a mechanism, as people write its name: in capitals.
+/// Lines of comments that name a mechanism, in the usual form: in capitals.
 fn told(text: &str) -> Vec<(usize, &'static str)> {
     let code = text.split("#[cfg(test)]").next().unwrap().lines().enumerate();
     let comments = code.filter(|(_, line)| line.trim_start().starts_with("//"));

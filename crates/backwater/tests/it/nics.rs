@@ -1,4 +1,4 @@
-//! `[nic]`: hosts with delays of their own, and mechanisms that limit the same flow's rate.
+//! `[nic]`: hosts with different delays, and mechanisms that limit the same flow's rate.
 
 use backwater::{Scenario, build};
 use backwater_engine::Time;
@@ -72,7 +72,7 @@ fn issue_times_of_hosts() {
     assert_eq!(run(INCAST), run(&format!("[nic]\nissue = \"0 s\"\n{INCAST}")), "no time changes nothing");
 }
 
-/// 10 KB in 3 frames of 82 B more are 10,246 B: at half of 10 Gb/s one comes every 16.39 us. A host of two such groups posts twice as
+/// 10 KB in 3 frames of 82 B more are 10,246 B: at half of 10 Gb/s one arrives every 16.39 us. A host with two such groups posts twice as
 /// many.
 #[test]
 fn more_messages_than_can_be_issued_are_warned_of() {
@@ -96,11 +96,12 @@ fn more_messages_than_can_be_issued_are_warned_of() {
     assert_eq!(warned("8.1 us", two()), []);
     let [(.., reason)] = &warned("8.3 us", two())[..] else { panic!("one warning") };
     assert!(reason.contains("h1 posts takes 101.2") && reason.ends_with('s'), "{reason}");
-    // Elsewhere interfaces are slow.
+    // Interfaces elsewhere are slow.
     assert_eq!(warned("1 us\"\n[[nic.at]]\nhosts = [2, 3]\nissue = \"1 ms", one()), []);
 }
 
-/// The queue's messages come to all sources alike: a host that is deaf to them for longer than it sends gets what the others give up.
+/// The queue's messages come to all sources alike: a host that ignores them for longer than it sends gets the bandwidth that the others
+/// give up.
 #[test]
 fn a_delay_acts_where_it_is_asked_for() {
     let qcn = format!("[qcn]\n{INCAST}");
@@ -114,7 +115,7 @@ fn a_delay_acts_where_it_is_asked_for() {
     assert!([0, 1, 3].iter().all(|other| deaf[*other] > deaf[2]), "{deaf:?}");
 }
 
-/// Two that limit a flow's rate: the slower one decides, be it the first or the second of the list.
+/// Two controls limit a flow's rate: the slower one decides, whatever its place in the list.
 #[test]
 fn the_least_of_two_rates_counts() {
     let ecn = "[ecn]\nkmin = \"20 KB\"\nkmax = \"20 KB\"\npmax = 1.0\n";
@@ -124,11 +125,11 @@ fn the_least_of_two_rates_counts() {
     let never_dcqcn = "[dcqcn]\n";
     let least = "[nic]\nrate_limiters = \"least\"\n";
     let last = |text: &str| run(text).0.into_iter().max().unwrap();
-    // One of the two never hears anything, and then the other's run is what it is alone, to the picosecond.
+    // One of the two gets no messages, and then the run is that of the other alone, to the picosecond.
     let (dcqcn, qcn) = (last(&format!("{ecn}{slow_dcqcn}{INCAST}")), last(&format!("{slow_qcn}{INCAST}")));
     assert_eq!(last(&format!("{least}{ecn}{slow_dcqcn}{never_qcn}{INCAST}")), dcqcn);
     assert_eq!(last(&format!("{least}{never_dcqcn}{slow_qcn}{INCAST}")), qcn);
-    // Both at work are no faster than either.
+    // Both together are no faster than either.
     let both = last(&format!("{least}{ecn}{slow_dcqcn}{slow_qcn}{INCAST}"));
     assert!(both >= dcqcn.min(qcn), "{both} {dcqcn} {qcn}");
 }
@@ -141,11 +142,11 @@ fn limiters_side_by_side_are_for_the_same_flows() {
     assert!(error.reason.contains("`qcn` has a rate limiter for each class, `dcqcn` for each flow"), "{error}");
     assert!(refused("[ecn]\n[dcqcn]\n[bcn]\nqeq = \"20 KB\"\n").is_some());
     assert!(refused("[qcn]\nper = \"destination\"\n[bcn]\nqeq = \"20 KB\"\n").is_none());
-    // What is not about rates is refused as ever.
+    // Claims other than rates are still refused.
     assert!(refused("[pause]\nxoff = \"1 MB\"\n[pfc]\nxoff = \"1 MB\"\n").is_some());
 }
 
-/// Groups, the rows of tables and jobs have the queue pairs that they ask for, and no others.
+/// Groups, the rows of tables and jobs have the queue pairs that they request, and no others.
 #[test]
 fn queue_pairs_are_those_of_the_group() {
     let flow = |more: &str| format!("[[flow]]\nfrom = 0\nto = 1\nsize = \"10 KB\"\n{more}");
@@ -176,7 +177,7 @@ fn queues(text: &str) -> HostQueues {
     build(&scenario(text).check().unwrap(), 1).unwrap().queues
 }
 
-/// The class's own priority first, then those that nothing else uses, upwards from it and round the end.
+/// The class's own priority first, then unused ones, upwards from it and modulo 8.
 #[test]
 fn priorities_of_queues_are_those_that_nothing_else_uses() {
     let of = |class, priorities: &[u8]| {
@@ -185,7 +186,7 @@ fn priorities_of_queues_are_those_that_nothing_else_uses() {
     assert_eq!(queues(INCAST), HostQueues::default());
     assert_eq!(queues(&format!("[nic]\nqueues = 4\n{INCAST}")), of(3, &[3, 4, 5, 6]));
     assert_eq!(queues(&format!("[nic]\nqueues = 3\nqueue_class = 6\n{INCAST}")), of(6, &[6, 7, 0]));
-    // Of flows 4, of PFC 1, of CNPs 6, of SFC's messages 7.
+    // Flows use 4, PFC 1, CNPs 6, SFC's messages 7.
     let others = "[ecn]\n[dcqcn]\n[sfc]\nthreshold = \"1 MB\"\n[pfc]\nclasses = [3, 1]\nxoff = \"2 MB\"\n";
     let flows = format!("{others}{INCAST}class = 4\n");
     assert_eq!(queues(&format!("[nic]\nqueues = 4\n{flows}")), of(3, &[3, 5, 0, 2]));
@@ -194,7 +195,7 @@ fn priorities_of_queues_are_those_that_nothing_else_uses() {
     assert!(error.hint.as_deref().unwrap_or_default().contains("use 1, 4, 6, 7: 4 queues"), "{error}");
 }
 
-/// What classes a table has is known when it is read.
+/// The classes of a table are known when it is read.
 #[test]
 fn flows_of_a_table_are_kept_off_the_priorities_of_queues() {
     let flow = |class| backwater::TableFlow {
@@ -243,7 +244,7 @@ fn queues_of_a_class_that_no_flow_has_are_warned_of() {
     assert_eq!(keys(&format!("{}class = 2\n", queues(2))), none);
 }
 
-/// A window that nothing opens is refused: the flow would stop for ever when it is full.
+/// A window that nothing opens is refused: the flow would stop forever when it is full.
 #[test]
 fn windows_need_acknowledgements() {
     for name in ["swift", "dctcp"] {
@@ -253,7 +254,7 @@ fn windows_need_acknowledgements() {
     }
 }
 
-/// Queues take no priority in which flows are, whatever puts them there: a job, one of several classes, or the size of a flow.
+/// Queues take no priority that flows use for any reason: a job, one of several classes, or the size of a flow.
 #[test]
 fn queues_keep_off_every_class_of_flows() {
     let nic = "[nic]\nqueues = 3\nqueue_class = 1\n";

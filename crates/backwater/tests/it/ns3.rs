@@ -1,5 +1,5 @@
-//! A peer: scenarios/ns3-incast.toml against the same network in the public ns-3 code of HPCC (at 9f4be2a), which was run once
-//! with 4 MiB and once with 32 MiB a switch. What it logs of its pauses is of the run with 4 MiB.
+//! A peer: scenarios/ns3-incast.toml against the same network in the public ns-3 code of HPCC (at 9f4be2a), which was run once with 4 MiB
+//! and once with 32 MiB a switch. Its log of pauses is from the run with 4 MiB.
 
 use backwater::{Scenario, build};
 use backwater_engine::Time;
@@ -13,12 +13,12 @@ const SEEDS: u64 = 20;
 
 /// Completion at the last acknowledgement in us of h8, h16 and h25 to h0 and of the victim h10 to h37.
 ///
-/// The files in which these came named the two the other way round. Which is which follows from what that code logged with 4 MiB
-/// alone, see [`the_victim_s_pauses_tell_its_completion`].
+/// The files with these numbers named the two the other way around. The right assignment follows from the log of the run with 4 MiB, see
+/// [`the_victim_s_pauses_tell_its_completion`].
 const WITH_4_MIB: [f64; 4] = [2757.682, 2451.684, 2235.217, 3022.747];
 const WITH_32_MIB: [f64; 4] = [3449.190, 2726.905, 2672.703, 3436.777];
 
-/// What one run has handed out.
+/// The rows of one run.
 #[derive(Default)]
 struct Run {
     flows: Vec<FlowRow>,
@@ -75,9 +75,9 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     values.sum::<f64>() / n
 }
 
-/// Theirs is one run and its marks are chance, so a single flow of it says less than the means over seeds. Nothing distinguishes
-/// h16 from h25, each alone in its leaf and its spine, so their completions are of one distribution. (With 4 MiB theirs of h25,
-/// 2235 us, is 5 us below the least of ours of that flow alone, and above 19 of 200 other seeds.)
+/// Theirs is one run with random marks, so a single flow of it says less than the means over seeds. Nothing distinguishes h16 from h25,
+/// each alone in its leaf and its spine, so their completions have one distribution. (With 4 MiB their h25, 2235 us, is 5 us below our
+/// least value of that flow alone, and above 19 of 200 other seeds.)
 fn compare(title: &str, runs: &[Run], theirs: [f64; 4]) {
     let all: Vec<[f64; 4]> = runs.iter().map(Run::completions).collect();
     let near = |what: &str, of: &dyn Fn(&[f64; 4]) -> f64| {
@@ -101,7 +101,7 @@ fn compare(title: &str, runs: &[Run], theirs: [f64; 4]) {
     within("last of the incast", &mut all.iter().map(last_of_incast), last_of_incast(&theirs));
 }
 
-/// PFC holds the queues near Kmin: marks are rare, and the victim gets none.
+/// PFC keeps the queues near Kmin: marks are rare, and the victim gets none.
 #[test]
 fn with_4_mib_flows_complete_as_in_ns3() {
     let runs = runs(None);
@@ -114,7 +114,7 @@ fn with_4_mib_flows_complete_as_in_ns3() {
     }
 }
 
-/// Nothing is ever paused: queues may grow far beyond Kmax, marks alone hold the rates, and the victim gets as many as others.
+/// Nothing is ever paused: queues may grow far beyond Kmax, marks alone limit the rates, and the victim gets as many as others.
 #[test]
 fn with_32_mib_flows_complete_as_in_ns3() {
     let runs = runs(Some("large"));
@@ -125,7 +125,7 @@ fn with_32_mib_flows_complete_as_in_ns3() {
 /// There the first pauses reach spines 3 and 1 at 22.533 and 22.574 us and hosts 10 and 8 at 25.207 and 25.248 us; spine 3
 /// resumes at 28.273 us. Nothing is random before the first rate cut, so these check thresholds, headroom and delays.
 fn the_first_pauses_are_at_the_same_times(run: &Run) {
-    // Which of two simultaneous packets goes first is chance in both: four packets of 41 ns.
+    // The order of simultaneous packets is random in both: four packets of 41 ns.
     let chance = Time::ns(4 * 41);
     // A frame of 64 B here, of 43 B there, and 1 us of link.
     let arrivals: Vec<Time> = run.frames.iter().take(5).map(|row| row.time + Time::ns(1_002)).collect();
@@ -135,9 +135,9 @@ fn the_first_pauses_are_at_the_same_times(run: &Run) {
     }
 }
 
-/// An unmarked flow sends at line rate but for its pauses. Its completion is 50,000 packets of 41 ns, the time for which h10 is
-/// paused, 8.2 us there and back, and what its last packet waits in leaf 1's queue: no more than PFC lets h10 have, 400 KB or
-/// 16 us. There h10 was paused for 954.745 us, which makes 3013 to 3029 us: 3022.7 us is of that run, and 3436.8 us cannot be.
+/// An unmarked flow sends at line rate except during pauses. Its completion is 50,000 packets of 41 ns, the pauses of h10, 8.2 us in both
+/// directions, and the wait of its last packet in leaf 1's queue: at most the 400 KB or 16 us that PFC allows h10. There h10 was paused for
+/// 954.745 us, which gives 3013 to 3029 us: 3022.7 us belongs to that run, and 3436.8 us is impossible.
 fn the_victim_s_pauses_tell_its_completion(run: &Run) {
     let (leaf1, to_h10) = (NodeId(129), 2);
     let mut frames = run.frames.iter().filter(|row| row.node == leaf1 && row.port.is_some_and(|p| p.0 == to_h10));

@@ -1,12 +1,12 @@
-//! What `lossless = true` promises: check passes what cannot lose, and names what can.
+//! `lossless = true`: check accepts scenarios that cannot lose, and names causes of loss.
 
 use backwater::{Scenario, ScenarioError, build};
 use backwater_net::Network;
 use backwater_net::record::{Progress, Rows};
 use std::path::Path;
 
-/// Five hosts, four of which send to the first, and a buffer of 200 KB for each egress port. In bytes on the wire a headroom is, for
-/// frames of 1082 B and a gap of 20 B at 100 Gb/s, 2 x 1082 + 1082/1102 x (1102 + 84 + 2 x 1875) = 7010 (150 ns are 1875 B).
+/// Five hosts, four of which send to the first, and a buffer of 200 KB for each egress port. The headroom in bytes on the wire, for frames
+/// of 1082 B and a gap of 20 B at 100 Gb/s, 2 x 1082 + 1082/1102 x (1102 + 84 + 2 x 1875) = 7010 (150 ns are 1875 B).
 fn four_to_one(xoff: u64, more: &str) -> String {
     format!(
         "lossless = true\n[topology]\nkind = \"star\"\nhosts = 5\nrate = \"100 Gb/s\"\nlink_delay = \"150 ns\"\n\
@@ -34,21 +34,21 @@ fn run(scenario: &Scenario) -> Progress {
     network.progress()
 }
 
-/// A buffer of an egress fills from all other ports, each of which may hold `xoff` and its headroom: 4 x (xoff + 7010 B) are 200 KB
-/// at an xoff of 42,990 B.
+/// The buffer of an egress fills from all other ports, each of which may hold `xoff` and its headroom: 4 x (xoff + 7010 B) are 200 KB at an
+/// xoff of 42,990 B.
 #[test]
 fn a_buffer_of_an_egress_holds_what_all_other_ports_may() {
     let scenario = checked(&four_to_one(42_990, "")).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((run(&scenario).drops, run(&scenario).flows_done), (0, 4));
     let (key, reason) = refused(&four_to_one(43_000, ""));
     assert_eq!(key, "pfc.xoff", "{reason}");
-    // What was accepted, and lost: nobody holds more than xoff, and all together more than there is.
+    // Previously accepted, with losses: no port exceeds xoff, but all together exceed the buffer.
     assert_eq!(refused(&four_to_one(60_000, "")).0, "pfc.xoff");
     let unpromised = four_to_one(60_000, "").replace("lossless = true", "");
     assert!(run(&checked(&unpromised).unwrap_or_else(|e| panic!("{e}"))).drops > 0);
 }
 
-/// Every class under PFC has a queue of its own, which stands up to the threshold in the same buffer.
+/// Every class under PFC has a queue of its own, which may reach the threshold in the same buffer.
 #[test]
 fn each_class_has_a_threshold_in_the_buffer_of_an_egress() {
     let counted = |classes: &str| format!("counter = \"egress\"\nclasses = {classes}\n");
@@ -59,9 +59,9 @@ fn each_class_has_a_threshold_in_the_buffer_of_an_egress() {
     assert_eq!(refused(&four_to_one(71_970, &counted("[2, 3]"))).0, "pfc.xoff");
 }
 
-/// PAUSE stops all classes and counts them together, and what fills memory may be of one. The headroom that is set aside for each of the
-/// other seven is no help to that one: of 60 KB it has 60 - 7 x 2 = 46, less a frame that does not fit for each of nine accounts,
-/// 36,262 B, of which 7010 B stay free above xoff.
+/// PAUSE stops all classes and counts them together, and the bytes in memory may be of one class. The headroom reserved for each of the
+/// other seven does not help that one: of 60 KB it has 60 - 7 x 2 = 46, less a frame that does not fit for each of nine accounts, 36,262 B,
+/// of which 7010 B stay free above xoff.
 #[test]
 fn headroom_of_other_classes_is_no_help() {
     let paused = |xoff| {
@@ -75,7 +75,7 @@ fn headroom_of_other_classes_is_no_help() {
     assert!(run(&checked(&unpromised).unwrap_or_else(|e| panic!("{e}"))).drops > 0, "46 KB less xoff are no headroom");
 }
 
-/// A share of memory of which an ingress cannot know how much is free is no threshold: nobody was ever paused.
+/// A share of a memory whose free part an ingress cannot know is no threshold: no port was ever paused.
 #[test]
 fn dynamic_thresholds_need_a_memory_that_the_ingress_sees() {
     for per in ["egress", "queue"] {
@@ -91,7 +91,7 @@ fn dynamic_thresholds_need_a_memory_that_the_ingress_sees() {
     }
 }
 
-/// A watchdog that forwards sends what its neighbour has no headroom for.
+/// A watchdog that forwards sends frames for which its neighbour has no headroom.
 #[test]
 fn a_watchdog_that_forwards_keeps_no_promise() {
     let watched = |action: &str| four_to_one(40_000, &format!("watchdog = \"2 us\"\nwatchdog_action = \"{action}\"\n"));
@@ -102,8 +102,8 @@ fn a_watchdog_that_forwards_keeps_no_promise() {
     assert!(warned.iter().any(|warning| warning.key == "pfc.watchdog"), "{warned:?}");
 }
 
-/// INT has room for five switches: in a chain of six it does not see the last, and with sprayed packets seldom two of one way. PINT's one value has
-/// neither limit.
+/// INT has room for five switches: in a chain of six it does not see the last, and with sprayed packets it seldom sees two of one path.
+/// PINT's one value has neither limit.
 #[test]
 fn what_telemetry_cannot_see_is_warned_of() {
     let of = |switches: u32, telemetry: &str, more: &str| {
@@ -122,9 +122,8 @@ fn what_telemetry_cannot_see_is_warned_of() {
     assert_eq!(of(6, "telemetry = \"pint\"", "[spray]"), None);
 }
 
-/// Each NACK for one gap sends a flow back: before what closes the gap can have come, that is once more for nothing. The round trip of
-/// the star: two links there and two back of 150 ns each, its switch's 300 ns twice, frames of 1102 B and acknowledgements of 84 B at
-/// 12.5 B a nanosecond.
+/// Each NACK for one gap sends a flow back: before the closing packet can have arrived, that is in vain. The round trip of the star: two
+/// links in each direction of 150 ns each, its switch's 300 ns twice, frames of 1102 B and acknowledgements of 84 B at 12.5 B a nanosecond.
 #[test]
 fn a_nack_interval_below_the_round_trip_is_warned_of() {
     let of = |interval: &str| {
@@ -141,8 +140,8 @@ fn a_nack_interval_below_the_round_trip_is_warned_of() {
     assert_eq!(of("1390 ns"), None);
 }
 
-/// DCQCN's CNPs travel in a class that PFC does not pause. One that finds the memory full of paused data is lost and counted; the
-/// promise, which is the flows', stands.
+/// DCQCN's CNPs travel in a class that PFC does not pause. A CNP that finds the memory full of paused data is lost and counted; the promise
+/// concerns flows, and stands.
 #[test]
 fn a_message_that_is_dropped_breaks_no_promise() {
     let text = "lossless = true\n[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 4\n\
@@ -156,7 +155,7 @@ fn a_message_that_is_dropped_breaks_no_promise() {
     assert_eq!(progress.flows_done, 8, "and no flow misses a byte");
 }
 
-/// Headroom is worked out for links as they begin.
+/// Headroom is computed for the initial state of links.
 #[test]
 fn links_that_change_are_warned_of() {
     let warned = |fault: &str| {
@@ -170,7 +169,7 @@ fn links_that_change_are_warned_of() {
     assert!(!warned("[[fault]]\nkind = \"loss\"\nframe = \"cnp\"\nprobability = 0.1\n"));
 }
 
-/// An acknowledgement longer than a data frame is what headroom must hold.
+/// An acknowledgement longer than a data frame determines the headroom.
 #[test]
 fn headroom_holds_the_longest_frame_of_a_flow() {
     let text = |size: &str| four_to_one(42_990, &format!("[ack]\nenabled = true\nsize = \"{size}\"\n"));
@@ -178,14 +177,14 @@ fn headroom_holds_the_longest_frame_of_a_flow() {
     assert_eq!(refused(&text("9000 B")).0, "pfc.xoff");
 }
 
-/// The frame that tells a pause anew is due at half its time, and may wait for a frame of 1082 + 20 B and, for each paused class, for one of
+/// The frame that refreshes a pause is due at half its time, and may wait for a frame of 1082 + 20 B and, for each paused class, for one of
 /// 84 B: 2 x 8 x 1186 bit times are 37.06 quanta for one class, 2 x 8 x 1774 are 55.4 for eight.
 #[test]
 fn a_pause_lasts_until_it_is_told_anew() {
     let paused = |quanta: u32, classes: &str| {
         // Nine hosts: a buffer of 200 KB holds 8 x (17,990 + 7010 B).
         let text = four_to_one(17_990, &format!("quanta = {quanta}\nclasses = {classes}\n"));
-        // Data the other way on each link that is paused, for which the frame has to wait.
+        // Data in the reverse direction of each paused link: the pause frame has to wait for it.
         let back = |(from, to)| format!("[[flow]]\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"400 KB\"\n");
         let back = [("h5", "h1"), ("h6", "h2"), ("h7", "h3"), ("h8", "h4")].map(back).concat();
         format!("{}{back}", text.replace("hosts = 5", "hosts = 9"))
@@ -204,7 +203,7 @@ fn a_pause_lasts_until_it_is_told_anew() {
     assert!(warnings.iter().any(|warning| warning.key == "pfc.quanta"), "{warnings:?}");
 }
 
-/// Eight hosts around one switch, of which four send to h0; data the other way on each link that is paused.
+/// Eight hosts around one switch, four of which send to h0; data in the reverse direction of each paused link.
 fn refreshed(pfc: &str, more: &str) -> String {
     let back = |(from, to)| format!("[[flow]]\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"400 KB\"\n");
     let back = [("h5", "h1"), ("h6", "h2"), ("h7", "h3"), ("h8", "h4")].map(back).concat();
@@ -215,7 +214,7 @@ fn refreshed(pfc: &str, more: &str) -> String {
     )
 }
 
-/// Where nothing can be lost, or nobody is paused, short quanta break no promise. They are told of where they do what is not wanted.
+/// If nothing can be lost, or nothing is paused, short quanta break no promise. A warning follows if their effect is unwanted.
 #[test]
 fn short_quanta_break_no_promise_where_nothing_is_lost() {
     let warned = |text: &str| {
@@ -228,8 +227,8 @@ fn short_quanta_break_no_promise_where_nothing_is_lost() {
     assert!(!warned(&bounded.replace("quanta = 16\n", "quanta = 16\nclasses = []\n")));
 }
 
-/// A proxy's short quanta are told of, and are its own: what PFC pauses beside it stays paused. With those of whoever
-/// paused last a frame was dropped.
+/// A proxy's short quanta cause a warning, and affect only itself: ports that PFC pauses stay paused. When the last owner's quanta were
+/// used a frame was dropped.
 #[test]
 fn short_quanta_of_a_proxy_leave_pfc_its_promise() {
     let proxy = |class: u8, quanta: u32| {
@@ -242,13 +241,14 @@ fn short_quanta_of_a_proxy_leave_pfc_its_promise() {
     let warnings = scenario.check().unwrap().warnings;
     assert!(warnings.iter().any(|warning| warning.key == "sfc.quanta"), "{warnings:?}");
     assert_eq!((run(&scenario).drops, run(&scenario).flows_done), (0, 8));
-    // Its frames are told on the same links: for two classes 2 x 8 x 1270 bit times are 39.7 quanta.
+    // Its frames use the same links: for two classes 2 x 8 x 1270 bit times are 39.7 quanta.
     checked(&refreshed("quanta = 38\n", &proxy(3, 100))).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(refused(&refreshed("quanta = 39\n", &proxy(4, 100))).0, "pfc.quanta");
     checked(&refreshed("quanta = 40\n", &proxy(4, 100))).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// A value that another one leaves unread is told of; that a variant or a setting leaves unread what the file gives is what it is for.
+/// A value that another one leaves unread causes a warning; a variant or a setting that leaves the file's value unread does not, since that
+/// is its purpose.
 #[test]
 fn a_value_that_nothing_reads_is_told_of() {
     let notified = |more: &str, set: &[(&str, &str)]| -> Vec<String> {
@@ -272,7 +272,7 @@ fn a_value_that_nothing_reads_is_told_of() {
     assert_eq!(notified(sfc, &[("sfc.resume", "true")]), ["sfc.isolation_per"]);
 }
 
-/// A pause that does not arrive is none.
+/// A pause that does not arrive has no effect.
 #[test]
 fn lost_pauses_are_warned_of() {
     let warned = |pfc: &str, ends: &str, frame: &str| {
@@ -286,15 +286,15 @@ fn lost_pauses_are_warned_of() {
     assert!(warned("", &down, "frame = \"mac-control\"\n") && warned("", &down, ""));
     assert!(!warned("", &down, "frame = \"data\"\n"));
     assert!(warned("", from, "") && warned("", to, "") && warned("", "", ""));
-    // Nobody pauses in that direction, and an ideal signal is no frame.
+    // No pauses are sent in that direction, and an ideal signal is no frame.
     for up in ["from = \"h1\"\nto = \"s0\"\n", "from = \"h1\"\n", "to = \"s0\"\n"] {
         assert!(!warned("", up, ""), "{up}");
     }
     assert!(!warned("signal = \"ideal\"\n", &down, ""));
 }
 
-/// A message of a mechanism that is longer than data takes as long to pass a pause. In bytes on the wire: 2 x 4000 + 4000/4020 x
-/// (4020 + 84 + 2 x 1875) = 15,815, where data alone need 7010.
+/// A message of a mechanism that is longer than data delays a pause for as long. In bytes on the wire: 2 x 4000 + 4000/4020 x (4020 + 84 +
+/// 2 x 1875) = 15,815, while data alone needs 7010.
 #[test]
 fn a_message_longer_than_data_counts_for_headroom() {
     let notified = |size: u64| {
@@ -323,8 +323,8 @@ fn a_share_of_free_memory_needs_the_headroom_behind_it() {
     assert!(run(&checked(&unpromised).unwrap_or_else(|e| panic!("{e}"))).drops > 0);
 }
 
-/// Messages of SFC in a class that nothing pauses come through the same ports as what PFC keeps. One of 116 B and a gap of 20 B takes
-/// 108.8 ns at 10 Gb/s, so that those to six senders take 652.8 ns of a link.
+/// Messages of SFC in an unpaused class share ports with classes that PFC keeps. One of 116 B and a gap of 20 B takes 108.8 ns at 10 Gb/s,
+/// so those to six senders take 652.8 ns of a link.
 #[test]
 fn messages_that_fill_a_link_are_warned_of() {
     let text = |more: &str| {

@@ -1,5 +1,5 @@
-//! docs/reference.md is what the schema says: every key of a scenario with symbol, unit, default, range and source.
-//! `make reference` writes it anew.
+//! docs/reference.md follows from the schema: every key of a scenario with symbol, unit, default, range and source. `make reference` writes
+//! it anew.
 
 use backwater::{Explain, explain, keys};
 use std::fmt::Write as _;
@@ -22,12 +22,12 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// The kind of a unit: what stands before its list of units. A choice has none: its values are its range.
+/// The kind of a unit: the text before its list of units. A choice has none: its values are its range.
 fn kind(unit: &str) -> &str {
     unit.split(" (").next().filter(|kind| *kind != "one of the values below").unwrap_or_default()
 }
 
-/// The default of a parameter without one, where its meaning says what that is; and the rest of the meaning.
+/// The default of a parameter without one, if its meaning names it; and the rest of the meaning.
 fn absent(about: &Explain) -> (Option<String>, String) {
     let mark = "Absent: ";
     let known = about.default.as_deref() == Some("absent");
@@ -61,7 +61,7 @@ fn row(about: &Explain) -> String {
     )
 }
 
-/// Whether it is a key of overrides that repeat those of their table, for a tier or a node.
+/// Returns whether it is a key of overrides that repeat those of their table, for a tier or a node.
 fn repeated(key: &str) -> bool {
     let table = key.split_once(".at.").map(|(table, _)| table);
     table.is_some_and(|table| explain(&format!("{table}.at.tier")).is_ok())

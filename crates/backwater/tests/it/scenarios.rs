@@ -1,4 +1,4 @@
-//! Scenarios that are good: merging, origins, round trip, and what is built from them.
+//! Valid scenarios: merging, origins, round trip, and the runs built from them.
 
 use backwater::{Scenario, build, new_scenario};
 use backwater_engine::Time;
@@ -307,7 +307,8 @@ fn an_explicit_topology_with_faults_and_series() {
     );
 }
 
-/// PAUSE of a link is obeyed where `[pause]` is, PFC of classes is not, and the warning says what would be; under PFC it is the other way round.
+/// PAUSE of a link is obeyed if `[pause]` is on, PFC of classes is not, and the warning names what would be obeyed; with PFC it is the
+/// reverse.
 #[test]
 fn hosts_that_pause_in_vain_are_told_what_is_obeyed() {
     let scenario = |mechanism: &str, faults: &str| {
@@ -341,7 +342,7 @@ fn hosts_that_pause_in_vain_are_told_what_is_obeyed() {
     assert_eq!(keys(&vain), ["fault.0.link", "fault.1.link"]);
 }
 
-/// A ring of hosts forwards nothing, and a ring all-reduce sends to neighbours alone; two that are not joined cannot send to each other.
+/// A ring of hosts does not forward, and a ring all-reduce sends to neighbours only; two hosts without a link cannot send to each other.
 #[test]
 fn a_job_needs_the_links_over_which_it_sends() {
     let ring = |job: &str| {
@@ -361,7 +362,7 @@ fn a_job_needs_the_links_over_which_it_sends() {
     let halving = ring(&format!("{}algorithm = \"halving-doubling\"\n", step("all-reduce"))).unwrap_err();
     assert!(halving.reason.contains("a cannot reach c"), "{}", halving.reason);
     assert!(ring(&step("all-to-all")).unwrap_err().reason.contains("a cannot reach c"));
-    // A host in the middle of two others reaches both, and does not join them.
+    // A host between two others reaches both, and does not connect them.
     let star = "[topology]\nkind = \"explicit\"\nnode = [{ name = \"a\", kind = \"host\" }, { name = \"b\", kind = \"host\" }, \
                 { name = \"c\", kind = \"host\" }]\nlink = [{ a = \"a\", b = \"b\", rate = \"1 Gb/s\", delay = \"5 ns\" }, \
                 { a = \"a\", b = \"c\", rate = \"1 Gb/s\", delay = \"5 ns\" }]\n[[job]]\nlabel = \"j\"\nranks = 3\n";
@@ -369,7 +370,7 @@ fn a_job_needs_the_links_over_which_it_sends() {
     assert!(error.reason.contains("b cannot reach c"), "{}", error.reason);
 }
 
-/// Pauses that wait for each other end the run; what pauses sources, or gives up, keeps it going.
+/// Pauses that wait for each other end the run; mechanisms that pause sources, or give up, keep it going.
 #[test]
 fn the_ring_deadlocks_and_its_variants_do_not() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ring-deadlock.toml");

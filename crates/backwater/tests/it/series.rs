@@ -1,4 +1,4 @@
-//! Time series say what was at the time of the sample, and of intervals what was within them, to the byte and picosecond.
+//! Time series report the values at the time of the sample, and those of intervals the values within them, to the byte and picosecond.
 
 use backwater::{Scenario, build};
 use backwater_mech::stage;
@@ -52,13 +52,13 @@ at = "12 us"
 interval = "4 us"
 "#;
 
-/// Frames arrive every 0.8 us from 1.6 us on: four by 4 us, the one that arrives at 4 us itself included. The fifth frame has
-/// been put on the wire at 3.2 us and ends at 4 us; the sixth begins then, before the sample.
+/// Frames arrive every 0.8 us from 1.6 us on: four by 4 us, including the one that arrives at 4 us. The fifth frame has been put on the
+/// wire at 3.2 us and ends at 4 us; the sixth begins then, before the sample.
 #[test]
 fn delivered_and_sent_payload_are_those_of_the_sample_s_instant() {
     let flow = "flows = true\n[[flow]]\nfrom = \"h1\"\nto = \"h0\"\nsize = \"11 KB\"\n";
     let rows = Rows::of(&format!("{STAR}{flow}"));
-    // The flow has ended at 10.4 us and has no row at 12 us: it has got everything.
+    // The flow has ended at 10.4 us and has no row at 12 us: everything has arrived.
     assert_eq!(rows.quantity("flow_received_bytes"), [(4_000, 4_000), (8_000, 9_000)]);
     assert_eq!(rows.quantity("flow_rate_bps"), [(4_000, 12_000_000_000), (8_000, 10_000_000_000)]);
 }
@@ -84,7 +84,7 @@ fn backlogs_are_weighted_by_time() {
     }
 }
 
-/// Statistics look and touch nothing.
+/// Statistics change nothing.
 #[test]
 fn backlogs_move_nothing() {
     let flow = "[[flow]]\nfrom = [1, 2]\nto = \"h0\"\nsize = \"1 MB\"\n";

@@ -1,4 +1,4 @@
-//! Settings mean what they say: a key of a mechanism applies where the mechanism is on, and switches nothing on.
+//! Settings have their literal meaning: a key of a mechanism applies if the mechanism is on, and switches nothing on.
 
 use backwater::{Scenario, ScenarioError, Skipped};
 use std::path::Path;
@@ -102,7 +102,7 @@ fn a_mechanism_is_switched_on_with_its_defaults() {
     assert!(text.starts_with("--with sfc: sfc.threshold: is missing"), "{text}");
     let text = refused(scenario().with_mechanism("sfcc"));
     assert!(text.contains("--with sfcc: `sfcc` is no mechanism") && text.contains("did you mean `sfc`?"), "{text}");
-    // What is on keeps its values, and what was switched off comes back.
+    // A mechanism that is on keeps its values, and one that was switched off comes back.
     let same = scenario().with_mechanism("pfc").unwrap();
     assert_eq!(same.check().unwrap().resolved().to_toml(), scenario().check().unwrap().resolved().to_toml());
     let again = scenario().with_variant("endless").and_then(|s| s.with_mechanism("pfc")).unwrap();

@@ -1,4 +1,4 @@
-//! What is said of settings of Source Flow Control, by `check` and by `advise`.
+//! Messages on settings of Source Flow Control, by `check` and by `advise`.
 
 use backwater::advise::{Advice, advise, facts};
 use backwater::{Checked, Scenario};
@@ -31,7 +31,7 @@ const SIX: [(&str, &str); 4] = [
     ("sfc.pause", "15 us"),
 ];
 
-/// By the document itself a pause of 30, 50 or 3 us and a threshold of 260 KB are illegal for three senders.
+/// By the document's formula a pause of 30, 50 or 3 us and a threshold of 260 KB are illegal for three senders.
 #[test]
 fn the_study_s_illegal_cases_are_warned_of_and_its_legal_ones_are_not() {
     let study = study();
@@ -61,13 +61,13 @@ fn what_is_not_known_is_not_said() {
     let study = study();
     let more = |set: &[(&str, &str)]| keys(&study, set);
     let none: [&str; 0] = [];
-    // Nobody else may be there for the greatest pause; more senders could only lower the threshold and raise the least pause.
+    // The greatest pause assumes that no one else sends; more senders could only lower the threshold and raise the least pause.
     let others = ("flow.victim.to", "h0");
     assert_eq!(more(&[others, ("flow.victim.start", "1 us"), ("sfc.pause", "30 us")]), none);
     assert_eq!(more(&[others, ("flow.victim.start", "1 us"), ("sfc.pause", "3 us")]), ["sfc.pause"]);
     assert_eq!(more(&[("sfc.pause", "30 us"), ("sfc.resume", "true")]), none, "a message ends the pause");
     assert_eq!(more(&[("flow.incast.size", "20 KB"), ("sfc.pause", "3 us")]), none, "60 KB never fill 200 KB");
-    // Without PFC for that class frames may be lost, which is no matter of SFC's.
+    // Without PFC for that class frames may be lost, but SFC does not affect that.
     let lossy = [("lossless", "false"), ("transport.recovery", "go-back-n")];
     let unmanaged = [lossy[0], lossy[1], ("flow.incast.class", "2"), ("sfc.pause", "3 us")];
     assert_eq!(more(&unmanaged), none, "not a class of SFC");
@@ -95,8 +95,8 @@ fn advised(scenario: &Scenario, given: Map<String, Value>) -> Advice {
     advise("sfc", given, Some(("net.toml".into(), facts))).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A trunk of 400 Gb/s brings what four of the eight senders send. The loop is 4 us of links, 900 ns in switches, 334.24 and 83.56 ns of a
-/// frame of 4158 B and its gap of 20 B, 10.88 and 2.72 ns of a message of 116 B and its gap: 5.3314 us, in which three senders bring
+/// A trunk of 400 Gb/s carries the traffic of four of the eight senders. The loop is 4 us of links, 900 ns in switches, 334.24 and 83.56 ns
+/// of a frame of 4158 B and its gap of 20 B, 10.88 and 2.72 ns of a message of 116 B and its gap: 5.3314 us, in which three senders bring
 /// 199.9275 KB beyond what leaves.
 #[test]
 fn advice_says_where_check_warns_and_why_it_is_elsewhere() {
@@ -112,7 +112,7 @@ fn advice_says_where_check_warns_and_why_it_is_elsewhere() {
         reported.contains(&format!("warns above {limit}: it counts the 4 of 8 senders")),
         "{reported} against {warned}"
     );
-    // With another rate, the question is another.
+    // With another rate, the question changes.
     let other = advised(&scenario, Map::from_iter([("rate".to_owned(), json!("200 Gb/s"))]));
     assert!(!other.summary.join(" ").contains("warns above"));
 }
@@ -165,8 +165,8 @@ fn advice_reads_the_facts_of_a_scenario() {
     assert_eq!(Value::Object(facts(&resolved(&study(), &off).planned, "sfc").unwrap()), without);
 }
 
-/// Where what comes in cannot know which memory it will take, a share of free memory pauses nobody. Elsewhere it is alpha / (1 + alpha)
-/// of the memory: a fifth of 400 KB at an alpha of a quarter.
+/// If an ingress cannot know which memory its frames will take, a share of free memory pauses nothing. Otherwise the limit is alpha / (1 +
+/// alpha) of the memory: a fifth of 400 KB at an alpha of a quarter.
 #[test]
 fn a_dynamic_threshold_is_a_limit_only_where_it_pauses() {
     let limit = |per: &str| {
@@ -219,7 +219,8 @@ fn a_large_incast_and_all_to_all_are_checked() {
     }
 }
 
-/// What a lane holds comes out of the switch's memory: with nobody to pause its host, a room as large as that bounds nothing.
+/// The contents of an isolation queue come out of the switch's memory: without a mechanism that pauses its host, a limit as large as that
+/// bounds nothing.
 #[test]
 fn room_for_isolated_flows_beyond_the_buffer_needs_pfc() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/sfc-proxy/scenario.toml");
@@ -233,7 +234,7 @@ fn room_for_isolated_flows_beyond_the_buffer_needs_pfc() {
     assert_eq!(keys(&isolation, &unbounded), ["sfc.isolation_threshold"]);
 }
 
-/// What an option gives counts before what the scenario says, and that before the form's default.
+/// Values of options precede those of the scenario, and these precede the form's defaults.
 #[test]
 fn a_question_is_answered_from_options_then_the_scenario_then_defaults() {
     let given = |pairs: Value| pairs.as_object().cloned().unwrap();
@@ -246,11 +247,11 @@ fn a_question_is_answered_from_options_then_the_scenario_then_defaults() {
         || Some(("net.toml".to_owned(), given(json!({ "senders": 6, "rate": "100 Gb/s", "threshold": "50 KB" }))));
     let advice = asked(given(json!({ "rate": "400 Gb/s" })), facts());
     assert_eq!(advice.title, "Source Flow Control, 6 senders at 400 Gb/s into one port");
-    // The form's 3 links of 150 ns, there and back.
+    // The form's 3 links of 150 ns, in both directions.
     assert_eq!(row(&advice, "links").0, "900 ns");
     assert_eq!(row(&advice, "threshold"), ("50 KB".into(), "as given".into()));
     assert_eq!(advice.summary.last().unwrap(), "From net.toml: senders, threshold.");
-    // Without a scenario the study's threshold counts where it is legal, and else the largest that is.
+    // Without a scenario the study's threshold counts if it is legal, otherwise the largest legal one.
     let study = asked(given(json!({ "senders": 3 })), None);
     assert_eq!(row(&study, "threshold"), ("200 KB".into(), "the study's".into()));
     let six = asked(given(json!({ "senders": 6 })), None);
@@ -260,8 +261,8 @@ fn a_question_is_answered_from_options_then_the_scenario_then_defaults() {
     assert!(advise("qcn", given(json!({})), None).unwrap_err().reason.contains("gives no advice"));
 }
 
-/// By hand for the study's three senders: 900 ns of links, 3 x (162.56 + 2.56) ns of frames and messages, and six latencies of 300 ns,
-/// or five where a frame is in its queue before the last of them.
+/// By hand for the study's three senders: 900 ns of links, 3 x (162.56 + 2.56) ns of frames and messages, and six latencies of 300 ns, or
+/// five if a frame is in its queue before the last of them.
 #[test]
 fn our_bound_counts_latencies_as_the_scenario_has_them() {
     let loop_ps = |at: &str| {

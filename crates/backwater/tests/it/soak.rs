@@ -1,6 +1,6 @@
-//! The first scenarios of a soak (`make soak`), with short runs: no law may fail. And the soak itself: that it finds and shrinks.
+//! The first scenarios of a soak (`make soak`), with short runs: no law may fail. Also the soak itself: it finds breaches and shrinks them.
 
-// Its parts are those of the example, which uses all of them.
+// Its modules are those of the example, which uses all of them.
 #![allow(dead_code)]
 
 #[path = "../../examples/soak/case.rs"]
@@ -33,7 +33,7 @@ use verdict::{Effort, one};
 
 const EFFORT: Effort = Effort { events: 4_000, tries: 100 };
 
-/// Few enough for a few seconds; `make soak` has thousands.
+/// Few enough for a few seconds; `make soak` uses thousands.
 const SCENARIOS: u64 = 200;
 
 #[test]
@@ -54,7 +54,7 @@ fn no_law_fails_in_the_first_scenarios() {
     assert!(missing.is_empty(), "no scenario has {missing:?}");
 }
 
-/// Runs that are saved and taken up again come to what they come to undisturbed: rows, their order, fingerprint, events.
+/// Runs that are saved and resumed have the same outcome as undisturbed ones: rows, their order, fingerprint, events.
 #[test]
 fn a_run_that_is_saved_goes_on_as_if_it_had_not_been() {
     let tally = resume::check_all(SCENARIOS / 2, 1, 3_000).unwrap();
@@ -62,8 +62,8 @@ fn a_run_that_is_saved_goes_on_as_if_it_had_not_been() {
     assert!(tally.resumed > SCENARIOS / 2, "{tally:?}");
 }
 
-/// A port that is captured has an event for the end of each frame. Without outputs there is none where nothing waits for that end: of
-/// 4000 acknowledgements on two links each.
+/// A captured port has an event for the end of each frame. Without outputs, ends that nothing waits for have no event: those of 4000
+/// acknowledgements on two links each.
 #[test]
 fn outputs_may_add_an_event_for_each_frame() {
     let mut case = Case::default();
@@ -78,7 +78,7 @@ fn outputs_may_add_an_event_for_each_frame() {
     assert!(events > 16_000, "{events}");
 }
 
-/// Scenario k of seed S is one scenario, wherever it is drawn.
+/// Scenario k of seed S is always the same scenario.
 #[test]
 fn a_scenario_is_known_by_its_number() {
     let (a, b) = (Folder::new("a").unwrap(), Folder::new("b").unwrap());
@@ -88,7 +88,7 @@ fn a_scenario_is_known_by_its_number() {
     assert_ne!(draw::case(7, 0, &a), draw::case(8, 0, &a));
 }
 
-/// Of what fails because of one number, that number is left, as small as it may be.
+/// If a scenario fails because of one number, the shrunk one keeps that number, as small as possible.
 #[test]
 fn what_fails_is_shrunk() {
     let mut case = Case::default();

@@ -1,4 +1,4 @@
-//! What comes of a run does not depend on the number of threads: fingerprint, totals, rows and their order.
+//! The outcome of a run does not depend on the number of threads: fingerprint, totals, rows and their order.
 
 use backwater::{Scenario, build};
 use backwater_mech::stage;
@@ -15,7 +15,7 @@ rate = "100 Gb/s"
 link_delay = "150 ns"
 "#;
 
-/// All hosts send all the time, several to one, and more than links carry.
+/// All hosts send all the time, several to one, and more than the links carry.
 const BUSY: &str = r#"
 [[flow]]
 label = "background"
@@ -39,7 +39,7 @@ buffer_per = "ingress"
 xoff = "60 KB"
 "#;
 
-/// What comes of a scenario on so many threads, as text, and on how many it ran.
+/// Returns the outcome of a scenario on so many threads, as text, the number of threads used, and why there was only one.
 fn run(text: &str, threads: usize, slice: u64) -> (String, usize, Option<String>) {
     let scenario = Scenario::from_text(text, "test.toml", Path::new(".")).unwrap();
     let checked = scenario.check().unwrap();
@@ -54,7 +54,7 @@ fn run(text: &str, threads: usize, slice: u64) -> (String, usize, Option<String>
         }
     };
     stage::finish_parallel(&mut run, &mut rows).unwrap();
-    // How many events a run takes is the engine's affair.
+    // The number of events is the engine's affair.
     let progress = Progress { events: 0, ..run.progress() };
     let reported = [
         format!("{:x} {progress:?} {:?} {broken:?} {:?}", run.fingerprint(), run.now(), run.unrest()),
@@ -89,7 +89,7 @@ fn pfc_and_dcqcn() {
     same_on_any_number("by signals", &format!("{TREE}{PFC}signal = \"ideal\"\n{mechanisms}{BUSY}"));
 }
 
-/// Six leaves in three groups, far apart, so that parts are led by links of several delays.
+/// Six leaves in three groups, far apart, so that links of several delays connect parts.
 #[test]
 fn groups_of_leaves_and_spines() {
     let groups = "kind = \"dragonfly-plus\"\ngroups = 3\nleaves_per_group = 2\nspines_per_group = 2\nglobal_links_per_spine = 1\n\
@@ -101,7 +101,7 @@ fn groups_of_leaves_and_spines() {
     same_on_any_number("routers", &format!("{}{BUSY}", tree.replace("hosts_per_leaf", "hosts_per_router")));
 }
 
-/// What is over is handed out while the run goes on, however few events a slice has: memory does not grow with time.
+/// Ended flows are handed out during the run, however few events a slice has: memory does not grow with time.
 #[test]
 fn rows_come_before_the_end() {
     let text = format!("{TREE}{PFC}{}", BUSY.replace("40 us", "400 us"));
@@ -123,7 +123,7 @@ fn rows_come_before_the_end() {
     assert!(all > 800 && held * 5 < all, "{held} of {all} flows were over and not handed out");
 }
 
-/// Frames are lost and come twice, and flows end while copies of their frames are still under way.
+/// Frames are lost and arrive twice, and flows end while copies of their frames are still in flight.
 #[test]
 fn drops_and_what_is_sent_again() {
     for recovery in ["go-back-n", "selective-repeat"] {
@@ -134,7 +134,7 @@ fn drops_and_what_is_sent_again() {
     }
 }
 
-/// Telemetry goes with packets from part to part, and comes back; sprayed packets take all ways.
+/// Telemetry goes with packets from part to part, and comes back; sprayed packets take all paths.
 #[test]
 fn telemetry_and_spraying() {
     same_on_any_number("hpcc", &format!("{TREE}{PFC}[hpcc]\n{BUSY}"));
@@ -142,7 +142,7 @@ fn telemetry_and_spraying() {
     same_on_any_number("spray", &format!("{TREE}{PFC}[spray]\n{BUSY}"));
 }
 
-/// Jobs whose ranks are in all parts, among other flows: what is completed in one part lets something begin in another.
+/// Jobs with ranks in all parts, among other flows: a completion in one part lets a transfer begin in another.
 #[test]
 fn jobs_with_a_start_latency() {
     let jobs = r#"
@@ -195,13 +195,13 @@ size = "70 KB"
     assert!(why.unwrap_or_default().ends_with("(job.start_latency is 0)"));
 }
 
-/// The end cuts through flows, and says where each of them waits.
+/// The end cuts flows off, and reports where each of them waits.
 #[test]
 fn an_end_before_flows_end() {
     same_on_any_number("stop", &format!("{TREE}{PFC}{BUSY}[stop]\nat = \"31.4159 us\"\n"));
 }
 
-/// Where something is known elsewhere at the same instant there is one thread, and it is said why.
+/// If something must be known elsewhere at the same instant there is one thread, and the reason is reported.
 #[test]
 fn one_thread_and_why() {
     let why = |text: &str| {
@@ -219,7 +219,7 @@ fn one_thread_and_why() {
     assert_eq!(why(&format!("{}{BUSY}", TREE.replace("150 ns", "0 ns"))), "a link between its parts takes no time");
 }
 
-/// Flows of a group are alike: the first tells that the run cannot be split, and nothing is done twice.
+/// Flows of a group are alike: the first shows that the run cannot be split, and nothing is done twice.
 #[test]
 fn pinned_flows_with_recovery_have_one_thread_from_the_start() {
     let pinned = |key: &str, path: &str| {
@@ -248,7 +248,7 @@ fn gives_up(timeout: &str) -> String {
     format!("{TREE}{transport}[switch]\nbuffer = \"30 KB\"\n{BUSY}")
 }
 
-/// A sender that gives up in one part breaks off the attempt. Nothing is handed out twice.
+/// A sender that gives up in one part ends the attempt. Nothing is handed out twice.
 #[test]
 fn what_nobody_has_foreseen_begins_again() {
     // Some flows complete before the first sender gives up.
@@ -264,8 +264,7 @@ fn what_nobody_has_foreseen_begins_again() {
     }
 }
 
-/// A run that is ended just after it began again has handed out rows of later than it has come to by then. What it says of itself is to
-/// be of the same time as its rows.
+/// A run that is ended just after its restart has already handed out later rows. Its own report must be of the same time as its rows.
 #[test]
 fn a_run_that_ends_as_it_begins_again_agrees_with_its_rows() {
     let scenario = Scenario::from_text(&gives_up("100 us"), "test.toml", Path::new(".")).unwrap();
@@ -291,8 +290,8 @@ fn a_run_that_ends_as_it_begins_again_agrees_with_its_rows() {
     }
 }
 
-/// Three computations of 8 x 10^6 s end after the last time that there is, about 1.8 x 10^7 s: that is said, and nothing is taken for
-/// what happens at the last time.
+/// Three computations of 8 x 10^6 s end after the largest time, about 1.8 x 10^7 s: an error reports it, and nothing happens at the largest
+/// time instead.
 #[test]
 fn a_job_that_goes_on_after_all_time_is_told() {
     let think = ["a", "b", "c"]

@@ -1,4 +1,4 @@
-//! What a sender of UEC's transport does that waits for credit, or finds losses itself.
+//! Behaviour of a sender of UEC's transport that waits for credit, or finds losses itself.
 
 use backwater::{Scenario, build};
 use backwater_engine::Time;
@@ -7,7 +7,7 @@ use backwater_net::packet::HostId;
 use backwater_net::record::{FlowRow, Progress, Rows, State};
 use std::path::Path;
 
-/// Hosts at one switch; those from h1 on send to h0, and what is cut waits before data.
+/// Hosts at one switch; those from h1 on send to h0, and trimmed packets precede data.
 fn star(hosts: u32, size: &str, more: &str) -> String {
     let senders = (1..hosts).map(|host| format!("\"h{host}\"")).collect::<Vec<_>>().join(", ");
     format!(
@@ -49,9 +49,9 @@ fn requests(rows: &Rows) -> usize {
     rows.control.iter().filter(|row| row.kind == "rts").count()
 }
 
-/// The link to the receiver is cut for good. The packets under way are given up after a timeout of 100 us, at the latest those of the last
-/// credit another 100 us later; then the sender asks, and again after 100, 200, 400 and 800 us: three tries in vain are allowed, with the
-/// fourth it gives up.
+/// The link to the receiver fails for good. The packets in flight are given up after a timeout of 100 us, those of the last credit at most
+/// another 100 us later. Then the sender asks, and again after 100, 200, 400 and 800 us: three vain tries are allowed, with the fourth it
+/// gives up.
 #[test]
 fn who_asks_for_credit_in_vain_gives_up() {
     let (end, rows) = run(&star(2, "2 MB", &fault("link-down", "50 us")));
@@ -61,7 +61,7 @@ fn who_asks_for_credit_in_vain_gives_up() {
     assert!(end.time <= Time::us(60 + 200 + 1_500), "{:?}", end.time);
 }
 
-/// The link is back after 300 us: the flow ends, and what it lacked was asked for.
+/// The link is back after 300 us: the flow ends, since the sender requested the missing credit.
 #[test]
 fn credit_that_was_lost_is_asked_for_again() {
     let faults = fault("link-down", "50 us") + &fault("link-up", "350 us");
@@ -70,9 +70,9 @@ fn credit_that_was_lost_is_asked_for_again() {
     assert!((1..=4).contains(&requests(&rows)), "{}", requests(&rows));
 }
 
-/// All has come, but the last answer is lost: the receiver's link is cut while it is on it, and for so long that the sender uses up its
-/// credit for what it believes to be lost. What it asks for then is given at once. The receiver does not pull the flow's 2 MB, 122 pulls,
-/// once more.
+/// Everything has arrived, but the last answer is lost: the receiver's link fails while it is on it, for so long that the sender uses up
+/// its credit for packets that it believes to be lost. The credit that it then requests is given at once. The receiver does not pull the
+/// flow's 2 MB, 122 pulls, again.
 #[test]
 fn who_lacks_only_the_last_answer_is_served_once() {
     let pulls = |rows: &Rows| rows.control.iter().filter(|row| row.kind == "pull").count();
@@ -88,7 +88,7 @@ fn who_lacks_only_the_last_answer_is_served_once() {
     assert!(pulls(&rows) <= before + 8, "{} after {before}", pulls(&rows));
 }
 
-/// 299 senders share a link: a turn of 16,384 B comes round every 0.4 ms, four times the time after which a sender asks. None is lost, so
+/// 299 senders share a link: a turn of 16,384 B comes every 0.4 ms, four times the time after which a sender asks. No credit is lost, so
 /// every request is in vain; each sender may ask at 100, 200 and 400 us before its first turn, and not again.
 #[test]
 fn who_waits_for_a_turn_does_not_keep_asking() {
@@ -98,7 +98,7 @@ fn who_waits_for_a_turn_does_not_keep_asking() {
 }
 
 /// Eight hosts of a leaf send 1 MB each to eight of another, through one spine: eight to one. Each receiver alone would pull at its whole
-/// rate, so seven of eight packets would be cut for as long as the flows last. It slows down until few are.
+/// rate, so seven of eight packets would be trimmed for as long as the flows last. Receivers slow down until few are.
 #[test]
 fn receivers_slow_their_pulls_down_where_the_spines_are_too_few() {
     let net = |ratio: u32| {
@@ -127,8 +127,8 @@ fn receivers_slow_their_pulls_down_where_the_spines_are_too_few() {
     assert!(last >= Time(650_720_000) && last < Time::us(800), "{last:?}");
 }
 
-/// A flow of so many packets between two hosts, every one of them acknowledged, of which the tenth is lost. Window: 1.5 x 4674.24 ns at
-/// 100 Gb/s, 87,642 B; 21 full payloads.
+/// A flow of so many packets between two hosts, every one of them acknowledged; the tenth is lost. Window: 1.5 x 4674.24 ns at 100 Gb/s,
+/// 87,642 B; 21 full payloads.
 fn tenth_is_lost(packets: u32, more: &str) -> (Progress, Rows) {
     run(&format!(
         "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100 Gb/s\"\nlink_delay = \"1 us\"\n\
@@ -146,8 +146,8 @@ fn tenth_is_lost(packets: u32, more: &str) -> (Progress, Rows) {
 const ROUND: u64 = 4_674_240;
 const PACKET: u64 = 332_000;
 
-/// With the 31st packet 21 have come beyond the tenth. Its acknowledgement comes 30 packets and a round trip after the start; the lost packet goes at
-/// once, and ends the flow another round trip later.
+/// With the 31st packet 21 have arrived beyond the tenth. Its acknowledgement arrives 30 packets and a round trip after the start; the lost
+/// packet is retransmitted at once, and ends the flow another round trip later.
 #[test]
 fn a_window_and_a_half_beyond_a_packet_shows_that_it_is_lost() {
     let (end, rows) = tenth_is_lost(31, "sleek = true");
@@ -157,8 +157,9 @@ fn a_window_and_a_half_beyond_a_packet_shows_that_it_is_lost() {
     assert!(rows.control.iter().all(|row| row.kind != "probe"));
 }
 
-/// With 30 packets only 20 come beyond it. After the last acknowledgement, 29 packets and a round trip from the start, nothing comes: a probe goes a base
-/// RTT and the target later, is there and back after four links of 1 us and 5.12 ns, and has the lost packet retransmitted.
+/// With 30 packets only 20 arrive beyond it. After the last acknowledgement, 29 packets and a round trip from the start, nothing arrives. A
+/// probe is sent a base RTT and the target later. It returns after four links of 1 us and 5.12 ns, and causes the retransmission of the
+/// lost packet.
 #[test]
 fn a_probe_asks_where_nothing_comes() {
     let (end, rows) = tenth_is_lost(30, "sleek = true");
@@ -170,11 +171,11 @@ fn a_probe_asks_where_nothing_comes() {
     assert_eq!(probes, [Time(1_000_000 + 29 * PACKET + 3 * ROUND)]);
 }
 
-/// 40 packets, of which the tenth is lost. The answer to the 31st starts a recovery 14.6 us after the flow; those to the last nine leave the receiver
-/// one in 40 us, k x 40 us after 14.96 us, and the one to the tenth behind them, at 414.96 us. All have arrived, so all that timers could retransmit
-/// is in vain. They expire every 100 us, and none stands for a loss, since answers come: once for the third and fourth of the nine, twice for the
-/// next three, three times for the last two. The tenth itself, which was retransmitted, is lost again with the answer after each of its timers: at
-/// 134.96, 254.96 and 374.96 us.
+/// 40 packets; the tenth is lost. The answer to the 31st starts a recovery 14.6 us after the flow. The answers to the last nine leave the
+/// receiver one every 40 us, k x 40 us after 14.96 us, and that to the tenth after them, at 414.96 us. All have arrived, so retransmissions
+/// by timers would be in vain. They expire every 100 us, and none counts as a loss, since answers arrive: once for the third and fourth of
+/// the nine, twice for the next three, three times for the last two. The tenth itself, which was retransmitted, is lost again with the
+/// answer after each of its timers: at 134.96, 254.96 and 374.96 us.
 #[test]
 fn timers_retransmit_nothing_while_answers_come_in_a_recovery() {
     let slow =
@@ -189,7 +190,7 @@ fn timers_retransmit_nothing_while_answers_come_in_a_recovery() {
     assert_eq!(flow.fct_last_ack, Some(last));
 }
 
-/// Without it the timer of the lost packet tells, 100 us after it was sent.
+/// Without it the timer of the lost packet finds the loss, 100 us after it was sent.
 #[test]
 fn without_it_a_timeout_tells() {
     let (_, rows) = tenth_is_lost(31, "");
@@ -198,8 +199,8 @@ fn without_it_a_timeout_tells() {
     assert_eq!(flow.fct_last_ack, Some(Time(9 * PACKET + 100_000_000 + ROUND)));
 }
 
-/// The receiver's link is cut for good, and all that is left are probes that nobody answers: the sender gives up after three tries in vain, which
-/// it counts by its timeout of 100 us.
+/// The receiver's link fails for good, and only unanswered probes are left: the sender gives up after three vain tries, which it counts by
+/// its timeout of 100 us.
 #[test]
 fn whose_probes_nobody_answers_gives_up() {
     let cut = "[[fault]]\nkind = \"link-down\"\nat = \"7 us\"\na = \"s0\"\nb = \"h0\"\n";
@@ -207,13 +208,13 @@ fn whose_probes_nobody_answers_gives_up() {
     assert_eq!((end.flows_done, end.flows_failed, end.flows_active), (0, 1, 0));
     assert!(end.time >= Time::us(400) && end.time <= Time::us(600), "{:?}", end.time);
     assert!(rows.control.iter().filter(|row| row.kind == "probe").count() > 10);
-    // Its three tries in vain and the fourth are timers that ran out, though recovery sends nothing again for them.
+    // Its three vain tries and the fourth are expired timers, though recovery retransmits nothing for them.
     assert_eq!(rows.flows[0].state, State::Failed);
     assert!(rows.flows[0].timeouts >= 4, "{}", rows.flows[0].timeouts);
 }
 
-/// Fifteen senders of 2 MB, one of them at the receiver's switch, in three tiers that do not trim. `htsim_uec` ends within 2704 to 2746 us (5 seeds)
-/// with timeouts alone and within 2448 to 2475 us (25 seeds) with `-sleek`; a hundredth is allowed beside that.
+/// Fifteen senders of 2 MB, one of them at the receiver's switch, in three tiers that do not trim. `htsim_uec` ends within 2704 to 2746 us
+/// (5 seeds) with timeouts alone and within 2448 to 2475 us (25 seeds) with `-sleek`; the test allows another hundredth.
 #[test]
 fn an_incast_without_trimming_ends_as_in_uecs_program() {
     let net = |more: &str| {
@@ -234,7 +235,7 @@ fn an_incast_without_trimming_ends_as_in_uecs_program() {
         assert_eq!(end.flows_done, 15);
         let last = rows.flows.iter().filter_map(|row| row.fct_last_ack).max().unwrap();
         assert!(last >= Time::us(least * 99 / 100) && last <= Time::us(most * 101 / 100), "{more}: {last}");
-        // With it all that goes again has been taken for lost: a timer that runs out in a recovery sends nothing.
+        // With it all retransmitted packets were declared lost: a timer that expires in a recovery retransmits nothing.
         let sum = |of: fn(&FlowRow) -> u64| rows.flows.iter().map(of).sum::<u64>();
         let (again, inferred, timeouts) =
             (sum(|row| row.retransmitted), sum(|row| row.inferred), sum(|row| row.timeouts.into()));
@@ -242,9 +243,9 @@ fn an_incast_without_trimming_ends_as_in_uecs_program() {
     }
 }
 
-/// The port to h0 sends at 10 Gb/s, and its queue holds four packets. Those of h1 are there 1.332 to 2.328 us after the start, the first of them on the
-/// wire until 4.652 us, so that there is no memory for the one packet of h2, at 2.832 us. It is lost itself, or by a toss the last of h1. Of 100
-/// seeds 50 lose it then, give or take five standard deviations of 5.
+/// The port to h0 sends at 10 Gb/s, and its queue holds four packets. Those of h1 arrive 1.332 to 2.328 us after the start, and the first
+/// of them is on the wire until 4.652 us. So there is no memory for the only packet of h2, at 2.832 us. It is lost itself, or by a random
+/// draw the last of h1. With 100 seeds 50 lose it then, within five standard deviations of 5.
 #[test]
 fn a_toss_decides_which_of_two_packets_is_lost() {
     let lost = |more: &str, seed| {
@@ -279,7 +280,7 @@ fn a_toss_decides_which_of_two_packets_is_lost() {
     }
 }
 
-/// What is lost from the start on is lost of what the first flow sends, though that leaves at the same time.
+/// A loss from the start on applies to the first flow's frames, though they leave at the same time.
 #[test]
 fn a_fault_from_the_start_meets_the_first_frame() {
     let fault = "[[fault]]\nkind = \"drop-nth\"\nfrom = \"h1\"\nto = \"s0\"\nframe = \"data\"\nnth = 1\n";
@@ -287,7 +288,7 @@ fn a_fault_from_the_start_meets_the_first_frame() {
     assert_eq!((end.flows_done, rows.flows[0].retransmitted, rows.flows[0].timeouts), (1, 1, 1));
 }
 
-/// Packets 30 and 31 are lost, and each once more when it is retransmitted, while answers come late: what the second timeout moves back stays so,
+/// Packets 30 and 31 are lost, and each again when it is retransmitted, while answers arrive late: the effect of the second timeout stays,
 /// whichever packet times out after that.
 #[test]
 fn what_is_lost_twice_in_a_recovery_is_sent_a_third_time() {
@@ -302,8 +303,8 @@ fn what_is_lost_twice_in_a_recovery_is_sent_a_third_time() {
     assert!(rows.flows[0].retransmitted >= 4, "{}", rows.flows[0].retransmitted);
 }
 
-/// No probe comes through, and one packet in twenty is lost, those that are retransmitted among them: what a recovery keeps under way has its time
-/// once more, and is then retransmitted as without it.
+/// No probe gets through, and one packet in twenty is lost, including retransmissions: packets that a recovery keeps in flight get their
+/// timers again, and are then retransmitted as without it.
 #[test]
 fn without_probes_timeouts_go_on() {
     let loss =
@@ -313,8 +314,8 @@ fn without_probes_timeouts_go_on() {
     assert_eq!((end.flows_done, end.flows_failed), (1, 0));
 }
 
-/// A connection fails while packets and answers are still under way, and the next message opens another: nothing of the old one counts for it. No message
-/// is complete before the idle network could have acknowledged it, and none without all that it has.
+/// A connection fails while packets and answers are still in flight, and the next message opens another: nothing of the old one counts for
+/// it. No message is complete before the idle network could have acknowledged it, and none without all its bytes.
 #[test]
 fn what_is_under_way_of_a_failed_connection_is_not_of_the_next() {
     for recovery in ["rud", "go-back-n", "selective-repeat"] {
@@ -324,13 +325,13 @@ fn what_is_under_way_of_a_failed_connection_is_not_of_the_next() {
              [[flow]]\nfrom = \"h0\"\nto = \"h1\"\nsize = \"40 KB\"\narrivals = \"periodic\"\ninterval = \"260 us\"\ncount = 4\n\
              keep_queue_pairs = true\n"
         ));
-        // Each is acknowledged after two links of 100 us there and back, and given up after 250 us.
+        // Each is acknowledged after two links of 100 us in each direction, and given up after 250 us.
         assert_eq!((end.flows_done, end.flows_failed), (0, 4), "{recovery}");
         assert!(rows.flows.iter().all(|row| row.fct_last_ack.is_none()), "{recovery}");
     }
 }
 
-/// Of two queue pairs of a message one has failed: the message has, too, and its job hears of no end.
+/// One of two queue pairs of a message has failed: the message has, too, and its job sees no completion.
 #[test]
 fn a_message_of_which_a_queue_pair_has_failed_is_not_done() {
     for keep in [true, false] {

@@ -1,4 +1,4 @@
-//! What recorded flows waited for adds up to their delay, to the picosecond, and recording it moves nothing.
+//! The waits of recorded flows add up to their delay, to the picosecond, and recording changes nothing.
 
 use backwater::{Scenario, build};
 use backwater_engine::Time;
@@ -23,7 +23,7 @@ fn run(scenario: &Scenario, set: &[(&str, &str)]) -> (Rows, u64) {
     (rows, network.fingerprint())
 }
 
-/// Runs with all recorded, and sees that nothing moved.
+/// Runs with everything recorded, and checks that nothing changed.
 fn recorded(scenario: &Scenario, set: &[(&str, &str)]) -> Rows {
     let (_, plain) = run(scenario, set);
     let (rows, fingerprint) = run(scenario, &[set, &ON].concat());
@@ -43,7 +43,7 @@ fn study() -> Scenario {
     Scenario::load(&file).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// All packets and links of the study are equal, so that nothing hides in the shade of anything else: every flow's waits are its delay.
+/// All packets and links of the study are equal, so no wait is hidden by another: every flow's waits are its delay.
 #[test]
 fn waits_are_the_delay_to_the_picosecond() {
     for variant in ["pfc", "pfc-sfc", "pfc-dcqcn", "pfc-qcn"] {
@@ -69,7 +69,7 @@ fn victim(rows: &Rows) -> Vec<(&str, Option<u64>, Time)> {
     items.iter().map(|row| (row.cause, row.behind.map(|met| met.id), row.time)).collect()
 }
 
-/// Without sharing an uplink the victim of plain PFC waits for nothing but pauses; with it, for the incast's first flow as well.
+/// Without sharing an uplink the victim of plain PFC waits only for pauses; with it, for the incast's first flow as well.
 #[test]
 fn the_victim_waits_for_pauses_and_for_the_flow_that_it_meets() {
     let pfc = study().with_variant("pfc").unwrap();
@@ -86,7 +86,7 @@ fn the_victim_waits_for_pauses_and_for_the_flow_that_it_meets() {
     assert_eq!(victim(&apart), [], "it meets nobody");
 }
 
-/// The pauses recorded are those that ports count, and last as long; the first stand behind the port to the receiver.
+/// The recorded pauses are those that ports count, with the same durations; the first stand behind the port to the receiver.
 #[test]
 fn pauses_are_all_there_and_lead_to_the_incast() {
     let rows = recorded(&study().with_variant("pfc").unwrap(), &[]);
@@ -113,7 +113,7 @@ fn pauses_are_all_there_and_lead_to_the_incast() {
     }
 }
 
-/// What waits in a slow receiver's buffer waits for it, and so does what that has paused.
+/// Frames in a slow receiver's buffer wait for it, and so do frames that it has paused.
 #[test]
 fn a_slow_receiver_is_a_cause() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/slow-receiver.toml");
@@ -128,8 +128,8 @@ fn a_slow_receiver_is_a_cause() {
     }
 }
 
-/// What is retransmitted, comes by several ways or waits in lanes, has windows, rates, several queues, slow receivers or links of several rates adds up, too:
-/// what is left, in which something of the flow moved, is no less than its frames take at its source.
+/// Flows with retransmissions, several paths, isolation queues, windows, rates, several queues, slow receivers or links of several rates
+/// add up, too: the remainder, in which something of the flow moved, is no less than the time of its frames at its source.
 #[test]
 fn no_flow_of_the_examples_waits_for_longer_than_it_takes() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
@@ -142,7 +142,7 @@ fn no_flow_of_the_examples_waits_for_longer_than_it_takes() {
         let variants: Vec<Scenario> =
             scenario.variants().iter().map(|name| scenario.with_variant(name).unwrap()).collect();
         for scenario in variants.into_iter().chain([scenario]) {
-            // The large one shows in less time what there is to see.
+            // The large one shows everything in less time.
             let at = if file.ends_with("fat-tree-rpc.toml") { "60 us" } else { "300 us" };
             let set = [("stop.at", at)];
             if scenario.with_set("stop.at", at).is_ok_and(|scenario| scenario.check().is_err()) {
@@ -158,13 +158,13 @@ fn no_flow_of_the_examples_waits_for_longer_than_it_takes() {
         }
     }
     let found: Vec<&str> = causes.into_keys().collect();
-    // Gates and lanes are some mechanism's, others are nobody's.
+    // Gates and isolation queues belong to a mechanism, other causes do not.
     for cause in ["behind", "control-frames", "fabric", "gate", "lane", "paused", "rate-limit", "window"] {
         assert!(found.contains(&cause), "no example waits for {cause}: {found:?}");
     }
 }
 
-/// What a watchdog drops was somewhere, too: no flow waits for longer than it takes, and for a fabric only in a crossbar.
+/// Frames that a watchdog drops were somewhere, too: no flow waits for longer than it takes, and for a fabric only in a crossbar.
 #[test]
 fn waits_hold_where_a_watchdog_drops() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ns3-incast.toml");

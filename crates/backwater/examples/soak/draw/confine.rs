@@ -1,4 +1,4 @@
-//! Controls that are confined to some flows, and others beside them that have the rest.
+//! Confined controls, and others beside them for the remaining flows.
 
 use super::super::case::Case;
 use super::super::dice::Dice;
@@ -30,7 +30,7 @@ pub fn confine(dice: &mut Dice, case: &mut Case) {
     }
 }
 
-/// Flows that have nothing in common: of one class and of others, or of one group and of the others.
+/// Disjoint flows: of one class and of others, or of one group and of the others.
 fn halves(dice: &mut Dice, case: &Case) -> [Json; 2] {
     let flows = case.tree.get("flow").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
     let mut labels: Vec<&str> = flows.iter().filter_map(|flow| flow.get("label")?.as_str()).collect();

@@ -1,4 +1,4 @@
-//! The control that prototypes of a soak name.
+//! The control that a soak's prototypes name.
 
 use backwater_engine::Time;
 use backwater_mech::prototype::{Answer, Control, Event, Offer, offer};
@@ -17,7 +17,7 @@ pub fn offer_it() {
     });
 }
 
-/// Answers in turn by a window and by a rate; a timer ends what a loss has begun.
+/// Answers alternately with a window and with a rate; a timer ends the effect of a loss.
 #[derive(Default)]
 struct Soak {
     payload: u64,

@@ -1,5 +1,5 @@
-//! Makes most of what was drawn fit together before check sees it: what it refuses teaches nothing about a run. The rules are those
-//! of the documentation, in plain words; what they miss [`mend`](super::super::mend) changes by what check says.
+//! Makes most drawn values fit together before check sees them: a refused scenario tests no run. The rules are those of the documentation,
+//! in plain words; [`mend`](super::super::mend) corrects the rest by the messages of check.
 
 use super::super::case::Case;
 use super::super::dice::Dice;
@@ -11,7 +11,7 @@ use backwater_net::topology::{Graph, Link};
 use backwater_net::{Bytes, Rate};
 use serde_json::{Value as Json, json};
 
-/// Changes what cannot be valid; `own` are the dice for what is confined.
+/// Changes impossible values; `own` are the dice for confined controls.
 pub fn fit(dice: &mut Dice, own: &mut Dice, case: &mut Case, graph: &Graph) {
     one_of(dice, case, &["pfc", "pause"]);
     one_of(dice, case, &["spray", "flowlet", "ev"]);
@@ -77,7 +77,7 @@ fn transport(case: &mut Case) {
         case.set("transport.recovery", json!("rud"));
     }
     let rud = is(case, "transport.recovery", "rud");
-    // What goes back overtakes nothing: any recovery will do.
+    // Returned packets overtake nothing: any recovery is possible.
     let overtaken = case.tree.contains_key("trim") && !(reliable && is(case, "trim.to", "source"));
     if !rud && (overtaken || case.tree.contains_key("spray") && reliable) {
         case.set("transport.recovery", json!("selective-repeat"));
@@ -97,7 +97,7 @@ fn transport(case: &mut Case) {
     }
 }
 
-/// Some messages go over several queue pairs, in segments of whole packets.
+/// Some messages use several queue pairs, in segments of whole packets.
 pub fn queue_pairs(dice: &mut Dice, case: &mut Case) {
     let payload = bytes(case, "packet.payload").unwrap_or(4_096);
     for list in ["flow", "job"] {
@@ -113,7 +113,7 @@ pub fn queue_pairs(dice: &mut Dice, case: &mut Case) {
     }
 }
 
-/// Where packets are numbered, some queue pairs outlive a message.
+/// If packets are numbered, some queue pairs outlive a message.
 pub fn kept(dice: &mut Dice, case: &mut Case) {
     let numbered = case.get("transport.recovery").is_some() && !is(case, "transport.recovery", "none");
     if !numbered || case.get("ack.enabled") == Some(&json!(false)) {
@@ -143,7 +143,7 @@ pub fn queues(dice: &mut Dice, case: &mut Case) {
     }
 }
 
-/// Thresholds are meant for rates that there are.
+/// Thresholds refer to existing rates.
 fn reference_rates(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     let rates: Vec<u64> = graph.links.iter().map(|link| link.rates[0].0).collect();
     for key in case.keys().into_iter().filter(|key| key.ends_with("reference_rate")) {
@@ -178,7 +178,7 @@ fn classes(case: &Case) -> Vec<u8> {
     classes
 }
 
-/// Memory holds what is set aside, some frames, and what pauses and their thresholds ask for.
+/// Memory has room for reserves, some frames, and pauses with their thresholds.
 fn memory(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     let lossless = case.tree.contains_key("lossless");
     let frame = frame(case);
@@ -197,7 +197,7 @@ fn memory(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     let paused = case.get("pfc.classes").and_then(Json::as_array).map_or(1, Vec::len).max(1) as u64;
     let accounts = if case.tree.contains_key("pause") { 8 } else { paused };
     let fastest = graph.links.iter().map(|link| link.fastest().0).max().unwrap_or(1);
-    // By how much a value for a reference rate is larger at the fastest port.
+    // The factor by which a value for a reference rate is larger at the fastest port.
     let larger = |case: &Case, table: &str| {
         let reference =
             case.get(&format!("{table}.reference_rate")).and_then(|rate| rate.as_str()?.parse::<Rate>().ok());
@@ -222,7 +222,7 @@ fn memory(dice: &mut Dice, case: &mut Case, graph: &Graph) {
         let (at, larger) = (at.max(1), larger(case, table));
         set_bytes(case, &xoff, at);
         let above = if lossless { need } else { frame };
-        // An egress counter holds what all ports may send, an egress's buffer what all ingresses may.
+        // An egress counter includes all ports' bytes, an egress's buffer those of all ingresses.
         let egress = case.get(&format!("{table}.counter")).is_some_and(|counter| counter != "ingress");
         let spread = if egress || ["egress", "queue"].contains(&per.as_str()) { most } else { unit };
         least = least.max(aside * unit + (at * larger + above) * counters * spread + 9 * frame * unit);
@@ -235,7 +235,7 @@ fn memory(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     }
 }
 
-/// Credits let a frame start, and memory holds what they bring. Where losslessness is promised nothing else keeps it, in half of the cases.
+/// Credits let a frame start, and memory has room for it. If losslessness is promised nothing else keeps it, in half of the cases.
 fn credits(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     if !case.tree.contains_key("cbfc") {
         return;
@@ -254,7 +254,7 @@ fn credits(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     if case.get("cbfc.reference_rate").is_some() {
         case.set("cbfc.reference_rate", json!(format!("{slowest} b/s")));
     }
-    // What mechanisms add to frames, and their own frames, are shorter than this.
+    // Octets that mechanisms add to frames, and their own frames, are shorter than this.
     let longest = (frame(case) + 400).max(2_000);
     let (credit, overhead) = (dice.one(&[32, 64, 128, 128, 256]), dice.between(0, 40));
     set_bytes(case, "cbfc.credit_size", credit);
@@ -275,7 +275,7 @@ fn credits(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     }
 }
 
-/// Timers are longer than loops of links, and headroom holds what may be retransmitted.
+/// Timers are longer than loops of links, and headroom has room for retransmissions.
 fn retries(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     if !case.tree.contains_key("llr") {
         return;

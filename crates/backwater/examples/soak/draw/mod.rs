@@ -29,7 +29,7 @@ pub fn case(seed: u64, number: u64, folder: &Folder) -> Case {
     let mut case = Case::default();
     case.tree.insert("seed".into(), json!(dice.between(0, 9)));
     case.tree.insert("topology".into(), topology::draw(&mut dice));
-    // With dice of their own: what else is drawn is the same with and without.
+    // With separate dice: all other draws are the same with and without.
     let mut apart = Dice::new(seed, "links", number);
     if let Some(topology) = case.tree.get_mut("topology") {
         topology::wider(&mut Dice::new(seed, "fabric", number), topology);
@@ -65,7 +65,7 @@ pub fn case(seed: u64, number: u64, folder: &Folder) -> Case {
     stop(&mut dice, &mut case);
     output(&mut dice, &mut case, graph);
     words(&mut dice, &mut case);
-    // With dice of its own: what else is drawn is the same with and without.
+    // With separate dice: all other draws are the same with and without.
     fit::fit(&mut dice, &mut Dice::new(seed, "confined", number), &mut case, graph);
     fit::queue_pairs(&mut Dice::new(seed, "queue pairs", number), &mut case);
     fit::kept(&mut Dice::new(seed, "kept queue pairs", number), &mut case);
@@ -166,7 +166,7 @@ fn stop(dice: &mut Dice, case: &mut Case) {
     case.tree.insert("stop".into(), Json::Object(stop));
 }
 
-/// What people read, and a variant, which is off.
+/// Texts for people, and a variant, which is off.
 fn words(dice: &mut Dice, case: &mut Case) {
     if dice.chance(0.05) {
         case.tree.insert("title".into(), json!("drawn"));

@@ -49,7 +49,7 @@ pub fn draw(dice: &mut Dice) -> Json {
     table
 }
 
-/// Bundles, planes, several leaves a host, NVLink domains; or groups in place of what was drawn.
+/// Bundles, planes, several leaves a host, NVLink domains; or groups in place of the drawn topology.
 pub fn wider(dice: &mut Dice, topology: &mut Json) {
     if dice.chance(0.12) {
         *topology = groups(dice);

@@ -1,4 +1,4 @@
-//! Values of keys by what the schema says of them, so that a new mechanism's parameters are found by themselves.
+//! Values of keys by the schema, so that a new mechanism's parameters are found automatically.
 
 use super::super::dice::Dice;
 use backwater_engine::Time;
@@ -10,7 +10,7 @@ pub fn properties<'a>(schema: &'a Json, table: &str) -> Option<&'a Map<String, J
     schema.pointer(&format!("/properties/{table}/properties"))?.as_object()
 }
 
-/// A value for some keys of a table, each drawn with a probability; what is required always is.
+/// Values for some keys of a table, each drawn with a probability; required keys always get one.
 pub fn table(dice: &mut Dice, schema: &Json, name: &str, probability: f64, skip: &[&str]) -> Map<String, Json> {
     let mut drawn = Map::new();
     let required = schema.pointer(&format!("/properties/{name}/required")).and_then(Json::as_array);
@@ -26,7 +26,7 @@ pub fn table(dice: &mut Dice, schema: &Json, name: &str, probability: f64, skip:
     drawn
 }
 
-/// A value for a key, where the schema says enough.
+/// A value for a key, if the schema describes it sufficiently.
 pub fn value(dice: &mut Dice, key: &str, about: &Json) -> Option<Json> {
     if let Some(forms) = about.get("oneOf").and_then(Json::as_array) {
         let names: Vec<&str> = forms.iter().filter_map(|form| form.get("const")?.as_str()).collect();
@@ -61,7 +61,7 @@ pub fn value(dice: &mut Dice, key: &str, about: &Json) -> Option<Json> {
     }
 }
 
-/// The bounds that `x-range` begins and ends with, as far as they are quantities: `100 B and more`, `0 s to 100 ms`.
+/// The bounds at the begin and end of `x-range`, as far as they are quantities: `100 B and more`, `0 s to 100 ms`.
 fn bounds<T: std::str::FromStr>(about: &Json) -> (Option<T>, Option<T>) {
     let text = about.get("x-range").or_else(|| about.get("x-min")).and_then(Json::as_str).unwrap_or_default();
     let (least, most) = text.split_once(" to ").unwrap_or((text, ""));
@@ -74,7 +74,7 @@ fn default_of<T: std::str::FromStr>(about: &Json) -> Option<T> {
     about.get("default")?.as_str()?.parse().ok()
 }
 
-/// Frames to what some dozens of them hold; lengths of frames near their default.
+/// From a frame to some dozens of frames; lengths of frames near their default.
 fn size(dice: &mut Dice, about: &Json) -> String {
     let (least, most) = bounds::<Bytes>(about);
     let (low, high) = match default_of::<Bytes>(about) {
@@ -87,7 +87,7 @@ fn size(dice: &mut Dice, about: &Json) -> String {
     format!("{drawn} B")
 }
 
-/// What matters in runs of some 100 us.
+/// Returns a time that matters in runs of some 100 us.
 fn time(dice: &mut Dice, about: &Json) -> String {
     let (least, most) = bounds::<Time>(about);
     let high = default_of::<Time>(about).map_or(Time::us(60), |usual| usual.clamp(Time::us(2), Time::us(400)));
@@ -116,7 +116,7 @@ fn number(dice: &mut Dice, about: &Json) -> f64 {
     let of = |key: &str| about.get(key).and_then(Json::as_f64);
     let default = of("default").filter(|usual| *usual > 0.0);
     let (usual, least) = (default.unwrap_or(0.5), of("minimum"));
-    // Where nothing says what is usual, values beyond the range come, too, and are refused.
+    // Without a usual value, values beyond the range occur, too, and are refused.
     let most = of("maximum").or(of("exclusiveMaximum")).filter(|_| default.is_some() || least.is_some());
     let (least, most) = (least.unwrap_or(0.0), most.unwrap_or(usual * 8.0).min(usual * 8.0));
     let drawn = dice.log((usual / 8.0).max(least).max(1e-4), most.max(least));

@@ -79,7 +79,7 @@ impl<'a> Network<'a> {
         format!("{} B", self.dice.log_whole(least, 200_000))
     }
 
-    /// A shortest way, one of several at random.
+    /// A shortest path, one of several at random.
     fn way(&mut self, from: usize, to: usize) -> Vec<String> {
         let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); self.graph.nodes.len()];
         for link in &self.graph.links {
@@ -107,7 +107,7 @@ impl<'a> Network<'a> {
         self.names(&way)
     }
 
-    /// Interfaces that differ.
+    /// Interfaces with differences.
     pub fn nic(&mut self, case: &mut Case) {
         if self.dice.chance(0.1) {
             let host = self.host();
@@ -236,7 +236,7 @@ impl<'a> Network<'a> {
                 };
                 match size.filter(|_| self.dice.chance(0.4)) {
                     None => put("load", json!(format!("{} %", self.dice.between(5, 95 / of)))),
-                    // No host is offered more than its link carries, whatever others send to it.
+                    // No host is offered more than its link carries, whatever other hosts send to it.
                     Some(size) => {
                         let slowest = self.graph.links.iter().map(Link::slowest).min().unwrap_or(Rate(1));
                         let least = slowest.time_for(size * 2 + Bytes(2_000)).0 / 1_000 * self.hosts.len() as u64 * of;
@@ -313,7 +313,7 @@ impl<'a> Network<'a> {
         job
     }
 
-    /// A job without anything to do, and its ranks.
+    /// A job without work, and its ranks.
     pub(super) fn members(&mut self, number: u64) -> (Map<String, Json>, u64) {
         let mut job = Map::new();
         let mut put = |key: &str, value: Json| job.insert(key.into(), value);
@@ -349,7 +349,7 @@ impl<'a> Network<'a> {
         (job, ranks)
     }
 
-    /// A combine is one of a dispatch before it, among the same ranks; where there is none, the ranks compute.
+    /// A combine refers to a dispatch before it, among the same ranks; without such a dispatch the ranks compute.
     fn combine(&mut self, step: &mut Map<String, Json>, before: &[Map<String, Json>]) {
         let dispatch = before.iter().rev().find(|step| step.get("kind") == Some(&json!("dispatch")));
         for key in ["group_size", "group_stride"] {

@@ -1,21 +1,23 @@
 //! Frames of the model as octets.
 //!
-//! The model knows lengths, addresses, numbers and marks, not payload; what stands in a frame is therefore this:
+//! The model knows lengths, addresses, numbers and marks, not payload. A frame therefore contains:
 //!
 //! - **Data**: Ethernet, IPv4, UDP to port 4791, BTH, payload of zeros, padding, ICRC. The opcode is SEND first, middle, last or only, the
 //!   PSN the offset of the first payload byte divided by `packet.payload`, the queue pair 24 bits of a hash of the flow's identity, the
 //!   UDP source port 14 of them. The DSCP is the class selector of the priority in which the host sent it (priority times 8, RFC 2474);
 //!   bridges here add no VLAN tag.
-//! - **Acknowledgements**: opcode 0x11, AETH. The PSN is that of the last packet that was received in order; of a NACK it is the one
-//!   expected next, of one that a switch sends (`trim.to = "source"`) that of the lost packet. Where the data packet was marked, BECN is set: the model's ACK echoes the mark.
+//! - **Acknowledgements**: opcode 0x11, AETH. The PSN is that of the last packet received in order. A NACK has the PSN expected next; a
+//!   NACK from a switch (`trim.to = "source"`) has that of the lost packet. If the data packet was marked, BECN is set: the model's ACK
+//!   echoes the mark.
 //! - **With reliable unordered delivery** (`transport.recovery = "rud"`) data and acknowledgements are those of UET instead ([`rud`]).
-//! - **What was cut** has the DSCP of its class on the link, and in its lower bits 3, or 7 where it was cut at the port to its receiver.
-//! - **Control frames**: what their mechanism says, addressed from the switch or host that made them to where they go. What they
-//!   encapsulate of a data packet is as its source sends it: a middle one (PSN 0), not yet marked.
-//! - **Pause signals** that the model lets pass without a frame stand as the frame that would say the same; one that lasts until it is
-//!   lifted has the longest time, 65535 quanta.
-//! - **Length**: the model's, less 4 octets of frame check sequence, filled up with zeros behind the packet. Where the scenario counts fewer
-//!   bytes of headers than these are, the frame in the file is longer than the model's. What is longer than IP can say has 65535 there.
+//! - **Trimmed packets** have the DSCP of their class on the link, and in its lower bits 3, or 7 if they were trimmed at the port to their
+//!   receiver.
+//! - **Control frames**: the content from their mechanism, addressed from the switch or host that sent them to their destination. An
+//!   encapsulated data packet is as its source sends it: a middle one (PSN 0), not yet marked.
+//! - **Pause signals** without a frame in the model are written as the equivalent frame; one that lasts until it is lifted has the longest
+//!   time, 65535 quanta.
+//! - **Length**: the model's, less 4 octets of frame check sequence, filled up with zeros behind the packet. If the scenario counts fewer
+//!   bytes of headers than these are, the frame in the file is longer than the model's. A length beyond IP's range is written as 65535.
 
 mod rud;
 
@@ -40,10 +42,10 @@ use std::net::Ipv4Addr;
 
 /// First of the UDP source ports that carry entropy (dynamic range, RFC 6335).
 const ENTROPY: u16 = 0xc000;
-/// Of frames that no mechanism knows how to put into octets: local experimental EtherType 2 (IEEE 802 clause 9.2.4) and the kind's name.
+/// EtherType of frames that no mechanism encodes: local experimental EtherType 2 (IEEE 802 clause 9.2.4), followed by the kind's name.
 const UNKNOWN: u16 = 0x88b6;
 
-/// \[octets\] of a packet that messages are offered: CNM and BCN take 64, CIM 48 by default and 512 at most.
+/// \[octets\] of a packet that messages may encapsulate: CNM and BCN take 64, CIM 48 by default and 512 at most.
 const SAMPLED: usize = 512;
 
 /// Turns rows into octets.
@@ -51,7 +53,7 @@ pub struct Renderer {
     mechanisms: Config,
     /// \[bytes\] `packet.payload`
     payload: u64,
-    /// Whether data and acknowledgements are UET's.
+    /// True if data and acknowledgements are UET's.
     unordered: bool,
     /// Host of a node, by node number.
     hosts: Vec<Option<HostId>>,
@@ -59,10 +61,10 @@ pub struct Renderer {
 }
 
 impl Renderer {
-    /// For the frames of a run.
+    /// A renderer for the frames of a run.
     ///
     /// # Errors
-    /// If the graph is not valid.
+    /// The graph is not valid.
     pub fn new(
         graph: &Graph,
         mechanisms: &Config,
@@ -80,7 +82,7 @@ impl Renderer {
         })
     }
 
-    /// Puts a frame, without its frame check sequence, into `octets`, which are cleared first.
+    /// Encodes a frame, without its frame check sequence, into `octets`, which are cleared first.
     pub fn render(&self, row: &FrameRow, octets: &mut Vec<u8>) {
         octets.clear();
         match (row.packet.body, &row.control) {
@@ -103,7 +105,7 @@ impl Renderer {
         (offset / self.payload) as u32 & 0xff_ffff
     }
 
-    /// `begin` and `end` are the offsets of its message.
+    /// Encodes data; `begin` and `end` are the offsets of its message.
     fn data(&self, packet: &Packet, data: DataHeader, (begin, end): (u64, u64), octets: &mut Vec<u8>) {
         ethernet(octets, host_mac(packet.dst), host_mac(data.src));
         let at = octets.len();
@@ -145,7 +147,7 @@ impl Renderer {
         let mut body = Vec::new();
         let written = bth.append(&mut body).and_then(|()| Aeth { syndrome, msn: 0 }.append(&mut body));
         debug_assert!(written.is_ok(), "every field is cut to its width");
-        // An ACK carries the mark of its data packet, which is not its own.
+        // An ACK carries the mark of its data packet, not one of its own.
         let ds = DsField::new(packet.ds.dscp(), Ecn::NotEct);
         let ports = roce_ports(packet.flow.tag);
         datagram((host_ip(ack.src), host_ip(packet.dst)), ds, ports, &body, true).append(octets);
@@ -171,7 +173,7 @@ impl Renderer {
             body.extend(frame.kind.as_bytes());
             Carrier::Link(UNKNOWN)
         });
-        // What is for no host is for the neighbour.
+        // A frame without a host is for the neighbour.
         let (mac, destination) = match (header.to, hears) {
             (Some(host), _) => (host_mac(host), host_ip(host)),
             (None, Some(node)) => (self.mac_of(node), self.ip_of(node)),
@@ -201,7 +203,7 @@ impl Renderer {
         }
     }
 
-    /// The first octets of a packet of the flow that a control frame speaks of.
+    /// The first octets of a packet of the flow that a control frame names.
     fn sample(&self, frame: &Control, flow: &FlowIdentity, octets: &mut Vec<u8>) {
         let tag = frame.flow.map_or(0, |flow| flow.tag);
         let bth = Bth { opcode: opcode::SEND_MIDDLE, ..bth_of(tag) };
@@ -257,17 +259,17 @@ impl Renderer {
         self.host(node).map_or_else(|| port_mac(node, port), host_mac)
     }
 
-    /// The link's other end.
+    /// The other end of the link.
     fn across(&self, row: &FrameRow) -> Option<&PortEnd> {
         self.ports.get(row.node.0 as usize)?.get(usize::from(row.port.0))
     }
 }
 
-/// Of what was cut: the local-use code point (RFC 2474, section 6: xxxx11) of its class that says where.
+/// The local-use code point (RFC 2474, section 6: xxxx11) of a trimmed packet's class, which shows where it was trimmed.
 const TRIMMED: u8 = 3;
 const TRIMMED_LASTHOP: u8 = 7;
 
-/// DS field of a data packet on the link. What was cut says so there, and in what class it travels.
+/// DS field of a data packet on the link. For a trimmed packet it shows the trimming, and the packet's class.
 fn ds_of(packet: &Packet, data: DataHeader) -> DsField {
     if !data.is(DataHeader::CUT) {
         return packet.ds;
@@ -281,18 +283,18 @@ fn roce_ports(tag: u32) -> (u16, u16) {
     (ENTROPY | tag as u16 & !ENTROPY, ROCE_PORT)
 }
 
-/// What all packets of a flow have in common: its queue pair.
+/// Returns the common header of a flow's packets: its queue pair.
 fn bth_of(tag: u32) -> Bth {
     Bth { destination: tag & 0xff_ffff, ..Bth::default() }
 }
 
-/// Addresses.
+/// Encodes the addresses.
 fn ethernet(octets: &mut Vec<u8>, destination: Mac, source: Mac) {
     octets.extend(destination.0);
     octets.extend(source.0);
 }
 
-/// IPv4 and UDP around `payload`; `roce`: with an ICRC behind it.
+/// Encodes IPv4 and UDP around `payload`; `roce`: with an ICRC behind it.
 fn datagram(
     addresses: (Ipv4Addr, Ipv4Addr),
     ds: DsField,

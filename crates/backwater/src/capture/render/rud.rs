@@ -1,13 +1,13 @@
 //! Data and acknowledgements of reliable unordered delivery, as packets of UET.
 //!
-//! - **Data**: a RUD request, with a credit target where the packet carries one. The PSN is the offset of the first payload byte divided by
-//!   `packet.payload`; a connection begins at 0. No header of the semantic sublayer follows, since the model knows none, but the payload of
-//!   zeros at once. What was cut has none.
-//! - **Acknowledgements**: ACK_CC with the CC state of NSCC, in which the receiver's count of bytes stands, whichever control is on. Before
-//!   anything has come in order the cumulative PSN is the one before 0. A map whose place is beyond 16 bits is left out.
-//! - **Of a packet that was cut**: NACK with the code TRIMMED or TRIMMED_LASTHOP, also from a switch.
+//! - **Data**: a RUD request, with a credit target if the packet carries one. The PSN is the offset of the first payload byte divided by
+//!   `packet.payload`; a connection begins at 0. No header of the semantic sublayer follows, since the model knows none: the payload of
+//!   zeros follows at once. A trimmed packet has no payload.
+//! - **Acknowledgements**: ACK_CC with the CC state of NSCC, which contains the receiver's count of bytes, whichever control is on. Before
+//!   anything has arrived in order the cumulative PSN is the one before 0. A map with an offset beyond 16 bits is left out.
+//! - **For a trimmed packet**: NACK with the code TRIMMED or TRIMMED_LASTHOP, also from a switch.
 //! - **Source port**: 14 bits of the flow's hash, with the entropy value added modulo 2, from 49152 on.
-//! - **What answers a probe** has the flag P, and the probe's opaque value in place of the offset of its PSN.
+//! - **An answer to a probe** has the flag P, and the probe's opaque value in place of the offset of its PSN.
 //! - **Not modelled**, and 0: SYN, clear PSN, maximum PSN range, service time, window penalty; no CRC of UET ends a packet.
 
 use super::{ENTROPY, Renderer, datagram, ds_of, ethernet};
@@ -42,7 +42,7 @@ impl Renderer {
 
     pub(super) fn answer(&self, packet: &Packet, ack: AckHeader, report: Option<Report>, octets: &mut Vec<u8>) {
         ethernet(octets, host_mac(packet.dst), host_mac(ack.src));
-        // What an answer has for its source is the destination of the data.
+        // The source of an answer is the destination of the data.
         let (destination, source) = pdc_ids(packet.flow);
         let marked = packet.ecn() == Ecn::Ce;
         let cumulative = (ack.received.div_ceil(self.payload) as u32).wrapping_sub(1);
@@ -77,7 +77,7 @@ impl Renderer {
         let mut body = Vec::new();
         let written = header.append(&mut body);
         debug_assert!(written.is_ok(), "every field is cut to its width");
-        // An answer carries the mark of its data packet, which is not its own.
+        // An answer carries the mark of its data packet, not one of its own.
         let ds = DsField::new(packet.ds.dscp(), Ecn::NotEct);
         datagram((host_ip(ack.src), host_ip(packet.dst)), ds, ports(packet, ev), &body, false).append(octets);
     }
