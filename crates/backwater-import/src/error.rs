@@ -1,4 +1,4 @@
-//! Why a file cannot be imported: where, what, why, and what would be right.
+//! Errors of an import: place, value, reason, hint.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use std::fmt;
 pub struct ImportError {
     /// The file as given.
     pub file: Option<String>,
-    /// Line in it, from 1; of binary files none, their reasons name the octet.
+    /// Line in it, from 1; absent for binary files, whose reasons name the octet.
     pub line: Option<u64>,
-    /// What stands there, shortened.
+    /// The text there, shortened.
     pub value: Option<String>,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
-    /// What would be right.
+    /// The correction.
     pub hint: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl ImportError {
         self
     }
 
-    /// In a file, unless it says one already.
+    /// In a file, unless it already has one.
     pub fn file(mut self, name: impl Into<String>) -> ImportError {
         self.file.get_or_insert_with(|| name.into());
         self

@@ -1,4 +1,4 @@
-//! The scenario that the caller gives as a fabric, without what runs on it.
+//! The caller's scenario as a fabric, without its workload.
 
 use crate::error::ImportError;
 
@@ -8,7 +8,7 @@ const WORKLOAD: [&str; 2] = ["flow", "job"];
 /// A scenario without its workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bare {
-    /// Its text, with its remarks.
+    /// Its text, with its comments.
     pub text: String,
     /// Groups of flows that were left out.
     pub flows: usize,
@@ -16,11 +16,11 @@ pub struct Bare {
     pub jobs: usize,
 }
 
-/// Leaves the workload out of a scenario.
+/// Removes the workload from a scenario.
 ///
 /// # Errors
 ///
-/// It is no TOML.
+/// It is not TOML.
 pub fn bare(name: &str, text: &str) -> Result<Bare, ImportError> {
     let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
@@ -32,12 +32,12 @@ pub fn bare(name: &str, text: &str) -> Result<Bare, ImportError> {
         return Ok(Bare { text: text.to_owned(), flows, jobs });
     }
     let cut = without_sections(text);
-    // Lines may be part of a text or a list, so the result has to say what the scenario does; without its remarks it always can.
+    // Lines may be part of a text or a list, so the result must equal the scenario; without its comments it always can.
     let text = if cut.parse::<toml::Table>().is_ok_and(|own| own == table) { cut } else { table.to_string() };
     Ok(Bare { text, flows, jobs })
 }
 
-/// Leaves out the lines from each head of a workload to the next other head. Remarks right above a head go with it.
+/// Removes the lines from each head of a workload to the next other head. Comments right above a head are removed with it.
 fn without_sections(text: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut above: Vec<&str> = Vec::new();

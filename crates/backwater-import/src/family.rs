@@ -1,4 +1,4 @@
-//! What a family of files is: its kinds, and how they become a scenario.
+//! A family of files: its kinds, and their conversion into a scenario.
 
 use crate::error::ImportError;
 use crate::fabric::{self, Bare};
@@ -10,15 +10,15 @@ use crate::source::{Head, Place, Source};
 /// Files of one origin, which belong together.
 #[derive(Debug)]
 pub struct Family {
-    /// What `--format` calls it.
+    /// Its name for `--format`.
     pub name: &'static str,
-    /// Whose files they are.
+    /// The origin of the files.
     pub about: &'static str,
     /// Its kinds of files.
     pub kinds: &'static [Kind],
-    /// Kinds of other families that may stand beside its own files.
+    /// Kinds of other families that may accompany its own files.
     pub beside: &'static [&'static str],
-    /// What the caller may say that it uses, of [`Options::given_options`].
+    /// The options that it uses, of [`Options::given_options`].
     pub uses: &'static [&'static str],
     /// Turns files of its kinds into one scenario.
     pub combine: fn(InputFiles, &mut Work<'_>) -> Result<ScenarioWriter, ImportError>,
@@ -27,11 +27,12 @@ pub struct Family {
 /// A kind of file.
 #[derive(Debug)]
 pub struct Kind {
-    /// What `--format` calls it.
+    /// Its name for `--format`.
     pub name: &'static str,
-    /// What is in it.
+    /// Its content.
     pub about: &'static str,
-    /// Whether a file that begins so is one. What could be of two kinds is refused, so it looks at all that is there.
+    /// Returns whether a file with this beginning is of the kind. A file that could be of two kinds is refused, so the function examines
+    /// the whole head.
     pub recognise: fn(&Head) -> bool,
 }
 
@@ -50,7 +51,7 @@ impl InputFiles {
         self.files.iter().filter(move |(own, _)| own.name == kind).map(|(_, source)| source)
     }
 
-    /// The one file of a kind that may be there once.
+    /// The only file of a kind that may occur once.
     pub fn at_most_one<'a>(&'a self, kind: &'a str) -> Result<Option<&'a Source>, ImportError> {
         let mut all = self.of(kind);
         let first = all.next();
@@ -61,29 +62,29 @@ impl InputFiles {
     }
 }
 
-/// What a family works with.
+/// The environment of a family's conversion.
 pub struct Work<'a> {
-    /// What the names of tables begin with.
+    /// The beginning of the names of tables.
     pub stem: &'a str,
-    /// What the caller says.
+    /// The caller's options.
     pub options: &'a Options,
-    /// The fabric that the caller gives, with its name, unless the files have no workload for it.
+    /// The caller's fabric, with its name, unless the files have no workload for it.
     pub fabric: Option<&'a (String, String)>,
-    /// Where tables go.
+    /// The place of tables.
     pub place: &'a mut dyn Place,
-    /// What the reader should know.
+    /// Notes for the reader.
     pub notes: &'a mut Notes,
 }
 
 impl Work<'_> {
-    /// Writes the title, unless the caller gives a fabric: that has a title of its own, if any.
+    /// Writes the title, unless the caller gives a fabric: that has its own title, if any.
     pub fn title(&self, title: &str, writer: &mut ScenarioWriter) {
         if self.fabric.is_none() {
             writer.key("title", title);
         }
     }
 
-    /// Writes the fabric that the caller gives, without what runs on it; whether there is one.
+    /// Writes the caller's fabric, without its workload. Returns whether there is one.
     pub fn write_fabric(&mut self, writer: &mut ScenarioWriter) -> Result<bool, ImportError> {
         let Some((name, text)) = self.fabric else { return Ok(false) };
         let Bare { text, flows, jobs } = fabric::bare(name, text)?;
@@ -100,7 +101,7 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// The files have no workload: a fabric of the caller has no use.
+    /// The files have no workload, so the caller's fabric is not used.
     pub fn no_workload(&mut self) {
         if self.fabric.take().is_some() {
             let text = "the files have no workload to run on it; give it to the import of one";
@@ -108,7 +109,7 @@ impl Work<'_> {
         }
     }
 
-    /// Notes what the caller says and a family does not use.
+    /// Notes the options that a family does not use.
     pub(crate) fn unused(&mut self, family: &Family) {
         for name in self.options.given_options().filter(|name| !family.uses.contains(name)) {
             match name {

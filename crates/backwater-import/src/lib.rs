@@ -5,13 +5,13 @@
 //!          registry.rs               htsim/, hpcc/, …              page.rs, table.rs, note.rs
 //! ```
 //!
-//! A *family* is the files of one origin, which belong together: a connection matrix and a topology of htsim, say. It has a
-//! directory of its own and a line in [`registry`]. What a family reads it turns into the text of a scenario ([`ScenarioWriter`]) and
-//! tables of flows or operations beside it ([`tables::Flows`], [`tables::Operations`]). What it leaves out or has to assume it
-//! says in a [`Note`] with file and line: nothing is ignored in silence.
+//! A *family* is the files of one origin, which belong together: a connection matrix and a topology of htsim, say. It has a directory of
+//! its own and a line in [`registry`]. A family turns files into the text of a scenario ([`ScenarioWriter`]) and tables of flows or
+//! operations beside it ([`tables::Flows`], [`tables::Operations`]). It reports omissions and assumptions in a [`Note`] with file and line:
+//! nothing is ignored silently.
 //!
-//! This crate knows no simulator: a scenario is text, and the crate `backwater` says whether it is right. Every parser takes any
-//! octets and gives a value or an [`ImportError`]; memory is in proportion to the file, whatever its counts say.
+//! This crate knows no simulator: a scenario is text, and the crate `backwater` checks it. Every parser accepts any octets and returns a
+//! value or an [`ImportError`]; memory is in proportion to the file, whatever its counts.
 
 mod error;
 mod fabric;
@@ -47,14 +47,14 @@ pub use source::{Folder, Head, Memory, Place, Source};
 
 use family::Work;
 
-/// What an import gives, beside the tables that it has written.
+/// The result of an import, beside the tables that it has written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
     /// The kinds of the files, as `--format` names them, in the order of the files.
     pub kinds: Vec<&'static str>,
-    /// The scenario, TOML text with remarks. Names of tables in it are relative to its own place.
+    /// The scenario, TOML text with comments. Names of tables in it are relative to its own place.
     pub scenario: String,
-    /// What was left out, assumed, or is otherwise here: file by file, line by line.
+    /// Omissions, assumptions and differences: file by file, line by line.
     pub notes: Vec<Note>,
 }
 
@@ -62,7 +62,7 @@ pub struct Imported {
 ///
 /// # Errors
 ///
-/// A file that is of no kind or of several, that is not what its kind says, or that does not go with the others.
+/// A file of no kind or of several, a file with errors, or one that does not fit the others.
 pub fn import(
     sources: Vec<Source>,
     stem: &str,

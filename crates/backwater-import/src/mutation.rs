@@ -1,6 +1,6 @@
-//! Files with mistakes, for tests: a fixture with a few octets, numbers, words or lines changed. A function of the seed.
+//! Files with mistakes, for tests: a fixture with a few octets, numbers, words or lines changed, as a function of the seed.
 
-/// Numbers that counts, offsets and sizes may lie with.
+/// False numbers for counts, offsets and sizes.
 const NUMBERS: [&str; 12] = [
     "0",
     "-1",
@@ -16,7 +16,7 @@ const NUMBERS: [&str; 12] = [
     "0.5",
 ];
 
-/// A generator that is good enough to choose mistakes (SplitMix64, Steele et al., OOPSLA 2014).
+/// A generator of sufficient quality for choosing mistakes (SplitMix64, Steele et al., OOPSLA 2014).
 struct Dice(u64);
 
 impl Dice {

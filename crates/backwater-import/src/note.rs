@@ -1,4 +1,4 @@
-//! What an import left out or assumed.
+//! Notes on omissions and assumptions of an import.
 
 use crate::error::ImportError;
 use std::collections::HashMap;
@@ -6,16 +6,16 @@ use std::collections::hash_map::DefaultHasher;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// What a note is about.
+/// The kind of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NoteKind {
-    /// It stands in the file and has no effect here.
+    /// It is in the file and has no effect here.
     Ignored,
-    /// It does not stand in the file, and something had to be chosen.
+    /// It is not in the file, and a value had to be chosen.
     Assumed,
-    /// It has an effect here that is not quite that of the program it was written for.
+    /// Its effect here differs from that in the original program.
     Differs,
-    /// What the import found out about the configuration itself.
+    /// A result of the import about the configuration itself.
     Verdict,
 }
 
@@ -31,20 +31,20 @@ impl NoteKind {
     }
 }
 
-/// Something that the reader of an imported scenario should know.
+/// Information for the reader of an imported scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The file.
     pub file: String,
-    /// Its first line, where there is one.
+    /// Its first line, if any.
     pub line: Option<u64>,
-    /// What the note is about.
+    /// The kind.
     pub kind: NoteKind,
-    /// A sentence without its full stop. Of many names and lines that it is about it has the first ones.
+    /// A sentence without its full stop. It names the first of many names and lines.
     pub text: String,
-    /// All lines that it is about, in the order in which they were read.
+    /// All lines that it concerns, in the order of reading.
     pub lines: Vec<u64>,
-    /// The names of all that it is about, where that has names.
+    /// The names of everything that it concerns, if there are names.
     pub names: Vec<String>,
 }
 
@@ -58,49 +58,49 @@ impl fmt::Display for Note {
     }
 }
 
-/// Notes as they are gathered. Those that say the same of several names, or in several lines, become one.
+/// Collected notes. Those with the same text for several names, or in several lines, become one.
 #[derive(Debug, Default)]
 pub struct Notes {
     list: Vec<Gathered>,
-    /// Places in `list` by a hash of what is said and of which file: a file may have as many notes as lines.
+    /// Places in `list` by a hash of text and file: a file may have as many notes as lines.
     places: HashMap<u64, Vec<usize>>,
-    /// What is not known, with its place: an error that follows may come of it.
+    /// Unknown things, with their place: they may be the cause of a later error.
     not_known: Vec<String>,
 }
 
-/// Notes of one file that say the same.
+/// Notes of one file with the same text.
 #[derive(Debug)]
 struct Gathered {
     file: String,
     kind: NoteKind,
     text: String,
-    /// Whether what they are about has names.
+    /// True if their subjects have names.
     named: bool,
-    /// What they are about; it has no name where the text alone says it.
+    /// Their subjects; a subject has no name if the text alone describes it.
     about: Vec<About>,
     /// Its place in `about`, by name.
     places: HashMap<String, usize>,
-    /// Names of which the text has some.
+    /// Names for the text, which has some of them.
     names: Vec<String>,
 }
 
-/// Something that notes are about.
+/// The subject of notes.
 #[derive(Debug)]
 struct About {
     name: String,
-    /// The lines that it stands in.
+    /// Its lines.
     lines: Vec<u64>,
-    /// How often it was noted: it may stand in no line.
+    /// The number of its notes: it may have no line.
     times: u64,
 }
 
-/// Most names that a text has; [`Note::names`] has all.
+/// Most names in a text; [`Note::names`] has all.
 pub const NAMES: usize = 100;
 
-/// Most of what is not known that an error names.
+/// Most unknown things that an error names.
 const SUSPECTS: usize = 8;
 
-/// Most lines that a text has of one thing.
+/// Most lines of one subject in a text.
 const LINES: usize = 8;
 
 impl Notes {
@@ -109,7 +109,7 @@ impl Notes {
         self.named(kind, file, line, "", text);
     }
 
-    /// Adds a note about something that has a name. Others that say the same are in one sentence with it.
+    /// Adds a note about something with a name. Notes with the same text share a sentence.
     pub fn named(&mut self, kind: NoteKind, file: &str, line: Option<u64>, name: &str, text: impl Into<String>) {
         let gathered = self.gathered(kind, file, !name.is_empty(), text.into());
         let place = *gathered.places.entry(name.to_owned()).or_insert(gathered.about.len());
@@ -121,7 +121,7 @@ impl Notes {
         about.lines.extend(line.filter(|line| about.lines.last() != Some(line)));
     }
 
-    /// Adds a note whose text has some of the names that it is about.
+    /// Adds a note whose text contains some of its names.
     pub fn some(&mut self, kind: NoteKind, file: &str, line: Option<u64>, names: &[&str], text: impl Into<String>) {
         let text = text.into();
         self.add(kind, file, line, text.as_str());
@@ -129,7 +129,7 @@ impl Notes {
         own.names.extend(names.iter().map(|name| (*name).to_owned()));
     }
 
-    /// Where notes are that say the same.
+    /// Returns the notes with the same text.
     fn gathered(&mut self, kind: NoteKind, file: &str, named: bool, text: String) -> &mut Gathered {
         let mut hasher = DefaultHasher::new();
         (kind, file, named, text.as_str()).hash(&mut hasher);
@@ -158,21 +158,21 @@ impl Notes {
         self.named(NoteKind::Ignored, file, line, name, why);
     }
 
-    /// The same of what no program knows: an error of the import names it, too.
+    /// The same for something that no program knows: an error of the import names it, too.
     pub fn unknown(&mut self, file: &str, line: Option<u64>, name: &str, why: impl Into<String>) {
         self.unread(file, line, name, why);
         let place = line.map_or_else(String::new, |line| format!(":{line}"));
         self.suspect(format!("{name} ({file}{place})"));
     }
 
-    /// Something that an error of the import is to name, since it may come of it.
+    /// Records something that an error of the import must name, since it may be the cause.
     pub fn suspect(&mut self, what: String) {
         if !self.not_known.contains(&what) && self.not_known.len() < SUSPECTS {
             self.not_known.push(what);
         }
     }
 
-    /// An error with what is not known in its hint.
+    /// An error with unknown things in its hint.
     pub fn with_unknown(&self, error: ImportError) -> ImportError {
         if self.not_known.is_empty() {
             return error;
@@ -187,12 +187,12 @@ impl Notes {
         self.add(NoteKind::Assumed, file, line, text);
     }
 
-    /// Something is not quite the same here.
+    /// Something differs here.
     pub fn differs(&mut self, file: &str, line: Option<u64>, text: impl Into<String>) {
         self.add(NoteKind::Differs, file, line, text);
     }
 
-    /// Something was found out.
+    /// A result about the configuration.
     pub fn verdict(&mut self, file: &str, line: Option<u64>, text: impl Into<String>) {
         self.add(NoteKind::Verdict, file, line, text);
     }
@@ -237,7 +237,7 @@ impl Gathered {
     }
 }
 
-/// Lines, those in a row as a range, and of many the first: `lines 3, 5-9, 12 and 40 more`. Empty where there are none.
+/// Lines, with ranges for consecutive ones, and only the first of many: `lines 3, 5-9, 12 and 40 more`. Empty without lines.
 fn line_ranges(lines: &[u64]) -> String {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     for line in lines {

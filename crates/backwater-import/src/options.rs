@@ -1,4 +1,4 @@
-//! What the caller of an import may say.
+//! The options of an import.
 
 /// Unit of times in a file whose unit depends on the program that reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub enum StartUnit {
     Picoseconds,
 }
 
-/// What a simulator says of pauses. The caller has one, this crate knows none.
+/// The functions of a simulator for pauses. The caller provides them, since this crate knows no simulator.
 #[derive(Clone, Copy, Debug)]
 pub struct Pauses {
     /// The longest time that IEEE 802.3 allows a port of a rate (b/s) from the receipt of a pause to the stop, in ps; `None`: no bound is
@@ -17,11 +17,11 @@ pub struct Pauses {
     pub longest_response: fn(bps: u64) -> Option<u64>,
     /// The headroom in octets that the simulator needs.
     pub headroom: fn(Asked) -> u64,
-    /// The headroom in octets by IEEE 802.1Q annex N; `None`: a bound of it is not known.
+    /// The headroom in octets by IEEE 802.1Q annex N; `None`: one of its bounds is unknown.
     pub annex_n: fn(Asked) -> Option<u64>,
 }
 
-/// Whose headroom is asked for: that of a port and class.
+/// The port and class whose headroom is calculated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// Rate of the link, in b/s.
@@ -34,33 +34,32 @@ pub struct Asked {
     pub response_ps: u64,
 }
 
-/// What the caller of an import may say. All of it may be left out.
+/// The options of an import. All of them may be absent.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The family or the kind of all files, instead of what their content says.
+    /// The family or the kind of all files, instead of recognition by content.
     pub format: Option<String>,
     /// Unit of `start` in htsim's connection matrices.
     pub start_unit: Option<StartUnit>,
     /// The command line of the program that the files were written for: its program and its options, without a shell's quotes.
     pub command: Vec<String>,
-    /// Text of a scenario, with its name, whose fabric and mechanisms the imported workload runs on, instead of what the family
-    /// assumes.
+    /// Text of a scenario, with its name. The imported workload runs on its fabric and mechanisms, instead of the family's defaults.
     pub fabric: Option<(String, String)>,
-    /// A start time of the files that becomes 0 s; absent: what the family does.
+    /// A start time of the files that becomes 0 s; absent: the family's default.
     pub from_ps: Option<u64>,
-    /// Servers that a file describes one of; absent: what the family assumes.
+    /// Number of servers, if a file describes one of them; absent: the family's default.
     pub servers: Option<u32>,
-    /// Packet memory of the switch whose configuration is imported, in octets; absent: what is known of its hardware.
+    /// Packet memory of the switch whose configuration is imported, in octets; absent: that of known hardware.
     pub memory: Option<u64>,
     /// Time from the receipt of a pause to the stop at the ports of that switch's neighbours, in ps; absent: the longest that IEEE
     /// 802.3 allows.
     pub response_ps: Option<u64>,
-    /// What the simulator says of pauses; absent: the headroom of a switch is not judged.
+    /// The simulator's functions for pauses; absent: the headroom of a switch is not judged.
     pub pauses: Option<Pauses>,
 }
 
 impl Options {
-    /// What the caller has said, as the command line calls it, beside the format.
+    /// Returns the given options, in the form of the command line, without the format.
     pub fn given_options(&self) -> impl Iterator<Item = &'static str> {
         let all = [
             ("--start-unit", self.start_unit.is_some()),

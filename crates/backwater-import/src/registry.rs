@@ -17,7 +17,7 @@ pub const FAMILIES: &[&Family] = &[
     &crate::nccl::FAMILY,
 ];
 
-/// The kind of a file. `None`: it is of none.
+/// The kind of a file. `None`: it is of no known kind.
 ///
 /// # Errors
 ///
@@ -44,7 +44,7 @@ fn among(
     }
 }
 
-/// Files with their kinds, by content or as `options.format` says.
+/// Files with their kinds, by content or by `options.format`.
 pub(crate) fn recognised(sources: Vec<Source>, options: &Options) -> Result<InputFiles, ImportError> {
     let mut files = Vec::with_capacity(sources.len());
     for source in sources {

@@ -1,12 +1,12 @@
-//! The text of a scenario, with remarks.
+//! The text of a scenario, with comments.
 
-/// The text of a scenario as it grows.
+/// The text of a scenario under construction.
 #[derive(Clone, Debug, Default)]
 pub struct ScenarioWriter {
     text: String,
 }
 
-/// Where remarks are wrapped.
+/// Comments are wrapped at this width.
 const WIDTH: usize = 118;
 
 impl ScenarioWriter {
@@ -15,7 +15,7 @@ impl ScenarioWriter {
         ScenarioWriter::default()
     }
 
-    /// A remark in lines of its own.
+    /// A comment on separate lines.
     pub fn remark(&mut self, text: &str) -> &mut ScenarioWriter {
         for paragraph in text.lines() {
             let mut line = String::from("#");
@@ -32,12 +32,12 @@ impl ScenarioWriter {
         self
     }
 
-    /// The head of a table, as `[topology]` or `[[flow]]`, after an empty line.
+    /// The head of a table, such as `[topology]` or `[[flow]]`, after an empty line.
     pub fn head(&mut self, head: &str) -> &mut ScenarioWriter {
         self.gap().line(head)
     }
 
-    /// An empty line, unless there is one already.
+    /// An empty line, unless the text already ends with one.
     pub fn gap(&mut self) -> &mut ScenarioWriter {
         if !self.text.is_empty() && !self.text.ends_with("\n\n") {
             self.text.push('\n');
@@ -56,18 +56,18 @@ impl ScenarioWriter {
         self.line(&format!("{key} = {value}"))
     }
 
-    /// A key and its value, with a remark behind it.
+    /// A key and its value, followed by a comment.
     pub fn key_because(&mut self, key: &str, value: impl Into<toml::Value>, remark: &str) -> &mut ScenarioWriter {
         let value = value.into();
         self.line(&format!("{key} = {value}  # {}", printable(remark)))
     }
 
-    /// The text of the scenario that the caller gives, which has a title of its own, if any.
+    /// The text of the caller's scenario, which has its own title, if any.
     pub fn fabric(&mut self, name: &str, text: &str) -> &mut ScenarioWriter {
         self.gap().remark(&format!("From here on: {name}")).verbatim(text)
     }
 
-    /// Text of a scenario as it is.
+    /// Text of a scenario, unchanged.
     pub fn verbatim(&mut self, text: &str) -> &mut ScenarioWriter {
         self.text.push_str(text);
         if !text.ends_with('\n') {
@@ -88,7 +88,7 @@ impl ScenarioWriter {
     }
 }
 
-/// Names of a file as a remark or a title may have them: TOML forbids control characters in remarks, and a line would end it.
+/// Names from a file in a form for comments and titles: TOML forbids control characters in comments, and a line end would end them.
 pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
@@ -97,7 +97,7 @@ pub fn printable(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Names come from files: whatever they hold, a remark stays a remark.
+    /// Names come from files: whatever their content, a comment stays a comment.
     #[test]
     fn a_remark_stays_a_remark() {
         let mut writer = ScenarioWriter::new();

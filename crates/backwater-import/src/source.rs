@@ -1,4 +1,4 @@
-//! What is read, and where tables go.
+//! Input files, and the place of tables.
 
 use crate::error::ImportError;
 use std::cell::OnceCell;
@@ -8,16 +8,16 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// How much of a file its kind is recognised by.
+/// Octets of a file by which its kind is recognised.
 const HEAD: u64 = 64 << 10;
 
 /// The byte order mark in UTF-8.
 const MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Largest file that is read as a whole. Kinds with larger ones read them as streams.
+/// Largest file that is read completely. Kinds with larger ones read them as streams.
 const LARGEST: u64 = 4 << 30;
 
-/// A file to be imported. It is opened when it is read: there may be a thousand.
+/// A file to be imported. It is opened for each reading: there may be a thousand.
 #[derive(Clone, Debug)]
 pub struct Source {
     name: String,
@@ -42,7 +42,7 @@ impl Source {
         Source { name: name.into(), content: Content::Octets(octets.into()) }
     }
 
-    /// What messages call it.
+    /// Returns its name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -52,7 +52,7 @@ impl Source {
         base_name(&self.name)
     }
 
-    /// A file whose name this one holds, relative to its own directory. `None` for octets, which have none.
+    /// A file that this one names, relative to its own directory. `None` for octets, which have no directory.
     pub fn beside(&self, name: &str) -> Option<Source> {
         match &self.content {
             Content::Path(path) => Some(Source::file(path.parent().unwrap_or(Path::new("")).join(name))),
@@ -60,7 +60,7 @@ impl Source {
         }
     }
 
-    /// Whether there is something of its name.
+    /// Returns whether the name exists.
     pub fn is_there(&self) -> bool {
         match &self.content {
             Content::Path(path) => path.exists(),
@@ -68,7 +68,7 @@ impl Source {
         }
     }
 
-    /// Its octets as a stream, without the mark of UTF-8 that some editors put before a text.
+    /// Its octets as a stream, without the byte order mark that some editors put before a text.
     pub fn open(&self) -> Result<Box<dyn Read + '_>, ImportError> {
         let mut stream = self.stream()?;
         let mut first = Vec::new();
@@ -89,7 +89,7 @@ impl Source {
         }
     }
 
-    /// What a name leads to. It must be a regular file: a pipe may never yield anything, and a device may have no end.
+    /// Returns the metadata of a name. It must be a regular file: a pipe may never yield anything, and a device may have no end.
     fn about(&self, path: &Path) -> Result<Metadata, ImportError> {
         let about = std::fs::metadata(path).map_err(|error| self.unreadable(&error))?;
         if about.is_dir() {
@@ -124,7 +124,7 @@ impl Source {
         })
     }
 
-    /// What its kind is recognised by.
+    /// Returns the part by which its kind is recognised.
     pub fn head(&self) -> Result<Head, ImportError> {
         let mut octets = self.up_to(HEAD + 1)?;
         let whole = octets.len() as u64 <= HEAD;
@@ -160,18 +160,18 @@ pub fn base_name(name: &str) -> &str {
 /// The beginning of a file.
 #[derive(Clone, Debug)]
 pub struct Head {
-    /// Its name without directories: a hint where content leaves a doubt, never a proof.
+    /// Its name without directories: a hint if the content is ambiguous, never a proof.
     pub name: String,
     /// Its first octets, 64 KiB at most.
     pub octets: Vec<u8>,
-    /// Whether that is all of it.
+    /// True if that is the whole file.
     pub whole: bool,
-    /// Its lines, once a kind has asked for them: each of some twenty kinds does.
+    /// Its lines, once a kind has used them: each of some twenty kinds does.
     lines: OnceCell<Vec<String>>,
 }
 
 impl Head {
-    /// Its lines as text, none if it is not text. The last line may be cut unless [`whole`](Head::whole).
+    /// Its lines as text, empty if it is not text. The last line may be cut unless [`whole`](Head::whole).
     pub fn lines(&self) -> &[String] {
         self.lines.get_or_init(|| self.split())
     }
@@ -179,7 +179,7 @@ impl Head {
     fn split(&self) -> Vec<String> {
         let text = match std::str::from_utf8(&self.octets) {
             Ok(text) => text,
-            // The cut may go through a character.
+            // The cut may split a character.
             Err(error) if !self.whole && self.octets.len() - error.valid_up_to() < 4 => {
                 std::str::from_utf8(&self.octets[..error.valid_up_to()]).unwrap_or_default()
             }
@@ -196,7 +196,7 @@ impl Head {
     }
 }
 
-/// Where an import creates its tables.
+/// The place in which an import creates its tables.
 pub trait Place {
     /// A new file of this name, beside the scenario.
     fn create(&mut self, name: &str) -> io::Result<Box<dyn Write + Send>>;
@@ -220,7 +220,7 @@ impl Place for Folder {
 pub struct Memory(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
 
 impl Memory {
-    /// The text of a file; empty if there is none.
+    /// The text of a file; empty without such a file.
     pub fn text(&self, name: &str) -> String {
         String::from_utf8_lossy(&self.octets(name)).into_owned()
     }

@@ -1,11 +1,11 @@
-//! Quantities as scenarios have them: exact, in the largest unit of which they are a short decimal.
+//! Quantities in the form of scenarios: exact, in the largest unit in which they are a short decimal.
 
 /// Largest rate of a scenario, in b/s (docs/reference.md).
 pub const MOST_BPS: u64 = 1_000_000_000_000_000;
 /// Largest size of a scenario, in octets (docs/reference.md).
 pub const MOST_OCTETS: u64 = 1_000_000_000_000_000_000;
 
-/// A quantity in the largest of `units`, of which each is so many of the smallest, that needs at most three decimals.
+/// A quantity in the largest of `units` in which it needs at most three decimals; each unit has its multiple of the smallest.
 fn in_largest(value: u64, units: &[(&str, u64)]) -> String {
     for (name, size) in units {
         // Three decimals: the thousandth of the unit must be whole, or the unit the smallest.
@@ -28,7 +28,7 @@ pub fn time(picoseconds: u64) -> String {
 /// A rate, from bits per second: `100 Gb/s`.
 pub fn rate(bits_per_second: u64) -> String {
     let units = [("Tb/s", 1_000_000_000_000), ("Gb/s", 1_000_000_000), ("Mb/s", 1_000_000), ("kb/s", 1000), ("b/s", 1)];
-    // Fabrics are spoken of in Gb/s up to many thousands of them.
+    // Rates of fabrics are usually written in Gb/s, up to many thousands.
     let from = usize::from(bits_per_second < 10_000_000_000_000);
     in_largest(bits_per_second, &units[from..])
 }
@@ -43,7 +43,7 @@ pub fn size(octets: u64) -> String {
     }
 }
 
-/// A size without binary units, from octets: `75 KB`, `4086 B`. `check` takes a mixture of KB and KiB for a mistake.
+/// A size without binary units, from octets: `75 KB`, `4086 B`. `check` regards a mixture of KB and KiB as a mistake.
 pub fn decimal(octets: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1000)];
     match UNITS.iter().find(|(_, size)| octets > 0 && octets.is_multiple_of(*size)) {

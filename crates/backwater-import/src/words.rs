@@ -1,4 +1,4 @@
-//! Words between blanks, with their lines: what files are made of that C++ reads with `>>`.
+//! Words between blanks, with their lines: the elements of files that C++ reads with `>>`.
 
 use crate::error::ImportError;
 use std::str::FromStr;
@@ -11,10 +11,10 @@ pub struct Words<'a> {
     line: u64,
 }
 
-/// A word and where it stands.
+/// A word and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word<'a> {
-    /// It.
+    /// The word.
     pub text: &'a str,
     /// Its line, from 1.
     pub line: u64,
@@ -26,7 +26,7 @@ impl<'a> Words<'a> {
         Words { file, rest: text, line: 1 }
     }
 
-    /// What messages call the file.
+    /// Returns the name of the file in messages.
     pub fn file(&self) -> &'a str {
         self.file
     }
@@ -47,7 +47,7 @@ impl<'a> Words<'a> {
         (!text.is_empty()).then_some(Word { text, line: self.line })
     }
 
-    /// The next word; `what` says what it should be.
+    /// The next word; `what` describes the expected one.
     pub fn word(&mut self, what: &str) -> Result<Word<'a>, ImportError> {
         let line = self.line;
         self.next_word().ok_or_else(|| self.error(line, format!("the file ends where {what} should stand")))

@@ -5,18 +5,18 @@ use crate::note::Notes;
 use roxmltree::{Document, Node};
 use std::str::FromStr;
 
-/// What a format has of an element.
+/// A format's definition of an element.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'k> {
     /// Its name.
     pub element: &'k str,
     /// Its attributes, in lists.
     pub attributes: &'k [&'k [&'k str]],
-    /// Elements right below it. `None`: who reads it says what else is there.
+    /// Elements right below it. `None`: the reader reports other ones.
     pub below: Option<&'k [&'k str]>,
 }
 
-/// A document and where its lines begin.
+/// A document and the beginnings of its lines.
 #[derive(Debug)]
 pub struct Xml<'a> {
     file: &'a str,
@@ -45,7 +45,7 @@ impl<'a> Xml<'a> {
         1 + self.lines.partition_point(|at| *at < node.range().start) as u64
     }
 
-    /// Notes what a format does not have: attributes of its elements, elements below them, and text in them.
+    /// Notes what a format does not define: attributes of its elements, elements below them, and text in them.
     pub fn note_unknown(&self, known: &[Known<'_>], notes: &mut Notes) {
         let of = |node: Node<'_, '_>| known.iter().find(|known| known.element == node.tag_name().name());
         for node in self.root().descendants() {
@@ -74,14 +74,14 @@ impl<'a> Xml<'a> {
         ImportError::new(reason).file(self.file).line(self.line(node))
     }
 
-    /// An attribute that has to be there, as a number.
+    /// A required attribute, as a number.
     pub fn number<N: FromStr>(&self, node: Node<'_, '_>, name: &str) -> Result<N, ImportError> {
         let element = node.tag_name().name();
         let text = node.attribute(name).ok_or_else(|| self.error(node, format!("<{element}> has no {name}")))?;
         text.trim().parse().map_err(|_| self.error(node, format!("is no {name} of <{element}>")).value(text))
     }
 
-    /// An attribute that may be absent, as a number.
+    /// An optional attribute, as a number.
     pub fn optional<N: FromStr>(&self, node: Node<'_, '_>, name: &str) -> Result<Option<N>, ImportError> {
         node.attribute(name).map(|_| self.number(node, name)).transpose()
     }

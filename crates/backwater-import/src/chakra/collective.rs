@@ -10,8 +10,8 @@
 //! | reduce, gather | each other sends S to the root |
 //! | barrier | no transfers: it is over when all have come |
 //!
-//! Sizes are astra-sim's (`Ring.cc`, commit 518bd51). In a ring a rank begins the next phase when it has sent and received this one, as
-//! the steps of a `[[job]]` do.
+//! Sizes are astra-sim's (`Ring.cc`, commit 518bd51). In a ring a rank begins the next phase when it has sent and received this one, like
+//! the steps of a `[[job]]`.
 
 use crate::error::ImportError;
 use crate::family::Work;
@@ -22,14 +22,14 @@ use std::collections::HashMap;
 /// Most transfers of all collectives of an import.
 const MOST: u64 = 100_000_000;
 
-/// What is done.
+/// The pattern of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// From each to the next in so many phases of a part each; whether a part is all of the size.
+    /// From each to the next, in so many phases of a part each; whether a part is the whole size.
     Ring { twice: bool, whole: bool },
     /// From each to each, at once.
     AllToAll,
-    /// From the root to each; whether all of the size.
+    /// From the root to each; whether each gets the whole size.
     FromRoot { whole: bool },
     /// From each to the root.
     ToRoot,
@@ -40,7 +40,7 @@ pub enum Pattern {
 /// The type of a barrier in the schema.
 pub const BARRIER: u64 = 9;
 
-/// A type of collective: its name here, and what is done.
+/// A type of collective: its name here, and its pattern.
 pub fn kind(number: u64) -> Option<(&'static str, Pattern)> {
     Some(match number {
         0 => ("all-reduce", Pattern::Ring { twice: true, whole: false }),
@@ -65,11 +65,11 @@ pub struct Call {
     pub kind: u64,
     /// Octets.
     pub bytes: u64,
-    /// Place of the root among the members.
+    /// Index of the root among the members.
     pub root: u32,
-    /// What the first rank calls it.
+    /// Its label at the first rank.
     pub label: Label,
-    /// Of each member: the operation that ends it, and what it waits for.
+    /// For each member: the operation that ends it, and its waits.
     parts: Vec<Option<Part>>,
 }
 
@@ -83,17 +83,17 @@ struct Part {
 /// All collectives of an import.
 #[derive(Debug, Default)]
 pub struct Calls {
-    /// Of each group: members in order, and their places.
+    /// For each group: members in order, and their places.
     groups: Vec<(Vec<u32>, HashMap<u32, u32>)>,
     calls: Vec<Call>,
     /// By group, in order.
     of_group: Vec<Vec<u32>>,
-    /// How many of a group a rank has taken part in.
+    /// The number of a group's collectives that a rank has called so far.
     done: HashMap<(u32, u32), u32>,
 }
 
 impl Calls {
-    /// A group of ranks; gives its number.
+    /// Adds a group of ranks; returns its number.
     pub fn group(&mut self, members: Vec<u32>) -> u32 {
         let places = (0u32..).zip(&members).map(|(place, rank)| (*rank, place)).collect();
         self.groups.push((members, places));
@@ -101,11 +101,12 @@ impl Calls {
         self.groups.len() as u32 - 1
     }
 
-    /// A rank calls a collective of a group, of a kind and so many octets: its number. The n-th calls of all members belong together.
+    /// A rank calls a collective of a group, of a kind and so many octets. Returns its number. The n-th calls of all members belong
+    /// together.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The error in it.
     pub fn call(
         &mut self,
         rank: u32,
@@ -146,21 +147,21 @@ impl Calls {
         Ok(list[*done as usize - 1])
     }
 
-    /// What the first rank calls a collective.
+    /// Returns the label of a collective at its first rank.
     pub fn label(&self, which: u32) -> Label {
         self.calls.get(which as usize).map_or_else(Label::default, |call| call.label)
     }
 
-    /// Whether there are any.
+    /// Returns whether there are any.
     pub fn any(&self) -> bool {
         !self.calls.is_empty()
     }
 
-    /// All ranks have called what they call.
+    /// All ranks have made their calls.
     ///
     /// # Errors
     ///
-    /// A member of a group calls fewer collectives than another one, or the transfers are too many.
+    /// A member of a group calls fewer collectives than another one, or there are too many transfers.
     pub fn complete(&self) -> Result<(), String> {
         for (group, list) in (0u32..).zip(&self.of_group) {
             let members = &self.groups[group as usize].0;
@@ -217,7 +218,7 @@ fn expand(call: Call, labels: &Labels, table: &mut Table, work: &mut Work<'_>) -
     }
     let Some((name, pattern)) = kind(call.kind) else { return Ok(()) };
     let name = labels.name(call.label).unwrap_or(name);
-    // What lets a member begin.
+    // The operations that let each member begin.
     let mut entries: Vec<Vec<u64>> = Vec::with_capacity(n);
     for part in &parts {
         entries.push(match part.after.as_slice() {
@@ -234,7 +235,7 @@ fn expand(call: Call, labels: &Labels, table: &mut Table, work: &mut Work<'_>) -
         let does = Does::Send { peer: parts[to].rank, bytes: bytes.max(1) };
         table.add(&Operation { label: Some(name), ..Operation::new(id, parts[from].rank, does).after(after) }, work)
     };
-    // What each member waits for in the end.
+    // The operations that each member waits for in the end.
     let mut ends = entries.clone();
     let part_of = |index: usize| {
         let end = |index: usize| (u128::from(call.bytes) * index as u128 / n as u128) as u64;
@@ -263,7 +264,7 @@ fn expand(call: Call, labels: &Labels, table: &mut Table, work: &mut Work<'_>) -
         Pattern::AllToAll => {
             let first = table.numbers((n * n) as u64);
             for (from, entry) in entries.iter().enumerate() {
-                // Each begins with the one behind it, so that no receiver is everybody's first.
+                // Each begins with the next rank, so that no receiver is the first of all.
                 for to in (1..n).map(|step| (from + step) % n) {
                     let id = first + (from * n + to) as u64;
                     send(id, from, to, part_of(to), entry, table)?;

@@ -1,16 +1,16 @@
-//! Who takes part in collectives: `{"1": [0, 1, 2, 3], "2": [4, 5, 6, 7]}`, as astra-sim's `--comm-group-configuration` has it
-//! (`Workload.cc`, commit 518bd51). Group `0`, or none, is all ranks.
+//! Members of collectives: `{"1": [0, 1, 2, 3], "2": [4, 5, 6, 7]}`, as in astra-sim's `--comm-group-configuration` (`Workload.cc`, commit
+//! 518bd51). Group `0`, or no group, means all ranks.
 
 use crate::error::ImportError;
 use crate::source::{Head, Source};
 use std::collections::BTreeMap;
 
-/// Whether a file is one: an object of lists of numbers, and nothing else.
+/// Returns whether a file has this kind: an object of lists of numbers, and nothing else.
 pub fn recognise(head: &Head) -> bool {
     if head.whole {
         return parsed(&head.octets).is_ok_and(|groups| !groups.is_empty());
     }
-    // The first group, as far as the head has it: quotes, a name, quotes, a colon, a bracket, a digit.
+    // The first group, as far as the head contains it: quotes, a name, quotes, a colon, a bracket, a digit.
     let text = String::from_utf8_lossy(&head.octets);
     let Some((name, list)) = text.trim_start().strip_prefix('{').and_then(|rest| rest.split_once(':')) else {
         return false;
@@ -27,7 +27,7 @@ fn parsed(octets: &[u8]) -> Result<BTreeMap<String, Vec<u32>>, serde_json::Error
     serde_json::from_slice(octets)
 }
 
-/// The members of each group, by its name. There are `ranks` ranks.
+/// The members of each group, by its name, among `ranks` ranks.
 pub fn read(source: &Source, ranks: u32) -> Result<BTreeMap<String, Vec<u32>>, ImportError> {
     let groups = parsed(&source.read()?).map_err(|error| {
         let hint = "groups are written as {\"1\": [0, 1], \"2\": [2, 3]}";

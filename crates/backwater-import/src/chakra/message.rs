@@ -1,13 +1,13 @@
-//! The messages of Chakra's execution traces, as far as they are used: `schema/protobuf/et_def.proto` of mlcommons/chakra (commit
-//! 21585d8). Fields that are not named here are passed over, and [`super::stream`] says which.
+//! The used parts of the messages of Chakra's execution traces: `schema/protobuf/et_def.proto` of mlcommons/chakra (commit 21585d8). Fields
+//! that are not declared here are skipped, and [`super::stream`] reports them.
 
-/// What a file begins with.
+/// The first message of a file.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct GlobalMetadata {
     /// Version of the schema.
     #[prost(string, tag = "1")]
     pub version: String,
-    /// What else is known of it.
+    /// Further attributes.
     #[prost(message, repeated, tag = "2")]
     pub attributes: Vec<Attribute>,
 }
@@ -15,10 +15,10 @@ pub struct GlobalMetadata {
 /// An operation of a rank.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Node {
-    /// Its number. Absent where it is 0.
+    /// Its number. Absent if it is 0.
     #[prost(uint64, tag = "1")]
     pub id: u64,
-    /// What the tracer calls it.
+    /// Its name from the tracer.
     #[prost(string, tag = "2")]
     pub name: String,
     /// 1 metadata, 2 load, 3 store, 4 computation, 5 send, 6 receive, 7 collective.
@@ -42,7 +42,7 @@ pub struct Node {
     /// Tensors that it writes.
     #[prost(bytes = "vec", optional, tag = "9")]
     pub outputs: Option<Vec<u8>>,
-    /// What else is known of it.
+    /// Further attributes.
     #[prost(message, repeated, tag = "10")]
     pub attributes: Vec<Attribute>,
 }
@@ -53,12 +53,12 @@ pub struct Attribute {
     /// Its name.
     #[prost(string, tag = "1")]
     pub name: String,
-    /// The value, of one of many types; lists are passed over.
+    /// The value, of one of many types; lists are skipped.
     #[prost(oneof = "Value", tags = "3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29")]
     pub value: Option<Value>,
 }
 
-/// The value of an attribute: writers differ in the type of one and the same.
+/// The value of an attribute: writers use different types for the same attribute.
 #[derive(Clone, PartialEq, prost::Oneof)]
 #[allow(missing_docs)]
 pub enum Value {
@@ -93,7 +93,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// As a number of the schema: not below 0.
+    /// As a number of the schema, which is not negative.
     pub fn number(&self) -> Option<u64> {
         match self {
             Value::Double(x) => whole(*x),
@@ -107,7 +107,7 @@ impl Value {
         }
     }
 
-    /// As yes or no: also 1 and 0, and their words.
+    /// As a truth value: also 1 and 0, and the words.
     pub fn flag(&self) -> Option<bool> {
         match (self, self.number()) {
             (Value::Text(text), None) => text.parse().ok(),

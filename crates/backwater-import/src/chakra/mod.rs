@@ -1,5 +1,5 @@
-//! Execution traces of Chakra (mlcommons/chakra), as astra-sim reads them: a file for each rank, `NAME.<rank>.et`, of nodes that depend
-//! on each other; as protobuf, perhaps compressed, as JSON, or as `chakra_jsonizer` prints it; and the groups of collectives beside them.
+//! Execution traces of Chakra (mlcommons/chakra), as read by astra-sim: a file for each rank, `NAME.<rank>.et`, of nodes that depend on
+//! each other; as protobuf, perhaps compressed, as JSON, or as printed by `chakra_jsonizer`; and the groups of collectives.
 //!
 //! | Chakra | here |
 //! |---|---|
@@ -66,7 +66,7 @@ const COMPUTATION: i64 = 4;
 
 fn is_json(head: &Head) -> bool {
     let lines = head.lines();
-    // A file in one line that is cut has none.
+    // A file in one line that is cut has no complete line.
     let text = if lines.is_empty() { String::from_utf8_lossy(&head.octets).into_owned() } else { lines.join("\n") };
     text.trim_start().starts_with('{') && text.contains("\"workload_graph\"")
 }
@@ -82,7 +82,7 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
             groups.insert(name, calls.group(members));
         }
     }
-    // That is all ranks unless the file says otherwise.
+    // These names mean all ranks unless the file defines them.
     for name in ["", "0"] {
         let all = || calls.group((0..ranks).collect());
         groups.entry(name.to_owned()).or_insert_with(all);
@@ -104,7 +104,7 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
         let program = match reader.rank(rank, kind, source) {
             Ok(program) => program,
             Err(error) => {
-                // A misspelt attribute is one that is missing and one that is not known.
+                // A misspelt attribute is both missing and unknown.
                 reader.finish(source.name());
                 return Err(error);
             }
@@ -132,7 +132,7 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     write_page(&about, &title, "trace", ranks, &table, &first, work)
 }
 
-/// The name of a trace without its rank and what follows, and its rank: `all_reduce.3.et.gz` is rank 3 of `all_reduce`.
+/// The name of a trace without its rank and the rest, and its rank: `all_reduce.3.et.gz` is rank 3 of `all_reduce`.
 fn stem(name: &str) -> (&str, Option<u32>) {
     let mut rest = name;
     for ending in [".gz", ".et", ".json"] {
@@ -147,7 +147,7 @@ fn stem(name: &str) -> (&str, Option<u32>) {
     }
 }
 
-/// The traces in the order of their ranks, which stand in their names.
+/// The traces in the order of their ranks, which are part of their names.
 fn in_order(given: &InputFiles) -> Result<Vec<(&'static str, Source)>, ImportError> {
     let traces: Vec<_> = given.files.iter().filter(|(kind, _)| kind.name != "chakra-groups").collect();
     let mut by_rank: BTreeMap<u32, (&'static str, &Source)> = BTreeMap::new();
@@ -178,7 +178,7 @@ fn in_order(given: &InputFiles) -> Result<Vec<(&'static str, Source)>, ImportErr
     Ok(by_rank.into_values().map(|(kind, source)| (kind, source.clone())).collect())
 }
 
-/// Operations in a picosecond: `--peak-perf`, in Tera operations a second, as astra-sim's system files have it.
+/// Operations in a picosecond: `--peak-perf`, in Tera operations a second, as in astra-sim's system files.
 fn ops_per_ps(command: &[String], work: &mut Work<'_>) -> Result<Option<f64>, ImportError> {
     let mut rate = None;
     let mut words = command.iter();
@@ -195,7 +195,7 @@ fn ops_per_ps(command: &[String], work: &mut Work<'_>) -> Result<Option<f64>, Im
     Ok(rate)
 }
 
-/// An attribute that has to be read, and cannot be: others say what it says, or nothing follows from it.
+/// A required attribute that cannot be read; others have the same content, or no effect.
 fn unreadable(node: &Node) -> Option<&(String, &'static str)> {
     let used = |(name, _): &&(String, &str)| name != "comm_priority" && !(name == "num_ops" && node.duration_us > 0);
     node.unreadable.iter().find(used)
@@ -210,13 +210,13 @@ struct Reader<'a, 'b> {
     reported: Vec<Reported>,
     /// The least and the greatest id of all nodes.
     ids: Option<(u64, u64)>,
-    /// What of the metadata and of the nodes has no effect, by name.
+    /// Names in the metadata and in the nodes that have no effect.
     unused: [BTreeSet<String>; 2],
     work: &'a mut Work<'b>,
 }
 
 impl Reader<'_, '_> {
-    /// The program of a rank. One node is in memory at a time, besides what becomes of it.
+    /// The program of a rank. Only one node is in memory at a time, beside the program.
     fn rank(&mut self, rank: u32, kind: &str, source: &Source) -> Result<Program, ImportError> {
         let mut building = Building { program: Program::default(), by_id: HashMap::new(), deps: Vec::new() };
         match kind {
@@ -260,7 +260,7 @@ impl Reader<'_, '_> {
         self.unused[0].extend(metadata.attributes.into_iter().map(|attribute| attribute.name));
     }
 
-    /// Says how many collectives of a trace with computations of the accelerator wait for none of them.
+    /// Notes how many collectives of a trace with computations of the accelerator wait for none of them.
     fn waits_for_kernels(&mut self, program: &Program, name: &str) {
         let kernel = |op: &Op| matches!(op.act, Act::Compute { stream: Some(ACCELERATOR), time_ps: 1.. });
         let collective = |op: &Op| matches!(op.act, Act::Collective(_));
@@ -335,7 +335,7 @@ impl Reader<'_, '_> {
                 if collective::kind(kind).is_none() {
                     return Err(fail(format!("comm_type {kind} is not in the schema, whose last is 9")));
                 }
-                // A barrier sends none, and who is alone sends nothing.
+                // A barrier sends no data, and a single rank sends nothing.
                 let bytes = match node.comm_size {
                     None if kind == collective::BARRIER || self.ranks == 1 => 0,
                     size => size.ok_or_else(|| fail("has no comm_size".into()))?,
@@ -357,7 +357,7 @@ impl Reader<'_, '_> {
         building.add(source, node, act, label)
     }
 
-    /// What a node is called in the results.
+    /// Returns the label of a node in the results.
     fn label(&mut self, node: &Node, what: What, name: &str) -> Label {
         let sends = match what {
             What::Nothing | What::Receive => return Label::default(),
@@ -371,10 +371,10 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// The time of a computation that only says how many operations it is, in ps.
+    /// The time of a computation that only has a number of operations, in ps.
     fn time_of_operations(&mut self, node: &Node, name: &str) -> u64 {
         match (node.num_ops.filter(|ops| *ops > 0), self.ops_per_ps) {
-            // A Tera operation a second is one operation a picosecond.
+            // One Tera operation a second is one operation a picosecond.
             (Some(ops), Some(rate)) => ((ops as f64 / rate).round() as u64).min(1 << 61),
             (Some(_), None) => {
                 let text = "num_ops without a duration: such computations take no time; --command \"--peak-perf 900\" gives them \
@@ -407,7 +407,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Notes what of a node has no effect where it stands.
+    /// Notes the parts of a node that have no effect.
     fn unused_of(&mut self, node: &Node, what: What, name: &str) {
         let (least, most) = self.ids.unwrap_or((node.id, node.id));
         self.ids = Some((least.min(node.id), most.max(node.id)));
@@ -440,12 +440,12 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Notes something for the first trace that has it, with how many nodes have it: there may be a thousand traces.
+    /// Notes something for the first trace that has it, with the number of nodes that have it: there may be a thousand traces.
     fn say(&mut self, kind: NoteKind, name: &str, text: &'static str) {
         self.report_of(kind, name, text, 1);
     }
 
-    /// The same of so many nodes, if there are any.
+    /// The same for so many nodes, if any.
     fn report_of(&mut self, kind: NoteKind, name: &str, text: &'static str, nodes: u64) {
         match self.reported.iter_mut().find(|reported| reported.text == text) {
             Some(reported) => reported.nodes += nodes,
@@ -471,7 +471,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Something noted.
+/// A note in preparation.
 struct Reported {
     kind: NoteKind,
     file: String,
@@ -479,7 +479,7 @@ struct Reported {
     nodes: u64,
 }
 
-/// A program as it grows: nodes may depend on later ones.
+/// A program under construction: nodes may depend on later ones.
 struct Building {
     program: Program,
     by_id: HashMap<u64, u32>,

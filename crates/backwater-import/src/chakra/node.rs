@@ -1,4 +1,4 @@
-//! A node of a trace, whichever way it is written.
+//! A node of a trace in any of its forms.
 
 use super::message;
 use serde::Deserialize;
@@ -7,18 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const NO_FLAG: &str = "is neither true nor false";
 
-/// What an operation is, by its number in the schema.
+/// The kind of an operation, by its number in the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing that takes time: metadata, or a node that the tracer could make nothing of.
+    /// An operation without time: metadata, or a node that the tracer did not recognise.
     Nothing,
     /// A load from or a store to memory.
     Memory,
     /// A computation.
     Compute,
-    /// A message goes out.
+    /// A message is sent.
     Send,
-    /// A message comes in.
+    /// A message is received.
     Receive,
     /// A collective.
     Collective,
@@ -27,9 +27,9 @@ pub enum Kind {
 /// A node.
 #[derive(Clone, Debug, Default)]
 pub struct Node {
-    /// Its number, another for each of a rank.
+    /// Its number, unique within a rank.
     pub id: u64,
-    /// What the tracer calls it.
+    /// Its name from the tracer.
     pub name: String,
     /// Its type in the schema.
     pub kind: i64,
@@ -39,7 +39,7 @@ pub struct Node {
     pub start_us: u64,
     /// How long it took, in us.
     pub duration_us: u64,
-    /// Whether a processor does it, and not an accelerator; absent: it is not said.
+    /// True if a processor does it, not an accelerator; absent: unknown.
     pub cpu: Option<bool>,
     /// Operations of a computation.
     pub num_ops: Option<u64>,
@@ -59,14 +59,14 @@ pub struct Node {
     pub root: Option<u64>,
     /// Name of the group of a collective.
     pub group: Option<String>,
-    /// What else it says, by name.
+    /// Other attributes, by name.
     pub others: Vec<String>,
-    /// Attributes that are used and cannot be, by name, and why.
+    /// Used attributes that cannot be read, by name, and why.
     pub unreadable: Vec<(String, &'static str)>,
 }
 
 impl Node {
-    /// What it is; `None`: a number that is not in the schema. A communication that the processor does is the call that launches it:
+    /// Returns its kind; `None`: a number that is not in the schema. A communication on the processor is the call that launches it:
     /// `Workload::issue` of astra-sim (commit 518bd51) computes for its duration.
     pub fn what(&self) -> Option<Kind> {
         Some(match self.kind {
@@ -140,7 +140,7 @@ impl From<message::Node> for Node {
 pub struct Trace {
     /// Its nodes.
     pub workload_graph: Vec<JsonNode>,
-    /// What else it says.
+    /// Other fields.
     #[serde(flatten)]
     pub others: BTreeMap<String, IgnoredAny>,
 }

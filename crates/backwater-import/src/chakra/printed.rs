@@ -1,6 +1,6 @@
-//! A trace as `chakra_jsonizer` prints it (`src/jsonizer/jsonizer.py` of mlcommons/chakra, commit 21585d8): the messages of the protobuf form
-//! as JSON objects, one after the other, without an array around them. Numbers of 64 bits are texts there, and what has its default is
-//! left out. Names of fields are those of the schema or, as protobuf prints them, in camel case.
+//! A trace as printed by `chakra_jsonizer` (`src/jsonizer/jsonizer.py` of mlcommons/chakra, commit 21585d8): the messages of the protobuf
+//! form as JSON objects, one after the other, without an array around them. Numbers of 64 bits are texts, and default values are left out.
+//! Names of fields are those of the schema or, as printed by protobuf, in camel case.
 
 use super::message::{Attribute, GlobalMetadata, Node, Value};
 use crate::error::ImportError;
@@ -81,7 +81,7 @@ struct PrintedAttribute {
 }
 
 impl PrintedAttribute {
-    /// What it says beside its name and its value or list.
+    /// Returns the fields other than its name and its value or list.
     fn unknown(&self) -> impl Iterator<Item = String> + '_ {
         let ends = ["Val", "_val", "List", "_list"];
         let others = self.others.keys().filter(move |key| !ends.iter().any(|end| key.ends_with(end)));
@@ -118,7 +118,7 @@ impl Printed {
         }
     }
 
-    /// As the node that was printed; an `Err` holds the name of a type that is not in the schema.
+    /// Converts to the node that was printed; an `Err` contains the name of a type that is not in the schema.
     fn into_node(self) -> Result<Node, String> {
         let numbers = |list: Vec<Number>| list.into_iter().map(|Number(number)| number).collect();
         let kind = match self.kind {
@@ -144,14 +144,14 @@ impl Printed {
     }
 }
 
-/// As much of an object as a trace is recognised by.
+/// The part of an object by which a trace is recognised.
 #[derive(Deserialize)]
 struct Glance {
     #[serde(rename = "type")]
     kind: Option<serde_json::Value>,
 }
 
-/// Whether a file is such a trace: the first or the second object has a type that is one of nodes.
+/// Returns whether a file is such a trace: the first or the second object has a type of a node.
 pub fn recognise(head: &Head) -> bool {
     let objects = serde_json::Deserializer::from_slice(&head.octets).into_iter::<Glance>();
     let mut kinds = objects.take(2).map_while(Result::ok).filter_map(|object| object.kind);
@@ -164,12 +164,12 @@ pub struct Objects<'a> {
     objects: serde_json::StreamDeserializer<'a, serde_json::de::IoRead<BufReader<Box<dyn Read + 'a>>>, Printed>,
     /// The first object, if it is a node.
     first: Option<Printed>,
-    /// What attributes say beside their names and values.
+    /// Unknown fields of attributes.
     pub unknown: BTreeSet<String>,
 }
 
 impl<'a> Objects<'a> {
-    /// Opens a file; gives its metadata, too.
+    /// Opens a file; returns its metadata, too.
     pub fn open(source: &'a Source) -> Result<(Objects<'a>, GlobalMetadata), ImportError> {
         let objects = serde_json::Deserializer::from_reader(BufReader::new(source.open()?)).into_iter();
         let mut objects = Objects { source, objects, first: None, unknown: BTreeSet::new() };

@@ -16,10 +16,10 @@ use prost::encoding::WireType;
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read};
 
-/// Longest message. The longest seen holds a file of MSCCL, of 26 KB.
+/// Longest message. The longest known one contains a file of MSCCL, of 26 KB.
 const LONGEST: u64 = 64 << 20;
 
-/// What gzip begins with.
+/// The first octets of gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// The messages of a file.
@@ -28,7 +28,7 @@ pub struct Messages<'a> {
     octets: BufReader<Box<dyn Read + 'a>>,
     at: u64,
     buffer: Vec<u8>,
-    /// Fields that the schema does not have, or that are not read, by their number: what messages and their attributes say beside the rest.
+    /// Fields that are not in the schema, or are not read, by their number, in messages and their attributes.
     pub unknown: BTreeSet<String>,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Messages<'a> {
             return Err(self.error(begin, format!("a message of {length} B: more than {LONGEST} cannot be")));
         }
         self.buffer.clear();
-        // No more is set aside than the file has.
+        // No more memory is reserved than the file needs.
         let read = self.octets.by_ref().take(length).read_to_end(&mut self.buffer);
         let read = read.map_err(|error| self.error(begin, format!("cannot be read: {error}")))?;
         self.at += read as u64;
@@ -83,7 +83,7 @@ impl<'a> Messages<'a> {
         Ok(node)
     }
 
-    /// Keeps what the message just read has beside the fields of the schema; `attribute` is the number of those that are attributes.
+    /// Records fields of the last message that are not in the schema; `attribute` is the number of its attribute fields.
     fn look_for_unknown(&mut self, attribute: u32, known: fn(u32, WireType) -> bool) {
         for (tag, wire, inner) in Fields(&self.buffer) {
             if !known(tag, wire) {
@@ -120,12 +120,12 @@ impl<'a> Messages<'a> {
     }
 }
 
-/// Whether a file is a trace: all messages of its head have the fields of the schema, and there is a node.
+/// Returns whether a file is a trace: all messages of its head have the fields of the schema, and there is a node.
 pub fn recognise(head: &Head) -> bool {
     let mut unpacked = Vec::new();
     let (octets, whole) = if head.octets.starts_with(&GZIP) {
         let most = head.octets.len() as u64;
-        // What is cut off is an error of the decoder; what it has given until then counts.
+        // A truncated stream is an error of the decoder; its output until then counts.
         let _ = MultiGzDecoder::new(head.octets.as_slice()).take(most).read_to_end(&mut unpacked);
         (unpacked.as_slice(), false)
     } else {
@@ -167,16 +167,16 @@ fn node_field(tag: u32, wire: WireType) -> bool {
     }
 }
 
-/// Which fields of a message are attributes.
+/// The number of a message's attribute fields.
 const METADATA_ATTRIBUTE: u32 = 2;
 const NODE_ATTRIBUTE: u32 = 10;
 
-/// Whether an attribute has such a field, beside its `doc_string`: a name, and values and lists of many types.
+/// Returns whether an attribute may have such a field, beside its `doc_string`: a name, and values and lists of many types.
 fn attribute_field(tag: u32) -> bool {
     matches!(tag, 1 | 3..=30)
 }
 
-/// The fields of a message that can be decoded: number, type and, if it has a length, what is in it.
+/// The fields of a message that can be decoded: number, type and, if it has a length, its content.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {
@@ -193,7 +193,7 @@ impl<'a> Iterator for Fields<'a> {
             WireType::LengthDelimited => prost::encoding::decode_varint(rest).ok()? as usize,
             WireType::ThirtyTwoBit => 4,
             WireType::SixtyFourBit => 8,
-            // Groups are of no schema that is in use; what is behind one is not told apart.
+            // No schema in use has groups; the rest after one cannot be decoded.
             WireType::StartGroup | WireType::EndGroup => {
                 *rest = &[];
                 0
@@ -205,7 +205,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// Whether all fields of a message are among those allowed; it may be cut.
+/// Returns whether all fields of a message are permitted; it may be truncated.
 fn plausible(mut message: &[u8], cut: bool, field: fn(u32, WireType) -> bool) -> bool {
     while !message.is_empty() {
         let Ok((tag, wire)) = prost::encoding::decode_key(&mut message) else { return cut };

@@ -1,4 +1,4 @@
-//! GOAL as `txt2bin` writes it (`Graph::serialize_mmap` in `Parser.hpp` of LogGOPSim, commit 76451de): little endian, without padding.
+//! GOAL as written by `txt2bin` (`Graph::serialize_mmap` in `Parser.hpp` of LogGOPSim, commit 76451de): little endian, without padding.
 //!
 //! ```text
 //! file  = u64 4223 | u32 ranks | u8 highest cpu | u8 highest nic | ranks x (u64 begin, u64 end) | ranks x rank
@@ -7,21 +7,21 @@
 //!       | u32 count, u32 first of the nodes that require it | u32 count, u32 first of those that irequire it
 //! ```
 //!
-//! Lists of nodes are in the numbers at the end of a rank. Everything is checked against the file: ranks follow each other, and the
-//! lists of a rank are together no longer than its numbers, so that memory is in proportion to the file.
+//! Lists of nodes are in the numbers at the end of a rank. Everything is checked against the file: ranks follow each other, and the lists
+//! of a rank together are no longer than its numbers, so memory is in proportion to the file.
 
 use super::{Seen, time_ps};
 use crate::error::ImportError;
 use crate::schedule::{ANY, Act, MOST_RANKS, Program};
 use crate::source::Head;
 
-/// What a file begins with.
+/// The first number of a file.
 const MAGIC: u64 = 4223;
 
 /// Octets of a node.
 const NODE: usize = 39;
 
-/// Whether a file is one.
+/// Returns whether a file has this kind.
 pub fn recognise(head: &Head) -> bool {
     head.octets.starts_with(&MAGIC.to_le_bytes()) && head.octets.len() >= 14
 }
@@ -57,7 +57,7 @@ pub fn parse(file: &str, octets: &[u8]) -> Result<(Vec<Program>, Seen), ImportEr
         let own = Octets { octets: octets.get(..end).unwrap_or_default(), at: begin };
         programs.push(program(own, rank, &fail, &mut seen, &mut highest)?);
     }
-    // The check of the last rank has seen that the file is as long.
+    // The check of the last rank has ensured that the file is long enough.
     seen.between += octets.len() as u64 - 8 - last;
     let heads = ["cpu", "nic"].into_iter().zip(reported).zip(highest);
     seen.head = heads
@@ -87,7 +87,7 @@ fn program(
     let mut program = Program::default();
     let mut waits = vec![0u32; nodes as usize];
     let mut reported = Vec::with_capacity(nodes as usize);
-    // For each node who waits for it: those can be checked when all types are known.
+    // For each node those that wait for it: they can be checked when all types are known.
     let mut listed = 0u64;
     let mut lists = Vec::with_capacity(nodes as usize);
     for (node, number) in table.chunks_exact(NODE).zip(0u32..) {
@@ -179,7 +179,7 @@ fn program(
             return Err(fail(first + number * NODE, reason));
         }
     }
-    // Those programs begin with the roots: what is none and should be one would never begin.
+    // Those programs begin with the roots: a node that is wrongly missing there would never begin.
     let mut listed: Vec<u32> =
         roots.chunks_exact(4).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect();
     listed.sort_unstable();
@@ -190,14 +190,14 @@ fn program(
     Ok(program)
 }
 
-/// Octets with a place to read on.
+/// Octets with a read position.
 #[derive(Clone, Copy)]
 struct Octets<'a> {
     octets: &'a [u8],
     at: usize,
 }
 
-/// A node as it stands there.
+/// A node as stored.
 struct Node {
     dependencies: u32,
     kind: u8,
@@ -206,9 +206,9 @@ struct Node {
     tag: u32,
     cpu: u8,
     nic: u8,
-    /// How many require it, and where they stand.
+    /// How many require it, and the place of their list.
     ends: (u32, u32),
-    /// How many irequire it, and where they stand.
+    /// How many irequire it, and the place of their list.
     starts: (u32, u32),
 }
 

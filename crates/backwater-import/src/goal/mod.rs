@@ -1,5 +1,5 @@
-//! GOAL (Group Operation Assembly Language): schedules of messages and computations, as LogGOPSim (spcl/LogGOPSim) and ATLAHS
-//! (spcl/atlahs) read them; as text, and as the binary form that their `txt2bin` makes of it.
+//! GOAL (Group Operation Assembly Language): schedules of messages and computations, as read by LogGOPSim (spcl/LogGOPSim) and ATLAHS
+//! (spcl/atlahs); as text, and as the binary form of their `txt2bin`.
 //!
 //! | GOAL | here |
 //! |---|---|
@@ -41,22 +41,22 @@ fn time_ps(number: u64) -> Option<u64> {
     number.checked_mul(UNIT_PS).filter(|ps| *ps < 1 << 62)
 }
 
-/// What is said once about a file.
+/// Properties of a file that are reported once.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// A place where a message goes by another NIC than 0, and how many do.
+    /// A place of a message with another NIC than 0, and the number of such messages.
     nic: Option<(Option<u64>, u64)>,
-    /// A place where a message is of another processor than 0, and how many are.
+    /// A place of a message with another processor than 0, and the number of such messages.
     cpu: Option<(Option<u64>, u64)>,
-    /// A place where a receive is from any rank or with any tag, and how many are.
+    /// A place of a receive from any rank or with any tag, and the number of such receives.
     any: Option<(Option<u64>, u64)>,
-    /// What the head of a binary file says of its highest processor and NIC where the operations say otherwise.
+    /// Highest processor and NIC in the head of a binary file, if the operations differ.
     head: Vec<(&'static str, u8, u8)>,
-    /// Octets of a binary file that nothing reads: between ranks, behind the last, and dependants in no list.
+    /// Octets of a binary file that are not read: between ranks, behind the last, and dependants in no list.
     between: u64,
-    /// A place where a computation's start is waited for.
+    /// A place where an operation waits for a computation's start.
     start_of_calc: Option<Option<u64>>,
-    /// A place where a send is waited for.
+    /// A place where an operation waits for a send.
     after_send: Option<Option<u64>>,
 }
 
@@ -87,7 +87,7 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     write_page(&about, source.file_name(), "goal", ranks, &table, source.name(), work)
 }
 
-/// Up to how many octets a send is complete at once: `-S` of LogGOPSim's command line.
+/// Largest send in octets that is complete at once: `-S` of LogGOPSim's command line.
 fn eager(command: &[String], work: &mut Work<'_>) -> Result<u64, ImportError> {
     let mut eager = 0;
     let mut words = command.iter();

@@ -1,4 +1,4 @@
-//! GOAL as text, as `txt2bin.re` of LogGOPSim (commit 76451de) and ATLAHS (8837294) reads it.
+//! GOAL as text, as read by `txt2bin.re` of LogGOPSim (commit 76451de) and ATLAHS (8837294).
 //!
 //! ```text
 //! file  = "num_ranks" INT { "rank" INT "{" { [ stmt ] NL } "}" }
@@ -18,7 +18,7 @@ use crate::schedule::{ANY, Act, MOST_RANKS, Program};
 use crate::source::Head;
 use std::collections::HashMap;
 
-/// Whether a file is one: `num_ranks` and a number is the first that is no comment.
+/// Returns whether a file has this kind: the first text beside comments is `num_ranks` and a number.
 pub fn recognise(head: &Head) -> bool {
     let lines = head.lines();
     let mut comment = false;
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// An operation behind its keyword, up to the end of its line.
+    /// An operation after its keyword, up to the end of its line.
     fn operation(&mut self, keyword: &str) -> Result<Act, ImportError> {
         let line = self.tokens.line;
         if keyword == "calc" {
@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
             return if any { Ok(ANY) } else { Err(self.error(reason).value(word)) };
         }
         let number: u32 = self.parsed(word, "a number")?;
-        // txt2bin makes it of -1.
+        // The result of txt2bin for -1.
         if number == ANY && !any { Err(self.error("too large").value(word)) } else { Ok(number) }
     }
 
@@ -283,7 +283,7 @@ fn is_label(word: &str) -> bool {
 struct Tokens<'a> {
     file: &'a str,
     rest: &'a str,
-    /// Of the token that came last.
+    /// Line of the last token.
     line: u64,
     peeked: Option<Option<&'a str>>,
 }

@@ -1,4 +1,4 @@
-//! Nodes and links as topology files of the ns-3 RDMA codes list them, recognised as a fabric that a scenario has a word for.
+//! Nodes and links as in topology files of the ns-3 RDMA codes, recognised as a fabric of a scenario.
 
 pub mod nvlink;
 pub mod quantity;
@@ -15,9 +15,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 /// Nodes and links. Every host has a link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
-    /// Of each node whether it is a switch.
+    /// For each node whether it is a switch.
     pub switch: Vec<bool>,
-    /// What some switches are; of others that follows from how far they are from hosts.
+    /// Tiers of some switches; for others they follow from the distance to hosts.
     pub tiers: BTreeMap<u32, &'static str>,
     /// In the order of the file.
     pub links: Vec<Link>,
@@ -47,21 +47,21 @@ impl Link {
     }
 }
 
-/// Which hosts links join.
+/// The hosts that links connect.
 pub struct Joined {
-    /// Of each node the sets of joined switches, by one of them, to which it has a link.
+    /// For each node the sets of connected switches, by one of them, to which it has a link.
     islands: Vec<BTreeSet<u32>>,
     /// Pairs of nodes with a link, the lower number first.
     direct: HashSet<(u32, u32)>,
 }
 
 impl Joined {
-    /// Whether two hosts have links to the same switches, by way of others: whom one reaches by them the other does.
+    /// Returns whether two hosts have links to the same switches: they reach the same hosts over them.
     pub fn lie_alike(&self, one: u32, other: u32) -> bool {
         self.islands.get(one as usize) == self.islands.get(other as usize)
     }
 
-    /// Whether two hosts are joined.
+    /// Returns whether two hosts are connected.
     pub fn are(&self, one: u32, other: u32) -> bool {
         let of = |host: u32| self.islands.get(host as usize);
         let by_switches = || of(one).zip(of(other)).is_some_and(|(one, other)| !one.is_disjoint(other));
@@ -69,22 +69,22 @@ impl Joined {
     }
 }
 
-/// A rate without a unit that is smaller, in b/s, may have been meant in Gb/s.
+/// A rate without a unit below this, in b/s, may have been meant in Gb/s.
 const LEAST_BARE_BPS: u64 = 1_000_000_000;
 
-/// Longest delay: a second.
+/// Longest delay: one second.
 const LONGEST_PS: u64 = 1_000_000_000_000;
 
 /// Most links of a host to switches of a kind; a GPU has 18 NVLinks at most.
 pub const MOST_LINKS: u32 = 64;
 
 impl Graph {
-    /// A graph of so many nodes, all of them hosts until they are said to be switches.
+    /// A graph of so many nodes, initially all hosts.
     pub fn new(nodes: u32) -> Graph {
         Graph { switch: vec![false; nodes as usize], ..Graph::default() }
     }
 
-    /// One more node, a switch of this tier.
+    /// Adds a node, a switch of this tier.
     pub fn add_switch(&mut self, tier: &'static str) {
         self.tiers.insert(self.nodes(), tier);
         self.switch.push(true);
@@ -110,8 +110,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Reads so many links: two nodes, rate, delay and share of lost frames each.
-    /// Notes rates that are small for want of a unit.
+    /// Reads so many links: two nodes, rate, delay and share of lost frames each. Notes small rates that probably lack a unit.
     pub fn read_links(&mut self, count: u32, words: &mut Words<'_>, notes: &mut Notes) -> Result<(), ImportError> {
         for _ in 0..count {
             let mut ends = [0u32; 2];
@@ -149,7 +148,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Which hosts links join: by a link of their own, or by switches. Hosts pass nothing on.
+    /// Returns the hosts that links connect: by a direct link, or by switches. Hosts do not forward.
     pub fn joined(&self) -> Joined {
         let neighbours = self.neighbours();
         let mut island: Vec<Option<u32>> = vec![None; self.switch.len()];
@@ -175,12 +174,12 @@ impl Graph {
         self.switch.len() as u32
     }
 
-    /// Whether a node is a switch; what is no node is none.
+    /// Returns whether a node is a switch; `false` for a number without a node.
     pub fn is_switch(&self, node: u32) -> bool {
         self.switch.get(node as usize).copied().unwrap_or(false)
     }
 
-    /// Whether a node is an NVLink switch.
+    /// Returns whether a node is an NVLink switch.
     pub fn is_nvlink(&self, node: u32) -> bool {
         self.tiers.get(&node) == Some(&nvlink::NVLINK)
     }
@@ -190,7 +189,7 @@ impl Graph {
         (0..self.nodes()).filter(|node| !self.is_switch(*node))
     }
 
-    /// Whether a host has several links.
+    /// Returns whether a host has several links.
     pub fn hosts_have_several(&self) -> bool {
         let mut seen = HashSet::new();
         let mut ends = self.links.iter().flat_map(|link| [link.a, link.b]).filter(|node| !self.is_switch(*node));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Tier of NVLink switches: `nvlink0`, `nvlink1`, ….
 pub const NVLINK: &str = "nvlink";
 
-/// Servers of GPUs, as `[topology.nvlink]` has them: so many hosts in a row at each NVLink switch.
+/// Servers of GPUs, as in `[topology.nvlink]`: so many consecutive hosts at each NVLink switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Servers {
     /// GPUs of a server.
@@ -16,8 +16,8 @@ pub struct Servers {
     pub link: Tier,
 }
 
-/// The servers, and the graph without their switches, whose other nodes are numbered anew. `None`: there are no such servers, or no
-/// other links, or a server's GPUs are at one switch of the network, too: what joins them first cannot be said then.
+/// The servers, and the graph without their switches, whose other nodes are renumbered. `None`: there are no such servers, or no other
+/// links, or a server's GPUs also share a switch of the network: then a scenario cannot express which of the two is first.
 pub fn apart(graph: &Graph) -> Option<(Servers, Graph)> {
     let switches: Vec<u32> = graph.switches().filter(|node| graph.is_nvlink(*node)).collect();
     let (inside, outside): (Vec<&Link>, Vec<&Link>) =
@@ -41,14 +41,14 @@ pub fn apart(graph: &Graph) -> Option<(Servers, Graph)> {
     Some((servers, rest))
 }
 
-/// A GPU that reaches another by an NVLink switch and by one switch of the network alike, with the line of its link there.
+/// A GPU that reaches another both by an NVLink switch and by one switch of the network, with the line of its link there.
 pub fn two_ways(graph: &Graph) -> Option<(u32, u64)> {
     let mut nvlinks: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     let of_hosts = || graph.links.iter().filter(|link| graph.is_switch(link.a) != graph.is_switch(link.b));
     for (host, switch) in of_hosts().map(|link| link.ends(graph)).filter(|(_, switch)| graph.is_nvlink(*switch)) {
         nvlinks.entry(host).or_default().push(switch);
     }
-    // Whoever was met first at both an NVLink switch and a switch.
+    // The first GPU found at both an NVLink switch and a switch.
     let mut met = BTreeMap::new();
     for link in of_hosts() {
         let (host, switch) = link.ends(graph);

@@ -1,10 +1,10 @@
-//! Numbers as ns-3 reads them: decimals, data rates and times. All are exact: no value goes through binary fractions.
+//! Numbers as read by ns-3: decimals, data rates and times. All are exact: no value passes through binary fractions.
 
 /// Rate in b/s and delay in ps of all links of a tier.
 pub type Tier = (u64, u64);
 
-/// A decimal such as `2.001`, `1e-3` or `25000000000.0` times 10^`scale`, cut off to a whole number. `None`: no such number, or
-/// more than a `u64` holds.
+/// A decimal such as `2.001`, `1e-3` or `25000000000.0` times 10^`scale`, rounded down to a whole number. `None`: no such number, or more
+/// than a `u64` can hold.
 pub fn decimal(text: &str, scale: i32) -> Option<u64> {
     let (mantissa, exponent) = match text.find(['e', 'E']) {
         Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
@@ -16,7 +16,7 @@ pub fn decimal(text: &str, scale: i32) -> Option<u64> {
         return None;
     }
     let digits = || whole.bytes().chain(fraction.bytes()).map(|b| u64::from(b - b'0'));
-    // How many of the digits stand before the point of the result.
+    // The number of digits before the point of the result.
     let before = whole.len() as i64 + i64::from(exponent) + i64::from(scale);
     let mut value = 0u64;
     for digit in digits().take(before.max(0) as usize) {

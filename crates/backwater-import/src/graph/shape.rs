@@ -1,7 +1,7 @@
-//! Which fabric a graph is, and what its nodes are called there.
+//! The fabric that equals a graph, and the names of its nodes.
 //!
-//! A fabric that a scenario builds from a few numbers is recognised by building it: the links that it would have must be those of
-//! the file, node by node. Everything else is written out as it is.
+//! A fabric that a scenario builds from a few numbers is recognised by building it: its links must equal those of the file, node by node.
+//! Everything else is written out explicitly.
 
 use super::nvlink::{self, Servers};
 use super::quantity::Tier;
@@ -10,10 +10,10 @@ use crate::scenario_writer::ScenarioWriter;
 use crate::units::{rate, time};
 use std::collections::BTreeMap;
 
-/// A graph as a scenario has it.
+/// A graph in the form of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fabric {
-    /// What each node is called.
+    /// The name of each node.
     pub names: Vec<String>,
     /// The tier of each node, by which its parameters can be set.
     pub tiers: Vec<String>,
@@ -33,8 +33,8 @@ enum Shape {
     Explicit,
 }
 
-/// A fat tree: pods, switches and hosts as its keys count them, parallel links, and whether all aggregation switches are joined to
-/// all cores.
+/// A fat tree: pods, switches and hosts as counted by its keys, parallel links, and whether all aggregation switches are connected to all
+/// cores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct FatTree {
     pods: u32,
@@ -51,7 +51,7 @@ struct FatTree {
 }
 
 impl Fabric {
-    /// The fabric that a graph is.
+    /// The fabric of a graph.
     pub fn of(graph: &Graph) -> Fabric {
         let mut next = 0;
         let numbers: Vec<Option<u32>> = (0..graph.nodes())
@@ -87,7 +87,7 @@ impl Fabric {
         Fabric { names, tiers, numbers, shape, servers }
     }
 
-    /// What a node is called; its number if there is no such node.
+    /// Returns the name of a node; its number if there is no such node.
     pub fn name(&self, node: u32) -> String {
         self.names.get(node as usize).cloned().unwrap_or_else(|| node.to_string())
     }
@@ -172,7 +172,7 @@ impl Fabric {
 }
 
 impl Shape {
-    /// The name and tier of a switch: node number `node`, behind so many hosts, so many links from the next host.
+    /// The name and tier of a switch: node number `node`, after so many hosts, so many links from the next host.
     fn switch(&self, node: u32, hosts: u32, level: u32) -> (String, String) {
         let named = |tier: &str, number: u32| (format!("{tier}{number}"), tier.to_owned());
         let of = |name: &str| (name.to_owned(), "switch".to_owned());
@@ -193,7 +193,7 @@ impl Shape {
     }
 }
 
-/// What switches are called that are so many links from the next host.
+/// Returns the tier of switches that are so many links from the next host.
 fn level_name(level: u32) -> String {
     match level {
         1 => "tor".into(),
@@ -203,7 +203,7 @@ fn level_name(level: u32) -> String {
     }
 }
 
-/// How many links each node is from the next host; those that no host reaches are further than all others.
+/// Returns the number of links from each node to the next host; nodes that no host reaches are farther than all others.
 fn levels(graph: &Graph) -> Vec<u32> {
     let neighbours = graph.neighbours();
     let mut levels = vec![u32::MAX; graph.switch.len()];
@@ -222,7 +222,7 @@ fn levels(graph: &Graph) -> Vec<u32> {
     levels
 }
 
-/// The fabric beside NVLink switches.
+/// The fabric beside its NVLink switches.
 fn with_servers(graph: &Graph) -> Option<(Shape, Servers)> {
     let (servers, rest) = nvlink::apart(graph)?;
     let shape = recognised(&rest, &levels(&rest))?;
@@ -236,7 +236,7 @@ fn recognised(graph: &Graph, levels: &[u32]) -> Option<Shape> {
         return None;
     }
     let counts = [1, 2, 3].map(|level| levels.iter().filter(|own| **own == level).count() as u32);
-    // Tier by tier, and nothing beyond.
+    // Tier by tier, without further tiers.
     let mut ascending = levels.windows(2).all(|pair| pair[0] <= pair[1]);
     ascending &= counts.iter().sum::<u32>() + hosts == graph.nodes();
     if !ascending {
@@ -288,7 +288,7 @@ fn leaf_spine(graph: &Graph, hosts: u32, [leaves, spines]: [u32; 2], [edge, fabr
         return Vec::new();
     }
     let (links, hosts_per_leaf) = ((fabric_links / pairs) as u32, hosts / leaves);
-    // With rails, the first host that is at the first leaf again begins the second server.
+    // With rails, the second host at the first leaf begins the second server.
     let at_first = |link: &&Link| link.a.max(link.b) == hosts;
     let mut first: Vec<u32> = graph.links.iter().filter(at_first).map(|link| link.a.min(link.b)).collect();
     first.sort_unstable();
@@ -302,7 +302,7 @@ fn leaf_spine(graph: &Graph, hosts: u32, [leaves, spines]: [u32; 2], [edge, fabr
 }
 
 fn fat_tree(graph: &Graph, hosts: u32, [tors, aggs, cores]: [u32; 3], rates: [Tier; 3]) -> Vec<Shape> {
-    // The ToRs of the first aggregation switch are those of a pod.
+    // The ToRs of the first aggregation switch form a pod.
     let agg = hosts + tors;
     let mut below: Vec<u32> =
         graph.links.iter().filter(|l| l.a.max(l.b) == agg && l.a.min(l.b) >= hosts).map(|l| l.a.min(l.b)).collect();
@@ -313,7 +313,7 @@ fn fat_tree(graph: &Graph, hosts: u32, [tors, aggs, cores]: [u32; 3], rates: [Ti
     let whole = |a: u32, b: u32| (b > 0 && a.is_multiple_of(b)).then(|| a / b);
     let Some(pods) = whole(tors, per_pod) else { return Vec::new() };
     let (Some(aggs), Some(hosts)) = (whole(aggs, pods), whole(hosts, tors)) else { return Vec::new() };
-    // As many parallel links as the first pair of each tier has.
+    // As many parallel links as in the first pair of each tier.
     let first_core = agg + aggs * pods;
     let up = |l: &&Link| l.a.min(l.b) == agg && l.a.max(l.b) >= first_core;
     let mut above: Vec<u32> = graph.links.iter().filter(up).map(|l| l.a.max(l.b)).collect();
@@ -328,7 +328,7 @@ fn fat_tree(graph: &Graph, hosts: u32, [tors, aggs, cores]: [u32; 3], rates: [Ti
         let tors = per_pod;
         Shape::FatTree(FatTree { pods, tors, aggs, cores, hosts, all, links, core_links, edge, fabric, core })
     };
-    // With one core for each the two wirings are one.
+    // With one core for each the two wirings are equal.
     let mut both = vec![shape(true)];
     if cores.is_multiple_of(aggs) {
         both.insert(0, shape(false));
@@ -337,7 +337,7 @@ fn fat_tree(graph: &Graph, hosts: u32, [tors, aggs, cores]: [u32; 3], rates: [Ti
 }
 
 impl Shape {
-    /// The links that the fabric has. `None`: not `expected` many.
+    /// The links of the fabric. `None`: their number is not `expected`.
     fn links(&self, expected: usize) -> Option<Vec<Wire>> {
         let mut all = Vec::new();
         match *self {
@@ -366,7 +366,7 @@ impl Shape {
 }
 
 impl FatTree {
-    /// Its links. `None`: not `expected` many.
+    /// Its links. `None`: their number is not `expected`.
     fn wires(&self, expected: usize) -> Option<Vec<Wire>> {
         let FatTree { pods, tors, aggs, cores, hosts, .. } = *self;
         let (first_tor, first_agg) = (pods * tors * hosts, pods * tors * (hosts + 1));
@@ -389,7 +389,7 @@ impl FatTree {
     }
 }
 
-/// Whether there are as many links as expected: a fabric is not built that cannot be the file's.
+/// `Some` if the number of links is as expected: a fabric that cannot be the file's is not built.
 fn fits(links: u64, expected: usize) -> Option<()> {
     (links == expected as u64).then_some(())
 }

@@ -1,5 +1,5 @@
-//! A distribution of the sizes of flows: lines of octets and the share of flows that are not larger, in per cent (HPCC) or as a
-//! fraction (conweave-ns3). The first share is 0, the last 100 or 1.
+//! A distribution of flow sizes: lines of octets and the share of flows that are not larger, in per cent (HPCC) or as a fraction
+//! (conweave-ns3). The first share is 0, the last 100 or 1.
 
 use crate::error::ImportError;
 use crate::source::Head;
@@ -7,13 +7,13 @@ use crate::source::Head;
 /// A distribution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cdf {
-    /// Octets and per cent, both as scenarios have them: octets grow from line to line, per cents do not fall.
+    /// Octets and per cent in a scenario's form: octets grow from line to line, per cents do not fall.
     pub points: Vec<(u64, f64)>,
-    /// The first line in which several shares stand for one size: a step, which is given the octet before.
+    /// The first line with a second share for the same size: a step, which begins at the octet before.
     pub steps: Option<u64>,
 }
 
-/// Largest size: what a binary fraction holds exactly.
+/// Largest size: binary fractions are exact up to it.
 const LARGEST: f64 = 9e15;
 
 fn pair(line: &str) -> Option<(f64, f64)> {
@@ -22,7 +22,7 @@ fn pair(line: &str) -> Option<(f64, f64)> {
     Some((octets.parse().ok()?, share.parse().ok()?))
 }
 
-/// Whether a file is a distribution: nothing but lines of two numbers, the second from 0 to 100 or 1 and never falling.
+/// Returns whether a file is a distribution: only lines of two numbers, the second from 0 to 100 or 1 and never falling.
 pub fn recognise(head: &Head) -> bool {
     let lines = head.lines();
     let pairs: Option<Vec<(f64, f64)>> =
@@ -54,7 +54,7 @@ pub fn parse(file: &str, text: &str) -> Result<Cdf, ImportError> {
         if !(0.0..=LARGEST).contains(&octets) {
             return Err(fail("is not a size from 0 to 9e15 B"));
         }
-        // Ten digits are more than any of these files has, and hide what a fraction times 100 adds.
+        // Ten digits exceed those of all such files, and hide the rounding error of a fraction times 100.
         let percent = (share * scale * 1e10).round() / 1e10;
         if !(0.0..=100.0).contains(&percent) {
             return Err(fail("is not a share from 0 to all"));
@@ -73,7 +73,7 @@ pub fn parse(file: &str, text: &str) -> Result<Cdf, ImportError> {
                     continue;
                 }
                 steps = steps.or(Some(number));
-                // The step begins an octet earlier, unless it has begun there already.
+                // The step begins an octet earlier, unless it already does.
                 if before.is_none_or(|before| before + 1 < *last) && *last > 0 {
                     *last -= 1;
                 } else {
@@ -91,7 +91,7 @@ pub fn parse(file: &str, text: &str) -> Result<Cdf, ImportError> {
 }
 
 impl Cdf {
-    /// Its lines, octets and per cent.
+    /// Its lines: octets and per cent.
     pub fn text(&self) -> String {
         self.points.iter().map(|(octets, percent)| format!("{octets} {percent}\n")).collect()
     }

@@ -1,5 +1,5 @@
-//! A configuration: `KEY value…` in any order, as `third.cc` of HPCC, `network-load-balance.cc` of conweave-ns3 and `common.h` of SimAI read it. Words that
-//! are no key are skipped there. A key that stands twice has its last value.
+//! A configuration: `KEY value…` in any order, as read by `third.cc` of HPCC, `network-load-balance.cc` of conweave-ns3 and `common.h` of
+//! SimAI. Those programs skip words that are no key. The last value of a repeated key counts.
 
 use crate::error::ImportError;
 use crate::graph::quantity;
@@ -9,7 +9,7 @@ use crate::units::MOST_BPS;
 use crate::words::Words;
 use std::collections::BTreeMap;
 
-/// What follows a key.
+/// The words after a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
     /// So many words.
@@ -19,12 +19,12 @@ enum Shape {
 }
 use Shape::{Map, Words as W};
 
-/// What becomes of a key.
+/// The use of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     /// It is read.
     Read,
-    /// It has no effect, for this reason.
+    /// It has no effect, for the given reason.
     No(&'static str),
 }
 use Use::{No, Read};
@@ -35,7 +35,7 @@ const TRACE: Use = No("which packets are traced: `backwater run --capture` write
 const UNUSED: Use = No("that program does not use it");
 const CONWEAVE: Use = No("the parameters of ConWeave, which is not modelled");
 
-/// All keys of these programs.
+/// All keys of these programs, with their words and uses.
 const KEYS: [(&str, Shape, Use); 88] = [
     ("ENABLE_QCN", W(1), Read),
     ("USE_DYNAMIC_PFC_THRESHOLD", W(1), Read),
@@ -108,7 +108,7 @@ const KEYS: [(&str, Shape, Use); 88] = [
     ("CONWEAVE_PATH_PAUSE_TIME", W(1), CONWEAVE),
     ("CONWEAVE_EXTRA_VOQ_FLUSH_TIME", W(1), CONWEAVE),
     ("CONWEAVE_DEFAULT_VOQ_WAITING_TIME", W(1), CONWEAVE),
-    // Of a patch that measures queues; the configurations of published comparisons have them.
+    // From a patch that measures queues; configurations of published comparisons contain them.
     ("STAT_FILE", W(1), RESULTS),
     ("MON_FILE", W(1), MONITOR),
     ("MON_INTERVAL", W(1), MONITOR),
@@ -116,7 +116,7 @@ const KEYS: [(&str, Shape, Use); 88] = [
     ("RATE_FILE", W(1), MONITOR),
     ("CCLOG_FILE", W(2), MONITOR),
     ("PATH_FILE", W(1), RESULTS),
-    // Of SimAI.
+    // From SimAI.
     ("BW_MON_FILE", W(1), MONITOR),
     ("RATE_MON_FILE", W(1), MONITOR),
     ("CNP_MON_FILE", W(1), MONITOR),
@@ -141,7 +141,7 @@ const TELLING: [&str; 8] = [
     "HAS_WIN",
 ];
 
-/// `SIMULATOR_STOP_TIME` where it is missing, in ps.
+/// Default of `SIMULATOR_STOP_TIME`, in ps.
 const STOP_PS: u64 = 3_010_000_000_000;
 
 /// A configuration.
@@ -151,7 +151,7 @@ pub struct Config {
     entries: BTreeMap<&'static str, (u64, Vec<String>)>,
 }
 
-/// Whether a file is a configuration.
+/// Returns whether a file is a configuration.
 pub fn recognise(head: &Head) -> bool {
     let lines = head.lines();
     let first = |line: &&String| line.split_whitespace().next().is_some_and(|word| TELLING.contains(&word));
@@ -189,7 +189,7 @@ fn shortened(text: &str) -> String {
 }
 
 impl Config {
-    /// What messages call it.
+    /// Returns its name in messages.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -199,7 +199,7 @@ impl Config {
         self.entries.get(key).map(|(line, _)| *line)
     }
 
-    /// Leaves a key out, if it is there, and says why.
+    /// Ignores a key, if it is present, with a reason.
     pub fn set_aside(&mut self, key: &str, why: &str, notes: &mut Notes) {
         if let Some((line, _)) = self.entries.remove(key) {
             notes.ignored(&self.file, Some(line), format!("{key}: {why}"));
@@ -211,7 +211,7 @@ impl Config {
         self.entries.get(key).and_then(|(_, words)| words.first()).map(String::as_str)
     }
 
-    /// Whether it is one of conweave-ns3.
+    /// Returns whether it belongs to conweave-ns3.
     pub fn is_conweave(&self) -> bool {
         ["FLOW_INPUT_FILE", "LB_MODE", "ENABLE_IRN", "ENABLE_PFC"].iter().any(|key| self.entries.contains_key(key))
     }
@@ -258,7 +258,7 @@ impl Config {
         self.parsed(key, None, "a time up to an hour", read)
     }
 
-    /// `SIMULATOR_STOP_TIME`, in ps. `None`: it is later than an hour, which is no bound.
+    /// `SIMULATOR_STOP_TIME`, in ps. `None`: it is later than an hour, and no bound.
     pub fn stop(&self) -> Result<Option<u64>, ImportError> {
         let read = |word: &str| {
             let bounded = |seconds: f64| seconds <= 3600.0;
@@ -268,14 +268,14 @@ impl Config {
         self.parsed("SIMULATOR_STOP_TIME", Some(STOP_PS), "a time in seconds", read)
     }
 
-    /// A rate in b/s. It must be there.
+    /// A rate in b/s. It is required.
     pub fn rate(&self, key: &str) -> Result<u64, ImportError> {
         let read = |word: &str| quantity::rate(word).filter(|bps| *bps <= MOST_BPS).map(Some);
         let rate = self.parsed(key, None, "a rate up to 1000 Tb/s, as in 40Mb/s", read)?;
         rate.ok_or_else(|| self.error(key, "is missing"))
     }
 
-    /// A rate by which something grows, in b/s. It must be there, and not 0.
+    /// A rate increase, in b/s. It is required, and not 0.
     pub fn growth(&self, key: &str) -> Result<u64, ImportError> {
         match self.rate(key)? {
             0 => Err(self.error(key, "is 0: with this control no rate would grow")),
@@ -300,7 +300,7 @@ impl Config {
         words.chunks(2).map(pair).collect::<Option<_>>().ok_or_else(|| self.error(key, "has a wrong rate or value"))
     }
 
-    /// `LINK_DOWN`: time in ps after 2 s, and two nodes. Three zeros are none.
+    /// `LINK_DOWN`: time in ps after 2 s, and two nodes. Three zeros mean no failure.
     pub fn link_down(&self) -> Result<Option<(u64, u32, u32)>, ImportError> {
         let Some((_, words)) = self.entries.get("LINK_DOWN") else { return Ok(None) };
         let [time, a, b] = words.as_slice() else { return Ok(None) };

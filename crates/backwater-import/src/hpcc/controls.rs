@@ -1,6 +1,6 @@
 //! A configuration as tables of a scenario.
 //!
-//! What that code does without saying so in a configuration is in docs/modelling/ns-3.md: frames, a clock of whole nanoseconds, memory
+//! docs/modelling/ns-3.md describes what that code does without a key in a configuration: frames, a clock of whole nanoseconds, memory
 //! accounts, thresholds.
 
 use super::config::Config;
@@ -16,19 +16,19 @@ use std::collections::BTreeSet;
 
 /// Octets of headers of a data packet without telemetry: Ethernet as PPP 14, IPv4 20, UDP 8, sequence and priority 6.
 const HEADER: u64 = 48;
-/// Octets of an acknowledgement: the least, and those of its headers, which telemetry follows.
+/// Octets of an acknowledgement: the minimum, and its headers, which telemetry follows.
 const ACK: u64 = 60;
 const ACK_HEADER: u64 = 46;
-/// A round trip for which a window of `[dctcp]` is wider than any other.
+/// A round trip whose window in `[dctcp]` is wider than any other.
 const LONG_PS: u64 = 1_000_000_000_000;
-/// Octets that an egress port holds behind the crossing (`switch.staging` by default, docs/reference.md).
+/// Octets that an egress port holds behind the crossing (the default of `switch.staging`, docs/reference.md).
 const STAGING: u64 = 16_000;
 /// Octets of a pause frame.
 const PAUSE: u64 = 64;
 /// That code's unit of time, in ps.
 const NANOSECOND: u64 = 1000;
 
-/// What `base_rtt` is.
+/// The explanation of `base_rtt`.
 const LONGEST: &str =
     "The longest round trip as that code has it: both ways' delays, and packets without headers one way.";
 
@@ -44,7 +44,7 @@ enum Control {
 }
 
 impl Control {
-    /// Octets that packets and acknowledgements have for it: `custom-header.cc`, `int-header.cc`. PINT's load has two, used or not.
+    /// Octets that packets and acknowledgements carry for it: `custom-header.cc`, `int-header.cc`. PINT's load takes two, used or not.
     fn telemetry(self) -> u64 {
         match self {
             Control::Hpcc => 5 * 8 + 2,
@@ -81,7 +81,7 @@ const OWN: [(&str, &[Control]); 17] = [
     ("PINT_PROB", &[Control::Pint]),
 ];
 
-/// What is sent: it decides how short a data packet may be.
+/// The traffic: it determines the shortest data packet.
 #[derive(Clone, Copy, Debug)]
 pub enum Sent<'a> {
     /// These flows.
@@ -93,7 +93,7 @@ pub enum Sent<'a> {
 }
 
 impl Sent<'_> {
-    /// The least payload of a packet, in octets, where full ones have `full`, which is above 0.
+    /// The least payload of a packet, in octets, if full ones have `full`, which is above 0.
     fn least_payload(self, full: u64) -> u64 {
         match self {
             Sent::Flows(rows) => rows.iter().map(|row| (row.bytes.max(1) - 1) % full + 1).min().unwrap_or(full),
@@ -103,15 +103,15 @@ impl Sent<'_> {
     }
 }
 
-/// What a configuration is written for.
+/// The environment of a configuration.
 pub struct Setting<'a> {
-    /// It.
+    /// The configuration.
     pub config: &'a Config,
     /// The network.
     pub graph: &'a Graph,
-    /// What its nodes are called.
+    /// The names of its nodes.
     pub fabric: &'a Fabric,
-    /// What is sent.
+    /// The traffic.
     pub sent: Sent<'a>,
     /// The classes of the flows.
     pub classes: &'a BTreeSet<u8>,
@@ -120,7 +120,7 @@ pub struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    /// Writes all tables but those of the topology and the flows.
+    /// Writes all tables except those of the topology and the flows.
     pub fn write(&self, notes: &mut Notes, writer: &mut ScenarioWriter) -> Result<(), ImportError> {
         let control = self.control(notes)?;
         let config = self.config;
@@ -146,7 +146,7 @@ impl Setting<'_> {
         self.spread(notes, writer)
     }
 
-    /// Says that something is not quite as it is there.
+    /// Notes a difference from that code.
     pub fn differs(&self, notes: &mut Notes, key: &str, text: impl Into<String>) {
         notes.differs(self.config.file(), self.config.line(key), text);
     }
@@ -183,8 +183,8 @@ impl Setting<'_> {
         Ok(())
     }
 
-    /// `packet.clock`: that code's nanosecond where the shortest frame takes longer on the fastest link, as a scenario's check wants it, and
-    /// else the longest time that is shorter. `data`, `ack`: octets of the shortest data packet, and of an acknowledgement.
+    /// `packet.clock`: that code's nanosecond if the shortest frame takes longer on the fastest link, as a scenario's check requires,
+    /// otherwise the longest shorter time. `data`, `ack`: octets of the shortest data packet, and of an acknowledgement.
     fn clock(&self, data: u64, ack: u64, notes: &mut Notes, writer: &mut ScenarioWriter) {
         let fastest = self.graph.links.iter().map(|link| link.bps).max().unwrap_or(0).max(1);
         let shortest = data.min(ack).min(PAUSE);
@@ -300,11 +300,11 @@ impl Setting<'_> {
                 }
             }
         }
-        // The window of `[hpcc]` is its own.
+        // The window of `[hpcc]` is part of it.
         if matches!(control, Control::Hpcc | Control::Pint) {
             return self.own_window(control, windows, notes);
         }
-        // So is that of `[dctcp]`, where it is the same.
+        // So is that of `[dctcp]`, if it is the same.
         if control == Control::Dctcp && self.scales_alike(payload)? {
             return Ok(());
         }
@@ -325,7 +325,7 @@ impl Setting<'_> {
         Ok(())
     }
 
-    /// Says where the window of `[hpcc]`, its rate times `base_rtt`, is not the one of a configuration.
+    /// Notes if the window of `[hpcc]`, its rate times `base_rtt`, differs from that of a configuration.
     fn own_window(&self, control: Control, windows: bool, notes: &mut Notes) -> Result<(), ImportError> {
         if !windows {
             let text = if control == Control::Hpcc {
@@ -344,7 +344,7 @@ impl Setting<'_> {
         Ok(())
     }
 
-    /// Whether a window is the rate times the longest round trip at all hosts, so that `[dctcp]` gives it by itself.
+    /// Returns whether the window of every host is the rate times the longest round trip, so that `[dctcp]` yields it by itself.
     fn scales_alike(&self, payload: u64) -> Result<bool, ImportError> {
         let widest = window::widest(self.graph, payload);
         let bits = |bps: u64| u128::from(bps) * u128::from(widest.round_trip_ps) / 1_000_000_000_000;
@@ -354,7 +354,7 @@ impl Setting<'_> {
         Ok(config.flag("HAS_WIN", true)? && config.flag("GLOBAL_T", true)? && config.flag("VAR_WIN", false)? && alike)
     }
 
-    /// `PINT_LOG_BASE`. Below 1.0002 powers do not fit the 16 bits that they have there.
+    /// `PINT_LOG_BASE`. Below 1.0002 powers do not fit the 16 bits of that code.
     fn log_base(&self) -> Result<f64, ImportError> {
         let base = self.config.number("PINT_LOG_BASE", 1.05)?;
         if (1.0002..=2.0).contains(&base) {
@@ -458,7 +458,7 @@ impl Setting<'_> {
         writer.key("max_stage", config.whole("MI_THRESH", 5)?).key("r_ai", rate(config.growth("RATE_AI")?));
         writer.key("min_rate", self.least()?);
         if control == Control::Pint {
-            // Senders read nothing else: FAST_REACT, MULTI_RATE and SAMPLE_FEEDBACK are INT's.
+            // Senders read nothing else: FAST_REACT, MULTI_RATE and SAMPLE_FEEDBACK belong to INT.
             let share = config.number("PINT_PROB", 1.0)?;
             if share < 1.0 {
                 let text =
@@ -489,7 +489,7 @@ impl Setting<'_> {
         Ok(())
     }
 
-    /// `[dctcp]` with the law of that code. `RATE_AI` is none of it.
+    /// `[dctcp]` with the law of that code. `RATE_AI` is not part of it.
     fn dctcp(&self, payload: u64, notes: &mut Notes, writer: &mut ScenarioWriter) -> Result<(), ImportError> {
         writer.head("[dctcp]").key("law", "ns3").key("g", self.gain(notes)?);
         if self.scales_alike(payload)? {
@@ -506,7 +506,7 @@ impl Setting<'_> {
         Ok(())
     }
 
-    /// How flows spread over equal ways.
+    /// Writes how flows spread over equal paths.
     fn spread(&self, notes: &mut Notes, writer: &mut ScenarioWriter) -> Result<(), ImportError> {
         match self.config.whole("LB_MODE", 0)? {
             0 => {}
@@ -539,7 +539,7 @@ impl Setting<'_> {
     }
 }
 
-/// The greatest common divisor of two numbers, of which one is above 0.
+/// The greatest common divisor of two numbers, at least one of them above 0.
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

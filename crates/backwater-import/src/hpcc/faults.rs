@@ -1,4 +1,4 @@
-//! What goes wrong in a configuration and a topology: a link that fails, frames that are lost.
+//! Faults in a configuration and a topology: a link that fails, frames that are lost.
 
 use super::config::Config;
 use crate::error::ImportError;
@@ -25,7 +25,7 @@ pub fn write(
         if !joined {
             return Err(config.error("LINK_DOWN", "names two nodes without a link between them"));
         }
-        // Counted there from when flows begin.
+        // That code counts from the begin of flows.
         let from = config.time("FLOWGEN_START_TIME", 12)?.unwrap_or(super::CUSTOM_PS);
         let at = from.saturating_add(after).saturating_sub(start);
         writer.head("[[fault]]").key("kind", "link-down").key("at", time(at));
@@ -34,12 +34,12 @@ pub fn write(
     Ok(())
 }
 
-/// `[[fault]]` for the shares of lost frames of links, or where a link says none for the one of all links.
+/// `[[fault]]` for the loss ratios of links; a link without one has the common ratio.
 pub fn losses(graph: &Graph, fabric: &Fabric, everywhere: f64, writer: &mut ScenarioWriter) {
     let own = |loss: f64| if loss > 0.0 { loss } else { everywhere };
     let mut pairs: BTreeMap<(u32, u32), f64> = BTreeMap::new();
     for link in &graph.links {
-        // Of parallel links the greatest share: a fault is of the nodes, not of one link.
+        // The greatest ratio of parallel links: a fault concerns the nodes, not one link.
         let share = pairs.entry((link.a.min(link.b), link.a.max(link.b))).or_insert(0.0);
         *share = share.max(own(link.loss));
     }

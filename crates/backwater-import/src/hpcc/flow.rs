@@ -5,7 +5,7 @@
 //!      | count { src dst pg bytes start }          (conweave-ns3)
 //! ```
 //!
-//! Only `count` flows are read, whatever follows. `pg` is the priority group, `start` is in seconds.
+//! Only `count` flows are read; the rest is ignored. `pg` is the priority group, `start` is in seconds.
 
 use crate::error::ImportError;
 use crate::graph::quantity;
@@ -36,14 +36,14 @@ pub struct Row {
 pub struct List {
     /// In the order of the file.
     pub rows: Vec<Row>,
-    /// Whether there are destination ports.
+    /// True if there are destination ports.
     pub ports: bool,
 }
 
 /// Latest start: two hours, in ps.
 const LATEST_PS: u64 = 7_200_000_000_000_000;
 
-/// Whether a file is a list of flows: a count, and then lines of five or six numbers of which only the last may be a fraction.
+/// Returns whether a file is a list of flows: a count, and then lines of five or six numbers; only the last may be a fraction.
 pub fn recognise(head: &Head) -> bool {
     let lines = head.lines();
     let mut lines = lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>()).filter(|w| !w.is_empty());

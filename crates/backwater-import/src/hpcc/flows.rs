@@ -1,4 +1,4 @@
-//! `[[flow]]`: few flows are written out, many are a table.
+//! `[[flow]]`: a few flows are written out, many are a table.
 
 use super::cdf;
 use super::flow::{List, Row};
@@ -13,27 +13,27 @@ use crate::units::{size, time};
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 
-/// What a group of all flows is called.
+/// The label of a group of all flows.
 const LABEL: &str = "flows";
 
 /// Most flows that are written out, each with its hosts by name.
 const FEW: usize = 16;
 
-/// A list of flows and where they run.
+/// A list of flows and its network.
 pub struct Known<'a> {
-    /// It.
+    /// The list.
     pub flows: &'a List,
     /// Its file.
     pub list: &'a Source,
     /// The network.
     pub graph: &'a Graph,
-    /// What its nodes are called.
+    /// The names of its nodes.
     pub fabric: &'a Fabric,
-    /// The time of the file that is 0 s.
+    /// The time of the file that becomes 0 s.
     pub start: u64,
 }
 
-/// A flow with the names of the nodes on its ways, hosts included.
+/// A flow with the names of the nodes on its paths, hosts included.
 struct One {
     row: Row,
     src: u32,
@@ -43,7 +43,7 @@ struct One {
 }
 
 impl Known<'_> {
-    /// Writes the flows; `ways` are those of some of them, by number. Gives the labels of the groups.
+    /// Writes the flows; `ways` are the paths of some of them, by number. Returns the labels of the groups.
     pub fn write(
         &self,
         ways: Option<(&Source, BTreeMap<u64, Ways>)>,
@@ -71,7 +71,7 @@ impl Known<'_> {
                         a file of ways pins them";
             work.notes.differs(name, None, text);
         }
-        // Of a fabric that the caller gives the scenario's check knows.
+        // If the caller gives a fabric, the scenario's check compares them.
         if work.fabric.is_none() {
             let joined = self.graph.joined();
             let apart = |row: &&Row| {
@@ -158,7 +158,7 @@ impl Known<'_> {
         Ok(nodes.iter().map(|node| self.fabric.name(*node)).collect())
     }
 
-    /// A `[[flow]]` for each receiver, size and start of flows in a row. Gives their labels.
+    /// A `[[flow]]` for each run of flows with the same receiver, size and start. Returns their labels.
     fn write_few(&self, flows: &[One], writer: &mut ScenarioWriter) -> Vec<String> {
         let alike = |a: &One, b: &One| {
             let key = |one: &One| {
@@ -215,7 +215,7 @@ impl Known<'_> {
     }
 }
 
-/// A label that none of the others is: the same with a number from 2 where it is there already.
+/// A unique label: the same with a number from 2 if it exists already.
 fn another(label: String, labels: &[String]) -> String {
     let same = |other: &&String| {
         other.strip_prefix(label.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
@@ -226,7 +226,7 @@ fn another(label: String, labels: &[String]) -> String {
     }
 }
 
-/// `[[flow]]` with sizes from a distribution, between random hosts. Gives its label.
+/// `[[flow]]` with sizes from a distribution, between random hosts. Returns its label.
 pub fn drawn(source: &Source, work: &mut Work<'_>, writer: &mut ScenarioWriter) -> Result<String, ImportError> {
     let cdf = cdf::parse(source.name(), &source.text()?)?;
     if let Some(line) = cdf.steps {

@@ -1,7 +1,7 @@
-//! The ns-3 code of HPCC (SIGCOMM 2019) and what came of it: conweave-ns3 and ns3-datacenter. Topologies, lists of flows,
-//! configurations, distributions of sizes, and lists of the ways that flows took.
+//! The ns-3 code of HPCC (SIGCOMM 2019) and its descendants: conweave-ns3 and ns3-datacenter. Topologies, lists of flows, configurations,
+//! distributions of sizes, and lists of flows' paths.
 //!
-//! A configuration names the other files; those that are given beside it count instead.
+//! A configuration names the other files; files given beside it take precedence.
 
 mod cdf;
 pub mod config;
@@ -47,10 +47,10 @@ pub static FAMILY: Family = Family {
     combine,
 };
 
-/// How long a run may be that nothing bounds, in ps.
+/// Longest unbounded run, in ps.
 pub const HOUR_PS: u64 = 3_600_000_000_000_000;
 
-/// What the tools of that code take for the first start, in ps.
+/// First start in the tools of that code, in ps.
 const CUSTOM_PS: u64 = 2_000_000_000_000;
 
 fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, ImportError> {
@@ -150,7 +150,8 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     Ok(writer)
 }
 
-/// The file that a configuration names: from its own directory, from the one above, in which that code is run, or of that name beside it.
+/// The file that a configuration names: relative to its own directory, to the one above, in which that code is run, or of that name beside
+/// it.
 fn named(own: Option<&Source>, config: Option<&Config>, keys: &[&str]) -> Result<Option<Source>, ImportError> {
     let (Some(own), Some(config)) = (own, config) else { return Ok(None) };
     let Some((key, name)) = keys.iter().find_map(|key| Some((*key, config.word(key)?))) else { return Ok(None) };
@@ -174,7 +175,7 @@ fn introduce(given: &InputFiles, work: &Work<'_>, writer: &mut ScenarioWriter) {
     work.title(names.first().copied().unwrap_or_default(), writer);
 }
 
-/// The time in those files that is 0 s here: 2 s, with which their tools begin, or the first flow if that is earlier.
+/// The time in those files that becomes 0 s: 2 s, with which their tools begin, or the first flow if that is earlier.
 fn origin(
     flows: &List,
     config: Option<&Config>,
@@ -206,7 +207,7 @@ fn origin(
     Ok(start)
 }
 
-/// The latest end, in ps after the time that is 0 s here; `None`: nothing bounds it.
+/// The latest end, in ps after 0 s; `None`: unbounded.
 fn stop(config: &Config, start: u64, work: &mut Work<'_>) -> Result<Option<u64>, ImportError> {
     let line = config.line("SIMULATOR_STOP_TIME");
     match config.stop()? {
@@ -253,7 +254,7 @@ fn assumed(
         Some((host, line)) => (u64::from(host) + 1, Some(line)),
         None => (16, None),
     };
-    // As many hosts as a star may have; what names more is no list of flows of a star.
+    // The most hosts of a star; a list of flows with more does not belong to a star.
     if hosts > 65_535 {
         let error = source.error(format!("names host {}, and gives no topology", hosts - 1));
         return Err(error.line(line.unwrap_or(1)).hint("give the topology beside it"));

@@ -1,30 +1,30 @@
-//! The ways of flows: the one thing that the files of that code leave open, since its choice among equal ways depends on where the
-//! program's memory lies.
+//! The paths of flows. The other files of that code do not determine them, since its choice among equal paths depends on memory addresses
+//! of the program.
 //!
 //! ```text
 //! file = { flow [ sport [ dport ] ] "data" { node } [ "ack" { node } ] }      (a line each)
 //! ```
 //!
-//! `flow` counts the flows of the list from 0. The way of the data leads from sender to receiver, that of acknowledgements back;
-//! both name all nodes.
+//! `flow` counts the flows of the list from 0. The path of the data leads from sender to receiver, that of acknowledgements back; both name
+//! all nodes.
 
 use crate::error::ImportError;
 use crate::note::Notes;
 use crate::source::Head;
 use std::collections::BTreeMap;
 
-/// The ways of a flow.
+/// The paths of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ways {
     /// Its line.
     pub line: u64,
     /// Nodes from sender to receiver.
     pub data: Vec<u32>,
-    /// Nodes from receiver to sender; absent: not said.
+    /// Nodes from receiver to sender; absent: not given.
     pub ack: Option<Vec<u32>>,
 }
 
-/// Whether a file lists ways: a number, perhaps others, and `data`.
+/// Returns whether a file lists paths: a number, perhaps others, and `data`.
 pub fn recognise(head: &Head) -> bool {
     let lines = head.lines();
     let Some(line) = lines.iter().find(|line| !line.trim().is_empty()) else { return false };
@@ -33,7 +33,7 @@ pub fn recognise(head: &Head) -> bool {
     (1..=3).contains(&at) && words.iter().all(|word| matches!(*word, "data" | "ack") || word.parse::<u32>().is_ok())
 }
 
-/// Reads ways, by flow; messages call the file `file`.
+/// Reads paths, by flow; messages call the file `file`.
 pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<BTreeMap<u64, Ways>, ImportError> {
     let mut all: BTreeMap<u64, Ways> = BTreeMap::new();
     for (number, line) in (1u64..).zip(text.lines()) {

@@ -1,12 +1,12 @@
-//! Thresholds that depend on the rate of a port, as tables of a scenario have them: one value and the rate for which it is meant, or
-//! other values for some switches.
+//! Thresholds that depend on the rate of a port, in the form of a scenario's tables: one value with its reference rate, or other values for
+//! some switches.
 
 use crate::graph::{Fabric, Graph};
 use crate::scenario_writer::ScenarioWriter;
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// The ports of a switch: how many there are of each rate (b/s) and delay (ps).
+/// The ports of a switch: their number by rate (b/s) and delay (ps).
 pub type Ports = BTreeMap<(u64, u64), u32>;
 
 /// The ports of all switches, by node.
@@ -25,16 +25,16 @@ pub fn ports(graph: &Graph) -> BTreeMap<u32, Ports> {
 /// Values of some thresholds at ports of several rates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scaled {
-    /// The rate for which they are meant, in b/s; absent: the same at all ports.
+    /// The reference rate, in b/s; absent: the same at all ports.
     pub reference_bps: Option<u64>,
-    /// They.
+    /// The values.
     pub values: Vec<u64>,
-    /// Whether that is what each port has.
+    /// True if every port has exactly these.
     pub exact: bool,
 }
 
 impl Scaled {
-    /// The values of these ports. Where they neither are alike nor in proportion to the rate, those of the most ports.
+    /// The values of these ports. If they are neither equal nor in proportion to the rate, those of the most ports.
     pub fn of(ports: &Ports, values: impl Fn(u64, u64) -> Vec<u64>) -> Scaled {
         let all: Vec<(u64, u32, Vec<u64>)> =
             ports.iter().map(|((bps, delay), count)| (*bps, *count, values(*bps, *delay))).collect();
@@ -60,7 +60,7 @@ impl Scaled {
     }
 }
 
-/// The values of each switch: those of all if one set serves all, else its own. Whether they are exact comes with them.
+/// The values of each switch: common ones if one set serves all, otherwise its own. Returns also whether they are exact.
 pub fn by_switch(ports: &BTreeMap<u32, Ports>, values: impl Fn(u64, u64) -> Vec<u64>) -> (BTreeMap<u32, Scaled>, bool) {
     let mut all = Ports::new();
     for (port, count) in ports.values().flatten() {
@@ -69,7 +69,7 @@ pub fn by_switch(ports: &BTreeMap<u32, Ports>, values: impl Fn(u64, u64) -> Vec<
     let common = Scaled::of(&all, &values);
     let of = |own: &Ports| if common.exact { common.clone() } else { Scaled::of(own, &values) };
     let mut each: BTreeMap<u32, Scaled> = ports.iter().map(|(node, own)| (*node, of(own))).collect();
-    // An override cannot take a key away: where some have a reference rate, all have.
+    // An override cannot remove a key: if some have a reference rate, all have.
     if !common.exact && each.values().any(|scaled| scaled.reference_bps.is_some()) {
         for (node, scaled) in each.iter_mut().filter(|(_, scaled)| scaled.reference_bps.is_none()) {
             let rates: Vec<u64> = ports.get(node).into_iter().flatten().map(|((bps, _), _)| *bps).collect();
@@ -84,8 +84,8 @@ pub fn by_switch(ports: &BTreeMap<u32, Ports>, values: impl Fn(u64, u64) -> Vec<
 /// Keys with their values, in the order in which they are written.
 pub type Keys = Vec<(&'static str, Value)>;
 
-/// Writes what differs from switch to switch: the keys of the most switches into the table that is open, then `[[TABLE.at]]` for
-/// tiers and for single switches.
+/// Writes differences between switches: the keys of the most switches into the current table, then `[[TABLE.at]]` for tiers and for single
+/// switches.
 pub fn write(writer: &mut ScenarioWriter, table: &str, fabric: &Fabric, keys: &BTreeMap<u32, Keys>) {
     let mut counts: Vec<(&Keys, usize)> = Vec::new();
     for own in keys.values() {
@@ -94,7 +94,7 @@ pub fn write(writer: &mut ScenarioWriter, table: &str, fabric: &Fabric, keys: &B
             None => counts.push((own, 1)),
         }
     }
-    // Of equally many the first, so that nothing depends on chance.
+    // The first of equally many, so that the result is deterministic.
     let Some(&(common, _)) = counts.iter().rev().max_by_key(|(_, count)| *count) else { return };
     common.iter().for_each(|(key, value)| {
         writer.key(key, value.clone());

@@ -11,11 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Memory for each port, and in conweave-ns3 for each port and class.
 const RESERVE: u64 = 4096;
 const RESERVE_CONWEAVE: u64 = 1048;
-/// A threshold of marks that no queue reaches.
+/// A threshold of marks beyond any queue.
 const NEVER: u64 = 1 << 40;
 /// Octets below the threshold at which a class resumes.
 const XON_OFFSET: u64 = 3072;
-/// Classes for which the reserve of a port is set aside here.
+/// Classes for which a scenario reserves a port's reserve.
 const CLASSES: u64 = 8;
 
 impl Setting<'_> {
@@ -38,7 +38,7 @@ impl Setting<'_> {
         }
         let nic = self.nic_bps();
         let lossless = if pauses { self.classes.len().max(1) as u64 } else { 0 };
-        // The code's whole numbers: rate x delay in octets, cut off, and then so many times.
+        // The code's whole numbers: rate x delay in octets, rounded down, and then multiplied.
         let headroom = |bps: u64, delay: u64| {
             let octets = (u128::from(bps) * u128::from(delay / 1000) / 8 / 1_000_000_000) as u64;
             if conweave { 2 * octets + 2 * RESERVE_CONWEAVE } else { 3 * octets }
@@ -56,7 +56,7 @@ impl Setting<'_> {
         writer.key("reserve", size(reserve));
         let keys = |node: &u32, own: &Scaled| -> Keys {
             let there = ports.get(node).map_or(0, |ports| ports.values().map(|n| u64::from(*n)).sum());
-            // Headroom is set aside for each lossless class here, and for each port there.
+            // A scenario reserves headroom for each lossless class, that code for each port.
             let room: u64 = ports
                 .get(node)
                 .into_iter()
@@ -76,7 +76,7 @@ impl Setting<'_> {
         if !conweave {
             writer.remark("That code sets the reserve aside for each port, this one for each port and class: the buffer is larger by the rest.");
         }
-        // A scenario sets reserves and headroom of all ports aside, and refuses a buffer that does not hold them.
+        // A scenario reserves memory and headroom of all ports, and refuses a buffer that is too small for them.
         for (node, own) in &scaled {
             let there = || ports.get(node).into_iter().flatten().map(|((bps, delay), n)| (*bps, *delay, u64::from(*n)));
             let here = |bps: u64| match own.reference_bps {
@@ -124,7 +124,7 @@ impl Setting<'_> {
         Ok(())
     }
 
-    /// `[ecn]`; `looks` says whether the control looks at marks.
+    /// `[ecn]`; `looks`: whether the control uses marks.
     pub fn marks(
         &self,
         ports: &BTreeMap<u32, Ports>,
@@ -143,7 +143,7 @@ impl Setting<'_> {
             return Ok(());
         }
         let maps = [config.map("KMIN_MAP")?, config.map("KMAX_MAP")?, config.map("PMAX_MAP")?];
-        // NVLink switches do not mark: `NVSwitchNode::SwitchNotifyDequeue` of ns-3-alibabacloud looks at no threshold.
+        // NVLink switches do not mark: `NVSwitchNode::SwitchNotifyDequeue` of ns-3-alibabacloud checks no threshold.
         let (nvlink, ports): (BTreeMap<u32, Ports>, BTreeMap<u32, Ports>) =
             ports.clone().into_iter().partition(|(node, _)| self.graph.is_nvlink(*node));
         let rates: BTreeSet<u64> = ports.values().flatten().map(|((bps, _), _)| *bps).collect();
@@ -202,7 +202,7 @@ impl Setting<'_> {
         Ok(())
     }
 
-    /// The rate of the first host, which that code takes for all.
+    /// The rate of the first host, which that code uses for all.
     fn nic_bps(&self) -> u64 {
         let first = self.graph.hosts().next();
         let own = self.graph.links.iter().find(|link| Some(link.a) == first || Some(link.b) == first);
@@ -210,8 +210,8 @@ impl Setting<'_> {
     }
 }
 
-/// The share of free memory that a port may hold is a half to this power: 3, and less by one for each doubling of its rate beyond that of
-/// the hosts.
+/// The exponent of the share of free memory that a port may hold, a power of a half: 3, reduced by one for each doubling of its rate above
+/// that of the hosts.
 fn shift(bps: u64, nic: u64) -> u32 {
     let (mut shift, mut bps) = (3, bps);
     while bps > nic && shift > 0 {

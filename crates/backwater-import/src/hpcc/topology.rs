@@ -6,9 +6,9 @@
 //!        { switch } { a b rate delay loss }
 //! ```
 //!
-//! Words stand between any blanks, as C++ reads them with `>>`; what follows the last link is not read. A host may have several links, each
-//! a device of its own: `GetNicIdxOfQp` of `rdma-hw.cc` hashes a flow over those towards its receiver. Read from `third.cc` of
-//! HPCC (commit 9f4be2a), `network-load-balance.cc` of conweave-ns3 (236a801) and the examples of ns3-datacenter.
+//! Words are separated by any blanks, as read by C++ with `>>`; text after the last link is not read. A host may have several links, each a
+//! separate device: `GetNicIdxOfQp` of `rdma-hw.cc` hashes a flow over those towards its receiver. Read from `third.cc` of HPCC (commit
+//! 9f4be2a), `network-load-balance.cc` of conweave-ns3 (236a801) and the examples of ns3-datacenter.
 
 use crate::error::ImportError;
 use crate::graph::{Graph, Link, MOST_LINKS, quantity};
@@ -20,7 +20,7 @@ use std::collections::HashMap;
 /// Most nodes.
 const MOST_NODES: u32 = 1_000_000;
 
-/// Whether a file is a topology: three counts, or four, or four and two rates, as many switches, and then a link.
+/// Returns whether a file is a topology: three counts, or four, or four and two rates, as many switches, and then a link.
 pub fn recognise(head: &Head) -> bool {
     let lines = head.lines();
     let Some(first) = lines.iter().position(|line| !line.trim().is_empty()) else { return false };
@@ -40,7 +40,7 @@ pub fn recognise(head: &Head) -> bool {
     let Some(switches) = switches.map(|count: u32| count as usize) else { return false };
     let mut rest = lines[first + 1..].iter().flat_map(|line| line.split_whitespace());
     if rest.by_ref().take(switches).filter(whole).count() < switches {
-        // The numbers of the switches may go on beyond what is seen.
+        // The numbers of the switches may continue beyond the head.
         return !head.whole && rest.next().is_none();
     }
     let link: Vec<&str> = rest.take(5).collect();
@@ -55,13 +55,13 @@ pub fn recognise(head: &Head) -> bool {
 /// Reads a topology; messages call it `file`.
 pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Graph, ImportError> {
     let mut words = Words::new(file, text);
-    // The three forms differ in the words of their first line.
+    // The number of words in the first line distinguishes the three forms.
     let head = text.lines().map(|line| line.split_whitespace().count()).find(|count| *count > 0).unwrap_or(0);
     let nodes: u32 = words.number("a number of nodes")?;
     let line = words.line();
     let mut switches: u32 = words.number("a number of switches")?;
     if matches!(head, 4 | 6) {
-        // Both orders are met; ToRs are switches, so there are not more of them.
+        // Both orders occur; ToRs are switches, so their number is not larger.
         switches = switches.max(words.number("a number of ToRs")?);
         notes.ignored(
             file,
@@ -79,7 +79,7 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Graph, ImportE
     if nodes > MOST_NODES {
         return Err(words.error(line, format!("{nodes} nodes are more than {MOST_NODES}")));
     }
-    // A link has five words, and a node at least one link: what says more lies.
+    // A link has five words, and a node at least one link: larger counts are wrong.
     if u64::from(nodes.max(links)) * 4 > text.len() as u64 {
         return Err(words.error(line, format!("says {nodes} nodes and {links} links, and is too short for that")));
     }
@@ -97,7 +97,7 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Graph, ImportE
     Ok(graph)
 }
 
-/// Sees that each host has a link, and not too many.
+/// Checks that each host has a link, and not too many.
 fn links_of_hosts(graph: &Graph, words: &Words<'_>) -> Result<(), ImportError> {
     let mut links = vec![0u32; graph.switch.len()];
     for link in &graph.links {
@@ -115,7 +115,7 @@ fn links_of_hosts(graph: &Graph, words: &Words<'_>) -> Result<(), ImportError> {
     }
 }
 
-/// Says which links stand beside others. `nbr2if` of that code has one entry for two nodes, which the last link overwrites.
+/// Notes parallel links. `nbr2if` of that code has one entry for two nodes, which the last link overwrites.
 fn parallel(graph: &Graph, file: &str, notes: &mut Notes) {
     let pair = |link: &Link| (link.a.min(link.b), link.a.max(link.b));
     let last: HashMap<(u32, u32), u64> = graph.links.iter().map(|link| (pair(link), link.line)).collect();

@@ -4,7 +4,7 @@ use crate::error::ImportError;
 use crate::source::Head;
 use crate::words::Words;
 
-/// Whether a file is such a list: a count and as many numbers, and nothing else.
+/// Returns whether a file is such a list: a count and as many numbers, and nothing else.
 pub fn recognise(head: &Head) -> bool {
     let lines = head.lines();
     let mut words = lines.iter().flat_map(|line| line.split_whitespace());
@@ -14,7 +14,7 @@ pub fn recognise(head: &Head) -> bool {
         found += 1;
         word.parse::<u32>().is_ok()
     });
-    // Two columns of which the second ends at 100 are a distribution.
+    // Two columns with 100 at the end of the second are a distribution.
     head.whole && whole && found == count && !super::cdf::recognise(head)
 }
 

@@ -1,5 +1,5 @@
-//! The longest round trip and the largest bandwidth-delay product of two hosts, as that code computes them: ways have the fewest hops,
-//! a round trip is both ways' delays and one packet of payload over each link of one way.
+//! The longest round trip and the largest bandwidth-delay product of two hosts, as computed by that code: paths have the fewest hops, and a
+//! round trip is the delays of both paths and one packet of payload over each link of one path.
 
 use crate::graph::{Graph, Link};
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ pub struct Widest {
     pub bytes: u64,
 }
 
-/// What a way comes to.
+/// The sums of a path.
 #[derive(Clone, Copy)]
 struct Way {
     delay_ps: u64,
@@ -30,11 +30,11 @@ impl Way {
     }
 }
 
-/// The longest round trip and the largest product, of packets with so much payload.
+/// The longest round trip and the largest product, for packets with so much payload.
 pub fn widest(graph: &Graph, payload: u64) -> Widest {
     let neighbours = graph.neighbours();
     let none = Way { delay_ps: 0, sending_ns: 0, bps: u64::MAX };
-    // Hosts at the same switches that have the same links have the same ways.
+    // Hosts at the same switches with the same links have the same paths.
     let mut kinds = BTreeSet::new();
     let mut widest = Widest::default();
     for host in graph.hosts() {
@@ -68,7 +68,7 @@ pub fn widest(graph: &Graph, payload: u64) -> Widest {
 impl Widest {
     fn with(self, way: Way) -> Widest {
         let round_trip_ps = way.delay_ps.saturating_mul(2).saturating_add(way.sending_ns.saturating_mul(1000));
-        // ns x b/s, in octets, cut off twice.
+        // ns x b/s, in octets, rounded down twice.
         let bits = u128::from(round_trip_ps / 1000) * u128::from(way.bps) / 1_000_000_000;
         let bytes = u64::try_from(bits / 8).unwrap_or(u64::MAX).min(1 << 50);
         Widest { round_trip_ps: self.round_trip_ps.max(round_trip_ps), bytes: self.bytes.max(bytes) }

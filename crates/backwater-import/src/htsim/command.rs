@@ -1,4 +1,4 @@
-//! The command line of one of htsim's programs: what its files do not say.
+//! The command line of one of htsim's programs, with values that its files do not contain.
 
 use super::controls::Controls;
 use super::values::{NAME, link_speed, scaled, whole};
@@ -16,14 +16,14 @@ pub enum Program {
     Other,
 }
 
-/// What the command line says; what it does not say has the program's default.
+/// The options of the command line; missing ones have the program's default.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
     /// The program, if one is named.
     pub program: Option<Program>,
     /// Rate of links, in b/s.
     pub linkspeed_bps: u64,
-    /// `-mtu`: of `htsim_uec` a packet with its header, of the others its payload.
+    /// `-mtu`: for `htsim_uec` a packet with its header, for the others its payload.
     pub mtu: Option<u64>,
     /// Delay of each link, in ps.
     pub hop_latency_ps: u64,
@@ -33,22 +33,22 @@ pub struct Command {
     pub tiers: u64,
     /// Low and high threshold of PAUSE, in packets.
     pub pfc: (u64, u64),
-    /// Links of aggregation switches upwards that run at a quarter.
+    /// Links of aggregation switches upwards that run at a quarter of their rate.
     pub failed: u64,
     /// Octets for which a receiver of `htsim_uec` waits before it acknowledges.
     pub sack_threshold: u64,
-    /// How switches choose among ways: `-strat`.
+    /// How switches choose among paths: `-strat`.
     pub strategy: Option<String>,
     /// Values of entropy.
     pub paths: Option<u64>,
     /// Controls and queues of `htsim_uec`.
     pub controls: Controls,
-    /// The options of [`NETWORK`] that are there, each with its value.
+    /// The given options of [`NETWORK`], each with its value.
     reported: Vec<(&'static str, String)>,
 }
 
 impl Command {
-    /// Whether the program is `htsim_uec`, or none is named: it is the one that is used today.
+    /// Returns whether the program is `htsim_uec`, or not named: that one is in use today.
     pub fn is_uec(&self) -> bool {
         matches!(self.program, None | Some(Program::Uec))
     }
@@ -58,12 +58,12 @@ impl Command {
         self.mtu.unwrap_or(4150)
     }
 
-    /// The value of an option of [`NETWORK`], if it is there.
+    /// The value of an option of [`NETWORK`], if given.
     pub fn reported(&self, option: &str) -> Option<&str> {
         self.reported.iter().find(|(name, _)| *name == option).map(|(_, value)| value.as_str())
     }
 
-    /// Notes that an option has no effect, if it is there.
+    /// Notes that an option has no effect, if it is given.
     pub fn ignored(&self, option: &str, why: &str, notes: &mut Notes) {
         if let Some(value) = self.reported(option) {
             notes.unread(NAME, None, &format!("{option} {value}"), why);
@@ -72,7 +72,7 @@ impl Command {
 }
 
 impl Default for Command {
-    /// What the programs do without options: `main_uec.cpp`, `main_roce.cpp`, `main.h`.
+    /// Returns the programs' values without options: `main_uec.cpp`, `main_roce.cpp`, `main.h`.
     fn default() -> Command {
         Command {
             program: None,
@@ -92,11 +92,11 @@ impl Default for Command {
     }
 }
 
-/// Options about files and the network that a file or a fabric of the caller may say, too.
+/// Options for files and the network, which a file or the caller's fabric may also determine.
 pub const NETWORK: [&str; 8] =
     ["-topo", "-tm", "-nodes", "-linkspeed", "-hop_latency", "-switch_latency", "-tiers", "-failed"];
 
-/// Options of controls and queues, which [`Controls`] reads of `htsim_uec`, how many words follow them, and what becomes of them with another
+/// Options of controls and queues, which [`Controls`] reads for `htsim_uec`; the number of their words, and their effect with another
 /// program.
 const CONTROLS: [(&str, usize, &str); 15] = [
     ("-q", 1, NO_LIMIT),
@@ -120,7 +120,7 @@ const RESULTS: &str = "results of that program; `backwater run --out` writes its
 const NO_LIMIT: &str = "queues here hold everything: there is no trimming";
 const OF_UEC: &str = "an option of htsim_uec";
 
-/// Options that have no counterpart here, how many words follow them, and what that means.
+/// Options without a counterpart here, the number of their words, and the consequence.
 const LOST: [(&str, usize, &str); 24] = [
     ("-conn_reuse", 0, "messages share a connection where the matrix says it"),
     ("-o", 1, RESULTS),
@@ -217,7 +217,7 @@ pub fn parse(words: &[String], notes: &mut Notes) -> Result<Command, ImportError
 mod tests {
     use super::*;
 
-    /// The last word counts, as in the program: `-sender_cc_only` takes credit away again, `-receiver_cc` adds it.
+    /// The last word counts, as in the program: `-sender_cc_only` removes credit again, `-receiver_cc` adds it.
     #[test]
     fn controls_are_switched_in_the_order_of_the_words() {
         let of = |line: &str| {

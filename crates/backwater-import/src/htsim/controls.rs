@@ -3,12 +3,12 @@
 use super::values::{NAME, scaled, whole};
 use crate::error::ImportError;
 
-/// What decides how much a sender has under way.
+/// The control of a sender's bytes in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     /// NSCC.
     Nscc,
-    /// A window that stays as it is.
+    /// A constant window.
     Constant,
     /// The program's own variant of DCTCP.
     Dctcp,
@@ -17,20 +17,20 @@ pub enum Window {
 /// How a sender chooses entropy values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balancing {
-    /// The values whose answers were good, and else as `Bitmap`: the default.
+    /// Values with good answers, otherwise as `Bitmap`: the default.
     Mixed,
-    /// One after the other in an order of its own.
+    /// One after the other, in a random order.
     Oblivious,
     /// As `Oblivious`, but values with a penalty are skipped.
     Bitmap,
-    /// Values whose answers were good, out of a ring of eight; else random ones.
+    /// Values with good answers, out of a ring of eight; otherwise random ones.
     Reps,
-    /// The same, out of a queue without end.
+    /// The same, out of an unbounded queue.
     Recycled,
 }
 
 impl Balancing {
-    /// By the word behind `-load_balancing_algo`.
+    /// By the word after `-load_balancing_algo`.
     pub fn by_word(word: &str) -> Option<Balancing> {
         Some(match word {
             "mixed" => Balancing::Mixed,
@@ -42,7 +42,7 @@ impl Balancing {
         })
     }
 
-    /// What `[ev] policy` calls it.
+    /// Returns its value for `[ev] policy`.
     pub fn policy(self) -> &'static str {
         match self {
             Balancing::Mixed => "mixed",
@@ -54,34 +54,34 @@ impl Balancing {
     }
 }
 
-/// Controls of `htsim_uec` as its command line says; without options, as its `main_uec.cpp` has them.
+/// Controls of `htsim_uec` from its command line; without options, those of its `main_uec.cpp`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Controls {
     /// The window at the sender, if there is one.
     pub sender: bool,
-    /// Which.
+    /// The kind of window.
     pub window: Window,
-    /// Whether receivers grant credit.
+    /// True if receivers grant credit.
     pub receiver: bool,
-    /// `-cwnd`: the first window, in packets; 0 is what there is without.
+    /// `-cwnd`: the first window, in packets; 0 is the default.
     pub first_window: u64,
-    /// `-target_q_delay`, in ps; 0 is what there is without.
+    /// `-target_q_delay`, in ps; 0 is the default.
     pub target_ps: u64,
     /// `-q`: packets of a queue.
     pub queue: Option<u64>,
-    /// `-queue_size_bdp_factor`; 0 is what there is without.
+    /// `-queue_size_bdp_factor`; 0 is the default.
     pub queue_factor: u64,
     /// `-ecn`: thresholds in packets.
     pub ecn: Option<(u64, u64)>,
-    /// Whether what finds no place is cut, and not lost.
+    /// True if packets without memory are trimmed, not lost.
     pub trim: bool,
     /// `-trimsize`, in octets; without it the header.
     pub trim_size: Option<u64>,
     /// `-load_balancing_algo`.
     pub balancing: Balancing,
-    /// Whether the answer to a cut packet lowers the base round trip.
+    /// True if the answer to a trimmed packet lowers the base round trip.
     pub rtt_from_nacks: bool,
-    /// Whether the sender finds losses by what comes beyond them.
+    /// True if the sender finds losses by packets that arrive beyond them.
     pub sleek: bool,
 }
 
@@ -106,7 +106,7 @@ impl Default for Controls {
 }
 
 impl Controls {
-    /// Reads an option of the command line, its values by `next`; whether it is one of these.
+    /// Reads an option of the command line, with its values from `next`. Returns whether it is one of these.
     pub fn read<'a>(
         &mut self,
         option: &str,

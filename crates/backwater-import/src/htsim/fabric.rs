@@ -1,4 +1,4 @@
-//! The fabric of htsim's programs: a fat tree from a file, or the one of so many hosts.
+//! The fabric of htsim's programs: a fat tree from a file, or the one for a number of hosts.
 
 use super::command::Command;
 use super::topo::{Tier, Topology};
@@ -40,7 +40,7 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// The fat tree of k that has so many hosts: k^3 / 4 in three tiers, k^2 / 2 in two.
+    /// The fat tree of k with so many hosts: k^3 / 4 in three tiers, k^2 / 2 in two.
     pub fn of_hosts(nodes: u32, command: &Command, file: &str) -> Result<Fabric, ImportError> {
         let hosts = |tiers: u64, k: u64| if tiers == 3 { k * k * k / 4 } else { k * k / 2 };
         let of = |k: u64| hosts(command.tiers, k);
@@ -50,7 +50,7 @@ impl Fabric {
             let formula =
                 if command.tiers == 3 { "k^3 / 4 (2, 16, 54, 128, …)" } else { "k^2 / 2 (2, 8, 18, 32, …)" };
             let reason = format!("a fat tree of {} tiers has {formula} hosts, not {nodes}", command.tiers);
-            // Those of an even k on both sides.
+            // The host numbers of the even k on both sides.
             let above = k + k % 2;
             let sizes = [above.saturating_sub(2), above].map(of);
             let sizes: Vec<String> = sizes.iter().filter(|size| **size > 0).map(u64::to_string).collect();
@@ -89,7 +89,7 @@ impl Fabric {
         })
     }
 
-    /// The fabric of a file. Where it is silent, the command line says rates and delays.
+    /// The fabric of a file. The command line determines missing rates and delays.
     pub fn of_file(
         topology: &Topology,
         command: &Command,
@@ -161,14 +161,14 @@ impl Fabric {
         Ok(Fabric { pods, tors, aggs, cores, hosts: down as u32, bundle, core_bundle, layers })
     }
 
-    /// The core switch at the upper end of a link of an aggregation switch. Those programs join the j-th of a pod to the cores j, j + A,
-    /// j + 2 A, …, of A a pod; here they are the j-th group.
+    /// The core switch at the upper end of a link of an aggregation switch. Those programs connect the j-th of a pod to the cores j, j + A,
+    /// j + 2 A, …, with A a pod; here they are the j-th group.
     pub fn core_above(&self, agg: u32, link: u32) -> u32 {
         agg % self.aggs * (self.cores / self.aggs) + link
     }
 
-    /// The links that `-failed` slows down: of aggregation switch a and its link l those with l + a A below the number, with A
-    /// aggregation switches in a pod; all of a bundle count as one. By switch, the cores at their upper ends.
+    /// The links that `-failed` slows down: for aggregation switch a and its link l those with l + a A below the number, with A aggregation
+    /// switches in a pod; a bundle counts as one. By switch, the cores at their upper ends.
     pub fn slow_links(&self, number: u64) -> Vec<(u32, Vec<u32>)> {
         let up = self.cores.checked_div(self.aggs).unwrap_or(0);
         let slow = |agg: u32, link: &u32| u64::from(*link) + u64::from(agg) * u64::from(self.aggs) < number;
@@ -177,7 +177,7 @@ impl Fabric {
         all.filter(|(_, cores): &(u32, Vec<u32>)| !cores.is_empty()).collect()
     }
 
-    /// How much more its tiers take from below than they give upwards: the product over the tiers that do, 1 where none does.
+    /// Returns the factor by which its tiers take more from below than they pass upwards: the product over such tiers, 1 without any.
     pub fn oversubscription(&self) -> f64 {
         let up = |links: u32, at: usize| f64::from(links) * self.layers.get(at).map_or(0.0, |layer| layer.bps as f64);
         let ratio = |below: f64, above: f64| if above > 0.0 { (below / above).max(1.0) } else { 1.0 };
@@ -186,7 +186,7 @@ impl Fabric {
         tor * ratio(up(self.tors * self.bundle, 1), up(per_agg * self.core_bundle, 2))
     }
 
-    /// Delays of the links and latencies of the switches of the longest way, one way, in ps.
+    /// Delays of the links and latencies of the switches of the longest path, in one direction, in ps.
     pub fn one_way_ps(&self) -> u64 {
         let top = self.layers.len().saturating_sub(1);
         let of = |(at, layer): (usize, &Layer)| 2 * layer.delay_ps + if at == top { 1 } else { 2 } * layer.latency_ps;

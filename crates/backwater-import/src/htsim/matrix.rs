@@ -1,4 +1,4 @@
-//! A connection matrix, as `ConnectionMatrix::load` of csg-htsim (commit 841d9e7) and uet-htsim (40ccb05) reads it.
+//! A connection matrix, as read by `ConnectionMatrix::load` of csg-htsim (commit 841d9e7) and uet-htsim (40ccb05).
 //!
 //! ```text
 //! file    = { blank | comment | "Nodes" n | "Connections" n | "Triggers" n | "Failures" n } { conn | trig | fail }
@@ -15,7 +15,7 @@ use crate::error::ImportError;
 use crate::source::Head;
 use std::collections::BTreeMap;
 
-/// What a file says.
+/// The content of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matrix {
     /// Number of hosts.
@@ -65,16 +65,16 @@ pub enum Start {
 /// A trigger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trigger {
-    /// The line that defines it; 0 where none does.
+    /// The line that defines it; 0 without a definition.
     pub line: u64,
-    /// What it waits for.
+    /// Its condition.
     pub kind: TriggerKind,
 }
 
-/// What a trigger waits for.
+/// The condition of a trigger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TriggerKind {
-    /// It is named and not defined.
+    /// It is named but not defined.
     #[default]
     Undefined,
     /// The first activation.
@@ -101,7 +101,7 @@ pub struct Failure {
 /// Most hosts.
 const MOST_NODES: u32 = 1_000_000;
 
-/// Whether a file is a connection matrix: the first line that says something counts nodes or connections, and no tier follows.
+/// Returns whether a file is a connection matrix: the first line with content counts nodes or connections, and no tier follows.
 pub fn recognise(head: &Head) -> bool {
     let lines = head.lines();
     let mut words =
@@ -164,7 +164,7 @@ pub fn parse(file: &str, text: &str) -> Result<Matrix, ImportError> {
 }
 
 impl Matrix {
-    /// What can be judged only when all has been read.
+    /// Checks what is known only when everything has been read.
     fn holds(&self, file: &str) -> Result<(), ImportError> {
         for connection in &self.connections {
             let line = |reason: String| ImportError::new(reason).file(file).line(connection.line);
@@ -191,7 +191,7 @@ impl Matrix {
     }
 }
 
-/// The counts of the head, and what there is.
+/// The counts in the head, and the actual numbers.
 #[derive(Default)]
 struct Counts {
     nodes: Option<u32>,
@@ -225,7 +225,7 @@ impl Counts {
 
     fn hold(&self, end: &Line<'_>) -> Result<(), ImportError> {
         for ((name, reported), found) in COUNTED.iter().zip(self.reported).zip(self.found) {
-            // Without a line the program counts none.
+            // Without a line the program counts zero.
             let (number, reported) = reported.unwrap_or((end.number, 0));
             if reported != found {
                 let reason = format!("the head says {reported} {}, and there are {found}", name.to_lowercase());
@@ -250,7 +250,7 @@ impl<'a> Line<'a> {
         ImportError::new(reason).file(self.file).line(self.number)
     }
 
-    /// The words, which one blank separates.
+    /// The words, which single blanks separate.
     fn words(&self) -> Result<Vec<&'a str>, ImportError> {
         let text = self.text.trim_end();
         if text.is_empty() || text.starts_with('#') {
@@ -328,7 +328,7 @@ impl<'a> Line<'a> {
         };
         connection.size = match size {
             Some(0) => return Err(self.error("a size of 0").hint("a flow has at least 1 octet")),
-            // The programs keep sizes in 32 bits with a sign.
+            // The programs store sizes in 32 bits with a sign.
             Some(size) if size > i32::MAX as u64 => {
                 let reason = format!("{size} octets are more than the programs can hold, {}", i32::MAX);
                 return Err(self.error(reason).hint("several flows"));
@@ -339,7 +339,7 @@ impl<'a> Line<'a> {
         Ok(connection)
     }
 
-    /// A time; decimals and exponents are read.
+    /// A time; decimals and exponents are accepted.
     fn time(&self, word: &str) -> Result<f64, ImportError> {
         let time: f64 = self.number(word, "a time")?;
         if time.is_finite() && time >= 0.0 { Ok(time) } else { Err(self.error("is not a time from 0 on").value(word)) }

@@ -1,7 +1,7 @@
 //! htsim (Broadcom/csg-htsim, ultraethernet/uet-htsim): connection matrices and topologies, and the command lines that go with them.
 //!
-//! A matrix says who sends how much to whom, and when; a topology file says which fat tree; everything else stands on the command line of
-//! one of the programs, of which [`command`] knows what has a counterpart here.
+//! A matrix contains senders, receivers, sizes and times; a topology file contains the fat tree; everything else is on the command line of
+//! one of the programs, of which [`command`] reads the parts with a counterpart here.
 
 mod command;
 mod controls;
@@ -117,7 +117,7 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     Ok(writer)
 }
 
-/// Sees that the files that the command line names are the ones that are given.
+/// Checks that the files on the command line are the given ones.
 fn check_files(
     command: &Command,
     matrix: Option<&Source>,
@@ -175,8 +175,8 @@ fn introduce(source: &Source, matrix: &Matrix, words: &[String], work: &Work<'_>
     work.title(source.file_name(), writer);
 }
 
-/// The unit of start times: as the caller says, or as the program has it. Where none is named it is `htsim_uec`, as it is for transport and
-/// queues. `transport`: whether those had to be assumed, too.
+/// The unit of start times: the caller's, or the program's. If no program is named it is `htsim_uec`, as for transport and queues.
+/// `transport`: whether those had to be assumed, too.
 fn start_unit(
     options: &Options,
     command: &Command,
@@ -191,7 +191,7 @@ fn start_unit(
         matrix::Start::At(at) if at > 0.0 => Some((at, connection.line)),
         _ => None,
     });
-    // A unit that is wrong shows at the last of them.
+    // A wrong unit shows at the latest start.
     let last = starts.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|_| options.start_unit.is_none());
     let last = last.map(|(at, line)| {
         let ps = if unit == StartUnit::Microseconds { at.trunc() * 1e6 } else { at.round() };

@@ -1,4 +1,4 @@
-//! A topology file, as `FatTreeTopologyCfg::read_cfg` of csg-htsim and uet-htsim reads it.
+//! A topology file, as read by `FatTreeTopologyCfg::read_cfg` of csg-htsim and uet-htsim.
 //!
 //! ```text
 //! file = "Nodes" n | "Tiers" (2|3) | "Podsize" n, then for each tier "Tier" (0|1|2) and any of
@@ -6,12 +6,12 @@
 //!        Oversubscribed, Bundle, Switch_Latency_ns, Downlink_Latency_ns; a line each, whole numbers, "#" lines are remarks
 //! ```
 //!
-//! Tier k describes its switches and the links below them. The first word of a line may be in any case.
+//! Tier k describes its switches and the links below them. The first word of a line may have any case.
 
 use crate::error::ImportError;
 use crate::source::Head;
 
-/// What a file says.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     /// Hosts.
@@ -35,7 +35,7 @@ pub struct Tier {
     pub radix_down: Option<u32>,
     /// Lines of the queues of its ports, with their keys; no program uses them.
     pub queues: Vec<(u64, &'static str)>,
-    /// How much more capacity is below than above.
+    /// The factor by which more capacity is below than above.
     pub oversubscribed: Option<u32>,
     /// Parallel links to each switch below.
     pub bundle: Option<u32>,
@@ -51,7 +51,7 @@ const MOST: u64 = 1_000_000;
 const MOST_GBPS: u64 = 100_000;
 const MOST_NS: u64 = 1_000_000_000;
 
-/// Whether a file is a topology: it counts tiers.
+/// Returns whether a file is a topology: it counts tiers.
 pub fn recognise(head: &Head) -> bool {
     let lines = head.lines();
     let first = |line: &String| line.split(' ').next().unwrap_or_default().to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! `htsim_uec`: what it derives from rate, delays and sizes, and its transport and controls as tables of a scenario.
+//! `htsim_uec`: values that it derives from rate, delays and sizes, and its transport and controls as tables of a scenario.
 
 use super::HEADER;
 use super::command::Command;
@@ -10,10 +10,10 @@ use crate::note::Notes;
 use crate::scenario_writer::ScenarioWriter;
 use crate::units::{rate, size, time};
 
-/// What the program derives before it begins. It takes the hosts' rate for all links.
+/// The values that the program derives before it begins. It uses the hosts' rate for all links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constants {
-    /// The longest round trip of a full packet and its answer in an empty network: 2 x latency + D x (s + a), in ps, cut off.
+    /// The longest round trip of a full packet and its answer in an empty network: 2 x latency + D x (s + a), in ps, rounded down.
     pub network_rtt_ps: u64,
     /// Bandwidth-delay product in full packets, rounded up.
     pub bdp_packets: u64,
@@ -21,19 +21,19 @@ pub struct Constants {
     pub queue: u64,
     /// Thresholds of marks, in octets.
     pub ecn: (u64, u64),
-    /// Retransmission timeout: 15 us and the time of six queues, in ps, cut off.
+    /// Retransmission timeout: 15 us and the time of six queues, in ps, rounded down.
     pub timeout_ps: u64,
 }
 
-/// ps of a second.
+/// ps in a second.
 const SECOND: u128 = 1_000_000_000_000;
 
 impl Constants {
-    /// Those of a command line on a fabric: `calculate_rtt`, `calculate_bdp_pkt` and what follows them in `main_uec.cpp`.
+    /// The constants for a command line on a fabric: `calculate_rtt`, `calculate_bdp_pkt` and the rest of them in `main_uec.cpp`.
     ///
     /// # Errors
     ///
-    /// The thresholds are no thresholds of the queue: that program would stop, too.
+    /// The thresholds do not fit the queue: that program would stop, too.
     pub fn of(fabric: &Fabric, command: &Command) -> Result<Constants, ImportError> {
         let controls = &command.controls;
         let (mtu, rate) = (u128::from(command.uec_mtu()), u128::from(command.linkspeed_bps));
@@ -73,10 +73,10 @@ impl Constants {
     }
 }
 
-/// Class of acknowledgements, credit and what was cut: all wait in one queue, which goes before data.
+/// Class of acknowledgements, credit and trimmed packets: all wait in one queue, which precedes data.
 const CONTROL: i64 = 7;
 
-/// Writes the queues of switches: `[switch]` is begun.
+/// Writes the queues of switches into `[switch]`, whose head is written.
 pub fn write_queues(command: &Command, constants: &Constants, writer: &mut ScenarioWriter) {
     writer.key("buffer_per", "queue");
     let sizes = (0..8).map(|class| size(if class == CONTROL { 2 * constants.queue } else { constants.queue }));
@@ -88,14 +88,14 @@ pub fn write_queues(command: &Command, constants: &Constants, writer: &mut Scena
     write_reference(command, writer);
 }
 
-/// A slow link (`-failed`) has a quarter of the queue and of the thresholds. Links that are of another rate in a topology file have not.
+/// A slow link (`-failed`) has a quarter of the queue and of the thresholds. Links with another rate in a topology file do not.
 fn write_reference(command: &Command, writer: &mut ScenarioWriter) {
     if command.failed > 0 {
         writer.key_because("reference_rate", rate(command.linkspeed_bps), "slow links have a part");
     }
 }
 
-/// Writes the transport, what switches do, and the controls.
+/// Writes the transport, the actions of switches, and the controls.
 pub fn write_controls(
     fabric: &Fabric,
     command: &Command,
@@ -204,8 +204,8 @@ mod tests {
         Constants::of(&fabric, &command).map_err(|error| error.to_string())
     }
 
-    /// 12 us of delay, and over six links 0.332 us of packet and 5.12 ns of answer: 12 + 1.992 + 0.03072 us. In it 100 Gb/s carry 175 284 B,
-    /// 42.24 packets. The queue is 43 packets, 178 450 B, which takes 14.276 us: six and 15 us are 100.656 us.
+    /// 12 us of delay, and over six links 0.332 us of packet and 5.12 ns of answer: 12 + 1.992 + 0.03072 us. In this time 100 Gb/s carry
+    /// 175 284 B, 42.24 packets. The queue is 43 packets, 178 450 B, which takes 14.276 us: six and 15 us are 100.656 us.
     #[test]
     fn at_100_gbps_with_three_tiers() {
         let expected = Constants {
@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    /// 12 us and 2.02272 us at 100 Gb/s, over 2, 4 and 8. Of 625 284 B at 400 Gb/s there are 150.67 packets.
+    /// 12 us and 2.02272 us at 100 Gb/s, over 2, 4 and 8. At 400 Gb/s there are 625 284 B in it, or 150.67 packets.
     #[test]
     fn at_other_rates() {
         let of = |rate: u32| constants(16, &format!("htsim_uec -linkspeed {rate}"));

@@ -1,4 +1,4 @@
-//! A list of experiments, as `validate.py` of uet-htsim reads it.
+//! A list of experiments, as read by `validate.py` of uet-htsim.
 //!
 //! ```text
 //! path of a connection matrix
@@ -21,17 +21,17 @@ pub struct Experiment {
     pub topology: Option<Source>,
     /// Program and options.
     pub command: Vec<String>,
-    /// What the list says of it.
+    /// Its description in the list.
     pub about: String,
 }
 
-/// Whether a file is a list of experiments.
+/// Returns whether a file is a list of experiments.
 pub fn recognise(head: &Head) -> bool {
     let lines = head.lines();
     lines.iter().any(|line| line.starts_with("!Experiment ")) && lines.iter().any(|line| line.starts_with("!Binary "))
 }
 
-/// The one experiment of a list; of several the error says how each is imported.
+/// The only experiment of a list; for several the error explains how to import each.
 pub fn only(list: &Source, text: &str, notes: &mut Notes) -> Result<Experiment, ImportError> {
     let mut about = String::new();
     let mut found: Vec<(String, Vec<String>)> = Vec::new();

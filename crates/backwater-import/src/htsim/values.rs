@@ -3,7 +3,7 @@
 use crate::error::ImportError;
 use crate::graph::quantity;
 
-/// What messages call the command line.
+/// The name of the command line in messages.
 pub const NAME: &str = "--command";
 
 /// A whole number of at most a million millions.
@@ -22,7 +22,7 @@ pub fn link_speed(word: &str) -> Result<u64, ImportError> {
     })
 }
 
-/// A number in Mb/s or us, in units of which a million is one.
+/// A number in Mb/s or us, in millionths of the unit.
 pub fn scaled(word: &str, unit: f64) -> Result<u64, ImportError> {
     let number: f64 = word.parse().map_err(|_| ImportError::new("is not a number").file(NAME).value(word))?;
     let scaled = (number * unit).round();

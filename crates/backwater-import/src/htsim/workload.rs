@@ -1,4 +1,4 @@
-//! Flows of a connection matrix: a table of flows, and of those that triggers start a table of operations.
+//! Flows of a connection matrix: a table of flows, and for those that triggers start a table of operations.
 
 use super::command::{Command, Program};
 use super::matrix::{Connection, Matrix, Start, TriggerKind};
@@ -12,14 +12,15 @@ use crate::source::Source;
 use crate::tables::{Does, Flow, Flows, Operation, Operations};
 use std::collections::{HashMap, HashSet};
 
-/// A connection with what it is called and how much it sends here.
+/// A connection with its identity and its bytes here.
 struct Known<'a> {
     id: u64,
     bytes: u64,
     connection: &'a Connection,
 }
 
-/// Writes `[[flow]]` and `[[job]]` with their tables. `kept`: messages of a connection share it, as the transport that is written lets them.
+/// Writes `[[flow]]` and `[[job]]` with their tables. `kept`: messages of a connection share it, as far as the written transport supports
+/// that.
 pub fn write(
     matrix: &Matrix,
     command: &Command,
@@ -88,11 +89,11 @@ pub fn write(
 struct Group<'a> {
     label: String,
     flows: Vec<&'a Known<'a>>,
-    /// All messages from one host to another are of one connection.
+    /// All messages from one host to another belong to one connection.
     kept: bool,
 }
 
-/// Flows by the tables that they go to: those that are no messages first, then of each pair of hosts the messages of one connection.
+/// Flows by their tables: first those that are no messages, then for each pair of hosts the messages of one connection.
 fn groups<'a>(known: Vec<&'a Known<'a>>, kept: bool) -> Vec<Group<'a>> {
     let (messages, flows): (Vec<_>, Vec<_>) =
         known.into_iter().partition(|one| kept && one.connection.message.is_some() && one.connection.id.is_some());
@@ -124,7 +125,7 @@ fn known<'a>(
 ) -> Result<Vec<Known<'a>>, ImportError> {
     let packet = payload(command);
     let sized = |bytes: u64| match command.program {
-        // That program sends its last packet in full.
+        // That program sends its last packet as a full one.
         Some(Program::Roce) => bytes.div_ceil(packet) * packet,
         _ => bytes,
     };
@@ -180,7 +181,7 @@ fn start_ps(
         .hint("--start-unit ps?"))
 }
 
-/// Which flows start: by the clock, or since enough that start activate their trigger.
+/// Returns the flows that start: by the clock, or when enough started flows activate their trigger.
 fn started(matrix: &Matrix, known: &[&Known<'_>]) -> HashSet<u64> {
     let mut waiting: HashMap<u32, Vec<&Known<'_>>> = HashMap::new();
     let mut next = Vec::new();
@@ -238,7 +239,7 @@ fn operations(
         let Connection { src, dst, start, line, .. } = *one.connection;
         let (mut after, mut after_ack, mut needs) = (Vec::new(), Vec::new(), None);
         if let Start::By(trigger) = start {
-            // What it activates itself comes too late for it.
+            // Its own activation comes too late for it.
             let others = |by: &HashMap<u32, Vec<u64>>| -> Vec<u64> {
                 by.get(&trigger).into_iter().flatten().copied().filter(|id| *id != one.id).collect()
             };
@@ -264,7 +265,7 @@ fn operations(
                 work.notes.ignored(source.name(), Some(line), text);
                 continue;
             }
-            // All there are is what an operation waits for anyway.
+            // Waiting for all of them is the default.
             let there = (after.len() + after_ack.len()) as u32;
             needs = needs.filter(|needs| *needs < there);
         }

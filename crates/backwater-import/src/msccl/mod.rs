@@ -1,5 +1,5 @@
-//! Algorithms of MSCCL (microsoft/msccl-tools), as `language/ir.py` (commit 030a750) writes them: what the thread blocks of each GPU do,
-//! step by step.
+//! Algorithms of MSCCL (microsoft/msccl-tools), as written by `language/ir.py` (commit 030a750): the steps of the thread blocks of each
+//! GPU.
 //!
 //! | MSCCL | here |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | `cpy`, `nop` | `compute` of 0 |
 //! | steps of a `tb`, `depid` and `deps` | `after` |
 //!
-//! A chunk is the buffer of a rank over `nchunksperloop`. The file has no size but those between which the algorithm is taken (`minBytes`,
-//! `maxBytes`): the command line says it.
+//! A chunk is the buffer of a rank over `nchunksperloop`. The file contains only the range of sizes for which the algorithm is used
+//! (`minBytes`, `maxBytes`): the size is on the command line.
 
 use crate::error::ImportError;
 use crate::family::{Family, InputFiles, Kind, Work};
@@ -35,7 +35,7 @@ pub static FAMILY: Family = Family {
     combine,
 };
 
-/// The buffer of a rank where nothing says it: that of astra-sim's sample.
+/// The default buffer of a rank: that of astra-sim's sample.
 const BUFFER: u64 = 1 << 20;
 
 /// Largest buffer.
@@ -46,7 +46,7 @@ fn recognise(head: &Head) -> bool {
     text.trim_start().starts_with('<') && text.contains("<algo") && text.contains("nchunksperloop")
 }
 
-/// What the command line says.
+/// Sizes from the command line.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     buffer: u64,
@@ -63,7 +63,7 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     if algorithm.tag_name().name() != "algo" {
         return Err(xml.error(algorithm, "<algo> should stand here").value(algorithm.tag_name().name()));
     }
-    // First: what is misspelt is missing then.
+    // First, since misspelt names are also missing.
     attributes(&xml, source.name(), work);
     let range = Range::of(&xml, algorithm)?;
     let sizes = sizes(source.name(), Some(xml.line(algorithm)), range, work)?;
@@ -105,8 +105,8 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     write_page(&about, &of("name"), "msccl", ranks, &table, source.name(), work)
 }
 
-/// The buffers for which MSCCL takes an algorithm (`mscclInternalSchedulerSelectAlgo` of `msccl_lifecycle.cc`, ROCm/rccl, commit 0088a12):
-/// both ends count, and a `maxBytes` of 0 is no end.
+/// The buffers for which MSCCL uses an algorithm (`mscclInternalSchedulerSelectAlgo` of `msccl_lifecycle.cc`, ROCm/rccl, commit 0088a12):
+/// both ends are included, and a `maxBytes` of 0 means no upper end.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     least: Option<u64>,
@@ -128,7 +128,7 @@ impl Range {
         buffer >= self.least.unwrap_or(0) && self.most.is_none_or(|most| buffer <= most)
     }
 
-    /// The buffer where nothing says it: the usual one, or the next that is taken.
+    /// The default buffer: the usual one, or the nearest in the range.
     fn usual(&self) -> u64 {
         let most = self.most.unwrap_or(u64::MAX);
         BUFFER.clamp(self.least.unwrap_or(0).min(most), most).clamp(1, LARGEST)
@@ -148,7 +148,7 @@ struct Element {
     name: &'static str,
     /// Attributes that are read.
     read: &'static [&'static str],
-    /// Attributes without effect: what a step moves where within a GPU has none.
+    /// Attributes without effect: moves within a GPU have none.
     unused: &'static [&'static str],
     /// Elements right below it.
     below: &'static [&'static str],
@@ -171,7 +171,7 @@ const ELEMENTS: [Element; 4] = [
     },
 ];
 
-/// Says which attributes have no effect, and what is not known.
+/// Notes attributes without effect, and unknown ones.
 fn attributes(xml: &Xml<'_>, file: &str, work: &mut Work<'_>) {
     for Element { name: element, read, unused, below } in ELEMENTS {
         for node in xml.root().descendants().filter(|node| node.tag_name().name() == element) {
@@ -276,7 +276,7 @@ fn programs(xml: &Xml<'_>, algorithm: Node<'_, '_>, sizes: Sizes) -> Result<Vec<
         }
         *place = Some(Blocks { xml, sizes, chunks, id, reported }.program(gpu)?);
     }
-    // As many as there are numbers, and none twice: all are there.
+    // As many as there are numbers, and none twice: so all are there.
     Ok(programs.into_iter().flatten().collect())
 }
 
@@ -294,7 +294,7 @@ impl Blocks<'_, '_> {
         let mut program = Program::default();
         // By block and step: the operations with which it begins and ends.
         let mut steps: HashMap<(u32, u32), (u32, u32)> = HashMap::new();
-        // Who sends to and receives from whom on a channel: one block each.
+        // The sender and receiver of a channel: one block each.
         let mut connections: HashMap<(bool, i64, u32), u32> = HashMap::new();
         for block in below(gpu, "tb") {
             let id: u32 = self.xml.number(block, "id")?;
@@ -327,7 +327,7 @@ impl Blocks<'_, '_> {
         Ok(program)
     }
 
-    /// What steps wait for besides the one before.
+    /// Adds the waits of steps beside the one before.
     fn depend(
         &self,
         gpu: Node<'_, '_>,
@@ -352,7 +352,7 @@ impl Blocks<'_, '_> {
         Ok(())
     }
 
-    /// The operations of a step: the first and the last of them.
+    /// The operations of a step: returns the first and the last of them.
     fn step(
         &self,
         step: Node<'_, '_>,

@@ -1,5 +1,6 @@
-//! Topologies of NCCL (NVIDIA/nccl, commit 5067397, `src/graph/xml.cc` and `topo.cc`): the PCI tree of a server, its GPUs, NICs and NVLinks,
-//! as `NCCL_TOPO_DUMP_FILE` writes them and `NCCL_TOPO_FILE` reads them; and those of RCCL (ROCm/rccl, commit 29e8452), which has xGMI links.
+//! Topologies of NCCL (NVIDIA/nccl, commit 5067397, `src/graph/xml.cc` and `topo.cc`): the PCI tree of a server, its GPUs, NICs and
+//! NVLinks, as written by `NCCL_TOPO_DUMP_FILE` and read by `NCCL_TOPO_FILE`; and those of RCCL (ROCm/rccl, commit 29e8452), which have
+//! xGMI links.
 //!
 //! | NCCL | here |
 //! |---|---|
@@ -9,7 +10,7 @@
 //! | `net`, or `pci` of class 0x02 | links to a leaf, one for each GPU that uses it ([`nearest`]) |
 //! | `cpu`, `pci`, `link_speed`, `link_width` | which NICs are the nearest |
 //!
-//! A file describes one server and no network. How many there are says the caller; the network is a leaf for each port of a server.
+//! A file describes one server and no network. The caller gives the number of servers; the network is a leaf for each port of a server.
 
 mod nearest;
 mod pci;
@@ -38,7 +39,7 @@ pub static FAMILY: Family = Family {
     combine,
 };
 
-/// Servers where nothing says how many.
+/// Default number of servers.
 const SERVERS: u32 = 2;
 
 fn recognise(head: &Head) -> bool {
@@ -53,7 +54,7 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     let file = source.name();
     let text = source.text()?;
     let xml = Xml::parse(file, &text)?;
-    // First: what is misspelt is missing then.
+    // First, since misspelt names are also missing.
     attributes(&xml, file, work);
     let system = system::parse(&xml, file, work.notes)?;
     let used = if system.nics.is_empty() { vec![] } else { nearest::nics(&system) };
@@ -83,7 +84,7 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     Ok(writer)
 }
 
-/// Attributes by which NCCL does more than is done here: of an element, which ones, and what they are for here.
+/// Attributes by which NCCL does more than this importer: the element, the attributes, and their meaning here.
 const OF_LESS: [(&str, &[&str], &str); 7] = [
     ("cpu", &["numaid", "arch", "vendor", "familyid", "modelid"], NEAREST),
     ("pci", &["busid", "class", "link_speed", "link_width"], NEAREST),
@@ -96,7 +97,7 @@ const OF_LESS: [(&str, &[&str], &str); 7] = [
 const NEAREST: &str = "here they only say which NICs each GPU uses";
 const LINKS: &str = "here they only say which links a GPU has and how fast they are";
 
-/// Attributes from which nothing follows, and why.
+/// Attributes without consequences, and why.
 const OF_NOTHING: [(&str, &[&str], &str); 6] = [
     ("system", &["version"], WITHOUT_EFFECT),
     ("cpu", &["affinity"], WITHOUT_EFFECT),
@@ -107,13 +108,13 @@ const OF_NOTHING: [(&str, &[&str], &str); 6] = [
 ];
 const WITHOUT_EFFECT: &str = "nothing follows from them here";
 
-/// Attributes that are read, and of which there is nothing to say.
+/// Attributes that are read completely.
 const READ: [(&str, &[&str]); 2] = [("gpu", &["dev"]), ("net", &["name", "speed", "net"])];
 
 /// Elements of NCCL's and RCCL's files.
 const ELEMENTS: [&str; 8] = ["system", "cpu", "pci", "gpu", "nvlink", "xgmi", "nic", "net"];
 
-/// Says which attributes have less effect than there, or none, and what is not known, as far as it is there.
+/// Notes attributes with a smaller effect than in NCCL, or with no effect, and unknown ones, as far as they occur.
 fn attributes(xml: &Xml<'_>, file: &str, work: &mut Work<'_>) {
     let mut say = |kind: NoteKind, (element, names, what): (&str, &[&str], &str), more: &str| {
         for node in xml.root().descendants().filter(|node| node.tag_name().name() == element) {
@@ -130,13 +131,13 @@ fn attributes(xml: &Xml<'_>, file: &str, work: &mut Work<'_>) {
         let lists = OF_LESS.iter().chain(&OF_NOTHING).map(|(own, names, _)| (own, names));
         let lists = lists.chain(READ.iter().map(|(own, names)| (own, names)));
         let attributes: Vec<&[&str]> = lists.filter(|(own, _)| **own == element).map(|(_, names)| *names).collect();
-        // What else is below the others is said where they are read.
+        // Further elements below the others are reported where they are read.
         let below: Option<&[&str]> = ["nvlink", "xgmi", "net"].contains(&element).then_some(&[]);
         xml.note_unknown(&[Known { element, attributes: &attributes, below }], work.notes);
     }
 }
 
-/// How many servers there are.
+/// Returns the number of servers.
 fn count(system: &System, nvlinks: &NvLinks, file: &str, work: &mut Work<'_>) -> Result<u32, ImportError> {
     let fail = |reason: String, hint| Err(ImportError::new(reason).file(file).line(1).hint(hint));
     let reported = work.options.servers;
@@ -162,7 +163,7 @@ fn count(system: &System, nvlinks: &NvLinks, file: &str, work: &mut Work<'_>) ->
     }))
 }
 
-/// Says which GPU uses which NICs.
+/// Notes which GPU uses which NICs.
 fn chosen(
     system: &System,
     used: &[(Vec<usize>, Path)],
@@ -201,7 +202,7 @@ fn chosen(
     }
 }
 
-/// What does not stand in the file.
+/// Notes assumptions beside the file.
 fn assumed(ports: &[Port], nvlinks: &NvLinks, servers: u32, file: &str, work: &mut Work<'_>) {
     if let [_, _, ..] = ports {
         let text = format!(

@@ -1,4 +1,4 @@
-//! Which NICs a GPU uses: the nearest ones, and of several their share.
+//! The NICs of a GPU: the nearest ones, shared if there are several.
 //!
 //! Source: NVIDIA/nccl, commit 5067397, `src/graph/paths.cc` and `ncclTopoGetLocalNetType` of `src/graph/topo.cc`.
 //!
@@ -14,7 +14,7 @@
 use super::system::System;
 use std::fmt;
 
-/// How near a GPU and a NIC are to each other, the nearest first.
+/// The distance of a GPU and a NIC, the nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Distance {
     /// One bridge.
@@ -43,11 +43,11 @@ impl fmt::Display for Distance {
 pub struct Path {
     /// The least rate on it, in b/s.
     pub bps: u64,
-    /// What it goes by.
+    /// Its distance.
     pub distance: Distance,
 }
 
-/// Of each GPU the NICs that it uses, by their place in the list of the system, with the path to the first.
+/// For each GPU the NICs that it uses, by their place in the list of the system, with the path to the first.
 pub fn nics(system: &System) -> Vec<(Vec<usize>, Path)> {
     let paths: Vec<Vec<Path>> =
         (0..system.gpus.len()).map(|gpu| (0..system.nics.len()).map(|nic| path(system, gpu, nic)).collect()).collect();
@@ -69,14 +69,14 @@ pub fn nics(system: &System) -> Vec<(Vec<usize>, Path)> {
         .collect()
 }
 
-/// Those of several that a path of the highest rate leads to, and of these the nearest; in their order.
+/// The NICs with a path of the highest rate, and among these the nearest; in their order.
 fn nearest(paths: &[Path]) -> Vec<usize> {
     let key = |path: &Path| (std::cmp::Reverse(path.bps), path.distance);
     let best = paths.iter().map(key).min();
     (0..).zip(paths).filter(|(_, path)| Some(key(path)) == best).map(|(place, _)| place).collect()
 }
 
-/// The bits of a number below a power of two from back to front.
+/// The bits of a number below a power of two in reverse order.
 fn mirrored(value: usize, power: usize) -> usize {
     let bits = power.trailing_zeros();
     (0..bits).filter(|bit| value & (1 << bit) != 0).map(|bit| power >> (bit + 1)).sum()
@@ -86,7 +86,7 @@ fn path(system: &System, gpu: usize, nic: usize) -> Path {
     let (gpu, nic) = (&system.gpus[gpu], &system.nics[nic]);
     let [from, to] = [gpu.place, nic.place].map(|place| upwards(system, place));
     let common = from.iter().rev().zip(to.iter().rev()).take_while(|(a, b)| a == b).count();
-    // From the common bridge on they have one way.
+    // From the common bridge on they share the path.
     let apart = |way: &[usize], common: usize| {
         way[..way.len() - common].iter().map(|place| system.places[*place].bps).min().unwrap_or(u64::MAX)
     };
@@ -97,7 +97,7 @@ fn path(system: &System, gpu: usize, nic: usize) -> Path {
         1 => Path { bps: bps(1), distance: Distance::Phb },
         _ if !(gpu.direct && nic.direct) => Path { bps: bps(1), distance: Distance::Phb },
         _ => {
-            // Both ends are devices: what lies between them are bridges.
+            // Both ends are devices, so everything between them is a bridge.
             let bridges = from.len() + to.len() - 2 * common - 1;
             let distance = if bridges == 1 { Distance::Pix } else { Distance::Pxb };
             Path { bps: bps(common), distance }
@@ -105,7 +105,7 @@ fn path(system: &System, gpu: usize, nic: usize) -> Path {
     }
 }
 
-/// A place and all that it is below, the CPU last.
+/// A place and everything above it, the CPU last.
 fn upwards(system: &System, place: usize) -> Vec<usize> {
     std::iter::successors(Some(place), |place| system.places[*place].above).collect()
 }

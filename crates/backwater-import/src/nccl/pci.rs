@@ -1,8 +1,8 @@
-//! What NCCL knows of PCI: classes of devices, how fast their links are and those between CPUs.
+//! NCCL's knowledge of PCI: classes of devices, and the rates of their links and of links between CPUs.
 //!
 //! Source: NVIDIA/nccl, commit 5067397, `src/graph/topo.cc` and `topo.h`.
 
-/// What a class of PCI devices is to NCCL.
+/// NCCL's class of a PCI device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Gpu,
@@ -12,7 +12,7 @@ pub enum Class {
     Bridge,
 }
 
-/// Classes by how their numbers begin (`kvDictPciClass` of NCCL's `src/graph/topo.cc`; `0x120000` is RCCL's).
+/// Classes by the beginning of their numbers (`kvDictPciClass` of NCCL's `src/graph/topo.cc`; `0x120000` is RCCL's).
 pub fn class(text: &str) -> Class {
     match text {
         _ if text.starts_with("0x068000") => Class::NvSwitch,
@@ -23,14 +23,14 @@ pub fn class(text: &str) -> Class {
     }
 }
 
-/// The number of `0000:10:1c.0`: its hexadecimal digits. `None`: it is none.
+/// The number of `0000:10:1c.0`: its hexadecimal digits. `None`: the text has another form.
 pub fn busid(text: &str) -> Option<u64> {
     let digits: String = text.chars().filter(|c| !matches!(c, ':' | '.')).collect();
     let hexadecimal = (1..=16).contains(&digits.len()) && digits.bytes().all(|octet| octet.is_ascii_hexdigit());
     u64::from_str_radix(&digits, 16).ok().filter(|_| hexadecimal)
 }
 
-/// Rate of a lane by `link_speed`, in 100 Mb/s (`kvDictPciGen` there): what NCCL reckons with, not the raw rate.
+/// Rate of a lane by `link_speed`, in 100 Mb/s (`kvDictPciGen` there): NCCL's value, not the raw rate.
 pub fn lane(speed: &str) -> u64 {
     match speed.trim().trim_end_matches(" PCIe").trim_end_matches(" GT/s") {
         "2.5" => 15,
@@ -38,7 +38,7 @@ pub fn lane(speed: &str) -> u64 {
         "16" | "16.0" => 120,
         "32" | "32.0" => 240,
         "64" | "64.0" => 480,
-        // 8 GT/s, and what NCCL takes where the machine does not know.
+        // 8 GT/s, which NCCL also uses if the machine gives no rate.
         _ => 60,
     }
 }
@@ -63,10 +63,10 @@ pub fn between_cpus(arch: &str, vendor: &str, family: u32, model: u32) -> u64 {
     }
 }
 
-/// What is no bottleneck (`LOC_BW` there).
+/// A rate that is no bottleneck (`LOC_BW` there).
 pub const LOCAL_BPS: u64 = 40_000_000_000_000;
 
-/// The rate of the slowest usual port that a PCI link of such a rate does not outrun, in b/s.
+/// The rate of the slowest usual port that is at least as fast as a PCI link of this rate, in b/s.
 pub fn port_for(bps: u64) -> u64 {
     const GBPS: [u64; 8] = [10, 25, 50, 100, 200, 400, 800, 1600];
     GBPS.into_iter().map(|gbps| gbps * 1_000_000_000).find(|port| *port >= bps).unwrap_or(bps)

@@ -1,4 +1,4 @@
-//! Several servers of one kind, and the network between them.
+//! Several identical servers, and the network between them.
 //!
 //! ```text
 //! GPU ── NVLink switch, one for each server      rate = number of links x what one carries
@@ -17,19 +17,19 @@ use crate::note::Notes;
 use crate::units::rate;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most hosts, and most links: what is more would be a fabric that nobody writes out.
+/// Most hosts, and most links: a larger fabric is never written out.
 const MOST_HOSTS: u64 = 65_535;
 const MOST_LINKS: u64 = 1_000_000;
 
 /// Most ports of a server.
 const MOST_PORTS: usize = 4096;
 
-/// Delays of links, as SimAI's generator of topologies has them.
+/// Delays of links, from SimAI's generator of topologies.
 pub const NVLINK_PS: u64 = 25_000;
 pub const NETWORK_PS: u64 = 500_000;
 
-/// What an NVLink carries each way, in b/s, by generation (NVIDIA/nccl, commit 5067397, `src/graph/topo.h`: 18, 20, 12, 20.6 and
-/// 40.1 GB/s). Its raw rate is more: 20 GB/s of the first, 25 up to the fourth, 50 of the fifth.
+/// Returns the rate of an NVLink in each direction, in b/s, by generation (NVIDIA/nccl, commit 5067397, `src/graph/topo.h`: 18, 20, 12,
+/// 20.6 and 40.1 GB/s). Its raw rate is higher: 20 GB/s for the first, 25 up to the fourth, 50 for the fifth.
 pub fn nvlink_bps(sm: u32) -> u64 {
     match sm {
         100.. => 320_800_000_000,
@@ -40,8 +40,8 @@ pub fn nvlink_bps(sm: u32) -> u64 {
     }
 }
 
-/// What an xGMI link carries each way, in b/s, by architecture (ROCm/rccl, commit 08814b0, `ncclTopoXGMISpeed` of `src/graph/topo.h`: 24, 36
-/// and 48 GB/s).
+/// Returns the rate of an xGMI link in each direction, in b/s, by architecture (ROCm/rccl, commit 08814b0, `ncclTopoXGMISpeed` of
+/// `src/graph/topo.h`: 24, 36 and 48 GB/s).
 fn xgmi_bps(gcn: &str) -> u64 {
     match gcn {
         "gfx90a" => 288_000_000_000,
@@ -50,20 +50,20 @@ fn xgmi_bps(gcn: &str) -> u64 {
     }
 }
 
-/// What a GPU has of a NIC: a port to a leaf.
+/// A GPU's share of a NIC: a port to a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Port {
     /// The GPU, by its place in the list of the system.
     pub gpu: usize,
     /// The NIC.
     pub nic: usize,
-    /// How many GPUs share it.
+    /// The number of GPUs that share it.
     pub sharing: u64,
     /// Its part of the NIC's rate, in b/s.
     pub bps: u64,
 }
 
-/// The ports of a server. GPUs that share a NIC have a part of its rate each.
+/// The ports of a server. GPUs that share a NIC get a part of its rate each.
 pub fn ports(system: &System, used: &[(Vec<usize>, Path)]) -> Vec<Port> {
     let mut users = vec![0u64; system.nics.len()];
     used.iter().flat_map(|(nics, _)| nics).for_each(|nic| users[*nic] += 1);
@@ -77,15 +77,15 @@ pub fn ports(system: &System, used: &[(Vec<usize>, Path)]) -> Vec<Port> {
 /// NVLinks of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NvLinks {
-    /// Of each GPU the rate to the NVLink switch in b/s, 0 without one.
+    /// For each GPU the rate to the NVLink switch in b/s, 0 without one.
     pub to_switch: Vec<u64>,
-    /// Pairs of GPUs that are joined directly, with the rate.
+    /// Pairs of directly connected GPUs, with the rate.
     pub pairs: Vec<(usize, usize, u64)>,
-    /// What a link of each kind is taken to carry, as a note says it.
+    /// The assumed rate of each kind of link, as text for a note.
     pub carry: BTreeSet<String>,
 }
 
-/// The NVLinks of a server. Both ends of a pair must say the same.
+/// The NVLinks of a server. Both ends of a pair must agree.
 pub fn nvlinks(system: &System, file: &str, notes: &mut Notes) -> Result<NvLinks, ImportError> {
     let mut found = NvLinks { to_switch: vec![0; system.gpus.len()], ..NvLinks::default() };
     let mut between: BTreeMap<(usize, usize), u64> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What a file says: CPUs, PCI devices below them, and which of these are GPUs and NICs.
+//! The content of a file: CPUs, PCI devices below them, and the GPUs and NICs among these.
 //!
 //! ```text
 //! system = cpu { cpu }            cpu = { pci | nic }
@@ -6,7 +6,7 @@
 //! gpu    = { nvlink | xgmi | c2c }       nic = { net }
 //! ```
 //!
-//! A file for `NCCL_TOPO_FILE` may leave out `gpu` and `nic`, which NCCL then asks the machine for: a device is what its class says.
+//! A file for `NCCL_TOPO_FILE` may omit `gpu` and `nic`, and NCCL then queries the machine: the class decides what a device is.
 
 use super::pci::{Class, LOCAL_BPS, between_cpus, busid, class, lane, port_for};
 use crate::error::ImportError;
@@ -15,13 +15,13 @@ use crate::xml::{Xml, below};
 use roxmltree::Node;
 use std::collections::BTreeMap;
 
-/// Most GPUs, and most NICs: of what NCCL reads (`NCCL_TOPO_MAX_NODES`).
+/// Most GPUs, and most NICs, that NCCL reads (`NCCL_TOPO_MAX_NODES`).
 const MOST: usize = 640;
 
 /// Deepest nesting of bridges; machines have three or four.
 const DEEPEST: usize = 64;
 
-/// Most NVLinks of a GPU; there are 18 at most.
+/// Most NVLinks of a GPU; real ones have 18 at most.
 const MOST_NVLINKS: u32 = 1000;
 
 /// Fastest NIC, in Mb/s.
@@ -30,9 +30,9 @@ const FASTEST_MBPS: i64 = 100_000_000;
 /// A server.
 #[derive(Clone, Debug, Default)]
 pub struct System {
-    /// Of the format: 1 is NCCL's, 2 RCCL's.
+    /// Version of the format: 1 is NCCL's, 2 RCCL's.
     pub version: i64,
-    /// CPUs, bridges and devices, each behind the one that it is below.
+    /// CPUs, bridges and devices, each after its parent.
     pub places: Vec<Place>,
     /// In the order of their numbers.
     pub gpus: Vec<Gpu>,
@@ -43,9 +43,9 @@ pub struct System {
 /// Something in the tree of PCI.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// What it is below. `None`: it is a CPU.
+    /// Its parent. `None`: it is a CPU.
     pub above: Option<usize>,
-    /// Rate to what it is below, or of a CPU to other CPUs, in b/s.
+    /// Rate to its parent, or for a CPU to other CPUs, in b/s.
     pub bps: u64,
 }
 
@@ -54,19 +54,19 @@ pub struct Place {
 pub struct Gpu {
     /// Its line.
     pub line: u64,
-    /// What it is called on PCI.
+    /// Its PCI address.
     pub busid: String,
-    /// The number that this is.
+    /// The number of the address.
     pub id: u64,
     /// Its number among those of the server.
     pub dev: u32,
     /// Its place.
     pub place: usize,
-    /// Whether NICs may read its memory.
+    /// True if NICs may read its memory.
     pub direct: bool,
-    /// Generation, ten times the compute capability; of RCCL's files how many units compute.
+    /// Generation, ten times the compute capability; in RCCL's files the number of compute units.
     pub sm: Option<u32>,
-    /// Generation of AMD's: `gfx942`.
+    /// Generation of an AMD GPU: `gfx942`.
     pub gcn: Option<String>,
     /// NVLinks and xGMI links to others.
     pub nvlinks: Vec<NvLink>,
@@ -77,13 +77,13 @@ pub struct Gpu {
 pub struct NvLink {
     /// Its line.
     pub line: u64,
-    /// How many there are.
+    /// Their number.
     pub count: u32,
     /// The number of the device's busid.
     pub target: Option<u64>,
-    /// What it is.
+    /// The class of the device.
     pub kind: Class,
-    /// Whether they are xGMI links.
+    /// True if they are xGMI links.
     pub xgmi: bool,
 }
 
@@ -92,13 +92,13 @@ pub struct NvLink {
 pub struct Nic {
     /// Its line.
     pub line: u64,
-    /// What it is called: a name, or what its device is called on PCI.
+    /// Its name, or the PCI address of its device.
     pub name: String,
     /// Its place.
     pub place: usize,
     /// Rate of its port in b/s.
     pub bps: u64,
-    /// Whether it may read memory of GPUs.
+    /// True if it may read memory of GPUs.
     pub direct: bool,
 }
 
@@ -149,15 +149,15 @@ struct Reading<'r, 'a> {
     file: &'r str,
     notes: &'r mut Notes,
     system: System,
-    /// Whether the file says which GPUs take part; else all devices of their class do.
+    /// True if the file lists the participating GPUs; otherwise all devices of their class participate.
     says_gpus: bool,
-    /// The same of NICs.
+    /// The same for NICs.
     says_nets: bool,
     /// The line of each device on PCI.
     lines: BTreeMap<u64, u64>,
-    /// Of each `<net>` by its number the line and the name.
+    /// For each `<net>` by its number the line and the name.
     nets: BTreeMap<i64, (u64, String)>,
-    /// Of each CPU its server and its number.
+    /// For each CPU its server and its number.
     hosts: Vec<(String, i64)>,
 }
 
@@ -240,7 +240,7 @@ impl<'b, 'a: 'b> Reading<'_, 'a> {
         }
     }
 
-    /// Rate to the next bridge, as NCCL reckons it.
+    /// Rate to the next bridge, by NCCL's calculation.
     fn rate(&mut self, pci: Node<'_, '_>) -> Result<u64, ImportError> {
         let width = self.xml.optional::<i64>(pci, "link_width")?;
         let speed = pci.attribute("link_speed").filter(|speed| !speed.is_empty());
@@ -268,7 +268,7 @@ impl<'b, 'a: 'b> Reading<'_, 'a> {
             if self.says_gpus {
                 self.leave_out(pci, " of a GPU that no <gpu> says to take part");
             } else {
-                // Its number is known when all are.
+                // Its number is known when all GPUs are.
                 self.add_gpu(pci, name, place, None, Vec::new())?;
             }
             return Ok(());
@@ -417,7 +417,7 @@ impl<'b, 'a: 'b> Reading<'_, 'a> {
         Ok(())
     }
 
-    /// GPUs that the file does not number are numbered as they lie on PCI, which is NVML's order.
+    /// GPUs without numbers in the file are numbered in the order of PCI, which is NVML's order.
     fn finish(mut self) -> Result<System, ImportError> {
         if self.system.gpus.is_empty() {
             let error = ImportError::new("there is no GPU").file(self.file).line(self.xml.line(self.xml.root()));
@@ -433,7 +433,7 @@ impl<'b, 'a: 'b> Reading<'_, 'a> {
     }
 }
 
-/// An architecture by the name that it has today: RCCL's older files have `910` for `gfx90a`, and else the digits alone.
+/// An architecture by its current name: RCCL's older files have `910` for `gfx90a`, and otherwise the digits alone.
 fn architecture(reported: &str) -> String {
     match reported.trim() {
         "910" => "gfx90a".to_owned(),

@@ -7,13 +7,13 @@ use crate::scenario_writer::ScenarioWriter;
 use crate::tables::{Does, Operation, Operations};
 use std::collections::{HashMap, HashSet};
 
-/// Rate of a host's link where no file says it.
+/// Default rate of a host's link.
 const RATE: &str = "400 Gb/s";
 
-/// Delay of a link where no file says it.
+/// Default delay of a link.
 const DELAY: &str = "500 ns";
 
-/// A table of operations, and the number of the next that stands in no file.
+/// A table of operations, and the number for the next operation that is in no file.
 pub struct Table {
     operations: Operations,
     next: u64,
@@ -21,12 +21,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// The number of an operation that stands in no file.
+    /// A number for an operation that is in no file.
     pub fn number(&mut self) -> u64 {
         self.numbers(1)
     }
 
-    /// So many in a row; gives the first.
+    /// So many consecutive numbers; returns the first.
     pub fn numbers(&mut self, count: u64) -> u64 {
         self.next += count;
         self.next - count
@@ -43,16 +43,16 @@ impl Table {
     }
 }
 
-/// What becomes of the operations of collectives.
+/// The conversion of operations of collectives.
 pub trait Collectives {
-    /// Rank `rank` takes part in collective `which` of its own. `after` is what it waits for; it is over with operation `id`.
+    /// Rank `rank` takes part in its collective `which`, after the operations in `after`; operation `id` ends it.
     fn take_part(&mut self, rank: u32, which: u32, id: u64, after: Vec<u64>);
 
     /// All ranks have taken part: adds the transfers, by the names of their collectives.
     fn finish(&mut self, labels: &Labels, table: &mut Table, work: &mut Work<'_>) -> Result<(), ImportError>;
 }
 
-/// Of files that know no collectives.
+/// For files without collectives.
 #[derive(Debug)]
 pub struct Plain;
 
@@ -65,7 +65,7 @@ impl Collectives for Plain {
 }
 
 impl Schedule {
-    /// Writes the table; gives the name of its file. Sends of up to `eager` octets are complete for their rank when they begin.
+    /// Writes the table; returns the name of its file. Sends of up to `eager` octets are complete for their rank when they begin.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl Schedule {
         work: &mut Work<'_>,
     ) -> Result<(), ImportError> {
         let at_start = |op: u32| matches!(program.ops[op as usize].act, Act::Send { bytes, .. } if bytes <= eager);
-        // Those whose start others wait for begin after a join, which the others wait for, too.
+        // An operation whose start others wait for begins after a join, which the others wait for, too.
         let mut started: HashSet<u32> = HashSet::new();
         for (_, other) in &program.waits {
             let op = other & !super::START;
@@ -157,7 +157,7 @@ impl Schedule {
                 }
             };
             let stream = if let Act::Compute { stream, .. } = op.act { stream.map(u32::from) } else { None };
-            // What takes no time is no part of any path.
+            // An operation without time is no part of any path.
             let label = self.labels.name(op.label).filter(|_| does != Does::Compute { time_ps: 0 });
             table.add(&Operation { label, stream, ..Operation::new(id, rank, does).after(&after) }, work)?;
             table.after = after;
@@ -165,7 +165,7 @@ impl Schedule {
         Ok(())
     }
 
-    /// Says if a receive expects another size than is sent.
+    /// Notes if a receive expects another size than is sent.
     fn sizes_agree(&self, receive: u32, expected: u64, send: u32, work: &mut Work<'_>) {
         if let (_, super::Op { act: Act::Send { bytes, .. }, .. }) = self.op(send)
             && *bytes != expected
@@ -181,7 +181,7 @@ impl Schedule {
     }
 }
 
-/// The scenario: `about` it, the fabric, and the job whose operations are in `table`.
+/// The scenario: its title `about`, the fabric, and the job with the operations in `table`.
 pub fn write_page(
     about: &str,
     title: &str,

@@ -1,4 +1,4 @@
-//! What operations are called: a tracer's names, of which each stands in memory once.
+//! Labels of operations: names from a tracer, each in memory once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 /// Most different names of computations, and of sends: a name of sends is a group of flows in the results. A scenario has 4096 labels.
 const MOST: [usize; 2] = [3500, 500];
 
-/// Longest name, in characters: a kernel's may hold all arguments of its template.
+/// Longest name, in characters: a kernel's may contain all arguments of its template.
 const LONGEST: usize = 100;
 
-/// The name of an operation, by its number from 1; 0: none.
+/// The name of an operation, by its number from 1; 0: no name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Label(u32);
 
@@ -17,12 +17,12 @@ pub struct Label(u32);
 #[derive(Debug, Default)]
 pub struct Labels {
     names: Vec<Arc<str>>,
-    /// Of computations and of sends.
+    /// For computations and for sends.
     by_name: [HashMap<Arc<str>, Label>; 2],
 }
 
 impl Labels {
-    /// The label for a name. [`Label::default`] for an empty name. `None`: there are too many names already.
+    /// The label for a name. [`Label::default`] for an empty name. `None`: there are already too many names.
     pub fn label(&mut self, name: &str, sends: bool) -> Option<Label> {
         let shown = name.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c });
         let name = shown.collect::<String>();
@@ -44,7 +44,7 @@ impl Labels {
         Some(label)
     }
 
-    /// The name for a label, if it is one.
+    /// The name of a label, if it has one.
     pub fn name(&self, label: Label) -> Option<&str> {
         self.names.get((label.0 as usize).checked_sub(1)?).map(|name| &**name)
     }

@@ -1,8 +1,8 @@
-//! Which receive takes which message, as MPI says it (MPI 4.1, section 3.5): messages from one rank to another with the same tag are
-//! received in the order in which they are sent, which is the order of the file.
+//! The message of each receive by the rules of MPI (MPI 4.1, section 3.5): messages from one rank to another with the same tag are received
+//! in the order in which they are sent, which is the order of the file.
 //!
-//! A receive from any rank, or with any tag, takes what comes first. That depends on time, which no file tells. So it is matched
-//! where only one rank has a message left for it, and refused where several have.
+//! A receive from any rank, or with any tag, takes the first message to arrive. That depends on time, which no file contains. So it is
+//! matched if only one rank has a message left for it, and refused if several have.
 
 use super::{ANY, Act, NONE, Schedule};
 use crate::error::ImportError;
@@ -12,11 +12,11 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 type Envelope = (u32, u32, u32, u32);
 
 impl Schedule {
-    /// For each operation that receives, the number of the one that sends.
+    /// For each operation that receives, the number of the operation that sends.
     ///
     /// # Errors
     ///
-    /// A rank that does not exist, a message that is sent and not received or the other way, a receive that several may serve.
+    /// A rank that does not exist, a message that is sent and not received or the reverse, a receive that several messages match.
     pub fn matched(&self) -> Result<Vec<u32>, ImportError> {
         let (mut sent, mut received): (Vec<Envelope>, Vec<Envelope>) = (Vec::new(), Vec::new());
         for (rank, number, op) in self.all() {
@@ -42,7 +42,7 @@ impl Schedule {
         received.sort_unstable();
         let mut partner = vec![NONE; self.total() as usize];
         let (mut sent, mut received) = (sent.as_slice(), received.as_slice());
-        // Both are in the order of receivers, senders, tags: those that match stand at the same place.
+        // Both are sorted by receiver, sender and tag: matching ones are at the same place.
         while let (Some((send, rest_sent)), Some((receive, rest_received))) =
             (sent.split_first(), received.split_first())
         {
@@ -78,7 +78,7 @@ impl Schedule {
         self.error(send, reason).hint("is a file or the end of one missing?")
     }
 
-    /// Gives receives from any rank or with any tag the rank and the tag of what they take.
+    /// Sets rank and tag of receives from any rank or with any tag to those of their messages.
     fn without_any(&self, sent: &[Envelope], received: &mut [Envelope]) -> Result<(), ImportError> {
         let mut by_receiver: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for (to, from, tag, _) in received.iter() {
@@ -107,7 +107,7 @@ impl Schedule {
         Ok(())
     }
 
-    /// A receive from any rank takes from the one rank that sends more than others receive from it by name.
+    /// A receive from any rank takes from the only rank that sends more than others receive from it by name.
     fn give_ranks(&self, sent: &[Envelope], received: &mut [Envelope], list: &[usize]) -> Result<(), ImportError> {
         let mut left = Left::default();
         sent.iter().for_each(|(_, rank, tag, _)| left.count(*tag, *rank, 1));
@@ -140,7 +140,7 @@ impl Schedule {
         Ok(())
     }
 
-    /// A receive with any tag takes the first message of its rank that is left.
+    /// A receive with any tag takes the first remaining message of its rank.
     fn give_tags(&self, sent: &[Envelope], received: &mut [Envelope], list: &[usize]) -> Result<(), ImportError> {
         let any: std::collections::HashSet<u32> = list
             .iter()
@@ -166,7 +166,7 @@ impl Schedule {
     }
 }
 
-/// How many messages of each rank are left that no receive names, by tag and, under [`ANY`], in all.
+/// The number of messages of each rank that no receive names, by tag and, under [`ANY`], in total.
 #[derive(Default)]
 struct Left(HashMap<u32, BTreeMap<u32, i64>>);
 
@@ -207,7 +207,7 @@ impl Queue {
         self.all.push((tag, false));
     }
 
-    /// Takes the first with a tag, or the first of all; gives its tag.
+    /// Takes the first with a tag, or the first of all; returns its tag.
     fn take(&mut self, tag: u32) -> Option<u32> {
         if tag == ANY {
             while let Some((tag, taken)) = self.all.get_mut(self.first) {

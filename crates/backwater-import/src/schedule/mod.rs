@@ -1,4 +1,4 @@
-//! What ranks do, operation by operation: what traces of messages have in common, whoever wrote them.
+//! Operations of ranks: the common part of all traces of messages.
 //!
 //! ```text
 //! a file of a rank ── parsed ──> Program ─┐
@@ -7,7 +7,7 @@
 //!                                                      ── emit.rs: the table of operations, the fabric, the job
 //! ```
 //!
-//! A program is compact: 32 octets for an operation and 8 for each that it waits for.
+//! A program is compact: 32 octets for an operation and 8 for each wait.
 
 mod emit;
 mod labels;
@@ -21,22 +21,22 @@ use crate::error::ImportError;
 use crate::units::MOST_OCTETS;
 use std::sync::Arc;
 
-/// A receive with this peer or tag takes what comes from any rank, with any tag. LogGOPSim and MPI libraries use the same number.
+/// A receive with this peer or tag accepts messages from any rank, with any tag. LogGOPSim and MPI libraries use the same number.
 pub const ANY: u32 = u32::MAX;
 
 /// Most ranks of a schedule.
 pub const MOST_RANKS: u32 = 1 << 20;
 
-/// Most operations of all ranks: numbers of four octets are enough for them.
+/// Most operations of all ranks: numbers of four octets suffice for them.
 pub const MOST_OPERATIONS: usize = (1 << 31) - 1;
 
 /// No message.
 pub const NONE: u32 = u32::MAX;
 
-/// Marks in what an operation waits for that the start of it is enough.
+/// A flag of a wait: the start of the operation suffices.
 const START: u32 = 1 << 31;
 
-/// What an operation does.
+/// The action of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Sends so many octets.
@@ -54,28 +54,28 @@ pub enum Act {
         peer: u32,
         /// With this tag, or [`ANY`].
         tag: u32,
-        /// Payload that is expected.
+        /// Expected payload.
         bytes: u64,
     },
-    /// Computes for so long, in ps; without a stream nothing else of the rank is in its way.
+    /// Computes for so long, in ps; without a stream no other operation of the rank delays it.
     Compute {
         /// Time, in ps.
         time_ps: u64,
-        /// Which processor or stream of the rank, of whose computations one is done at a time.
+        /// The processor or stream of the rank, which does one computation at a time.
         stream: Option<u16>,
     },
-    /// Takes part in a collective; which one its family knows by this number.
+    /// Takes part in a collective, by its family's number.
     Collective(u32),
 }
 
 /// An operation of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// What.
+    /// The action.
     pub act: Act,
-    /// Its line in the file; of files without lines its number among the operations of its rank, from 0.
+    /// Its line in the file; for files without lines its number among the operations of its rank, from 0.
     pub place: u32,
-    /// What it is called.
+    /// Its label.
     pub label: Label,
 }
 
@@ -84,17 +84,17 @@ pub struct Op {
 pub struct Program {
     /// In the order of the file, which is the order of messages with the same tag between two ranks.
     pub ops: Vec<Op>,
-    /// Who waits for whom: the number of an operation, and the number of what it waits for, with [`START`] where its start is enough.
+    /// Waits: the number of an operation, and the number of another that it waits for, with [`START`] if its start suffices.
     waits: Vec<(u32, u32)>,
 }
 
 impl Program {
-    /// Adds an operation; gives its number.
+    /// Adds an operation; returns its number.
     pub fn push(&mut self, act: Act, place: u64) -> u32 {
         self.push_called(act, place, Label::default())
     }
 
-    /// Adds an operation that has a name; gives its number.
+    /// Adds an operation with a name; returns its number.
     pub fn push_called(&mut self, act: Act, place: u64, label: Label) -> u32 {
         self.ops.push(Op { act, place: u32::try_from(place).unwrap_or(u32::MAX), label });
         (self.ops.len() - 1) as u32
@@ -110,7 +110,7 @@ impl Program {
         self.waits.push((op, other | START));
     }
 
-    /// How many operations of `those` wait for none of `marked`, by way of others of the rank.
+    /// Returns how many operations of `those` do not wait for any of `marked`, directly or over others of the rank.
     pub fn waiting_for_none(&self, those: impl Fn(&Op) -> bool, marked: impl Fn(&Op) -> bool) -> usize {
         let mut then: Vec<(u32, u32)> = self.waits.iter().map(|(own, other)| (other & !START, *own)).collect();
         then.sort_unstable();
@@ -127,7 +127,7 @@ impl Program {
         self.ops.iter().zip(&reached).filter(|(op, reached)| those(op) && !**reached).count()
     }
 
-    /// Puts what is waited for into the order of operations, each once.
+    /// Sorts the waits by operation, without duplicates.
     fn settle(&mut self) {
         self.waits.sort_unstable();
         self.waits.dedup();
@@ -135,7 +135,7 @@ impl Program {
         self.ops.shrink_to_fit();
     }
 
-    /// What an operation waits for. The program is settled.
+    /// Returns the waits of an operation. The program must be settled.
     fn waits_of(&self, op: u32) -> impl Iterator<Item = Wait> + '_ {
         let from = self.waits.partition_point(|(own, _)| *own < op);
         let own = self.waits[from..].iter().take_while(move |(own, _)| *own == op);
@@ -143,14 +143,14 @@ impl Program {
     }
 }
 
-/// Something that is waited for.
+/// A wait.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     op: u32,
     start: bool,
 }
 
-/// How messages name the place of an operation.
+/// The form of an operation's place in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Places {
     /// By its line.
@@ -165,14 +165,14 @@ pub struct Schedule {
     programs: Vec<Program>,
     /// The file of each rank.
     files: Vec<Arc<str>>,
-    /// The number of the first operation of each rank among all, and how many there are in all.
+    /// The number of the first operation of each rank among all, and the total number.
     first: Vec<u32>,
     places: Places,
     labels: Labels,
 }
 
 impl Schedule {
-    /// Of programs, each with its file.
+    /// A schedule of programs, each with its file.
     pub fn new(programs: Vec<(Arc<str>, Program)>, places: Places) -> Result<Schedule, ImportError> {
         let (files, mut programs): (Vec<Arc<str>>, Vec<Program>) = programs.into_iter().unzip();
         let mut first = vec![0];
@@ -197,17 +197,17 @@ impl Schedule {
         Ok(schedule)
     }
 
-    /// The same, whose operations have these names.
+    /// The same, with names for the operations.
     pub fn called(self, labels: Labels) -> Schedule {
         Schedule { labels, ..self }
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> u32 {
         self.programs.len() as u32
     }
 
-    /// How many operations there are in all.
+    /// Returns the total number of operations.
     fn total(&self) -> u32 {
         self.first.last().copied().unwrap_or_default()
     }
@@ -249,7 +249,7 @@ impl Schedule {
         }
     }
 
-    /// Where an operation stands, for a message about another one.
+    /// Returns the place of an operation, for a message about another one.
     fn describe(&self, number: u32) -> String {
         let (rank, op) = self.op(number);
         match self.places {
@@ -258,7 +258,7 @@ impl Schedule {
         }
     }
 
-    /// The file of the first rank, for notes about all.
+    /// The file of the first rank, for notes about all files.
     fn file(&self) -> &str {
         self.files.first().map_or("", |file| file)
     }

@@ -1,21 +1,21 @@
-//! No operation waits for itself, by way of others of its rank or of messages.
+//! Checks that no operation waits for itself, over others of its rank or over messages.
 
 use super::{NONE, START, Schedule};
 use crate::error::ImportError;
 
-/// Most operations of a circle that a message names.
+/// Most operations of a cycle that a message names.
 const NAMED: usize = 20;
 
 impl Schedule {
-    /// Whether all operations can be done one after the other. `partner` says which send each receive waits for.
+    /// Checks whether all operations can be done one after the other. `partner` gives the send for each receive.
     ///
     /// # Errors
     ///
-    /// Some wait for each other in a circle: they are named, or the first of them and how many more there are.
+    /// Some wait for each other in a cycle: the error names them, or the first of them and the number of the others.
     pub fn check_order(&self, partner: &[u32]) -> Result<(), ImportError> {
         let total = self.total() as usize;
         let mut missing = vec![0u32; total];
-        // How many wait for each, then where the list of those begins.
+        // First the number that wait for each, then the beginning of their list.
         let mut begins = vec![0u32; total + 1];
         self.each_wait(partner, |own, other| {
             missing[own as usize] += 1;
@@ -53,7 +53,7 @@ impl Schedule {
         if done == total { Ok(()) } else { Err(self.circle(partner, &missing)) }
     }
 
-    /// Calls back with each operation and each that it waits for, by their numbers among all.
+    /// Calls back with each operation and each of its waits, by their numbers among all.
     fn each_wait(&self, partner: &[u32], mut call: impl FnMut(u32, u32)) {
         for (program, first) in self.programs.iter().zip(&self.first) {
             program.waits.iter().for_each(|(own, other)| call(first + own, first + (other & !START)));
@@ -61,9 +61,9 @@ impl Schedule {
         (0u32..).zip(partner).filter(|(_, send)| **send != NONE).for_each(|(own, send)| call(own, *send));
     }
 
-    /// An error that names a circle of those that miss something.
+    /// An error that names a cycle among those with unmet waits.
     fn circle(&self, partner: &[u32], missing: &[u32]) -> ImportError {
-        // Each of them waits for another one of them: whoever goes on so comes back to where he was.
+        // Each of them waits for another one of them, so following the waits leads back to a visited one.
         let mut waits_for = vec![NONE; missing.len()];
         self.each_wait(partner, |own, other| {
             if missing[own as usize] > 0 && missing[other as usize] > 0 {

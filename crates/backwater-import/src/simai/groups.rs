@@ -1,5 +1,5 @@
-//! Which ranks act together, as `MockNcclGroup.cc` of SimAI has it: tensor-parallel ranks are neighbours, and the groups of all others
-//! are so many ranks apart.
+//! Groups of ranks, as in `MockNcclGroup.cc` of SimAI: tensor-parallel ranks are neighbours, and ranks of all other groups are spaced
+//! apart.
 
 use super::MOST_RANKS;
 use super::workload::{Group, Policy, Workload};
@@ -15,7 +15,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// The groups of a workload on so many GPUs, if that is known.
+    /// The groups of a workload on so many GPUs, if known.
     pub fn of(workload: &Workload, gpus: Option<u32>) -> Result<Groups, ImportError> {
         let fail = |reason: String| ImportError::new(reason).file(&workload.file).line(1);
         let Some(ranks) = workload.gpus.or(gpus) else {
@@ -29,7 +29,7 @@ impl Groups {
         if let Some(gpus) = gpus.filter(|gpus| *gpus < ranks) {
             return Err(fail(format!("{ranks} ranks, and the topology has {gpus} GPUs")));
         }
-        // Micro tests are of all GPUs.
+        // Micro tests use all GPUs.
         let (tensor, stages, expert) = match workload.policy {
             Policy::Micro => (1, 1, 1),
             _ => (workload.tensor, workload.stages, workload.expert),
@@ -48,7 +48,7 @@ impl Groups {
         self.tensor * self.stages * self.data
     }
 
-    /// How many ranks a group has, and how far they are apart.
+    /// Returns the number of ranks of a group, and their spacing.
     pub fn size_and_stride(&self, group: Group) -> (u32, u32) {
         match group {
             Group::Tensor => (self.tensor, 1),

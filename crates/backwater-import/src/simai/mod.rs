@@ -1,6 +1,6 @@
-//! SimAI (aliyun/SimAI, commit cef83f9) and AICB, which writes its workloads: topologies of servers with NVLink switches and a network,
-//! and layers of a model with their computations and collectives. Packets, switches and the control stand in `SimAI.conf`, a configuration
-//! of [`crate::hpcc`].
+//! SimAI (aliyun/SimAI, commit cef83f9) and AICB, which writes its workloads: topologies of servers with NVLink switches and a network, and
+//! layers of a model with their computations and collectives. Packets, switches and the control are in `SimAI.conf`, a configuration of
+//! [`crate::hpcc`].
 
 mod groups;
 mod steps;
@@ -38,7 +38,7 @@ pub static FAMILY: Family = Family {
     combine,
 };
 
-/// Most ranks, as a scenario has it.
+/// Most ranks of a scenario.
 const MOST_RANKS: u32 = 1_000_000;
 
 fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, ImportError> {
@@ -88,7 +88,7 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
         }
         (false, _, Some(groups), _) => {
             let ranks = groups.ranks();
-            // A star has no more hosts.
+            // The most hosts of a star.
             if ranks > 65_535 {
                 let error = ImportError::new(format!("{ranks} ranks, and no topology is given"));
                 return Err(error.file(names[0]).hint("give the topology beside it, or --fabric FILE"));
@@ -125,10 +125,10 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     Ok(writer)
 }
 
-/// Most GPUs of a group, none like another, of which all pairs are looked at; of more the check of the scenario says it.
+/// Most different GPUs of a group whose pairs are all examined; for more the check of the scenario finds errors.
 const MOST_UNLIKE: usize = 512;
 
-/// A layer with a collective in which two GPUs send to each other that no links join, and these two.
+/// A layer with a collective in which two GPUs without connecting links send to each other, and these two.
 fn apart<'a>(workload: &'a Workload, groups: &Groups, graph: &Graph) -> Option<(&'a str, u32, u32)> {
     let gpus: Vec<u32> = graph.hosts().collect();
     let joined = graph.joined();
@@ -147,7 +147,7 @@ fn apart<'a>(workload: &'a Workload, groups: &Groups, graph: &Graph) -> Option<(
                 let pairs: Vec<(u32, u32)> = if ring {
                     members.iter().copied().zip(members.iter().copied().cycle().skip(1)).collect()
                 } else {
-                    // Of those that lie alike one: there may be thousands.
+                    // One of equivalent GPUs suffices: there may be thousands.
                     members.dedup_by(|one, other| joined.lie_alike(*one, *other));
                     members.truncate(MOST_UNLIKE);
                     let behind = |(at, one): (usize, &u32)| {
@@ -164,7 +164,7 @@ fn apart<'a>(workload: &'a Workload, groups: &Groups, graph: &Graph) -> Option<(
     None
 }
 
-/// Says which GPUs take part where not all do.
+/// A text for the participating GPUs if not all participate.
 fn few(ranks: u32, servers: &topology::Servers) -> String {
     let (gpus, own) = (servers.gpus, servers.per_server);
     let where_they_are = match ranks.div_ceil(own) {
@@ -174,7 +174,7 @@ fn few(ranks: u32, servers: &topology::Servers) -> String {
     format!("{ranks} of {gpus} GPUs, the first ones, {where_they_are}; all_gpus says how many take part")
 }
 
-/// Keys of a configuration that SimAI's program does not use as the others do.
+/// Ignores keys of a configuration that SimAI's program uses differently.
 fn set_aside(config: &mut Config, work: &mut Work<'_>) {
     let text = "the workload and the topology stand in files of their own, and this one is not used";
     for key in ["FLOW_FILE", "FLOW_INPUT_FILE", "TOPOLOGY_FILE"] {
@@ -184,7 +184,7 @@ fn set_aside(config: &mut Config, work: &mut Work<'_>) {
     config.set_aside("GLOBAL_T", "that program takes 1, whatever is said", work.notes);
 }
 
-/// The network, with what `SimAI.conf` says about it or, without one, what nothing says.
+/// The network, with its part of `SimAI.conf` or, without one, with assumptions.
 fn network(
     graph: &Graph,
     config: Option<&Config>,

@@ -10,16 +10,16 @@ use crate::units::{size, time};
 /// The names of the three passes.
 const PASSES: [&str; 3] = ["forward", "input gradient", "weight gradient"];
 
-/// Steps as they are written.
+/// Steps under construction.
 struct Steps<'a> {
     writer: &'a mut ScenarioWriter,
     groups: &'a Groups,
-    /// What the next step of the passes waits for.
+    /// The step that the next step of the passes waits for.
     last: Option<String>,
-    /// What was written last.
+    /// The last step that was written.
     before: Option<String>,
     written: usize,
-    /// The first collective with fewer octets than ranks: its line, and what it is.
+    /// The first collective with fewer octets than ranks: its line, and its name.
     few: Option<(u64, String)>,
 }
 
@@ -105,7 +105,7 @@ impl Steps<'_> {
         }
     }
 
-    /// The collective of the weight gradient and the update after it, for which nothing waits.
+    /// The collective of the weight gradient and the update after it; no step waits for them.
     fn weights(&mut self, number: usize, layer: &Layer) {
         let Some(comm) = self.comm(number, layer, 2, false) else { return };
         if layer.update_ns > 0 {
@@ -115,7 +115,7 @@ impl Steps<'_> {
         }
     }
 
-    /// A computation that takes no time, which waits for a collective and for what was last.
+    /// A computation without time, which waits for a collective and for the last step.
     fn join(&mut self, number: usize, layer: &Layer, comm: String) {
         let label = label(number, layer, "gradients");
         let after = self.last.iter().cloned().chain([comm]).collect();
@@ -135,7 +135,7 @@ impl Steps<'_> {
         self.last = Some(label);
     }
 
-    /// A collective; one that blocks is what the next step waits for. Gives its label.
+    /// A collective; the next step waits for one that blocks. Returns its label.
     fn comm(&mut self, number: usize, layer: &Layer, pass: usize, blocks: bool) -> Option<String> {
         let Comm { kind, group, bytes } = layer.passes[pass].comm?;
         let (ranks, stride) = self.groups.size_and_stride(group);
@@ -169,7 +169,7 @@ impl Steps<'_> {
         Some(label)
     }
 
-    /// The head of a step, and what it waits for unless that is the step before it.
+    /// The head of a step, and its waits unless that is the step before it.
     fn step(&mut self, label: &str, after: Option<Vec<String>>) {
         self.writer.head("[[job.step]]").key("label", label);
         let after = after.unwrap_or_else(|| self.last.iter().cloned().collect());

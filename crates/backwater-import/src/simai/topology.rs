@@ -4,7 +4,7 @@
 //! file = nodes gpus_per_server nvswitches switches links gpu { nvswitch } { switch } { a b rate delay loss }
 //! ```
 //!
-//! All that is no switch is a GPU. GPUs have links to the NVLink switches of their server and to the network, perhaps several.
+//! All nodes except switches are GPUs. GPUs have links to the NVLink switches of their server and to the network, perhaps several.
 
 use crate::error::ImportError;
 use crate::graph::nvlink::{NVLINK, two_ways};
@@ -13,7 +13,7 @@ use crate::note::Notes;
 use crate::source::Head;
 use crate::words::Words;
 
-/// What a file says.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Servers {
     /// GPUs, NVLink switches, and the switches of the network.
@@ -22,11 +22,11 @@ pub struct Servers {
     pub gpus: u32,
     /// GPUs of a server.
     pub per_server: u32,
-    /// A GPU that reaches another by NVLink and by one switch of the network alike, with the line of that link.
+    /// A GPU that reaches another both by NVLink and by one switch of the network, with the line of that link.
     pub two_ways: Option<(u32, u64)>,
 }
 
-/// Whether a file is a topology: five counts and the name of a GPU, and numbers below.
+/// Returns whether a file is a topology: five counts and the name of a GPU, and numbers below.
 pub fn recognise(head: &Head) -> bool {
     let lines = head.lines();
     let mut lines = lines.iter().filter(|line| !line.trim().is_empty()).map(|line| line.split_whitespace());
@@ -52,7 +52,7 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Servers, Impor
     let unused = "gpus_per_server and gpu_type: the links say which GPUs a server has, and how fast they are";
     notes.ignored(file, Some(line), unused);
     let fail = |reason: String| Err(ImportError::new(reason).file(file).line(line));
-    // A link has five words, and a node at least one link: what says more lies.
+    // A link has five words, and a node at least one link: larger counts are wrong.
     if u64::from(nodes.max(links)) * 4 > text.len() as u64 {
         return fail(format!("says {nodes} nodes and {links} links, and is too short for that"));
     }
@@ -81,10 +81,10 @@ pub fn parse(file: &str, text: &str, notes: &mut Notes) -> Result<Servers, Impor
     Ok(Servers { graph, gpus, per_server, two_ways })
 }
 
-/// Sees that GPUs have links to switches alone, and each one to the network if there is one.
+/// Checks that GPUs have links to switches only, and each one to the network if there is one.
 fn links_of_gpus(file: &str, graph: &Graph) -> Result<(), ImportError> {
     let fail = |line: u64, reason: String| Err(ImportError::new(reason).file(file).line(line));
-    // Of each GPU the links to NVLink switches and to the network.
+    // For each GPU the links to NVLink switches and to the network.
     let mut links = vec![[0u32; 2]; graph.switch.len()];
     for link in &graph.links {
         let (gpu, switch) = link.ends(graph);

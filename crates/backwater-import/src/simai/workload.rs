@@ -6,8 +6,8 @@
 //! comm  = "NONE" | ( "ALLREDUCE" | "ALLGATHER" | "REDUCESCATTER" | "ALLTOALL" ) [ "_EP" | "_DP_EP" ]
 //! ```
 //!
-//! The three passes of a layer are forward, input gradient and weight gradient, each a computation and a collective; the last number is
-//! the time of the update of weights. A collective without a suffix is of the tensor-parallel group in the first two passes, of the
+//! The three passes of a layer are forward, input gradient and weight gradient, each a computation and a collective; the last number is the
+//! time of the update of weights. A collective without a suffix belongs to the tensor-parallel group in the first two passes, of the
 //! data-parallel group in the third. Read from `Workload.cc` of SimAI.
 
 use crate::error::ImportError;
@@ -15,12 +15,12 @@ use crate::note::Notes;
 use crate::source::Head;
 use crate::words::{Word, Words};
 
-/// What a file says.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// What messages call it.
+    /// Its name in messages.
     pub file: String,
-    /// How the layers follow each other.
+    /// The order of layers.
     pub policy: Policy,
     /// Ranks of a tensor-parallel group.
     pub tensor: u32,
@@ -28,26 +28,26 @@ pub struct Workload {
     pub expert: u32,
     /// Stages of the pipeline.
     pub stages: u32,
-    /// All GPUs, if it is said.
+    /// All GPUs, if given.
     pub gpus: Option<u32>,
     /// In the order of the file.
     pub layers: Vec<Layer>,
 }
 
-/// How layers follow each other.
+/// The order of layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// Forward through all layers; then from the last, input gradient and weight gradient of each. The collective of the forward
-    /// pass and that of the input gradient block, that of the weight gradient does not.
+    /// Forward through all layers; then, from the last on, input gradient and weight gradient of each. The collectives of the forward pass
+    /// and of the input gradient block, that of the weight gradient does not.
     Transformer,
-    /// The same, but the collective of the input gradient goes on while the weight gradient is computed, and the first layer has none.
+    /// The same, but the collective of the input gradient continues during the weight gradient's computation, and the first layer has none.
     Model,
-    /// Forward without collectives; then from the last, weight gradient and input gradient of each, with the weight gradient's
-    /// collective alone.
+    /// Forward without collectives; then, from the last on, weight gradient and input gradient of each, with the weight gradient's
+    /// collective only.
     Data,
     /// Forward only.
     Inference,
-    /// Collectives of the weight gradient alone.
+    /// Collectives of the weight gradient only.
     Micro,
 }
 
@@ -64,7 +64,7 @@ pub struct Layer {
     pub update_ns: u64,
 }
 
-/// A computation and what is communicated after it.
+/// A computation and the communication after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pass {
     /// Time of the computation, in ns.
@@ -76,15 +76,15 @@ pub struct Pass {
 /// A collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comm {
-    /// What it does.
+    /// Its kind.
     pub kind: CommKind,
-    /// Who takes part.
+    /// Its members.
     pub group: Group,
     /// A rank's buffer, in octets.
     pub bytes: u64,
 }
 
-/// What a collective does.
+/// The kind of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommKind {
     /// `ALLREDUCE`
@@ -97,7 +97,7 @@ pub enum CommKind {
     AllToAll,
 }
 
-/// Who takes part in a collective.
+/// The members of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// Tensor-parallel ranks.
@@ -110,7 +110,7 @@ pub enum Group {
     DataOfExperts,
 }
 
-/// Policies that are read.
+/// Supported policies.
 const POLICIES: [(&str, Policy); 8] = [
     ("HYBRID_TRANSFORMER_FWD_IN_BCKWD", Policy::Transformer),
     ("HYBRID_TRANSFORMER", Policy::Transformer),
@@ -122,7 +122,7 @@ const POLICIES: [(&str, Policy); 8] = [
     ("MICRO", Policy::Micro),
 ];
 
-/// Policies that are known and not read.
+/// Known but unsupported policies.
 const OTHERS: [&str; 3] = ["HYBRID_DLRM", "HYBRID_DLRM_ENHANCED", "HYBRID_CUSTOMIZED"];
 
 /// Longest computation: an hour, in ns.
@@ -130,7 +130,7 @@ const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Largest buffer of a collective.
 const LARGEST: u64 = 1 << 50;
 
-/// Whether a file is a workload: a policy, and a count alone in the next line.
+/// Returns whether a file is a workload: a policy, and a count alone in the next line.
 pub fn recognise(head: &Head) -> bool {
     let lines = head.lines();
     let first = lines.first().and_then(|line| line.split_whitespace().next()).unwrap_or_default();

@@ -5,7 +5,7 @@ use super::ports::{Port, spread};
 use crate::error::ImportError;
 use std::collections::BTreeMap;
 
-/// Most pools. Their sizes, of 2^40 B each at most, can be summed up.
+/// Most pools, so that the sum of their sizes, at most 2^40 B each, does not overflow.
 const MOST_POOLS: usize = 64;
 /// Exponents of `dynamic_th`.
 const EXPONENTS: (i64, i64) = (-8, 7);
@@ -17,9 +17,9 @@ pub struct Pool {
     pub name: String,
     /// File and line.
     pub at: (String, u64),
-    /// Whether it holds what comes in.
+    /// True if it holds arriving traffic.
     pub ingress: bool,
-    /// Whether its limits are static; `None`: it does not say it.
+    /// True if its limits are static; `None`: not given.
     pub is_static: Option<bool>,
     /// Octets; `None`: the switch computes it.
     pub size: Option<u64>,
@@ -36,38 +36,38 @@ pub struct Profile {
     pub at: (String, u64),
     /// Its pool.
     pub pool: String,
-    /// Octets set aside.
+    /// Reserved octets.
     pub size: u64,
     /// Octets to which a priority group falls before it resumes.
     pub xon: u64,
-    /// Octets that it falls below its limit before it resumes.
+    /// Octets below its limit to which it falls before it resumes.
     pub xon_offset: Option<u64>,
-    /// Octets of headroom. A profile that has them is lossless.
+    /// Octets of headroom. A profile with headroom is lossless.
     pub xoff: Option<u64>,
     /// The limit.
     pub limit: Limit,
-    /// Whether what finds no room is trimmed.
+    /// True if frames without room are trimmed.
     pub trim: bool,
 }
 
-/// How much of its pool a priority group or a queue may have.
+/// The share of its pool that a priority group or a queue may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// 2^n times what is free.
+    /// 2^n times the free part.
     Dynamic(i32),
     /// So many octets.
     Static(u64),
 }
 
 impl Profile {
-    /// Whether it has headroom: only then what has it is lossless.
+    /// Returns whether it has headroom, and so is lossless.
     pub fn is_lossless(&self) -> bool {
         self.xoff.is_some_and(|xoff| xoff > 0)
     }
 }
 
 impl Limit {
-    /// A threshold of a table, as `dynamic_th` or `static_th` has it. `None`: there is no such limit.
+    /// A threshold of a table, as in `dynamic_th` or `static_th`. `None`: there is no such limit.
     pub fn of_threshold(threshold: i64, is_static: bool) -> Option<Limit> {
         match is_static {
             true => u64::try_from(threshold)
@@ -87,7 +87,7 @@ impl Limit {
     }
 }
 
-/// Which profiles the priority groups of the ports have.
+/// Sets the profiles of the ports' priority groups.
 pub fn groups(database: &Database, ports: &mut [Port]) -> Result<(), ImportError> {
     let numbers: BTreeMap<String, usize> = ports.iter().map(|port| port.name.clone()).zip(0..).collect();
     for entry in database.table("BUFFER_PG") {
@@ -104,7 +104,7 @@ pub fn groups(database: &Database, ports: &mut [Port]) -> Result<(), ImportError
     Ok(())
 }
 
-/// Which profiles the queues of the ports have.
+/// Sets the profiles of the ports' queues.
 pub fn queues(database: &Database, ports: &mut [Port]) -> Result<(), ImportError> {
     let numbers: BTreeMap<String, usize> = ports.iter().map(|port| port.name.clone()).zip(0..).collect();
     for entry in database.table("BUFFER_QUEUE") {

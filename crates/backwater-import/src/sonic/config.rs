@@ -1,4 +1,4 @@
-//! What a database says of one switch: ports, memory, thresholds.
+//! The content of a database for one switch: ports, memory, thresholds.
 
 use super::buffers::{Pool, Profile};
 use super::ports::Port;
@@ -13,7 +13,7 @@ pub struct Config {
     pub hostname: String,
     /// Ports that are up, in order.
     pub ports: Vec<Port>,
-    /// Classes that are lossless at any port: PFC keeps them, and their priority group has headroom.
+    /// Classes that are lossless at some port: PFC keeps them, and their priority group has headroom.
     pub lossless: Vec<u8>,
     /// DSCPs of each class.
     pub dscps: [Vec<u8>; 8],
@@ -29,11 +29,11 @@ pub struct Config {
     pub wreds: Vec<Wred>,
     /// The watchdog.
     pub watchdog: Option<Watchdog>,
-    /// Which ports have just that one.
+    /// The ports with exactly this watchdog.
     pub watched: Vec<bool>,
     /// Weights of the queues by class: 0 is served first.
     pub weights: Option<[u64; 8]>,
-    /// What the database says of what is used here, line by line.
+    /// The used settings of the database, line by line.
     pub reported: Vec<String>,
 }
 
@@ -54,12 +54,12 @@ impl Config {
         self.profile(name).filter(|profile| profile.is_lossless())
     }
 
-    /// Whether a port neither loses frames of a class nor lets them wait: PFC keeps it, and its priority group has headroom.
+    /// Returns whether a class is lossless at a port: PFC keeps it, and its priority group has headroom.
     pub fn is_lossless(&self, port: &Port, class: u8) -> bool {
         port.pfc.contains(&class) && self.headroom_of(port, self.group(class)).is_some()
     }
 
-    /// How a port marks a class, if it does.
+    /// Returns the WRED profile by which a port marks a class, if any.
     pub fn wred(&self, port: &Port, class: u8) -> Option<&Wred> {
         let name = port.wred.get(usize::from(class))?.as_deref()?;
         self.wreds.iter().find(|wred| wred.name == name)

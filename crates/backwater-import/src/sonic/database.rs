@@ -6,7 +6,7 @@
 //! fields = { "field": "text" | number | true | ["text", …], … }
 //! ```
 //!
-//! Tables that nothing here reads are skipped; their names are kept.
+//! Tables that are not used here are skipped; their names are kept.
 
 use crate::error::ImportError;
 use crate::note::Notes;
@@ -22,7 +22,7 @@ use std::io::{self, Read};
 
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
 
-/// Tables that are read, each with the fields that have an effect; none: its fields are what it is about.
+/// Supported tables, each with the fields that have an effect; an empty list: the fields are its data.
 pub const TABLES: [(&str, &[&str]); 15] = [
     ("BUFFER_PG", &["profile"]),
     ("BUFFER_POOL", &["mode", "size", "type", "xoff"]),
@@ -34,7 +34,7 @@ pub const TABLES: [(&str, &[&str]); 15] = [
     ("CABLE_LENGTH", &[]),
     ("DEVICE_METADATA", &["hostname", "hwsku"]),
     ("DSCP_TO_TC_MAP", &[]),
-    // What the watchdog's global entry has is said one by one.
+    // The fields of the watchdog's global entry are handled one by one.
     ("PFC_WD", &[]),
     ("PORT", &["admin_status", "mtu", "speed"]),
     ("PORT_QOS_MAP", &["dscp_to_tc_map", "pfc_enable", "tc_to_pg_map", "tc_to_queue_map"]),
@@ -57,10 +57,10 @@ pub const TABLES: [(&str, &[&str]); 15] = [
     ),
 ];
 
-/// Most octets of anything: a terabyte, more than any switch has, and far from where sums of thousands of ports end.
+/// Largest number of octets: a terabyte, more than any switch has, and small enough for sums over thousands of ports.
 pub const MOST_OCTETS: u64 = 1 << 40;
 
-/// Tables that a file of another kind has not, by which one is known.
+/// Tables that no file of another kind has, by which this kind is recognised.
 const KNOWN_BY: [&str; 14] = [
     "ACL_TABLE",
     "BGP_NEIGHBOR",
@@ -85,7 +85,7 @@ pub struct Entry {
     pub table: String,
     /// Its key, as `Ethernet0|3-4`.
     pub key: String,
-    /// The file that it stands in.
+    /// Its file.
     pub file: String,
     /// Its line there.
     pub line: u64,
@@ -125,7 +125,7 @@ impl Entry {
         self.number(name, 0, MOST_OCTETS as i64).map(|size| size.map(|size| size.unsigned_abs()))
     }
 
-    /// The word in a field that has one of a few.
+    /// The word in a field with a fixed set of words.
     pub fn choice(&self, name: &str, words: &[&str]) -> Result<Option<&str>, ImportError> {
         let Some(field) = self.fields.iter().find(|field| field.name == name) else { return Ok(None) };
         let word = field.value.as_str();
@@ -196,7 +196,7 @@ impl Database {
         self.entries.iter().find(|entry| entry.table == table && entry.key == key)
     }
 
-    /// Fields of tables that are read which have no effect: table, names, and where the first stands.
+    /// Fields without effect in supported tables: table, names, and the place of the first.
     pub fn unread(&self) -> impl Iterator<Item = (&'static str, &Entry, &Field)> {
         let tables = TABLES.iter().filter(|(_, read)| !read.is_empty());
         tables.flat_map(|(table, read)| {
@@ -206,7 +206,7 @@ impl Database {
         })
     }
 
-    /// Tables and fields that are not read, and are called much like one that is: an error names them, since they may be misspelt.
+    /// Unsupported tables and fields whose names resemble a supported one: an error names them, since they may be misspelt.
     pub fn misspelt(&self, notes: &mut Notes) {
         for (name, file, line) in &self.skipped {
             if TABLES.iter().any(|(table, _)| alike(table, name)) {
@@ -229,20 +229,20 @@ impl Database {
         let tables = Tables { database: self, cx };
         tables.deserialize(&mut json).and_then(|()| json.end()).map_err(|error| {
             let reason = error.to_string();
-            // Its place is said before the reason.
+            // Its place precedes the reason.
             let reason = reason.rsplit_once(" at line ").map_or(reason.as_str(), |(reason, _)| reason);
             ImportError::new(reason).file(file).line(error.line().max(1) as u64)
         })
     }
 }
 
-/// Whether a name becomes another by two octets that are changed, left out or added at most, and half of it stays.
+/// Returns whether at most two changed, missing or additional octets turn a name into another, and half of it stays.
 fn alike(one: &str, other: &str) -> bool {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     if one.len().abs_diff(other.len()) > 2 {
         return false;
     }
-    // Row by row the least number of changes from the beginning of one to each beginning of the other.
+    // Row by row the least number of changes between a beginning of one and each beginning of the other.
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (at, own) in one.iter().enumerate() {
         let mut before = row.clone();
@@ -256,9 +256,9 @@ fn alike(one: &str, other: &str) -> bool {
     row.last().is_some_and(|changes| *changes <= 2.min(one.len() / 2))
 }
 
-/// Whether a file is a configuration database or a part of one.
+/// Returns whether a file is a configuration database or a part of one.
 pub fn recognise(head: &Head) -> bool {
-    // The whole file may be one line, and the head end within it.
+    // The whole file may be one line that continues beyond the head.
     let text = String::from_utf8_lossy(&head.octets);
     let has = |name: &str| {
         text.match_indices(&format!("\"{name}")).any(|(at, found)| {
@@ -270,7 +270,7 @@ pub fn recognise(head: &Head) -> bool {
     text.trim_start().starts_with('{') && (KNOWN_BY.iter().any(|name| has(name)) || ports())
 }
 
-/// Counts lines as they are read. The deserializer reads one octet at a time and none ahead of a key's end.
+/// Counts lines while reading. The deserializer reads one octet at a time and none beyond a key's end.
 struct Counted<'a> {
     rest: &'a [u8],
     line: &'a Cell<u64>,

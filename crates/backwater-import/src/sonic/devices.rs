@@ -1,19 +1,18 @@
-//! How much packet memory a switch has, by its hardware SKU.
+//! The packet memory of a switch, by its hardware SKU.
 //!
-//! No data sheet says it to the octet. The figures are what the switch's own files in sonic-net/sonic-buildimage (commit 086b03b,
-//! `device/*/*/HWSKU/buffers_defaults_*.j2`) hand out: the egress pool of lossless traffic, which has all of the memory. NH-4210's
-//! is `egress_lossless_profile.static_th`, that is 2 x 631745 cells of 210 B, `SHARED_LIMIT_CELLS` of its `.yaml`.
+//! No data sheet gives it to the octet. The figures are those of the switch's own files in sonic-net/sonic-buildimage (commit 086b03b,
+//! `device/*/*/HWSKU/buffers_defaults_*.j2`): the egress pool of lossless traffic, which has all of the memory. NH-4210's is
+//! `egress_lossless_profile.static_th`, that is 2 x 631745 cells of 210 B, `SHARED_LIMIT_CELLS` of its `.yaml`.
 
-/// The memory of switches whose hardware SKU begins so.
+/// The memory of switches whose hardware SKU has this beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Device {
     /// Beginning of `DEVICE_METADATA.localhost.hwsku`.
     pub begins: &'static str,
     /// Packet memory, in octets.
     pub memory: u64,
-    /// Whether `BUFFER_POOL.size` has the headroom of `BUFFER_POOL.xoff` in it. SONiC's design of headroom calculation has them
-    /// beside each other. NH-4210's `.yaml` has 2 x 420194 cells of shared memory and 2 x 194176 of headroom, of 210 B: together
-    /// its pool's `size`.
+    /// True if `BUFFER_POOL.size` includes the headroom of `BUFFER_POOL.xoff`. SONiC's design of headroom calculation has them side by
+    /// side. NH-4210's `.yaml` has 2 x 420194 cells of shared memory and 2 x 194176 of headroom, of 210 B: together its pool's `size`.
     pub inside: bool,
 }
 
@@ -21,7 +20,7 @@ const fn device(begins: &'static str, memory: u64) -> Device {
     Device { begins, memory, inside: false }
 }
 
-/// All that are known; longer beginnings first.
+/// All known devices; longer beginnings first.
 pub const DEVICES: &[Device] = &[
     Device { begins: "NH-4210", memory: 265_332_900, inside: true },
     device("Mellanox-SN5640", 136_209_408),

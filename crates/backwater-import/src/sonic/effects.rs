@@ -1,5 +1,5 @@
-//! What a database says is either in the scenario or named: here is what has no effect, and, for the head of the scenario, the
-//! settings that are used.
+//! Every setting of a database is either in the scenario or named. This module names those without effect and, for the head of the
+//! scenario, the used ones.
 
 use super::buffers::{Limit, Profile};
 use super::config::Config;
@@ -9,7 +9,7 @@ use super::unlike;
 use crate::note::{NoteKind, Notes};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Notes what has no effect, and keeps what is used for the head of the scenario.
+/// Notes settings without effect, and keeps the used ones for the head of the scenario.
 pub fn note(config: &mut Config, database: &Database, notes: &mut Notes) {
     skipped(database, notes);
     not_up(config, database, notes);
@@ -19,7 +19,7 @@ pub fn note(config: &mut Config, database: &Database, notes: &mut Notes) {
     config.reported = reported(config, database);
 }
 
-/// What nothing here reads: tables and fields.
+/// Unsupported tables and fields.
 fn skipped(database: &Database, notes: &mut Notes) {
     for (name, file, line) in &database.skipped {
         notes.unread(file, Some(*line), name, "tables without effect here");
@@ -55,7 +55,7 @@ fn skipped(database: &Database, notes: &mut Notes) {
     }
 }
 
-/// What is said of ports that are not up.
+/// Settings of ports that are not up.
 fn not_up(config: &Config, database: &Database, notes: &mut Notes) {
     let up: BTreeSet<&str> = config.ports.iter().map(|port| port.name.as_str()).collect();
     let is_up = |names: &str| names.split(',').any(|name| up.contains(name.trim()));
@@ -85,7 +85,7 @@ fn not_up(config: &Config, database: &Database, notes: &mut Notes) {
     }
 }
 
-/// Entries that nothing which is used names.
+/// Entries that no used setting names.
 fn unused(config: &Config, database: &Database, notes: &mut Notes) {
     let mut profiles: BTreeSet<&str> = BTreeSet::new();
     for port in &config.ports {
@@ -110,7 +110,7 @@ fn unused(config: &Config, database: &Database, notes: &mut Notes) {
     for entry in others {
         notes.ignored(&entry.file, Some(entry.line), format!("DEVICE_METADATA of {}", entry.key));
     }
-    // Profiles that are named, and stand in no file.
+    // Profiles that are named but not defined.
     let mut lacking: BTreeMap<&str, &Entry> = BTreeMap::new();
     for entry in ["BUFFER_PG", "BUFFER_QUEUE"].iter().flat_map(|table| database.table(table)) {
         if let Some(name) = entry.name("profile").filter(|name| *name != "NULL" && config.profile(name).is_none()) {
@@ -176,7 +176,7 @@ fn is_dynamic(profile: &Profile) -> bool {
     matches!(profile.limit, Limit::Dynamic(_))
 }
 
-/// The settings that are used: who has them, and what is in them.
+/// The used settings: their owners, and their content.
 fn reported(config: &Config, database: &Database) -> Vec<String> {
     let mut lines = Vec::new();
     let mut of: BTreeMap<(&str, u8, &str), usize> = BTreeMap::new();
@@ -209,7 +209,7 @@ fn reported(config: &Config, database: &Database) -> Vec<String> {
     lines
 }
 
-/// What `QUEUE` names, by port, queue and field.
+/// Returns the settings of `QUEUE`, by port, queue and field.
 fn queue_settings<'a>(config: &'a Config, database: &'a Database) -> BTreeMap<(&'a str, u8, &'a str), (u8, &'a str)> {
     let up: BTreeSet<&str> = config.ports.iter().map(|port| port.name.as_str()).collect();
     let mut settings = BTreeMap::new();

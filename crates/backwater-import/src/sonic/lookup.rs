@@ -1,5 +1,5 @@
-//! `pg_profile_lookup.ini`: the lossless profiles of a switch by speed and length of the cable, as `buffermgrd` of sonic-swss
-//! reads it (`cfgmgr/buffermgr.cpp`).
+//! `pg_profile_lookup.ini`: the lossless profiles of a switch by speed and length of the cable, as read by `buffermgrd` of sonic-swss
+//! (`cfgmgr/buffermgr.cpp`).
 //!
 //! ```text
 //! # speed cable size xon xoff threshold [xon_offset]      Mb/s, metres, octets; a power of two, or octets in a static pool
@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The pool of its profiles.
 const POOL: &str = "ingress_lossless_pool";
-/// Columns of a row, the last of which may be left out.
+/// Columns of a row; the last may be left out.
 const COLUMNS: [&str; 7] = ["speed", "cable", "size", "xon", "xoff", "threshold", "xon_offset"];
 
 /// A speed in Mb/s and a length in metres.
@@ -46,7 +46,7 @@ pub struct Lookup {
     rows: BTreeMap<Key, Row>,
 }
 
-/// Whether a file is such a table: its first row begins with a speed and a length.
+/// Returns whether a file is such a table: its first row begins with a speed and a length.
 pub fn recognise(head: &Head) -> bool {
     let lines = head.lines();
     let row = lines.iter().map(|line| without_remark(line)).find(|line| !line.is_empty());
@@ -64,7 +64,7 @@ impl Lookup {
     ///
     /// # Errors
     ///
-    /// A row with other columns, or a value that is none, with its line.
+    /// A row with other columns, or an invalid value, with its line.
     pub fn read(source: &Source, notes: &mut Notes) -> Result<Lookup, ImportError> {
         let mut lookup = Lookup { file: source.name().to_owned(), rows: BTreeMap::new() };
         for (text, line) in source.text()?.lines().zip(1u64..) {
@@ -116,14 +116,14 @@ impl Lookup {
         Ok((key, row))
     }
 
-    /// Gives profiles to the priority groups that PFC keeps and that have none in the database.
+    /// Gives profiles to the priority groups that PFC keeps and that have no profile in the database.
     pub fn fill(&self, config: &mut Config, metadata: Option<&Entry>, notes: &mut Notes) -> Result<(), ImportError> {
         if metadata.and_then(|entry| entry.get("buffer_model")) == Some("dynamic") {
             let text = "buffer_model is dynamic: such a switch computes its profiles and does not read this table; here it does";
             notes.differs(&self.file, None, text);
         }
         let mut used: BTreeSet<Key> = BTreeSet::new();
-        // Ports by what there is no row for, and by the profile that they keep.
+        // Ports by the key without a row, and by the profile that they keep.
         let mut missing: BTreeMap<Option<Key>, Vec<usize>> = BTreeMap::new();
         let mut kept: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for number in 0..config.ports.len() {

@@ -1,7 +1,7 @@
-//! Which classes of which ports are lossless, and which only seem so.
+//! The lossless classes of each port, and those that only seem lossless.
 //!
-//! A class of a port is lossless if PFC keeps it there and its priority group has headroom. One alone is a mistake: a class that is
-//! paused without headroom loses frames, and headroom without a pause is memory for nothing.
+//! A class of a port is lossless if PFC keeps it there and its priority group has headroom. Either one alone is a mistake: a class that is
+//! paused without headroom loses frames, and headroom without a pause wastes memory.
 
 use super::buffers::Profile;
 use super::config::Config;
@@ -23,14 +23,14 @@ pub struct Pair<'a> {
 /// A mistake: names of the ports that have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mistake<'a> {
-    /// A class under PFC whose priority group has no headroom, and what it has.
+    /// A class under PFC whose priority group has no headroom, with its profile.
     NoHeadroom { class: u8, group: u8, profile: Option<&'a str>, ports: Vec<&'a str> },
-    /// A priority group with headroom of whose classes PFC keeps none.
+    /// A priority group with headroom; PFC keeps none of its classes.
     NoPfc { group: u8, profile: &'a str, ports: Vec<&'a str> },
 }
 
 impl Config {
-    /// All that is lossless, by port and class.
+    /// All lossless classes, by port and class.
     pub fn pairs(&self) -> Vec<Pair<'_>> {
         let mut pairs = Vec::new();
         for (number, port) in self.ports.iter().enumerate() {
@@ -66,7 +66,7 @@ impl Config {
         found
     }
 
-    /// What the priority groups want of a shared headroom, each with headroom in a pool: their `xoff` in octets.
+    /// Returns the demands of priority groups on a shared headroom: the `xoff` in octets of each with headroom in a pool.
     pub fn wants(&self, pool: &str) -> Vec<u64> {
         let mut wants = Vec::new();
         for port in &self.ports {
@@ -98,7 +98,7 @@ impl<'a> Mistake<'a> {
     }
 }
 
-/// The most that each of some may take of what they share when all want theirs at once: what some do not want is left to the others.
+/// The most that each may take of a shared amount when all take their part at once: the unused part of some is left to the others.
 pub fn level(all: u64, wants: &[u64]) -> u64 {
     let mut wants = wants.to_vec();
     wants.sort_unstable();

@@ -1,8 +1,8 @@
 //! SONiC: the configuration database of a switch, `config_db.json`.
 //!
-//! The switch becomes the middle of a star: a host at each port that is up, named as the port. Its memory, its thresholds and its
-//! watchdog become those of the scenario ([`plan`]), the flows are its worst incast, and what is to be said of the configuration
-//! is said ([`verdict`]), each verdict with a scenario of its own beside the first, whose run shows it.
+//! The switch becomes the middle of a star: a host at each port that is up, named like the port. Its memory, its thresholds and its
+//! watchdog become those of the scenario ([`plan`]), and the flows are its worst incast. The import judges the configuration ([`verdict`]);
+//! each verdict has a scenario of its own, whose run shows it.
 
 mod buffers;
 mod config;
@@ -86,7 +86,7 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
 }
 
 impl Plan {
-    /// What the switch is called in titles: its name, and what hardware it is.
+    /// Returns the switch's description in titles: its name, and its hardware.
     pub(super) fn named(&self) -> String {
         let named = match (self.config.hwsku.as_str(), self.config.hostname.as_str()) {
             ("", "") => "the switch".to_owned(),
@@ -130,7 +130,7 @@ fn introduce(plan: &Plan, file: &str, verdicts: &[Verdict], writer: &mut Scenari
     writer.key("title", format!("{}{}", plan.named(), of_all.unwrap_or_default()));
 }
 
-/// What the database says and a scenario cannot.
+/// Notes settings of the database that a scenario cannot express.
 fn unsaid(plan: &Plan, work: &mut Work<'_>) {
     let notes = &mut *work.notes;
     let at = |profile: &Profile| (profile.at.0.clone(), profile.at.1);

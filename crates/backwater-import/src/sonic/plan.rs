@@ -1,12 +1,12 @@
-//! What the scenarios are made of: the memory of the switch and its ports in groups that have the same headroom.
+//! The data for the scenarios: the memory of the switch and its ports in groups with the same headroom.
 //!
 //! ```text
 //! independent headroom (no BUFFER_POOL.xoff): a priority group has its profile's size to itself, of it xoff as headroom
 //! shared headroom pool: it has its profile's size to itself; all share BUFFER_POOL.xoff, each up to its profile's xoff
 //! ```
 //!
-//! (SONiC, `doc/qos/dynamically-headroom-calculation.md`, assumptions.) Memory in use is then at most
-//! `size + xoff` of the pools and what the profiles set aside.
+//! (SONiC, `doc/qos/dynamically-headroom-calculation.md`, assumptions.) The memory in use is then at most `size + xoff` of the pools and
+//! the reserves of the profiles.
 
 use super::buffers::{Limit, Pool, Profile};
 use super::config::Config;
@@ -23,17 +23,17 @@ use std::collections::BTreeSet;
 
 /// Propagation of light in a cable, in ps for a metre: two thirds of its speed in vacuum.
 const PS_PER_METRE: u64 = 5000;
-/// What a frame has beside the MTU: Ethernet header, VLAN tag, FCS (`setPortMtu` of SONiC's orchagent).
+/// Octets of a frame beside the MTU: Ethernet header, VLAN tag, FCS (`setPortMtu` of SONiC's orchagent).
 const BESIDE_MTU: u64 = 22;
 
-/// What is lossless with the same rate, cable and buffer profile.
+/// Lossless ports and classes with the same rate, cable and buffer profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// The numbers of its ports.
     pub ports: Vec<usize>,
     /// Its classes.
     pub classes: Vec<u8>,
-    /// How many priority groups they have.
+    /// The number of their priority groups.
     pub count: u64,
     /// Rate, in b/s.
     pub bps: u64,
@@ -41,21 +41,21 @@ pub struct Group {
     pub delay_ps: u64,
     /// Their lossless profile.
     pub profile: Profile,
-    /// Headroom of a priority group in octets, when all want theirs at once.
+    /// Headroom of a priority group in octets, when all take theirs at once.
     pub headroom: u64,
-    /// What a priority group has to itself beside headroom, in octets.
+    /// Reserve of a priority group beside headroom, in octets.
     pub reserve: u64,
-    /// When a port stops after a pause has come.
+    /// The time until a port stops after a pause has arrived.
     pub response: Response,
 }
 
 impl Group {
-    /// What it is, in words: `pg_lossless at 100 Gb/s over 200 ns`.
+    /// Returns its description: `pg_lossless at 100 Gb/s over 200 ns`.
     pub fn about(&self) -> String {
         format!("{} at {} over {}", self.profile.name, rate(self.bps), time(self.delay_ps))
     }
 
-    /// What is wrong in a run in which it has the values of another, each with the direction of the error.
+    /// Returns the errors of a run in which it has the values of another group, each with its direction.
     fn as_another(&self, other: &Group) -> Vec<String> {
         let mut parts = Vec::new();
         let mut sizes = |what: &str, own: u64, there: u64, less: &str, more: &str| {
@@ -93,7 +93,7 @@ impl Group {
         parts
     }
 
-    /// What is asked of its headroom, with a time from the receipt of a pause to the stop.
+    /// Returns the question about its headroom, with a time from the receipt of a pause to the stop.
     pub fn asked(&self, frame: u64, response_ps: u64) -> Asked {
         Asked { bps: self.bps, delay_ps: self.delay_ps, frame, response_ps }
     }
@@ -102,7 +102,7 @@ impl Group {
 /// A time from the receipt of a pause to the stop, in ps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {
-    /// The caller says it.
+    /// Given by the caller.
     InputFiles(u64),
     /// The longest that IEEE 802.3 allows at the rate.
     Bound(u64),
@@ -111,7 +111,7 @@ pub enum Response {
 }
 
 impl Response {
-    /// It, in ps; 0 where it is not known.
+    /// The time, in ps; 0 if unknown.
     pub fn ps(self) -> u64 {
         match self {
             Response::InputFiles(ps) | Response::Bound(ps) => ps,
@@ -119,7 +119,7 @@ impl Response {
         }
     }
 
-    /// Who says so, of ports of a rate.
+    /// Returns its origin, for ports of a rate.
     pub fn why(self, bps: u64) -> String {
         match self {
             Response::InputFiles(_) => "as --response says".to_owned(),
@@ -132,44 +132,44 @@ impl Response {
 /// The memory of a switch, in octets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// All of it, and who says so.
+    /// All of it, and its origin.
     pub all: Option<(u64, String)>,
-    /// The sizes of the pools of what comes in.
+    /// The sizes of the pools of arriving traffic.
     pub size: u64,
     /// Their shared headroom.
     pub xoff: u64,
-    /// What the profiles of all priority groups set aside.
+    /// The reserves in the profiles of all priority groups.
     pub reserved: u64,
-    /// Whether `size` has `xoff` in it.
+    /// True if `size` includes `xoff`.
     pub inside: bool,
-    /// What the lossless groups share, as the configuration has it.
+    /// The shared part of the lossless groups, as configured.
     pub configured: u64,
     /// The same, as far as there is memory for it.
     pub shared: u64,
 }
 
 impl Memory {
-    /// Most that may be in use.
+    /// Most memory that may be in use.
     pub fn need(&self) -> u64 {
         self.size + self.reserved + if self.inside { 0 } else { self.xoff }
     }
 
-    /// Whether there is so much.
+    /// Returns whether the memory suffices.
     pub fn fits(&self) -> Option<bool> {
         self.all.as_ref().map(|(all, _)| self.need() <= *all)
     }
 }
 
-/// All of it.
+/// The complete plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What the database says.
+    /// The content of the database.
     pub config: Config,
     /// The pool of lossless traffic, or of all.
     pub pool: Pool,
     /// The memory.
     pub memory: Memory,
-    /// Groups of what is lossless, the largest first; of equal ones that with the least xoff. None: nothing is lossless.
+    /// Lossless groups, the largest first; among equal ones the one with the least xoff. Empty: nothing is lossless.
     pub groups: Vec<Group>,
     /// Longest frame, in octets.
     pub frame: u64,
@@ -201,18 +201,18 @@ impl Plan {
         Ok(Plan { config, pool, memory, groups, frame })
     }
 
-    /// Those of some ports that are so, by name.
+    /// The names of those ports for which `is` returns true.
     pub fn names_of(&self, ports: &[usize], is: impl Fn(usize) -> bool) -> Vec<&str> {
         let of = |number: &usize| self.config.ports.get(*number).map(|port| port.name.as_str());
         ports.iter().filter(|number| is(**number)).filter_map(of).collect()
     }
 
-    /// The group that the scenario has its values from.
+    /// The group whose values the scenario has.
     pub fn main(&self) -> Option<&Group> {
         self.groups.first()
     }
 
-    /// Groups that have something else than the first, whose values the scenario of all ports has; and what comes of that there.
+    /// Groups that differ from the first, whose values the scenario of all ports has; and the consequences there.
     pub fn unlike_main(&self) -> impl Iterator<Item = (&Group, Vec<String>)> {
         let others = self.groups.iter().skip(1);
         others.zip(self.main().into_iter().cycle()).filter_map(|(other, main)| {
@@ -221,7 +221,7 @@ impl Plan {
         })
     }
 
-    /// What a priority group of a profile has to itself beside headroom, in octets.
+    /// Returns the reserve of a priority group with this profile beside headroom, in octets.
     pub fn set_aside(&self, profile: &Profile) -> u64 {
         set_aside(&self.pool, profile)
     }
@@ -231,12 +231,13 @@ impl Plan {
         port.cable_m.unwrap_or(CABLE_M) * PS_PER_METRE
     }
 
-    /// What so many priority groups like those of a group may hold in all, in octets: what is shared and what each has to itself.
+    /// Returns the most octets that so many priority groups like those of a group may hold together: the shared part and each one's
+    /// reserve.
     pub fn held(&self, group: &Group, count: u64) -> u64 {
         self.memory.shared + (group.headroom + group.reserve) * count
     }
 
-    /// What all priority groups may hold, in octets.
+    /// Returns the most octets that all priority groups may hold.
     pub fn held_by_all(&self) -> u64 {
         let own = |group: &Group| (group.headroom + group.reserve) * group.count;
         self.memory.shared + self.groups.iter().map(own).sum::<u64>()
@@ -248,13 +249,14 @@ impl Plan {
         all.into_iter().collect()
     }
 
-    /// The profiles of the groups, each with the first group that has it, in their order.
+    /// The profiles of the groups, each with its first group, in their order.
     pub fn profiles(&self) -> Vec<&Group> {
         let mut seen = BTreeSet::new();
         self.groups.iter().filter(|group| seen.insert(group.profile.name.as_str())).collect()
     }
 
-    /// How what has a profile marks: each way with how many classes of ports have it, the most frequent first, and how many do not mark.
+    /// Returns the kinds of marking of a profile's ports and classes: each with their number, the most frequent first, and the number of
+    /// those that do not mark.
     pub fn marks(&self, profile: &str) -> (Vec<(&Wred, usize)>, usize) {
         let (mut ways, mut never): (Vec<(&Wred, usize)>, usize) = (Vec::new(), 0);
         for pair in self.config.pairs().iter().filter(|pair| pair.profile.name == profile) {
@@ -272,24 +274,24 @@ impl Plan {
         (ways, never)
     }
 
-    /// How the scenario of all ports marks: as most of its largest group do, or else as any queue does.
+    /// Returns the marking of the scenario of all ports: that of most ports of its largest group, otherwise that of any queue.
     pub fn marks_of_star(&self) -> Option<&Wred> {
         self.main().and_then(|group| self.marking(group)).or_else(|| self.config.wreds.first())
     }
 
-    /// How a scenario of a group marks.
+    /// Returns the marking of a group's scenario.
     pub fn marking(&self, group: &Group) -> Option<&Wred> {
         self.marks(&group.profile.name).0.first().map(|(wred, _)| *wred)
     }
 
-    /// What two ports of a group send into a queue, once they are to be paused, until they stop, in octets: generously.
+    /// Returns the octets that two ports of a group send into a queue from the pause until they stop: a generous bound.
     pub fn late(&self, group: &Group) -> u64 {
         let ps = u128::from(group.response.ps() + 2 * group.delay_ps);
         let sent = ps * u128::from(group.bps) / 8_000_000_000_000;
         2 * u64::try_from(sent).unwrap_or(u64::MAX / 4) + 4 * self.frame
     }
 
-    /// What an egress queue holds when so many ports that fill it at once are paused, in octets.
+    /// Returns the octets of an egress queue when so many ports that fill it at once are paused.
     ///
     /// ```text
     /// x = alpha (S - n x), so n x = n alpha S / (1 + n alpha); and what each has set aside is not counted
@@ -314,7 +316,7 @@ fn set_aside(pool: &Pool, profile: &Profile) -> u64 {
     }
 }
 
-/// Alpha of a group; 1 where its limit is static. The simulator's largest is 64.
+/// Alpha of a group; 1 for a static limit. The simulator's largest is 64.
 pub fn alpha(group: &Group) -> f64 {
     group.profile.limit.alpha().unwrap_or(1.0).min(64.0)
 }
@@ -351,7 +353,7 @@ fn groups(config: &Config, options: &Options) -> Vec<Group> {
     for group in &mut groups {
         group.classes.sort_unstable();
     }
-    // By what they have, and never by the numbers of classes: the answer is of the switch, whatever its classes are called.
+    // By their values, and never by the numbers of classes: the result does not depend on the names of classes.
     groups.sort_by_key(|group| {
         let limit = match group.profile.limit {
             Limit::Dynamic(exponent) => (0, i64::from(exponent)),
@@ -364,7 +366,7 @@ fn groups(config: &Config, options: &Options) -> Vec<Group> {
 }
 
 impl Group {
-    /// Its headroom and what it has to itself, of a pool whose headroom so many want.
+    /// Its headroom and reserve, from a pool with so many demands on its headroom.
     fn share(&mut self, pool: &Pool, wants: &[u64], notes: &mut Notes) {
         let (profile, xoff) = (&self.profile, self.profile.xoff.unwrap_or(0));
         let (file, line) = (&profile.at.0, Some(profile.at.1));
@@ -396,7 +398,7 @@ impl Group {
     }
 }
 
-/// Notes classes that share a priority group: here each class has its own.
+/// Notes classes that share a priority group: here each class has a separate one.
 fn shared_groups(config: &Config, file: &str, notes: &mut Notes) {
     for group in 0..8u8 {
         let classes: Vec<String> =
@@ -448,11 +450,11 @@ fn memory(
     let hint = "--memory says it, as in --memory \"64 MB\"";
     let size = match (pool.size, &all) {
         (Some(size), _) => size,
-        // What SONiC computes: all that is not set aside.
+        // SONiC's calculation: everything that is not reserved.
         (None, Some((all, who))) => {
             let (from, line) = &pool.at;
             let aside = reserved.saturating_add(xoff);
-            // A pool that no priority group draws from holds nothing.
+            // A pool without priority groups holds nothing.
             let drawn = |other: &Pool| {
                 let mut profiles = config.ports.iter().flat_map(|port| &port.groups).flatten();
                 profiles.any(|name| config.profile(name).is_some_and(|profile| profile.pool == other.name))

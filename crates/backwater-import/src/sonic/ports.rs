@@ -1,16 +1,16 @@
-//! `PORT` and `CABLE_LENGTH`: the ports that are up, and how keys of other tables name them.
+//! `PORT` and `CABLE_LENGTH`: the ports that are up, and their names in keys of other tables.
 
 use super::database::{Database, Entry, TABLES};
 use crate::error::ImportError;
 use crate::note::{NoteKind, Notes};
 use std::collections::BTreeMap;
 
-/// Most ports: those of a chassis, generously.
+/// Most ports: a generous bound for a chassis.
 const MOST_PORTS: usize = 4096;
-/// SONiC's MTU where a port names none, and what a frame has beside it: `setPortMtu` of its orchagent.
+/// SONiC's default MTU: `setPortMtu` of its orchagent.
 const MTU: i64 = 9100;
 
-/// A cable whose length is not said, in metres: SONiC's `default_cable`.
+/// Default length of a cable, in metres: SONiC's `default_cable`.
 pub const CABLE_M: u64 = 5;
 
 /// A port that is up.
@@ -39,9 +39,9 @@ pub fn metres(text: &str) -> Option<u64> {
     text.strip_suffix('m')?.parse().ok().filter(|metres| *metres <= 1_000_000)
 }
 
-/// Ports and numbers of a key as `Ethernet0,Ethernet4|3-4`.
+/// Ports and numbers of a key such as `Ethernet0,Ethernet4|3-4`.
 pub fn spread(entry: &Entry, most: u8) -> Result<(Vec<&str>, std::ops::RangeInclusive<u8>), ImportError> {
-    // Of a chassis the key begins with host and ASIC.
+    // In a chassis the key begins with host and ASIC.
     let (ports, numbers) =
         entry.key.rsplit_once('|').ok_or_else(|| entry.error("the key has no number behind a bar"))?;
     let ports = ports.rsplit('|').next().unwrap_or(ports);
@@ -56,11 +56,11 @@ pub fn spread(entry: &Entry, most: u8) -> Result<(Vec<&str>, std::ops::RangeIncl
     Ok((ports.split(',').map(str::trim).filter(|port| !port.is_empty()).collect(), from..=to.min(most)))
 }
 
-/// The ports that are up, without what other tables than `PORT` and `CABLE_LENGTH` say of them.
+/// The ports that are up, without settings from tables other than `PORT` and `CABLE_LENGTH`.
 ///
 /// # Errors
 ///
-/// A value that is none, with its line; no port, or more than [`MOST_PORTS`].
+/// An invalid value, with its line; no port, or more than [`MOST_PORTS`].
 pub fn read(database: &Database, notes: &mut Notes) -> Result<Vec<Port>, ImportError> {
     let mut cables: BTreeMap<&str, u64> = BTreeMap::new();
     let mut unused: BTreeMap<&str, (&str, u64)> = BTreeMap::new();
@@ -70,7 +70,7 @@ pub fn read(database: &Database, notes: &mut Notes) -> Result<Vec<Port>, ImportE
                 let error = entry.error(format!("the cable of {} is no length", field.name)).line(field.line);
                 return Err(error.value(&field.value).hint("as in 40m"));
             };
-            // SONiC writes 0m for ports that are not used.
+            // SONiC writes 0m for unused ports.
             if metres > 0 {
                 cables.insert(&field.name, metres);
             } else {
@@ -128,7 +128,7 @@ pub fn read(database: &Database, notes: &mut Notes) -> Result<Vec<Port>, ImportE
     }
 }
 
-/// The name of a file that says anything.
+/// The name of a file with entries.
 fn file_of(database: &Database) -> String {
     let first = TABLES.iter().find_map(|(table, _)| database.table(table).next());
     first.map(|entry| entry.file.clone()).or_else(|| database.skipped.first().map(|s| s.1.clone())).unwrap_or_default()

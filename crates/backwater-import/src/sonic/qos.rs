@@ -1,4 +1,4 @@
-//! Classes of a database: what maps to them, which of them PFC keeps, how they are marked, and their watchdog.
+//! Classes of a database: their DSCPs, PFC, marking, and the watchdog.
 
 use super::database::{Database, Entry};
 use super::ports::Port;
@@ -9,16 +9,16 @@ use crate::note::{NoteKind, Notes};
 /// Longest time of a watchdog, in ms: an hour.
 const MOST_MS: i64 = 3_600_000;
 
-/// `WRED_PROFILE` that marks green packets: all packets are green where nothing colours them.
+/// A `WRED_PROFILE` that marks green packets: without colouring all packets are green.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wred {
     /// Its name.
     pub name: String,
     /// File and line.
     pub at: (String, u64),
-    /// Where marking begins, in octets.
+    /// Length above which marking begins, in octets.
     pub min: u64,
-    /// From where everything is marked, in octets.
+    /// Length from which everything is marked, in octets.
     pub max: u64,
     /// Probability just below `max`, in percent.
     pub percent: u64,
@@ -35,7 +35,7 @@ pub struct Watchdog {
     pub action: String,
 }
 
-/// Reads which classes each port keeps by PFC: `pfc_enable` of its own, or that of all.
+/// Reads the classes that each port keeps by PFC: its own `pfc_enable`, or that of all ports.
 pub fn pfc_classes(database: &Database, ports: &mut [Port], notes: &mut Notes) -> Result<(), ImportError> {
     let all = ports.to_vec();
     let numbers = unlike::numbers(&all);
@@ -56,7 +56,7 @@ pub fn pfc_classes(database: &Database, ports: &mut [Port], notes: &mut Notes) -
         here.sort_unstable();
         here.dedup();
         at.get_or_insert((&entry.file, entry.line));
-        // No class is none.
+        // An empty list means no classes.
         let here = Some(here).filter(|classes| !classes.is_empty());
         if is_global {
             global = here.clone();
@@ -66,7 +66,7 @@ pub fn pfc_classes(database: &Database, ports: &mut [Port], notes: &mut Notes) -
         }
     }
     for has in &mut of.has {
-        // An entry of the port's own that says nothing of it leaves it to that of all; an empty list does not.
+        // Without the field in its own entry a port uses that of all ports; an empty list counts as given.
         *has = has.take().or_else(|| global.clone()).filter(|classes| !classes.is_empty());
     }
     if let Some((file, line)) = at {
@@ -88,7 +88,7 @@ pub fn pfc_classes(database: &Database, ports: &mut [Port], notes: &mut Notes) -
     Ok(())
 }
 
-/// The map that a field of the ports names: that of the first port, or of all. Where ports differ, it is said.
+/// The map that a field of the ports names: that of the first port, or of all. Differences between ports are noted.
 fn map_of<'a>(
     database: &'a Database,
     ports: &[Port],
@@ -133,7 +133,7 @@ fn map_of<'a>(
     map
 }
 
-/// A map of classes to priority groups or queues; each to its own number where there is none.
+/// A map of classes to priority groups or queues; without it each class maps to its own number.
 pub fn class_map(
     database: &Database,
     ports: &[Port],
@@ -144,7 +144,7 @@ pub fn class_map(
     let mut map = [0, 1, 2, 3, 4, 5, 6, 7];
     let Some(entry) = map_of(database, ports, field, table, notes) else { return Ok(map) };
     for pair in &entry.fields {
-        // Of queues there may be more than eight.
+        // There may be more than eight queues.
         let (class, to) = (pair.name.parse::<usize>().ok(), pair.value.parse::<u8>().ok().filter(|to| *to < 64));
         match (class.and_then(|class| map.get_mut(class)), to) {
             (Some(own), Some(to)) => *own = to,
@@ -181,9 +181,9 @@ pub fn dscps(database: &Database, ports: &[Port], notes: &mut Notes) -> Result<[
 
 /// A WRED profile, if it marks green packets.
 ///
-/// Thresholds of ECN's own (`ecn_green_…`) go before those of drops, each for itself (`doc/qos`, independent ECN marking
-/// thresholds, of sonic-net/SONiC). Those of drops count only with `wred_green_enable`; SAI's default is false, and files that do not
-/// say it are taken to mean it.
+/// ECN's own thresholds (`ecn_green_…`) take precedence over those of drops, each separately (`doc/qos`, independent ECN marking
+/// thresholds, of sonic-net/SONiC). Those of drops count only with `wred_green_enable`; SAI's default is false, and files without it are
+/// taken to mean true.
 pub fn wred(entry: &Entry, notes: &mut Notes) -> Result<Option<Wred>, ImportError> {
     let name = &entry.key;
     let at = |field: &str| entry.fields.iter().find(|own| own.name == field).map_or(entry.line, |own| own.line);
@@ -235,7 +235,7 @@ pub fn wred(entry: &Entry, notes: &mut Notes) -> Result<Option<Wred>, ImportErro
     Ok(Some(Wred { name: name.clone(), at, min, max, percent: own.2.or(of_drops.2).unwrap_or(100) }))
 }
 
-/// A time of the watchdog, in ms. The YANG model has 100 to `most`; other files exist and run, so that their values are kept.
+/// A time of the watchdog, in ms. The YANG model has 100 to `most`; files with other values exist and run, so the values are kept.
 fn watchdog_ms(entry: &Entry, name: &str, most: u64, notes: &mut Notes) -> Result<Option<u64>, ImportError> {
     let Some(ms) = entry.number(name, 1, MOST_MS)?.map(i64::unsigned_abs) else { return Ok(None) };
     if !(100..=most).contains(&ms) {
@@ -246,7 +246,7 @@ fn watchdog_ms(entry: &Entry, name: &str, most: u64, notes: &mut Notes) -> Resul
     Ok(Some(ms))
 }
 
-/// The watchdog of the first port that has one, and which ports have the same.
+/// The watchdog of the first port that has one, and the ports with the same.
 pub fn watchdog(
     database: &Database,
     ports: &[Port],
@@ -322,7 +322,7 @@ pub fn watchdog(
 }
 
 impl Watchdog {
-    /// What it has otherwise than another one.
+    /// Returns the differences from another one.
     fn beside(&self, other: &Watchdog) -> String {
         let mut differ = Vec::new();
         if self.detection_ms != other.detection_ms {

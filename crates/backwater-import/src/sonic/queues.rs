@@ -1,4 +1,4 @@
-//! `QUEUE`: how the queues of ports mark, and in which turns they send.
+//! `QUEUE`: marking and service of the ports' queues.
 
 use super::config::Config;
 use super::database::{Database, Entry};
@@ -12,11 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Queues of a port.
 const QUEUES: u8 = 16;
 
-/// What `QUEUE` names in one field, by queue and port.
+/// The names in one field of `QUEUE`, by queue and port.
 type Named<'a> = Vec<Setting<'a, &'a str>>;
 
 impl Config {
-    /// What `QUEUE` says: marking and weights.
+    /// Reads `QUEUE`: marking and weights.
     pub(super) fn queues(&mut self, database: &Database, notes: &mut Notes) -> Result<(), ImportError> {
         let ports = self.ports.clone();
         let marked = named(database, &ports, "wred_profile", notes)?;
@@ -62,7 +62,7 @@ impl Config {
     }
 }
 
-/// What a queue names and no table has.
+/// Notes a name in a queue that no table defines.
 fn absent(database: &Database, table: &str, name: &str, notes: &mut Notes) {
     let names = |entry: &&Entry| entry.fields.iter().any(|field| entry.name(&field.name) == Some(name));
     if let Some(entry) = database.table("QUEUE").find(names) {
@@ -86,7 +86,7 @@ fn weight(entry: &Entry, notes: &mut Notes) -> Result<u64, ImportError> {
     Ok(if kind == Some("STRICT") { 0 } else { weight.unwrap_or(1) })
 }
 
-/// Reads one field of all queues. Where ports differ, it is said.
+/// Reads one field of all queues. Differences between ports are noted.
 fn named<'a>(
     database: &'a Database,
     ports: &'a [Port],
@@ -109,7 +109,7 @@ fn named<'a>(
         }
     }
     let Some((file, line)) = at else { return Ok(all) };
-    // Queues that differ alike are said together.
+    // Queues with the same difference share a note.
     let mut reported: BTreeMap<String, (Vec<String>, Vec<&str>)> = BTreeMap::new();
     for (setting, queue) in all.iter().zip(0u8..) {
         let Some((first, name)) = setting.first() else { continue };

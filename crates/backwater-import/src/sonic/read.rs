@@ -1,6 +1,6 @@
-//! A database as what it says of one switch, table by table. Fields as the YANG models of sonic-buildimage
-//! (`src/sonic-yang-models/yang-models`) have them; what they mean as `doc/qos/dynamically-headroom-calculation.md` of
-//! sonic-net/SONiC and `doc/swss-schema.md` of sonic-swss say.
+//! Reads a database for one switch, table by table. Fields follow the YANG models of sonic-buildimage
+//! (`src/sonic-yang-models/yang-models`), their meanings `doc/qos/dynamically-headroom-calculation.md` of sonic-net/SONiC and
+//! `doc/swss-schema.md` of sonic-swss.
 
 use super::config::Config;
 use super::database::Database;
@@ -10,11 +10,11 @@ use super::{buffers, effects, ports};
 use crate::error::ImportError;
 use crate::note::Notes;
 
-/// What the database says, and a table of lossless profiles beside it. What they say without effect here goes into notes.
+/// Returns the settings of the database, and of a table of lossless profiles beside it. Settings without effect go into notes.
 ///
 /// # Errors
 ///
-/// A value that is none, with its line; no port.
+/// An invalid value, with its line; no port.
 pub fn config(database: &Database, lookup: Option<&Lookup>, notes: &mut Notes) -> Result<Config, ImportError> {
     let metadata = database.entry("DEVICE_METADATA", "localhost");
     let text = |name: &str| metadata.and_then(|entry| entry.get(name)).unwrap_or_default().to_owned();

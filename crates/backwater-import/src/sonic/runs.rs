@@ -1,4 +1,4 @@
-//! Scenarios whose runs show what is said of a configuration.
+//! Scenarios whose runs show the verdicts on a configuration.
 
 use super::buffers::Limit;
 use super::plan::{Group, Memory, Plan, alpha};
@@ -13,12 +13,12 @@ use crate::units::time;
 /// Latency of a switch, the default of `switch.latency`, in ns.
 const LATENCY_NS: u64 = 300;
 
-/// What the wire takes beside a frame, in octets: the default of `packet.gap`.
+/// Octets on the wire beside a frame: the default of `packet.gap`.
 const GAP: u64 = 20;
-/// How long before a pause a frame that delays it begins, in ps.
+/// Time between the begin of a frame that delays a pause and the pause, in ps.
 const JUST_PS: u64 = 100;
 
-/// A scenario, and what is to be looked at in its results.
+/// A scenario, and the results to be examined.
 pub type Run = (String, &'static str);
 
 /// Writes a file beside the scenario of the import.
@@ -28,7 +28,7 @@ pub fn write(name: &str, text: &str, work: &mut Work<'_>) -> Result<(), ImportEr
     file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(unwritable)
 }
 
-/// An incast from all ports but the slowest into that, in each lossless class, that fills all memory twice.
+/// An incast from all ports to the slowest, in each lossless class, that fills all memory twice.
 pub fn worst(plan: &Plan, group: &Group, ports: &[usize]) -> Vec<Incast> {
     let of = |number: &usize| plan.config.ports.get(*number);
     let Some(to) = ports.iter().filter_map(of).min_by_key(|port| port.bps) else { return Vec::new() };
@@ -48,8 +48,8 @@ pub fn worst(plan: &Plan, group: &Group, ports: &[usize]) -> Vec<Incast> {
     if from.is_empty() { Vec::new() } else { classes.iter().map(incast).collect() }
 }
 
-/// Thresholds as the configured pool has them in this incast, in the memory that there is; and neighbours that take for stopping all
-/// that headroom allows them.
+/// Thresholds of the configured pool in this incast, in the existing memory; neighbours take the whole time that headroom allows them for
+/// stopping.
 pub fn memory(plan: &Plan, group: &Group, all: u64, work: &mut Work<'_>) -> Result<Option<Run>, ImportError> {
     let every = plan.lossless_ports();
     let (here, there) = halves(plan, &every);
@@ -61,7 +61,7 @@ pub fn memory(plan: &Plan, group: &Group, all: u64, work: &mut Work<'_>) -> Resu
     }
     let each = each_of(plan, senders);
     let xoff = (each as u64).saturating_add(group.reserve).min(all.saturating_sub(1)).max(1);
-    // One time for all: the least that any of them is allowed.
+    // One time for all: the least permitted one.
     let response_ps = plan.groups.iter().map(|group| slowest_response(plan, group)).min().unwrap_or(0);
     let fixed = Fixed { memory: all, xoff, xon: xon(group, xoff), response_ps };
     let classes = &plan.config.lossless;
@@ -97,8 +97,8 @@ pub fn memory(plan: &Plan, group: &Group, all: u64, work: &mut Work<'_>) -> Resu
     Ok(Some((name, "ports.drop_frames: above 0 shows that the memory is not enough")))
 }
 
-/// What the configuration gives each of so many priority groups that fill the pool together, in octets: the mean of all profiles, since
-/// a scenario has one threshold.
+/// Returns the octets that the configuration gives each of so many priority groups that fill the pool together: the mean of all profiles,
+/// since a scenario has one threshold.
 ///
 /// ```text
 /// dynamic: x_i = alpha_i (S - sum x), so sum x = S a / (1 + a), where a = sum alpha_i      static: x_i, at most S in all
@@ -109,7 +109,7 @@ fn each_of(plan: &Plan, senders: f64) -> f64 {
     let mut sum_alpha = 0.0;
     let mut fixed = 0.0;
     for group in &plan.groups {
-        // So many of the senders have it.
+        // The number of senders with this profile.
         let many = group.count as f64 * senders / all;
         match group.profile.limit {
             Limit::Dynamic(_) => sum_alpha += many * alpha(group),
@@ -121,8 +121,8 @@ fn each_of(plan: &Plan, senders: f64) -> f64 {
     (fixed + moving) / senders
 }
 
-/// The names of the ports in two halves, in each the slowest first: all of one send to the first of the other, and both ways, so that
-/// each port is paused and takes all its headroom.
+/// The names of the ports in two halves, each with the slowest first. All of one half send to the first of the other, in both directions,
+/// so each port is paused and takes all its headroom.
 fn halves(plan: &Plan, ports: &[usize]) -> (Vec<String>, Vec<String>) {
     let mut ports: Vec<_> = ports.iter().filter_map(|number| plan.config.ports.get(*number)).collect();
     ports.sort_by_key(|port| port.bps);
@@ -130,25 +130,25 @@ fn halves(plan: &Plan, ports: &[usize]) -> (Vec<String>, Vec<String>) {
     (half(0), half(1))
 }
 
-/// A time from receipt of a pause to the stop that uses most of the headroom, in ps: all of it but four frames and the cable.
+/// A time from receipt of a pause to the stop that uses most of the headroom, in ps: all of it except four frames and the cable.
 fn slowest_response(plan: &Plan, group: &Group) -> u64 {
     let octets = group.headroom.saturating_sub(4 * (plan.frame + GAP));
     let ps = u128::from(octets) * 8_000_000_000_000 / u128::from(group.bps.max(1));
     u64::try_from(ps).unwrap_or(0).saturating_sub(2 * group.delay_ps)
 }
 
-/// Two ports of a group fill memory from which nothing leaves, and each hears pauses as late as can be: the way to it is full of the
-/// longest frames, of which one has just begun when the pause is due.
+/// Two ports of a group fill memory that nothing leaves, and pauses reach each as late as possible: the path to it is full of the longest
+/// frames, and one has just begun when the pause is due.
 pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) -> Result<Option<Run>, ImportError> {
     let ports = plan.ports(group);
     let [first, second, ..] = ports.as_slice() else { return Ok(None) };
     let classes = &group.classes;
     let Some(class) = classes.first().copied() else { return Ok(None) };
     let Some(lossy) = back_class(plan, group) else { return Ok(None) };
-    // What passes through in a lossy class must not be lost, or it would be counted, too: each (port, class) has room for it.
+    // Frames of a lossy class in transit must not be lost, since losses would be counted: each (port, class) has room for them.
     let in_transit = 4 * plan.frame + group.bps / 8 * LATENCY_NS / 1_000_000_000;
     let group = &Group { reserve: group.reserve.max(in_transit), ..group.clone() };
-    // Behind a static limit a frame takes what is left of the pool first: here the two take all of it.
+    // With a static limit a frame first takes the rest of the pool: here the two take all of it.
     let shared = match group.profile.limit {
         Limit::Dynamic(_) => plan.memory.shared,
         Limit::Static(octets) => octets.saturating_sub(group.reserve).saturating_mul(2).clamp(1, plan.memory.shared),
@@ -160,12 +160,12 @@ pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) 
         let ps = u128::from(octets) * 8_000_000_000_000 / u128::from(group.bps.max(1));
         u64::try_from(ps).unwrap_or(u64::MAX / 64)
     };
-    // Two senders fill all memory in half the time that the sink takes for its first frame.
+    // Two senders fill all memory in half the sink's time for its first frame.
     let slow = u128::from(group.bps) * u128::from(plan.frame) / u128::from(held);
     let slow = (u64::try_from(slow).unwrap_or(group.bps) / 1000 * 1000).max(1000);
     let frame_ps = wire_ps(plan.frame + GAP).max(1);
     let end = wire_ps(held) / 2 + 8 * group.delay_ps + group.response.ps() + 60 * frame_ps;
-    // Frames of both ways are as long. One of the way back begins just before the pause of one that has come.
+    // Frames of both directions have the same length. One in the reverse direction begins just before the pause.
     let begun = (LATENCY_NS * 1000 + JUST_PS) % frame_ps;
     let back_start = frame_ps - begun;
     let [sink, back_1, back_2] = ["sink", "back-1", "back-2"].map(|name| plan.free_name(name));
@@ -218,7 +218,7 @@ pub fn classes_named(classes: &[u8]) -> String {
     }
 }
 
-/// Why there is no run of the headroom of a group.
+/// Returns why the headroom of a group has no run.
 pub fn no_headroom(group: &Group) -> &'static str {
     match group.ports.len() {
         0 | 1 => "two ports that are alike have to fill memory",
@@ -226,12 +226,12 @@ pub fn no_headroom(group: &Group) -> &'static str {
     }
 }
 
-/// Whether [`order`] has a run.
+/// Returns whether [`order`] has a run.
 pub fn has_order(plan: &Plan, group: &Group) -> bool {
     plan.ports(group).len() > 2
 }
 
-/// A queue that grows to a length between two, by two ports of the rate of the third; `marks`: how the port marks.
+/// A queue that two ports with the rate of a third fill to a length between two; `marks`: the port's marking.
 pub fn order(
     plan: &Plan,
     group: &Group,
@@ -245,7 +245,7 @@ pub fn order(
     let Some(class) = group.classes.iter().copied().find(|class| marked.contains(class)) else { return Ok(None) };
     let ports = plan.ports(group);
     let [to, first, second, ..] = ports.as_slice() else { return Ok(None) };
-    // The queue has in the end what one of them has sent.
+    // In the end the queue holds the bytes of one of them.
     let packets = (low.midpoint(high) / plan.frame.max(1)).max(1);
     let incast = Incast {
         label: "burst".to_owned(),
@@ -277,22 +277,22 @@ pub fn order(
     Ok(Some((name, "ports.marked_frames and ports.pauses_sent: what comes first is there, the other is 0")))
 }
 
-/// The longest pause that the run of the watchdog is sure to show, in ps, and who is in it: what comes late from the first switch waits
-/// behind all that the others hold, since what it has in headroom leaves last.
+/// The longest pause that the run of the watchdog certainly shows, in ps, and its ports. Late frames from the first switch wait behind
+/// everything that the others hold, since frames in headroom leave last.
 ///
 /// ```text
 /// dynamic: n senders hold n alpha S / (1 + n alpha)      static: n xoff, at most S
 /// ```
 pub struct LatePause<'a> {
-    /// Who sends late, through the first switch.
+    /// The late sender, through the first switch.
     pub late: &'a Port,
-    /// Who receives: the slowest.
+    /// The receiver: the slowest port.
     pub to: &'a Port,
     /// Its length, in ps.
     pub ps: u64,
 }
 
-/// See [`LatePause`]. None: there are too few ports.
+/// See [`LatePause`]. `None`: there are too few ports.
 pub fn late_pause<'a>(plan: &'a Plan, group: &Group) -> Option<LatePause<'a>> {
     let all = &plan.config.ports;
     let to = all.iter().min_by_key(|port| port.bps)?;
@@ -307,7 +307,7 @@ pub fn late_pause<'a>(plan: &'a Plan, group: &Group) -> Option<LatePause<'a>> {
     Some(LatePause { late, to, ps: u64::try_from(ps).unwrap_or(u64::MAX / 8) })
 }
 
-/// A second switch of the kind is full when this one begins to send to it.
+/// A second identical switch is full when this one begins to send to it.
 pub fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Option<Run>, ImportError> {
     let Some(LatePause { late, to, .. }) = late_pause(plan, group) else { return Ok(None) };
     let Some(class) = group.classes.first().copied() else { return Ok(None) };
@@ -337,7 +337,7 @@ pub fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Optio
     let marks = plan.marking(group);
     plan.mechanisms(Part { group: Some(group), classes, ports, marks, fixed: None }, &mut writer);
     incasts(&[Incast { label: format!("incast-{class}"), from, to: to.name.clone(), bytes, class }], &mut writer);
-    // More than the next one takes of it at once: some of it waits.
+    // More than the next one takes at once: some of it waits.
     let bytes = held.max(100 * plan.payload());
     let late = vec![late.name.clone()];
     incasts(&[Incast { label: format!("late-{class}"), from: late, to: to.name.clone(), bytes, class }], &mut writer);

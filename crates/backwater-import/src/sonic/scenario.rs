@@ -1,4 +1,4 @@
-//! Scenarios of a plan: its fabric, its thresholds, and who sends what.
+//! Scenarios of a plan: fabric, thresholds, and flows.
 
 use super::buffers::Limit;
 use super::plan::{Group, Plan, alpha};
@@ -28,41 +28,41 @@ pub struct Incast {
     pub class: u8,
 }
 
-/// What a scenario has of a plan.
+/// The part of a plan in a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// What its lossless classes have; `None`: there are none.
+    /// The group of its lossless classes; `None`: no class is lossless.
     pub group: Option<&'a Group>,
     /// Its lossless classes.
     pub classes: &'a [u8],
-    /// How many ports there are at a switch.
+    /// The number of ports of a switch.
     pub ports: u64,
-    /// How it marks.
+    /// The marking.
     pub marks: Option<&'a Wred>,
-    /// Thresholds and memory that are not the plan's own.
+    /// Thresholds and memory that differ from the plan.
     pub fixed: Option<Fixed>,
 }
 
-/// Thresholds and memory that are not the plan's own.
+/// Thresholds and memory that differ from the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixed {
-    /// All memory, in octets; nothing is set aside.
+    /// All memory, in octets, without reserves.
     pub memory: u64,
-    /// Where a priority group pauses, in octets.
+    /// The pause threshold of a priority group, in octets.
     pub xoff: u64,
-    /// Where it resumes, in octets.
+    /// The resume threshold, in octets.
     pub xon: u64,
     /// Time from receipt of a pause to the stop, in ps.
     pub response_ps: u64,
 }
 
-/// A name that scenarios allow.
+/// A name permitted in scenarios.
 pub fn name(name: &str) -> String {
     let allowed = |c: char| if c.is_whitespace() || c.is_control() || [',', ':', '|'].contains(&c) { '_' } else { c };
     name.chars().map(allowed).collect()
 }
 
-/// A name that is not taken.
+/// An unused name.
 fn free(wanted: &str, taken: impl Fn(&str) -> bool) -> String {
     let mut free = wanted.to_owned();
     while taken(&free) {
@@ -82,7 +82,7 @@ impl Plan {
         }
     }
 
-    /// The name of the second switch, where there is one.
+    /// The name of the second switch.
     pub fn next_switch(&self) -> String {
         self.free_name("next")
     }
@@ -92,7 +92,7 @@ impl Plan {
         self.frame.saturating_sub(HEADER).max(1)
     }
 
-    /// A star: a host at each of the ports, named as its port.
+    /// A star: a host at each of the ports, named like its port.
     pub fn star(&self, ports: &[&Port], writer: &mut ScenarioWriter) {
         let switch = self.switch();
         let mut nodes = vec![(switch.clone(), "switch")];
@@ -101,7 +101,7 @@ impl Plan {
         fabric(&nodes, links.collect(), writer);
     }
 
-    /// A star of the first two ports of a group and of hosts that are none, by names and rates.
+    /// A star of the first two ports of a group and of additional hosts, by names and rates.
     pub fn star_beside(&self, group: &Group, others: &[(&str, u64)], writer: &mut ScenarioWriter) {
         let switch = self.switch();
         let ports = self.ports(group);
@@ -114,8 +114,8 @@ impl Plan {
         fabric(&nodes, links.collect(), writer);
     }
 
-    /// All ports at a second switch of the same kind, but for one, which is at the first: what that meets that is paused. None has a
-    /// faster link or a longer cable than those of the group, for which the headroom is.
+    /// All ports at a second identical switch, except one at the first: traffic that meets that one is paused. No port has a faster link or
+    /// a longer cable than those of the group, for which the headroom is calculated.
     pub fn two_switches(&self, group: &Group, late: &Port, writer: &mut ScenarioWriter) {
         let (first, next, ports) = (self.switch(), self.next_switch(), &self.config.ports);
         let mut nodes = vec![(first.clone(), "switch"), (next.clone(), "switch")];
@@ -135,7 +135,7 @@ impl Plan {
         group.ports.iter().filter_map(|number| self.config.ports.get(*number)).collect()
     }
 
-    /// A name that no port has, and the switch neither.
+    /// A name that neither a port nor the switch has.
     pub fn free_name(&self, wanted: &str) -> String {
         let switch = self.switch();
         free(wanted, |name| self.is_port(name) || switch == name)
@@ -181,7 +181,7 @@ impl Plan {
         }
     }
 
-    /// The classes that any port marks so.
+    /// The classes that any port marks with this profile.
     pub fn marked(&self, wred: &Wred) -> Vec<u8> {
         let marks = |class: u8| self.config.ports.iter().any(|port| self.config.wred(port, class) == Some(wred));
         (0..8).filter(|class| marks(*class)).collect()
@@ -189,7 +189,7 @@ impl Plan {
 
     fn carved(&self, group: &Group, part: Part<'_>, writer: &mut ScenarioWriter) {
         let (classes, ports) = (part.classes.len() as u64, part.ports);
-        // A scenario sets a reserve aside for all eight classes.
+        // A scenario reserves memory for all eight classes.
         let aside = group.headroom * ports * classes + group.reserve * ports * 8;
         writer.remark(&format!(
             "{} B of {} for all, and {aside} B that are set aside: headroom for {classes} class{} of {ports} port{}{}.",
@@ -226,8 +226,8 @@ impl Plan {
         }
     }
 
-    /// The profiles of classes that are not lossless, of what comes in or goes out, each with its alpha if its limit is dynamic: the most
-    /// frequent first.
+    /// The ingress or egress profiles of classes that are not lossless, each with its alpha if its limit is dynamic: the most frequent
+    /// first.
     pub fn lossy_profiles(&self, egress: bool) -> Vec<(&str, Option<f64>)> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for port in &self.config.ports {
@@ -280,7 +280,7 @@ impl Plan {
     }
 }
 
-/// Where a group resumes that pauses at `xoff`: `max(xon, xoff - xon_offset)`, or `xon` alone where there is no offset.
+/// The resume threshold of a group that pauses at `xoff`: `max(xon, xoff - xon_offset)`, or `xon` alone without an offset.
 pub fn xon(group: &Group, xoff: u64) -> u64 {
     let by_offset = group.profile.xon_offset.map_or(0, |offset| xoff.saturating_sub(offset));
     by_offset.max(group.profile.xon).min(xoff)
@@ -311,7 +311,7 @@ fn integers(classes: &[u8]) -> Vec<i64> {
     classes.iter().map(|class| i64::from(*class)).collect()
 }
 
-/// An alpha: powers of two have few digits.
+/// An alpha with few digits if it is a power of two.
 fn number(alpha: f64) -> f64 {
     let scale = 10f64.powi(DIGITS as i32);
     (alpha * scale).round() / scale

@@ -1,4 +1,4 @@
-//! Ports that differ: those of one switch have one setting in a scenario, so that who has another is said by name.
+//! Differences between ports: a scenario has one setting for a switch, so ports with another one are named.
 
 use super::ports::Port;
 use crate::note::NAMES;
@@ -9,7 +9,7 @@ pub fn numbers(ports: &[Port]) -> BTreeMap<&str, usize> {
     ports.iter().map(|port| port.name.as_str()).zip(0..).collect()
 }
 
-/// Names; of more than [`NAMES`] the first, and how many more there are: `Ethernet0, Ethernet4 and 5 more`.
+/// Names; for more than [`NAMES`] the first, and the number of the others: `Ethernet0, Ethernet4 and 5 more`.
 pub fn names(names: &[&str]) -> String {
     match names {
         [] => String::new(),
@@ -28,12 +28,12 @@ pub fn count(number: usize, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A few names of ports, and of how many they are.
+/// A few names of ports, and their number.
 pub fn of_all(ports: &[&str], all: usize) -> String {
     format!("{} ({} of {})", names(ports), ports.len(), count(all, "port"))
 }
 
-/// What each port has of a setting, if it has it.
+/// The values of a setting, by port.
 pub struct Setting<'a, T> {
     /// By port.
     pub has: Vec<Option<T>>,
@@ -41,30 +41,30 @@ pub struct Setting<'a, T> {
 }
 
 impl<'a, T: Clone + PartialEq> Setting<'a, T> {
-    /// None of them has it.
+    /// No port has it.
     pub fn new(ports: &'a [Port]) -> Setting<'a, T> {
         Setting { has: vec![None; ports.len()], ports }
     }
 
-    /// A port has it.
+    /// A port has this value.
     pub fn set(&mut self, number: usize, value: T) {
         if let Some(has) = self.has.get_mut(number) {
             *has = Some(value);
         }
     }
 
-    /// The first port that has it, and what it has.
+    /// The first port with a value, and the value.
     pub fn first(&self) -> Option<(&'a str, &T)> {
         self.ports.iter().zip(&self.has).find_map(|(port, has)| Some((port.name.as_str(), has.as_ref()?)))
     }
 
-    /// Which ports have the same as the first.
+    /// Returns which ports have the same value as the first.
     pub fn like_first(&self) -> Vec<bool> {
         let first = self.first().map(|(_, value)| value);
         self.has.iter().map(|has| has.is_some() && has.as_ref() == first).collect()
     }
 
-    /// Ports that have none, if others have it.
+    /// Ports without a value, if others have one.
     pub fn lacking(&self) -> Vec<&'a str> {
         match self.first() {
             Some(_) => self.named(|has| has.is_none()),
@@ -72,7 +72,7 @@ impl<'a, T: Clone + PartialEq> Setting<'a, T> {
         }
     }
 
-    /// What other ports have than the first, each with them.
+    /// Returns the values that differ from the first, each with its ports.
     pub fn others(&self) -> Vec<(&T, Vec<&'a str>)> {
         let first = self.first().map(|(_, value)| value);
         let mut others: Vec<&T> = Vec::new();

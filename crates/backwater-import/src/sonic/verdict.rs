@@ -1,5 +1,5 @@
-//! What is to be said of a configuration: whether its memory is there, whether headroom is enough, what comes first, marks or
-//! pauses, and whether the watchdog waits for longer than congestion lasts. Each with a scenario whose run shows it.
+//! Verdicts on a configuration: whether its memory exists, whether headroom suffices, whether marks or pauses come first, and whether the
+//! watchdog waits for longer than congestion lasts. Each has a scenario whose run shows it.
 
 use super::lossless::Mistake;
 use super::plan::{Group, Plan, Response};
@@ -12,20 +12,20 @@ use crate::note::{NoteKind, Notes};
 use crate::units::{rate, time};
 use serde_json::{Map, Value, json};
 
-/// An answer.
+/// A verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// `memory`, `headroom`, `pfc-without-headroom`, `headroom-without-pfc`, `ecn-before-pfc` or `watchdog`.
     pub question: &'static str,
-    /// Whether all is well; `None`: figures alone do not say it.
+    /// True if all is well; `None`: figures alone do not decide it.
     pub holds: Option<bool>,
     /// The answer in a sentence.
     pub says: String,
-    /// Its figures, with their units in their names.
+    /// Its figures, with units in the names.
     pub facts: Map<String, Value>,
-    /// All ports that it is about, where it names some.
+    /// All ports that it concerns, if it names any.
     pub ports: Vec<String>,
-    /// The scenario whose run shows it, and what is to be looked at there.
+    /// The scenario whose run shows it, and the results to be examined.
     pub run: Option<(String, &'static str)>,
 }
 
@@ -44,7 +44,7 @@ impl Verdict {
     }
 }
 
-/// All that can be said. Scenarios and a file with the verdicts are written beside that of the import.
+/// All verdicts. Scenarios and a file with the verdicts are written beside that of the import.
 pub fn all(plan: &Plan, file: &str, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportError> {
     let mut verdicts = vec![memory(plan, work)?];
     verdicts.extend(headroom(plan, work)?);
@@ -67,8 +67,7 @@ fn say(verdicts: &[Verdict], file: &str, notes: &mut Notes) {
     }
 }
 
-/// `size + xoff + what is set aside` against the memory. The run: thresholds as the pool has them in this incast, and the memory
-/// that there is.
+/// `size + xoff + reserves` against the memory. The run: thresholds of the pool in this incast, and the existing memory.
 fn memory(plan: &Plan, work: &mut Work<'_>) -> Result<Verdict, ImportError> {
     let memory = &plan.memory;
     let (size, xoff, reserved, need) = (memory.size, memory.xoff, memory.reserved, memory.need());
@@ -80,7 +79,7 @@ fn memory(plan: &Plan, work: &mut Work<'_>) -> Result<Verdict, ImportError> {
         (Some((all, who)), Some(true)) => format!("legal: {sum}, within the memory of {all} B ({who})"),
         (Some((all, who)), Some(false)) => {
             let over = need - all;
-            // Some switches have the headroom within the pool.
+            // On some switches the pool includes the headroom.
             let other = match size + reserved <= *all && xoff > 0 {
                 true => format!(
                     ". Only if the switch takes the headroom out of the pool's size is it: then {} B are shared",
@@ -114,7 +113,7 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
         let asked = group.asked(plan.frame, response.ps());
         let need = work.options.pauses.map(|pauses| (pauses.headroom)(asked));
         let annex_n = work.options.pauses.and_then(|pauses| (pauses.annex_n)(asked));
-        // What is short of the need of neighbours that stop at once is short of any.
+        // Headroom that is too small for neighbours that stop at once is always too small.
         let holds = need.and_then(|need| match response {
             Response::Unknown => (group.headroom < need).then_some(false),
             _ => Some(group.headroom >= need),
@@ -185,13 +184,13 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
 }
 
 impl Plan {
-    /// Whether the length of a port's cable is a choice.
+    /// Returns whether the length of a port's cable is an assumption.
     fn is_cable_assumed(&self, port: usize) -> bool {
         self.config.ports.get(port).is_some_and(|port| port.cable_m.is_none())
     }
 
-    /// Which of SONiC's keys has too little where the headroom of a group is short of what is needed: the profile's, or the pool's, which
-    /// all want at once.
+    /// Returns the SONiC key with too small a value if the headroom of a group is too small: the profile's, or the pool's, if all take
+    /// theirs at once.
     fn all_at_once(&self, group: &Group, need: u64) -> String {
         let (profile, xoff) = (&group.profile, group.profile.xoff.unwrap_or(0));
         let own = self.config.pools.iter().find(|pool| pool.name == profile.pool).unwrap_or(&self.pool);
@@ -272,8 +271,8 @@ fn mistakes(plan: &Plan) -> Vec<Verdict> {
     plan.config.mistakes().iter().map(of).collect()
 }
 
-/// Which comes first in an incast of two ports: the queue at which they are paused against those at which packets are marked, for each
-/// profile and each way to mark. The run: a queue that grows to a length between them.
+/// Returns whether marks or pauses come first in an incast of two ports: the queue at which they are paused against the queue at which
+/// packets are marked, for each profile and each kind of marking. The run: a queue that grows to a length between them.
 fn order(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportError> {
     let marked: Vec<_> = plan.profiles().into_iter().map(|group| (group, plan.marks(&group.profile.name))).collect();
     let mut verdicts = Vec::new();
@@ -290,7 +289,7 @@ fn order(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportError> 
     Ok(verdicts)
 }
 
-/// The same for one profile and one way to mark; `None`: it does not. `never`: also of those that never mark.
+/// The same for one profile and one kind of marking; `None`: not applicable. `never`: also for those that never mark.
 fn order_of(
     plan: &Plan,
     group: &Group,
@@ -368,11 +367,11 @@ fn order_of(
     Ok(Verdict { question, holds, says, facts: facts(Some(pause)), ports: owned(&never), run })
 }
 
-/// The watchdog against the longest pause that congestion of one switch can make: all that its memory holds leaves through the
-/// slowest port. The run: a second switch of the kind pauses this one for most of that ([`runs::LatePause`]).
+/// The watchdog against the longest pause that congestion of one switch can cause: its whole memory leaves through the slowest port. The
+/// run: a second identical switch pauses this one for most of that ([`runs::LatePause`]).
 fn watchdog(plan: &Plan, work: &mut Work<'_>) -> Result<Option<Verdict>, ImportError> {
     let Some(watchdog) = &plan.config.watchdog else { return Ok(None) };
-    // The profile whose queues hold most.
+    // The profile whose queues hold the most.
     let pause = |group: &&Group| runs::late_pause(plan, group).map_or(0, |late| late.ps);
     let longest = plan.groups.iter().map(|group| pause(&group)).max().unwrap_or_default();
     let Some(group) = plan.groups.iter().find(|group| pause(group) == longest) else { return Ok(None) };
@@ -405,12 +404,12 @@ fn watchdog(plan: &Plan, work: &mut Work<'_>) -> Result<Option<Verdict>, ImportE
         "the watchdog {word}: it looks for pauses of {}, and {held} B leave through a port of {} in {}{only}",
         time(detection_ps),
         rate(slowest),
-        // Whole microseconds: nobody needs more.
+        // Whole microseconds suffice.
         time(longest_ps / 1_000_000 * 1_000_000)
     );
     let alone = every.len() < 2;
     if alone {
-        // What comes in at the only port has no way out.
+        // Traffic that arrives at the only port cannot leave.
         says = format!(
             "not known: congestion takes two ports, and there is 1; the watchdog looks for pauses of {}{only}",
             time(detection_ps)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// A flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// Its number, below 2^40, another for each flow of the table.
+    /// Its number, below 2^40, unique in the table.
     pub id: u64,
     /// Number of the sending host.
     pub src: u32,
@@ -22,9 +22,9 @@ pub struct Flow {
     pub start_ps: u64,
     /// Class, 0 to 7; absent: the group's.
     pub class: Option<u8>,
-    /// Names of the switches that it passes, between blanks; absent: ECMP.
+    /// Names of the switches on its path, separated by blanks; absent: ECMP.
     pub path: Option<String>,
-    /// Names of the switches that its acknowledgements pass, between blanks; absent: as `ack.path` says.
+    /// Names of the switches on its acknowledgements' path, separated by blanks; absent: by `ack.path`.
     pub ack_path: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl Flows {
         self.0.grown(place)
     }
 
-    /// Writes what is left; gives the name of the file, for `table = "…"`.
+    /// Writes the remaining rows; returns the name of the file, for `table = "…"`.
     pub fn finish(self, place: &mut dyn Place) -> Result<String, ImportError> {
         self.0.finish(place)
     }

@@ -1,4 +1,4 @@
-//! Tables beside a scenario: CSV where people may want to read them, Parquet where they are large.
+//! Tables beside a scenario: CSV if people may want to read them, Parquet if they are large.
 
 mod flows;
 mod operations;
@@ -19,15 +19,15 @@ pub const MOST_CSV_ROWS: usize = 100_000;
 
 /// Rows of one type, as columns and as lines.
 trait Rows: Default {
-    /// How many there are.
+    /// Returns the number of rows.
     fn len(&self) -> usize;
-    /// They as CSV text with a line of names.
+    /// The rows as CSV text with a header line.
     fn csv(&self) -> Result<Vec<u8>, csv::Error>;
-    /// They as Arrow columns.
+    /// The rows as Arrow columns.
     fn batch(&self) -> Result<RecordBatch, arrow_schema::ArrowError>;
 }
 
-/// A table that is written as it grows: rows wait until it is known whether they are few.
+/// A table that is written as it grows: rows are kept until their number decides the format.
 struct Table<R: Rows> {
     stem: String,
     rows: R,
@@ -40,7 +40,7 @@ impl<R: Rows> Table<R> {
         Table { stem, rows: R::default(), writer: None }
     }
 
-    /// Writes the rows that wait if they are many; called after each.
+    /// Writes the kept rows if they are many; called after each row.
     fn grown(&mut self, place: &mut dyn Place) -> Result<(), ImportError> {
         if self.rows.len() > MOST_CSV_ROWS { self.spill(place) } else { Ok(()) }
     }
@@ -67,7 +67,7 @@ impl<R: Rows> Table<R> {
         }
     }
 
-    /// Writes what is left; gives the name of the file.
+    /// Writes the remaining rows; returns the name of the file.
     fn finish(mut self, place: &mut dyn Place) -> Result<String, ImportError> {
         if self.writer.is_some() && self.rows.len() > 0 {
             self.spill(place)?;

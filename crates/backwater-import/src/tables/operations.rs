@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::ArrowError;
 use std::sync::Arc;
 
-/// What an operation does.
+/// The action of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
     /// Its rank sends.
@@ -29,23 +29,23 @@ pub enum Does {
 /// An operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation<'a> {
-    /// Its number, below 2^40, another for each of the table.
+    /// Its number, below 2^40, unique in the table.
     pub id: u64,
-    /// Who does it.
+    /// Its rank.
     pub rank: u32,
-    /// What.
+    /// The action.
     pub does: Does,
-    /// What it waits for: the end of computations, the last byte of sends at their receivers.
+    /// Its waits: for the end of computations, and for the last byte of sends at their receivers.
     pub after: &'a [u64],
     /// Sends whose last acknowledgement it waits for.
     pub after_ack: &'a [u64],
-    /// How many of those suffice; absent: all.
+    /// The number of those that suffice; absent: all.
     pub needs: Option<u32>,
-    /// It does not begin before this time, in ps.
+    /// Its earliest start, in ps.
     pub start_ps: u64,
     /// Class, 0 to 7; absent: the job's.
     pub class: Option<u8>,
-    /// What results call its group; absent: one for all.
+    /// The label of its group in results; absent: a common one.
     pub label: Option<&'a str>,
     /// Computations of one rank and stream are done one at a time; absent: at once.
     pub stream: Option<u32>,
@@ -96,7 +96,7 @@ impl Operations {
         self.0.grown(place)
     }
 
-    /// Writes what is left; gives the name of the file, for `operations = "…"`.
+    /// Writes the remaining rows; returns the name of the file, for `operations = "…"`.
     pub fn finish(self, place: &mut dyn Place) -> Result<String, ImportError> {
         self.0.finish(place)
     }
@@ -147,7 +147,7 @@ impl OperationRows {
             ("label", Arc::new(self.label.finish_cloned())),
             ("stream", Arc::new(self.stream.finish_cloned())),
         ];
-        // The same columns in every batch, whatever is absent in it.
+        // The same columns in every batch, including those without values.
         RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))
     }
 }
@@ -190,12 +190,12 @@ impl Rows for OperationRows {
             .iter()
             .zip(batch.columns())
             .map(|(field, column)| {
-                // In CSV a bare number is one of ps.
+                // In CSV a bare number is in ps.
                 let name = field.name().trim_end_matches("_ps").to_owned();
                 (name, (0..batch.num_rows()).map(|row| cell(column, row)).collect())
             })
             .collect();
-        // A column without any value is left out, and so is a start that is always 0.
+        // A column without values is left out, and so is a start that is always 0.
         let reported = |(name, column): &&(String, Vec<String>)| {
             column.iter().any(|cell| !(cell.is_empty() || name == "start" && cell == "0"))
         };

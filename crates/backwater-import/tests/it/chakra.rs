@@ -26,7 +26,7 @@ fn fixtures(name: &str, ranks: u32) -> Files {
     (0..ranks).map(|rank| (format!("{name}.{rank}.et"), fixture(&format!("chakra/{name}.{rank}.et")))).collect()
 }
 
-/// How many sends of how many octets: rank to rank, in order of the table.
+/// Returns how many sends of how many octets: rank to rank, in order of the table.
 fn sends(rows: &[Vec<String>]) -> Vec<(u32, u32, u64)> {
     let sends = rows.iter().filter(|row| row[2] == "send");
     sends.map(|row| (row[1].parse().unwrap(), row[3].parse().unwrap(), row[4].parse().unwrap())).collect()

@@ -30,7 +30,7 @@ fn a_matrix_becomes_a_table_and_a_fat_tree_of_its_size() {
     assert_eq!(result.notes, []);
 }
 
-/// What the scenario of a flow says below a head.
+/// Returns what the scenario of a flow says below a head.
 fn below(scenario: &str, head: &str) -> String {
     let lines = scenario.lines().skip_while(|line| *line != head).skip(1);
     lines

@@ -78,7 +78,7 @@ fn steps_wait_for_steps_of_other_blocks() {
     assert_eq!(table, "id,rank,kind,time,after\n0,0,compute,0,2\n1,0,compute,0,\n2,0,compute,0,1\n");
 }
 
-/// When each operation is over if a send takes 1000 and a computation its time: the longest way to it.
+/// Returns when each operation is over if a send takes 1000 and a computation its time: the longest way to it.
 fn last_end(table: &str) -> u64 {
     let columns: Vec<&str> = table.lines().next().unwrap().split(',').collect();
     let place = |name: &str| columns.iter().position(|column| *column == name).unwrap();

@@ -17,7 +17,7 @@ fn done(text: &str, options: &Options) -> (Imported, toml::Table) {
     (result, scenario)
 }
 
-/// What notes say of which GPU uses which NIC, without how.
+/// Returns what notes say of which GPU uses which NIC, without how.
 fn uses(result: &Imported) -> Vec<String> {
     let reported = result.notes.iter().filter(|note| note.text.contains(" uses NIC "));
     reported.map(|note| note.text.rsplit_once(": ").unwrap().0.to_owned()).collect()

@@ -181,7 +181,8 @@ fn found(
     all.into_iter().max().unwrap_or((Found::Reported, Vec::new()))
 }
 
-/// Whether a note says of a field of its file that it has no effect, or another one: that is among its names or what its text is about.
+/// Returns whether a note says of a field of its file that it has no effect, or another one: that is among its names or what its text is
+/// about.
 fn names(note: &Note, file: &str, words: &[String]) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     let about = |word: &String| {
@@ -196,7 +197,7 @@ fn names(note: &Note, file: &str, words: &[String]) -> bool {
     matches!(note.kind, NoteKind::Ignored | NoteKind::Differs) && of_it && it
 }
 
-/// Whether a note is of all that a field stands in: its table, or its entry of that table. `words` are these two and the field.
+/// Returns whether a note is of all that a field stands in: its table, or its entry of that table. `words` are these two and the field.
 fn whole(note: &Note, words: &[String]) -> bool {
     let [table, entry, _] = words else { return false };
     note.names.contains(table) || note.names.contains(entry) && note.text.contains(table.as_str())

@@ -191,7 +191,7 @@ fn together(message: &Message) -> Vec<u8> {
     octets
 }
 
-/// What a field is called.
+/// Returns what a field is called.
 fn name(what: What, tag: u32) -> String {
     let known = match (what, tag) {
         (What::Metadata, 1) => "metadata.version",

@@ -163,7 +163,7 @@ pub fn xml(text: &str) -> Vec<Field> {
     fields(text, spots)
 }
 
-/// What a field stands in, before the dot of its name, and what it is called itself.
+/// Returns what a field stands in, before the dot of its name, and what it is called itself.
 pub fn apart(name: &str) -> (String, String) {
     let (owner, own) = name.rsplit_once('.').unwrap_or(("", name));
     // Of what a file has once, it is enough to say what it is called.

@@ -20,7 +20,7 @@ pub struct Changed {
     pub octets: Vec<u8>,
 }
 
-/// What is silent, by kind and place; and how many were tried.
+/// Returns what is silent, by kind and place; and how many were tried.
 pub fn tried(family: &str) -> (usize, BTreeMap<(String, String), String>) {
     let (mut count, mut silent) = (0, BTreeMap::new());
     for set in super::SETS.iter().filter(|set| set.family == family) {
@@ -39,7 +39,8 @@ pub fn tried(family: &str) -> (usize, BTreeMap<(String, String), String>) {
     (count, silent)
 }
 
-/// Whether it is refused, or a note names it or all that it stands in. Where words have no names, a note says that something follows.
+/// Returns whether it is refused, or a note names it or all that it stands in. Where words have no names, a note says that something
+/// follows.
 fn named(outcome: &Outcome, changed: &Changed) -> bool {
     let Ok((.., notes)) = outcome else { return true };
     let name = changed.name.as_str();
