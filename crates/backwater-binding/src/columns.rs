@@ -9,7 +9,7 @@ use arrow_array::types::{
 use arrow_schema::DataType;
 use backwater::ScenarioError;
 
-/// What is wrong with a value in a row.
+/// Returns what is wrong with a value in a row.
 pub fn at(column: &str, row: usize, value: &str, reason: &str) -> ScenarioError {
     let mut error = ScenarioError::new(format!("row {row} (from 0): `{value}`: {reason}")).key(column);
     error.value = Some(value.to_owned());

@@ -56,7 +56,7 @@ pub fn broken(py: Python<'_>, broken: &Broken) -> PyErr {
     run(py, broken.time, &format!("at {}: {}", broken.time, broken.reason), &broken.reason, hint)
 }
 
-/// What the last panic of this thread said, and where.
+/// Returns what the last panic of this thread said, and where.
 fn panicked() -> String {
     PANIC.with(|last| last.borrow_mut().take()).unwrap_or_else(|| "unknown".to_owned())
 }
@@ -118,7 +118,7 @@ fn place(py: Python<'_>, error: &PyErr) -> Option<String> {
     found
 }
 
-/// What has come out of the core instead of a result.
+/// Returns what has come out of the core instead of a result.
 pub fn unwound(payload: Box<dyn Any + Send>) -> Failure {
     match payload.downcast::<Raised>() {
         Ok(raised) => Failure::Raised(raised),

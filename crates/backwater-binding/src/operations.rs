@@ -37,7 +37,7 @@ pub fn read(table: &Bound<'_, PyAny>, origin: &str) -> PyResult<Arc<Operations>>
     errors::patiently(py, None, move || reader.finish().map(Arc::new).map_err(|flaw| in_rows(flaw, &origin)))
 }
 
-/// What a column is called in Arrow tables.
+/// Returns what a column is called in Arrow tables.
 fn named(column: &str) -> String {
     if TIMES.contains(&column) { format!("{column}_ps") } else { column.to_owned() }
 }

@@ -63,7 +63,7 @@ impl Control for OfClass {
 }
 
 impl OfClass {
-    /// Whether the class hears of an acknowledgement by its hook for marks.
+    /// Returns whether the class hears of an acknowledgement by its hook for marks.
     fn as_mark(&self, ack: &Ack<'_>) -> bool {
         ack.marked && self.marks
     }

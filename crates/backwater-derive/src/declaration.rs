@@ -10,7 +10,7 @@ pub struct Declaration {
     pub default: Option<Expr>,
     pub range: Option<Range>,
     pub bounds: Option<Range>,
-    /// Whether `range` is that of each entry.
+    /// True if `range` is that of each entry.
     pub each: bool,
     pub range_text: Option<LitStr>,
     pub up_to: Option<LitStr>,
@@ -18,7 +18,7 @@ pub struct Declaration {
     pub symbol: Option<LitStr>,
     pub unit: Option<LitStr>,
     pub alias: Option<LitStr>,
-    /// Whether a value may be given for each direction of a link.
+    /// True if a value may be given for each direction of a link.
     pub per_direction: bool,
 }
 
@@ -48,7 +48,7 @@ impl Declaration {
         }
     }
 
-    /// Whether a bound is the parameter of this name.
+    /// Returns whether a bound is the parameter of this name.
     pub fn names(&self, other: &Ident) -> bool {
         let is = |bound: &Option<Expr>| matches!(bound, Some(Expr::Path(path)) if path.path.is_ident(other));
         self.range.as_ref().is_some_and(|range| is(&range.least) || is(&range.most))
@@ -116,7 +116,7 @@ pub fn scalar(of: &Type) -> &Type {
     of
 }
 
-/// Whether a field may be absent.
+/// Returns whether a field may be absent.
 pub fn optional(of: &Type) -> bool {
     matches!(of, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option"))
 }
@@ -145,7 +145,7 @@ pub fn lower(text: &str) -> String {
     }
 }
 
-/// What a doc comment says in its first sentence, up to a semicolon, in lower case.
+/// Returns what a doc comment says in its first sentence, up to a semicolon, in lower case.
 pub fn meaning(field: &Field) -> Option<String> {
     let text = doc(&field.attrs)?;
     Some(lower(text.split(". ").next()?.split("; ").next()?.trim_end_matches('.')))

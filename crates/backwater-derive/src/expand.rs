@@ -98,7 +98,7 @@ pub fn expand(mut table: ItemStruct) -> syn::Result<TokenStream> {
     })
 }
 
-/// Whether a field has this attribute of serde, without a value.
+/// Returns whether a field has this attribute of serde, without a value.
 fn serde_says(field: &Field, what: &str) -> bool {
     let mut says = false;
     for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("serde")) {

@@ -40,7 +40,7 @@ struct Hook {
     rule: Rule,
     /// Another hook that the default calls, so that a mechanism with that one has this one.
     or: Option<Ident>,
-    /// Whether it is called for every packet by every run that has it.
+    /// True if it is called for every packet by every run that has it.
     hot: bool,
     signature: Signature,
 }
@@ -257,7 +257,7 @@ fn bits(set: &Ident, side: &Ident, hooks: &[Hook]) -> TokenStream {
                 self.0
             }
 
-            /// Whether it has any of these.
+            /// Returns whether it has any of these.
             #[inline(always)]
             pub const fn has(self, any: #set) -> bool {
                 self.0 & any.0 != 0
@@ -277,7 +277,7 @@ fn arguments(signature: &Signature) -> impl Iterator<Item = (&Ident, &Type, &[At
     })
 }
 
-/// Whether a hook takes `&self`.
+/// Returns whether a hook takes `&self`.
 fn is_shared(signature: &Signature) -> bool {
     signature.receiver().is_some_and(|of| matches!(of.kind, ReceiverKind::Reference(_, _, None)))
 }

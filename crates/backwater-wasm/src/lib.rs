@@ -51,7 +51,7 @@ pub extern "C" fn call() -> usize {
     })
 }
 
-/// Where the answer lies, until the next request.
+/// Returns where the answer lies, until the next request.
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 pub extern "C" fn output() -> *const u8 {

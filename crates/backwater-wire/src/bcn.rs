@@ -74,7 +74,7 @@ impl Bcn<'_> {
     /// \[octets\] Most of the sampled frame that goes along.
     pub const MOST_FRAME: usize = 64;
 
-    /// Whether octets behind an EtherType that anyone may use can be a message, by subtype and version, as far as they are there.
+    /// Returns whether octets behind an EtherType that anyone may use can be a message, by subtype and version, as far as they are there.
     pub fn fits(octets: &[u8]) -> bool {
         octets.first().is_none_or(|subtype| *subtype == Bcn::SUBTYPE) && octets.get(1).is_none_or(|o| o >> 4 == 0)
     }

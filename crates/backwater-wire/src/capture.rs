@@ -162,7 +162,7 @@ enum Ahead {
     Broken(&'static str),
 }
 
-/// What an error of the parser says, without the octets that it carries.
+/// Returns what an error of the parser says, without the octets that it carries.
 fn reported<I>(error: &PcapError<I>) -> String {
     match error {
         PcapError::Eof => "it is empty".into(),
@@ -288,8 +288,8 @@ impl State {
         }));
     }
 
-    /// What is done with the block at the beginning of `data`. The parser subtracts without looking from the lengths of some kinds of
-    /// blocks (pcap-parser 0.17.0: process information, simple packet), and therefore sees only those that are needed and can be right.
+    /// Returns what is done with the block at the beginning of `data`. The parser subtracts without looking from the lengths of some kinds
+    /// of blocks (pcap-parser 0.17.0: process information, simple packet), and therefore sees only those that are needed and can be right.
     fn ahead(&self, data: &[u8]) -> Ahead {
         let (Some(kind), Some(length), false) = (self.word(data, 0), self.word(data, 4), self.legacy) else {
             return Ahead::Parse;

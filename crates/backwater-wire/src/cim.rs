@@ -54,7 +54,7 @@ pub struct Layout {
 /// A congestion isolation message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cim<'a> {
-    /// Whether the flow is to be isolated no longer (uncertain: the published objects know only its addition).
+    /// True if the flow is to be isolated no longer (uncertain: the published objects know only its addition).
     pub delete: bool,
     /// Destination address of the congesting flow.
     pub destination: Mac,
@@ -70,8 +70,8 @@ impl Cim<'_> {
     /// \[octets\] Most of the flow's MSDU that goes along (ciPeerCimEncapLen, clause 49.3.6).
     pub const MOST_MSDU: usize = 512;
 
-    /// Whether a datagram to a port that anyone may use can be a message, as far as it is there: version 0, the source address that of
-    /// one station, a length that may be.
+    /// Returns whether a datagram to a port that anyone may use can be a message, as far as it is there: version 0, the source address that
+    /// of one station, a length that may be.
     pub fn fits(octets: &[u8]) -> bool {
         let length = octets.get(16..18).and_then(|length| length.try_into().ok()).map(u16::from_be_bytes);
         octets.first().is_none_or(|first| first >> 4 == 0)

@@ -68,7 +68,7 @@ pub struct Datagram<'a> {
     pub ports: (u16, u16),
     /// What UDP carries.
     pub payload: &'a [u8],
-    /// Whether an ICRC follows the payload ([`crate::roce::icrc`]). Over IPv4 UDP then has no checksum.
+    /// True if an ICRC follows the payload ([`crate::roce::icrc`]). Over IPv4 UDP then has no checksum.
     pub roce: bool,
 }
 

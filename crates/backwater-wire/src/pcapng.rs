@@ -124,7 +124,7 @@ impl<W: Write> Writer<W> {
         self.written
     }
 
-    /// What a frame with `octets` takes in the file.
+    /// Returns what a frame with `octets` takes in the file.
     pub fn cost(&self, octets: usize) -> u64 {
         let kept = if self.snap == 0 { octets } else { octets.min(self.snap as usize) };
         32 + kept.next_multiple_of(4) as u64 + 12

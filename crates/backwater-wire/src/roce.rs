@@ -70,9 +70,9 @@ pub mod opcode {
     pub struct Extended {
         /// \[octets\] Length of all extended headers.
         pub octets: usize,
-        /// Whether a RETH is the first of them.
+        /// True if a RETH is the first of them.
         pub reth: bool,
-        /// Whether an AETH is the first of them.
+        /// True if an AETH is the first of them.
         pub aeth: bool,
     }
 
@@ -143,7 +143,7 @@ pub struct Bth {
     pub becn: bool,
     /// Destination queue pair, 24 bits.
     pub destination: u32,
-    /// Whether an acknowledgement is asked for.
+    /// True if an acknowledgement is asked for.
     pub ack_request: bool,
     /// Packet sequence number, 24 bits.
     pub psn: u32,

@@ -70,7 +70,7 @@ pub enum Scope {
 pub struct Sfcm<'a> {
     /// What is to stop.
     pub scope: Scope,
-    /// Whether a proxy made the message, such as a ToR that remembers congested destinations.
+    /// True if a proxy made the message, such as a ToR that remembers congested destinations.
     pub by_proxy: bool,
     /// DSCP of the congested packet, 0 to 63.
     pub dscp: u8,
@@ -94,7 +94,7 @@ impl Sfcm<'_> {
     /// The version that is sent and read.
     pub const VERSION: u8 = 1;
 
-    /// Whether a datagram to a port that anyone may use can be a message, by version and type, as far as they are there.
+    /// Returns whether a datagram to a port that anyone may use can be a message, by version and type, as far as they are there.
     pub fn fits(octets: &[u8]) -> bool {
         octets.first().is_none_or(|first| first >> 4 == Sfcm::VERSION && first & 15 <= 1)
     }

@@ -89,7 +89,7 @@ const AGAIN: u8 = 0x10;
 const ASKS: u8 = 0x08;
 const SYN: u8 = 0x04;
 
-/// What all begin with, apart: type, next header or kind, flags.
+/// Returns what all begin with, apart: type, next header or kind, flags.
 const fn apart(head: U16) -> (u8, u8, u8) {
     let head = head.get();
     ((head >> 11) as u8, (head >> 7 & 15) as u8, (head & 0x7f) as u8)
@@ -238,7 +238,7 @@ pub enum Uet {
 }
 
 impl Uet {
-    /// Whether octets begin with a type that is defined and that this crate does not read: encryption, and other kinds of delivery.
+    /// Returns whether octets begin with a type that is defined and that this crate does not read: encryption, and other kinds of delivery.
     pub fn foreign(octets: &[u8]) -> bool {
         let kind = octets.first().map_or(0, |octet| octet >> 3);
         (1..=kind::LAST).contains(&kind) && !KINDS.contains(&kind)
