@@ -427,7 +427,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         if !c.window_limited.is_empty() {
             // Flows that the window releases wait for the time that a hook forbids, not for the time of the new rate. The new rate applies
             // from the packet after. This order was chosen by its outcome: HPCC's ns-3 code applies the rate first (ChangeRate), and with
-            // that order one case of the comparison with it was 2 to 3 % farther off (DESIGN.md, "When is a new rate in force?").
+            // that order one case of the comparison with it was 2 to 3 % farther off (docs/design/hosts.md, "Rates and windows").
             c.next = c.next.max(c.side.stopped_until());
             self.check_window(controller);
             let Some(same) = self.node.controller_mut(controller) else { return };
