@@ -317,6 +317,19 @@ def test_each_name_from_elsewhere_is_used(tree: tuple[set[str], set[str]]) -> No
     assert ELSEWHERE.keys() <= {what for text in texts for what in unknown(text, *tree)}
 
 
+def test_the_version_is_the_same_everywhere() -> None:
+    numbers = {
+        file: re.findall(pattern, (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)[0]
+        for file, pattern in {
+            "Cargo.toml": r'^version = "(.+)"$',
+            "crates/backwater-wasm/Cargo.toml": r'^version = "(.+)"$',
+            "CITATION.cff": r"^version: (.+)$",
+            "CHANGELOG.md": r"^## (\d\S+) - \d{4}-\d\d-\d\d$",
+        }.items()
+    }
+    assert len(set(numbers.values())) == 1, numbers
+
+
 DECISION = re.compile(
     r"- \*\*[^*]+\*\* \*\d{4}-\d\d-\d\d, (?:holds|supersedes [^*]+|superseded by [^*]+|open)\.\* \S"
 )
