@@ -114,7 +114,9 @@ def check_no_file(path: Path, *kinds: str) -> None:
     if not file.endswith(".toml"):
         raise ResultError(f"{path}: is a file, not a result directory", hint)
     name = Path(file).stem if variant is None else f"{Path(file).stem}-{variant}"
-    place, command = Path("results") / name, "sweep" if kinds == (SWEEP,) else "run"
+    # Of a single run some commands know nothing.
+    command = "sweep" if SWEEP in kinds and RUN not in kinds else "run"
+    place = Path("results") / name
     raise ResultError(
         f"{path}: is a scenario, not a result directory",
         f"run it first: `backwater {command} {shlex.quote(str(path))} "

@@ -172,7 +172,7 @@ def test_the_runs_of_a_sweep_are_of_the_variant(command: Command) -> None:
         (("jobs",), "run"),
         (("export", "--to", "fct"), "run"),
         (("status",), "sweep"),
-        (("query", "select 1"), "sweep"),
+        (("query", "select 1"), "run"),
     ],
     ids=lambda given: given[0] if isinstance(given, tuple) else "",
 )
