@@ -169,7 +169,7 @@ bench: $(VENV)/built
 .PHONY: reference
 reference: $(VENV)/built
 	+BLESS=1 $(CARGO) test --package backwater --test it --quiet reference
-	BLESS=1 $(BIN)/python -m pytest --quiet tests/python/house/test_documents.py -k tables_of_parameters
+	BLESS=1 $(BIN)/python -m pytest --quiet tests/python/house/test_documents.py -k "tables_of_parameters or every_column"
 	BLESS=1 $(BIN)/python -m pytest --quiet tests/python/house/test_generated.py
 
 # Without SOAK it goes on until Ctrl-C.
