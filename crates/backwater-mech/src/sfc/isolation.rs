@@ -24,7 +24,7 @@
 //! **What bounds an isolation queue in time:** every message carries its pause time; a lost resume costs the rest of that.
 //!
 //! # Not modelled
-//! - how a switch finds out which hosts need it: `sfc.at_source` says so
+//! - how a switch finds out which hosts need it: `sfc.at_source` names them
 //! - a limit of the number of isolation queues: memory is counted, isolation queues are not
 //!
 //! # Differences

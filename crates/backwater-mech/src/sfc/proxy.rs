@@ -12,7 +12,7 @@
 //! resume of PFC does not undo one of SFC.
 //!
 //! # Not modelled
-//! - how a switch finds out which hosts need it: `sfc.at_source` says so
+//! - how a switch finds out which hosts need it: `sfc.at_source` names them
 //!
 //! # Differences
 //! - The contribution pauses one queue. Here each congested queue has a pause of its own for the (port, priority). So a later and shorter
