@@ -8,6 +8,7 @@ import re
 import time
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
@@ -161,12 +162,28 @@ class Plan:
         with locked(self.base):
             _may_hold(self.base)
             self._keep("running", {})
-            code, rows, document = self._carry_out(
-                wanted, least, workers, allow=allow, json_progress=json_progress
-            )
-            status = "interrupted" if document is None else "failed" if code == FAILED else "done"
-            self._keep(status, document or {})
-        return code, rows, document
+            missing = self.missing
+            measure = partial(_measure, wanted=wanted, allow=allow)
+            with interruptible() as stop, reporting(json=json_progress) as display:
+                progress = Reporter(max(1, len(missing)), display)
+                outcomes = run_jobs([job for _, job in missing], progress, stop, measure, workers)
+            found, errors = self._found(outcomes, measure)
+            message(*errors)
+            if any(
+                one is None or (isinstance(one, _Measured) and not one.done) for one in outcomes
+            ):
+                total = len(self.cases) * len(self.seeds)
+                complete = sum(one.done for mine in found for one in mine)
+                message(
+                    f"{stop}; {complete} of {total} runs are complete in {self.base}",
+                    "hint: the same command does the others",
+                )
+                self._keep("interrupted", {})
+                return stop.exit_code, None, None
+            rows, document = self._compared(found, wanted, least, errors)
+            self._keep("failed" if errors else "done", document)
+        short = not allow and any(failures(one.warnings) for mine in found for one in mine)
+        return (FAILED if errors else INCOMPLETE if short else 0), rows, document
 
     def _keep(self, status: str, document: dict[str, Any]) -> None:
         """Leave what was compared last: which runs they are, and what came of them."""
@@ -197,78 +214,63 @@ class Plan:
                 f"{self.base}: cannot write results: {error.strerror or error}"
             ) from None
 
-    def _carry_out(
+    def _found(
         self,
-        wanted: Sequence[Metric],
-        least: float,
-        workers: Workers | None,
-        *,
-        allow: bool,
-        json_progress: bool,
-    ) -> tuple[int, list[Row] | None, dict[str, Any] | None]:
-        missing = self.missing
-        with interruptible() as stop, reporting(json=json_progress) as display:
-            progress = Reporter(max(1, len(missing)), display)
-            jobs = [job for _, job in missing]
-            outcomes = run_jobs(
-                jobs, progress, stop, lambda run: _measure(run, wanted, allow=allow), workers
-            )
-        errors = [
-            f"error: {self.cases[number].label}, seed {job.seed}: {outcome}"
-            for (number, job), outcome in zip(missing, outcomes, strict=True)
-            if isinstance(outcome, _core.RunError)
-        ]
-        fresh = {}
-        for (_, job), outcome in zip(missing, outcomes, strict=True):
+        outcomes: Sequence[_Measured | _core.RunError | None],
+        measure: Callable[[Run], _Measured],
+    ) -> tuple[list[list[_Measured]], list[str]]:
+        """Give what there is of each scenario, what was done now and before; and its errors."""
+        errors, fresh = [], {}
+        for (number, job), outcome in zip(self.missing, outcomes, strict=True):
             if isinstance(outcome, _core.RunError):
-                fresh[job.out] = _measure(outcome.run, wanted, allow=allow)
-            elif isinstance(outcome, _Measured) and outcome.done:
+                errors.append(f"error: {self.cases[number].label}, seed {job.seed}: {outcome}")
+                fresh[job.out] = measure(outcome.run)
+            elif outcome is not None and outcome.done:
                 fresh[job.out] = outcome
         found = [
             [
-                fresh[job.out] if run is None else _measure(run, wanted, allow=allow)
+                fresh[job.out] if run is None else measure(run)
                 for job, run in zip(jobs, done, strict=True)
                 if run is not None or job.out in fresh
             ]
             for jobs, done in zip(self.jobs, self.done, strict=True)
         ]
-        message(*errors)
-        cut = any(one is None or (isinstance(one, _Measured) and not one.done) for one in outcomes)
-        if cut:
-            total = len(self.cases) * len(self.seeds)
-            complete = sum(one.done for mine in found for one in mine)
-            message(
-                f"{stop}; {complete} of {total} runs are complete in {self.base}",
-                "hint: the same command does the others",
-            )
-            return stop.exit_code, None, None
+        return found, errors
+
+    def _compared(
+        self,
+        found: list[list[_Measured]],
+        wanted: Sequence[Metric],
+        least: float,
+        errors: list[str],
+    ) -> tuple[list[Row], dict[str, Any]]:
+        """Compare what there is of each scenario: rows, and all of it as JSON has it."""
         rows = _rows(found, wanted, least)
         if not wanted:
             # Nobody has asked for a percentile of so few that it would be their greatest.
             rows = [one for one in rows if None in one.reasons]
         labels = [case.label for case in self.cases]
-        document = {
-            "scenarios": [
-                {
-                    "scenario": case.label,
-                    **_changes(case),
-                    "directory": str(folder),
-                    "complete": sum(one.done and not failures(one.warnings) for one in mine),
-                    "failed": sum(not one.done for one in mine),
-                    "incomplete": sum(one.done and bool(failures(one.warnings)) for one in mine),
-                    "given_up": list(dict.fromkeys(port for one in mine for port in one.given_up)),
-                    "warnings": over_runs([(one.seed, one.warnings) for one in mine]),
-                }
-                for case, folder, mine in zip(self.cases, self.folders, found, strict=True)
-            ],
+        scenarios = [
+            {
+                "scenario": case.label,
+                **_changes(case),
+                "directory": str(folder),
+                "complete": sum(one.done and not failures(one.warnings) for one in mine),
+                "failed": sum(not one.done for one in mine),
+                "incomplete": sum(one.done and bool(failures(one.warnings)) for one in mine),
+                "given_up": list(dict.fromkeys(port for one in mine for port in one.given_up)),
+                "warnings": over_runs([(one.seed, one.warnings) for one in mine]),
+            }
+            for case, folder, mine in zip(self.cases, self.folders, found, strict=True)
+        ]
+        return rows, {
+            "scenarios": scenarios,
             "seeds": self.seeds,
             "interval": INTERVAL,
             "least": least,
             "rows": [one.told(labels) for one in rows],
             "errors": errors,
         }
-        short = not allow and any(failures(one.warnings) for mine in found for one in mine)
-        return (FAILED if errors else INCOMPLETE if short else 0), rows, document
 
     def check_groups(self, wanted: Sequence[Metric]) -> None:
         """Complain about groups and jobs that no scenario has, before anything is run."""

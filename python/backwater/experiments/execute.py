@@ -77,7 +77,7 @@ class _Writers:
                 writer.tick()
 
     def close(self) -> None:
-        """Close what is open, when no job is under way."""
+        """Close what is open, when no job is in progress."""
         while self._open:
             self._open.popitem()[1].close()
 

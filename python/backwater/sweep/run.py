@@ -201,7 +201,7 @@ class Sweeping:
     ) -> State:
         """Run what is missing; gives where it stands at the end.
 
-        `engine` starts workers, unless nothing is missing; `announce` is told the estimate before.
+        `engine` starts workers, unless nothing is missing; `announce` takes the estimate before.
         `force` does all points anew, `retry` those that have failed.
         """
         with locked(self.directory):

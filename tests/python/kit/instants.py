@@ -3,8 +3,8 @@
     python instants.py '[["COMMAND", "BEFORE"], ["COMMAND", "WORDS"]]' [MOST]
 
 The first command, which may be empty, prepares `o`, which is as it left it at each instant. MOST:
-so many instants, the first. Commands run in children of this process, which does nothing but copy
-and fork: each change (a file opened to be written, a name made, changed or removed) is seen by an
+so many instants, the first. Commands run in children of this process, which only copies
+and forks: each change (a file opened to be written, a name made, changed or removed) is seen by an
 audit hook in the child, which ends it there. Prints JSON: how many instants there are, and what is
 wrong after the command was given again: its code is not 0, or temporary files are left.
 """

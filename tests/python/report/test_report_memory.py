@@ -8,19 +8,16 @@ from pathlib import Path
 
 import polars as pl
 import pyarrow.parquet as pq
-import pytest
 
 import backwater
 from backwater.files import digest
 from backwater.journal import Journal, part_name
 from backwater.manifest import read_manifest, write_manifest
-from kit.command import run_python
+from kit.memory import peak, where_linux_tells
 from kit.scenarios import sampled
 from kit.tree import ROOT
 
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/status").exists(), reason="the most memory is read from Linux's /proc"
-)
+pytestmark = where_linux_tells
 
 ROWS = 300_000
 MOST = 36_000_000
@@ -30,8 +27,8 @@ A column takes 8 a flow, and charts read one or two at a time: 7 a flow were mea
 million. With the whole table in memory it was 258 a flow, with its rows as Python objects 2,700.
 """
 
-MEASURED = """
-import re, sys
+REPORTED = """
+import sys
 from pathlib import Path
 from backwater import report
 from backwater.report import page as written
@@ -40,26 +37,17 @@ from backwater.report import page as written
 written._bundle = str
 page = report.of(sys.argv[1])
 Path(sys.argv[2]).write_text(page.html(), encoding="utf-8")
-# Not ru_maxrss, which begins with what the process that started this one held.
-status = Path("/proc/self/status").read_text(encoding="utf-8")
-print(1024 * int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]))
 """
 
 
-def peak(directory: Path) -> int:
+def reported(directory: Path) -> int:
     """Report a directory in a process of its own; gives the most memory that it held, in bytes."""
     page = directory.with_suffix(".html")
-    done = run_python(
-        "-c",
-        MEASURED,
-        str(directory),
-        str(page),
-        check=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "python")},
-    )
+    env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    most = peak(REPORTED, str(directory), str(page), env=env)
     # However many flows there are, the page is sums of them.
     assert 100_000 < page.stat().st_size < 5_000_000
-    return int(done.out)
+    return most
 
 
 def many(part: Path, rows: int, first: int = 0, count: int | None = None) -> None:
@@ -104,10 +92,10 @@ def fill_series(series: Path, rows: int) -> None:
 
 def test_a_run_of_many_flows_is_reported_in_little_memory(tmp_path: Path) -> None:
     sampled(backwater.parse(backwater.new_scenario()), "2 us").run(out=tmp_path / "run")
-    few = peak(tmp_path / "run")
+    few = reported(tmp_path / "run")
     fill(tmp_path / "run", ROWS)
     assert backwater.open_run(tmp_path / "run").flows.num_rows == ROWS
-    assert peak(tmp_path / "run") - few < MOST
+    assert reported(tmp_path / "run") - few < MOST
 
 
 def test_a_study_of_many_flows_is_reported_in_little_memory(
@@ -116,10 +104,10 @@ def test_a_study_of_many_flows_is_reported_in_little_memory(
     folder = tmp_path / "study"
     shutil.copytree(first_case, folder)
     # The first page has what is drawn over time run with samples, into the directory.
-    few = peak(folder)
+    few = reported(folder)
     observed = sorted((folder / "observed").iterdir())
     assert len(observed) >= 2
     for run in observed:
         fill(run, ROWS)
     fill_series(next((folder / "runs").glob("*/runs.jsonl")).parent, ROWS)
-    assert peak(folder) - few < MOST
+    assert reported(folder) - few < MOST

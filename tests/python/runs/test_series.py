@@ -15,7 +15,8 @@ from backwater import series
 from backwater.errors import ResultError
 from backwater.journal import Journal, sealed_line, seed_of
 from backwater.results import TABLES
-from kit.command import Command, run_python, start
+from kit.command import Command, start
+from kit.memory import peak, where_linux_tells
 from kit.results import change_line
 
 
@@ -182,22 +183,14 @@ def test_a_large_run_has_parts_of_its_own(
     assert backwater.open_run("many/seed-2").flows.num_rows == few[1].flows.num_rows
 
 
+@where_linux_tells
 def test_memory_does_not_grow_with_the_runs(small: Path, tmp_path: Path) -> None:
-    def peak(seeds: int) -> int:
-        script = (
-            "import resource, sys\n"
-            "from backwater.cli import main\n"
-            f"main(['run', {str(small)!r}, '--seeds', '{seeds}', '--out', 'o{seeds}'])\n"
-            "from pathlib import Path\n"
-            "import re\n"
-            "said = Path('/proc/self/status').read_text()\n"
-            "print(re.search(r'VmHWM:\\s+(\\d+)', said)[1], file=sys.stderr)\n"
-        )
-        done = run_python("-c", script, cwd=tmp_path, check=True)
-        return int(done.err.split()[-1]) << 10
+    script = "import sys\nfrom backwater.cli import main\nmain(sys.argv[1:])\n"
 
-    if not Path("/proc/self/status").exists():
-        pytest.skip("the most memory is read from Linux's /proc")
+    def of_seeds(seeds: int) -> int:
+        words = ("run", str(small), "--seeds", str(seeds), "--out", f"o{seeds}")
+        return peak(script, *words, cwd=tmp_path)
+
     # Reports and lines of 1,600 runs more, 5 to 8 KB each. The peak of one length differs by 10 MB
     # from process to process, by where a part of a second's runs ends: so many runs, not a few.
-    assert peak(2000) - peak(400) < 30_000_000
+    assert of_seeds(2000) - of_seeds(400) < 30_000_000
