@@ -401,21 +401,20 @@ fn stacked(set: &Ident, side: &Ident, hook: &Hook, at: usize) -> syn::Result<Tok
         return Ok(quote!(#reports { $(if let Some(side) = self.$field.as_deref() { #call; })+ }));
     }
     let next = quote!(if $number > 0 && $number % #GROUP == 0 && on >> $number == 0 { break 'asked; });
+    let each = |of: TokenStream| quote!('asked: { $(#next #of)+ });
     if matches!(hook.rule, Rule::Levels) {
+        let asked = each(quote! {
+            if <$side as Defines<#set>>::HOOKS.has(#set::BY_LEVELS) && let Some(side) = self.$field.as_deref() {
+                all = all.or(<$side as Defines<#set>>::HOOKS.of_levels(of, side.levels(seen, of)));
+            }
+        });
         return Ok(quote! {
             #signature {
                 const BY_LEVELS: MechanismSet =
                     0 $(| (<$side as Defines<#set>>::HOOKS.has(#set::BY_LEVELS) as MechanismSet) << $number)+;
                 let on = self.on & BY_LEVELS;
                 let mut all = Levels::NONE;
-                'asked: {
-                    $(
-                        #next
-                        if <$side as Defines<#set>>::HOOKS.has(#set::BY_LEVELS) && let Some(side) = self.$field.as_deref() {
-                            all = all.or(<$side as Defines<#set>>::HOOKS.of_levels(of, side.levels(seen, of)));
-                        }
-                    )+
-                }
+                #asked
                 all
             }
         });
@@ -427,7 +426,6 @@ fn stacked(set: &Ident, side: &Ident, hook: &Hook, at: usize) -> syn::Result<Tok
     let call = quote!(#side::#name(side, #(#own),*));
     let asked = quote!(if #has && let Some(side) = self.$field.#borrow);
     let nobody = nobody(&hook.rule);
-    let each = |of: TokenStream| quote!('asked: { $(#next #of)+ });
     let body = match &hook.rule {
         Rule::Each => each(quote!(#asked { #call; })),
         Rule::EachOfFlow => each(quote!(#asked && !cx.leaves(MechanismId($number)) { #call; })),
@@ -462,7 +460,7 @@ fn stacked(set: &Ident, side: &Ident, hook: &Hook, at: usize) -> syn::Result<Tok
     };
     let inline = if hook.hot { quote!(#[inline(always)]) } else { quote!() };
     Ok(quote! {
-        #[allow(unused_mut, unused_labels)]
+        #[allow(unused_mut)]
         #inline
         #signature {
             let on = self.on & WITH[#at];

@@ -173,7 +173,7 @@ impl<A: Actors> View<'_, A> {
     /// Reduces `asks` to the set of the condition, and returns a cycle in it: queues, and the paused class of each.
     fn cycle(&self, mut asks: BTreeSet<Ask>) -> Vec<(PortQueue, Option<Class>)> {
         asks.retain(|(port, class)| self.obeys(self.port(*port).peer, *class));
-        self.leave_dependent(&mut asks);
+        self.retain_waiting(&mut asks);
         if asks.is_empty() {
             return Vec::new();
         }
@@ -215,7 +215,7 @@ impl<A: Actors> View<'_, A> {
 
     /// Reduces `asks` to those of switches with a queue that another of these asks pauses. All asks of the condition's set qualify, and
     /// most others do not, so frames are examined only where a cycle is possible.
-    fn leave_dependent(&self, asks: &mut BTreeSet<Ask>) {
+    fn retain_waiting(&self, asks: &mut BTreeSet<Ask>) {
         loop {
             let held: HashSet<Belongs> =
                 asks.iter().map(|(port, _)| self.port(self.port(*port).peer).belongs).collect();
