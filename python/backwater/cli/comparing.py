@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
-import time
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +20,7 @@ from backwater.comparison import OTHERS, UNLIKE, Difference, Row, judged, row
 from backwater.directory import locked, standing
 from backwater.errors import InputError, ResultError
 from backwater.experiments.execute import run_jobs, taken_up
+from backwater.experiments.pilot import Estimate, Pilot, slices
 from backwater.findings import failures, headlines, over_runs
 from backwater.findings import remarks as noticed
 from backwater.manifest import COMPARISON, FORMATS, NAMES, write_manifest
@@ -28,14 +29,12 @@ from backwater.numbers.registry import MORE
 from backwater.numbers.run import groups, job_labels, job_steps, watchdogs
 from backwater.programs import in_python, why_not
 from backwater.results import Run
-from backwater.running import Job, fraction
+from backwater.running import Job
 from backwater.samples import too_few
-from backwater.saving import SLICE_MS
-from backwater.stopping import interruptible
+from backwater.stopping import Stop, interruptible
 from backwater.wording import (
     difference,
     digits,
-    duration,
     given_up_ports,
     many,
     series,
@@ -66,8 +65,8 @@ LONG_METRIC = 20
 # Metrics that are known to be so without their names.
 RATES = ("throughput", "algbw", "busbw")
 
-# Wall time for which a run is tried, to see how long it will take.
-TRIAL_SLICES = 3
+# Wall time for which a run of each scenario is tried.
+PILOT_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
@@ -134,15 +133,9 @@ class Plan:
             lines.append(f"  {case.label}: {left[number]} to do, {self.folders[number]}")
         lines += [f"  {said}" for case in self.cases for said in case.skipped]
         if missing:
-            cores = os.cpu_count() or 1
-            each = {number: _trial(self.jobs[number][0]) for number in left}
-            if all(seconds is not None for seconds in each.values()):
-                work = sum((each[number] or 0.0) * left[number] for number in left)
-                seconds = max(1.0, work if elsewhere else work / min(cores, len(missing)))
-                on = "one processor together" if elsewhere else f"{cores} cores"
-                lines.append(f"  about {duration(seconds)} on {on}, by a trial of each")
-            else:
-                lines.append("  how long that takes cannot be told beforehand")
+            estimate = _estimate([(self.jobs[number][0], left[number]) for number in left])
+            workers = None if elsewhere else min(os.cpu_count() or 1, len(missing))
+            lines.append(f"  {estimate.words('run', workers)}")
         return lines
 
     def carry_out(
@@ -406,19 +399,18 @@ def _is_of(run: Run, job: Job) -> bool:
     )
 
 
-def _trial(job: Job) -> float | None:
-    """Wall seconds that a run will take, from its beginning; None if its end cannot be foreseen."""
-    simulation, began = job.prepared.scenario.start(job.seed), time.monotonic()
-    try:
-        for _ in range(TRIAL_SLICES):
-            status = simulation.advance(SLICE_MS)
-            simulation.batches()
-            if status.done:
-                return time.monotonic() - began
-    except _core.RunError:
-        return time.monotonic() - began
-    part = fraction(status)
-    return (time.monotonic() - began) / part if part else None
+def _estimate(jobs: Sequence[tuple[Job, int]]) -> Estimate:
+    """Estimate runs by a pilot of each scenario; `jobs`: one of each, and how many there are."""
+
+    def run(job: Job, over: Callable[[], bool]) -> None:
+        with contextlib.suppress(_core.RunError):
+            for simulation in slices(job.prepared.scenario, job.seed, over):
+                simulation.batches()
+
+    runs = sum(count for _, count in jobs)
+    took = [Pilot.of(partial(run, job), PILOT_SECONDS, Stop()).seconds for job, _ in jobs]
+    known = [one * count for one, (_, count) in zip(took, jobs, strict=True) if one is not None]
+    return Estimate(runs, sum(known) / runs if len(known) == len(jobs) else None)
 
 
 def show_rows(

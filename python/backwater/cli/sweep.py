@@ -18,7 +18,7 @@ from backwater.cli.arguments import (
 from backwater.cli.figures import DONE, FigureFiles, Font, Theme, Width
 from backwater.cli.figures import asked as drawings
 from backwater.cli.output import message, show, write, write_json
-from backwater.cli.sweep_estimate import counted, estimated, foresee, searching
+from backwater.cli.sweep_estimate import counted, foresee, searching
 from backwater.cli.sweep_plan import sweeping
 from backwater.cli.targets import Kind, writable
 from backwater.cli.views import View
@@ -27,8 +27,8 @@ from backwater.errors import InputError
 
 if TYPE_CHECKING:
     from backwater.experiments.hands import Workers
+    from backwater.experiments.pilot import Estimate
     from backwater.sweep.drive import State
-    from backwater.sweep.pilot import Estimate
     from backwater.sweep.run import Sweeping
 
 FAILED = 1
@@ -221,10 +221,10 @@ def _carry_out(
     message(searching(asked) if asked.seeking is not None else counted(asked.plan))
 
     def announce(estimate: Estimate) -> None:
-        there = len(asked.plan.points) - estimate.points
+        there = len(asked.plan.points) - estimate.runs
         if there and asked.seeking is None:
             message(f"{there} of them are in {asked.directory} already")
-        message(estimated(estimate, 1 if asked.small(estimate) else workers))
+        message(estimate.words("point", 1 if asked.small(estimate) else workers))
 
     with interruptible() as stop, watching(json=json_progress) as display:
         state = asked.carry_out(engine, display, stop, announce, force=force, retry=retry)

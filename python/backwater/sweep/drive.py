@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from backwater.experiments.hands import WAIT_SECONDS, Work, hand_out
+from backwater.experiments.pilot import Cut
 from backwater.sweep.costs import Costs
-from backwater.sweep.point import FAILED, Cut, Recipe, Task, lost, run_batch, run_points
+from backwater.sweep.point import FAILED, Recipe, Task, lost, run_batch, run_points
 from backwater.sweep.store import POINTS, Store, joined
 
 if TYPE_CHECKING:

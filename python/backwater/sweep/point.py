@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 from backwater import _core
 from backwater.errors import InputError, ResultError
 from backwater.experiments.builds import check_code
+from backwater.experiments.pilot import Cut, slices
 from backwater.experiments.unwanted import unwanted
 from backwater.results import Run
-from backwater.running import fraction
-from backwater.saving import SLICE_MS
 from backwater.speaking import as_command
 from backwater.stored import Kept
 
@@ -55,15 +54,6 @@ class Recipe:
     def packed(self) -> bytes:
         """Give it as bytes for workers."""
         return pickle.dumps(self)
-
-
-class Cut(Exception):  # noqa: N818 - it is no error
-    """A point was ended before its end."""
-
-    def __init__(self, done: float | None) -> None:
-        super().__init__(done)
-        self.done = done
-        """How much of it was done, from 0 to 1; None: that cannot be told."""
 
 
 @lru_cache(maxsize=4)
@@ -172,22 +162,11 @@ def _run(
     tables: frozenset[str],
 ) -> Run:
     """Run one point in memory."""
-    try:
-        simulation = core.start(seed, None, stop)
-    except KeyboardInterrupt:
-        if stop is not None and stop():
-            raise Cut(None) from None
-        raise
     batches: dict[str, list[_core.Batch]] = {}
-    while True:
-        status = simulation.advance(SLICE_MS)
+    for simulation in slices(core, seed, stop):
         for table, batch in simulation.batches(False):
             if table in tables and len(batch):
                 batches.setdefault(table, []).append(batch)
-        if status.done:
-            break
-        if stop is not None and stop():
-            raise Cut(fraction(status))
     summary = simulation.summary()
     manifest = {
         "status": DONE,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -27,7 +26,7 @@ from backwater.running import inputs_of
 from backwater.stopping import StoppedError
 from backwater.sweep import seek
 from backwater.sweep.drive import Drive, State
-from backwater.sweep.pilot import Estimate, pilot, recipe_of
+from backwater.sweep.pilot import pilot, recipe_of
 from backwater.sweep.point import DONE, FAILED
 from backwater.sweep.progress import Told
 from backwater.sweep.same import difference, in_order, named
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from backwater.experiments.hands import Workers
+    from backwater.experiments.pilot import Estimate
     from backwater.scenario import Scenario
     from backwater.stopping import Stop
     from backwater.sweep.drive import Watching
@@ -303,10 +303,10 @@ class Sweeping:
                 recipe = recipe_of(plan, self.metrics, self.keep)
                 drive = Drive(plan, recipe, store, state, told, missing, later)
                 if alone is None:
-                    estimate = pilot(plan, recipe, missing, 1, _PILOT_SECONDS, stop)
-                    estimate.points += later
+                    estimate, done = pilot(plan, recipe, missing, 1, _PILOT_SECONDS, stop)
+                    estimate.runs += later
                     announce(estimate)
-                    for place, rows in estimate.measured:
+                    for place, rows in done.items():
                         drive.here(place, rows)
                     drive.commit()
                     alone = _LONGER * self.alone if self.small(estimate) else 0.0
@@ -320,8 +320,8 @@ class Sweeping:
 
     def small(self, estimate: Estimate) -> bool:
         """Whether what is foreseen takes less than workers take to start."""
-        foreseen = math.inf if estimate.seconds is None else estimate.seconds * estimate.points
-        return foreseen <= self.alone
+        work = estimate.work()
+        return work is not None and work <= self.alone
 
     def _asked(
         self,

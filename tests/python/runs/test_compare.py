@@ -168,6 +168,9 @@ def test_plan_runs_and_what_is_found_again(command: Command, random: Path) -> No
     names = [f"{random}", f"{random}@slow", f"{random}@same"]
     said = command("compare", *names, "--seeds", "1..5", "--plan", code=0)
     assert "3 scenarios, 5 seeds (1..5): 15 runs; 0 are done already, 15 to do" in said.err
+    assert re.search(
+        r"^  estimate by pilots: .* a run, .* for 15 on \d+ processors?$", said.err, re.M
+    )
     assert not Path("results").exists()
     asked = ("compare", *names, "--seeds", "1..5", "--json", "c.json")
     said = command(*asked, code=0)
