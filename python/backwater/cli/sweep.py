@@ -110,9 +110,6 @@ def sweep(
     ] = None,
     out: Out = None,
     force: Force = False,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="Run points again that have failed.")
-    ] = False,
     dry: Annotated[
         bool, typer.Option("--dry-run", help="Count points, estimate time and disk, write nothing.")
     ] = False,
@@ -142,7 +139,8 @@ def sweep(
     `sweep` that says the same as the options, and names a scenario.
     The same command goes on where an earlier one was stopped or killed. Values and seeds that are
     added run what is new. Another scenario or build is refused, and --force does all anew.
-    A point that fails is a row with its error, and the others go on; --retry runs those again.
+    A point that fails is a row with its error, and the others go on; the same command tries it
+    again.
     Points run in processes on this machine, on a Dask cluster (--scheduler), or in jobs of SLURM.
     With --goal only points that lead to an answer are run: thresholds are bisected, with all seeds
     at each value; a best point is sought by Optuna where intervals are varied, or with --trials,
@@ -189,7 +187,6 @@ def sweep(
         cluster(scheduler, jobs) or here(workers, memory),
         json,
         force=force,
-        retry=retry,
         json_progress=json_progress,
         workers=workers or (_processors() if scheduler is None and jobs is None else None),
     )
@@ -210,7 +207,6 @@ def _carry_out(
     json: str | None,
     *,
     force: bool,
-    retry: bool,
     json_progress: bool,
     workers: int | None,
 ) -> int:
@@ -227,7 +223,7 @@ def _carry_out(
         message(estimate.words("point", 1 if asked.small(estimate) else workers))
 
     with interruptible() as stop, watching(json=json_progress) as display:
-        state = asked.carry_out(engine, display, stop, announce, force=force, retry=retry)
+        state = asked.carry_out(engine, display, stop, announce, force=force)
     told = _told(asked, state)
     if json is not None and asked.answer is None:
         write_json(json, told)
@@ -246,7 +242,10 @@ def _carry_out(
         message(f"results: {asked.directory}")
         return 0 if found else FAILED
     if state.failed:
-        message(f"{state.failed} of {state.points} points have failed; --retry runs them again")
+        message(
+            f"{state.failed} of {state.points} points have failed; "
+            "the same command tries them again"
+        )
     message(f"results: {asked.directory}")
     if json != "-" and state.done:
         from backwater.cli.sweep_numbers import show_numbers

@@ -27,7 +27,7 @@ from backwater.stopping import StoppedError
 from backwater.sweep import seek
 from backwater.sweep.drive import Drive, State
 from backwater.sweep.pilot import pilot, recipe_of
-from backwater.sweep.point import DONE, FAILED
+from backwater.sweep.point import DONE
 from backwater.sweep.progress import Told
 from backwater.sweep.same import difference, in_order, named
 from backwater.sweep.store import POINTS, Store, files, table_of
@@ -35,7 +35,7 @@ from backwater.sweep.whole import Whole, unfinished
 from backwater.sweep.whole import missing as missing_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from backwater.experiments.hands import Workers
@@ -197,12 +197,11 @@ class Sweeping:
         announce: Callable[[Estimate], None],
         *,
         force: bool = False,
-        retry: bool = False,
     ) -> State:
-        """Run what is missing; gives where it stands at the end.
+        """Run what is missing or has failed, and return where the sweep stands at the end.
 
         `engine` starts workers, unless nothing is missing; `announce` takes the estimate before.
-        `force` does all points anew, `retry` those that have failed.
+        `force` runs all points anew.
         """
         with locked(self.directory):
             known = {} if force else self.known()
@@ -220,17 +219,11 @@ class Sweeping:
                 self._apart -= {point.id for point in points}
             whole = Whole(self.directory, known, before)
             mine = [] if self.seeking is not None else [point.id for point in points]
-            again: set[str] = set()
-            if retry:
-                # A search may ask for any of them.
-                some = known if self.seeking is not None else mine
-                again = {point for point in some if known.get(point) == FAILED}
-                whole.lose(again)
+            missing = [point for point in points if known.get(point.id) != DONE]
+            again = {point.id for point in missing if point.id in known}
+            whole.lose(again.intersection(mine))
             whole.take(mine)
-            known = {point: status for point, status in known.items() if point not in again}
-            there = [known[point] for point in mine if point in known]
-            state = State(len(mine), there.count(DONE), there.count(FAILED))
-            missing = [point for point in points if point.id not in known]
+            state = State(len(mine), sum(known.get(point) == DONE for point in mine))
             clear_answer(self.directory)
             if fresh:
                 # First of all: it says whose directory this is.
@@ -239,7 +232,7 @@ class Sweeping:
             if not fresh:
                 self._write("running", points=whole.counts(state)["points"])
             store = Store(self.directory)
-            if again:
+            if again and self.seeking is None:
                 store.drop(again)
             told = Told(self.directory, watching, whole)
             told.close(state)
@@ -249,7 +242,7 @@ class Sweeping:
                 seeking = None if self.seeking is None else self.seeking()
                 rounds: list[Batch] = []
                 if seeking is not None:
-                    batches = self._asked(seeking, known, rounds, state, told, stop)
+                    batches = self._asked(seeking, known, rounds, store, state, told, stop)
                 self._run(batches, store, state, told, engine, stop, announce)
                 if seeking is not None and self.answering is not None and not stop.is_set():
                     self.answer = self.answering(seeking, rounds, self._rows())
@@ -328,29 +321,37 @@ class Sweeping:
         seeking: Seeking,
         known: Mapping[str, str],
         rounds: list[Batch],
+        store: Store,
         state: State,
         told: Told,
         stop: Stop,
     ) -> Iterator[Batch]:
         """Give what is missing of what a search asks for, batch by batch."""
         counted: set[str] = set()
-        while not stop.is_set() and (batch := seeking.ask(self._rows())) is not None:
+        # Of what failed before a search knows nothing: it asks for it, and that is tried again.
+        failed = {point for point, status in known.items() if status != DONE}
+        while not stop.is_set() and (batch := seeking.ask(self._rows(failed))) is not None:
             rounds.append(batch)
             if not batch.apart:
                 self._apart -= {point.id for point in batch.points}
             new = [point for point in batch.points if point.id not in counted]
             counted |= {point.id for point in new}
+            missing = [point for point in new if known.get(point.id) != DONE]
+            if again := {point.id for point in missing if point.id in known}:
+                told.whole.lose(again)
+                told.whole.write(())
+                store.drop(again)
+                failed -= again
             told.whole.take(point.id for point in new)
-            there = [known[point.id] for point in new if point.id in known]
-            state.done += there.count(DONE)
-            state.failed += there.count(FAILED)
+            state.done += len(new) - len(missing)
             state.points = len(counted) + batch.later
-            if missing := [point for point in new if point.id not in known]:
+            if missing:
                 yield replace(batch, points=missing)
 
-    def _rows(self) -> Rows:
+    def _rows(self, without: Container[str] = ()) -> Rows:
         found = table_of(self.directory, POINTS)
-        return seek.known(found.to_pylist() if len(found) else [])
+        rows = found.to_pylist() if len(found) else []
+        return seek.known([row for row in rows if row["point"] not in without])
 
     def _parts(self) -> dict[str, str]:
         return {

@@ -19,7 +19,7 @@ from backwater.errors import ResultError
 from backwater.experiments.hands import Workers
 from backwater.manifest import SWEEP, read_manifest, write_manifest
 from backwater.stopping import Stop
-from backwater.sweep import store
+from backwater.sweep import point, store
 from backwater.sweep.drive import Drive
 from backwater.sweep.store import POINTS, Store, settled, table_of
 from kit.command import Command, Said
@@ -135,9 +135,9 @@ def test_of_each_point_the_last_attempt_has_a_timing(
     opened = backwater.open_sweep(tmp_path / "o")
     before = {row["point"]: row["ended"] for row in opened.arrow("timings").to_pylist()}
     # The failed point of another command is no part of this one's: it stays.
-    assert sweep("--variant", "pfc", "--vary", "pfc.xoff=30KB", "--retry").code == 0
+    assert sweep("--variant", "pfc", "--vary", "pfc.xoff=30KB").code == 0
     assert len(rows(tmp_path / "o")) == 3
-    assert sweep(*vary, "--retry").code == 1
+    assert sweep(*vary).code == 1
     timings = backwater.open_sweep(tmp_path / "o").arrow("timings").to_pylist()
     points = {row["point"]: row["status"] for row in rows(tmp_path / "o")}
     assert sorted(row["point"] for row in timings) == sorted(points)
@@ -315,3 +315,23 @@ def test_waiting_has_an_end() -> None:
         return 5
 
     assert settled(reading) == 5
+
+
+def test_a_search_tries_its_failed_points_again_and_leaves_others(
+    sweep: Callable[..., Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> object:
+        raise backwater.ResultError("by hand", None)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(point, "_run", broken)
+        assert sweep("--variant", "pfc", "--vary", "pfc.xoff=10KB,20KB,40KB").code == 1
+    before = {row["point"]: row for row in rows(tmp_path / "o")}
+    assert {row["status"] for row in before.values()} == {"failed"}
+    goal = "smallest pfc.xoff in 20 KB,30 KB,40 KB where pauses <= 1000"
+    assert sweep("--variant", "pfc", "--goal", goal).code == 0
+    after = {row["pfc.xoff"]: row["status"] for row in rows(tmp_path / "o")}
+    assert after == {10_000: "failed", 20_000: "done", 30_000: "done", 40_000: "done"}
+    # One kind of row a point, also of the points that were tried twice.
+    timings = backwater.open_sweep(tmp_path / "o").arrow("timings")["point"].to_pylist()
+    assert len(timings) == len(set(timings)) == 4
