@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from backwater.experiments.hands import Workers
     from backwater.running import Prepared
 
 LARGEST_SEED = 2**64 - 1
@@ -177,6 +178,7 @@ def repeat(
     call: Callable[[_core.Status], None] | None,
     *,
     force: bool,
+    workers: int | Workers | None = None,
 ) -> Series:
     """Run a scenario with these seeds, into a directory (None: in memory).
 
@@ -192,7 +194,7 @@ def repeat(
     nothing: list[Run | None] = [None] * len(jobs)
     place = nullcontext(nothing) if out is None else taking_up(jobs, out, force=force)
     with place as done, interruptible() as stop:
-        outcomes = run_jobs(jobs, listener, stop, kept, there=done)
+        outcomes = run_jobs(jobs, listener, stop, kept, workers, done)
         errors = [one for one in outcomes if isinstance(one, _core.RunError)]
         # A signal that comes when all runs are over has stopped nothing.
         cut = any(one is None or _is_cut(one) for one in outcomes)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from backwater.control import Control
+    from backwater.experiments.hands import Workers
     from backwater.repetitions import Series
     from backwater.results import Run
     from backwater.running import Job, Prepared
@@ -340,6 +341,7 @@ class Scenario:
         out: str | os.PathLike[str] | None = None,
         progress: Callable[[_core.Status], None] | None = None,
         force: bool = False,
+        workers: int | Workers | None = None,
     ) -> Series: ...
 
     def run(
@@ -354,6 +356,7 @@ class Scenario:
         threads: int = 1,
         save: str | os.PathLike[str] | None = None,
         every: str | None = None,
+        workers: int | Workers | None = None,
     ) -> Run | Series:
         """Run to the end and give the results.
 
@@ -374,6 +377,9 @@ class Scenario:
         are not run again. `progress` is then called from the threads of the runs, of which there is
         one a processor. Runs that a Python class controls come one after another, in the order of
         their seeds. If a run breaks a promise, its error is raised when all others are done.
+        `workers` is the number of runs at a time, or a cluster:
+        `backwater.experiments.clusters.scheduler("tcp://HOST:8786")` of Dask, whose results are the
+        same.
         """
         from backwater.run_one import run_to_end
         from backwater.saving import saving, with_saving
@@ -389,7 +395,9 @@ class Scenario:
                         f"{name} and seeds exclude each other", f"{name} is of a single run"
                     )
             wanted, place = numbers(seeds, self.seed), None if out is None else Path(out)
-            return repeat(self.prepare(), wanted, place, progress, force=force)
+            return repeat(self.prepare(), wanted, place, progress, force=force, workers=workers)
+        if workers is not None:
+            raise InputError("workers: is of several runs", "seeds=N runs a scenario N times")
         job = self.job(seed, None if out is None else Path(out), capture, threads)
         where = saving(save, every)
         return run_to_end(with_saving(job, where, force=force), progress, force=force)

@@ -65,6 +65,28 @@ def runs(outcome: study.Outcome) -> dict[str, list[Run]]:
     return {str(key): list(outcome.runs(key)) for key in outcome.points}
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_python_has_a_cluster_run_the_seeds(
+    cluster: Cluster, tmp_path: Path, *, kept: bool
+) -> None:
+    scenario = backwater.parse(RANDOM)
+    there = clusters.scheduler(cluster.address)
+    here = scenario.run(seeds=3)
+    elsewhere = scenario.run(
+        seeds=3,
+        out=tmp_path / "there" if kept else None,
+        workers=there,
+        progress=lambda _: None,
+    )
+    assert elsewhere.status == "done"
+    assert [run.fingerprint for run in elsewhere.runs] == [run.fingerprint for run in here.runs]
+    assert all(
+        mine.flows.equals(its.flows) for mine, its in zip(here.runs, elsewhere.runs, strict=True)
+    )
+    with pytest.raises(InputError, match="workers: is of several runs"):
+        cast("Any", scenario).run(workers=there)
+
+
 def test_a_cluster_makes_the_results_of_one_machine(
     small_study: definition.Study, cluster: Cluster, tmp_path: Path
 ) -> None:
