@@ -1,1 +1,1 @@
-"""What series, comparisons, studies and sweeps have in common: how their runs are carried out."""
+"""Carries out many runs: those of series, comparisons, studies and sweeps."""

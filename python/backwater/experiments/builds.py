@@ -1,4 +1,4 @@
-"""Version and build of what runs points, here and on workers: they must be the same."""
+"""Version and build of the code that does runs: workers must have the same as the command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class OtherCodeError(InputError):
 
 
 def code() -> dict[str, str]:
-    """Give version and build of the core, and a hash of what makes numbers of a run's rows."""
+    """Return version and build of the core, and a hash of the Python that computes numbers."""
     base = Path(__file__).resolve().parent.parent
     hashing = hashlib.sha256()
     for file in (*sorted((base / "numbers").glob("*.py")), base / "sweep" / "point.py"):
@@ -29,7 +29,7 @@ def code() -> dict[str, str]:
 
 
 def check_code(wanted: Mapping[str, str]) -> None:
-    """Refuse to run what another version or build has asked for. Raises `OtherCodeError`."""
+    """Refuse work of a command of another version or build. Raises `OtherCodeError`."""
     here = code()
     if here != dict(wanted):
         where = f"{socket.gethostname()} ({sys.executable})"
@@ -41,5 +41,5 @@ def check_code(wanted: Mapping[str, str]) -> None:
 
 
 def told(versions: Mapping[str, str]) -> str:
-    """Write versions for people."""
+    """Format versions for people."""
     return ", ".join(f"{name} {value}" for name, value in versions.items())

@@ -1,8 +1,8 @@
-"""Where the points of a sweep run: worker processes of Dask, here or on a cluster.
+"""Starts or finds workers of Dask: processes on this machine, a scheduler, or jobs of SLURM.
 
-Dask and its parts are imported when they are needed, and a wheel without them says what to install.
-Whatever waits for other processes is done by `waited`, so that a stop ends it; a stop also ends
-workers on this machine at once, since what they have not handed in is run again.
+Dask is imported when it is needed; if it is missing, the error names what to install. All waits for
+other processes use `waited`, so that a stop ends them. A stop also kills workers on this machine at
+once, since unfinished work is run again.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CONNECT_SECONDS = 10.0
-"""How long a scheduler may take to answer, unless Dask's own configuration says it."""
+"""How long a scheduler may take to answer, unless Dask's own configuration has a value."""
 _CONNECT = "distributed.comm.timeouts.connect"
 LEAST_MEMORY = 200_000_000
-"""Limit of a worker process at least, in B: what it is made of takes 150 MB."""
+"""The smallest memory limit of a worker process, in B: its libraries take 150 MB."""
 _ADDRESS = (
     "`dask scheduler` on some machine prints its address, as tcp://HOST:8786; "
     "`dask worker ADDRESS` on others works for it"
 )
 _TRIES = 3
-# So long a cluster or a client has to close once a stop is set.
+# The time that a cluster or a client has to close once a stop is set, in s.
 _CLOSE_SECONDS = 0.6
 _BEGIN_SECONDS = 0.1
-# The same where jobs are taken back from a queue.
+# The same where jobs are removed from a queue.
 _CANCEL_SECONDS = 1.5
 _SUBMIT_SECONDS = 60.0
 _QUIET = (
@@ -52,14 +52,14 @@ _QUIET = (
 
 
 def _dask() -> Any:  # noqa: ANN401 - the library has no types
-    """Import Dask, and have it say nothing: what a user has to know is told by us."""
+    """Import Dask and silence it: Backwater reports what a user has to know."""
     config = needed("dask.config", "sweep")
     config.set(
         {
             "logging": dict.fromkeys(_QUIET, "critical"),
-            # A worker that has died has its tasks tried elsewhere; then its points one by one.
+            # Tasks of a dead worker are tried by others so often; then its points one by one.
             "distributed.scheduler.allowed-failures": 3,
-            # Looks at the stacks of all workers a hundred times a second, for pages that are off.
+            # It samples all stacks a hundred times a second, for pages that are switched off.
             "distributed.worker.profile.enabled": False,
         }
     )
@@ -71,19 +71,19 @@ def _dask() -> Any:  # noqa: ANN401 - the library has no types
 
 
 def _scratch(folder: Path) -> Any:  # noqa: ANN401 - the library has no types
-    """Have a scheduler that is made meanwhile keep its files there: no option of its own says it.
+    """Have schedulers that are created in this context keep their files in `folder`.
 
-    Left to itself, it makes a directory among the temporary files that nobody removes.
+    They have no option for it, and by default they leave a directory among the temporary files.
     """
     return needed("dask.config", "sweep").set({"temporary-directory": str(folder)})
 
 
 @contextlib.contextmanager
 def local(workers: int, memory: int | None, stop: Stop) -> Iterator[Any]:
-    """Start worker processes on this machine; gives a client. Raises `StoppedError`.
+    """Start worker processes on this machine, and yield a client. Raises `StoppedError`.
 
-    `memory` is the limit of each, in B; by default they share what there is. A worker that comes
-    near its limit is ended, and another takes its place.
+    `memory` is the limit of each, in B; by default they share the memory of the machine. Dask
+    replaces a worker that comes near its limit.
     """
     with temporary_directory("backwater-workers-") as folder:
         cluster = waited(stop, lambda: _started(_dask(), workers, memory, folder))
@@ -103,15 +103,15 @@ def _close(
     seconds: float = _CLOSE_SECONDS,
     ending: Callable[[], None] | None = None,
 ) -> None:
-    """Close a cluster or a client; once the stop is set, within so many seconds or not at all.
+    """Close a cluster or a client; once the stop is set, within so many seconds at most.
 
-    `ending` ends what closing would wait for: it is called when closing has begun.
+    `ending` is called after closing has begun, and ends what closing would wait for.
     """
     if not stop.is_set():
         with contextlib.suppress(StoppedError):
             waited(stop, what.close)
             return
-    # Whatever it says now, it is of no use to anybody.
+    # The command is stopped: errors of closing help nobody.
     with contextlib.suppress(Exception):
         if ending is not None:
             with contextlib.suppress(TimeoutError):
@@ -121,7 +121,7 @@ def _close(
 
 
 def end_children() -> None:
-    """End the worker processes that this one has started, there and then."""
+    """Kill the worker processes that this process has started."""
     for child in multiprocessing.active_children():
         child.kill()
 
@@ -136,14 +136,14 @@ def _check_address(text: str) -> None:
 
 
 def scheduler(address: str) -> Workers:
-    """Give the workers of a scheduler that is there. Raises `InputError` for what is no address."""
+    """Return the workers of a running scheduler. Raises `InputError` for a malformed address."""
     _check_address(address)
     return Workers(lambda stop: connected(address, stop))
 
 
 @contextlib.contextmanager
 def connected(address: str, stop: Stop) -> Iterator[Any]:
-    """Use a scheduler that is there, such as `tcp://node1:8786`.
+    """Connect to a running scheduler, such as `tcp://node1:8786`, and yield a client.
 
     Raises `InputError`, `StoppedError`.
     """
@@ -151,10 +151,10 @@ def connected(address: str, stop: Stop) -> Iterator[Any]:
     given = needed("dask.config", "sweep").get(_CONNECT)
     seconds = needed("dask.utils", "sweep").parse_timedelta(given)
     try:
-        # What accepts and says nothing, Dask waits for without an end.
+        # Dask waits without end for a server that accepts a connection and sends nothing.
         client = waited(stop, lambda: distributed.Client(address, timeout=seconds), 2 * seconds)
     except MemoryError:
-        # A page's server begins its answer with what would be a length of petabytes.
+        # The first bytes of an HTTP answer are read as a length of petabytes.
         raise InputError(
             f"--scheduler {address}: what answers there is no scheduler of Dask", _ADDRESS
         ) from None
@@ -169,7 +169,7 @@ def connected(address: str, stop: Stop) -> Iterator[Any]:
         _close(client, stop)
 
 
-# Of a command that was stopped, the process that cleans up after it would say how much that is.
+# When a command is stopped, the resource tracker of Python would warn about leaked objects.
 _UNSAID = "ignore::UserWarning:multiprocessing.resource_tracker"
 
 
@@ -179,7 +179,7 @@ def _started(
     memory: int | None,
     folder: Path,
 ) -> Any:  # noqa: ANN401
-    """Start a local cluster, again if a worker is ended meanwhile. Raises `ResultError`."""
+    """Start a local cluster; tries again if a worker dies meanwhile. Raises `ResultError`."""
     os.environ.setdefault("PYTHONWARNINGS", _UNSAID)
     reason: object = None
     for _ in range(_TRIES):
@@ -190,10 +190,10 @@ def _started(
                     threads_per_worker=1,
                     memory_limit="auto" if memory is None else memory,
                     local_directory=str(folder),
-                    # What a worker that is ended at once has left there goes with it.
+                    # Files that a killed worker leaves there are removed with the folder.
                     env={"TMPDIR": str(folder)},
-                    # Without a page for browsers the scheduler still listens for them, and at a
-                    # port that another cluster may have unless it takes any.
+                    # The scheduler listens for browsers even without a page, by default at a port
+                    # that another cluster may use; port 0 takes any.
                     scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
                     silence_logs=logging.CRITICAL,
                     preload=["backwater.experiments.worker"],
@@ -208,7 +208,7 @@ def _started(
 
 @dataclass(frozen=True)
 class Slurm:
-    """What `--slurm` says: options of dask-jobqueue's SLURMCluster, and how many jobs."""
+    """The value of `--slurm`: options of dask-jobqueue's SLURMCluster, and how many jobs."""
 
     options: dict[str, Any]
     jobs: int
@@ -239,14 +239,14 @@ class Slurm:
                 jobs = _whole(word, value)
             else:
                 options[name] = _whole(word, value) if name in _WHOLE else value
-        # A process a core: a run of one seed uses one.
+        # One process a core: a run uses one thread.
         options["processes"] = options["processes"] or options["cores"]
         return Slurm(options | {"job_extra_directives": extra, "python": sys.executable}, jobs)
 
     def cluster(self, folder: Path) -> Any:  # noqa: ANN401 - the library has no types
-        """Make the cluster, of which nothing is submitted yet. Raises `InputError`.
+        """Create the cluster, without submitting jobs yet. Raises `InputError`.
 
-        `folder` is for files of its scheduler, which is in this process.
+        `folder` is for files of its scheduler, which runs in this process.
         """
         _dask()
         jobqueue = needed("dask_jobqueue", "slurm")
@@ -262,7 +262,7 @@ class Slurm:
             raise InputError(f"--slurm: {error}", "see the options of SLURMCluster") from None
 
     def script(self) -> str:
-        """Give the script of a job, as it would be submitted."""
+        """Return the script of a job, as it would be submitted."""
         with temporary_directory("backwater-jobs-") as folder, self.cluster(folder) as cluster:
             return str(cluster.job_script())
 
@@ -281,7 +281,7 @@ def _whole(word: str, value: str) -> int:
 
 
 def check_sbatch() -> None:
-    """Refuse to submit jobs where that cannot be done. Raises `InputError`."""
+    """Check that jobs can be submitted here. Raises `InputError`."""
     if shutil.which("sbatch") is None:
         raise InputError(
             "--slurm: there is no `sbatch` here",
@@ -292,13 +292,13 @@ def check_sbatch() -> None:
 
 @contextlib.contextmanager
 def slurm(options: Slurm, stop: Stop) -> Iterator[Any]:
-    """Start jobs of SLURM with workers in them; gives a client.
+    """Start jobs of SLURM that run workers, and yield a client.
 
     Raises `InputError`, `StoppedError`.
     """
     check_sbatch()
     with temporary_directory("backwater-jobs-") as folder:
-        # Here, and not in a thread: the library sets handlers of signals.
+        # In this thread: the library sets signal handlers.
         yield from _submitted(options.cluster(folder), options.jobs, stop)
 
 
@@ -312,7 +312,7 @@ def _submitted(cluster: Any, jobs: int, stop: Stop) -> Iterator[Any]:  # noqa: A
                 _check_submitted(cluster, jobs, stop)
             except RuntimeError as error:
                 refused = _refusal(str(error))
-                # Else Dask waits ten seconds for the job when the process ends.
+                # Otherwise Dask waits ten seconds for the job when the process ends.
                 cluster.shutdown_on_close = False
             else:
                 yield client
@@ -328,7 +328,7 @@ def _submitted(cluster: Any, jobs: int, stop: Stop) -> Iterator[Any]:  # noqa: A
 
 def _close_slurm(what: Any, stop: Stop, refused: str) -> None:  # noqa: ANN401 - as above
     if refused:
-        # A job that was refused has no end that Dask would understand.
+        # Dask cannot close a job that was refused.
         with contextlib.suppress(AssertionError, TimeoutError):
             what.close(timeout=2)
         return
@@ -340,10 +340,10 @@ def _check_submitted(
     jobs: int,
     stop: Stop,
 ) -> None:
-    """Wait until jobs are submitted. Raises `RuntimeError` of one that is refused.
+    """Wait until jobs are submitted. Raises `RuntimeError` if one is refused, and `StoppedError`.
 
-    That is done in the background, where nobody hears of a refusal: a job that has not begun then
-    is submitted once more. Raises `StoppedError`.
+    Dask submits in the background and hides refusals, so a job that has not started by then is
+    submitted once more.
     """
     end = time.monotonic() + _SUBMIT_SECONDS
     while len(cluster.workers) < jobs and time.monotonic() < end:
@@ -360,11 +360,11 @@ def _check_submitted(
 
 
 def _refusal(told: str) -> str:
-    """Give what sbatch had to say, of the error that dask-jobqueue makes of it."""
+    """Return the message of sbatch from the error that dask-jobqueue makes of it."""
     said = told.rpartition("stderr:")[2].strip() or told.strip()
     return " ".join(said.split())
 
 
 def processors() -> int:
-    """Give the number of processors that this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))

@@ -1,4 +1,4 @@
-"""Counts the runs of a series, a comparison or a study that are over, also while others go on."""
+"""Counts the finished runs of a series, a comparison or a study, also while it is running."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def counts(path: Path, manifest: Mapping[str, Any]) -> dict[str, int]:
-    """Give how many runs were asked for, are done, and have failed. Raises `ResultError`."""
+    """Return how many runs were asked for, are done and have failed. Raises `ResultError`."""
     runs = _asked(path, manifest)
-    # What a study need not run.
+    # Runs that a study has measured before count as done.
     measured = readings_in(path / MEASURED) if manifest["kind"] == STUDY else {}
     journals = {place: Journal.read(place) for place in {place for place, _ in runs}}
     found: Counter[str | None] = Counter()
@@ -35,7 +35,7 @@ def counts(path: Path, manifest: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _asked(path: Path, manifest: Mapping[str, Any]) -> list[tuple[Path, str]]:
-    """Give the directory and the name of each run."""
+    """Return the directory and the name of each run."""
     kind = manifest["kind"]
     if kind == SEEDS:
         return [(path, name) for name in manifest["runs"]]

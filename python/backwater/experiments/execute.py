@@ -1,7 +1,7 @@
-"""Carries jobs out: finds those that are done, and runs the others here or on workers of Dask.
+"""Carries out jobs: finds those that are done, and runs the others here or on workers of Dask.
 
-A run that breaks a promise, or over which workers die, fails alone. Whatever else goes wrong (a
-full disk, no worker, another build) ends all, and what was done is kept.
+A run that breaks a promise, or over which workers die, fails alone. Any other error (a full disk,
+no worker, another build) ends the command; finished runs are kept.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class _Writers:
-    """The series that jobs write into, each open from the first of its jobs to the last."""
+    """The series that jobs write into; each is open from its first job to its last."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self._jobs: dict[Path, list[Job]] = {}
@@ -48,7 +48,7 @@ class _Writers:
         self._lock = threading.Lock()
 
     def of(self, job: Job) -> SeriesWriter | None:
-        """Give the writer of a job's series; None: it writes into a directory of its own."""
+        """Return the writer of a job's series; None if the job has its own directory."""
         series = job.series
         if series is None:
             return None
@@ -60,7 +60,7 @@ class _Writers:
             return self._open[series]
 
     def over(self, job: Job) -> None:
-        """Take note that a job is over."""
+        """Count a job as over, and close its series after the last one."""
         if job.series is None:
             return
         with self._lock:
@@ -71,13 +71,13 @@ class _Writers:
             writer.close()
 
     def tick(self) -> None:
-        """Write what has waited long enough; to be called as time passes."""
+        """Write the rows that have waited long enough; the caller calls this regularly."""
         with self._lock:
             for writer in self._open.values():
                 writer.tick()
 
     def close(self) -> None:
-        """Close what is open, when no job is in progress."""
+        """Close all open series; no job may be in progress."""
         while self._open:
             self._open.popitem()[1].close()
 
@@ -90,12 +90,13 @@ def run_jobs(
     workers: int | Workers | None = None,
     there: Sequence[Run | None] = (),
 ) -> list[T | _core.RunError | None]:
-    """Run jobs over the cores, or on `workers`; gives what `digest` makes of each run, in order.
+    """Run jobs on all cores, or on `workers`; returns what `digest` makes of each run, in order.
 
-    An error stands for a run that it ended, None for a job that `stop` kept from its start (on
-    workers, from its end). `there`: runs that are done already, which are digested alone. A run is
-    forgotten once it is digested, so that hundreds of them need no memory. Runs that a Python class
-    controls are done one after another, in the thread of the caller: its objects may share state.
+    The entry of a run that failed is its error. The entry of a job that `stop` prevented is None:
+    here it did not start, on workers it did not end. `there` has finished runs by job; they are
+    only digested. A run is released once it is digested, so that hundreds of runs need no memory.
+    Runs that a Python class controls come one after another, in the thread of the caller, since
+    their objects may share state.
     """
     known = {number: run for number, run in enumerate(there) if run is not None}
     missing = [number for number in range(len(jobs)) if number not in known]
@@ -112,7 +113,7 @@ def run_jobs(
             writers.over(jobs[number])
             return error
         except BaseException:
-            # Whatever else went wrong (a full disk) would go wrong for the others too.
+            # Any other error, such as a full disk, would end the other runs too.
             stop.set()
             raise
 
@@ -144,7 +145,7 @@ def _elsewhere(
     work: Callable[[int, Callable[[SeriesWriter | None], Run | None]], T],
     tick: Callable[[], None],
 ) -> dict[int, T]:
-    """Run jobs on workers; what comes back is written and digested by threads of this process."""
+    """Run jobs on workers; threads of this process write and digest the results."""
     taken: dict[int, Future[T]] = {}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
 
@@ -159,7 +160,7 @@ def _elsewhere(
 
 
 class _Runs(Work):
-    """Runs that workers of Dask do."""
+    """Runs as work for workers of Dask."""
 
     def __init__(
         self,
@@ -177,7 +178,7 @@ class _Runs(Work):
         self._over: set[int] = set()
 
     def begin(self, client: Any) -> None:  # noqa: ANN401 - the library has no types
-        """Listen to how far runs are."""
+        """Listen to the progress of runs."""
         if self._progress is not None:
             client.subscribe_topic(self._topic, self._hear)
 
@@ -187,13 +188,13 @@ class _Runs(Work):
             self._progress.advanced(number, Standings(*said))
 
     def task(self, places: Sequence[int]) -> tuple[Callable[..., object], tuple[object, ...]]:
-        """Give what does one run."""
+        """Return the function that does one run, and its arguments."""
         [number] = (self._missing[place] for place in places)
         job = self._jobs[number]
         return run_there, (self._code, packed(job), job.seed, self._topic, number)
 
     def came(self, places: Sequence[int], value: Run | _core.RunError) -> None:
-        """Have the rows of a run written."""
+        """Have the rows of a finished run written."""
         [number] = (self._missing[place] for place in places)
         self._over.add(number)
         self._take(number, value)
@@ -201,19 +202,19 @@ class _Runs(Work):
             self._progress.finished(number)
 
     def lost(self, place: int, reason: str) -> None:
-        """Take note of a run over which workers die."""
+        """Record the failure of a run over which workers died."""
         self.came([place], lost(reason))
 
     def stands(self, running: Sequence[int], workers: int) -> None:  # noqa: ARG002 - of runs
-        """Write what has waited long enough: how far runs are, they say themselves."""
+        """Write the rows that have waited long enough; runs report their progress themselves."""
         self._tick()
 
 
 def find_done(jobs: Sequence[Job], *, force: bool = False) -> list[Run | None]:
-    """Find, for each job, the complete run of the same scenario, seed and version in its place.
+    """Find, for each job, the complete run of the same scenario, seed and build in its directory.
 
-    A run of something else in its place is an error, unless `force` will have it replaced. What
-    Backwater did not write is an error always. Nothing is removed here.
+    Another run there is an error unless `force` is set. A directory that Backwater did not write
+    is always an error. Nothing is removed here.
     """
     series: dict[Path, dict[int, Run]] = {}
     found: list[Run | None] = []
@@ -237,10 +238,10 @@ def find_done(jobs: Sequence[Job], *, force: bool = False) -> list[Run | None]:
 
 
 def taken_up(jobs: Sequence[Job], *, force: bool = False) -> list[Run | None]:
-    """Find, for each job, the complete run that it asks for; None: it is to be run.
+    """Find, for each job, its complete run; None if the job has to run.
 
-    `force` has all run anew; so have a capture, and a run that is to be saved on its way, which
-    results do not hold.
+    With `force` all jobs have to run. So do jobs with a capture, and jobs that save their state
+    while they run: results hold neither.
     """
     found = zip(jobs, find_done(jobs, force=force), strict=True)
     return [

@@ -1,7 +1,7 @@
-"""Hands work to workers of Dask, and takes what comes back: points of a sweep, or whole runs.
+"""Hands work to workers of Dask, and takes its results: points of a sweep, or whole runs.
 
-A worker that dies has its work done by another. Where workers die over the same work again and
-again, its pieces are handed out one by one, and the one over which they die then has failed.
+When a worker dies, another one gets its work. If workers die repeatedly over the same batch, its
+pieces are handed out one by one, and a piece that kills its worker again has failed.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-# Batches that each worker has: one that it runs, and one that waits.
+# Batches of each worker: one runs, and one waits.
 AHEAD = 2
-# So long a scheduler may take to forget what it was given, in s.
+# The time that a scheduler has to forget its tasks, in s.
 DROP_SECONDS = 0.3
-# As often workers are counted, and so long there may be none.
+# The interval between counts of workers, and how long there may be no worker, in s.
 _COUNT_SECONDS = 1.0
 WAIT_SECONDS = 60.0
-# So long the tables of a run may take to come.
+# The time that the tables of a run may take to arrive, in s.
 _FETCH_SECONDS = 300.0
 
 
@@ -39,50 +39,50 @@ class Workers:
     """Workers of Dask that a command may use."""
 
     connect: Callable[[Stop], AbstractContextManager[Any]]
-    """Starts or finds them; gives a client."""
+    """Starts or finds them, and yields a client."""
     wait: float = WAIT_SECONDS
-    """So many seconds there may be none; jobs may wait in a queue for as long as they will."""
+    """Seconds without any worker before an error; infinite for jobs that wait in a queue."""
 
 
 class Work(ABC):
-    """Pieces of work, by their numbers: those that no worker has yet."""
+    """Numbered pieces of work; `pending` are those that no worker has yet."""
 
     def __init__(self, many: int) -> None:
         self.pending = deque(range(many))
         self._lone: set[int] = set()
-        """Pieces to be handed out alone: their worker has died with others at hand."""
+        """Pieces to be handed out alone: their worker died while it had others as well."""
 
     @property
     def left(self) -> int:
-        """How many pieces no worker has yet."""
+        """The number of pieces that no worker has yet."""
         return len(self.pending)
 
     @abstractmethod
     def begin(self, client: Any) -> None:  # noqa: ANN401 - the library has no types
-        """Take note of the workers, before the first piece."""
+        """Prepare the workers, before the first piece."""
 
     @abstractmethod
     def task(self, places: Sequence[int]) -> tuple[Callable[..., object], tuple[object, ...]]:
-        """Give the function that does some pieces, and its arguments."""
+        """Return the function that does some pieces, and its arguments."""
 
     @abstractmethod
     def came(self, places: Sequence[int], value: Any) -> None:  # noqa: ANN401 - what a worker gives
-        """Take what a worker has made of some pieces."""
+        """Take the result of some pieces."""
 
     @abstractmethod
     def lost(self, place: int, reason: str) -> None:
-        """Take note of a piece over which workers die."""
+        """Record the failure of a piece over which workers died."""
 
     @abstractmethod
     def stands(self, running: Sequence[int], workers: int) -> None:
-        """Take note of where all stands, ten times a second: which pieces workers have."""
+        """Report progress, ten times a second; `running` are the pieces that workers have."""
 
     def together(self, slots: int) -> int:  # noqa: ARG002 - most pieces go alone
-        """How many of the next pieces may go together, of those for so many places at workers."""
+        """Return how many of the next pieces may go together; workers have so many slots."""
         return 1
 
     def batch(self, slots: int) -> list[int]:
-        """Take the next pieces."""
+        """Take the next pieces out of `pending`."""
         many = 1 if self.pending[0] in self._lone else self.together(slots)
         return [self.pending.popleft() for _ in range(max(1, many))]
 
@@ -99,9 +99,9 @@ def hand_out(
     stop: Stop,
     wait: float = WAIT_SECONDS,
 ) -> None:
-    """Have workers do what is left, up to where `stop` is seen set.
+    """Have workers do the pieces that are left, until `stop` is set.
 
-    `wait`: so many seconds there may be no worker. Raises `ResultError`, `InputError`.
+    `wait` is how many seconds there may be no worker. Raises `ResultError`, `InputError`.
     """
     hands = _Hands(client, stop)
     counted, last_worker = 0.0, time.monotonic()
@@ -126,7 +126,7 @@ def hand_out(
                 _take(work, places, outcome)
             work.stands([one for places in hands.running.values() for one in places], workers)
     except StoppedError:
-        # While something was waited for.
+        # `stop` was set during a wait.
         return
     finally:
         hands.drop()
@@ -147,27 +147,27 @@ def _take(work: Work, places: list[int], outcome: object) -> None:
 
 @dataclass(frozen=True)
 class Came:
-    """What a worker has made of its work."""
+    """The result of a worker."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Died:
-    """Workers have died over some work, again and again."""
+    """Workers died repeatedly over some work."""
 
     reason: str
 
 
 class Gone:
-    """Work was lost with its scheduler, or on the way."""
+    """Work was lost, with its scheduler or in the network."""
 
 
 def _refusal(outcome: object) -> Exception:
-    """Make the error that ends a command of what a worker has answered."""
+    """Return the error by which the answer of a worker ends a command."""
     if isinstance(outcome, InputError):
         return outcome
-    # Dask says so of a function that a worker does not have.
+    # Dask reports a function that a worker does not have in these ways.
     if isinstance(outcome, ImportError) or "deserialization" in str(outcome):
         reason = outcome.__cause__ if isinstance(outcome, RuntimeError) else outcome
         return InputError(
@@ -181,7 +181,7 @@ def _refusal(outcome: object) -> Exception:
 
 
 class _Hands:
-    """What workers have, and what comes back of it."""
+    """The tasks that workers have, and those that have ended."""
 
     def __init__(self, client: Any, stop: Stop) -> None:  # noqa: ANN401
         self._client = client
@@ -199,7 +199,7 @@ class _Hands:
     def _lost(self, error: object) -> ResultError:
         address = getattr(self._client.scheduler, "address", "")
         return ResultError(
-            f"the scheduler {address} answers no more: {error}",
+            f"the scheduler {address} does not answer any more: {error}",
             "what was done is kept; start it again, and the same command goes on",
         )
 
@@ -212,7 +212,7 @@ class _Hands:
         future.add_done_callback(self._ended.put)
 
     def ended(self) -> list[tuple[list[int], object]]:
-        """Wait a tenth of a second for what has ended; gives what came of each."""
+        """Return the tasks that have ended, with their outcomes; waits a tenth of a second."""
         found = []
         try:
             future = self._ended.get(timeout=0.1)
@@ -235,8 +235,8 @@ class _Hands:
         error = waited(self._stop, future.exception)
         if isinstance(error, killed):
             return Died(
-                "its worker ended without a word, again and again: it needs more memory than "
-                "--memory allows, or the machine has"
+                "its worker ended repeatedly without an error: it needs more memory than --memory "
+                "allows, or than the machine has"
             )
         return error
 
@@ -246,7 +246,7 @@ class _Hands:
         return Gone()
 
     def drop(self) -> None:
-        """Forget what workers have. A scheduler that is silent does so when we are gone."""
+        """Cancel the tasks of workers. A silent scheduler forgets them when this process ends."""
         if self.running and self._client.status == "running":
             forget = partial(self._client.cancel, list(self.running), force=True)
             with contextlib.suppress(TimeoutError):

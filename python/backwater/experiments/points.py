@@ -1,7 +1,7 @@
-"""What any command has made of several runs, as points that SQL can be asked of: a row a run.
+"""Presents results of any kind as a table of points for SQL, one row a run.
 
-A sweep has its points as a table. Of a run, a series, a comparison or a study each run is a point,
-with the numbers that a sweep keeps of one; the tables of runs are there as well.
+A sweep has its points as a table already. In a series, a comparison or a study each run is a point,
+with the numbers that a sweep keeps; SQL can also query the tables of the runs.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _VIEWS = {
-    "points": "a row a run: what it is of, seed, status, error, fingerprint, numbers",
+    "points": "a row a run: its keys, seed, status, error, fingerprint, numbers",
     "metrics": "a row a run and number: point, metric, unit, value",
-    "failed": "runs that have failed, with their errors",
-    "columns": "what each column of points is: name in SQL, name, unit, role, meaning",
+    "failed": "runs that failed, with their errors",
+    "columns": "the columns of points: name in SQL, name, unit, role, meaning",
 }
 _KEYS = {RUN: (), SEEDS: (), COMPARISON: ("scenario",), STUDY: ("study_case", "mechanism", "setup")}
-"""What tells the points of each kind of results, beside their seeds."""
+"""Keys that distinguish the points of each kind of results, besides the seed."""
 
 
 def points_of(directory: str | os.PathLike[str]) -> Sweep | Points:
-    """Open results of any kind to be asked. Raises `ResultError`.
+    """Open results of any kind for queries. Raises `ResultError`.
 
-    Warns (`OtherBuildWarning`) of results that another version or build made.
+    Warns (`OtherBuildWarning`) if another version or build made them.
     """
     path = Path(directory)
     manifest = manifest_at(path)
@@ -65,15 +65,15 @@ def points_of(directory: str | os.PathLike[str]) -> Sweep | Points:
 
 
 def query(directory: str | os.PathLike[str], sql: str) -> pa.Table:
-    """Ask SQL of results of any kind, as `backwater query` does.
+    """Query results of any kind by SQL, as `backwater query` does.
 
-    Raises `ResultError` if there are none, and `InputError` if DuckDB refuses it.
+    Raises `ResultError` if there are no results, and `InputError` if DuckDB refuses the SQL.
     """
     return points_of(directory).query(sql)
 
 
 def _of_study(path: Path, manifest: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Run]]:
-    """Give the runs of a study that are there, each by its point; it need not be complete."""
+    """Yield the existing runs of a study, each with the keys of its point; some may be missing."""
     series: dict[Path, dict[int, Run]] = {}
     for point in manifest["points"]:
         for name in point["runs"]:
@@ -98,7 +98,7 @@ class Points:
 
     directory: Path
     keys: tuple[str, ...]
-    """What tells points beside their seeds."""
+    """Names of the keys that distinguish points besides the seed."""
     found: list[tuple[tuple[str, ...], Run]]
     """Runs, with the values of the keys."""
 
@@ -112,13 +112,13 @@ class Points:
             outcome = Outcome(run.status, run.manifest.get("error"), whole, said)
             name = "/".join([*filter(None, keys), name_of(run.seed)])
             variant = str(run.manifest.get("variant") or "")
-            # Seeds that a sweep cannot have, a series can.
+            # Seeds of a series may be larger than those of a sweep: they are set below.
             rows.add((name, variant, keys, (), 0), outcome, 0.0)
         table = rows.tables()["points"]
         place = table.schema.names.index("seed")
         seeds = pa.array([run.seed for _, run in self.found], pa.uint64())
         table = table.set_column(place, table.schema.field(place).with_type(pa.uint64()), seeds)
-        # What a study has measured.
+        # A study has measures as well.
         known = readings_in(self.directory / MEASURED)
         mine = [known.get(place_of(run), {}) for _, run in self.found]
         for name in dict.fromkeys(name for one in mine for name in one):
@@ -134,7 +134,7 @@ class Points:
 
     @cached_property
     def _tables(self) -> dict[str, tuple[list[str], list[Path]]]:
-        """Give, for each table with rows, what selects them, and from which files."""
+        """For each table with rows: the selects that read it, and their files."""
         groups: dict[tuple[tuple[str, ...], Path], list[Run]] = {}
         for keys, run in self.found:
             place = run.within or run.directory
@@ -166,7 +166,7 @@ class Points:
         begin = texts("".join(f"{one}/" for one in values if one) + "seed-")
         source = f"read_parquet([{texts(*map(str, files))}], union_by_name = true)"
         if runs[0].within is None:
-            # In a directory of its own.
+            # A run in its own directory has no column for it.
             source = f"(select {runs[0].seed}::ubigint as {RUN_COLUMN}, * from {source})"
         seeds = ", ".join(str(run.seed) for run in runs)
         return (
@@ -176,7 +176,7 @@ class Points:
 
     @property
     def views(self) -> dict[str, str]:
-        """What SQL can ask, and what each is."""
+        """The views that SQL can query, with their descriptions."""
         return _VIEWS | {table: DESCRIBED[table] for table in self._tables}
 
     def query(self, sql: str) -> pa.Table:

@@ -1,7 +1,7 @@
-"""One run on a worker of Dask: what travels there, what it says meanwhile, and what comes back.
+"""One run on a worker of Dask: what it is sent, its progress, and its results.
 
-A scenario travels as it was read, with its changes and the files that it names; the tables of its
-run come back as parts in Parquet. The worker keeps these on its own disk meanwhile.
+A scenario travels as text with its changes and the files that it names. The tables of its run
+return as parts in Parquet, which the worker keeps on its own disk until then.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Standings:
-    """Where a run on a worker stands, as it is said."""
+    """The progress of a run on a worker, as it is sent."""
 
     time_ps: int
     end_ps: int | None
@@ -41,7 +41,7 @@ class Standings:
 
 
 def packed(job: Job) -> bytes:
-    """Give the scenario of a job as it travels."""
+    """Return the scenario of a job as bytes."""
     assert job.prepared.source is not None
     return pickle.dumps(job.prepared.source)
 
@@ -49,15 +49,15 @@ def packed(job: Job) -> bytes:
 def run_there(
     wanted: Mapping[str, str], scenario: bytes, seed: int, topic: str, number: int
 ) -> Run | _core.RunError | None:
-    """Run a job on this worker; gives its rows, an error with them, or None: nobody wants them.
+    """Run a job on this worker; returns the run, its error, or None if the command has ended.
 
     Raises `OtherCodeError` if this is another build than that of the command.
     """
-    # Before anything is unpacked that other code may know otherwise.
+    # First of all: another build might unpack the scenario differently.
     check_code(wanted)
     case: Scenario = pickle.loads(scenario)
     worker = importlib.import_module("distributed").get_worker()
-    # Where its options say that it has room, and not among the temporary files.
+    # The directory that the worker's options name has room, unlike that of temporary files.
     with temporary_directory("backwater-run-", Path(worker.local_directory)) as folder:
         sink = partial(SpoolSink, folder, opening())
         job = Job(case.prepare(), seed, None)
@@ -68,30 +68,30 @@ def run_there(
 
 
 class _Saying:
-    """Says how far a run is, to whoever has asked for it."""
+    """Sends the progress of a run to the command that asked for it."""
 
     def __init__(self, worker: Any, topic: str) -> None:  # noqa: ANN401 - the library has no types
         self._worker, self._topic = worker, topic
         self._next = 0.0
 
     def advanced(self, job: int, status: Standing) -> None:
-        """Say it once a second."""
+        """Send it once a second."""
         if (now := time.monotonic()) >= self._next:
             self._next = now + LOOK_SECONDS
             said = [getattr(status, name) for name in Standings.__dataclass_fields__]
             self._worker.log_event(self._topic, (job, *said))
 
     def finished(self, job: int) -> None:
-        """Say nothing: the rows come."""
+        """Send nothing: the result follows."""
 
     def noticed(self, job: int, what: str) -> None:
-        """Say nothing: only runs that are saved, or on several threads, have anything to say."""
+        """Send nothing: only runs with saves or several threads call this, and none is here."""
 
 
 def take_in(job: Job, run: Run | _core.RunError, series: SeriesWriter | None) -> Run:
-    """Write the rows of a run that has come from a worker, as if it had been run here.
+    """Write the rows of a run that a worker has done, as if it had been done here.
 
-    Raises the `backwater.RunError` that has ended it.
+    Raises the `backwater.RunError` of a run that failed.
     """
     error = run if isinstance(run, _core.RunError) else None
     came: Run = run.run if isinstance(run, _core.RunError) else run
@@ -115,7 +115,7 @@ def take_in(job: Job, run: Run | _core.RunError, series: SeriesWriter | None) ->
 
 
 def lost(reason: str) -> _core.RunError:
-    """Make the error of a run over which workers die: it has no rows."""
+    """Return the error of a run over which workers died; it has no rows."""
     error = _core.RunError(reason)
     error.time_ps, error.reason, error.hint = 0, reason, None
     manifest = opening() | {"status": "failed", "summary": {}, "warnings": []}

@@ -1,4 +1,4 @@
-"""Answers SQL about points by DuckDB, which reads the given files alone."""
+"""Answers SQL about points with DuckDB, which may read the given files only."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Column:
     """A column of the table of points."""
 
     name: str
-    """As in tables, such as `switch.buffer` or `p99_fct:victim`."""
+    """Its name in tables, such as `switch.buffer` or `p99_fct:victim`."""
     sql: str
-    """As in SQL, such as `switch_buffer` or `p99_fct_victim`."""
+    """Its name in SQL, such as `switch_buffer` or `p99_fct_victim`."""
     unit: str
     role: str
-    """`parameter`, `metric`, `reference` (what a metric is held against), or empty."""
+    """`parameter`, `metric`, `reference` (what a metric is compared with), or empty."""
     about: str
 
 
 def columns_of(schemas: Iterable[pa.Schema]) -> list[Column]:
-    """Give the columns of tables of points, whose fields say what each is."""
+    """Return the columns of tables of points, described by the metadata of their fields."""
     fields: dict[str, pa.Field[Any]] = {}
     for schema in schemas:
         for field in schema:
@@ -51,9 +51,9 @@ def columns_of(schemas: Iterable[pa.Schema]) -> list[Column]:
 
 
 def points_views(source: str, columns: Sequence[Column], more: str = "") -> list[str]:
-    """Give the statements that make the views of points: points, failed, columns, metrics.
+    """Return the statements that create the views points, failed, columns and metrics.
 
-    `source`: what points are selected from; `more`: columns beside those of `source`.
+    `source` is what points are selected from; `more` are columns beside those of `source`.
     """
     chosen = ", ".join(f"{quoted(one.name)} as {quoted(one.sql)}" for one in columns)
     rows = ", ".join(f"({texts(c.sql, c.name, c.unit, c.role, c.about)})" for c in columns)
@@ -86,17 +86,17 @@ def ask(
     directory: Path,
     tables: Mapping[str, pa.Table] | None = None,
 ) -> pa.Table:
-    """Answer SQL over views that `statements` make of files, or of `tables` in memory.
+    """Answer SQL over views that `statements` create from files, or from `tables` in memory.
 
-    `views`: what each view is, for people. Raises `InputError` if DuckDB refuses it, and
-    `FileNotFoundError` if a file has gone on the way.
+    `views` describes each view for people. Raises `InputError` if DuckDB refuses the SQL, and
+    `FileNotFoundError` if a file was removed meanwhile.
     """
     duckdb = needed("duckdb", "sweep")
     made = {one.split()[2] for one in statements if one.startswith("create view")}
     comments = [
         f"comment on view {name} is {texts(about)}" for name, about in views.items() if name in made
     ]
-    # In the current directory a query that needs more than memory would leave its own files.
+    # A query that needs more than memory writes files, by default into the current directory.
     with (
         temporary_directory("backwater-query-") as folder,
         contextlib.closing(duckdb.connect(config={"temp_directory": str(folder)})) as connection,
@@ -110,7 +110,7 @@ def ask(
             _check_reading(duckdb, sql)
             answer: pa.Table = connection.sql(sql).to_arrow_table()
         except AttributeError:
-            raise InputError("query: is no question", 'as in "select * from points"') from None
+            raise InputError("query: the SQL is empty", 'as in "select * from points"') from None
         except duckdb.Error as error:
             for path in paths:
                 path.stat()
@@ -121,7 +121,7 @@ def ask(
         return answer
 
 
-# What SQL begins with that reads and changes nothing; `explain` stands before it.
+# First words of statements that only read; `explain` may precede them.
 _READING = (
     *("select", "with", "from", "values", "table", "pivot", "unpivot"),
     *("describe", "desc", "summarize", "show"),
@@ -130,7 +130,7 @@ _EXPLAIN = re.compile(r"explain\s+(?:analyze\s+|\([^)]*\)\s*)?", re.IGNORECASE)
 
 
 def _lock(connection: Any, paths: Sequence[Path]) -> None:  # noqa: ANN401 - as DuckDB has it
-    """Let a connection read these files alone, whatever SQL it is given from now on."""
+    """Restrict a connection to reading these files, whatever SQL follows."""
     connection.execute(f"set allowed_paths = [{texts(*map(str, paths))}]")
     for setting in (
         *("autoinstall_known_extensions", "autoload_known_extensions"),
@@ -141,9 +141,9 @@ def _lock(connection: Any, paths: Sequence[Path]) -> None:  # noqa: ANN401 - as 
 
 
 def _check_reading(duckdb: Any, sql: str) -> None:  # noqa: ANN401 - as above
-    """Refuse SQL that does more than read: what may be read may be written to as well."""
+    """Refuse SQL that does more than read: DuckDB could write to the files that it may read."""
     for statement in duckdb.extract_statements(sql):
-        # Without the remarks before it; places are of octets.
+        # Skip comments before it; offsets count octets.
         kinds = duckdb.tokenize(statement.query)
         begin = next((at for at, kind in kinds if kind != duckdb.token_type.comment), 0)
         text = statement.query.encode()[begin:].decode()
@@ -151,14 +151,16 @@ def _check_reading(duckdb: Any, sql: str) -> None:  # noqa: ANN401 - as above
         first = re.match(r"[(\s]*(\w*)", text)
         word = first[1] if first else ""
         if word.lower() not in _READING:
-            raise InputError(f"query: `{word}` does more than read", 'as in "select * from points"')
+            raise InputError(
+                f"query: `{word}` is no statement that only reads", 'as in "select * from points"'
+            )
 
 
 def quoted(name: str) -> str:
-    """Give a name as SQL has it."""
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def texts(*texts: str) -> str:
-    """Give texts as SQL has them, with commas between."""
+    """Quote texts for SQL, separated by commas."""
     return ", ".join("'" + text.replace("'", "''") + "'" for text in texts)

@@ -1,4 +1,4 @@
-"""Tells a worker of Dask that nobody asks any more for what it does."""
+"""Lets a worker of Dask notice that its task was cancelled."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 from backwater.stopping import Stop
 
-# As often a worker looks.
+# The interval between looks, in s.
 LOOK_SECONDS = 1.0
 
 
 def unwanted() -> Stop:
-    """Give what is set once the command of the task at hand was stopped or killed."""
+    """Return a stop that is set once the command of the current task was stopped or killed."""
     try:
         return _Unwanted(importlib.import_module("distributed").get_worker())
     except ValueError:
-        # In no worker.
+        # This is no worker.
         return Stop()
 
 

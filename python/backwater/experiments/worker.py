@@ -1,6 +1,6 @@
-"""Loaded by each worker process of Dask that a command starts, before its first task.
+"""Preloaded by each worker process of Dask that a command starts.
 
-Ctrl-C goes to all processes of a terminal. The command answers it, and ends its workers itself.
+Ctrl-C goes to all processes of a terminal. Workers ignore it: the command ends them itself.
 """
 
 from __future__ import annotations

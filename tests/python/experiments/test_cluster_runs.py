@@ -176,7 +176,7 @@ def test_a_run_over_which_workers_die_fails_alone(tmp_path: Path) -> None:
     found = execute.run_jobs(jobs, None, Stop(), lambda run: run.seed, workers)
     assert found[0] == 1
     assert isinstance(found[1], backwater.RunError)
-    assert "its worker ended without a word" in found[1].reason
+    assert "its worker ended repeatedly without an error" in found[1].reason
     assert found[2] == 3
     series = backwater.open_run(tmp_path / "o", backwater.Series)
     assert [run.status for run in series.runs] == ["done", "failed", "done"]
