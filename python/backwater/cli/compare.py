@@ -98,7 +98,8 @@ def compare(
     mechanism on for one. --set and --with go for all: a setting of a mechanism applies where the
     mechanism is on, and is skipped elsewhere. --variant is of the files that name none.
     """
-    from backwater.cli.comparing import Plan, beginning, show_rows
+    from backwater.cli.comparing import Plan
+    from backwater.cli.comparison_table import beginning, show_rows
     from backwater.cli.subjects import GRAMMAR, files, folders, subjects
     from backwater.manifest import judging
     from backwater.numbers.metrics import metric

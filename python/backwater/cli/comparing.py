@@ -1,4 +1,4 @@
-"""Does the runs of `backwater compare`, and prints what came of them."""
+"""Plans and does the runs of `backwater compare`, and computes its rows."""
 
 from __future__ import annotations
 
@@ -13,32 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 from backwater import _core
 from backwater.cli.labels import check_labels
-from backwater.cli.output import message, show
+from backwater.cli.output import message
 from backwater.cli.progress import Reporter, reporting
-from backwater.cli.views import View
-from backwater.comparison import OTHERS, UNLIKE, Difference, Row, judged, row
+from backwater.comparison import Row, row
 from backwater.directory import locked, standing
 from backwater.errors import InputError, ResultError
 from backwater.experiments.execute import run_jobs, taken_up
 from backwater.experiments.pilot import Estimate, Pilot, slices
-from backwater.findings import failures, headlines, over_runs
-from backwater.findings import remarks as noticed
+from backwater.findings import failures, over_runs
 from backwater.manifest import COMPARISON, FORMATS, NAMES, write_manifest
 from backwater.numbers.metrics import Tables, usual
-from backwater.numbers.registry import MORE
 from backwater.numbers.run import groups, job_labels, job_steps, watchdogs
 from backwater.programs import in_python, why_not
 from backwater.results import Run
 from backwater.running import Job
-from backwater.samples import too_few
 from backwater.stopping import Stop, interruptible
 from backwater.wording import (
-    difference,
-    digits,
-    given_up_ports,
     many,
-    series,
-    unit_beside,
 )
 
 if TYPE_CHECKING:
@@ -53,25 +44,19 @@ FAILED, INCOMPLETE = 1, 3
 
 INTERVAL = "95 %, Student's t of the differences seed by seed, not corrected for their number"
 
-# What a directory says of what came of each scenario.
+# Results of each scenario that the manifest of a comparison keeps.
 _KEPT = ("complete", "failed", "incomplete", "given_up", "warnings")
 
-# Of the part of a folder's name that people read.
+# The longest readable part of a folder's name.
 LONGEST_NAME = 60
 
-# A longer name of a metric has its group in a line of its own.
-LONG_METRIC = 20
-
-# Metrics that are known to be so without their names.
-RATES = ("throughput", "algbw", "busbw")
-
-# Wall time for which a run of each scenario is tried.
+# Wall time of the pilot of each scenario, in s.
 PILOT_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs that a comparison needs: of each scenario one a seed."""
+    """The runs that a comparison needs: one for each scenario and seed."""
 
     cases: list[Subject]
     seeds: list[int]
@@ -86,7 +71,7 @@ class Plan:
     def of(
         cases: list[Subject], seeds: list[int], base: Path, given: dict[str, Any], *, force: bool
     ) -> Plan:
-        """Find what there is already: in `base`, or in the directories that are compared."""
+        """Plan the runs, and find those that exist in `base` or in the compared directories."""
         _may_hold(base)
         folders, jobs, done = [], [], []
         for case in cases:
@@ -105,7 +90,7 @@ class Plan:
 
     @property
     def missing(self) -> list[tuple[int, Job]]:
-        """Runs to be done, each with the number of the first scenario that needs it."""
+        """The runs to be done, each with the number of the first scenario that needs it."""
         needed: dict[Path | None, tuple[int, Job]] = {}
         for number, (jobs, done) in enumerate(zip(self.jobs, self.done, strict=True)):
             for job, run in zip(jobs, done, strict=True):
@@ -114,9 +99,9 @@ class Plan:
         return list(needed.values())
 
     def words(self, *, elsewhere: bool) -> list[str]:
-        """Say what is to be run, and for how long, by a trial of some tenths of a second.
+        """Describe what is to be run, with an estimate from pilots.
 
-        `elsewhere`: on workers, of which nobody knows how many there will be.
+        `elsewhere` is True for a cluster, whose number of workers is not known.
         """
         missing = self.missing
         total = len(self.cases) * len(self.seeds)
@@ -147,10 +132,10 @@ class Plan:
         allow: bool,
         json_progress: bool,
     ) -> tuple[int, list[Row] | None, dict[str, Any] | None]:
-        """Do what is to be done, and compare: exit code, rows, JSON. No rows if it was stopped.
+        """Do the missing runs, and compare; returns exit code, rows and JSON.
 
-        `least`: the difference that matters, as a share. `allow`: the values of incomplete runs
-        count, too.
+        A command that was stopped has no rows. `least` is the smallest difference that matters, as
+        a share. With `allow` the values of incomplete runs count as well.
         """
         with locked(self.base):
             _may_hold(self.base)
@@ -179,7 +164,7 @@ class Plan:
         return (FAILED if errors else INCOMPLETE if short else 0), rows, document
 
     def _keep(self, status: str, document: dict[str, Any]) -> None:
-        """Leave what was compared last: which runs they are, and what came of them."""
+        """Write the manifest of this comparison: its runs and their results."""
         scenarios: list[dict[str, Any]] = [
             {"scenario": case.label, "directory": folder.name}
             for case, folder in zip(self.cases, self.folders, strict=True)
@@ -212,7 +197,7 @@ class Plan:
         outcomes: Sequence[_Measured | _core.RunError | None],
         measure: Callable[[Run], _Measured],
     ) -> tuple[list[list[_Measured]], list[str]]:
-        """Give what there is of each scenario, what was done now and before; and its errors."""
+        """Return the measured runs of each scenario, new and earlier ones, and the errors."""
         errors, fresh = [], {}
         for (number, job), outcome in zip(self.missing, outcomes, strict=True):
             if isinstance(outcome, _core.RunError):
@@ -237,10 +222,10 @@ class Plan:
         least: float,
         errors: list[str],
     ) -> tuple[list[Row], dict[str, Any]]:
-        """Compare what there is of each scenario: rows, and all of it as JSON has it."""
+        """Compare the scenarios; returns the rows, and everything as JSON."""
         rows = _rows(found, wanted, least)
         if not wanted:
-            # Nobody has asked for a percentile of so few that it would be their greatest.
+            # Without --metric, percentiles of too few flows are left out.
             rows = [one for one in rows if None in one.reasons]
         labels = [case.label for case in self.cases]
         scenarios = [
@@ -266,17 +251,17 @@ class Plan:
         }
 
     def check_groups(self, wanted: Sequence[Metric]) -> None:
-        """Complain about groups and jobs that no scenario has, before anything is run."""
+        """Refuse groups and jobs that no scenario has, before anything is run."""
         check_labels(wanted, [jobs[0].prepared.resolved for jobs in self.jobs])
 
 
 def _check_lent(case: Subject, seeds: Sequence[int], missing: Sequence[int]) -> None:
-    """Refuse a scenario that cannot be run here, unless its directory has all runs that count."""
+    """Refuse a scenario that cannot be run here, unless its directory has all runs needed."""
     if case.control is None or not missing:
         return
     there = sorted(run.seed for run in case.runs)
     stale = any(seed in missing for seed in there)
-    # A range of them: others than these are not taken.
+    # --seeds names a range: the hint names the first one without a gap.
     last = next(seed for seed in there if seed + 1 not in there) if there else None
     what = f"{many(len(missing), 'run')} (seed {', '.join(map(str, missing))}) "
     raise InputError(
@@ -288,7 +273,7 @@ def _check_lent(case: Subject, seeds: Sequence[int], missing: Sequence[int]) -> 
 
 
 def _may_hold(base: Path) -> None:
-    """See that a directory is absent, empty, or one of comparisons."""
+    """Check that a directory is absent, empty, or of comparisons."""
     kind = standing(base)
     if kind not in (None, COMPARISON):
         raise InputError(f"{base}: holds results of a {NAMES[kind]}", "give --out another name")
@@ -296,30 +281,30 @@ def _may_hold(base: Path) -> None:
 
 @dataclass(frozen=True)
 class _Measured:
-    """What a run came to; its tables are not kept."""
+    """The numbers of a run, without its tables."""
 
     seed: int
     done: bool
     warnings: list[dict[str, Any]]
     values: dict[Metric, float | None]
     flows: dict[Metric, int | None]
-    """Complete flows behind each value; None: it is no number of flows."""
+    """Complete flows behind each value; None: the value is not of flows."""
     references: dict[Metric, float | None]
-    """What each value is held against; None: nothing."""
+    """The reference of each value; None: the reference is unknown."""
     parts: dict[Metric, Part]
-    """Of which flows each value is, where not all are complete."""
+    """The complete flows of each value, where some flows are not complete."""
     lacking: dict[Metric, str]
-    """Why its scenario has no such value."""
+    """Why the scenario has no such value."""
     given_up: list[str]
-    """Ports of which watchdogs gave up queues."""
+    """Ports at which watchdogs gave up queues."""
 
 
 def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
-    # A copy, so that its tables go when they have been read.
+    # A copy, which frees its tables at the end of this function.
     run = Run(run.manifest, run.directory, run.read, run.within)
     metrics = wanted or usual(groups(run), job_steps(run), job_labels(run))
     tables = Tables(run)
-    # Times of the flows that were complete are those of survivors.
+    # In an incomplete run only the fast flows may be complete: their times mislead.
     counts = run.complete or (allow and run.status == "done")
     values = {
         metric: metric.of(tables) if counts or metric.quantity.of_failed else None
@@ -344,7 +329,7 @@ def _measure(run: Run, wanted: Sequence[Metric], *, allow: bool) -> _Measured:
 
 def _rows(found: list[list[_Measured]], asked: Sequence[Metric], least: float) -> list[Row]:
     metrics = list(dict.fromkeys(metric for mine in found for one in mine for metric in one.values))
-    # Groups first, in the order in which they come; then the totals of runs.
+    # Metrics of groups first, in their order; then the totals of runs.
     metrics.sort(key=lambda metric: metric.statistic is None)
     rows = []
     for metric in metrics:
@@ -374,25 +359,25 @@ def _rows(found: list[list[_Measured]], asked: Sequence[Metric], least: float) -
 
 
 def _some(values: Mapping[int, float]) -> bool:
-    """Whether a scenario's values are not all 0."""
+    """Return True if a value differs from 0."""
     return any(values.values())
 
 
 def _changes(case: Subject) -> dict[str, Any]:
-    """What was changed over a scenario's file."""
+    """Return the changes of a scenario against its file."""
     facts = case.scenario.facts
     return {name: facts.get(name) for name in ("file", "variant", "with", "set", "skipped")}
 
 
 def _key(name: str, identity: str) -> str:
-    """A folder by content: what the scenario is known by, and the version that runs it."""
+    """Return a folder's name with a hash of the scenario and the version that runs it."""
     content = repr((identity, sorted(_core.version().items())))
     short = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:LONGEST_NAME].strip("-")
     return f"{short or 'scenario'}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
 
 def _is_of(run: Run, job: Job) -> bool:
-    """Whether a run is complete and one of this scenario and version."""
+    """Return True if a run is complete, and of the same scenario and version as a job."""
     facts = job.manifest
     return run.status == "done" and all(
         run.manifest.get(name) == facts[name] for name in ("scenario", "inputs", "versions")
@@ -400,7 +385,7 @@ def _is_of(run: Run, job: Job) -> bool:
 
 
 def _estimate(jobs: Sequence[tuple[Job, int]]) -> Estimate:
-    """Estimate runs by a pilot of each scenario; `jobs`: one of each, and how many there are."""
+    """Estimate runs by a pilot of each scenario; `jobs` has one of each, with their count."""
 
     def run(job: Job, over: Callable[[], bool]) -> None:
         with contextlib.suppress(_core.RunError):
@@ -411,213 +396,3 @@ def _estimate(jobs: Sequence[tuple[Job, int]]) -> Estimate:
     took = [Pilot.of(partial(run, job), PILOT_SECONDS, Stop()).seconds for job, _ in jobs]
     known = [one * count for one, (_, count) in zip(took, jobs, strict=True) if one is not None]
     return Estimate(runs, sum(known) / runs if len(known) == len(jobs) else None)
-
-
-def show_rows(
-    plan: Plan,
-    rows: Sequence[Row],
-    scenarios: Sequence[dict[str, Any]],
-    least: float,
-    put: Callable[..., None],
-    *,
-    every: bool,
-) -> None:
-    """Print the table: a metric a row, values, differences against the first, who wins.
-
-    `scenarios`: what came of each, as JSON has it; `least`: the difference that matters. `every`:
-    also rows without any number but 0, which are otherwise named below.
-    """
-    shown = [one for one in rows if every or any(one.means)]
-    for line in beginning(plan, scenarios):
-        put(line, style="bold red")
-    letters = [_letter(number) for number in range(len(plan.cases))]
-    for letter, case in zip(letters, plan.cases, strict=True):
-        put(f"{letter} = {case.label}: {case.scenario.title}")
-    put("")
-    left_out = [one for one in rows if one not in shown]
-    remarks = [*_left_out(left_out), *_remarks(plan, shown, scenarios, least, letters)]
-    if shown:
-        show(table(shown, len(plan.seeds)), None, *remarks, keys=2)
-    else:
-        put("\n".join(remarks), style="dim")
-
-
-def table(rows: Sequence[Row], seeds: int) -> View:
-    """Lay out rows of a comparison over so many seeds."""
-    letters = [_letter(number) for number in range(len(rows[0].means))]
-    fewer = any(len(one.seeds) != seeds for one in rows)
-    view = View()
-    view.add_column("metric")
-    view.add_column("unit")
-    for letter in letters:
-        view.add_column(letter, justify="right")
-    for letter in letters[1:]:
-        view.add_column(f"{letter} - {letters[0]}\n(95 %)", justify="right")
-    if fewer:
-        view.add_column("seeds", justify="right")
-    view.add_column("samples", justify="right")
-    view.add_column("winner")
-    for one in rows:
-        name = one.metric.name
-        view.add_row(
-            name if len(name) <= LONG_METRIC else name.replace(":", ":\n  ", 1),
-            unit_beside(name, one.metric.unit),
-            *(digits(mean, 6) for mean in one.means),
-            *(_against(one, number, letters) for number in range(1, len(letters))),
-            *([str(len(one.seeds))] if fewer else []),
-            _flows(one),
-            _winner(one, letters),
-        )
-    return view
-
-
-def _left_out(rows: Sequence[Row]) -> list[str]:
-    """Name the metrics that have no row."""
-    zero = [one.metric.name for one in rows if any(mean is not None for mean in one.means)]
-    none = [one.metric.name for one in rows if one.metric.name not in zero]
-    return [
-        f"{what}: {', '.join(names)}."
-        for what, names in (("All 0", zero), ("No value", none))
-        if names
-    ]
-
-
-def beginning(plan: Plan, scenarios: Sequence[dict[str, Any]]) -> list[str]:
-    """Say of which scenarios runs are incomplete, as the output begins."""
-    return [
-        f"{case.label}: {line}"
-        for case, one in zip(plan.cases, scenarios, strict=True)
-        for line in headlines(one["warnings"])
-    ]
-
-
-def _remarks(
-    plan: Plan,
-    rows: Sequence[Row],
-    scenarios: Sequence[dict[str, Any]],
-    least: float,
-    letters: Sequence[str],
-) -> list[str]:
-    n = len(plan.seeds)
-    over = "Values of one seed" if n == 1 else f"Means over {n} seeds"
-    remarks = [
-        f"{over}; differences are taken seed by seed, ± half of their 95 % interval (Student's t).",
-        "A winner is clear of zero against each other one, and better by at least "
-        f"{100 * least:g} % (--least). What lies within that with its whole interval is equal; "
-        f"what may differ by more is not told apart (A or B), and more seeds would tell. "
-        f"{_better(rows)} Times are of complete flows, collectives, rounds; `samples` is how many, "
-        "of the seed with fewest.",
-    ]
-    if (few := too_few(n)) is not None:
-        remarks.append(few)
-    missing: dict[str, list[str]] = {}
-    for told in rows:
-        for letter, reason in zip(letters, told.reasons, strict=True):
-            if reason is not None:
-                missing.setdefault(f"{told.metric.name}: {reason}", []).append(letter)
-    if missing:
-        said = (f"{reason} ({', '.join(of)})" for reason, of in missing.items())
-        remarks.append(f"No value: {'; '.join(said)}.")
-    if any(0 < count < n for one in rows for count in one.counts):
-        remarks.append(
-            "Some metrics have fewer values than seeds: a row is over the seeds that all scenarios "
-            "with values have (--json names them)."
-        )
-    others: dict[str, list[str]] = {}
-    for one in rows:
-        if one.verdict == OTHERS:
-            others.setdefault(_complete(one, letters), []).append(one.metric.name)
-    remarks += [
-        f"{', '.join(names)}: no winner, as other flows are complete ({of}), and times are of "
-        "those alone."
-        for of, names in others.items()
-    ]
-    remarks += [
-        f"{one.metric.name}: no winner, as what it is held against differs "
-        f"({_references(one, letters)}), and who is better depends on that."
-        for one in rows
-        if one.verdict == UNLIKE
-    ]
-    remarks += [f"{said}." for case in plan.cases for said in case.skipped]
-    lost = [
-        f"{_letter(number)} {what} {one[what]} of {n}"
-        for number, one in enumerate(scenarios)
-        for what in ("failed", "incomplete")
-        if one[what]
-    ]
-    if lost:
-        remarks.append(
-            f"{', '.join(lost)}: of these runs only `unfinished` counts, and the other rows judge "
-            "the scenarios that have values."
-        )
-    for number, scenario in enumerate(scenarios):
-        if ports := scenario["given_up"]:
-            remarks.append(f"{_letter(number)}: {given_up_ports(ports)}.")
-        for found in noticed(scenario["warnings"]):
-            remarks.append(f"{_letter(number)}: {found['message']}.")
-    return remarks
-
-
-def _better(rows: Sequence[Row]) -> str:
-    """Say in which metrics more is better, and in which neither is."""
-    of = {one.metric.quantity.name: one.metric.quantity.better for one in rows}
-    more = [name for name, better in of.items() if better == MORE and name not in RATES]
-    but = series(["throughputs", "bandwidths", *more])
-    neither = [name for name, better in of.items() if better is None]
-    said = f" Neither is better in {series(neither)}." if neither else ""
-    return f"Less is better, but for {but}.{said}"
-
-
-def _complete(one: Row, letters: Sequence[str]) -> str:
-    """Say how many flows of each scenario are complete, of the seed with fewest."""
-    return ", ".join(
-        f"{letter} {samples if part is None else part.complete} of "
-        f"{samples if part is None else part.flows}"
-        for letter, samples, part in zip(letters, one.samples, one.parts, strict=True)
-        if samples
-    )
-
-
-def _references(one: Row, letters: Sequence[str]) -> str:
-    """Say what the values of each scenario are held against."""
-    assert one.metric.held_against is not None
-    of, unit = one.metric.held_against
-    said = (
-        f"{letter} {digits(reference, 6)} {unit}"
-        for letter, reference in zip(letters, one.references, strict=True)
-        if reference is not None
-    )
-    return f"{of}: {', '.join(said)}"
-
-
-def _letter(number: int) -> str:
-    return chr(ord("A") + number) if number < 26 else f"S{number + 1}"
-
-
-def _against(one: Row, number: int, letters: Sequence[str]) -> str:
-    """The difference of a scenario; against which, where the first has no values."""
-    said = _difference(one.differences[number])
-    if not one.base or one.differences[number] is None:
-        return said
-    return f"{letters[number]} - {letters[one.base]}: {said}"
-
-
-def _difference(found: Difference | None) -> str:
-    if found is None:
-        return "-"
-    return difference(found.mean, None if found.ci_high is None else found.ci_high - found.mean)
-
-
-def _winner(one: Row, letters: Sequence[str]) -> str:
-    if not one.winners:
-        return "-"
-    judged_ = sum(mean is not None for mean in one.means)
-    return judged(one.verdict, [letters[winner] for winner in one.winners], judged_)
-
-
-def _flows(one: Row) -> str:
-    known = [n for n in one.samples if n is not None]
-    if not known:
-        return "-"
-    least, most = min(known), max(known)
-    return str(least) if least == most else f"{least} to {most}"

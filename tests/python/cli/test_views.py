@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from backwater.cli.comparing import table
+from backwater.cli.comparison_table import table
 from backwater.cli.output import show
 from backwater.cli.views import View, wrapped
 from backwater.comparison import row

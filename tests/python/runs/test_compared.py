@@ -91,8 +91,8 @@ def test_times_of_other_flows_have_no_winner(command: Command, storm: Path) -> N
     )
     told = " ".join(said.out.split())
     assert (
-        f"{', '.join(wanted)}: no winner, as other flows are complete (A 1 of 2, B 2 of 2), and "
-        "times are of those alone."
+        f"{', '.join(wanted)}: no winner, since different flows are complete (A 1 of 2, B 2 "
+        "of 2), and only these have times."
     ) in told
 
 
