@@ -1,4 +1,4 @@
-"""Progress of runs, on stderr: a live line on a terminal, JSON lines for programs that ask."""
+"""Progress of runs, on stderr: a live line on a terminal, or JSON lines for programs."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
 LINE_SECONDS = 1.0
-# Where an end comes nearer by leaps, as with the last flows of an incast, a first guess is none.
+# Below this share, or with few flows, the time left is unknown: progress comes in leaps.
 _LEAST_FRACTION = 0.001
 _FEW_FLOWS = 20
 
 
 class Display(Protocol[T_contra]):
-    """Shows one state of affairs."""
+    """Shows a state."""
 
     def show(self, state: T_contra) -> None:
-        """Show it, or leave it if it is too early for the next one."""
+        """Show it, unless the last one was shown just before."""
 
 
 @dataclass
 class State:
-    """Where all runs of one command stand together."""
+    """The progress of all runs of one command together."""
 
     jobs: int
     started: float = field(default_factory=time.monotonic)
@@ -56,7 +56,7 @@ class State:
 
     @property
     def fraction(self) -> float | None:
-        """How much is done, by flows or by simulated time; None if the end cannot be foreseen."""
+        """The share that is done, by flows or by simulated time; None if the end is unknown."""
         parts = [_share(status) for status in self.running.values()]
         known = [part for part in parts if part is not None]
         if len(known) < len(parts) and self.jobs == 1:
@@ -65,7 +65,7 @@ class State:
 
     @property
     def seconds_left(self) -> float | None:
-        """Wall time to the end at the pace so far; None if that cannot be told yet."""
+        """Wall time to the end at the pace so far, in s; None if it is not known yet."""
         share = self.fraction
         if share is None or share < _LEAST_FRACTION or self.seconds < 1:
             return None
@@ -83,7 +83,7 @@ class State:
 
     @property
     def flows_total(self) -> int | None:
-        """Flows of the run that is under way alone; None: of several runs, or not known."""
+        """Flows of the single run; None: several runs, or unknown."""
         if self.jobs > 1:
             return None
         return next((status.flows_total for status in self.running.values()), None)
@@ -95,13 +95,13 @@ class State:
 
 
 def _share(status: Standing) -> float | None:
-    """How much of a run is done. By few flows it cannot be told: one may be all the work."""
+    """Return the share of a run that is done; None for few flows: one may be all the work."""
     few = status.flows_total is not None and status.flows_total < _FEW_FLOWS
     return None if few and not status.end_ps else fraction(status)
 
 
 class Reporter:
-    """Gathers what the runs' threads tell and shows it."""
+    """Collects the progress that the threads of runs report, and shows it."""
 
     def __init__(self, jobs: int, display: Display[State]) -> None:
         self._state = State(jobs)
@@ -109,13 +109,13 @@ class Reporter:
         self._lock = threading.Lock()
 
     def advanced(self, job: int, status: Standing) -> None:
-        """One slice of job number `job` has passed."""
+        """Record that a slice of job number `job` has passed."""
         with self._lock:
             self._state.running[job] = status
             self._display.show(self._state)
 
     def finished(self, job: int) -> None:
-        """Job number `job` has ended."""
+        """Record that job number `job` has ended."""
         with self._lock:
             last = self._state.running.pop(job, None)
             self._state.past_hops += last.hops if last is not None else 0
@@ -124,20 +124,20 @@ class Reporter:
             self._display.show(self._state)
 
     def noticed(self, job: int, what: str) -> None:  # noqa: ARG002 - of runs side by side none is
-        """Say it above the live line."""
+        """Print it above the live line."""
         with self._lock:
             message(what)
 
 
 class _Quiet:
-    """Says nothing: nobody looks."""
+    """Shows nothing."""
 
     def show(self, state: object) -> None:
         """Show nothing."""
 
 
 class _Lines(Generic[T]):
-    """JSON lines, for programs that watch: one a second."""
+    """JSON lines for programs, one a second."""
 
     def __init__(
         self, told: Callable[[T], dict[str, Any]], over: Callable[[T], bool] | None
@@ -177,10 +177,11 @@ def showing(
     *,
     json: bool,
 ) -> Iterator[Display[T]]:
-    """Give a display for the time of a `with` block: nothing where nobody looks.
+    """Provide a display within a `with` block; it shows nothing if stderr is no terminal.
 
-    `line`, `share` and `told` say where things stand: for people, as a share of all, and as JSON.
-    `json`: lines of JSON, wherever they go. With `over` one comes at once, and one at the end.
+    `line`, `share` and `told` describe a state: for people, as a share of all, and as JSON. With
+    `json` the display prints lines of JSON, also into files. With `over` it prints the first state
+    at once, and the state for which `over` returns True.
     """
     if json:
         yield _Lines(told, over)
@@ -197,7 +198,7 @@ def showing(
 
 
 def line(state: State) -> str:
-    """Say where runs stand, for people."""
+    """Describe the progress of runs for people."""
     parts = []
     if state.jobs > 1:
         parts.append(f"{state.ended} of {state.jobs} runs")
@@ -216,7 +217,7 @@ def line(state: State) -> str:
 
 
 def _told(state: State) -> dict[str, Any]:
-    """Say the same as JSON has it."""
+    """Return the progress of runs as JSON."""
     left, share = state.seconds_left, state.fraction
     return {
         "time_ps": state.time_ps,
@@ -232,10 +233,10 @@ def _told(state: State) -> dict[str, Any]:
 
 
 def reporting(*, json: bool = False) -> AbstractContextManager[Display[State]]:
-    """Give a display of runs for the time of a `with` block; `json`: as lines of JSON."""
+    """Provide a display of runs within a `with` block; `json`: as lines of JSON."""
     return showing(line, lambda state: state.fraction, _told, json=json)
 
 
 def listening(display: Display[State]) -> Callable[[int], Reporter]:
-    """Make what shows the progress of so many runs."""
+    """Return a function that creates a reporter for so many runs."""
     return lambda runs: Reporter(runs, display)

@@ -1,4 +1,4 @@
-"""Does the runs of `backwater run`, one or many, and prints what came of them."""
+"""Does the runs of `backwater run`, one or many, and prints their results."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from backwater.scenario import Scenario
 
 FAILED, INCOMPLETE = 1, 3
-# From here on a number has a prefix, and a time another unit.
+# From this value on a number gets a prefix, and a time a larger unit.
 LARGE = 1e7
-# Units of time, with how many of the next are one; of sizes.
+# Larger units of times and sizes, with their factors.
 LARGER = {
     "ps": ((1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns")),
     "us": ((1e6, "s"), (1e3, "ms")),
@@ -68,10 +68,10 @@ def once(
     json_progress: bool = False,
     more: bool = False,
 ) -> int:
-    """Do one run unless it is `there` already, and print its report.
+    """Do one run unless it is `there` already, and print its report; returns the exit code.
 
-    `allow`: that it is incomplete is no failure. `more`: something follows, which a signal that
-    comes as late as the run's end still keeps from being done.
+    With `allow` an incomplete run is no failure. With `more` the command has more to do after the
+    run: a signal then ends it, even if the run has come to its end.
     """
     with interruptible() as stop, reporting(json=json_progress) as display:
         if there is None:
@@ -109,14 +109,14 @@ def once(
 
 
 def _threads(job: Job, outcome: object) -> list[str]:
-    """Say how many threads a run used, if it might have used more than one."""
+    """Report how many threads a run used, if it might have used more than one."""
     if job.threads == 1 or not isinstance(outcome, dict):
         return []
     return [used_threads(job, outcome["summary"])]
 
 
 def _goes_on(job: Job, base: Path) -> list[str]:
-    """Say from where a stopped run goes on, if it was saved on its way."""
+    """Report from where a stopped run can be resumed, if it was saved."""
     saved = None if job.saving is None else last_save(job, job.saving.path)
     if saved is None:
         return []
@@ -128,7 +128,7 @@ def _goes_on(job: Job, base: Path) -> list[str]:
 def save_once(
     job: Job, until: str, path: Path, json: str | None, *, json_progress: bool = False
 ) -> int:
-    """Run up to a time, save the run there, and say how to go on."""
+    """Run up to a time, save the run there, and report how to resume it."""
     if json is not None:
         raise InputError("--json and --until exclude each other", "a saved run has no results yet")
     with interruptible() as stop, reporting(json=json_progress) as display:
@@ -160,9 +160,9 @@ def repeat(
     json_progress: bool = False,
     more: bool = False,
 ) -> int:
-    """Do the runs that are not there yet, and sum up all of them.
+    """Do the missing runs, and print statistics of all; returns the exit code.
 
-    `allow` and `more` are as of `once`.
+    `allow` and `more` mean the same as for `once`.
     """
     missing = done.count(None)
     if missing < len(jobs):
@@ -202,7 +202,7 @@ def repeat(
 
 
 def _begin(warnings: list[dict[str, Any]]) -> None:
-    """Say first what a run has not done."""
+    """Print first in what a run is incomplete."""
     for line in headlines(warnings):
         put(line, style="bold red")
 
@@ -215,7 +215,7 @@ def _show_one(case: Scenario | Resumed, one: dict[str, Any]) -> None:
     times = [
         (each["fct_last_ack_us"] or {}, each["fct_last_byte_us"] or {}) for each in one["groups"]
     ]
-    # A column that no group fills says nothing.
+    # Leave out a column without any value.
     tails = [ack.get("p99") is not None for ack, _ in times]
     columns = {"mean": "mean", "p50": "median", "p99": "99th perc.", "max": "greatest"}
     if not any(tails):
@@ -243,12 +243,12 @@ def _show_one(case: Scenario | Resumed, one: dict[str, Any]) -> None:
         _show_jobs(one)
 
 
-# Rounds that are told one by one; of more the first and the last.
+# The number of rounds that are printed; of more, the first ones and the last.
 ROUNDS = 8
 
 
 def _show_jobs(one: dict[str, Any]) -> None:
-    """Print how long collectives took, and when rounds were over."""
+    """Print how long collectives took, and when rounds ended."""
     view = View()
     for column in ("job/step", "collective", "number"):
         view.add_column(column, justify="right" if column == "number" else "left")
@@ -271,16 +271,16 @@ def _show_jobs(one: dict[str, Any]) -> None:
     rounds = one["rounds"]
     told = rounds if len(rounds) <= ROUNDS else [*rounds[: ROUNDS - 1], rounds[-1]]
     lines = [
-        f"{row['job']}: round {row['round']} was over at {us(row['end_us'])} us"
+        f"{row['job']}: round {row['round']} ended at {us(row['end_us'])} us"
         + (_among(row["instances"]) if row["instances"]["min"] < row["instances"]["max"] else ".")
         for row in told
     ]
     show(
         view,
         "\nCollectives",
-        "Times to the last transfer's end; bound: what the busiest host needs with all of its",
-        "links together, one to an NVLink switch included (the greatest);",
-        "bandwidths as nccl-tests quotes them, means over collectives.",
+        "Times to the end of the last transfer. Bound: the time that the busiest host needs",
+        "with all of its links, links to an NVLink switch included (the greatest).",
+        "Bandwidths as nccl-tests defines them, means over collectives.",
         *_completions(one),
         *lines,
         *_totals(one),
@@ -288,7 +288,7 @@ def _show_jobs(one: dict[str, Any]) -> None:
 
 
 def _completions(one: dict[str, Any]) -> list[str]:
-    """How long jobs took of which all instances are complete."""
+    """Describe how long jobs took, if all of their instances are complete."""
     said = []
     for row in one["jct"]:
         if row["complete"] < row["instances"]:
@@ -313,7 +313,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _outcomes(one: dict[str, Any]) -> list[str]:
-    """How much longer flows took than alone, and what became of those that are not complete."""
+    """Describe slowdowns, retransmissions, incomplete flows, deadlocks and warnings."""
     said = []
     for group in one["groups"]:
         if slowdown := group["slowdown"]:
@@ -365,7 +365,7 @@ def _totals(one: dict[str, Any]) -> tuple[str, ...]:
         f"{many(ports.get('pauses_sent', 0), 'pause')} sent",
         f"ports paused: {ports.get('ports_paused', 0):,}",
     ]
-    # Two lines: together they are longer than a terminal of 80 columns is wide.
+    # Two lines, each within the 80 columns of a terminal.
     return (
         f"{', '.join(parts)}.",
         f"{', '.join(frames)}.",
@@ -383,7 +383,7 @@ def _show_statistics(
     view.add_column("of")
     view.add_column("quantity", no_wrap=True)
     view.add_column("unit")
-    # A digit that is cut off would be another number: what does not fit goes on below.
+    # Numbers are folded, never cut: a number without its last digit is another one.
     for column in (
         *(["n"] if some else []),
         *("mean", "least", "greatest", "std. dev.", "95 % of the mean"),
@@ -416,7 +416,7 @@ def _show_statistics(
 
 
 def _scaled(row: dict[str, Any]) -> dict[str, Any]:
-    """A row whose times and sizes are large, in a larger unit."""
+    """Convert a row of large times or sizes to a larger unit."""
     size = max(abs(row["min"] or 0), abs(row["max"] or 0))
     for factor, unit in LARGER.get(row["unit"], ()):
         if size >= max(LARGE, factor):
@@ -431,7 +431,7 @@ def _interval(row: dict[str, Any]) -> str:
 
 
 def _short(value: float | None) -> str:
-    """A number in at most nine characters."""
+    """Format a number in at most nine characters."""
     return prefixed(value) if value is not None and abs(value) >= LARGE else figure(value)
 
 

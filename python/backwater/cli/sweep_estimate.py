@@ -1,4 +1,4 @@
-"""What `backwater sweep` says before it runs: how many points, and what they will take."""
+"""Prints, before a sweep runs, how many points it has and what they will take."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from backwater.sweep.plan import Plan
     from backwater.sweep.run import Sweeping
 
-# A pilot that only estimates runs so many points, for so many seconds at most together.
+# Without a sweep after it, a pilot runs so many points, for so many seconds at most in all.
 _PILOT_POINTS, _PILOT_SECONDS = 3, 10.0
 
 
 def counted(plan: Plan) -> str:
-    """Say what a plan is of, for people."""
+    """Describe the points of a plan for people."""
     parts = [f"{len(plan.scenarios)} variants"] if len(plan.scenarios) > 1 else []
     if plan.searched:
         parts += [f"{axis.key}" for axis in plan.axes]
@@ -33,7 +33,7 @@ def counted(plan: Plan) -> str:
 
 
 def searching(asked: Sweeping) -> str:
-    """Say what is sought, for people."""
+    """Describe the goal of a search for people."""
     return f"goal: {asked.facts['asked']['goal']}; {many(len(asked.plan.seeds), 'seed')} a point"
 
 

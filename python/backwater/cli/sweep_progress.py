@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def line(state: State) -> str:
-    """Say where a sweep stands, for people."""
+    """Describe the progress of a sweep for people."""
     share = 100 * (state.done + state.failed) // max(1, state.points)
     parts = [f"{share} %", f"{state.done} of {state.points} points"]
     if state.failed:
@@ -40,5 +40,5 @@ def _over(state: State) -> bool:
 
 
 def watching(*, json: bool) -> AbstractContextManager[Display[State]]:
-    """Give a display of a sweep for the time of a `with` block; `json`: as lines of JSON."""
+    """Provide a display of a sweep within a `with` block; `json`: as lines of JSON."""
     return showing(line, _share, _told, _over, json=json)

@@ -1,8 +1,8 @@
-"""What points cost, from those that were measured: for time left and the size of batches.
+"""Estimates the cost of points from measured ones, for the time left and the size of batches.
 
-A point is expected to take the mean of all that were measured, times a factor for its variant and
-for each of its values: how much more than the mean points with it took. Factors of few points are
-drawn to 1, as if two more points had taken the mean.
+The expected cost of a point is the mean of all measured points, times a factor for its variant and
+for each of its values: the mean cost of points with it, over the mean of all. Two more points of
+mean cost count in each factor, so that factors of few points stay near 1.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from backwater.sweep.plan import Plan, Point
 
-# As many points of mean cost stand for what is not known of a value.
+# Points of mean cost that count in each factor.
 _PRIOR = 2.0
 
 
@@ -35,7 +35,7 @@ class Costs:
         self._total, self._measured = 0.0, 0
 
     def took(self, place: int, seconds: float) -> None:
-        """Take note of what a point took."""
+        """Record the cost of a point."""
         self._total += seconds
         self._measured += 1
         for level, sums, counts in zip(self._levels, self._sums, self._counts, strict=True):
@@ -44,11 +44,11 @@ class Costs:
 
     @property
     def mean(self) -> float | None:
-        """Seconds that a point took so far, on average; None: none was measured."""
+        """The mean cost of a point so far, in s; None: no point was measured."""
         return self._total / self._measured if self._measured else None
 
     def expected(self, places: Sequence[int] | np.ndarray) -> np.ndarray | None:
-        """Give the seconds that points are expected to take; None: none was measured."""
+        """Return the expected cost of points, in s; None: no point was measured."""
         mean = self.mean
         if mean is None:
             return None

@@ -1,4 +1,4 @@
-"""Writes down where a sweep stands, for `backwater status`."""
+"""Writes the progress of a sweep into its directory, for `backwater status`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Told:
-    """Writes down where a sweep stands, for `backwater status`, and tells somebody else."""
+    """Writes the progress of a sweep into its directory, and forwards it to a display."""
 
     def __init__(self, directory: Path, watching: Watching, whole: Whole) -> None:
         self._directory, self._watching = directory, watching
@@ -29,14 +29,14 @@ class Told:
         self._next = 0.0
 
     def show(self, state: State) -> None:
-        """Take note of it."""
+        """Forward a state, and write it once a second."""
         self._watching.show(state)
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + 1.0
             self.close(state)
 
     def close(self, state: State) -> None:
-        """Write it down now."""
+        """Write a state now."""
         told = state.told()
         facts = {
             **told,
@@ -46,6 +46,6 @@ class Told:
             "process": os.getpid(),
             "updated": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        # It is no result: a sweep does not end by it.
+        # Progress is no result: a sweep goes on if it cannot be written.
         with contextlib.suppress(OSError):
             write_text(self._directory / PROGRESS, json.dumps(facts) + "\n")

@@ -160,7 +160,7 @@ def test_a_comparison_shows_jobs(command: Command) -> None:
 def test_the_command_tells_collectives_and_rounds(command: Command) -> None:
     said = command("run", str(ROOT / "scenarios" / "ai-prefill.toml"), "--out", "run", code=0)
     assert "prefill/experts  all-to-all-v (direct)" in said.out
-    assert "prefill: round 1 was over at" in said.out
+    assert "prefill: round 1 ended at" in said.out
     report = command(
         "run", str(ROOT / "scenarios" / "ai-prefill.toml"), "--json", "-", "--seeds", "2"
     )
