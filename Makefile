@@ -77,11 +77,12 @@ dist/demo/built: $(WHEEL)
 test: $(VENV)/built
 	@$(MAKE) --no-print-directory --jobs=8 --output-sync=target test-rust lint-python test-python
 
-# Examples are compiled by clippy. A recipe with + may take jobs of make's, as compilers do.
+# Examples are compiled by clippy. The binding has its tests in Python. A recipe with + may take jobs of make's, as compilers do.
+TESTED := --workspace --exclude backwater-binding --exclude backwater-python
 .PHONY: test-rust
 test-rust: lint-rust
-	+$(CARGO) test --workspace --lib --tests --quiet
-	+$(CARGO) test --workspace --doc --quiet
+	+$(CARGO) test $(TESTED) --lib --tests --quiet
+	+$(CARGO) test $(TESTED) --doc --quiet
 
 .PHONY: test-python
 test-python: $(VENV)/built tools
@@ -98,13 +99,14 @@ tools:
 lint: $(VENV)/built
 	@$(MAKE) --no-print-directory --jobs=8 --output-sync=target lint-rust lint-python
 
+# With the profile of .venv: macros and C code that crates need were compiled for it already.
 .PHONY: lint-rust
 lint-rust: $(VENV)/built
 	+$(CARGO) fmt --all --check
-	+$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
-	+$(CARGO) check --package backwater-wire --no-default-features --quiet
+	+$(CARGO) clippy --workspace --all-targets --profile $(PROFILE) --quiet -- -D warnings
+	+$(CARGO) check --package backwater-wire --no-default-features --profile $(PROFILE) --quiet
 	+$(CARGO) check --manifest-path crates/backwater-wire/fuzz/Cargo.toml --target-dir target --no-default-features --locked --quiet
-	+RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
+	+RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --profile $(PROFILE) --quiet
 
 .PHONY: lint-python
 lint-python: $(VENV)/built

@@ -71,18 +71,3 @@ fn reported(out: &mut impl Write, cursor: &str, bytes: usize) -> io::Result<()> 
     writeln!(out, "{cursor}error: out of memory: the system refuses {bytes} B more")?;
     writeln!(out, "hint: is there a limit, as of `ulimit -v`? A smaller network, or fewer runs at a time, needs less")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_sentence_names_what_was_refused() {
-        let mut out = Vec::new();
-        reported(&mut out, "", 134_217_728).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        let (first, second) = text.split_once('\n').unwrap();
-        assert_eq!(first, "error: out of memory: the system refuses 134217728 B more");
-        assert!(second.starts_with("hint: "));
-    }
-}
