@@ -1,8 +1,9 @@
 //! BBR, version 1 — draft-cardwell-iccrg-bbr-congestion-control-00 (July 2017), with draft-cheng-iccrg-delivery-rate-estimation-00.
 //!
-//! The sender models the path by two numbers: the greatest delivery rate of the last rounds (BtlBw) and the least round trip of the last
-//! seconds (RTprop). It paces at a gain times the one, and keeps a gain times their product in flight. It looks for more bandwidth by
-//! turns, and for a shorter round trip by emptying the path. Losses and marks say nothing to it.
+//! The sender models the path by two numbers: the greatest delivery rate of the last rounds (BtlBw) and the least round
+//! trip of the last seconds (RTprop). It paces at a gain times the rate, and keeps a gain times their product in
+//! flight. From time to time it probes for more bandwidth, and empties the path to find a shorter round trip. It
+//! ignores losses and marks as signals of congestion.
 //!
 //! ```text
 //! ACK        BtlBw = max of rs.delivery_rate in BtlBwFilterLen rounds, unless rs.is_app_limited and less                        4.1.1
@@ -25,13 +26,14 @@
 //! - bursts of a send quantum: an interface paces each packet
 //!
 //! # Differences
-//! - The send quantum is one packet. The draft sends up to 64 KB at a time above 24 Mb/s, and has three of these in flight besides the
-//!   product: more than most paths in a data centre hold.
+//! - The send quantum is one packet. The draft sends up to 64 KB at a time above 24 Mb/s, and has three of these quanta
+//!   in flight besides the product: more than most paths in a data centre hold.
 //! - Losses are those of the [transport](docs/modelling/connections.md).
-//! - In flight is the payload that has been sent beyond the first byte that is not acknowledged. Under selective repeat, what has come
-//!   beyond a gap is in it until the gap is closed. Delivered is what is acknowledged without a gap.
-//! - Rates are of payload. A flow is paced at what they are with headers, no faster than its link.
-//! - An acknowledgement with the rest of a flow ends its rounds.
+//! - Bytes in flight are the payload sent beyond the first byte that is not acknowledged. Under selective repeat they
+//!   include bytes that have arrived beyond a gap, until the gap is closed. Delivered bytes are those acknowledged
+//!   without a gap.
+//! - Rates count payload. A flow is paced at the same rate plus headers, no faster than its link.
+//! - The acknowledgement of a flow's last byte ends its rounds.
 
 mod config;
 mod filter;

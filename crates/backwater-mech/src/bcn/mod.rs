@@ -2,9 +2,10 @@
 //! Congestion Manager and lost to QCN. As used in "BCN + Pause Simulation Results" (October 2006, here the document of 2006) and in
 //! Kwan and Ding, "Effects of Delay" (February 2007, the document of 2007), contributions to the work on IEEE 802.1Qau.
 //!
-//! A congested queue samples the frames that join it and tells the source of a sampled frame two numbers: how far the queue is from
-//! where it should stand, and how it has changed. The source multiplies its rate down or adds to it. Positive messages go only to
-//! sources that this queue has slowed down before: their frames carry a tag with the queue's name (CPID).
+//! A congested queue samples the frames that join it and sends the source of a sampled frame two numbers: how far the
+//! queue is from its equilibrium, and how it has changed. The source reduces its rate by a factor or adds to it.
+//! Positive messages go only to sources that this queue has slowed down before: their frames carry a tag with the
+//! queue's name (CPID).
 //!
 //! ```text
 //! congestion point, for each frame f that has joined the queue; q counts f:
@@ -31,10 +32,11 @@
 //! - the rounding of offset and change (Qoff, Qdelta) to pages of 64 B
 //!
 //! # Differences
-//! - The message carries `qeq`, so that gains by formula follow each queue's. Real stations would be configured with them.
+//! - The message carries `qeq`, so that gains by formula follow the value of each queue. Real stations would be
+//!   configured with these gains.
 //! - The congestion point draws the random part of a STOP from its own stream of random numbers, and the message carries it.
 //! - Messages that arrive during a STOP have no effect. They are about frames sent before it.
-//! - A sampled frame that no flow sends (an acknowledgement) renews the sample and causes no message.
+//! - A sampled frame that no flow sends (an acknowledgement) updates the sample and causes no message.
 //! - Layout and size of the message are not published. 64 B is a choice.
 
 mod config;

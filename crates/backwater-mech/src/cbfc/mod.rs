@@ -1,8 +1,9 @@
 //! Credit-based flow control — UEC 1.0, section 5.2, as SAI describes it ("Credit Based Flow Control", opencomputeproject/SAI, 2026-01, in
 //! review).
 //!
-//! The sender of a link counts what may still be in its receiver's buffer, and sends no more than fits. Nobody is paused, and nothing has
-//! to be held free for what comes after a pause. Each virtual channel (VC) of each direction has counters of its own; here a class is a VC.
+//! The sender of a link counts the bytes that may still be in its receiver's buffer, and sends no more than fits.
+//! Nobody is paused, and no memory is reserved for frames that arrive after a pause. Each virtual channel (VC) of each
+//! direction has its own counters; here a class is a VC.
 //!
 //! ```text
 //! c(p) = ceil((size(p) + overhead) / credit_size)
@@ -17,9 +18,10 @@
 //!           CC_Update(CC_rx):                                                m = (CC_rx - CC_i) mod 2^20;  CC_i += m;  CF_i += m
 //! ```
 //!
-//! Spacings are octets of the line: a time of 8 octets / R. What a lost packet took is given back by the next CC_Update, what a lost
-//! CF_Update gave by the next CF_Update. A CF_Update is a control ordered set of 8 octets, a CC_Update a frame of 64; both go between
-//! frames, before all that waits. A switch frees what it drops, cuts or consumes at once.
+//! Spacings are octets of the line: a time of 8 octets / R. The next CC_Update restores the credits of a lost packet,
+//! and the next CF_Update those of a lost CF_Update. A CF_Update is a control ordered set of 8 octets, a CC_Update a
+//! frame of 64; both go between frames, before all that waits. A switch frees the credits of a packet that it drops,
+//! trims or consumes at once.
 //!
 //! # Not modelled
 //! - shared credits of pools at the sender, and their static and dynamic thresholds
@@ -27,16 +29,16 @@
 //! - the exchange when a link comes up; credits that a receiver sets
 //! - packet overheads below zero
 //! - the pause between any two ordered sets (CTLOS_MIN_SPACING) where another mechanism sends some
-//! - deadlocks of credits: the detector of [deadlocks](docs/modelling/deadlocks.md) knows pauses only. Where credits wait in a ring, the
-//!   run ends as stalled.
+//! - deadlocks of credits: the detector of [deadlocks](docs/modelling/deadlocks.md) examines only pauses. Where ports
+//!   wait for credits in a cycle, the run ends as stalled.
 //!
 //! # Differences
-//! - CC_Updates end when no credits are in use, and after 4,096 in a row in vain. CF_Updates are repeated once, after CF_MAX_SPACING, and
-//!   after each CC_Update. The standard goes on for ever; a run ends.
+//! - CC_Updates end when no credits are in use, and after 4,096 in a row without effect. CF_Updates are repeated once,
+//!   after CF_MAX_SPACING, and after each CC_Update. The standard repeats them without end; a run must end.
 //! - An ordered set takes the gap of a frame (`packet.gap`) besides its 8 octets. A CF_Update names one class.
-//! - Spacings keep the rate that a link has at the start, also when a fault changes it.
-//! - Captures: an ordered set is no frame. Both messages are frames of EtherType 0x88B6 there: the kind's name, the class (255: all), and
-//!   32 bits for each count. This is our choice.
+//! - Spacings use the rate that a link has at the start, even after a fault changes it.
+//! - An ordered set is no frame. Captures show both messages as frames of EtherType 0x88B6: the kind's name, the class
+//!   (255: all), and 32 bits for each count. This is our choice.
 
 mod advice;
 mod config;

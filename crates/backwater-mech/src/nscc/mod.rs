@@ -1,9 +1,10 @@
 //! NSCC, Network Signaled Congestion Control — UEC 1.0, section 3.6.13, as `htsim_uec` has it (ultraethernet/uet-htsim, commit 40ccb052).
 //!
-//! The sender's window follows two signals, marks and delay: without a mark and late it grows fairly, without either in proportion to
-//! what is left to the target, with both it shrinks by the mean delay; marked packets that are not late are left to load balancing. A
-//! packet that was cut takes itself off the window, and where much is lost the window becomes what has arrived meanwhile (quick adapt).
-//! [`window`] has the law with its symbols; this file says what of a run goes into it.
+//! The sender's window follows two signals, marks and delay. Late without a mark, it grows fairly; with neither, in
+//! proportion to the difference from the target. With both, it shrinks by the mean delay; marked packets that are not
+//! late are left to load balancing. A trimmed packet reduces the window by its size. Where much is lost, the window
+//! becomes the bytes that arrived meanwhile (quick adapt). [`window`] has the law with its symbols; this file feeds it
+//! with the events of a run.
 //!
 //! ```text
 //! send a packet of s bytes if  cwnd >= in_flight + s                      bytes of frames, headers included
@@ -12,25 +13,25 @@
 //! timeout   cwnd -= the packet
 //! ```
 //!
-//! Where switches do not trim, `sleek` finds what is lost by what has come beyond it ([`sleek`]): in recovery what is retransmitted
-//! does not wait for the window. Into a silence the sender sends a probe of 64 B, before its data, which waits in the queues of data and
-//! which its receiver acknowledges at once:
+//! Where switches do not trim, `sleek` infers losses from later packets that have arrived ([`sleek`]). Retransmissions
+//! of a recovery do not wait for the window. If no acknowledgement arrives, the sender sends a probe of 64 B before its
+//! data. The probe waits in the queues of data, and the receiver acknowledges it at once:
 //!
 //! ```text
 //! ACK of a probe    d = rtt - base_rtt of the last probe, 0 where that is less; avg of an earlier one;  the base RTT stays
 //! ```
 //!
-//! **Frames:** a probe is a control packet of UET, of type 6, with its number as the probe's opaque value; the answer is an ACK_CC with the flag P.
+//! **Frames:** a probe is a control packet of UET, of type 6, with its number as the probe's opaque value; the receiver
+//! returns an ACK_CC with the flag P.
 //!
 //! # Not modelled
 //! - the receiver's window penalty (`Rcv_Cwnd_Pen`), which the public program never sets
-//! - with `sleek`: entropy values and marks of probes, which take the flow's own way
+//! - with `sleek`: entropy values and marks of probes, which take the flow's own path
 //! - a window for each destination that several connections share
 //!
 //! # Differences
 //! - Each flow is a connection, so that windows are not shared between messages.
-//! - Where the program and UEC 1.0.3 differ, `variant` says whose rule is meant
-//!   ([list](docs/modelling/nscc.md#where-program-and-specification-differ)).
+//! - Where the program and UEC 1.0.3 differ, `variant` chooses whose rule applies ([list](docs/modelling/nscc.md#where-program-and-specification-differ)).
 
 mod config;
 pub mod sleek;

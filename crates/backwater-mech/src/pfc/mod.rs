@@ -1,7 +1,7 @@
 //! Priority-based Flow Control — IEEE 802.1Qbb-2011 (802.1Q clause 36), frame in IEEE 802.3 annex 31D.
 //!
-//! PAUSE by priority: a receiver whose memory for one class fills asks its link partner to stop sending that class. It is
-//! lossless if what can still arrive after the request, the *headroom*, fits behind the threshold (802.1Q annex N).
+//! A receiver whose memory for one class fills up asks its link partner to stop sending that class. Nothing is lost if
+//! memory beyond the threshold, the *headroom*, holds all that can still arrive after the request (802.1Q annex N).
 //!
 //! ```text
 //! static:   counter > xoff, or headroom in use          -> pause      counter < xon; no headroom in use, and
@@ -12,19 +12,21 @@
 //! always:   nothing of the class left from this port    -> resume
 //! ```
 //!
-//! Headroom as this model has it, for a full reverse link and a blocked egress ([`headroom`]): after the frame that passed
-//! xoff, the PFC frame waits for one frame, travels, is obeyed after the response time, and the frame just begun still comes.
+//! [`headroom`] computes it for a full reverse link and a blocked egress. After a frame has passed xoff, the PFC frame
+//! waits for one frame and crosses the link. The link partner obeys it after the response time, and finishes the frame
+//! that it has begun.
 //!
-//! A bridge may give up on a neighbour that pauses for too long: [`watchdog`].
+//! A switch may give up a queue that its neighbour pauses for too long: [`watchdog`].
 //!
 //! # Not modelled
 //! - DCBX
 //!
 //! # Differences
 //! - A pause time runs from the end of `response`, not from the receipt of the frame.
-//! - `signal = "ideal"` (no frame, no timer) is not in the standard. The model of htsim is that.
-//! - `counter = "egress"` is the pure output-queued reading: the backlog of one egress queue pauses every other port. `counter = "queue"`
-//!   pauses those that fill it, as simulations have it whose threshold is a part of a queue's length.
+//! - `signal = "ideal"` (no frame, no timer) is not in the standard. htsim works this way.
+//! - `counter = "egress"` models a pure output-queued switch: the backlog of one egress queue pauses every other port.
+//!   `counter = "queue"` pauses the ports that fill the queue. Simulations whose threshold is a part of a queue's
+//!   length do this.
 
 use self::config::Thresholds;
 use self::feeders::Feeders;

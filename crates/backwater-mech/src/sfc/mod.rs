@@ -1,7 +1,7 @@
 //! Source Flow Control — IEEE P802.1Qdw (draft), as the contributions of 2025 describe it.
 //!
-//! A congested egress queue asks the *source* of the packet that saw it to stop for a time. No hop in between is stopped, so
-//! congestion neither spreads nor deadlocks; PFC stays as the last resort behind it.
+//! A congested egress queue asks the *source* of an arriving packet to stop for a time. Switches in between go on
+//! sending, so congestion neither spreads nor deadlocks. PFC stays as the last resort.
 //!
 //! ```text
 //! on enqueue of p to queue e:
@@ -15,27 +15,28 @@
 //! a source with k queues:     SFCM echoes the DSCP of p; what is stopped is the queue of that DSCP, and not the class
 //! ```
 //!
-//! With N senders at line rate C into one port, and the loop T_loop from the queue passing Th to fewer bytes arriving
+//! N senders send at line rate C into one port. T_loop is the time from the queue passing Th until fewer bytes arrive
 //! (contribution dw-chen-sfc-computation-simulation; see `formula.rs`):
 //!
 //! ```text
 //! H = (N-1) C T_loop      Th + H <= PFC threshold      H/C < P < (Th+H)/C
 //! ```
 //!
-//! With `resume` and without `min_interval` at most one pause of a (source, queue) is outstanding, the contribution's
-//! suppression by "pause/resume messages": the next one can only come when the last has ended or been lifted.
+//! With `resume` and without `min_interval`, at most one pause of a (source, queue) is outstanding: the next follows
+//! when the last has ended or has been lifted. The contribution calls this suppression by "pause/resume messages".
 //!
-//! The congestion point stands in `congestion_point.rs`, the source in `source.rs`; what happens at the source's ToR in `tor.rs`, `proxy.rs`,
-//! `isolation.rs` and `cache.rs`. What it advises on stands in `advice.rs`, `formula.rs` (the document's numbers), `bound.rs` (this project's) and
-//! `advice_text.rs`; `incasts.rs` holds a scenario's settings against the former.
+//! `congestion_point.rs` has the congestion point, `source.rs` the source, and `tor.rs`, `proxy.rs`, `isolation.rs` and
+//! `cache.rs` the source's ToR. Advice is in `advice.rs`, `formula.rs` (the document's numbers), `bound.rs` (this
+//! project's) and `advice_text.rs`. `incasts.rs` checks a scenario's settings against the document's numbers.
 //!
 //! # Not modelled
-//! - how stations find out who knows SFC: `sfc.at_source` says who acts, host by host or for all
-//! - checks of who may send a message
+//! - how stations discover that others support SFC: `sfc.at_source` sets who acts, for each host or for all
+//! - checks that the sender of a message may send it
 //!
 //! # Differences
 //! - Clause 52.5 (variables, procedure, encoding) is not published. Size and class of the message are choices of this project.
-//! - The trigger is the occupancy of the egress queue over all ingress ports. So a victim that shares only an ingress port is not paused.
+//! - The trigger is the length of the egress queue, whatever the ingress port. So a victim that shares only an ingress
+//!   port is not paused.
 
 mod advice;
 mod advice_text;
